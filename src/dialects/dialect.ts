@@ -1,0 +1,12 @@
+import type { GatewayError } from '../errors.js';
+
+/** A vendor's manner of speaking, apart from any operation. */
+export interface Dialect {
+  readonly name: 'openai' | 'anthropic' | 'google' | 'kling' | 'jimeng';
+  /** The JSON text of an error body. */
+  errorBody(error: GatewayError, requestId: string): string;
+  /** A stream's last words after a failure: complete SSE text, as this dialect's SDKs raise it. */
+  errorEvent(error: GatewayError, requestId: string): string;
+  /** Name of a second header that carries the request id, or null. */
+  readonly requestIdHeader: string | null;
+}

@@ -1,0 +1,103 @@
+/** Who is at fault: it decides what is logged loudly and, later, what counts against a target. */
+export type ErrorSource = 'client' | 'gateway' | 'upstream';
+
+interface ErrorEntry {
+  readonly status: number;
+  readonly source: ErrorSource;
+  /** The `code` string of chat-family error bodies; the other dialects map from the kind. */
+  readonly code: string | null;
+  /** What the caller reads when the thrower gives no message of its own. */
+  readonly message: string;
+}
+
+const client = (status: number, code: string | null, message: string): ErrorEntry => ({
+  status,
+  source: 'client',
+  code,
+  message,
+});
+const gateway = (status: number, code: string, message: string): ErrorEntry => ({
+  status,
+  source: 'gateway',
+  code,
+  message,
+});
+const upstream = (status: number, code: string, message: string): ErrorEntry => ({
+  status,
+  source: 'upstream',
+  code,
+  message,
+});
+
+/** Every way in which a call can fail, in one table. The bodies are made from it in `dialects/`. */
+export const errorTable = {
+  invalid_request: client(400, null, 'The request is not valid.'),
+  invalid_value: client(400, 'invalid_value', 'A parameter has a value that is not allowed.'),
+  missing_parameter: client(400, 'missing_required_parameter', 'A required parameter is missing.'),
+  unsupported_parameter: client(400, 'unsupported_parameter', 'A parameter is not supported here.'),
+  invalid_json: client(400, 'invalid_json', 'The request body is not valid JSON.'),
+  invalid_request_body: client(400, 'invalid_request_body', 'The body belongs to another endpoint.'),
+  invalid_api_key: client(401, 'invalid_api_key', 'The API key is missing or not valid.'),
+  permission_denied: client(403, 'insufficient_permissions', 'This key may not do that.'),
+  model_not_found: client(
+    404,
+    'model_not_found',
+    'The model does not exist or is not available to this key.',
+  ),
+  not_found: client(404, 'not_found', 'There is nothing here.'),
+  unknown_url: client(404, 'unknown_url', 'Unknown request URL.'),
+  method_not_allowed: client(405, 'method_not_allowed', 'This method is not allowed here.'),
+  request_timeout: client(408, 'request_timeout', 'The request did not arrive in time.'),
+  request_too_large: client(413, 'request_too_large', 'The request body is too large.'),
+  unsupported_media_type: client(415, 'unsupported_media_type', 'The content type is not supported here.'),
+  upgrade_required: client(426, 'upgrade_required', 'This endpoint is not served in this form.'),
+  rate_limit_exceeded: client(429, 'rate_limit_exceeded', 'Too many requests.'),
+  client_closed: client(499, 'client_closed', 'The client closed the connection.'),
+  internal_error: gateway(500, 'internal_error', 'The gateway had an internal error.'),
+  not_implemented: gateway(501, 'not_implemented', 'This endpoint is not implemented.'),
+  overloaded: gateway(503, 'overloaded', 'The gateway is overloaded, try again shortly.'),
+  upstream_error: upstream(502, 'upstream_error', 'The upstream did not give a valid answer.'),
+  unsupported_stream_event: upstream(
+    502,
+    'unsupported_stream_event',
+    'The upstream sent a stream that is not of the protocol in use.',
+  ),
+  upstream_timeout: upstream(504, 'upstream_timeout', 'The upstream did not answer in time.'),
+} as const satisfies Record<string, ErrorEntry>;
+
+export type ErrorKind = keyof typeof errorTable;
+
+export interface ErrorDetails {
+  /** Path of the parameter at fault, as a caller writes it: `messages[2].content`. */
+  readonly param?: string | null;
+  /** Seconds for `retry-after`. */
+  readonly retryAfter?: number | null;
+  /** Value of the `allow` header (405). */
+  readonly allow?: string | null;
+  /** Hidden from callers, shown in the log. */
+  readonly cause?: unknown;
+}
+
+/** An error as data: what happened, and what its caller may know of it. */
+export class GatewayError extends Error {
+  readonly kind: ErrorKind;
+  readonly status: number;
+  readonly source: ErrorSource;
+  readonly code: string | null;
+  readonly param: string | null;
+  readonly retryAfter: number | null;
+  readonly allow: string | null;
+
+  constructor(kind: ErrorKind, message?: string | null, details?: ErrorDetails) {
+    const entry = errorTable[kind];
+    super(message ?? entry.message, details?.cause === undefined ? undefined : { cause: details.cause });
+    this.name = 'GatewayError';
+    this.kind = kind;
+    this.status = entry.status;
+    this.source = entry.source;
+    this.code = entry.code;
+    this.param = details?.param ?? null;
+    this.retryAfter = details?.retryAfter ?? null;
+    this.allow = details?.allow ?? null;
+  }
+}
