@@ -67,6 +67,20 @@ export const errorTable = {
 
 export type ErrorKind = keyof typeof errorTable;
 
+/** How an upstream can fail a request. */
+export type UpstreamFailureReason =
+  | 'connect_failed'
+  | 'connect_timeout'
+  | 'tls_failed'
+  | 'queue_full'
+  | 'reset'
+  | 'first_byte_timeout'
+  | 'idle_timeout'
+  | 'total_timeout'
+  | 'malformed_answer'
+  | 'truncated'
+  | 'closed';
+
 export interface ErrorDetails {
   /** Path of the parameter at fault, as a caller writes it: `messages[2].content`. */
   readonly param?: string | null;

@@ -35,6 +35,8 @@ export interface Upstream {
   readonly origin: Origin;
   /** Path prefix of the base URL without a trailing slash: `/v1`, or empty. */
   readonly basePath: string;
+  /** Ask for a stream's usage where the client did not, and hide it from the client again. */
+  readonly injectUsage: boolean;
   readonly apiKeys: readonly string[];
   /** Extra request headers, lower-case names. */
   readonly headers: readonly (readonly [string, string])[];
@@ -72,6 +74,10 @@ export interface Key {
 }
 
 export interface Timeouts {
+  /** For a request body to arrive whole. */
+  readonly bodyMs: number;
+  /** Silence on a stream after which the gateway sends a keep-alive; 0 for never. */
+  readonly keepAliveMs: number;
   readonly connectMs: number;
   readonly firstByteMs: number;
   readonly idleMs: number;

@@ -1,91 +1,82 @@
+/** The gateway's own HTTP/1.1 client: one pool of kept connections per origin. */
+import { readBufferBytes } from './connection.js';
+import { Exchange } from './exchange.js';
 import type { Origin } from './origin.js';
+import { failLater, Pool, type PoolContext } from './pool.js';
+import { createSecureProfiles } from './secure.js';
+import { TimerWheel } from './timers.js';
+import type { Deadlines, UpstreamClient, UpstreamHandler, UpstreamRequest } from './types.js';
 
-/** Why an upstream request failed. `stage` says how far it had come, which is what the retry rule needs. */
-export type UpstreamFailureReason =
-  | 'connect_failed'
-  | 'connect_timeout'
-  | 'tls_failed'
-  | 'queue_full'
-  | 'reset'
-  | 'first_byte_timeout'
-  | 'idle_timeout'
-  | 'total_timeout'
-  | 'malformed_answer'
-  | 'truncated'
-  | 'closed';
+export type {
+  Deadlines,
+  ResponseHead,
+  UpstreamClient,
+  UpstreamExchange,
+  UpstreamFailure,
+  UpstreamFailureReason,
+  UpstreamHandler,
+  UpstreamRequest,
+} from './types.js';
 
-export interface UpstreamFailure {
-  readonly reason: UpstreamFailureReason;
-  /** For the log: the peer and the system's or the parser's words. Never a key or a body. */
-  readonly detail: string;
-  /** True once any byte of the request was handed to the socket. */
-  readonly bytesSent: boolean;
-  /** True once `onHead` was called. */
-  readonly headSeen: boolean;
-}
-
-/** The head of an upstream's answer. Names are lower-case. */
-export interface ResponseHead {
-  readonly status: number;
-  /** Names and values in turn, as they came: `[name, value, name, value, …]`. */
-  readonly fields: readonly string[];
-  /** First value of a field, or null. */
-  get(name: string): string | null;
-  /** Length of the body where the framing says it (also 0 for HEAD, 204, 304), else -1. */
-  readonly contentLength: number;
-}
-
-/** One request, ready to be written. */
-export interface UpstreamRequest {
-  readonly method: string;
-  /** Request line and all header lines, CRLF each, without the empty line and without the framing headers. */
-  readonly head: string;
-  /** Pieces of the body in order; the client adds `content-length`. Empty for a request without a body. */
-  readonly body: readonly Buffer[];
-}
-
-export interface Deadlines {
-  readonly connectMs: number;
-  /** From the request handed to the socket to the head of the answer. */
-  readonly firstByteMs: number;
-  /** Between two reads of the body; does not run while the receiver has paused. */
-  readonly idleMs: number;
-  readonly totalMs: number;
-}
+/** A character that Latin-1 cannot hold: written, it would become another byte, and be it a line feed. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the whole of Latin-1 is meant
+const beyondLatin1 = /[^\x00-\xff]/;
 
 /**
- * What hears of an answer. Exactly one of `onEnd` and `onFailure` ends it, once; after `cancel` neither is called.
+ * Makes a client. No callback of a handler is called before `send` has returned. `send` throws a TypeError when the
+ * head holds characters beyond U+00FF; otherwise what goes wrong comes through `onFailure`. What a handler throws is
+ * not caught: it reaches the process after the connection in use has been destroyed (for `onEnd`, given back).
  */
-export interface UpstreamHandler {
-  onHead(head: ResponseHead): void;
-  /**
-   * A piece of the body, decoded from its transfer coding and, if the upstream compressed it unasked, from its
-   * content coding. Valid only until the call returns.
-   * @returns false to pause: nothing more comes until `resume`.
-   */
-  onData(chunk: Buffer): boolean;
-  onEnd(): void;
-  onFailure(failure: UpstreamFailure): void;
-}
+export function createUpstreamClient(): UpstreamClient {
+  const pools = new Map<string, Pool>();
+  let closed = false;
+  const context: PoolContext = {
+    wheel: new TimerWheel(),
+    secureProfiles: createSecureProfiles(),
+    readBuffer: Buffer.allocUnsafeSlow(readBufferBytes),
+    onEmpty: (pool) => {
+      if (pools.get(pool.origin.identity) === pool) pools.delete(pool.origin.identity);
+    },
+  };
 
-/** A running request, as its owner sees it. */
-export interface UpstreamExchange {
-  resume(): void;
-  /** Gives the request up at once: the connection is destroyed, and no callback follows. */
-  cancel(): void;
-  /** Unix-independent milliseconds (performance.now) when the request was handed to a socket, or 0 while it waits. */
-  readonly sentAt: number;
-}
-
-export interface UpstreamClient {
-  send(
+  function send(
     origin: Origin,
     request: UpstreamRequest,
     deadlines: Deadlines,
     handler: UpstreamHandler,
-  ): UpstreamExchange;
-  /** Counts for status pages and tests. */
-  stats(): { readonly open: number; readonly idle: number; readonly busy: number; readonly waiting: number };
-  /** Closes idle connections now and busy ones when their request ends; later sends fail. */
-  close(): void;
+  ): Exchange {
+    // Costs next to nothing: the engine knows that a one-byte string cannot match.
+    if (beyondLatin1.test(request.head))
+      throw new TypeError('a request head holds characters beyond Latin-1');
+    let pool = pools.get(origin.identity);
+    if (pool === undefined) {
+      pool = new Pool(origin, context);
+      if (!closed) pools.set(origin.identity, pool);
+    }
+    pool.origin = origin;
+    const now = performance.now();
+    const exchange = new Exchange(pool, request, deadlines, handler, now);
+    if (closed) failLater(exchange, 'closed', 'the client is closed');
+    else pool.send(exchange, now);
+    return exchange;
+  }
+
+  function stats() {
+    let open = 0;
+    let idle = 0;
+    let waiting = 0;
+    for (const pool of pools.values()) {
+      open += pool.open;
+      idle += pool.idle;
+      waiting += pool.waiting;
+    }
+    return { open, idle, busy: open - idle, waiting };
+  }
+
+  function close(): void {
+    closed = true;
+    for (const pool of pools.values()) pool.close();
+  }
+
+  return { send, stats, close };
 }

@@ -1,0 +1,41 @@
+import type { Contender } from './contenders/contender.js';
+import type { LoadClient } from './load/load.js';
+import type { Machine } from './machine.js';
+import type { Options } from './options.js';
+
+/** Cores of a run; null leaves a process unpinned. */
+export interface Cores {
+  readonly contender: number | null;
+  readonly load: number | null;
+  readonly upstream: number | null;
+}
+
+/** What a work runs with. */
+export interface Bench {
+  readonly options: Options;
+  readonly machine: Machine;
+  readonly cores: Cores;
+  /** Temporary directory for configs, bodies and logs. */
+  readonly directory: string;
+  readonly load: LoadClient;
+  readonly contenders: readonly Contender[];
+  /** Prints a line of progress. */
+  readonly progress: (text: string) => void;
+}
+
+/** What a work found: a table, the sentences under it, and every figure for the JSON file. */
+export interface WorkReport {
+  readonly work: string;
+  readonly title: string;
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+  readonly notes: readonly string[];
+  readonly figures: unknown;
+}
+
+export interface Work {
+  readonly name: string;
+  /** False for the works that run only when they are named. */
+  readonly byDefault: boolean;
+  readonly run: (bench: Bench) => Promise<WorkReport>;
+}

@@ -1,0 +1,26 @@
+import type { Process } from '../proc.js';
+
+/** Where a contender sends its requests, and what it may use. */
+export interface Setup {
+  readonly upstreamPort: number;
+  /** First segment of the upstream's path, which picks its answer: `json`, `sse`, `drip`, `gate`, `pace`. */
+  readonly answer: string;
+  readonly directory: string;
+  readonly core: number | null;
+  /** Keys and models in the gateway's config; 1 of each unless the work is about them. */
+  readonly catalogue?: { readonly keys: number; readonly models: number };
+}
+
+/** A contender that is up. `process` is null for the upstream itself. */
+export interface Running {
+  readonly port: number;
+  readonly path: string;
+  readonly process: Process | null;
+}
+
+/** One of those who are measured: the gateway, a proxy, or nothing in between. */
+export interface Contender {
+  readonly name: string;
+  /** Starts a fresh process; rejects when it cannot start. */
+  readonly start: (setup: Setup) => Promise<Running>;
+}

@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { callerAt } from '../callers.js';
+import { freePort, untilListening } from '../ports.js';
+import { startProcess } from '../proc.js';
+import type { Contender, Setup } from './contender.js';
+
+/** More than any work opens: with the default, the thousands of streams of one work would queue for a connection. */
+const maxConnections = 32_768;
+
+/** The config file of the gateway, in which every key may use every model. */
+function config(setup: Setup): string {
+  const { keys, models } = setup.catalogue ?? { keys: 1, models: 1 };
+  const modelNames = Array.from({ length: models }, (_, index) => callerAt(index).model);
+  const hash = (key: string): string => `sha256:${createHash('sha256').update(key).digest('hex')}`;
+  return JSON.stringify({
+    listen: { host: '127.0.0.1' },
+    upstreams: {
+      bench: {
+        kind: 'chat',
+        baseUrl: `http://127.0.0.1:${setup.upstreamPort}/${setup.answer}/v1`,
+        apiKeys: ['sk-upstream'],
+        maxConnections,
+      },
+    },
+    models: Object.fromEntries(
+      modelNames.map((model) => [model, { protocols: ['chat'], targets: [{ upstream: 'bench', model }] }]),
+    ),
+    groups: { default: { models: ['*'] } },
+    keys: Array.from({ length: keys }, (_, index) => ({
+      id: `bench-${index}`,
+      hash: hash(callerAt(index).key),
+      groups: ['default'],
+    })),
+  });
+}
+
+function environment(logs: boolean): NodeJS.ProcessEnv {
+  const { GATEWAY_CONFIG: _config, PORT: _port, HOST: _host, WORKERS: _workers, ...rest } = process.env;
+  return { ...rest, NODE_ENV: 'production', LOG_LEVEL: logs ? 'info' : 'silent' };
+}
+
+/**
+ * The gateway with one worker, from a compiled tree.
+ * @param plan `main` is the path of its compiled main.js
+ */
+export function gateway(plan: {
+  readonly name: string;
+  readonly main: string;
+  readonly logs: boolean;
+}): Contender {
+  return {
+    name: plan.name,
+    async start(setup) {
+      const port = await freePort();
+      const file = join(setup.directory, `gateway-${port}.json`);
+      writeFileSync(file, config(setup));
+      const server = await startProcess({
+        name: plan.name,
+        command: process.execPath,
+        args: [
+          plan.main,
+          'start',
+          '--config',
+          file,
+          '--host',
+          '127.0.0.1',
+          '--port',
+          `${port}`,
+          '--workers',
+          '1',
+        ],
+        core: setup.core,
+        env: environment(plan.logs),
+        cwd: setup.directory,
+        outputFile: join(setup.directory, `${plan.name}-${port}.log`),
+      });
+      await untilListening(port, server);
+      return { port, path: '/v1/chat/completions', process: server };
+    },
+  };
+}

@@ -1,0 +1,33 @@
+import { readFileSync } from 'node:fs';
+import autocannon from 'autocannon';
+import { callerAt } from '../callers.js';
+import { describeErrors, type LoadPlan, type LoadResult } from './load.js';
+
+/** Run as its own process with a plan as JSON; prints the result as one line of JSON. */
+const plan = JSON.parse(process.argv[2] ?? '{}') as LoadPlan;
+const body = readFileSync(plan.bodyFile, 'utf8');
+const requests = plan.callers.map(({ key, model }) => ({
+  method: 'POST' as const,
+  path: plan.path,
+  headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
+  body: body.replace(callerAt(0).model, model),
+}));
+
+const found = await autocannon({
+  url: `http://127.0.0.1:${plan.port}`,
+  connections: plan.connections,
+  duration: plan.seconds,
+  timeout: 10,
+  requests,
+});
+const result: LoadResult = {
+  requestsPerSecond: found.requests.average,
+  p50Us: found.latency.p50 * 1000,
+  p99Us: found.latency.p99 * 1000,
+  errors: describeErrors({
+    'answers that are not 2xx': found.non2xx,
+    'connection errors': found.errors - found.timeouts,
+    timeouts: found.timeouts,
+  }),
+};
+process.stdout.write(`${JSON.stringify(result)}\n`);

@@ -1,0 +1,21 @@
+import { fileURLToPath } from 'node:url';
+import { type Process, startProcess } from '../proc.js';
+
+/**
+ * Starts one of the load clients of this directory in a process of its own.
+ * @param file its compiled file name
+ * @param plan what it gets as JSON; it answers with lines of JSON
+ */
+export function startScript(file: string, plan: object, core: number | null): Promise<Process> {
+  return startProcess({
+    name: file.replace('-process.js', ' client'),
+    command: process.execPath,
+    args: [fileURLToPath(new URL(`./${file}`, import.meta.url)), JSON.stringify(plan)],
+    core,
+  });
+}
+
+/** Reads the next line of a client as JSON. */
+export async function readJson<T>(client: Process): Promise<T> {
+  return JSON.parse(await client.line()) as T;
+}

@@ -1,0 +1,119 @@
+import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+
+export interface StreamsPlan {
+  readonly port: number;
+  readonly path: string;
+  readonly key: string;
+  readonly bodyFile: string;
+  readonly streams: number;
+  readonly seconds: number;
+}
+
+/** The first line: all streams that could be opened are, and have had an event. `refused` counts until the client gives up. */
+export interface StreamsOpen {
+  readonly open: number;
+  readonly refused: number;
+  readonly firstRefusal: string;
+}
+
+/** The second line: what arrived in the time that was measured. */
+export interface StreamsResult {
+  readonly eventsPerSecond: number;
+  readonly ended: number;
+}
+
+/**
+ * Run as its own process with a plan as JSON: opens streams on raw sockets, holds them and counts their events. All
+ * sockets read into one buffer, so that the client's memory stays out of the way.
+ */
+const plan = JSON.parse(process.argv[2] ?? '{}') as StreamsPlan;
+const body = readFileSync(plan.bodyFile, 'utf8');
+const request =
+  `POST ${plan.path} HTTP/1.1\r\nhost: 127.0.0.1:${plan.port}\r\nauthorization: Bearer ${plan.key}\r\n` +
+  `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+const mark = Buffer.from('data: ');
+const buffer = Buffer.allocUnsafe(65_536);
+const openingAtOnce = 100;
+const firstEventMs = 5_000;
+/** A contender that refuses this many is full; asking it for the rest would take minutes. */
+const enoughRefusals = 200;
+
+let events = 0;
+let ended = 0;
+let open = 0;
+let refused = 0;
+let firstRefusal = '';
+
+function countEvents(bytes: number): number {
+  const chunk = buffer.subarray(0, bytes);
+  let found = 0;
+  for (let at = chunk.indexOf(mark); at >= 0; at = chunk.indexOf(mark, at + mark.length)) found += 1;
+  return found;
+}
+
+/** Resolves when the stream has had its first event, or has ended without one. */
+function openStream(): Promise<void> {
+  return new Promise((resolve) => {
+    let started = false;
+    let answer = '';
+    const socket = connect({
+      port: plan.port,
+      host: '127.0.0.1',
+      onread: {
+        buffer,
+        callback: (bytes) => {
+          const found = countEvents(bytes);
+          events += found;
+          if (!started && found > 0) {
+            started = true;
+            open += 1;
+            socket.setTimeout(0);
+            resolve();
+          } else if (!started) {
+            answer += buffer.toString('latin1', 0, Math.min(bytes, 300));
+            // A refusal may leave the connection open.
+            if (!answer.startsWith('HTTP/1.1 200')) socket.destroy();
+          }
+          return true;
+        },
+      },
+    });
+    socket.write(request);
+    socket.once('error', (error) => {
+      answer ||= error.message;
+    });
+    socket.once('close', () => {
+      if (started) ended += 1;
+      else {
+        refused += 1;
+        firstRefusal ||= answer.slice(0, 300) || 'closed without an answer';
+      }
+      resolve();
+    });
+    socket.setTimeout(firstEventMs, () => {
+      answer ||= 'no event in time';
+      socket.destroy();
+    });
+  });
+}
+
+let left = plan.streams;
+const opener = async (): Promise<void> => {
+  while (left > 0 && refused < enoughRefusals) {
+    left -= 1;
+    await openStream();
+  }
+};
+await Promise.all(Array.from({ length: openingAtOnce }, opener));
+const opened: StreamsOpen = { open, refused, firstRefusal };
+process.stdout.write(`${JSON.stringify(opened)}\n`);
+await wait(1000);
+const before = { events, at: performance.now() };
+await wait(plan.seconds * 1000);
+const result: StreamsResult = {
+  eventsPerSecond: ((events - before.events) * 1000) / (performance.now() - before.at),
+  ended,
+};
+process.stdout.write(`${JSON.stringify(result)}\n`, () => process.exit());

@@ -1,0 +1,109 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { callerAt } from '../callers.js';
+import type { Tool } from '../machine.js';
+import { startProcess } from '../proc.js';
+import { describeErrors, type LoadClient, type LoadPlan, type LoadResult } from './load.js';
+
+/**
+ * One caller makes a static request, which wrk sends without entering Lua. `done` prints what `--latency` would, in
+ * exact microseconds and with all error counts.
+ */
+const script = `
+function init(args)
+  local file = io.open(args[1], "rb")
+  local body = file:read("*a")
+  file:close()
+  local callers = {}
+  for key, model in args[2]:gmatch("([^,=]+)=([^,]+)") do
+    callers[#callers + 1] = {key, model}
+  end
+  wrk.method = "POST"
+  wrk.headers["content-type"] = "application/json"
+  wrk.headers["authorization"] = "Bearer " .. callers[1][1]
+  wrk.body = body
+  if #callers > 1 then
+    local ready = {}
+    for index, caller in ipairs(callers) do
+      local headers = {}
+      for name, value in pairs(wrk.headers) do headers[name] = value end
+      headers["authorization"] = "Bearer " .. caller[1]
+      ready[index] = wrk.format("POST", nil, headers, (body:gsub(args[3]:gsub("%-", "%%-"), caller[2], 1)))
+    end
+    local at = 0
+    request = function()
+      at = at % #ready + 1
+      return ready[at]
+    end
+  end
+end
+
+function done(summary, latency)
+  local errors = summary.errors
+  io.write(string.format(
+    '\\nRESULT {"requests":%d,"microseconds":%d,"p50":%f,"p99":%f,"connect":%d,"read":%d,"write":%d,"status":%d,"timeout":%d}\\n',
+    summary.requests, summary.duration, latency:percentile(50), latency:percentile(99),
+    errors.connect, errors.read, errors.write, errors.status, errors.timeout))
+end
+`;
+
+interface Summary {
+  readonly requests: number;
+  readonly microseconds: number;
+  readonly p50: number;
+  readonly p99: number;
+  readonly connect: number;
+  readonly read: number;
+  readonly write: number;
+  readonly status: number;
+  readonly timeout: number;
+}
+
+/** wrk with one thread. */
+export function wrk(tool: Tool): LoadClient {
+  return {
+    name: `wrk ${tool.version}`,
+    async start(plan) {
+      const scriptFile = join(plan.directory, 'wrk.lua');
+      writeFileSync(scriptFile, script);
+      const callers = plan.callers.map(({ key, model }) => `${key}=${model}`).join(',');
+      const process = await startProcess({
+        name: 'wrk',
+        command: tool.path,
+        args: [...flags(plan), '-s', scriptFile, url(plan), '--', plan.bodyFile, callers, callerAt(0).model],
+        core: plan.core,
+      });
+      return { process, result: read(process.line) };
+    },
+  };
+}
+
+const flags = (plan: LoadPlan): string[] => [
+  '-t1',
+  `-c${plan.connections}`,
+  `-d${plan.seconds}s`,
+  '--timeout',
+  '10s',
+];
+
+const url = (plan: LoadPlan): string => `http://127.0.0.1:${plan.port}${plan.path}`;
+
+async function read(line: () => Promise<string>): Promise<LoadResult> {
+  for (;;) {
+    const text = await line();
+    if (!text.startsWith('RESULT ')) continue;
+    const summary = JSON.parse(text.slice('RESULT '.length)) as Summary;
+    return {
+      requestsPerSecond: summary.requests / (summary.microseconds / 1e6),
+      p50Us: summary.p50,
+      p99Us: summary.p99,
+      errors: describeErrors({
+        'answers that are not 2xx or 3xx': summary.status,
+        'connect errors': summary.connect,
+        'read errors': summary.read,
+        'write errors': summary.write,
+        timeouts: summary.timeout,
+      }),
+    };
+  }
+}

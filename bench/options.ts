@@ -1,0 +1,71 @@
+import { parseArgs } from 'node:util';
+
+export interface Options {
+  readonly rounds: number;
+  readonly seconds: number;
+  /** Names of works, or null for those that run by default. */
+  readonly only: readonly string[] | null;
+  readonly contenders: readonly string[] | null;
+  readonly json: string | null;
+  readonly withLogs: boolean;
+  /** Another compiled `main.js` to race, such as one built from another revision. */
+  readonly against: string | null;
+  /** Cores of the contender, of the load client and of the upstream. */
+  readonly cores: readonly number[];
+}
+
+export const usage = `npm run bench -- [options]
+  --only A,B        works to run: 1kb, 300kb, sse, drip, latency, keys, streams, bodies
+                    (the last two only when named)
+  --contenders A,B  of direct, gateway, gateway+logs, nginx, haproxy, against
+  --rounds N        rounds of each work (default 5), interleaved, order reversed every round
+  --seconds N       length of one measurement (default 3)
+  --quick           2 rounds of 1 second, to see that everything runs
+  --with-logs       a second gateway with its request log on
+  --against FILE    another compiled main.js to race
+  --cores A,B[,C]   cores of the contender, the load client and the upstream (default 0,1,1)
+  --json FILE       every figure as JSON`;
+
+const list = (text: string | undefined): readonly string[] | null =>
+  text === undefined ? null : text.split(',').filter(Boolean);
+
+/**
+ * Reads the command line.
+ * @returns the options, or null when the caller asked for help
+ * @throws Error for an unknown option or a number that is none
+ */
+export function readOptions(args: readonly string[]): Options | null {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      rounds: { type: 'string' },
+      seconds: { type: 'string' },
+      only: { type: 'string' },
+      contenders: { type: 'string' },
+      json: { type: 'string' },
+      against: { type: 'string' },
+      cores: { type: 'string' },
+      quick: { type: 'boolean', default: false },
+      'with-logs': { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) return null;
+  return {
+    rounds: positive('--rounds', values.rounds, values.quick ? 2 : 5),
+    seconds: positive('--seconds', values.seconds, values.quick ? 1 : 3),
+    only: list(values.only),
+    contenders: list(values.contenders),
+    json: values.json ?? null,
+    withLogs: values['with-logs'],
+    against: values.against ?? null,
+    cores: (list(values.cores) ?? ['0', '1']).map(Number),
+  };
+}
+
+function positive(name: string, text: string | undefined, otherwise: number): number {
+  if (text === undefined) return otherwise;
+  const number = Number(text);
+  if (!Number.isInteger(number) || number < 1) throw new Error(`${name} wants a whole number from 1.`);
+  return number;
+}

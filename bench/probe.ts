@@ -1,0 +1,38 @@
+import { readFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { callerAt } from './callers.js';
+import type { Running } from './contenders/contender.js';
+import { completionBody, streamEvents } from './upstream/answers.js';
+
+/**
+ * Asks a contender once and compares the answer with what the upstream sends: a fast contender that answers
+ * something else has not won.
+ * @throws Error with what came instead
+ */
+export async function probe(running: Running, bodyFile: string): Promise<void> {
+  const { status, text } = await ask(running, readFileSync(bodyFile));
+  if (status !== 200) throw new Error(`the probe got ${status}: ${text.slice(0, 300)}`);
+  const expected = text.startsWith('data:') ? streamEvents().join('') : completionBody();
+  if (text !== expected)
+    throw new Error(`the probe got another answer than the upstream's: ${text.slice(0, 300)}`);
+}
+
+function ask(running: Running, body: Buffer): Promise<{ status: number; text: string }> {
+  return new Promise((resolve, reject) => {
+    const headers = {
+      'content-type': 'application/json',
+      authorization: `Bearer ${callerAt(0).key}`,
+      'content-length': body.length,
+    };
+    const { port, path } = running;
+    const req = request({ host: '127.0.0.1', port, path, method: 'POST', headers, agent: false }, (res) => {
+      const chunks: Buffer[] = [];
+      res.on('data', (chunk: Buffer) => chunks.push(chunk));
+      res.on('end', () => resolve({ status: res.statusCode ?? 0, text: Buffer.concat(chunks).toString() }));
+      res.on('error', reject);
+    });
+    req.setTimeout(15_000, () => req.destroy(new Error('the probe got no answer')));
+    req.on('error', reject);
+    req.end(body);
+  });
+}

@@ -1,0 +1,161 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+
+export interface ProcessPlan {
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  /** Core to pin to, or null to leave it to the system. */
+  readonly core: number | null;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly cwd?: string;
+  /** File that takes what the process prints; without it `lines` gives it. */
+  readonly outputFile?: string;
+}
+
+/** A running process in a process group of its own. */
+export interface Process {
+  readonly name: string;
+  readonly pid: number;
+  readonly exited: Promise<number | null>;
+  readonly alive: () => boolean;
+  /** What it wrote to stderr, in a few lines, for a failure's message. */
+  readonly complaints: () => string;
+  /** The next line of its output; rejects when it ends first. */
+  readonly line: () => Promise<string>;
+  /** Kills it and everything it started. */
+  readonly stop: () => Promise<void>;
+}
+
+const running = new Set<Process>();
+
+/** Starts a process, pinned to a core. `taskset` becomes the command itself, so the pid is the command's. */
+export async function startProcess(plan: ProcessPlan): Promise<Process> {
+  const pinned = plan.core === null ? [] : ['taskset', '-c', String(plan.core)];
+  const [command = plan.command, ...args] = [...pinned, plan.command, ...plan.args];
+  const output = plan.outputFile === undefined ? null : openSync(plan.outputFile, 'a');
+  const child = spawn(command, args, {
+    detached: true,
+    stdio: ['ignore', output ?? 'pipe', 'pipe'],
+    env: plan.env ?? process.env,
+    cwd: plan.cwd,
+  });
+  if (output !== null) closeSync(output);
+  const complaints = collectComplaints(child);
+  const lines = child.stdout ? createInterface({ input: child.stdout })[Symbol.asyncIterator]() : null;
+  const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
+  await once(child, 'spawn');
+  const pid = child.pid ?? 0;
+
+  const self: Process = {
+    name: plan.name,
+    pid,
+    exited,
+    complaints,
+    alive: () => child.exitCode === null && child.signalCode === null,
+    async line() {
+      const next = await lines?.next();
+      if (next && !next.done) return next.value;
+      throw new Error(`${plan.name} ended early: ${complaints() || 'it said nothing'}`);
+    },
+    async stop() {
+      killGroup(pid);
+      await exited;
+      running.delete(self);
+    },
+  };
+  running.add(self);
+  exited.then(() => running.delete(self));
+  return self;
+}
+
+function collectComplaints(child: ChildProcess): () => string {
+  let head = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    if (head.length < 2000) head += text;
+  });
+  return () => head.trim().split('\n').slice(0, 6).join('\n    ');
+}
+
+/** A group takes the workers with it: an nginx master that is killed alone leaves them behind. */
+function killGroup(pid: number): void {
+  for (const member of processTree(pid)) kill(member);
+  kill(-pid);
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It is gone already.
+  }
+}
+
+/** Kills everything that `startProcess` started; for exits, so it does not wait. */
+export function stopEverything(): void {
+  for (const one of running) killGroup(one.pid);
+  running.clear();
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    // The process has ended since it was listed.
+    return '';
+  }
+}
+
+/** @returns the pids of the direct children of a process. */
+export function childrenOf(pid: number): number[] {
+  return read(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number);
+}
+
+/** @returns a process and all its descendants. */
+export function processTree(pid: number): number[] {
+  return [pid, ...childrenOf(pid).flatMap(processTree)];
+}
+
+/** @returns user and system time of processes so far, in milliseconds (proc_pid_stat(5), fields 14 and 15). */
+export function cpuMs(pids: readonly number[]): number {
+  let ticks = 0;
+  for (const pid of pids) {
+    const stat = read(`/proc/${pid}/stat`);
+    // The name in field 2 may hold spaces, so counting starts after its closing bracket.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    ticks += Number(fields[11] ?? 0) + Number(fields[12] ?? 0);
+  }
+  return ticks * 10;
+}
+
+/**
+ * Reads how long a core has been busy since boot, in milliseconds (proc_stat(5)). Interrupts count: on loopback the
+ * kernel's network work runs in the sender's time, and what a process is charged holds it too.
+ */
+export function coreBusyMs(core: number): number {
+  const line = read('/proc/stat')
+    .split('\n')
+    .find((text) => text.startsWith(`cpu${core} `));
+  const fields = (line ?? '').split(' ').map(Number);
+  const [, user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, steal = 0] = fields;
+  return (user + nice + system + irq + softirq + steal) * 10;
+}
+
+function statusField(pid: number, field: string): number {
+  const found = new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(read(`/proc/${pid}/status`));
+  return Number(found?.[1] ?? 0) / 1024;
+}
+
+/** @returns resident memory of a process in MB, 0 when it is gone. */
+export const residentMb = (pid: number): number => statusField(pid, 'VmRSS');
+
+/** @returns the highest resident memory that a process ever had, in MB. */
+export const peakResidentMb = (pid: number): number => statusField(pid, 'VmHWM');
+
+/** @returns the process that does the work: the child with the most memory, or the process itself without children. */
+export function workerOf(pid: number): number {
+  const children = childrenOf(pid).sort((a, b) => residentMb(b) - residentMb(a));
+  return children[0] ?? pid;
+}

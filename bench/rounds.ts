@@ -1,0 +1,104 @@
+import type { Bench } from './bench.js';
+import type { Caller } from './callers.js';
+import type { Contender, Setup } from './contenders/contender.js';
+import type { LoadResult } from './load/load.js';
+import { type Shares, shares } from './measure.js';
+import { probe } from './probe.js';
+import { type BenchUpstream, startUpstream } from './upstream-process.js';
+
+export interface ThroughputPlan {
+  readonly answer: 'json' | 'sse' | 'drip';
+  readonly engine: 'net' | 'uws';
+  readonly bodyFile: string;
+  readonly connections: number;
+}
+
+/** One who takes part, with what is special about its config. */
+export interface Entry {
+  readonly name: string;
+  readonly contender: Contender;
+  readonly catalogue?: Setup['catalogue'];
+  readonly callers: readonly Caller[];
+}
+
+export interface Sample extends LoadResult {
+  readonly shares: Shares;
+}
+
+/** All samples of one entry; `failure` says why there are none, or no more. */
+export interface Series {
+  readonly name: string;
+  readonly samples: Sample[];
+  failure: string | null;
+}
+
+/**
+ * Interleaved rounds (A B C, C B A, …): each measurement has a fresh process, a probe of its answer, a warm-up and
+ * then the run itself.
+ * @returns one series for each entry, in their order; an entry that fails drops out and the others go on
+ */
+export async function runRounds(
+  bench: Bench,
+  plan: ThroughputPlan,
+  entries: readonly Entry[],
+): Promise<readonly Series[]> {
+  const upstream = await startUpstream({ engine: plan.engine, core: bench.cores.upstream });
+  const all = entries.map((entry) => ({
+    entry,
+    series: { name: entry.name, samples: [], failure: null } as Series,
+  }));
+  for (let round = 0; round < bench.options.rounds; round += 1) {
+    const order = round % 2 === 0 ? all : [...all].reverse();
+    for (const { entry, series } of order) {
+      if (series.failure !== null) continue;
+      bench.progress(`round ${round + 1} of ${bench.options.rounds}: ${entry.name}`);
+      try {
+        series.samples.push(await measureOnce(bench, plan, entry, upstream));
+      } catch (error) {
+        series.failure = error instanceof Error ? error.message : String(error);
+      }
+    }
+  }
+  await upstream.process.stop();
+  return all.map(({ series }) => series);
+}
+
+async function measureOnce(
+  bench: Bench,
+  plan: ThroughputPlan,
+  entry: Entry,
+  upstream: BenchUpstream,
+): Promise<Sample> {
+  const { cores, directory, load, options } = bench;
+  const running = await entry.contender.start({
+    upstreamPort: upstream.port,
+    answer: plan.answer,
+    directory,
+    core: cores.contender,
+    catalogue: entry.catalogue,
+  });
+  try {
+    await probe(running, plan.bodyFile);
+    const run = (seconds: number) =>
+      load.start({
+        port: running.port,
+        path: running.path,
+        bodyFile: plan.bodyFile,
+        connections: plan.connections,
+        callers: entry.callers,
+        seconds,
+        core: cores.load,
+        directory,
+      });
+    const warmUp = await run(options.seconds > 1 ? 2 : 1);
+    await warmUp.result;
+    await warmUp.process.exited;
+    const client = await run(options.seconds);
+    const parts = { contender: running.process, load: client.process, upstream: upstream.process };
+    const [measured, result] = await Promise.all([shares(options.seconds, parts, cores), client.result]);
+    await client.process.exited;
+    return { ...result, shares: measured };
+  } finally {
+    await running.process?.stop();
+  }
+}

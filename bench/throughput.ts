@@ -1,0 +1,86 @@
+import type { Bench, WorkReport } from './bench.js';
+import { count, duration, median, percent } from './figures.js';
+import type { Series } from './rounds.js';
+import { medianShares, verdict } from './verdict.js';
+
+/** How a throughput is told: in requests, or in the events of streamed answers. */
+export interface Unit {
+  readonly name: 'req/s' | 'events/s';
+  readonly perRequest: number;
+}
+
+/** @returns the median rate of a series in its unit, 0 when it failed. */
+export const medianRate = (series: Series, unit: Unit): number =>
+  median(series.samples.map((sample) => sample.requestsPerSecond * unit.perRequest));
+
+/** @returns CPU time of the contender for one unit, in microseconds, 0 when there is none. */
+export function cpuPerUnit(series: Series, unit: Unit): number {
+  const rates = series.samples.map((sample) =>
+    sample.requestsPerSecond > 0
+      ? (sample.shares.contender * 1e6) / (sample.requestsPerSecond * unit.perRequest)
+      : 0,
+  );
+  return median(rates);
+}
+
+/**
+ * The table of a throughput work.
+ * @param reference name of the series that the others are compared with
+ */
+export function throughputReport(
+  bench: Bench,
+  head: { readonly work: string; readonly title: string; readonly unit: Unit; readonly reference: string },
+  all: readonly Series[],
+): WorkReport {
+  const { unit, reference } = head;
+  const base = all.find((series) => series.name === reference && series.samples.length > 0) ?? null;
+  const baseRate = base ? medianRate(base, unit) : 0;
+  const baseCost = base ? cpuPerUnit(base, unit) : 0;
+  const rows = all.map((series) => {
+    if (series.samples.length === 0) return [series.name, 'failed', ...Array<string>(7).fill('-')];
+    const rates = series.samples.map((sample) => sample.requestsPerSecond * unit.perRequest);
+    const cost = cpuPerUnit(series, unit);
+    const used = medianShares(series);
+    return [
+      series.name,
+      count(median(rates)),
+      `${count(Math.min(...rates))}-${count(Math.max(...rates))}`,
+      duration(median(series.samples.map((sample) => sample.p50Us))),
+      duration(median(series.samples.map((sample) => sample.p99Us))),
+      baseRate > 0 ? `${(median(rates) / baseRate).toFixed(2)}x` : '-',
+      series.name === 'direct' ? '-' : percent(used.contender),
+      `${percent(used.load)} + ${percent(used.upstream)}`,
+      cost > 0 ? `${cost.toFixed(2)} µs${baseCost > 0 ? ` (${(cost / baseCost).toFixed(2)}x)` : ''}` : '-',
+    ];
+  });
+  const notes = all.flatMap((series) => [...problems(series), ...verdict(series, bench.cores)]);
+  return {
+    work: head.work,
+    title: head.title,
+    columns: [
+      'contender',
+      unit.name,
+      'min-max',
+      'p50',
+      'p99',
+      `of ${reference}`,
+      'CPU',
+      'load + upstream',
+      unit.name === 'req/s' ? 'CPU per request' : 'CPU per event',
+    ],
+    rows,
+    notes,
+    figures: all,
+  };
+}
+
+/** Errors of a series, loudly: its figures are not to be used. */
+function problems(series: Series): string[] {
+  const said = series.samples.flatMap((sample, index) =>
+    sample.errors.length > 0
+      ? [`${series.name}: RUN ${index + 1} HAD ERRORS: ${sample.errors.join(', ')}.`]
+      : [],
+  );
+  if (series.failure !== null) said.push(`${series.name}: FAILED: ${series.failure}`);
+  return said;
+}

@@ -1,0 +1,49 @@
+import type { HttpResponse } from 'uWebSockets.js';
+import { chunkEvent } from './answers.js';
+
+const eventsPerSecond = 10;
+const slots = 20;
+
+/** Keeps streams open and sends each of them events at a steady rate until its peer leaves. */
+export interface Pacer {
+  add(res: HttpResponse): void;
+  remove(res: HttpResponse): void;
+}
+
+/**
+ * Steady streams from one timer: each stream belongs to one of the slots of a turn, so that the events of ten
+ * thousand streams spread over the turn instead of leaving together.
+ * @returns a pacer at 10 events/s for each stream.
+ */
+export function createPacer(): Pacer {
+  const rings: Set<HttpResponse>[] = Array.from({ length: slots }, () => new Set());
+  const event = Buffer.from(chunkEvent(' word'));
+  const slotMs = 1000 / eventsPerSecond / slots;
+  let added = 0;
+  let turns = 0;
+  let startedAt = 0;
+  let timer: NodeJS.Timeout | null = null;
+
+  const tick = (): void => {
+    // Catches up when the timer came late: the rate holds, and lateness shows at the client.
+    const due = Math.floor((performance.now() - startedAt) / slotMs);
+    for (; turns < due; turns += 1) {
+      for (const res of rings[turns % slots] ?? []) res.cork(() => res.write(event));
+    }
+  };
+
+  return {
+    add(res) {
+      res.writeHeader('content-type', 'text/event-stream');
+      res.write(event);
+      rings[added % slots]?.add(res);
+      added += 1;
+      if (timer) return;
+      startedAt = performance.now();
+      timer = setInterval(tick, slotMs);
+    },
+    remove(res) {
+      for (const ring of rings) ring.delete(res);
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import { App, type HttpRequest, type HttpResponse, us_socket_local_port } from 'uWebSockets.js';
+import { completionBody } from './answers.js';
+import { createDripper } from './dripper.js';
+import { createGate } from './gate.js';
+import { createPacer } from './pacer.js';
+
+const ignore = (): void => undefined;
+
+/** Calls `then` when the whole body has arrived; the body itself is dropped. */
+function afterBody(res: HttpResponse, then: (res: HttpResponse) => void): void {
+  res.onData((_chunk, isLast) => {
+    if (isLast) then(res);
+  });
+}
+
+/**
+ * The bench upstream on uWebSockets.js: whole answers, answers that are held back, and streams whose events leave
+ * one by one (uWS makes each of them an HTTP chunk of its own, and corked one segment).
+ * @returns the port on the loopback interface.
+ */
+export function listenWithUws(): Promise<number> {
+  const body = Buffer.from(completionBody());
+  const end = (res: HttpResponse): void => {
+    res.writeHeader('content-type', 'application/json');
+    res.end(body);
+  };
+  const pacer = createPacer();
+  const dripper = createDripper();
+  const gate = createGate((res: HttpResponse) => res.cork(() => end(res)));
+  const route = (then: (res: HttpResponse) => void, onLeave: (res: HttpResponse) => void) => {
+    return (res: HttpResponse, _req: HttpRequest): void => {
+      res.onAborted(() => onLeave(res));
+      afterBody(res, then);
+    };
+  };
+
+  return new Promise((resolve, reject) => {
+    App()
+      .post('/json/v1/chat/completions', route(end, ignore))
+      .post('/gate/v1/chat/completions', route(gate.add, gate.remove))
+      .post('/drip/v1/chat/completions', route(dripper.add, dripper.remove))
+      .post('/pace/v1/chat/completions', route(pacer.add, pacer.remove))
+      .listen('127.0.0.1', 0, (socket) => {
+        if (socket) resolve(us_socket_local_port(socket));
+        else reject(new Error('The bench upstream cannot listen.'));
+      });
+  });
+}

@@ -1,0 +1,62 @@
+import type { Cores } from './bench.js';
+import { median, percent } from './figures.js';
+import type { Shares } from './measure.js';
+import type { Series } from './rounds.js';
+
+const full = 0.94;
+const noticeable = 0.08;
+
+/** @returns the median of each share over the samples of a series. */
+export function medianShares(series: Series): Shares {
+  const of = (name: keyof Shares): number => median(series.samples.map((sample) => sample.shares[name]));
+  return {
+    contender: of('contender'),
+    load: of('load'),
+    upstream: of('upstream'),
+    foreignContender: of('foreignContender'),
+    foreignLoad: of('foreignLoad'),
+  };
+}
+
+/**
+ * What limits a series, in sentences: whose core was full, what the figure then says, and whether somebody else was
+ * at work on these cores.
+ */
+export function verdict(series: Series, cores: Cores): string[] {
+  const { name } = series;
+  if (series.samples.length === 0) return [];
+  const measured = medianShares(series);
+  const shared = cores.load === cores.upstream && cores.load !== null;
+  // On cores of their own, the fuller one of the two limits.
+  const load = shared ? measured.load + measured.upstream : Math.max(measured.load, measured.upstream);
+  const loadFull = load >= full;
+  const said =
+    name === 'direct'
+      ? [
+          `direct: the load side takes ${percent(load)} of its core; nothing in front of it can be faster here.`,
+        ]
+      : [limit(name, measured.contender, load, loadFull)];
+  const foreign: [string, number][] = [
+    [`${name}'s core`, measured.foreignContender],
+    ["the load side's core", measured.foreignLoad],
+  ];
+  for (const [where, share] of foreign) {
+    if (share < noticeable || (name === 'direct' && where !== "the load side's core")) continue;
+    said.push(`${name}: NOT A QUIET MACHINE: others took ${percent(share)} of ${where}.`);
+  }
+  return said;
+}
+
+function limit(name: string, contender: number, load: number, loadFull: boolean): string {
+  const both = `(${percent(contender)})`;
+  if (contender >= full && !loadFull) {
+    return `${name}: its core is full ${both} and the load side's is not (${percent(load)}): this is ${name}'s own limit.`;
+  }
+  if (contender >= full) {
+    return `${name}: both cores are full (${percent(contender)} and ${percent(load)}): this is close to ${name}'s limit, but the load side may hold it back.`;
+  }
+  if (loadFull) {
+    return `${name}: the load side's core is full (${percent(load)}) and ${name}'s is not ${both}: this figure says nothing about ${name}; its CPU time per request does.`;
+  }
+  return `${name}: neither core is full (${percent(contender)} and ${percent(load)}): waiting limits this run, not work.`;
+}

@@ -1,0 +1,125 @@
+import type { Bench, Work } from '../bench.js';
+import { bodyFile, chatBody } from '../bodies.js';
+import { callerAt } from '../callers.js';
+import type { Contender } from '../contenders/contender.js';
+import { count, percent } from '../figures.js';
+import { readJson, startScript } from '../load/script.js';
+import type { StreamsOpen, StreamsResult } from '../load/streams-process.js';
+import { type Shares, shares } from '../measure.js';
+import { peakResidentMb, residentMb, workerOf } from '../proc.js';
+import { startUpstream } from '../upstream-process.js';
+
+const wanted = 10_000;
+const eventsPerSecond = 10;
+
+interface Outcome {
+  readonly name: string;
+  readonly open: StreamsOpen;
+  readonly result: StreamsResult;
+  readonly shares: Shares;
+  readonly idleMb: number;
+  readonly openMb: number;
+  readonly peakMb: number;
+}
+
+/** Many open streams at a steady rate: does every event arrive, and what memory do they take? One run each. */
+export const streamsWork: Work = {
+  name: 'streams',
+  byDefault: false,
+  async run(bench) {
+    // A proxy has two sockets for each stream, and a few files besides.
+    const possible = Math.floor((bench.machine.openFiles - 200) / 2);
+    const streams = Math.min(wanted, possible);
+    const file = bodyFile(bench.directory, 'streams', chatBody(1024, true));
+    const notes: string[] = [];
+    if (streams < wanted) {
+      notes.push(
+        `SCALED DOWN from ${count(wanted)} to ${count(streams)} streams: ulimit -n is ${bench.machine.openFiles}, ${count(wanted * 2 + 200)} are needed.`,
+      );
+    }
+    const outcomes: Outcome[] = [];
+    for (const contender of bench.contenders) {
+      bench.progress(`streams: ${contender.name}`);
+      try {
+        outcomes.push(await hold(bench, contender, streams, file));
+      } catch (error) {
+        notes.push(`${contender.name}: FAILED: ${error instanceof Error ? error.message : String(error)}`);
+      }
+    }
+    return report(streams, outcomes, notes);
+  },
+};
+
+async function hold(bench: Bench, contender: Contender, streams: number, file: string): Promise<Outcome> {
+  const { cores, directory, options } = bench;
+  const upstream = await startUpstream({ engine: 'uws', core: cores.upstream });
+  const setup = { upstreamPort: upstream.port, answer: 'pace', directory, core: cores.contender };
+  const running = await contender.start(setup);
+  try {
+    const worker = running.process ? workerOf(running.process.pid) : 0;
+    const idleMb = residentMb(worker);
+    const plan = { port: running.port, path: running.path, key: callerAt(0).key, bodyFile: file, streams };
+    const client = await startScript('streams-process.js', { ...plan, seconds: options.seconds }, cores.load);
+    const open = await readJson<StreamsOpen>(client);
+    const parts = { contender: running.process, load: client, upstream: upstream.process };
+    const measured = await shares(options.seconds, parts, cores);
+    const openMb = residentMb(worker);
+    const result = await readJson<StreamsResult>(client);
+    return {
+      name: contender.name,
+      open,
+      result,
+      shares: measured,
+      idleMb,
+      openMb,
+      peakMb: peakResidentMb(worker),
+    };
+  } finally {
+    await running.process?.stop();
+    await upstream.process.stop();
+  }
+}
+
+function report(streams: number, outcomes: readonly Outcome[], notes: readonly string[]) {
+  const offered = streams * eventsPerSecond;
+  const megabytes = (value: number): string => (value > 0 ? `${Math.round(value)} MB` : '-');
+  const said = outcomes.flatMap(({ name, open, result, shares: used }) => [
+    ...(open.refused > 0
+      ? [
+          `${name}: ${open.refused} STREAMS DID NOT OPEN (the client gives up after 200), the first: ${open.firstRefusal}`,
+        ]
+      : []),
+    ...(result.ended > 0 ? [`${name}: ${result.ended} STREAMS ENDED BY THEMSELVES.`] : []),
+    ...(result.eventsPerSecond < offered * 0.98 && used.load + used.upstream > 0.94
+      ? [`${name}: the load side's core is full: the missing events say nothing about ${name}.`]
+      : []),
+  ]);
+  return {
+    work: 'streams',
+    title: `${count(streams)} open SSE streams, ${eventsPerSecond} events/s each`,
+    columns: [
+      'contender',
+      'open',
+      'events/s',
+      'of offered',
+      'RSS idle',
+      'RSS open',
+      'RSS peak',
+      'CPU',
+      'load + upstream',
+    ],
+    rows: outcomes.map(({ name, open, result, shares: used, idleMb, openMb, peakMb }) => [
+      name,
+      count(open.open),
+      count(result.eventsPerSecond),
+      percent(result.eventsPerSecond / offered),
+      megabytes(idleMb),
+      megabytes(openMb),
+      megabytes(peakMb),
+      percent(used.contender),
+      `${percent(used.load)} + ${percent(used.upstream)}`,
+    ]),
+    notes: [...notes, ...said],
+    figures: outcomes,
+  };
+}

@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto';
+import { defaults, type ResolvedConfig, type ResolvedModel } from './resolve.js';
+import type { Protocol } from './types.js';
+
+/** The keys of the demo: printed in its banner, and the reason why it listens on loopback only. */
+export const demoKeys = { default: 'sk-demo', trial: 'sk-demo-trial' } as const;
+
+const demoModels: Readonly<Record<string, readonly Protocol[]>> = {
+  'sim-text': ['chat', 'responses', 'messages', 'generateContent', 'completions'],
+  'sim-embedding': ['embeddings'],
+  'sim-rerank': ['rerank'],
+  'sim-moderation': ['moderations'],
+  'sim-transcribe': ['audio'],
+  'sim-speech': ['audio'],
+  'sim-image': ['images', 'generateContent'],
+  'sim-video': ['video'],
+  'sim-realtime': ['realtime'],
+};
+
+/**
+ * The config of a gateway that was started without one: fixed keys and models, everything answered by the simulator.
+ * @param created Unix seconds at which the models were first known
+ */
+export function demoConfig(created: number): ResolvedConfig {
+  return {
+    demo: true,
+    listen: { host: defaults.host, port: defaults.port, tls: null },
+    workers: 0,
+    vendors: defaults.vendors,
+    limits: defaults.limits,
+    timeouts: defaults.timeouts,
+    upstreams: [
+      {
+        name: 'simulator',
+        kind: 'simulator',
+        baseUrl: null,
+        apiKeys: [],
+        headers: [],
+        tls: { ca: null, verify: true, serverName: null },
+        injectUsage: defaults.injectUsage,
+        maxConnections: defaults.maxConnections,
+        maxWaiting: defaults.maxWaiting,
+      },
+    ],
+    models: Object.entries(demoModels).map(
+      ([name, protocols]): ResolvedModel => ({
+        name,
+        protocols,
+        targets: [{ upstream: 'simulator', model: name, priority: 0, weight: 1 }],
+        price: null,
+        created,
+      }),
+    ),
+    groups: [
+      { name: 'default', models: ['*'] },
+      { name: 'trial', models: ['sim-text'] },
+    ],
+    keys: Object.entries(demoKeys).map(([group, key]) => ({
+      id: key.slice('sk-'.length),
+      hash: createHash('sha256').update(key).digest('hex'),
+      groups: [group],
+      expiresAt: null,
+    })),
+  };
+}
+
+/** True for names and addresses that only this machine can reach. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
+}

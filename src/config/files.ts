@@ -1,0 +1,74 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { createSecureContext } from 'node:tls';
+
+/** What came of reading something: its text, or why there is none. Never both. */
+export type Read =
+  | { readonly text: string; readonly problem: null }
+  | { readonly text: null; readonly problem: string };
+
+/** The files that a config names, each read once, so that what was checked is also what is used. */
+export interface ConfigFiles {
+  /** Takes PEM text as it is, or a path to it; gives certificates that were parsed once. */
+  certificate(pathOrPem: string): Read;
+  /** A file's text. */
+  read(path: string): Read;
+  absolute(path: string): string;
+}
+
+/**
+ * Reads files relative to a folder: that of the config file.
+ * @param directory where relative paths start
+ */
+export function createConfigFiles(directory: string): ConfigFiles {
+  const seen = new Map<string, Read>();
+  const absolute = (path: string): string => resolve(directory, path);
+  const read = (path: string): Read => {
+    const name = absolute(path);
+    const known = seen.get(name);
+    if (known !== undefined) return known;
+    const result = readText(name);
+    seen.set(name, result);
+    return result;
+  };
+  const certificate = (pathOrPem: string): Read => {
+    const source: Read = pathOrPem.includes('-----BEGIN')
+      ? { text: pathOrPem, problem: null }
+      : read(pathOrPem);
+    if (source.problem !== null) return source;
+    const blocks = source.text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
+    if (blocks.length === 0) return { text: null, problem: 'holds no PEM certificate' };
+    try {
+      for (const block of blocks) new X509Certificate(block);
+    } catch {
+      return { text: null, problem: 'holds a certificate that cannot be parsed' };
+    }
+    return { text: blocks.join('\n'), problem: null };
+  };
+  return { certificate, read, absolute };
+}
+
+function readText(name: string): Read {
+  try {
+    return { text: readFileSync(name, 'utf8'), problem: null };
+  } catch (error) {
+    return { text: null, problem: `the file cannot be read (${errorCode(error)})` };
+  }
+}
+
+/** The system's short word for an error: `ENOENT`. Its message might quote a value that is not ours to show. */
+export function errorCode(error: unknown): string {
+  const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
+  return typeof code === 'string' ? code : 'unknown error';
+}
+
+/** Why a certificate and its private key cannot serve together, or null. */
+export function pairProblem(cert: string, key: string): string | null {
+  try {
+    createSecureContext({ cert, key });
+    return null;
+  } catch (error) {
+    return `the certificate and the key cannot be used together (${errorCode(error)})`;
+  }
+}

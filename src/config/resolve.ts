@@ -1,0 +1,147 @@
+import type { ConfigFiles } from './files.js';
+import type { ConfigFile } from './schema.js';
+import type { Protocol, Timeouts, UpstreamKind, VendorWords } from './types.js';
+
+export interface ResolvedUpstream {
+  readonly name: string;
+  readonly kind: UpstreamKind;
+  /** Null for the simulator, whose port is known only when it runs. */
+  readonly baseUrl: string | null;
+  readonly apiKeys: readonly string[];
+  readonly headers: readonly (readonly [string, string])[];
+  readonly tls: {
+    readonly ca: string | null;
+    readonly verify: boolean;
+    readonly serverName: string | null;
+  };
+  readonly injectUsage: boolean;
+  readonly maxConnections: number;
+  readonly maxWaiting: number;
+}
+
+export interface ResolvedModel {
+  readonly name: string;
+  readonly protocols: readonly Protocol[];
+  readonly targets: readonly {
+    readonly upstream: string;
+    readonly model: string;
+    readonly priority: number;
+    readonly weight: number;
+  }[];
+  readonly price: { readonly input: number; readonly output: number } | null;
+  /** Unix seconds. */
+  readonly created: number;
+}
+
+export interface ResolvedKey {
+  readonly id: string;
+  readonly hash: string;
+  readonly groups: readonly string[];
+  /** Unix milliseconds, or null. */
+  readonly expiresAt: number | null;
+}
+
+/**
+ * A config that was checked, with every default filled in and every file that it names read. It is plain JSON: this
+ * is what the primary sends to its workers, and each of them builds the same snapshot from it.
+ */
+export interface ResolvedConfig {
+  readonly demo: boolean;
+  readonly listen: {
+    readonly host: string;
+    readonly port: number;
+    readonly tls: { readonly cert: string; readonly key: string } | null;
+  };
+  readonly workers: number;
+  readonly vendors: VendorWords;
+  readonly limits: {
+    readonly bodyBytes: number;
+    readonly uploadBytes: number;
+    readonly headerBytes: number;
+    readonly bufferedBytes: number;
+  };
+  readonly timeouts: Timeouts;
+  readonly upstreams: readonly ResolvedUpstream[];
+  readonly models: readonly ResolvedModel[];
+  readonly groups: readonly { readonly name: string; readonly models: readonly string[] }[];
+  readonly keys: readonly ResolvedKey[];
+}
+
+/** What a config file need not say. */
+export const defaults = {
+  host: '127.0.0.1',
+  port: 8080,
+  vendors: { vendorc: ['anthropic'], vendorg: ['goog'], vendork: ['kling'], vendorj: ['jimeng'] },
+  limits: {
+    bodyBytes: 33_554_432,
+    uploadBytes: 536_870_912,
+    headerBytes: 16_384,
+    bufferedBytes: 1_073_741_824,
+  },
+  timeouts: {
+    bodyMs: 120_000,
+    keepAliveMs: 15_000,
+    connectMs: 3000,
+    firstByteMs: 120_000,
+    idleMs: 60_000,
+    totalMs: 900_000,
+    drainMs: 600_000,
+  },
+  injectUsage: true,
+  maxConnections: 1024,
+  maxWaiting: 10_000,
+} as const;
+
+/**
+ * Fills in the defaults of a config file that passed every check.
+ * @param created Unix seconds for models that no running config knows yet
+ */
+export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: number): ResolvedConfig {
+  const tls = file.listen?.tls;
+  return {
+    demo: false,
+    listen: {
+      host: file.listen?.host ?? defaults.host,
+      port: file.listen?.port ?? defaults.port,
+      tls: tls === undefined ? null : { cert: files.absolute(tls.cert), key: files.absolute(tls.key) },
+    },
+    workers: file.workers ?? 0,
+    vendors: { ...defaults.vendors, ...file.vendors },
+    limits: { ...defaults.limits, ...file.limits },
+    timeouts: { ...defaults.timeouts, ...file.timeouts },
+    upstreams: Object.entries(file.upstreams).map(([name, upstream]) => ({
+      name,
+      kind: upstream.kind,
+      baseUrl: upstream.baseUrl ?? null,
+      apiKeys: upstream.apiKeys ?? [],
+      headers: Object.entries(upstream.headers ?? {}).map(([field, value]) => [field.toLowerCase(), value]),
+      tls: {
+        ca: upstream.tls?.ca === undefined ? null : files.certificate(upstream.tls.ca).text,
+        verify: upstream.tls?.verify ?? true,
+        serverName: upstream.tls?.serverName ?? null,
+      },
+      injectUsage: upstream.injectUsage ?? defaults.injectUsage,
+      maxConnections: upstream.maxConnections ?? defaults.maxConnections,
+      maxWaiting: upstream.maxWaiting ?? defaults.maxWaiting,
+    })),
+    models: Object.entries(file.models).map(([name, model]) => ({
+      name,
+      protocols: model.protocols,
+      targets: model.targets.map((target) => ({
+        upstream: target.upstream,
+        model: target.model ?? name,
+        priority: target.priority ?? 0,
+        weight: target.weight ?? 1,
+      })),
+      price: model.price === undefined ? null : { input: model.price.input, output: model.price.output ?? 0 },
+      created,
+    })),
+    groups: Object.entries(file.groups).map(([name, group]) => ({ name, models: group.models })),
+    keys: file.keys.map((key) => ({
+      id: key.id,
+      hash: key.hash.slice('sha256:'.length).toLowerCase(),
+      groups: key.groups,
+      expiresAt: key.expiresAt === undefined ? null : Date.parse(key.expiresAt),
+    })),
+  };
+}

@@ -1,0 +1,158 @@
+import { type Static, Type } from 'typebox';
+import { protocols, upstreamKinds } from './types.js';
+
+const closed = { additionalProperties: false } as const;
+/** Setters of timers take 32 signed bits: beyond, a deadline would fire at once. */
+const longestMs = 2_147_483_647;
+
+const text = Type.String({ minLength: 1 });
+const milliseconds = Type.Integer({ minimum: 1, maximum: longestMs });
+const port = Type.Integer({ minimum: 0, maximum: 65_535 });
+const positive = Type.Integer({ minimum: 1 });
+const words = Type.Array(Type.String({ pattern: '^[a-z][a-z0-9-]*$', expected: 'a lower-case word' }));
+/** What may stand in a header value: no control characters, so that nothing can end the line. */
+const headerValue = { pattern: '^[\\t\\u0020-\\u007e\\u0080-\\u00ff]*$', expected: 'a valid header value' };
+
+const listen = Type.Object(
+  {
+    host: Type.Optional(text),
+    port: Type.Optional(port),
+    tls: Type.Optional(Type.Object({ cert: text, key: text }, closed)),
+  },
+  closed,
+);
+
+const admin = Type.Object(
+  { host: Type.Optional(text), port: Type.Optional(port), token: Type.String({ minLength: 16 }) },
+  closed,
+);
+
+const store = Type.Object({ kind: Type.Enum(['embedded']), path: Type.Optional(text) }, closed);
+
+const vendors = Type.Object(
+  {
+    vendorc: Type.Optional(words),
+    vendorg: Type.Optional(words),
+    vendork: Type.Optional(words),
+    vendorj: Type.Optional(words),
+  },
+  closed,
+);
+
+const limits = Type.Object(
+  {
+    bodyBytes: Type.Optional(positive),
+    uploadBytes: Type.Optional(positive),
+    headerBytes: Type.Optional(Type.Integer({ minimum: 4096, maximum: 1_048_576 })),
+    bufferedBytes: Type.Optional(positive),
+  },
+  closed,
+);
+
+const timeouts = Type.Object(
+  {
+    bodyMs: Type.Optional(milliseconds),
+    keepAliveMs: Type.Optional(Type.Integer({ minimum: 0, maximum: longestMs })),
+    connectMs: Type.Optional(milliseconds),
+    firstByteMs: Type.Optional(milliseconds),
+    idleMs: Type.Optional(milliseconds),
+    totalMs: Type.Optional(milliseconds),
+    drainMs: Type.Optional(milliseconds),
+  },
+  closed,
+);
+
+const upstream = Type.Object(
+  {
+    kind: Type.Enum(upstreamKinds),
+    baseUrl: Type.Optional(text),
+    apiKeys: Type.Optional(
+      Type.Array(Type.String({ pattern: '^[\\u0021-\\u007e]+$', expected: 'a key without spaces' })),
+    ),
+    headers: Type.Optional(Type.Record(Type.String(), Type.String(headerValue))),
+    tls: Type.Optional(
+      Type.Object(
+        { ca: Type.Optional(text), verify: Type.Optional(Type.Boolean()), serverName: Type.Optional(text) },
+        closed,
+      ),
+    ),
+    injectUsage: Type.Optional(Type.Boolean()),
+    maxConnections: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_535 })),
+    maxWaiting: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000_000 })),
+  },
+  closed,
+);
+
+const target = Type.Object(
+  {
+    upstream: text,
+    model: Type.Optional(text),
+    priority: Type.Optional(Type.Integer({ minimum: 0, maximum: 1000 })),
+    weight: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
+  },
+  closed,
+);
+
+const model = Type.Object(
+  {
+    protocols: Type.Array(Type.Enum(protocols), { minItems: 1 }),
+    targets: Type.Array(target, { minItems: 1 }),
+    price: Type.Optional(
+      Type.Object(
+        { input: Type.Number({ minimum: 0 }), output: Type.Optional(Type.Number({ minimum: 0 })) },
+        closed,
+      ),
+    ),
+  },
+  closed,
+);
+
+const key = Type.Object(
+  {
+    id: text,
+    hash: Type.String({
+      pattern: '^sha256:[0-9a-fA-F]{64}$',
+      expected: '"sha256:" and 64 hex digits (see: model-gateway key hash)',
+    }),
+    groups: Type.Array(text, { minItems: 1 }),
+    limits: Type.Optional(
+      Type.Object(
+        {
+          requestsPerMinute: Type.Optional(positive),
+          tokensPerMinute: Type.Optional(positive),
+          concurrent: Type.Optional(positive),
+        },
+        closed,
+      ),
+    ),
+    budget: Type.Optional(
+      Type.Object(
+        { usd: Type.Number({ exclusiveMinimum: 0 }), per: Type.Enum(['day', 'week', 'month']) },
+        closed,
+      ),
+    ),
+    expiresAt: Type.Optional(text),
+  },
+  closed,
+);
+
+/** The config file's shape. What joins two places of it is checked in `check.ts`. */
+export const configSchema = Type.Object(
+  {
+    listen: Type.Optional(listen),
+    admin: Type.Optional(admin),
+    workers: Type.Optional(Type.Integer({ minimum: 0, maximum: 1024 })),
+    store: Type.Optional(store),
+    vendors: Type.Optional(vendors),
+    limits: Type.Optional(limits),
+    timeouts: Type.Optional(timeouts),
+    upstreams: Type.Record(Type.String(), upstream),
+    models: Type.Record(Type.String(), model),
+    groups: Type.Record(Type.String(), Type.Object({ models: Type.Array(text) }, closed)),
+    keys: Type.Array(key),
+  },
+  closed,
+);
+
+/** A config file after `${ENV}` interpolation, defaults not yet filled in. */
+export type ConfigFile = Static<typeof configSchema>;

@@ -1,0 +1,110 @@
+import { createOrigin } from './origin.js';
+import type { ResolvedConfig, ResolvedModel, ResolvedUpstream } from './resolve.js';
+import type { Key, Model, Snapshot, Target, Upstream } from './types.js';
+
+export interface Surroundings {
+  /** `http://127.0.0.1:PORT` of the running simulator; null when no upstream is of that kind. */
+  readonly simulatorUrl: string | null;
+}
+
+/**
+ * Builds the running config: names become references, lists become maps. Keys of the same groups share one map of
+ * models, so that a hundred thousand keys cost no more than their own records.
+ * @throws Error when an upstream is of kind simulator and none runs
+ */
+export function buildSnapshot(config: ResolvedConfig, surroundings: Surroundings): Snapshot {
+  const upstreams = new Map(
+    config.upstreams.map((upstream) => [upstream.name, buildUpstream(upstream, surroundings)]),
+  );
+  const models = new Map(
+    config.models
+      .map((model) => buildModel(model, upstreams))
+      .sort(byName)
+      .map((model) => [model.name, model]),
+  );
+  return {
+    demo: config.demo,
+    listen: config.listen,
+    workers: config.workers,
+    vendors: config.vendors,
+    limits: config.limits,
+    timeouts: config.timeouts,
+    upstreams,
+    models,
+    keys: buildKeys(config, models),
+  };
+}
+
+/** True when some upstream is the built-in simulator, so that it must run. */
+export function needsSimulator(config: ResolvedConfig): boolean {
+  return config.upstreams.some((upstream) => upstream.kind === 'simulator');
+}
+
+function byName(a: { readonly name: string }, b: { readonly name: string }): number {
+  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+}
+
+function buildUpstream(upstream: ResolvedUpstream, surroundings: Surroundings): Upstream {
+  const baseUrl = upstream.kind === 'simulator' ? simulatorBase(surroundings) : upstream.baseUrl;
+  if (baseUrl === null) throw new Error(`the upstream ${upstream.name} has no address`);
+  return {
+    name: upstream.name,
+    kind: upstream.kind,
+    origin: createOrigin(baseUrl, {
+      ...upstream.tls,
+      maxConnections: upstream.maxConnections,
+      maxWaiting: upstream.maxWaiting,
+    }),
+    basePath: new URL(baseUrl).pathname.replace(/\/+$/, ''),
+    injectUsage: upstream.injectUsage,
+    apiKeys: upstream.apiKeys,
+    headers: upstream.headers,
+  };
+}
+
+/** The simulator is an OpenAI-shaped server of its own, and like those has its API under `/v1`. */
+function simulatorBase(surroundings: Surroundings): string | null {
+  return surroundings.simulatorUrl === null ? null : `${surroundings.simulatorUrl}/v1`;
+}
+
+function buildModel(model: ResolvedModel, upstreams: ReadonlyMap<string, Upstream>): Model {
+  const targets = model.targets.map((target): Target => {
+    const upstream = upstreams.get(target.upstream);
+    if (upstream === undefined) throw new Error(`the model ${model.name} has a target without an upstream`);
+    return { upstream, model: target.model, priority: target.priority, weight: target.weight };
+  });
+  return {
+    name: model.name,
+    protocols: new Set(model.protocols),
+    targets: targets.sort((a, b) => a.priority - b.priority),
+    created: model.created,
+    price: model.price,
+  };
+}
+
+function buildKeys(config: ResolvedConfig, models: ReadonlyMap<string, Model>): ReadonlyMap<string, Key> {
+  const groups = new Map(config.groups.map((group) => [group.name, group.models]));
+  const shared = new Map<string, ReadonlyMap<string, Model>>();
+  const modelsOf = (names: readonly string[]): ReadonlyMap<string, Model> => {
+    const identity = JSON.stringify([...new Set(names)].sort());
+    const known = shared.get(identity);
+    if (known !== undefined) return known;
+    const opened = new Set(names.flatMap((name) => groups.get(name) ?? []));
+    // `models` is sorted by name, and a filter of it stays so.
+    const result = opened.has('*') ? models : new Map([...models].filter(([name]) => opened.has(name)));
+    shared.set(identity, result);
+    return result;
+  };
+  return new Map(
+    config.keys.map((key) => [
+      key.hash,
+      {
+        id: key.id,
+        hash: key.hash,
+        groups: key.groups,
+        models: modelsOf(key.groups),
+        expiresAt: key.expiresAt,
+      },
+    ]),
+  );
+}

@@ -1,0 +1,53 @@
+import type { ErrorKind, GatewayError } from '../errors.js';
+import type { Dialect } from './dialect.js';
+
+type AnthropicErrorType =
+  | 'invalid_request_error'
+  | 'authentication_error'
+  | 'permission_error'
+  | 'not_found_error'
+  | 'request_too_large'
+  | 'rate_limit_error'
+  | 'timeout_error'
+  | 'api_error'
+  | 'overloaded_error';
+
+const errorTypes: Readonly<Record<ErrorKind, AnthropicErrorType>> = {
+  invalid_request: 'invalid_request_error',
+  invalid_value: 'invalid_request_error',
+  missing_parameter: 'invalid_request_error',
+  unsupported_parameter: 'invalid_request_error',
+  invalid_json: 'invalid_request_error',
+  invalid_request_body: 'invalid_request_error',
+  invalid_api_key: 'authentication_error',
+  permission_denied: 'permission_error',
+  model_not_found: 'not_found_error',
+  not_found: 'not_found_error',
+  unknown_url: 'not_found_error',
+  method_not_allowed: 'invalid_request_error',
+  request_timeout: 'timeout_error',
+  request_too_large: 'request_too_large',
+  unsupported_media_type: 'invalid_request_error',
+  upgrade_required: 'invalid_request_error',
+  rate_limit_exceeded: 'rate_limit_error',
+  client_closed: 'invalid_request_error',
+  internal_error: 'api_error',
+  not_implemented: 'api_error',
+  overloaded: 'overloaded_error',
+  upstream_error: 'api_error',
+  unsupported_stream_event: 'api_error',
+  upstream_timeout: 'timeout_error',
+};
+
+function errorBody(error: GatewayError, requestId: string): string {
+  return `{"type":"error","error":{"type":"${errorTypes[error.kind]}","message":${JSON.stringify(error.message)}},"request_id":${JSON.stringify(requestId)}}`;
+}
+
+/** The messages protocol. */
+export const anthropic: Dialect = {
+  name: 'anthropic',
+  requestIdHeader: 'request-id',
+  errorBody,
+  // The SDK skips an event without its `event:` line.
+  errorEvent: (error, requestId) => `event: error\ndata: ${errorBody(error, requestId)}\n\n`,
+};

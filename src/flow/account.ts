@@ -1,0 +1,15 @@
+import { shrinkReservation } from './admit.js';
+import type { Call, Outcome } from './call.js';
+import type { Services } from './services.js';
+
+/** The last phase of every call, good or bad, exactly once: gives back what it held and reports it. */
+export function account(services: Services, call: Call, outcome: Outcome): void {
+  if (call.accounted) return;
+  call.accounted = true;
+  call.outcome = outcome;
+  call.endedAt = performance.now();
+  shrinkReservation(services, call, 0);
+  call.body = null;
+  call.validated = null;
+  services.report(call);
+}

@@ -1,0 +1,21 @@
+import { presentedKey } from '../dialects/credentials.js';
+import { GatewayError } from '../errors.js';
+import type { Route } from '../routes.js';
+import type { Call } from './call.js';
+
+const unknownKey = new GatewayError('invalid_api_key', 'The API key is not known here.');
+const expiredKey = new GatewayError('invalid_api_key', 'The API key has expired.');
+
+/**
+ * Finds the key of a call.
+ * @throws {GatewayError} `invalid_api_key` when there is none, none in the right place, or none that is valid.
+ */
+export function authenticate(call: Call, route: Route): void {
+  const presented = presentedKey(route.auth, call.exchange.head);
+  if (typeof presented !== 'string') throw presented;
+  const key = call.running.keys.find(presented);
+  if (key === null) throw unknownKey;
+  if (key.expiresAt !== null && key.expiresAt <= Date.now()) throw expiredKey;
+  call.key = key;
+  call.authenticatedAt = performance.now();
+}

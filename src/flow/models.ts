@@ -1,0 +1,41 @@
+import { type CredentialSource, type ModelListFormat, modelListFormat } from '../dialects/credentials.js';
+import type { Dialect } from '../dialects/dialect.js';
+import { modelList, modelListDialect, modelObject } from '../dialects/models/list.js';
+import type { Route } from '../routes.js';
+import type { Call } from './call.js';
+import { timingLine } from './timing.js';
+
+/** The dialect of a model listing, which the request's headers choose; null for every other route. */
+export function modelsDialect(route: Route, source: CredentialSource): Dialect | null {
+  const format = formatOf(route, source);
+  return format === null ? null : modelListDialect(format);
+}
+
+/**
+ * Answers a model listing, or one model of it, from what the call's key opens.
+ * @throws {GatewayError} for an unknown model or a bad page.
+ */
+export function answerModels(call: Call, route: Route): void {
+  const { exchange, key } = call;
+  const format = formatOf(route, exchange.head) ?? 'chat';
+  const models = key === null ? new Map() : key.models;
+  const { model: id } = call.params;
+  const body =
+    id === undefined ? modelList(format, models, exchange.head.query) : modelObject(format, models, id);
+  let lines = '\r\ncontent-type: application/json';
+  if (call.dialect.requestIdHeader !== null) lines += `\r\n${call.dialect.requestIdHeader}: ${exchange.id}`;
+  exchange.respond(200, lines + timingLine(call), body);
+}
+
+function formatOf(route: Route, source: CredentialSource): ModelListFormat | null {
+  switch (route.operation) {
+    case 'modelList':
+    case 'model':
+      return modelListFormat(source);
+    case 'googleModelList':
+    case 'googleModel':
+      return 'generateContent';
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,34 @@
+import type { Snapshot } from '../config/types.js';
+import type { Dialect } from '../dialects/dialect.js';
+import type { Router } from '../http/router.js';
+import type { KeyTable } from '../keys/table.js';
+import type { Route } from '../routes.js';
+import type { UpstreamClient } from '../upstream/client.js';
+import type { Call } from './call.js';
+
+/** What follows from one config, swapped whole on reload. A call keeps the one that it began with. */
+export interface Running {
+  readonly snapshot: Snapshot;
+  readonly keys: KeyTable;
+  readonly router: Router<Route>;
+  readonly dialectForPath: (path: string) => Dialect;
+}
+
+/** Part of a call that time can end or wake: a body that does not come, a stream that stays silent. */
+export interface Watched {
+  /** About once a second. `now` is in milliseconds of `performance.now()`. */
+  onTick(now: number): void;
+}
+
+/** What the phases of every call of a worker share. */
+export interface Services {
+  running: Running;
+  readonly upstream: UpstreamClient;
+  /** Takes note of a finished call; does its formatting later. */
+  readonly report: (call: Call) => void;
+  /** Takes note of a mistake of ours that a call survived. */
+  readonly reportFault: (call: Call, fault: unknown) => void;
+  readonly watched: Set<Watched>;
+  /** Bytes of request bodies in memory. */
+  bufferedBytes: number;
+}

@@ -1,0 +1,45 @@
+import type { CompiledSchema } from '../schema/compile.js';
+import { type BodyScan, scanBody } from '../wire/json-scan.js';
+import { parseBody } from '../wire/skeleton.js';
+
+/** A request body that has passed its endpoint's schema. */
+export interface ValidatedBody {
+  /** The parsed body, long strings cut short (see `parseBody`). Never send it on: the bytes are what counts. */
+  readonly value: Readonly<Record<string, unknown>>;
+  readonly scan: BodyScan;
+  /** Empty where the body names none. */
+  readonly model: string;
+  readonly stream: boolean;
+  /** True when the client itself asked for the usage chunk. */
+  readonly includeUsage: boolean;
+}
+
+/**
+ * Validates the body of a request that is passed through as it came.
+ * @param body The whole body, decoded from any content coding. Not changed, not kept.
+ * @param schema The endpoint's check.
+ * @returns What the later phases need to know of the body.
+ * @throws {GatewayError} Of status 400, saying what is wrong and where.
+ */
+export function validateBody(body: Buffer, schema: CompiledSchema): ValidatedBody {
+  const scan = scanBody(body);
+  // The scan has seen that it begins as an object does, and the parse proves it to be one.
+  const value = parseBody(body, scan) as Record<string, unknown>;
+  if (!schema.check(value)) throw schema.explain(value);
+  const { model, stream, stream_options: options } = value;
+  return {
+    value,
+    scan,
+    model: typeof model === 'string' ? model : '',
+    stream: stream === true,
+    includeUsage: asksForUsage(options),
+  };
+}
+
+function asksForUsage(options: unknown): boolean {
+  return (
+    typeof options === 'object' &&
+    options !== null &&
+    (options as Record<string, unknown>).include_usage === true
+  );
+}

@@ -1,0 +1,76 @@
+import type { Logger } from 'pino';
+import type { Snapshot } from './config/types.js';
+import { createDialectForPath } from './dialects/select.js';
+import { createAccessLog } from './flow/access-log.js';
+import { serve } from './flow/serve.js';
+import type { Running, Services } from './flow/services.js';
+import { createRouter } from './http/router.js';
+import { createServer } from './http/server.js';
+import { createKeyTable } from './keys/table.js';
+import { buildRoutes } from './routes.js';
+import { createUpstreamClient } from './upstream/client.js';
+
+/** One worker's gateway. */
+export interface Gateway {
+  /** @returns the port, which differs from the one asked for when that was 0. */
+  listen(host: string, port: number): Promise<number>;
+  /** Puts another config in force for the calls to come; calls under way keep theirs. */
+  swap(snapshot: Snapshot): void;
+  /** Stops accepting and resolves when every call has ended. */
+  drain(): Promise<void>;
+  /** Cuts what is left. */
+  close(): void;
+}
+
+const tickMs = 1000;
+
+/** Composes a gateway: the only place that knows every part. */
+export function createGateway(options: { readonly snapshot: Snapshot; readonly log: Logger }): Gateway {
+  const { log } = options;
+  const accessLog = createAccessLog(log);
+  const upstream = createUpstreamClient();
+  const services: Services = {
+    running: runningFrom(options.snapshot),
+    upstream,
+    report: accessLog.add,
+    reportFault: (call, fault) =>
+      log.error({ id: call.exchange.id, err: fault }, 'a call failed by our own fault'),
+    watched: new Set(),
+    bufferedBytes: 0,
+  };
+  const server = createServer({
+    words: options.snapshot.vendors,
+    tls: options.snapshot.listen.tls,
+    onRequest: (exchange) => serve(services, exchange),
+  });
+  const ticker = setInterval(() => {
+    const now = performance.now();
+    for (const watched of services.watched) watched.onTick(now);
+  }, tickMs);
+  ticker.unref();
+
+  return {
+    listen: (host, port) => server.listen(host, port),
+    swap: (snapshot) => {
+      services.running = runningFrom(snapshot);
+      server.setWords(snapshot.vendors);
+    },
+    drain: () => server.drain(),
+    close: () => {
+      clearInterval(ticker);
+      accessLog.close();
+      server.close();
+      upstream.close();
+    },
+  };
+}
+
+function runningFrom(snapshot: Snapshot): Running {
+  const routes = buildRoutes(snapshot.vendors);
+  return {
+    snapshot,
+    keys: createKeyTable(snapshot.keys),
+    router: createRouter(routes.map((route) => ({ method: route.method, path: route.path, value: route }))),
+    dialectForPath: createDialectForPath(snapshot.vendors),
+  };
+}

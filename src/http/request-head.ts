@@ -1,0 +1,160 @@
+import type { HttpRequest } from 'uWebSockets.js';
+
+/** Real vendor words beside the neutral ones, as far as header names need them. */
+export interface HeaderWords {
+  readonly vendorc: readonly string[];
+  readonly vendorg: readonly string[];
+}
+
+const Slot = {
+  Authorization: 0,
+  ApiKey: 1,
+  VendorgKey: 2,
+  VendorcVersion: 3,
+  ContentType: 4,
+  ContentLength: 5,
+  ContentEncoding: 6,
+  TransferEncoding: 7,
+  Upgrade: 8,
+  Forwarded: 9,
+} as const;
+type Slot = (typeof Slot)[keyof typeof Slot];
+
+/** Which header names a server reads, by lower-case name; everything else is skipped unread. */
+export type HeaderSlots = ReadonlyMap<string, Slot>;
+
+/** Request headers that a same-protocol upstream gets as the client sent them. Credentials are never among them. */
+const forwardedNames = [
+  'accept',
+  'user-agent',
+  'openai-beta',
+  'idempotency-key',
+  'traceparent',
+  'tracestate',
+  'baggage',
+];
+
+/** @returns the header names to read, with the vendor words of the running config beside the neutral names. */
+export function headerSlots(words: HeaderWords): HeaderSlots {
+  const slots = new Map<string, Slot>([
+    ['authorization', Slot.Authorization],
+    ['x-api-key', Slot.ApiKey],
+    ['content-type', Slot.ContentType],
+    ['content-length', Slot.ContentLength],
+    ['content-encoding', Slot.ContentEncoding],
+    ['transfer-encoding', Slot.TransferEncoding],
+    ['upgrade', Slot.Upgrade],
+  ]);
+  for (const name of forwardedNames) slots.set(name, Slot.Forwarded);
+  for (const word of ['vendorc', ...words.vendorc]) slots.set(`${word}-version`, Slot.VendorcVersion);
+  for (const word of ['vendorg', ...words.vendorg]) slots.set(`x-${word}-api-key`, Slot.VendorgKey);
+  return slots;
+}
+
+/** What the gateway reads of a request's head, copied while uWS still holds it. Absent headers are empty strings. */
+export class RequestHead {
+  query = '';
+  authorization = '';
+  apiKey = '';
+  vendorgKey = '';
+  vendorcVersion = '';
+  contentType = '';
+  contentEncoding = '';
+  upgrade = '';
+  /** Header lines for a same-protocol upstream, CRLF after each. */
+  forwarded = '';
+  /** Bytes announced by `content-length`, or -1. */
+  contentLength = -1;
+  chunked = false;
+  /** Why the body's framing cannot be trusted (RFC 9112 section 6.3), or null. Such a connection is closed. */
+  framingFault: string | null = null;
+}
+
+// uWS calls back once a header, synchronously: one callback for the process with its subject beside it spares
+// a closure for every request.
+let subject = new RequestHead();
+let slotsInUse: HeaderSlots = new Map();
+
+function onHeader(name: string, value: string): void {
+  const slot = slotsInUse.get(name);
+  if (slot === undefined) return;
+  const head = subject;
+  switch (slot) {
+    case Slot.Authorization:
+      head.authorization = value;
+      break;
+    case Slot.ApiKey:
+      head.apiKey = value;
+      break;
+    case Slot.VendorgKey:
+      head.vendorgKey = value;
+      break;
+    case Slot.VendorcVersion:
+      head.vendorcVersion = value;
+      break;
+    case Slot.ContentType:
+      head.contentType = value;
+      break;
+    case Slot.ContentEncoding:
+      head.contentEncoding = value;
+      break;
+    case Slot.Upgrade:
+      head.upgrade = value;
+      break;
+    case Slot.ContentLength:
+      readContentLength(head, value);
+      break;
+    case Slot.TransferEncoding:
+      if (head.chunked) head.framingFault = 'The request has more than one transfer-encoding header.';
+      else if (value.toLowerCase() !== 'chunked')
+        head.framingFault = 'The only transfer-encoding that is understood is chunked.';
+      head.chunked = true;
+      break;
+    case Slot.Forwarded:
+      if (isPlain(value)) head.forwarded += `${name}: ${value}\r\n`;
+      break;
+  }
+}
+
+/** uWS takes the first of several lengths and acts on it; another hop may take the second, so none is trusted. */
+function readContentLength(head: RequestHead, value: string): void {
+  if (head.contentLength !== -1) {
+    head.framingFault = 'The request has more than one content-length header.';
+    return;
+  }
+  let length = 0;
+  for (let i = 0; i < value.length; i++) {
+    const digit = value.charCodeAt(i) - 48;
+    if (digit < 0 || digit > 9) length = Number.NaN;
+    else length = length * 10 + digit;
+  }
+  if (value.length === 0 || !Number.isSafeInteger(length)) {
+    head.framingFault = 'The content-length header is not a number.';
+    length = 0;
+  }
+  head.contentLength = length;
+}
+
+/**
+ * Printable ASCII only. Heads are written as Latin-1, and a character such as U+010A would become a line feed
+ * on the way out.
+ */
+function isPlain(value: string): boolean {
+  for (let i = 0; i < value.length; i++) {
+    const code = value.charCodeAt(i);
+    if ((code < 32 && code !== 9) || code > 126) return false;
+  }
+  return true;
+}
+
+/** Copies what is needed of `request`, which uWS takes back as soon as its handler returns. */
+export function readHead(request: HttpRequest, slots: HeaderSlots): RequestHead {
+  const head = new RequestHead();
+  subject = head;
+  slotsInUse = slots;
+  request.forEach(onHeader);
+  head.query = request.getQuery() ?? '';
+  if (head.chunked && head.contentLength !== -1 && head.framingFault === null)
+    head.framingFault = 'The request has both content-length and transfer-encoding.';
+  return head;
+}

@@ -1,0 +1,186 @@
+import {
+  addMethod,
+  createNode,
+  type Found,
+  type Leaf,
+  leafFor,
+  type MethodNotAllowed,
+  type Node,
+  staticChild,
+} from './nodes.js';
+import { parsePath } from './path.js';
+
+export interface RouterEntry<T> {
+  readonly method: string;
+  /** See `parsePath`. */
+  readonly path: string;
+  readonly value: T;
+}
+
+export type RouterMatch<T> = Found<T> | MethodNotAllowed | { readonly kind: 'notFound' };
+
+export interface Router<T> {
+  /**
+   * Finds what a request means. The most specific path decides (at each segment: static text, then `:action`, then
+   * one segment, then the rest), and only then the method, which is case-sensitive (RFC 9110 section 9.1); HEAD is
+   * not GET. A trailing slash counts, and no parameter takes an empty segment. A path whose parameter holds a
+   * malformed percent-escape is not found. Nothing is allocated for a path without parameters.
+   * @param path as in the request target, without the query.
+   */
+  find(method: string, path: string): RouterMatch<T>;
+}
+
+const notFound = Object.freeze({ kind: 'notFound' } as const);
+const slash = 0x2f;
+// What is still to be tried at a node: everything, no static text, or the greedy parameter alone.
+const tryAll = 0;
+const tryWildcards = 1;
+const tryGreedy = 2;
+const methodSyntax = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
+
+/**
+ * Builds a radix tree over the entries; it cannot change afterwards.
+ * @throws Error for a bad path, a bad method, a route given twice, or a parameter with two names at one place.
+ */
+export function createRouter<T>(entries: readonly RouterEntry<T>[]): Router<T> {
+  const root = createNode<T>('');
+  for (const { method, path, value } of entries) {
+    if (!methodSyntax.test(method)) throw new Error(`'${method}' is not a method name (route '${path}').`);
+    const leaf = leafFor(root, parsePath(path));
+    if (leaf.methods.includes(method)) throw new Error(`The route ${method} ${path} is given twice.`);
+    addMethod(leaf, method, value);
+  }
+  const walk = createWalk(root);
+  return {
+    find(method, path) {
+      const leaf = walk.locate(path);
+      if (leaf === null) return notFound;
+      const answer = leaf.answers[leaf.methods.indexOf(method)];
+      if (answer === undefined) return leaf.refused;
+      if (leaf.names.length === 0) return answer;
+      const params = walk.readParams(leaf.names, path);
+      return params === null ? notFound : { kind: 'found', value: answer.value, params };
+    },
+  };
+}
+
+interface Walk<T> {
+  locate(path: string): Leaf<T> | null;
+  /** Parameters of the path that `locate` saw last, or null for a malformed escape. */
+  readParams(names: readonly string[], path: string): Record<string, string> | null;
+}
+
+/**
+ * One walker serves all requests, since a walk never yields: its stack of branches not taken is kept in parallel
+ * arrays and never given back. A node is reached at one offset of a path at most (only the last part of a route may
+ * span segments), so backtracking tries nothing twice.
+ */
+function createWalk<T>(root: Node<T>): Walk<T> {
+  const starts: number[] = [];
+  const ends: number[] = [];
+  const branches: Node<T>[] = [];
+  const branchOffsets: number[] = [];
+  const branchCaptured: number[] = [];
+  const branchStages: number[] = [];
+  let depth = 0;
+
+  const remember = (node: Node<T>, offset: number, captured: number, stage: number): void => {
+    branches[depth] = node;
+    branchOffsets[depth] = offset;
+    branchCaptured[depth] = captured;
+    branchStages[depth] = stage;
+    depth++;
+  };
+
+  const locate = (path: string): Leaf<T> | null => {
+    depth = 0;
+    let node = root;
+    let offset = 0;
+    let captured = 0;
+    let stage = tryAll;
+    for (;;) {
+      const more = offset < path.length;
+      if (!more && node.leaf !== null) return node.leaf;
+      const child = more && stage === tryAll ? staticChild(node, path, offset) : null;
+      if (child !== null) {
+        if (node.name !== null) remember(node, offset, captured, tryWildcards);
+        node = child;
+        offset += child.prefix.length;
+        continue;
+      }
+      if (more && node.name !== null) {
+        starts[captured] = offset;
+        const acting = stage === tryGreedy ? null : actionLeaf(node, path, offset);
+        if (acting !== null) {
+          ends[captured] = path.lastIndexOf(':');
+          return acting;
+        }
+        const next = stage === tryGreedy ? null : node.parameter;
+        const end = segmentEnd(path, offset);
+        if (next !== null && end > offset) {
+          if (node.greedy !== null) remember(node, offset, captured, tryGreedy);
+          ends[captured++] = end;
+          node = next;
+          offset = end;
+          stage = tryAll;
+          continue;
+        }
+        if (node.greedy !== null && hasNoEmptySegment(path, offset, path.length)) {
+          ends[captured] = path.length;
+          return node.greedy;
+        }
+      }
+      if (depth === 0) return null;
+      depth--;
+      node = branches[depth] ?? root;
+      offset = branchOffsets[depth] ?? 0;
+      captured = branchCaptured[depth] ?? 0;
+      stage = branchStages[depth] ?? tryGreedy;
+    }
+  };
+
+  const readParams = (names: readonly string[], path: string): Record<string, string> | null => {
+    const params: Record<string, string> = {};
+    for (const [index, name] of names.entries()) {
+      const value = decode(path.slice(starts[index], ends[index]));
+      if (value === null) return null;
+      params[name] = value;
+    }
+    return params;
+  };
+
+  return { locate, readParams };
+}
+
+/** Where the node's action that ends the path, behind its last colon, leads; or null. */
+function actionLeaf<T>(node: Node<T>, path: string, offset: number): Leaf<T> | null {
+  if (node.actions.length === 0) return null;
+  const colon = path.lastIndexOf(':');
+  if (colon <= offset || !hasNoEmptySegment(path, offset, colon)) return null;
+  const length = path.length - colon - 1;
+  for (let index = 0; index < node.actions.length; index++) {
+    const action = node.actions[index];
+    if (action?.length === length && path.endsWith(action)) return node.actionLeaves[index] ?? null;
+  }
+  return null;
+}
+
+function segmentEnd(path: string, offset: number): number {
+  const end = path.indexOf('/', offset);
+  return end === -1 ? path.length : end;
+}
+
+function hasNoEmptySegment(path: string, start: number, end: number): boolean {
+  if (path.charCodeAt(start) === slash || path.charCodeAt(end - 1) === slash) return false;
+  const doubled = path.indexOf('//', start);
+  return doubled === -1 || doubled >= end;
+}
+
+function decode(text: string): string | null {
+  if (!text.includes('%')) return text;
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,126 @@
+import {
+  App,
+  type HttpRequest,
+  type HttpResponse,
+  SSLApp,
+  type us_listen_socket,
+  us_listen_socket_close,
+  us_socket_local_port,
+} from 'uWebSockets.js';
+import { randomBytes } from 'node:crypto';
+import { createBodyPool } from './body-pool.js';
+import type { ExchangeHost } from './exchange.js';
+import { Exchange } from './exchange.js';
+import { type HeaderSlots, type HeaderWords, headerSlots, readHead } from './request-head.js';
+
+export interface ServerOptions {
+  readonly words: HeaderWords;
+  /** Paths of PEM files, or null for plain HTTP. */
+  readonly tls: { readonly cert: string; readonly key: string } | null;
+  readonly onRequest: (exchange: Exchange) => void;
+}
+
+export interface Server {
+  /** @returns the port, which differs from the one asked for when that was 0. Rejects when it is taken. */
+  listen(host: string, port: number): Promise<number>;
+  setWords(words: HeaderWords): void;
+  /** Answers that have not ended. */
+  open(): number;
+  /** Stops accepting; from now on answers end their connections; resolves when the last one open has ended. */
+  drain(): Promise<void>;
+  /** Closes everything at once. */
+  close(): void;
+}
+
+/** uWS drops a socket under backpressure after ten seconds without progress; well under that. */
+const keepAliveMs = 4000;
+/** Buffers for request bodies that may wait for their next use. */
+const pooledBytes = 32 * 1024 * 1024;
+/** Requests on connections that were idle when the drain began are still served for so long. */
+const drainGraceMs = 300;
+
+/** @returns a server on uWebSockets.js that turns every request into an `Exchange`. */
+export function createServer(options: ServerOptions): Server {
+  const host: ExchangeHost = {
+    blocked: new Set(),
+    draining: false,
+    open: 0,
+    onIdle: null,
+    bodies: createBodyPool(pooledBytes),
+  };
+  const nextId = requestIds();
+  let slots: HeaderSlots = headerSlots(options.words);
+  let listening: us_listen_socket | null = null;
+  const app =
+    options.tls === null
+      ? App()
+      : SSLApp({ cert_file_name: options.tls.cert, key_file_name: options.tls.key });
+
+  app.any('/*', (response: HttpResponse, request: HttpRequest) => {
+    const head = readHead(request, slots);
+    const exchange = new Exchange(
+      response,
+      request.getCaseSensitiveMethod(),
+      request.getUrl(),
+      head,
+      nextId(),
+      host,
+    );
+    // While an answer is pending uWS cuts a connection on which another request begins: so what hides behind a
+    // request of doubtful length is never read as one.
+    if (head.framingFault !== null) setImmediate(options.onRequest, exchange);
+    else options.onRequest(exchange);
+  });
+
+  const upkeep = setInterval(() => {
+    for (const exchange of host.blocked) exchange.keepAlive();
+    host.bodies.trim();
+  }, keepAliveMs);
+  upkeep.unref();
+
+  return {
+    listen: (address, port) =>
+      new Promise((resolve, reject) => {
+        app.listen(address, port, (socket) => {
+          if (socket) {
+            listening = socket;
+            resolve(us_socket_local_port(socket));
+          } else reject(new Error(`cannot listen on ${address}:${port}`));
+        });
+      }),
+    setWords: (words) => {
+      slots = headerSlots(words);
+    },
+    open: () => host.open,
+    drain: () => {
+      host.draining = true;
+      if (listening) us_listen_socket_close(listening);
+      listening = null;
+      return new Promise((resolve) => {
+        let quiet: NodeJS.Timeout | undefined;
+        const settle = () => {
+          clearTimeout(quiet);
+          quiet = setTimeout(() => {
+            if (host.open === 0) resolve();
+          }, drainGraceMs);
+        };
+        host.onIdle = settle;
+        if (host.open === 0) settle();
+      });
+    },
+    close: () => {
+      clearInterval(upkeep);
+      app.close();
+    },
+  };
+}
+
+/** Ids are unique, not secret: a random prefix of the process and a counter. */
+function requestIds(): () => string {
+  const prefix = `req_${randomBytes(9).toString('hex')}`;
+  let count = 0;
+  return () => {
+    count = (count + 1) % 0x1_0000_0000;
+    return prefix + (count + 0x1_0000_0000).toString(16).slice(1);
+  };
+}

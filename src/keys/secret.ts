@@ -1,0 +1,11 @@
+import { createHash, randomBytes } from 'node:crypto';
+
+/** Makes a new key: 256 random bits, so that a fast hash of it is safe to keep. */
+export function newKey(): string {
+  return `sk-${randomBytes(32).toString('base64url')}`;
+}
+
+/** The form in which a config file holds a key: `sha256:` and lower-case hex. */
+export function hashKey(key: string): string {
+  return `sha256:${createHash('sha256').update(key).digest('hex')}`;
+}

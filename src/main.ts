@@ -1,0 +1,173 @@
+#!/usr/bin/env node
+import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { parseArgs } from 'node:util';
+import { demoConfig, isLoopback } from './config/demo.js';
+import { ConfigError, formatProblem } from './config/problem.js';
+import type { ResolvedConfig } from './config/resolve.js';
+import { hashKey, newKey } from './keys/secret.js';
+import { createLog, logLevels } from './log.js';
+import { demoBanner } from './supervisor/banner.js';
+import { supervise } from './supervisor/supervise.js';
+
+const help = `Usage: model-gateway <command> [options]
+
+  start                 run the gateway; without a config, as a demo on 127.0.0.1:8080
+    --config FILE       config file (or GATEWAY_CONFIG)
+    --host HOST         address to listen on (or HOST)
+    --port PORT         port to listen on, 0 for any free one (or PORT)
+    --workers N         worker processes, 0 for one per core (or WORKERS)
+  check --config FILE   explain every error of a config file
+  key new               make a key, and its hash for the config file
+  key hash [KEY]        print the hash of a key, read from standard input unless given
+
+  --help, --version
+
+Environment: GATEWAY_CONFIG, HOST, PORT, WORKERS, LOG_LEVEL (${logLevels.join(', ')})
+`;
+
+/** The command line cannot be understood: exit code 2. */
+class UsageError extends Error {}
+
+const optionTypes = {
+  config: { type: 'string' },
+  host: { type: 'string' },
+  port: { type: 'string' },
+  workers: { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+  version: { type: 'boolean', short: 'v' },
+} as const;
+
+type Options = ReturnType<typeof readArguments>['values'];
+
+function readArguments() {
+  try {
+    return parseArgs({ options: optionTypes, allowPositionals: true, strict: true });
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** A whole number from the command line, or else from the environment. An empty variable counts as unset. */
+function readNumber(option: string, given: string | undefined, most: number): number | null {
+  const variable = option.toUpperCase();
+  const text = given ?? (process.env[variable] || undefined);
+  if (text === undefined) return null;
+  if (/^\d{1,9}$/.test(text) && Number(text) <= most) return Number(text);
+  throw new UsageError(
+    `${given === undefined ? variable : `--${option}`} must be a number from 0 to ${most}`,
+  );
+}
+
+function configPath(options: Options): string | null {
+  return options.config ?? (process.env.GATEWAY_CONFIG || null);
+}
+
+/** Reads the config file, or makes the demo's config where there is none. */
+async function readConfig(path: string | null): Promise<ResolvedConfig> {
+  if (path === null) return demoConfig(Math.floor(Date.now() / 1000));
+  // Loaded only here: compiling the schema takes a fifth of the second in which the demo is to be ready.
+  const { loadConfig } = await import('./config/load.js');
+  return loadConfig(path, process.env);
+}
+
+async function start(options: Options): Promise<number> {
+  const level = process.env.LOG_LEVEL || 'info';
+  if (!logLevels.some((known) => known === level)) {
+    throw new UsageError(`LOG_LEVEL must be one of ${logLevels.join(', ')}`);
+  }
+  const path = configPath(options);
+  const host = options.host ?? (process.env.HOST || null);
+  const port = readNumber('port', options.port, 65_535);
+  const workers = readNumber('workers', options.workers, 1024);
+  const load = async (): Promise<ResolvedConfig> => {
+    const config = await readConfig(path);
+    const listen = { ...config.listen, host: host ?? config.listen.host, port: port ?? config.listen.port };
+    return { ...config, listen, workers: workers ?? config.workers };
+  };
+  const config = await load();
+  if (config.demo && !isLoopback(config.listen.host)) {
+    throw new UsageError(
+      `without a config file the gateway uses keys that everybody knows, so it listens on loopback only, ` +
+        `not on ${config.listen.host} (from ${options.host === undefined ? 'HOST' : '--host'}); give it a --config`,
+    );
+  }
+  process.env.LOG_LEVEL = level;
+  const log = createLog('primary', level);
+  const code = await supervise({
+    config,
+    reload: load,
+    workers: config.workers === 0 ? availableParallelism() : config.workers,
+    log,
+    onListening(url) {
+      if (config.demo) process.stdout.write(demoBanner(url));
+    },
+  });
+  log.flush();
+  return code;
+}
+
+async function check(options: Options): Promise<number> {
+  const path = configPath(options);
+  if (path === null) throw new UsageError('check needs --config FILE');
+  const config = await readConfig(path);
+  const count = (things: readonly unknown[], name: string): string =>
+    `${things.length} ${name}${things.length === 1 ? '' : 's'}`;
+  const parts = [
+    count(config.upstreams, 'upstream'),
+    count(config.models, 'model'),
+    count(config.groups, 'group'),
+    count(config.keys, 'key'),
+  ];
+  process.stdout.write(`${path} is valid: ${parts.join(', ')}\n`);
+  return 0;
+}
+
+function key(action: string | undefined, given: string | undefined): number {
+  if (action === 'new') {
+    const fresh = newKey();
+    process.stdout.write(`key   ${fresh}\nhash  ${hashKey(fresh)}\n`);
+    return 0;
+  }
+  if (action !== 'hash') throw new UsageError('key needs "new" or "hash"');
+  const text = (given ?? readFileSync(0, 'utf8')).trim();
+  if (text === '') throw new UsageError('key hash needs a key, as an argument or on standard input');
+  process.stdout.write(`${hashKey(text)}\n`);
+  return 0;
+}
+
+function version(): string {
+  const file = new URL('../../package.json', import.meta.url);
+  return String(Reflect.get(JSON.parse(readFileSync(file, 'utf8')), 'version'));
+}
+
+async function run(): Promise<number> {
+  const { values, positionals } = readArguments();
+  const [command, ...rest] = positionals;
+  const output = values.help ? help : values.version ? `${version()}\n` : null;
+  if (output !== null) {
+    process.stdout.write(output);
+    return 0;
+  }
+  const most = command === 'key' ? 2 : 0;
+  if (rest.length > most) throw new UsageError(`"${rest[most]}" is not understood here`);
+  if (command === 'start') return start(values);
+  if (command === 'check') return check(values);
+  if (command === 'key') return key(rest[0], rest[1]);
+  throw new UsageError(command === undefined ? 'a command is needed' : `there is no command "${command}"`);
+}
+
+try {
+  process.exitCode = await run();
+} catch (error) {
+  if (error instanceof UsageError) {
+    process.stderr.write(`${error.message}\nTry: model-gateway --help\n`);
+    process.exitCode = 2;
+  } else if (error instanceof ConfigError) {
+    process.stderr.write(`${error.problems.map(formatProblem).join('\n')}\n`);
+    process.exitCode = 1;
+  } else {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,101 @@
+import { GatewayError } from '../../errors.js';
+import { objectAfterKey } from '../../wire/json-object.js';
+import { firstEventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
+import { lastUsage, readUsage } from './usage.js';
+
+const usageKey = Buffer.from('"usage"');
+const done = Buffer.from('data: [DONE]');
+const doneUnspaced = Buffer.from('data:[DONE]');
+
+type Parsed = { readonly [key: string]: unknown };
+
+/** Judges the first events of a chat stream; see `StreamManner.judgeStart`. */
+export function judgeStart(run: Buffer): 'silence' | 'meaningful' | GatewayError {
+  for (let start = 0; start < run.length; ) {
+    const next = firstEventEnd(run, start, run.length);
+    const end = next === -1 ? run.length : next;
+    const { event, data } = parseEvent(run.toString('utf8', start, end));
+    if (data !== null) return judgeEvent(event, data);
+    start = end;
+  }
+  return 'silence';
+}
+
+function judgeEvent(event: string | null, data: string): 'meaningful' | GatewayError {
+  if (data.trim() === '[DONE]') return 'meaningful';
+  const chunk = parseObject(data);
+  if (chunk === null) return notChat('an event that is not a JSON object');
+  if (isObject(chunk.error)) return errorOf(chunk.error);
+  if (typeof chunk.type === 'string' && !('choices' in chunk))
+    return notChat(`an event of type ${chunk.type}`);
+  if (Array.isArray(chunk.choices) || 'choices' in chunk || chunk.object === 'chat.completion.chunk')
+    return 'meaningful';
+  return notChat(event === null ? 'an event without choices' : `an event named ${event}`);
+}
+
+/** Judges the end of a chat stream by its last bytes; see `StreamManner.judgeEnd`. */
+export function judgeEnd(tail: Buffer): {
+  state: 'complete' | 'incomplete' | 'failed';
+  usage: ReturnType<typeof lastUsage>;
+} {
+  const usage = lastUsage(tail);
+  if (tail.lastIndexOf(done) !== -1 || tail.lastIndexOf(doneUnspaced) !== -1)
+    return { state: 'complete', usage };
+  let finished = false;
+  for (let start = 0; start < tail.length; ) {
+    const next = firstEventEnd(tail, start, tail.length);
+    const end = next === -1 ? tail.length : next;
+    // The tail may begin inside an event, whose remains are no JSON.
+    const chunk = parseObject(parseEvent(tail.toString('utf8', start, end)).data ?? '');
+    if (chunk !== null && isObject(chunk.error)) return { state: 'failed', usage };
+    if (chunk !== null && Array.isArray(chunk.choices)) finished ||= chunk.choices.some(hasFinished);
+    start = end;
+  }
+  return { state: finished ? 'complete' : 'incomplete', usage };
+}
+
+/** Finds the chunk with `choices: []` and a `usage` object; see `StreamManner.findUsageEvent`. */
+export function findUsageEvent(run: Buffer): { start: number; end: number } | null {
+  for (let at = run.indexOf(usageKey); at !== -1; at = run.indexOf(usageKey, at + usageKey.length)) {
+    if (objectAfterKey(run, at, usageKey.length) === -1) continue;
+    const start = lastEventEnd(run, 0, at);
+    const next = firstEventEnd(run, at, run.length);
+    const end = next === -1 ? run.length : next;
+    const chunk = parseObject(parseEvent(run.toString('utf8', start, end)).data ?? '');
+    if (chunk === null || !Array.isArray(chunk.choices) || chunk.choices.length > 0) continue;
+    if (readUsage(chunk.usage) !== null) return { start, end };
+  }
+  return null;
+}
+
+function hasFinished(choice: unknown): boolean {
+  return isObject(choice) && typeof choice.finish_reason === 'string';
+}
+
+function errorOf(error: Parsed): GatewayError {
+  const message = typeof error.message === 'string' ? error.message : 'The upstream answered with an error.';
+  const code = error.code ?? error.type;
+  if (code === 429 || code === 'rate_limit_exceeded' || code === 'rate_limit_error')
+    return new GatewayError('rate_limit_exceeded', message);
+  return new GatewayError('upstream_error', message);
+}
+
+function notChat(what: string): GatewayError {
+  return new GatewayError(
+    'unsupported_stream_event',
+    `The upstream's stream is not of the chat protocol: it began with ${what}.`,
+  );
+}
+
+function parseObject(text: string): Parsed | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function isObject(value: unknown): value is Parsed {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

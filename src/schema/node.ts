@@ -1,0 +1,77 @@
+/** The part of JSON Schema that request bodies are described with. */
+export interface SchemaNode {
+  readonly type?: string | readonly string[];
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly not?: SchemaNode;
+  readonly anyOf?: readonly SchemaNode[];
+  readonly allOf?: readonly SchemaNode[];
+  readonly properties?: Readonly<Record<string, SchemaNode | boolean>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: SchemaNode | boolean;
+  readonly maxProperties?: number;
+  readonly items?: SchemaNode | boolean;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly minLength?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly exclusiveMaximum?: number;
+  readonly title?: string;
+  readonly description?: string;
+}
+
+/** Every keyword above, and what its value is made of. */
+export const keywords: Readonly<Record<string, 'plain' | 'schema' | 'schemas'>> = {
+  type: 'plain',
+  const: 'plain',
+  enum: 'plain',
+  not: 'schema',
+  anyOf: 'schemas',
+  allOf: 'schemas',
+  properties: 'schemas',
+  required: 'plain',
+  additionalProperties: 'schema',
+  maxProperties: 'plain',
+  items: 'schema',
+  minItems: 'plain',
+  maxItems: 'plain',
+  minLength: 'plain',
+  minimum: 'plain',
+  maximum: 'plain',
+  exclusiveMinimum: 'plain',
+  exclusiveMaximum: 'plain',
+  title: 'plain',
+  description: 'plain',
+};
+
+/**
+ * Reads a TypeBox schema as the JSON Schema that it is.
+ * @throws {Error} For anything but an object.
+ */
+export function asSchema(schema: unknown): SchemaNode {
+  if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) {
+    throw new Error('A schema must be an object.');
+  }
+  return schema as SchemaNode;
+}
+
+/** Whether a parsed JSON value is of a schema type, or of one of several. */
+export function isType(type: string | readonly string[], value: unknown): boolean {
+  if (typeof type !== 'string') return type.some((one) => isType(one, value));
+  switch (type) {
+    case 'array':
+      return Array.isArray(value);
+    case 'object':
+      return typeof value === 'object' && value !== null && !Array.isArray(value);
+    case 'null':
+      return value === null;
+    case 'integer':
+      return Number.isInteger(value);
+    case 'number':
+      return Number.isFinite(value);
+    default:
+      return typeof value === type;
+  }
+}

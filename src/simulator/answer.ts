@@ -1,0 +1,90 @@
+import { DirectiveError, directiveValue } from './directives.js';
+import type { Answer, Prompt, ToolCall } from './prompt.js';
+import { schemaExample } from './schema-example.js';
+import { clip, countTokens, firstTokens } from './tokens.js';
+import { chooseTools, toolInput } from './tool-choice.js';
+
+const mostLongTokens = 1_000_000;
+
+/**
+ * What the simulator says to a prompt: the same for the same prompt, always.
+ * @param index which of several answers; all but the first say their number.
+ */
+export function composeAnswer(prompt: Prompt, index: number): Answer {
+  const chosen = chooseTools(prompt);
+  const reasoning =
+    prompt.reasoning === null
+      ? ''
+      : `Simulated reasoning (${prompt.reasoning}) about: ${clip(prompt.plainText, 200)}`;
+  const spoken = chosen.length > 0 ? '' : content(prompt, index);
+  const text = beforeStop(spoken, prompt.stop);
+  const budget = { left: prompt.maxTokens, cut: false };
+  const keptReasoning = spend(budget, reasoning);
+  const keptText = spend(budget, text);
+  const calls: ToolCall[] = [];
+  for (const [position, tool] of chosen.entries()) {
+    const input = spend(budget, toolInput(tool, prompt));
+    if (input !== '') {
+      const id = `call_${prompt.digest.slice(0, 20)}${index}x${position}`;
+      calls.push({ id, name: tool.name, input, custom: tool.custom });
+    }
+  }
+  const written = [keptReasoning, keptText, ...calls.map((call) => call.input)];
+  return {
+    reasoning: keptReasoning,
+    text: keptText,
+    calls,
+    finish: budget.cut ? 'length' : chosen.length > 0 ? 'tools' : 'stop',
+    reasoningTokens: countTokens(keptReasoning),
+    outputTokens: written.reduce((sum, part) => sum + countTokens(part), 0),
+  };
+}
+
+function content(prompt: Prompt, index: number): string {
+  switch (prompt.format.kind) {
+    case 'schema':
+      return JSON.stringify(structured(prompt, prompt.format.schema)) ?? 'null';
+    case 'object':
+      return JSON.stringify({ simulated: true, answer: sentence(prompt) });
+    case 'text':
+      return lengthened(prompt, index === 0 ? sentence(prompt) : `${sentence(prompt)} (answer ${index + 1})`);
+  }
+}
+
+function sentence(prompt: Prompt): string {
+  const seen = prompt.images === 0 ? '' : ` (${prompt.images} image${prompt.images === 1 ? '' : 's'})`;
+  const results = prompt.toolResults.map((result) => `\nTool result: ${result}`).join('');
+  return `Simulated answer to: ${prompt.text}${seen}${results}`;
+}
+
+function structured(prompt: Prompt, schema: unknown): unknown {
+  const text = clip(`Simulated answer to: ${prompt.plainText}`, 400);
+  return schemaExample(schema, { text: () => text, numbers: [] }) ?? null;
+}
+
+/** Fills a text up to the length that the directive `long` asks for. */
+function lengthened(prompt: Prompt, text: string): string {
+  const long = prompt.directives.find((directive) => directive.name === 'long');
+  if (long === undefined) {
+    return text;
+  }
+  const tokens = directiveValue(long, 'long', 100);
+  if (tokens > mostLongTokens) {
+    throw new DirectiveError(`"long" goes up to ${mostLongTokens} tokens.`);
+  }
+  const filler = ' simulated words';
+  const missing = Math.max(0, tokens - countTokens(text));
+  return text + filler.repeat(Math.ceil(missing / countTokens(filler)));
+}
+
+function beforeStop(text: string, stop: readonly string[]): string {
+  const ends = stop.map((sequence) => text.indexOf(sequence)).filter((at) => at >= 0);
+  return ends.length === 0 ? text : text.slice(0, Math.min(...ends));
+}
+
+function spend(budget: { left: number; cut: boolean }, text: string): string {
+  const kept = countTokens(text) <= budget.left ? text : firstTokens(text, budget.left);
+  budget.cut ||= kept !== text;
+  budget.left -= countTokens(kept);
+  return kept;
+}

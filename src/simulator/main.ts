@@ -1,0 +1,33 @@
+import { startSimulator } from './server.js';
+
+/** A setting from the environment as a number from zero on, or null when it is not one. */
+function setting(name: string, fallback: number): number | null {
+  const text = process.env[name] ?? '';
+  const number = text === '' ? fallback : Number(text);
+  return Number.isFinite(number) && number >= 0 ? number : null;
+}
+
+const port = setting('SIMULATOR_PORT', 0);
+const latencyMs = setting('SIMULATOR_LATENCY_MS', 10);
+const tokensPerSecond = setting('SIMULATOR_TOKENS_PER_SECOND', 200);
+
+if (port === null || latencyMs === null || tokensPerSecond === null) {
+  process.stderr.write(
+    'SIMULATOR_PORT, SIMULATOR_LATENCY_MS and SIMULATOR_TOKENS_PER_SECOND are numbers from 0 on.\n',
+  );
+  process.exit(1);
+}
+
+process.on('SIGTERM', () => process.exit(0));
+if (process.send !== undefined) {
+  // The terminal sends an interrupt to the whole group; a gateway that drains still needs its upstream.
+  process.on('SIGINT', () => undefined);
+  process.on('disconnect', () => process.exit(0));
+}
+
+const simulator = await startSimulator({ port, latencyMs, tokensPerSecond });
+if (process.send !== undefined) {
+  process.send({ type: 'listening', port: simulator.port });
+} else {
+  process.stdout.write(`listening 127.0.0.1:${simulator.port}\n`);
+}

@@ -1,0 +1,60 @@
+import type { Directive } from './directives.js';
+
+/** A tool that the model may call. */
+export interface Tool {
+  readonly name: string;
+  /** JSON Schema of the arguments; null for a tool that takes free text. */
+  readonly parameters: unknown;
+  /** Whether its input is a text, not a JSON object. */
+  readonly custom: boolean;
+}
+
+export type ToolChoice =
+  | { readonly mode: 'none' | 'auto' | 'required' }
+  | { readonly mode: 'named'; readonly name: string };
+
+export type OutputFormat =
+  | { readonly kind: 'text' | 'object' }
+  | { readonly kind: 'schema'; readonly schema: unknown };
+
+/** What a text protocol asks of the simulator, apart from how the protocol words it. */
+export interface Prompt {
+  /** The last user text as it came. */
+  readonly text: string;
+  /** The same without the directives at its start. */
+  readonly plainText: string;
+  readonly directives: readonly Directive[];
+  readonly images: number;
+  /** Texts of the tool results that end the conversation. */
+  readonly toolResults: readonly string[];
+  readonly tools: readonly Tool[];
+  readonly toolChoice: ToolChoice;
+  readonly parallelCalls: boolean;
+  readonly format: OutputFormat;
+  /** Effort of reasoning in the protocol's word, or null for none. */
+  readonly reasoning: string | null;
+  readonly maxTokens: number;
+  readonly stop: readonly string[];
+  readonly inputTokens: number;
+  /** Hexadecimal digest of the body: what ids are made from. */
+  readonly digest: string;
+}
+
+export interface ToolCall {
+  readonly id: string;
+  readonly name: string;
+  /** JSON text, or the free text of a custom tool. */
+  readonly input: string;
+  readonly custom: boolean;
+}
+
+/** What the simulator says, apart from how a protocol words it. */
+export interface Answer {
+  readonly reasoning: string;
+  readonly text: string;
+  readonly calls: readonly ToolCall[];
+  readonly finish: 'stop' | 'length' | 'tools';
+  readonly reasoningTokens: number;
+  /** All tokens of the answer, with those of the reasoning. */
+  readonly outputTokens: number;
+}

@@ -1,0 +1,20 @@
+import { demoKeys } from '../config/demo.js';
+
+/**
+ * What a gateway without a config says when it is ready: where each SDK finds it, the key, and one command to paste.
+ * @param url of the gateway, without a path
+ */
+export function demoBanner(url: string): string {
+  const body = '{"model":"sim-text","messages":[{"role":"user","content":"Hello"}]}';
+  return `
+Model gateway, demo: every model is simulated, and only this machine can reach it.
+
+  Base URLs   chat and responses SDKs      ${url}/v1
+              messages SDKs                ${url}
+              generateContent SDKs         ${url}
+  Key         ${demoKeys.default}
+
+  curl ${url}/v1/chat/completions -H 'authorization: Bearer ${demoKeys.default}' -H 'content-type: application/json' -d '${body}'
+
+`;
+}

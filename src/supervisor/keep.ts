@@ -1,0 +1,103 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import type { Logger } from 'pino';
+import { mostFirstFailures, nextRestart } from './backoff.js';
+
+export interface KeepOptions {
+  /** What the process is, for the log. */
+  readonly role: 'worker' | 'simulator';
+  /** Path of the module to run. */
+  readonly module: string;
+  /** Asked at each start. */
+  environment(): NodeJS.ProcessEnv;
+  onMessage(child: ChildProcess, message: unknown): void;
+  /** A process ended, whether another is started for it or not. */
+  onExit(child: ChildProcess): void;
+  /** It failed several times in a row without ever having served: nothing more is tried. */
+  onGivenUp(reason: string): void;
+  readonly log: Logger;
+}
+
+/** One place in which a process runs, and is started again when it ends. */
+export interface KeptProcess {
+  /** Notes that the process in this place serves now. */
+  markServing(child: ChildProcess): void;
+  /** Notes why a process is about to end. */
+  markFailed(child: ChildProcess, reason: string): void;
+  /** The process leaves of its own accord: another takes its place at once. */
+  replace(child: ChildProcess): void;
+  /** Every process of this place that still runs: the one in it, and those that are leaving. */
+  running(): readonly ChildProcess[];
+  /** From here on nothing is started any more. */
+  release(): void;
+}
+
+/** Starts a process, and keeps one running in its place until `release`. */
+export function keepRunning(options: KeepOptions): KeptProcess {
+  const running = new Set<ChildProcess>();
+  let current: ChildProcess | null = null;
+  let servingSince = 0;
+  let everServed = false;
+  let failures = 0;
+  let reason: string | null = null;
+  let released = false;
+  let timer: NodeJS.Timeout | null = null;
+
+  const start = (): void => {
+    timer = null;
+    servingSince = 0;
+    reason = null;
+    const child = fork(options.module, [], { execArgv: [], env: options.environment() });
+    current = child;
+    running.add(child);
+    child.on('message', (message) => options.onMessage(child, message));
+    child.once('exit', (code, signal) => onEnd(child, signal ?? `code ${code}`));
+    // A process that could not be made never exits; a message that came too late also lands here.
+    child.on('error', (error) => {
+      if (child.pid === undefined) onEnd(child, error.message);
+    });
+  };
+
+  const onEnd = (child: ChildProcess, how: string): void => {
+    if (!running.delete(child)) return;
+    options.onExit(child);
+    if (child !== current) return;
+    current = null;
+    if (released) return;
+    const restart = nextRestart(servingSince === 0 ? 0 : performance.now() - servingSince, failures);
+    failures = restart.failures;
+    const said = reason ?? `it ended with ${how}`;
+    if (!everServed && failures >= mostFirstFailures) {
+      options.onGivenUp(`the ${options.role} does not start: ${said}`);
+      return;
+    }
+    const fields = { [options.role]: child.pid, reason: said, restartInMs: restart.delayMs };
+    options.log.error(fields, `${options.role} ended`);
+    timer = setTimeout(start, restart.delayMs);
+  };
+
+  start();
+  return {
+    markServing(child) {
+      if (child !== current) return;
+      servingSince = performance.now();
+      everServed = true;
+    },
+    markFailed(child, why) {
+      if (child === current) reason = why;
+    },
+    replace(child) {
+      if (child !== current || released) return;
+      start();
+    },
+    running: () => [...running],
+    release() {
+      released = true;
+      if (timer !== null) clearTimeout(timer);
+    },
+  };
+}
+
+/** Sends a message to a process; one that is gone, or going, is not told. */
+export function tell(child: ChildProcess, message: object): void {
+  if (child.connected) child.send(message, () => {});
+}

@@ -1,0 +1,50 @@
+import type { ResolvedConfig } from '../config/resolve.js';
+
+/** What the primary tells a worker. */
+export type WorkerOrder =
+  | {
+      readonly type: 'start';
+      readonly config: ResolvedConfig;
+      readonly simulatorUrl: string | null;
+      readonly host: string;
+      readonly port: number;
+    }
+  | {
+      readonly type: 'reload';
+      readonly generation: number;
+      readonly config: ResolvedConfig;
+      readonly simulatorUrl: string | null;
+    }
+  | { readonly type: 'drain' };
+
+/** What a worker tells the primary. */
+export type WorkerReport =
+  /** Its code is loaded and it takes orders. */
+  | { readonly type: 'ready' }
+  | { readonly type: 'listening' }
+  | { readonly type: 'reloaded'; readonly generation: number; readonly problem: string | null }
+  /** It leaves of its own accord: it was signalled directly. */
+  | { readonly type: 'draining' }
+  /** It cannot start, and ends. */
+  | { readonly type: 'failed'; readonly reason: string };
+
+/** What the simulator's process tells the primary. */
+export interface SimulatorReport {
+  readonly type: 'listening';
+  readonly port: number;
+}
+
+/** What the primary tells a process that started it with an IPC channel: a process manager, or a test. */
+export interface GatewayReport {
+  readonly type: 'listening';
+  readonly url: string;
+  readonly port: number;
+  /** Process ids of the workers that serve at this moment. */
+  readonly workers: readonly number[];
+}
+
+/** The `type` of a message over IPC, or null: Node's own and strangers' messages are passed over. */
+export function messageType(message: unknown): string | null {
+  const type: unknown = typeof message === 'object' && message !== null ? Reflect.get(message, 'type') : null;
+  return typeof type === 'string' ? type : null;
+}

@@ -1,0 +1,34 @@
+import { createServer } from 'node:net';
+
+/**
+ * Makes sure that nobody listens on a port yet. Workers share theirs through SO_REUSEPORT, so a second gateway would
+ * be let in as well, without a word, and take half of the connections.
+ * @param port 0 picks a free one. The workers cannot do it: uWS sets SO_REUSEPORT only for a port that is given.
+ * @returns the port
+ * @throws Error that says in plain words why the port cannot be had
+ */
+export function claimPort(host: string, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', (error: NodeJS.ErrnoException) => reject(new Error(portProblem(error, host, port))));
+    probe.listen({ host, port, exclusive: true }, () => {
+      const address = probe.address();
+      const claimed = typeof address === 'object' && address !== null ? address.port : port;
+      probe.close(() => resolve(claimed));
+    });
+  });
+}
+
+function portProblem(error: NodeJS.ErrnoException, host: string, port: number): string {
+  const place = formatAddress(host, port);
+  if (error.code === 'EADDRINUSE') return `${place} is in use by another process; choose another --port`;
+  if (error.code === 'EACCES')
+    return `${place} may not be used by this user (ports below 1024 need the right to)`;
+  if (error.code === 'EADDRNOTAVAIL') return `${host} is not an address of this machine`;
+  return `${place} cannot be listened on (${error.code ?? error.message})`;
+}
+
+/** `host:port`, with IPv6 addresses in brackets. */
+export function formatAddress(host: string, port: number): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}

@@ -1,0 +1,79 @@
+import type { ChildProcess } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { Logger } from 'pino';
+import { type KeptProcess, keepRunning } from './keep.js';
+import { messageType, type SimulatorReport } from './messages.js';
+
+const module = fileURLToPath(new URL('../simulator/main.js', import.meta.url));
+
+/** How long the simulator may take to end once nobody needs it. */
+const endMs = 1000;
+
+export interface SimulatorProcess {
+  /**
+   * Starts the simulator unless it runs.
+   * @returns its URL, once it listens
+   * @throws Error when it does not start
+   */
+  ensure(): Promise<string>;
+  /** Ends it and waits for that. */
+  stop(): Promise<void>;
+  kill(): void;
+}
+
+/** The built-in upstream: a process of its own on a loopback port that it picks once and keeps over restarts. */
+export function createSimulatorProcess(log: Logger): SimulatorProcess {
+  let kept: KeptProcess | null = null;
+  let listening: Promise<string> | null = null;
+  let port = 0;
+  let onStopped: (() => void) | null = null;
+
+  const start = (): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const place = keepRunning({
+        role: 'simulator',
+        module,
+        environment: () => ({ ...process.env, SIMULATOR_PORT: String(port) }),
+        onMessage(child, message) {
+          if (messageType(message) !== 'listening') return;
+          port = (message as SimulatorReport).port;
+          place.markServing(child);
+          resolve(`http://127.0.0.1:${port}`);
+        },
+        onExit: () => onStopped?.(),
+        onGivenUp(reason) {
+          kept = null;
+          listening = null;
+          reject(new Error(reason));
+        },
+        log,
+      });
+      kept = place;
+    });
+
+  const running = (): readonly ChildProcess[] => kept?.running() ?? [];
+  const kill = (): void => {
+    kept?.release();
+    for (const child of running()) child.kill('SIGKILL');
+  };
+
+  return {
+    ensure() {
+      listening ??= start();
+      return listening;
+    },
+    async stop() {
+      kept?.release();
+      if (running().length === 0) return;
+      const ended = new Promise<void>((resolve) => {
+        onStopped = resolve;
+      });
+      // It ends when the channel does.
+      for (const child of running()) if (child.connected) child.disconnect();
+      const timer = setTimeout(kill, endMs);
+      await ended;
+      clearTimeout(timer);
+    },
+    kill,
+  };
+}

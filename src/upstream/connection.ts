@@ -1,0 +1,288 @@
+/**
+ * One connection to an upstream: one request at a time, any number in turn.
+ *
+ *   connecting ──► busy ◄──► idle
+ *        └──────────┴─────────┴──► closed
+ */
+import { connect, type OnReadOpts, type Socket } from 'node:net';
+import { AnswerReader } from './answer.js';
+import { decodeContent } from './decode.js';
+import type { Exchange } from './exchange.js';
+import type { Pool } from './pool.js';
+import { connectSecure, tlsFailureDetail } from './secure.js';
+import { Timed } from './timers.js';
+import type { UpstreamFailureReason } from './types.js';
+import { writeRequest } from './write.js';
+
+/** Bytes taken from the kernel by one read. */
+export const readBufferBytes = 64 * 1024;
+
+export class Connection extends Timed {
+  readonly #pool: Pool;
+  readonly #socket: Socket;
+  readonly #answer = new AnswerReader();
+  #exchange: Exchange | null;
+  #connecting = true;
+  /** TCP is connected: what fails before `#connecting` ends is the TLS handshake. */
+  #transportUp = false;
+  #closed = false;
+  /** Requests served before the running one. */
+  #served = 0;
+  /** A byte of the running request's answer has arrived. */
+  #answered = false;
+  /** The running request's answer leaves the connection fit for another. */
+  #reusable = true;
+  #keepAliveSeconds = -1;
+  #paused = false;
+  /** The answer is complete, but its end waits for `resume`. */
+  #ending = false;
+  /** The peer has ended its side. */
+  #peerEnded = false;
+  /** Reads that came in spite of a pause. Only TLS does that, with what it had already decrypted. */
+  #held: Buffer[] = [];
+
+  /** Connects, and sends the request once connected. Throws when Node refuses the origin. */
+  constructor(pool: Pool, exchange: Exchange, now: number) {
+    super();
+    this.#pool = pool;
+    this.#exchange = exchange;
+    const { origin, context } = pool;
+    const onread: OnReadOpts = {
+      // Decrypted data may come while another connection's read is being dealt with: no sharing there.
+      buffer: origin.secure ? Buffer.allocUnsafeSlow(readBufferBytes) : context.readBuffer,
+      callback: (length, buffer) => this.#onRead(length, buffer as Buffer),
+    };
+    this.#socket = origin.secure
+      ? connectSecure(origin, context.secureProfiles(origin), onread)
+      : connect({ host: origin.host, port: origin.port, noDelay: true, onread });
+    this.#socket.on('connect', () => this.#onTransport());
+    if (origin.secure) this.#socket.on('secureConnect', () => this.#onConnected());
+    this.#socket.on('end', () => this.#onPeerEnd());
+    this.#socket.on('error', (error: NodeJS.ErrnoException) => this.#onError(error));
+    this.#socket.on('close', () => this.#onClose());
+    exchange.connection = this;
+    pool.wheel.set(this, Math.min(exchange.totalAt, now + exchange.deadlines.connectMs));
+  }
+
+  /** Sends a request; the connection is idle or has just been made. */
+  begin(exchange: Exchange, now: number): void {
+    const request = exchange.request;
+    if (request === null) return;
+    this.#exchange = exchange;
+    this.#answered = false;
+    this.#answer.begin(request.method === 'HEAD');
+    exchange.connection = this;
+    exchange.sentAt = now;
+    exchange.bytesSent = true;
+    this.#pool.wheel.set(this, Math.min(exchange.totalAt, now + exchange.deadlines.firstByteMs));
+    writeRequest(this.#socket, request);
+  }
+
+  /** Reads on after a pause; what was held back is delivered before this returns. */
+  resume(): void {
+    if (!this.#paused || this.#exchange === null) return;
+    const exchange = this.#exchange;
+    this.#paused = false;
+    if (this.#ending) {
+      this.#finish(exchange);
+      return;
+    }
+    this.#refreshIdle(exchange);
+    while (this.#held.length > 0) {
+      const piece = this.#held.shift() as Buffer;
+      this.#deliver(piece, piece.length);
+      if (this.#exchange !== exchange || this.#paused) return;
+    }
+    if (this.#peerEnded) this.#endOfStream(exchange);
+    else this.#socket.resume();
+  }
+
+  /** Closes it at once, without a word to the request that it may be serving. */
+  destroy(): void {
+    if (this.#closed) return;
+    this.#shut();
+    this.#pool.lost(this);
+  }
+
+  /** Idle for too long, or a deadline of the running request. */
+  expire(now: number): void {
+    const exchange = this.#exchange;
+    if (exchange === null) this.destroy();
+    else if (now >= exchange.totalAt) exchange.fail('total_timeout', 'the whole request took too long');
+    else if (this.#connecting) exchange.fail('connect_timeout', 'no connection in time');
+    else if (exchange.headSeen) exchange.fail('idle_timeout', 'the answer stalled');
+    else exchange.fail('first_byte_timeout', 'no answer in time');
+  }
+
+  #onTransport(): void {
+    this.#transportUp = true;
+    if (!this.#pool.origin.secure) this.#onConnected();
+  }
+
+  #onConnected(): void {
+    this.#connecting = false;
+    if (this.#exchange !== null) this.begin(this.#exchange, performance.now());
+  }
+
+  /** @returns false to stop reading. */
+  #onRead(length: number, buffer: Buffer): boolean {
+    if (this.#closed) return false;
+    if (this.#paused && !this.#ending) {
+      this.#held.push(Buffer.from(buffer.subarray(0, length)));
+      return false;
+    }
+    return this.#deliver(buffer, length);
+  }
+
+  /** A handler that throws must not leave a half-read answer behind: its connection goes first. */
+  #deliver(buffer: Buffer, length: number): boolean {
+    const exchange = this.#exchange;
+    try {
+      return this.#take(buffer, length);
+    } catch (error) {
+      if (this.#exchange === exchange) exchange?.cancel();
+      throw error;
+    }
+  }
+
+  #take(buffer: Buffer, length: number): boolean {
+    const exchange = this.#exchange;
+    if (exchange === null) {
+      // Nobody asked: the next request must not get this for its answer.
+      this.destroy();
+      return false;
+    }
+    if (this.#ending) {
+      this.#reusable = false;
+      return true;
+    }
+    this.#answered = true;
+    const answer = this.#answer;
+    let at = 0;
+    if (!exchange.headSeen) {
+      if (!this.#takeHead(exchange, buffer, length)) return true;
+      at = answer.next;
+    }
+    const size = answer.readBody(buffer, at, length);
+    if (size === -1) {
+      exchange.fail('malformed_answer', answer.problem ?? 'malformed body');
+      return false;
+    }
+    if (answer.leftover) this.#reusable = false;
+    let more = true;
+    if (size > 0) {
+      const receiver = exchange.decoder ?? exchange.handler;
+      more = receiver.onData(buffer.subarray(answer.payloadStart, answer.payloadStart + size));
+      if (this.#exchange !== exchange) return false;
+    }
+    if (more && answer.done) {
+      this.#finish(exchange);
+      return true;
+    }
+    if (more) {
+      this.#refreshIdle(exchange);
+      return true;
+    }
+    this.#paused = true;
+    this.#pool.wheel.set(this, exchange.totalAt);
+    // With a complete answer the reading goes on, only to notice what should not come.
+    this.#ending = answer.done;
+    return answer.done;
+  }
+
+  /** @returns true when the head is complete and the request still running. */
+  #takeHead(exchange: Exchange, buffer: Buffer, length: number): boolean {
+    const head = this.#answer.readHead(buffer, 0, length);
+    if (head === null) {
+      const problem = this.#answer.problem;
+      if (problem !== null) exchange.fail('malformed_answer', problem);
+      return false;
+    }
+    this.#reusable = head.reusable;
+    this.#keepAliveSeconds = head.keepAliveSeconds;
+    exchange.headSeen = true;
+    exchange.request = null;
+    if (head.contentCoding !== null && head.contentLength !== 0) {
+      exchange.decoder = decodeContent(exchange, head);
+    }
+    if (exchange.decoder !== null) exchange.decoder.onHead(head);
+    else exchange.handler.onHead(head);
+    return this.#exchange === exchange;
+  }
+
+  #refreshIdle(exchange: Exchange): void {
+    const due = performance.now() + exchange.deadlines.idleMs;
+    this.#pool.wheel.set(this, Math.min(exchange.totalAt, due));
+  }
+
+  /** The answer is complete and delivered. The connection goes back first, so that `onEnd` may use it again. */
+  #finish(exchange: Exchange): void {
+    this.#exchange = null;
+    this.#paused = false;
+    this.#ending = false;
+    this.#served++;
+    // An upstream that answers before it has the whole request may go on to read or to discard the rest of it.
+    const fit =
+      this.#reusable && !this.#peerEnded && this.#held.length === 0 && this.#socket.writableLength === 0;
+    if (fit) this.#pool.release(this, this.#keepAliveSeconds);
+    else this.destroy();
+    exchange.finish();
+  }
+
+  #onPeerEnd(): void {
+    this.#peerEnded = true;
+    const exchange = this.#exchange;
+    if (this.#closed || this.#connecting) return;
+    if (exchange === null) this.destroy();
+    else if (!this.#paused) this.#endOfStream(exchange);
+  }
+
+  #endOfStream(exchange: Exchange): void {
+    if (!this.#answered) this.#fail('closed', 'closed before any byte of the answer');
+    else if (!exchange.headSeen) this.#fail('truncated', 'closed within the head of the answer');
+    else if (this.#answer.endOfStream()) this.#finish(exchange);
+    else this.#fail('truncated', 'closed within the body of the answer');
+  }
+
+  #onError(error: NodeJS.ErrnoException): void {
+    if (this.#closed || this.#endsLater()) return;
+    const words = error.code ?? error.message;
+    if (!this.#connecting) this.#fail('reset', words);
+    else if (this.#transportUp) this.#fail('tls_failed', tlsFailureDetail(error));
+    else this.#fail('connect_failed', words);
+  }
+
+  #onClose(): void {
+    if (this.#closed || this.#endsLater()) return;
+    if (this.#connecting) this.#fail(this.#transportUp ? 'tls_failed' : 'connect_failed', 'closed');
+    else this.#fail('closed', 'closed by the upstream');
+  }
+
+  /** True when all that is to come has come, and waits for `resume`. */
+  #endsLater(): boolean {
+    this.#reusable = false;
+    return this.#paused && (this.#ending || this.#peerEnded);
+  }
+
+  #fail(reason: UpstreamFailureReason, detail: string): void {
+    const exchange = this.#exchange;
+    // Upstreams close idle connections when they like: a request that met such a close was never looked at.
+    if (exchange !== null && this.#served > 0 && !this.#answered && !exchange.retried) {
+      exchange.retried = true;
+      exchange.connection = null;
+      this.#shut();
+      this.#pool.replace(this, exchange);
+      return;
+    }
+    this.destroy();
+    exchange?.fail(reason, detail);
+  }
+
+  #shut(): void {
+    this.#closed = true;
+    this.#exchange = null;
+    this.#held = [];
+    this.#pool.wheel.clear(this);
+    this.#socket.destroy();
+  }
+}

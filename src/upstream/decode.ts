@@ -1,0 +1,124 @@
+/** Answers that come compressed although nobody asked: decoded under backpressure, off the hot path. */
+
+import type { Transform } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib';
+import { ParsedHead } from '../wire/head.js';
+import type { Exchange } from './exchange.js';
+import type { ResponseHead } from './types.js';
+
+type Coding = 'gzip' | 'deflate' | 'br';
+
+function codingOf(value: string | null): Coding | null {
+  switch (value) {
+    case 'gzip':
+    case 'x-gzip':
+      return 'gzip';
+    case 'deflate':
+    case 'br':
+      return value;
+    default:
+      return null;
+  }
+}
+
+/** Gives the decoder for an answer, or null where its coding is not known and its bytes pass as they are. */
+export function decodeContent(exchange: Exchange, head: ParsedHead): ContentDecoder | null {
+  const coding = codingOf(head.contentCoding);
+  return coding === null ? null : new ContentDecoder(exchange, coding);
+}
+
+/**
+ * Stands between a connection and the handler. One read is inside at a time: the connection stays paused until zlib
+ * has taken it in and the handler wants more, and zlib itself stops while its output is not taken, so that a small
+ * body that unpacks to gigabytes costs no memory.
+ */
+export class ContentDecoder {
+  readonly #exchange: Exchange;
+  readonly #coding: Coding;
+  #stream: Transform | null = null;
+  /** The handler has paused. */
+  #paused = false;
+  /** zlib has not taken in the last read yet. */
+  #writing = false;
+  /** The coded stream is complete; the padding that may follow it in the body is ignored. */
+  #decoded = false;
+  #wireEnded = false;
+
+  constructor(exchange: Exchange, coding: Coding) {
+    this.#exchange = exchange;
+    this.#coding = coding;
+  }
+
+  /** Passes the head on without the fields that were true of the coded body only. */
+  onHead(head: ResponseHead): void {
+    const plain = new ParsedHead();
+    plain.status = head.status;
+    const { fields } = head;
+    for (let i = 0; i < fields.length; i += 2) {
+      const name = fields[i] as string;
+      if (name !== 'content-encoding' && name !== 'content-length') {
+        plain.fields.push(name, fields[i + 1] as string);
+      }
+    }
+    this.#exchange.handler.onHead(plain);
+  }
+
+  onData(chunk: Buffer): boolean {
+    if (this.#decoded) return true;
+    this.#stream ??= this.#open(chunk);
+    this.#writing = true;
+    this.#stream.write(Buffer.from(chunk), () => {
+      this.#writing = false;
+      this.#pull();
+    });
+    return false;
+  }
+
+  /** The body's last byte has been read. */
+  onEnd(): void {
+    this.#wireEnded = true;
+    if (this.#stream === null || this.#decoded) this.#exchange.complete();
+    else this.#stream.end();
+  }
+
+  resume(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#stream?.resume();
+    this.#pull();
+  }
+
+  destroy(): void {
+    this.#stream?.destroy();
+  }
+
+  #open(first: Buffer): Transform {
+    const stream = createStream(this.#coding, first);
+    stream.on('data', (chunk: Buffer) => {
+      if (this.#exchange.over || this.#exchange.handler.onData(chunk)) return;
+      this.#paused = true;
+      stream.pause();
+    });
+    stream.on('end', () => {
+      this.#decoded = true;
+      this.#writing = false;
+      if (this.#wireEnded) this.#exchange.complete();
+      else this.#pull();
+    });
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      this.#exchange.fail('malformed_answer', `broken ${this.#coding} body: ${error.code ?? error.message}`);
+    });
+    return stream;
+  }
+
+  #pull(): void {
+    if (!this.#writing && !this.#paused) this.#exchange.connection?.resume();
+  }
+}
+
+function createStream(coding: Coding, first: Buffer): Transform {
+  if (coding === 'gzip') return createGunzip();
+  if (coding === 'br') return createBrotliDecompress();
+  // RFC 9110 section 8.4.1.2 means the zlib format, but some servers send the bare one: its first byte tells.
+  return ((first[0] as number) & 0x0f) === 8 ? createInflate() : createInflateRaw();
+}

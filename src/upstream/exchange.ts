@@ -1,0 +1,115 @@
+/** One request on its way: what its owner holds, and what the pool and the connection know of it. */
+import type { Connection } from './connection.js';
+import type { ContentDecoder } from './decode.js';
+import type { Pool } from './pool.js';
+import { Timed } from './timers.js';
+import type {
+  Deadlines,
+  UpstreamExchange,
+  UpstreamFailureReason,
+  UpstreamHandler,
+  UpstreamRequest,
+} from './types.js';
+
+export class Exchange extends Timed implements UpstreamExchange {
+  readonly pool: Pool;
+  /** Null once the answer's head is there, when it can no longer be sent again: the body may be freed. */
+  request: UpstreamRequest | null;
+  readonly deadlines: Deadlines;
+  readonly handler: UpstreamHandler;
+  /** When the whole request is late (performance.now). */
+  readonly totalAt: number;
+  sentAt = 0;
+  /** The connection that serves it, or null while it waits and after its end on the wire. */
+  connection: Connection | null = null;
+  /** Stands between the connection and the handler when the body came compressed. */
+  decoder: ContentDecoder | null = null;
+  bytesSent = false;
+  headSeen = false;
+  /** True once it was sent a second time because a reused connection had gone stale. */
+  retried = false;
+  /** True after `onEnd`, `onFailure` or `cancel`: nothing is called any more. */
+  over = false;
+  /** True while it stands in the pool's queue. */
+  waiting = false;
+  waitPrevious: Exchange | null = null;
+  waitNext: Exchange | null = null;
+
+  constructor(
+    pool: Pool,
+    request: UpstreamRequest,
+    deadlines: Deadlines,
+    handler: UpstreamHandler,
+    now: number,
+  ) {
+    super();
+    this.pool = pool;
+    this.request = request;
+    this.deadlines = deadlines;
+    this.handler = handler;
+    this.totalAt = now + deadlines.totalMs;
+  }
+
+  /** Takes up a paused body again. May call the handler before it returns. */
+  resume(): void {
+    if (this.over) return;
+    if (this.decoder !== null) this.decoder.resume();
+    else this.connection?.resume();
+  }
+
+  cancel(): void {
+    if (this.over) return;
+    this.over = true;
+    this.request = null;
+    this.#detach();
+  }
+
+  /** The total deadline, while no connection watches over it: in the queue, or in the tail of a decoder. */
+  expire(): void {
+    this.fail('total_timeout', 'the whole request took too long');
+  }
+
+  /** The answer has been read to its end. */
+  finish(): void {
+    this.connection = null;
+    if (this.decoder !== null) {
+      this.pool.wheel.set(this, this.totalAt);
+      this.decoder.onEnd();
+      return;
+    }
+    this.complete();
+  }
+
+  /** The handler has got everything. */
+  complete(): void {
+    if (this.over) return;
+    this.over = true;
+    this.request = null;
+    if (this.tick !== -1) this.pool.wheel.clear(this);
+    this.handler.onEnd();
+  }
+
+  /** Ends it with a failure, whatever state it is in; its connection, if any, is destroyed first. */
+  fail(reason: UpstreamFailureReason, detail: string): void {
+    if (this.over) return;
+    this.over = true;
+    this.request = null;
+    this.#detach();
+    this.handler.onFailure({
+      reason,
+      detail: `${this.pool.origin.authority}: ${detail}`,
+      bytesSent: this.bytesSent,
+      headSeen: this.headSeen,
+    });
+  }
+
+  #detach(): void {
+    if (this.tick !== -1) this.pool.wheel.clear(this);
+    if (this.waiting) this.pool.forget(this);
+    this.decoder?.destroy();
+    this.decoder = null;
+    const connection = this.connection;
+    this.connection = null;
+    connection?.destroy();
+  }
+}

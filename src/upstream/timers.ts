@@ -1,0 +1,114 @@
+/**
+ * All deadlines of a worker's upstream connections on one coarse timer.
+ * Accuracy: never early; late by less than two ticks, unless the event loop itself was blocked.
+ *
+ * A wheel of slots, each a linked list. Moving a deadline further away, which every read does, only stores a number:
+ * an entry that its slot's turn finds not due yet is put where it belongs then.
+ */
+
+/** Milliseconds between two looks at the wheel. */
+export const tickMs = 100;
+
+const slotCount = 512;
+/** A tick later than this means that the loop was blocked. */
+const blockedMs = 5 * tickMs;
+
+/** Something that the wheel can hold. Its owner may read `due`; only the wheel writes these fields. */
+export abstract class Timed {
+  /** When it is due (performance.now), or Infinity. */
+  due = Number.POSITIVE_INFINITY;
+  /** Tick of the slot that it is linked in, or -1. */
+  tick = -1;
+  previous: Timed | null = null;
+  next: Timed | null = null;
+
+  /** Called once when due; by then the entry is no longer in the wheel. */
+  abstract expire(now: number): void;
+}
+
+export class TimerWheel {
+  readonly #slots: (Timed | null)[] = new Array<Timed | null>(slotCount).fill(null);
+  #cursor = 0;
+  #size = 0;
+  #timer: NodeJS.Timeout | null = null;
+  #lastTick = 0;
+  #forgave = false;
+
+  /** Sets when an entry is due, in place of what was set before. */
+  set(entry: Timed, due: number): void {
+    entry.due = due;
+    if (this.#timer === null) this.#start();
+    const tick = this.#tickOf(due);
+    if (entry.tick !== -1) {
+      if (entry.tick <= tick) return;
+      this.#unlink(entry);
+    }
+    this.#link(entry, tick);
+  }
+
+  /** Takes an entry out. */
+  clear(entry: Timed): void {
+    entry.due = Number.POSITIVE_INFINITY;
+    if (entry.tick !== -1) this.#unlink(entry);
+  }
+
+  #tickOf(due: number): number {
+    const tick = Math.ceil(due / tickMs);
+    if (tick <= this.#cursor) return this.#cursor + 1;
+    return tick < this.#cursor + slotCount ? tick : this.#cursor + slotCount - 1;
+  }
+
+  #link(entry: Timed, tick: number): void {
+    const slot = tick % slotCount;
+    const first = this.#slots[slot] as Timed | null;
+    entry.tick = tick;
+    entry.next = first;
+    if (first !== null) first.previous = entry;
+    this.#slots[slot] = entry;
+    this.#size++;
+  }
+
+  #unlink(entry: Timed): void {
+    if (entry.previous !== null) entry.previous.next = entry.next;
+    else this.#slots[entry.tick % slotCount] = entry.next;
+    if (entry.next !== null) entry.next.previous = entry.previous;
+    entry.previous = null;
+    entry.next = null;
+    entry.tick = -1;
+    this.#size--;
+  }
+
+  #start(): void {
+    this.#lastTick = performance.now();
+    this.#cursor = Math.floor(this.#lastTick / tickMs);
+    this.#timer = setInterval(() => this.#turn(), tickMs).unref();
+  }
+
+  #turn(): void {
+    if (this.#size === 0 && this.#timer !== null) {
+      clearInterval(this.#timer);
+      this.#timer = null;
+      return;
+    }
+    const now = performance.now();
+    const blocked = now - this.#lastTick > blockedMs;
+    this.#lastTick = now;
+    // After a blocked loop the answers may be waiting in the kernel: read them before calling anybody late. Once
+    // only, or a loop that is always slow would never see a deadline.
+    if (blocked && !this.#forgave) {
+      this.#forgave = true;
+      return;
+    }
+    this.#forgave = false;
+    const last = Math.floor(now / tickMs);
+    while (this.#cursor < last) {
+      this.#cursor++;
+      const slot = this.#cursor % slotCount;
+      for (let entry = this.#slots[slot]; entry; entry = this.#slots[slot]) {
+        this.#unlink(entry);
+        if (entry.due <= now) entry.expire(now);
+        else if (entry.due !== Number.POSITIVE_INFINITY) this.#link(entry, this.#tickOf(entry.due));
+      }
+    }
+  }
+}

@@ -1,0 +1,80 @@
+import type { UpstreamFailureReason } from '../errors.js';
+import type { Origin } from './origin.js';
+
+export type { UpstreamFailureReason };
+
+export interface UpstreamFailure {
+  readonly reason: UpstreamFailureReason;
+  /** For the log: the peer and the system's or the parser's words. Never a key or a body. */
+  readonly detail: string;
+  /** True once any byte of the request was handed to the socket. */
+  readonly bytesSent: boolean;
+  /** True once `onHead` was called. */
+  readonly headSeen: boolean;
+}
+
+/** The head of an upstream's answer. Names are lower-case. */
+export interface ResponseHead {
+  readonly status: number;
+  /** Names and values in turn, as they came: `[name, value, name, value, …]`. */
+  readonly fields: readonly string[];
+  /** First value of a field, or null. */
+  get(name: string): string | null;
+  /** Length of the body where the framing says it (also 0 for HEAD, 204, 304), else -1. */
+  readonly contentLength: number;
+}
+
+/** One request, ready to be written. */
+export interface UpstreamRequest {
+  readonly method: string;
+  /** Request line and all header lines, CRLF each, without the empty line and without the framing headers. */
+  readonly head: string;
+  /** Pieces of the body in order; the client adds `content-length`. Empty for a request without a body. */
+  readonly body: readonly Buffer[];
+}
+
+export interface Deadlines {
+  readonly connectMs: number;
+  /** From the request handed to the socket to the head of the answer. */
+  readonly firstByteMs: number;
+  /** Between two reads of the body; does not run while the receiver has paused. */
+  readonly idleMs: number;
+  readonly totalMs: number;
+}
+
+/**
+ * What hears of an answer. Exactly one of `onEnd` and `onFailure` ends it, once; after `cancel` neither is called.
+ */
+export interface UpstreamHandler {
+  onHead(head: ResponseHead): void;
+  /**
+   * A piece of the body, decoded from its transfer coding and, if the upstream compressed it unasked, from its
+   * content coding. Valid only until the call returns.
+   * @returns false to pause: nothing more comes until `resume`.
+   */
+  onData(chunk: Buffer): boolean;
+  onEnd(): void;
+  onFailure(failure: UpstreamFailure): void;
+}
+
+/** A running request, as its owner sees it. */
+export interface UpstreamExchange {
+  resume(): void;
+  /** Gives the request up at once: the connection is destroyed, and no callback follows. */
+  cancel(): void;
+  /** Unix-independent milliseconds (performance.now) when the request was handed to a socket, or 0 while it waits. */
+  readonly sentAt: number;
+}
+
+export interface UpstreamClient {
+  send(
+    origin: Origin,
+    request: UpstreamRequest,
+    deadlines: Deadlines,
+    handler: UpstreamHandler,
+  ): UpstreamExchange;
+  /** Counts for status pages and tests. */
+  stats(): { readonly open: number; readonly idle: number; readonly busy: number; readonly waiting: number };
+  /** Closes idle connections now and busy ones when their request ends; later sends fail. */
+  close(): void;
+}

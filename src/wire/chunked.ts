@@ -1,0 +1,186 @@
+/** The chunked transfer coding (RFC 9112 section 7.1), decoded in place. No I/O; the caller holds the state. */
+import { maxHeadBytes, textBytes, tokenBytes } from './head.js';
+
+/** Longest chunk-size line, with its extensions. */
+export const maxSizeLine = 256;
+
+const lf = 0x0a;
+const cr = 0x0d;
+const semicolon = 0x3b;
+const colon = 0x3a;
+
+/** Below this many bytes a loop is faster than the native move. */
+const shortMove = 48;
+
+/** By byte: the value of a hexadecimal digit, or 255. */
+const hexValues = new Uint8Array(256).fill(255);
+for (let value = 0; value < 16; value++) {
+  const digit = value.toString(16);
+  hexValues[digit.charCodeAt(0)] = value;
+  hexValues[digit.toUpperCase().charCodeAt(0)] = value;
+}
+
+// The phases, in the order in which the bytes of a body pass through them.
+const sizeStart = 0;
+const sizeDigits = 1;
+const extension = 2;
+const sizeLf = 3;
+const data = 4;
+const dataCr = 5;
+const dataLf = 6;
+const trailerStart = 7;
+const trailerName = 8;
+const trailerValue = 9;
+const trailerLf = 10;
+const lastLf = 11;
+
+/** Where a chunked body stands between two reads, and what the last call of `decodeChunked` found. */
+export class ChunkedState {
+  phase = sizeStart;
+  /** While sizes are read: the size so far. While data is read: the bytes still to come. */
+  size = 0;
+  /** Bytes of the current size line, or of all trailers. */
+  lineBytes = 0;
+  /** Offset of the payload that the last call found. */
+  payloadStart = 0;
+  /** Offset after the last byte that the last call used up. */
+  consumed = 0;
+  /** True once the last byte of the body has been read. */
+  done = false;
+  /** Why the body was refused, or null. */
+  problem: string | null = null;
+
+  /** Makes the state ready for another body. */
+  reset(): void {
+    this.phase = sizeStart;
+    this.size = 0;
+    this.lineBytes = 0;
+    this.payloadStart = 0;
+    this.consumed = 0;
+    this.done = false;
+    this.problem = null;
+  }
+}
+
+/**
+ * Decodes `buffer[start, end)`, moving the payload bytes together, so that a read gives one slice whatever its
+ * number of chunks: `buffer[state.payloadStart, state.payloadStart + result)`. Bytes of the range may be overwritten.
+ * When `state.done` is set, bytes from `state.consumed` on do not belong to the body.
+ * White space around the size is refused, as llhttp does, although RFC 9112 has a grammar for it before an extension.
+ * @returns the number of payload bytes, or -1 when the body is malformed (`state.problem` says why).
+ */
+export function decodeChunked(state: ChunkedState, buffer: Buffer, start: number, end: number): number {
+  let at = start;
+  let payloadEnd = -1;
+  state.payloadStart = start;
+  while (at < end) {
+    if (state.phase === data) {
+      const length = Math.min(state.size, end - at);
+      if (payloadEnd === -1) {
+        state.payloadStart = at;
+        payloadEnd = at + length;
+      } else {
+        move(buffer, payloadEnd, at, length);
+        payloadEnd += length;
+      }
+      at += length;
+      state.size -= length;
+      if (state.size === 0) state.phase = dataCr;
+      continue;
+    }
+    const problem = step(state, buffer[at] as number);
+    if (problem !== null) {
+      state.problem = problem;
+      return -1;
+    }
+    at++;
+    if (state.done) break;
+  }
+  state.consumed = at;
+  return payloadEnd === -1 ? 0 : payloadEnd - state.payloadStart;
+}
+
+function move(buffer: Buffer, target: number, from: number, length: number): void {
+  if (length >= shortMove) {
+    buffer.copyWithin(target, from, from + length);
+    return;
+  }
+  for (let i = 0; i < length; i++) buffer[target + i] = buffer[from + i] as number;
+}
+
+/** Takes one byte that is not payload. */
+function step(state: ChunkedState, byte: number): string | null {
+  switch (state.phase) {
+    case sizeStart: {
+      const digit = hexValues[byte] as number;
+      if (digit === 255) return 'malformed chunk size';
+      state.size = digit;
+      state.lineBytes = 1;
+      state.phase = sizeDigits;
+      return null;
+    }
+    case sizeDigits: {
+      if (byte === cr) {
+        state.phase = sizeLf;
+        return null;
+      }
+      if (++state.lineBytes > maxSizeLine) return 'chunk-size line too long';
+      const digit = hexValues[byte] as number;
+      if (digit !== 255) {
+        state.size = state.size * 16 + digit;
+        return state.size > Number.MAX_SAFE_INTEGER ? 'chunk too large' : null;
+      }
+      if (byte !== semicolon) return 'malformed chunk size';
+      state.phase = extension;
+      return null;
+    }
+    case extension:
+      if (byte === cr) state.phase = sizeLf;
+      else if (++state.lineBytes > maxSizeLine) return 'chunk-size line too long';
+      else if (textBytes[byte] === 0) return 'malformed chunk extension';
+      return null;
+    case sizeLf:
+      if (byte !== lf) return 'malformed chunk-size line';
+      state.lineBytes = 0;
+      state.phase = state.size === 0 ? trailerStart : data;
+      return null;
+    case dataCr:
+      if (byte !== cr) return 'chunk longer than its size';
+      state.phase = dataLf;
+      return null;
+    case dataLf:
+      if (byte !== lf) return 'malformed end of a chunk';
+      state.phase = sizeStart;
+      return null;
+    default:
+      return trailerStep(state, byte);
+  }
+}
+
+/** Takes one byte of the trailer section, which is checked for its syntax and otherwise ignored. */
+function trailerStep(state: ChunkedState, byte: number): string | null {
+  if (++state.lineBytes > maxHeadBytes) return 'trailers too large';
+  switch (state.phase) {
+    case trailerStart:
+      if (byte === cr) state.phase = lastLf;
+      else if (tokenBytes[byte] !== 0) state.phase = trailerName;
+      else return 'malformed trailer name';
+      return null;
+    case trailerName:
+      if (byte === colon) state.phase = trailerValue;
+      else if (tokenBytes[byte] === 0) return 'malformed trailer name';
+      return null;
+    case trailerValue:
+      if (byte === cr) state.phase = trailerLf;
+      else if (textBytes[byte] === 0) return 'malformed trailer value';
+      return null;
+    case trailerLf:
+      if (byte !== lf) return 'malformed trailer value';
+      state.phase = trailerStart;
+      return null;
+    default:
+      if (byte !== lf) return 'malformed end of the body';
+      state.done = true;
+      return null;
+  }
+}

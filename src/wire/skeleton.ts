@@ -1,0 +1,92 @@
+import { invalidJson } from './json-fault.js';
+import type { BodyScan } from './json-scan.js';
+
+/** Skeletons up to this size share one buffer, which is free again as soon as the parse returns. */
+const scratchBytes = 1 << 20;
+/** How much of a long string's begin is kept. It is for error messages; no check may depend on it. */
+const headBytes = 16;
+/** In ASCII: a character beyond Latin-1 would make V8 keep and parse the whole text at two bytes a character. */
+const ellipsis = 3;
+const DOT = 0x2e;
+/** Below this, a loop copies faster than a call into native code. */
+const shortCopy = 48;
+
+let scratch: Buffer = Buffer.allocUnsafeSlow(16 << 10);
+
+/**
+ * Parses a body for validation: the value is the body's own except that string values longer than 256 bytes are cut
+ * to their first characters and three dots. Structure, types, keys, numbers and short strings are as in a full
+ * parse, so a schema gives the same verdict as long as it asks of a string no more than to be one, to be non-empty,
+ * or to be one of some constants. The top-level `model` is never cut.
+ *
+ * What is not seen: bad escapes, raw control characters and invalid UTF-8 inside a long string. They cannot move the
+ * string's end, and reach the upstream as they came; its own parser answers for them.
+ * @param body The whole body.
+ * @param scan What `scanBody` found in it.
+ * @throws {GatewayError} `invalid_json` with the position in the body.
+ */
+export function parseBody(body: Buffer, scan: BodyScan): unknown {
+  // One long string in a body of 1 KB already pays for the copy (0.9 against 1.4 µs).
+  if (scan.cuts.length === 0) return parseWhole(body);
+  const needed = body.length - scan.cutBytes + (scan.cuts.length >> 1) * (headBytes + ellipsis);
+  const target = needed > scratchBytes ? Buffer.allocUnsafeSlow(needed) : scratchOf(needed);
+  const length = writeSkeleton(body, scan.cuts, target);
+  return parse(target.toString('utf8', 0, length), body);
+}
+
+/**
+ * Parses all of a body, for paths that translate it or that need its long strings.
+ * @throws {GatewayError} `invalid_json` with the position in the body.
+ */
+export function parseWhole(body: Buffer): unknown {
+  return parse(body.toString('utf8'), body);
+}
+
+function parse(text: string, body: Buffer): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw invalidJson(body);
+  }
+}
+
+function scratchOf(needed: number): Buffer {
+  if (scratch.length < needed) {
+    scratch = Buffer.allocUnsafeSlow(Math.min(scratchBytes, Math.max(needed, scratch.length * 2)));
+  }
+  return scratch;
+}
+
+/** Writes the body without its long strings to `target`, which is large enough; returns the length. */
+function writeSkeleton(body: Buffer, cuts: readonly number[], target: Buffer): number {
+  let from = 0;
+  let length = 0;
+  for (let i = 0; i < cuts.length; i += 2) {
+    const cut = headEnd(body, cuts[i] as number);
+    length = copy(body, from, cut, target, length);
+    for (let dot = 0; dot < ellipsis; dot++) target[length++] = DOT;
+    from = cuts[i + 1] as number;
+  }
+  return copy(body, from, body.length, target, length);
+}
+
+/** Ends the kept head before an escape or a multi-byte character, so that neither is torn. */
+function headEnd(body: Buffer, start: number): number {
+  let at = start;
+  while (at < start + headBytes) {
+    const byte = body[at] as number;
+    if (byte === 0x5c || byte >= 0x80) break;
+    at++;
+  }
+  return at;
+}
+
+function copy(from: Buffer, start: number, end: number, to: Buffer, at: number): number {
+  const length = end - start;
+  if (length > shortCopy) {
+    from.copy(to, at, start, end);
+  } else {
+    for (let i = 0; i < length; i++) to[at + i] = from[start + i] as number;
+  }
+  return at + length;
+}

@@ -1,0 +1,75 @@
+import type { BodyScan, Span } from './json-scan.js';
+
+/** What to change in a body on its way to an upstream. */
+export interface BodyEdits {
+  /** The model's name at the upstream, or null to leave the client's. */
+  readonly model: string | null;
+  /** True to make `stream_options.include_usage` true. */
+  readonly includeUsage: boolean;
+}
+
+interface Replacement extends Span {
+  readonly text: Buffer;
+}
+
+const usageOption = Buffer.from('{"include_usage":true}');
+const usageMember = Buffer.from('"stream_options":{"include_usage":true}');
+const usageMemberComma = Buffer.from('"stream_options":{"include_usage":true},');
+const includeUsage = Buffer.from('"include_usage":true');
+const includeUsageComma = Buffer.from('"include_usage":true,');
+const trueText = Buffer.from('true');
+
+/**
+ * Changes a body without parsing or copying it: pieces of it with the new parts between them. All other bytes stay
+ * as they came.
+ * @param body A body that is valid JSON.
+ * @param scan What `scanBody` found in it.
+ * @param edits A model is replaced where the body has one; a body without one is left without.
+ * @returns The pieces in order: slices of `body` and new text, none of them empty and none to be written to. Only
+ * `body` itself when there is nothing to change.
+ */
+export function spliceBody(body: Buffer, scan: BodyScan, edits: BodyEdits): Buffer[] {
+  const model =
+    edits.model === null || scan.model === null
+      ? null
+      : { ...scan.model, text: Buffer.from(JSON.stringify(edits.model)) };
+  const usage = edits.includeUsage ? usageReplacement(body, scan) : null;
+  if (model === null && usage === null) return [body];
+  const pieces: Buffer[] = [];
+  const modelFirst = model !== null && usage !== null && model.start < usage.start;
+  const first = modelFirst ? model : usage;
+  const second = modelFirst ? usage : model;
+  let from = 0;
+  if (first !== null) from = replace(pieces, body, from, first);
+  if (second !== null) from = replace(pieces, body, from, second);
+  if (from < body.length) pieces.push(body.subarray(from));
+  return pieces;
+}
+
+function replace(pieces: Buffer[], body: Buffer, from: number, by: Replacement): number {
+  if (by.start > from) pieces.push(body.subarray(from, by.start));
+  pieces.push(by.text);
+  return by.end;
+}
+
+/** Where the usage option has to go, or null when it is there already. */
+function usageReplacement(body: Buffer, scan: BodyScan): Replacement | null {
+  const options = scan.streamOptions;
+  if (options === null) {
+    return insertion(body, scan.open, usageMember, usageMemberComma);
+  }
+  if (body[options.start] !== 0x7b) return { ...options, text: usageOption };
+  const current = scan.includeUsage;
+  if (current === null) {
+    return insertion(body, options.start + 1, includeUsage, includeUsageComma);
+  }
+  // The body is valid JSON: a value that begins with `t` is `true`.
+  return body[current.start] === 0x74 ? null : { ...current, text: trueText };
+}
+
+/** A new first member for the object that opens just before `at`; the comma follows unless the object is empty. */
+function insertion(body: Buffer, at: number, alone: Buffer, beforeOthers: Buffer): Replacement {
+  let next = at;
+  while ((body[next] as number) <= 0x20) next++;
+  return { start: at, end: at, text: body[next] === 0x7d ? alone : beforeOthers };
+}

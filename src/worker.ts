@@ -1,0 +1,93 @@
+// One worker process: a gateway that the primary starts, reloads and drains over IPC.
+import { buildSnapshot } from './config/snapshot.js';
+import { createGateway, type Gateway } from './gateway.js';
+import { createLog } from './log.js';
+import { messageType, type WorkerOrder, type WorkerReport } from './supervisor/messages.js';
+
+/** A last report to the primary is waited for this long before the process ends without it. */
+const lastReportMs = 500;
+
+const log = createLog('worker', process.env.LOG_LEVEL ?? 'info');
+let gateway: Gateway | null = null;
+let listening = false;
+let leaving = false;
+let drainMs = 0;
+/** Orders are carried out one after another: a reload may come while the start still runs. */
+let orders: Promise<void> = Promise.resolve();
+
+function report(message: WorkerReport, onSent: () => void = () => {}): void {
+  if (process.connected) process.send?.(message, undefined, undefined, onSent);
+  else onSent();
+}
+
+function end(code: number): void {
+  log.flush();
+  process.exit(code);
+}
+
+function fail(error: unknown): void {
+  log.logger.fatal({ err: error }, 'the worker ends');
+  setTimeout(() => end(1), lastReportMs);
+  const reason = error instanceof Error ? error.message : String(error);
+  report({ type: 'failed', reason }, () => end(1));
+}
+
+async function start(order: WorkerOrder & { type: 'start' }): Promise<void> {
+  const snapshot = buildSnapshot(order.config, order);
+  drainMs = snapshot.timeouts.drainMs;
+  gateway = createGateway({ snapshot, log: log.logger });
+  await gateway.listen(order.host, order.port);
+  listening = true;
+  report({ type: 'listening' });
+}
+
+function reload(order: WorkerOrder & { type: 'reload' }): void {
+  let problem: string | null = null;
+  try {
+    const snapshot = buildSnapshot(order.config, order);
+    gateway?.swap(snapshot);
+    drainMs = snapshot.timeouts.drainMs;
+  } catch (error) {
+    problem = error instanceof Error ? error.message : String(error);
+  }
+  report({ type: 'reloaded', generation: order.generation, problem });
+}
+
+/** Ends once the requests in flight have, or at the limit: the primary keeps time too, but may be gone. */
+async function leave(): Promise<void> {
+  if (leaving) return;
+  leaving = true;
+  if (gateway === null || !listening) return end(0);
+  setTimeout(() => end(0), drainMs);
+  await gateway.drain();
+  end(0);
+}
+
+process.on('message', (message) => {
+  const order = message as WorkerOrder;
+  switch (messageType(message)) {
+    case 'start':
+      orders = orders.then(() => start(order as WorkerOrder & { type: 'start' })).catch(fail);
+      break;
+    case 'reload':
+      orders = orders.then(() => reload(order as WorkerOrder & { type: 'reload' }));
+      break;
+    case 'drain':
+      orders = orders.then(leave).catch(fail);
+      break;
+  }
+});
+process.on('disconnect', () => {
+  orders = orders.then(leave).catch(fail);
+});
+process.on('SIGTERM', () => {
+  report({ type: 'draining' });
+  orders = orders.then(leave).catch(fail);
+});
+// The terminal sends these to the whole group: they are for the primary, which gives its orders over IPC.
+process.on('SIGINT', () => {});
+process.on('SIGHUP', () => {});
+process.on('uncaughtException', fail);
+process.on('unhandledRejection', fail);
+
+report({ type: 'ready' });

@@ -1,0 +1,181 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { test } from 'tap';
+
+/** Most lines that a file may have. */
+const maxLines = 400;
+
+/** The repository, from `dist*` where this file runs compiled. */
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..');
+
+const everything = [
+  'config',
+  'conversation',
+  'dialects',
+  'errors',
+  'http',
+  'keys',
+  'protocols',
+  'routes',
+  'routing',
+];
+
+/**
+ * Who may know whom. A part is a folder of `src/`, or a file in it. A name with a slash is one file, of which only
+ * types may be taken.
+ */
+const arrows: Readonly<Record<string, readonly string[]>> = {
+  errors: [],
+  wire: ['errors'],
+  conversation: ['errors'],
+  schema: ['errors'],
+  http: ['wire', 'errors'],
+  upstream: ['wire', 'errors'],
+  stream: ['conversation', 'wire', 'errors'],
+  config: ['errors', 'upstream/origin'],
+  dialects: ['errors', 'config/types'],
+  protocols: ['conversation', 'dialects', 'schema', 'wire', 'errors', 'config/types'],
+  routing: ['errors', 'config/types'],
+  keys: ['errors', 'config/types'],
+  usage: ['errors', 'config/types'],
+  routes: ['dialects', 'protocols', 'schema', 'errors', 'config/types'],
+  flow: [
+    'config/types',
+    'conversation',
+    'dialects',
+    'errors',
+    'http',
+    'keys',
+    'protocols',
+    'routes',
+    'routing',
+    'schema',
+    'stream',
+    'upstream',
+    'usage',
+    'wire',
+  ],
+  gateway: [...everything, 'flow', 'upstream'],
+  log: [],
+  worker: [...everything, 'gateway', 'log', 'supervisor'],
+  supervisor: ['config', 'errors', 'log', 'upstream'],
+  main: ['config', 'errors', 'keys', 'log', 'supervisor'],
+  simulator: [],
+};
+
+interface Import {
+  readonly from: string;
+  readonly to: string;
+  readonly typeOnly: boolean;
+}
+
+function files(folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)));
+}
+
+const statement =
+  /^(?:import|export)\s+(type\s)?[^'"]*?from\s+'([^']+)'|^import\s+'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/gm;
+
+function importsOf(file: string): Import[] {
+  const text = readFileSync(join(root, file), 'utf8');
+  return [...text.matchAll(statement)].map(([, typeOnly, from, bare, dynamic]) => ({
+    from: file,
+    to: from ?? bare ?? dynamic ?? '',
+    typeOnly: typeOnly !== undefined,
+  }));
+}
+
+/** `src/http/router.ts` -> `http`; `src/errors.ts` -> `errors`. */
+function partOf(path: string): string {
+  const [first = ''] = path.replace(/^src\//, '').split('/');
+  return first.replace(/\.(ts|js)$/, '');
+}
+
+const sources = files('src');
+const imports = sources.flatMap(importsOf);
+
+/** The path under `src/`, without its ending, that a relative import leads to. */
+function targetOf({ from, to }: Import): string {
+  return relative(join(root, 'src'), resolve(root, dirname(from), to)).replace(/\.js$/, '');
+}
+
+test('no file passes its line limit', async (t) => {
+  for (const file of [...sources, ...files('test'), ...files('bench')]) {
+    const lines = readFileSync(join(root, file), 'utf8').split('\n').length - 1;
+    if (lines > maxLines) t.fail(`${file} has ${lines} lines`);
+  }
+  t.ok(sources.length > 50, `${sources.length} sources`);
+});
+
+test('every part has its arrows, and every arrow its part', async (t) => {
+  t.same(
+    [...new Set(sources.map(partOf))].filter((part) => !(part in arrows)),
+    [],
+  );
+});
+
+test('imports follow the arrows', async (t) => {
+  let seen = 0;
+  for (const each of imports.filter(({ to }) => to.startsWith('.'))) {
+    const target = targetOf(each);
+    const from = partOf(each.from);
+    const to = partOf(target);
+    if (from === to) continue;
+    seen++;
+    const allowed = arrows[from] ?? [];
+    if (allowed.includes(to)) continue;
+    if (each.typeOnly && allowed.includes(target)) continue;
+    t.fail(`${each.from} imports ${target}`);
+  }
+  t.ok(seen > 50, `${seen} imports between parts`);
+});
+
+test('only http knows uWebSockets.js', async (t) => {
+  for (const { from, to } of imports) {
+    if (to === 'uWebSockets.js' && partOf(from) !== 'http') t.fail(`${from} imports ${to}`);
+  }
+  t.ok(imports.some(({ to }) => to === 'uWebSockets.js'));
+});
+
+test('no protocol knows another, and the flow loads no config', async (t) => {
+  for (const each of imports.filter(({ to }) => to.startsWith('.'))) {
+    const [, protocol] = /^src\/protocols\/([^/]+)\//.exec(each.from) ?? [];
+    const [, other] = /^protocols\/([^/]+)\//.exec(targetOf(each)) ?? [];
+    if (protocol !== undefined && other !== undefined && protocol !== other) {
+      t.fail(`${each.from} imports ${targetOf(each)}`);
+    }
+  }
+  t.pass();
+});
+
+test('the request path has no package but uWebSockets.js, typebox and types', async (t) => {
+  const pathParts = [
+    'http',
+    'wire',
+    'upstream',
+    'stream',
+    'schema',
+    'dialects',
+    'protocols',
+    'routing',
+    'keys',
+    'flow',
+  ];
+  for (const { from, to, typeOnly } of imports) {
+    if (!pathParts.includes(partOf(from)) || to.startsWith('.') || to.startsWith('node:') || typeOnly)
+      continue;
+    if (to !== 'uWebSockets.js' && !to.startsWith('typebox')) t.fail(`${from} imports ${to}`);
+  }
+  t.pass();
+});
+
+test('the simulator has nothing but Node', async (t) => {
+  for (const { from, to } of imports) {
+    if (partOf(from) === 'simulator' && !to.startsWith('node:') && !to.startsWith('./'))
+      t.fail(`${from} imports ${to}`);
+  }
+  t.pass();
+});

@@ -1,0 +1,225 @@
+export const hash = `sha256:${'ab'.repeat(32)}`;
+/** Stands where a secret may stand: no message may hold it. */
+export const secret = 'sk-very-secret';
+
+/** One change each to the valid config of the tests (a path and the value put there), and what must be said of it. */
+export const badConfigs: readonly { at: string; value: unknown; problems: string[] }[] = [
+  {
+    at: 'upstreams/main/baseURL',
+    value: 'x',
+    problems: ['upstreams.main.baseURL: unknown property; did you mean "baseUrl"?'],
+  },
+  { at: 'nonsense', value: 1, problems: ['nonsense: unknown property'] },
+  { at: 'keys', value: undefined, problems: ['keys: is required'] },
+  { at: 'listen/port', value: '9000', problems: ['listen.port: must be an integer'] },
+  { at: 'listen/port', value: 65536, problems: ['listen.port: must be <= 65535'] },
+  {
+    at: 'upstreams/main/kind',
+    value: 'openai',
+    problems: [
+      'upstreams.main.kind: must be one of chat, messages, generateContent, vendork, vendorj, generic, simulator',
+    ],
+  },
+  {
+    at: 'upstreams/main/baseUrl',
+    value: undefined,
+    problems: ['upstreams.main.baseUrl: is required for every kind but simulator'],
+  },
+  {
+    at: 'upstreams/main/baseUrl',
+    value: 'ftp://x',
+    problems: ['upstreams.main.baseUrl: must be an http:// or https:// URL'],
+  },
+  {
+    at: 'upstreams/main/baseUrl',
+    value: 'https://x:99999',
+    problems: ['upstreams.main.baseUrl: is not a valid URL (ERR_INVALID_URL)'],
+  },
+  {
+    at: 'upstreams/main/baseUrl',
+    value: `https://u:${secret}@x`,
+    problems: ['upstreams.main.baseUrl: may not hold credentials; put them into apiKeys'],
+  },
+  {
+    at: 'upstreams/main/baseUrl',
+    value: `https://x/?key=${secret}`,
+    problems: ['upstreams.main.baseUrl: may not hold a query'],
+  },
+  {
+    at: 'upstreams/main/baseUrl',
+    value: 'https://x/#a',
+    problems: ['upstreams.main.baseUrl: may not hold a fragment'],
+  },
+  {
+    at: 'upstreams/main/apiKeys',
+    value: [`${secret}\r\nx: y`],
+    problems: ['upstreams.main.apiKeys[0]: must be a key without spaces'],
+  },
+  {
+    at: 'upstreams/main/headers',
+    value: { 'x-a': `1\r\n${secret}` },
+    problems: ['upstreams.main.headers.x-a: must be a valid header value'],
+  },
+  {
+    at: 'upstreams/main/headers',
+    value: { 'x a': '1' },
+    problems: ['upstreams.main.headers["x a"]: is not a valid header name'],
+  },
+  {
+    at: 'upstreams/main/headers',
+    value: { 'Content-Length': '1' },
+    problems: [
+      'upstreams.main.headers.Content-Length: may not be set here: it frames the message, which the gateway does',
+    ],
+  },
+  {
+    at: 'upstreams/main/headers',
+    value: { connection: 'close' },
+    problems: [
+      'upstreams.main.headers.connection: may not be set here: it belongs to one connection, which the gateway manages',
+    ],
+  },
+  {
+    at: 'upstreams/main/headers',
+    value: { host: 'x' },
+    problems: ['upstreams.main.headers.host: may not be set here: the gateway sets it for each request'],
+  },
+  {
+    at: 'upstreams/main/headers',
+    value: { Authorization: secret },
+    problems: [
+      'upstreams.main.headers.Authorization: may not be set here: it carries a credential; put it into apiKeys',
+    ],
+  },
+  {
+    at: 'upstreams/main/headers',
+    value: { 'x-a': '1', 'X-A': '2' },
+    problems: ['upstreams.main.headers.X-A: is given twice in different cases'],
+  },
+  {
+    at: 'upstreams/main/tls',
+    value: { ca: 'gone.pem' },
+    problems: ['upstreams.main.tls.ca: the file cannot be read (ENOENT)'],
+  },
+  {
+    at: 'upstreams/main/tls',
+    value: { ca: '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----' },
+    problems: ['upstreams.main.tls.ca: holds a certificate that cannot be parsed'],
+  },
+  {
+    at: 'upstreams/main',
+    value: { kind: 'chat', baseUrl: 'http://x', tls: {} },
+    problems: ['upstreams.main.tls: needs an https baseUrl'],
+  },
+  {
+    at: 'upstreams/local/baseUrl',
+    value: 'http://x',
+    problems: ['upstreams.local.baseUrl: the simulator is built in and takes none'],
+  },
+  {
+    at: 'upstreams/a\nb',
+    value: { kind: 'simulator' },
+    problems: ['upstreams["a\\nb"]: a name has 1 to 256 characters and no control characters'],
+  },
+  {
+    at: 'models/*',
+    value: { protocols: ['chat'], targets: [{ upstream: 'main' }] },
+    problems: ['models["*"]: "*" means every model and cannot be the name of one'],
+  },
+  {
+    at: 'models/gpt-x/targets/0/upstream',
+    value: 'mian',
+    problems: ['models.gpt-x.targets[0].upstream: no upstream is named "mian"; did you mean "main"?'],
+  },
+  {
+    at: 'models/gpt-x/targets/0/upstream',
+    value: 'constructor',
+    problems: ['models.gpt-x.targets[0].upstream: no upstream is named "constructor"'],
+  },
+  { at: 'models/gpt-x/targets', value: [], problems: ['models.gpt-x.targets: must have at least one entry'] },
+  {
+    at: 'models/gpt-x/protocols',
+    value: ['chat', 'chats'],
+    problems: [
+      'models.gpt-x.protocols[1]: must be one of chat, responses, messages, generateContent, completions, embeddings, rerank, moderations, audio, images, video, realtime',
+    ],
+  },
+  {
+    at: 'models/gpt-x/targets/0/upstream',
+    value: 'claude',
+    problems: [
+      'models.gpt-x.targets[0].upstream: an upstream of kind messages cannot serve chat (it serves messages)',
+    ],
+  },
+  {
+    at: 'models/gpt-4.1',
+    value: { protocols: ['video'], targets: [{ upstream: 'main', weight: 0 }] },
+    problems: ['models["gpt-4.1"].targets[0].weight: must be >= 1'],
+  },
+  {
+    at: 'groups/trial/models',
+    value: ['gpt-y'],
+    problems: ['groups.trial.models[0]: no model is named "gpt-y"; did you mean "gpt-x"?'],
+  },
+  {
+    at: 'keys/0/groups',
+    value: ['default', 'trail'],
+    problems: ['keys[0].groups[1]: no group is named "trail"; did you mean "trial"?'],
+  },
+  {
+    at: 'keys/0/hash',
+    value: secret,
+    problems: ['keys[0].hash: must be "sha256:" and 64 hex digits (see: model-gateway key hash)'],
+  },
+  {
+    at: 'keys/0/expiresAt',
+    value: 'tomorrow',
+    problems: ['keys[0].expiresAt: must be a date and time such as 2027-01-01T00:00:00Z'],
+  },
+  {
+    at: 'keys/0/expiresAt',
+    value: '2027-02-30T00:00:00Z',
+    problems: ['keys[0].expiresAt: must be a date and time such as 2027-01-01T00:00:00Z'],
+  },
+  {
+    at: 'keys/1',
+    value: { id: 'a', hash: hash.replaceAll('ab', 'AB'), groups: ['trial'] },
+    problems: ['keys[1].id: is the same as keys[0].id', 'keys[1].hash: is the same as keys[0].hash'],
+  },
+  {
+    at: 'limits',
+    value: { bodyBytes: 100, bufferedBytes: 50 },
+    problems: ['limits.bufferedBytes: must be at least bodyBytes, or the largest body can never be held'],
+  },
+  { at: 'limits', value: { headerBytes: 100 }, problems: ['limits.headerBytes: must be >= 4096'] },
+  {
+    at: 'timeouts',
+    value: { connectMs: 0, totalMs: 3_000_000_000 },
+    problems: ['timeouts.connectMs: must be >= 1', 'timeouts.totalMs: must be <= 2147483647'],
+  },
+  {
+    at: 'vendors',
+    value: { vendork: ['jimeng'] },
+    problems: ['vendors: a word of vendorj is used by vendork'],
+  },
+  {
+    at: 'vendors',
+    value: { vendork: ['v1'], vendorc: ['A b'] },
+    problems: [
+      'vendors.vendorc[0]: must be a lower-case word',
+      'vendors.vendork[0]: a word of vendork is used by the gateway itself',
+    ],
+  },
+  {
+    at: 'listen/tls',
+    value: { cert: 'gone.pem', key: 'load.test.js' },
+    problems: ['listen.tls.cert: the file cannot be read (ENOENT)'],
+  },
+  {
+    at: 'listen/tls',
+    value: { cert: 'load.test.js', key: 'load.test.js' },
+    problems: [
+      'listen.tls: the certificate and the key cannot be used together (ERR_OSSL_PEM_NO_START_LINE)',
+    ],
+  },
+];

@@ -1,0 +1,74 @@
+import fc from 'fast-check';
+import t, { test } from 'tap';
+import { parseJson } from '../../src/config/json.js';
+
+test('a syntax error names its line and column, and no text of the file', (t) => {
+  const cases: [string, string][] = [
+    ['', 'line 1, column 1: expected a value, but the file ends here'],
+    ['{\n  "a": 1,\n}', 'line 3, column 1: expected a property name in double quotes'],
+    ['{\n  "a": sk-secret\n}', 'line 2, column 8: expected a value'],
+    ['{"a": 1\n "b": 2}', 'line 2, column 2: expected "," or "}"'],
+    ['[1 2]', 'line 1, column 4: expected "," or "]"'],
+    ['{"a" 1}', 'line 1, column 6: expected ":"'],
+    ['{"a": "x', 'line 1, column 9: expected the end of a string, but the file ends here'],
+    ['["a\nb"]', 'line 1, column 4: a string may not hold a line break or control character'],
+    ['["\\q"]', 'line 1, column 3: this escape is not allowed in a string'],
+    ['{} x', 'line 1, column 4: expected the end of the file'],
+    ['[01]', 'line 1, column 3: expected "," or "]"'],
+    ['['.repeat(200), 'line 1, column 102: nested deeper than 100 levels'],
+  ];
+  for (const [text, message] of cases) {
+    t.strictSame(parseJson(text), { value: undefined, problems: [{ path: '', message }] }, text.slice(0, 30));
+  }
+  t.end();
+});
+
+test('a name that is given twice is found, also when it is spelled with escapes', (t) => {
+  const { problems } = parseJson('{"a": {"b": 1,\n "\\u0062": 2}, "c": [{"d": 1}, {"d": 2, "d": 3}]}');
+  t.strictSame(problems, [
+    { path: 'a.b', message: 'this name is given twice (again at line 2, column 2)' },
+    { path: 'c[1].d', message: 'this name is given twice (again at line 2, column 41)' },
+  ]);
+  t.end();
+});
+
+test('a byte order mark is passed over', (t) => {
+  t.strictSame(parseJson('\uFEFF{"a": 1}'), { value: { a: 1 }, problems: [] });
+  t.end();
+});
+
+test('what JSON.parse reads is read, with the same value', (t) => {
+  fc.assert(
+    fc.property(fc.json({ maxDepth: 5 }), fc.constantFrom(0, 1, 2), (text, indent) => {
+      const value: unknown = JSON.parse(text);
+      t.strictSame(parseJson(JSON.stringify(value, null, indent)).value, value);
+    }),
+    { numRuns: 200 },
+  );
+  t.end();
+});
+
+test('what JSON.parse refuses is refused, wherever a text is damaged', (t) => {
+  const damage = fc.tuple(
+    fc.json({ maxDepth: 3 }),
+    fc.nat(),
+    fc.constantFrom('', ',', '"', '{', '}', ']', '-', '0', '.', 'e', '\\', ':', '\n', 'true'),
+  );
+  fc.assert(
+    fc.property(damage, ([text, at, insert]) => {
+      const place = at % (text.length + 1);
+      const damaged = text.slice(0, place) + insert + text.slice(insert === '' ? place + 1 : place);
+      let valid = true;
+      try {
+        JSON.parse(damaged);
+      } catch {
+        valid = false;
+      }
+      return (parseJson(damaged).value !== undefined) === valid;
+    }),
+    { numRuns: 3000 },
+  );
+  t.end();
+});
+
+t.end();

@@ -1,0 +1,137 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import t, { test } from 'tap';
+import { loadConfig, parseConfig } from '../../src/config/load.js';
+import { ConfigError, formatProblem } from '../../src/config/problem.js';
+import { badConfigs, hash, secret } from './bad-configs.js';
+
+function validConfig() {
+  return {
+    listen: { host: '127.0.0.1', port: 9000 },
+    upstreams: {
+      main: { kind: 'chat', baseUrl: 'https://api.example.com/v1/', apiKeys: [secret] },
+      claude: { kind: 'messages', baseUrl: 'https://messages.example.com' },
+      local: { kind: 'simulator' },
+    },
+    models: { 'gpt-x': { protocols: ['chat'], targets: [{ upstream: 'main' }] } },
+    groups: { default: { models: ['*'] }, trial: { models: ['gpt-x'] } },
+    keys: [{ id: 'a', hash, groups: ['default'] }],
+  };
+}
+
+type Config = ReturnType<typeof validConfig>;
+
+/** Sets a value deep in a config: `put(config, 'upstreams/main/kind', 'x')`; undefined removes. */
+function put(config: Config, path: string, value: unknown): void {
+  const names = path.split('/');
+  const last = names.pop() ?? '';
+  const owner = names.reduce<object>((object, name) => Reflect.get(object, name) as object, config);
+  if (value === undefined) Reflect.deleteProperty(owner, last);
+  else Reflect.set(owner, last, value);
+}
+
+function problemsOf(config: unknown, environment: Record<string, string> = {}): string[] {
+  const text = typeof config === 'string' ? config : JSON.stringify(config);
+  try {
+    parseConfig(text, { environment, directory: import.meta.dirname, created: 1 });
+    return [];
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return error.problems.map(formatProblem);
+  }
+}
+
+for (const { at, value, problems } of badConfigs) {
+  test(`refused: ${problems[0]}`, (t) => {
+    const config = validConfig();
+    put(config, at, value);
+    t.strictSame(problemsOf(config), problems);
+    t.notOk(problems.join().includes(secret), 'no secret is shown');
+    t.end();
+  });
+}
+
+test('the config that every case starts from is valid', (t) => {
+  t.strictSame(problemsOf(validConfig()), []);
+  t.end();
+});
+
+test('problems of every step are told at once, each place once', (t) => {
+  const config = validConfig();
+  put(config, 'upstreams/main/apiKeys', ['$' + '{GONE}']);
+  put(config, 'workers', 'many');
+  put(config, 'models/gpt-x/targets/0/upstream', 'mian');
+  put(config, 'extra', true);
+  const text = JSON.stringify(config).replace('"trial":', '"default":{"models":[]},"trial":');
+  const column = text.lastIndexOf('"default":{') + 1;
+  t.strictSame(problemsOf(text).sort(), [
+    'extra: unknown property',
+    `groups.default: this name is given twice (again at line 1, column ${column})`,
+    'models.gpt-x.targets[0].upstream: no upstream is named "mian"; did you mean "main"?',
+    'upstreams.main.apiKeys[0]: the environment variable GONE is not set',
+    'workers: must be an integer',
+  ]);
+  t.end();
+});
+
+test('more than a handful of problems of the shape are all told', (t) => {
+  const config = validConfig();
+  for (let index = 0; index < 50; index += 1) put(config, `extra${index}`, index);
+  t.equal(problemsOf(config).length, 50);
+  t.end();
+});
+
+test('a name that came from the environment is not repeated', (t) => {
+  const config = validConfig();
+  put(config, 'models/gpt-x/targets/0/upstream', '$' + '{SECRET}');
+  t.strictSame(problemsOf(config, { SECRET: secret }), [
+    'models.gpt-x.targets[0].upstream: no upstream has the name that the environment gave',
+  ]);
+  t.end();
+});
+
+test('files that are no object are refused without a crash', (t) => {
+  for (const text of ['null', '[]', '1', '"x"']) t.strictSame(problemsOf(text), ['must be an object'], text);
+  t.strictSame(problemsOf('{"upstreams": [], "models": 1, "groups": null, "keys": {}}'), [
+    'upstreams: must be an object',
+    'models: must be an object',
+    'groups: must be an object',
+    'keys: must be an array',
+  ]);
+  t.end();
+});
+
+test('defaults are filled in, and what the file says wins', (t) => {
+  const text = JSON.stringify({ ...validConfig(), timeouts: { idleMs: 5 }, vendors: { vendork: [] } });
+  const config = parseConfig(text, { environment: {}, directory: '.', created: 7 });
+  t.strictSame(config.listen, { host: '127.0.0.1', port: 9000, tls: null });
+  t.match(config.timeouts, { idleMs: 5, connectMs: 3000, drainMs: 600_000, keepAliveMs: 15_000 });
+  t.match(config.limits, { bodyBytes: 33_554_432, bufferedBytes: 1_073_741_824 });
+  t.strictSame(config.vendors.vendork, []);
+  t.strictSame(config.vendors.vendorc, ['anthropic']);
+  t.match(config.models[0], {
+    created: 7,
+    price: null,
+    targets: [{ model: 'gpt-x', priority: 0, weight: 1 }],
+  });
+  t.match(config.upstreams[0], { maxConnections: 1024, maxWaiting: 10_000, tls: { ca: null, verify: true } });
+  t.strictSame(JSON.parse(JSON.stringify(config)), config, 'it survives the way to the workers');
+  t.end();
+});
+
+test('a file is read, with the files that it names beside it', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'config-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, 'gateway.json');
+  const config = validConfig();
+  put(config, 'upstreams/main/tls', { ca: 'ca.pem' });
+  writeFileSync(path, JSON.stringify(config));
+  writeFileSync(join(folder, 'ca.pem'), 'no certificate');
+  t.throws(() => loadConfig(path, {}), { message: 'upstreams.main.tls.ca: holds no PEM certificate' });
+  const gone = join(folder, 'gone.json');
+  t.throws(() => loadConfig(gone, {}), { message: `${gone} cannot be read (ENOENT)` });
+  t.end();
+});
+
+t.end();

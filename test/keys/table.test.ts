@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto';
+import fc from 'fast-check';
+import t, { test } from 'tap';
+import type { Key } from '../../src/config/types.js';
+import { hashKey, newKey } from '../../src/keys/secret.js';
+import { createKeyTable } from '../../src/keys/table.js';
+
+function tableOf(secrets: readonly string[], expiresAt: number | null = null) {
+  const keys = secrets.map((secret, index): [string, Key] => {
+    const hash = createHash('sha256').update(secret).digest('hex');
+    return [hash, { id: `key-${index}`, hash, groups: [], models: new Map(), expiresAt }];
+  });
+  return createKeyTable(new Map(keys));
+}
+
+test('a key is found by its text, the first time and again', (t) => {
+  const table = tableOf(['sk-one', 'sk-two']);
+  t.equal(table.find('sk-two')?.id, 'key-1');
+  t.equal(table.find('sk-two')?.id, 'key-1');
+  t.equal(table.find('sk-one')?.id, 'key-0');
+  t.end();
+});
+
+test('only the exact text is a key', (t) => {
+  const table = tableOf(['sk-one']);
+  const hash = createHash('sha256').update('sk-one').digest('hex');
+  for (const presented of ['', 'sk-on', 'sk-one ', 'SK-ONE', hash, `sha256:${hash}`]) {
+    t.equal(table.find(presented), null, presented);
+  }
+  fc.assert(fc.property(fc.string(), (text) => text === 'sk-one' || table.find(text) === null));
+  t.end();
+});
+
+test('a text of more than 512 characters is no key, whatever its hash', (t) => {
+  const table = tableOf(['k'.repeat(512), 'k'.repeat(513)]);
+  t.equal(table.find('k'.repeat(512))?.id, 'key-0');
+  t.equal(table.find('k'.repeat(513)), null);
+  t.end();
+});
+
+test('an expired key is still found, so that the refusal can say why', (t) => {
+  t.equal(tableOf(['sk-old'], 1).find('sk-old')?.expiresAt, 1);
+  t.end();
+});
+
+test('more callers than the cache holds are all found', (t) => {
+  const secrets = Array.from({ length: 5000 }, (_, index) => `sk-${index}`);
+  const table = tableOf(secrets);
+  for (const round of [1, 2]) {
+    const found = secrets.filter((secret, index) => table.find(secret)?.id === `key-${index}`);
+    t.equal(found.length, secrets.length, `round ${round}`);
+  }
+  t.end();
+});
+
+test('a new key is different each time, and its hash finds it', (t) => {
+  const key = newKey();
+  t.match(key, /^sk-[\w-]{43}$/);
+  t.not(newKey(), key);
+  const hash = hashKey(key).slice('sha256:'.length);
+  const record: Key = { id: 'new', hash, groups: [], models: new Map(), expiresAt: null };
+  t.equal(createKeyTable(new Map([[hash, record]])).find(key), record);
+  t.end();
+});
+
+t.end();

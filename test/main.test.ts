@@ -1,0 +1,132 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t, { test } from 'tap';
+import { startCli } from './suites/start.js';
+
+const main = fileURLToPath(new URL('../src/main.js', import.meta.url));
+const hash = 'sha256:f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7';
+const config = {
+  upstreams: { local: { kind: 'simulator' } },
+  models: { m: { protocols: ['chat'], targets: [{ upstream: 'local' }] } },
+  groups: { default: { models: ['*'] } },
+  keys: [{ id: 'team', hash, groups: ['default'] }],
+};
+
+interface Run {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+function run(args: readonly string[], options: { env?: Record<string, string>; input?: string } = {}): Run {
+  const cleared = { GATEWAY_CONFIG: '', HOST: '', PORT: '', WORKERS: '', LOG_LEVEL: '' };
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...args], {
+    encoding: 'utf8',
+    env: { ...process.env, ...cleared, ...options.env },
+    input: options.input ?? '',
+  });
+  return { code: status, out: stdout, err: stderr };
+}
+
+test('help and version are printed', (t) => {
+  t.match(run(['--help']), { code: 0, out: /^Usage: model-gateway/, err: '' });
+  t.match(run(['start', '-h']), { code: 0, out: /^Usage: model-gateway/ });
+  t.match(run(['--version']), { code: 0, out: /^\d+\.\d+\.\d+\n$/ });
+  t.end();
+});
+
+test('a command line that is not understood is refused with code 2 and a hint', (t) => {
+  const cases: [string[], RegExp, Record<string, string>?][] = [
+    [[], /^a command is needed/],
+    [['strat'], /^there is no command "strat"/],
+    [['start', 'now'], /^"now" is not understood here/],
+    [['start', '--prot', '1'], /^Unknown option '--prot'/],
+    [['start', '--port', '70000'], /^--port must be a number from 0 to 65535/],
+    [['start'], /^PORT must be a number from 0 to 65535/, { PORT: 'http' }],
+    [['start'], /^WORKERS must be a number from 0 to 1024/, { WORKERS: '-1' }],
+    [['start'], /^LOG_LEVEL must be one of trace, /, { LOG_LEVEL: 'loud' }],
+    [['check'], /^check needs --config FILE/],
+    [['key'], /^key needs "new" or "hash"/],
+    [['key', 'hash'], /^key hash needs a key/],
+  ];
+  for (const [args, message, env] of cases) {
+    const { code, err } = run(args, env === undefined ? {} : { env });
+    t.equal(code, 2, args.join(' '));
+    t.match(err, message);
+    t.match(err, /Try: model-gateway --help\n$/);
+  }
+  t.end();
+});
+
+test('without a config the gateway refuses any address but loopback', (t) => {
+  t.match(run(['start', '--host', '0.0.0.0']), {
+    code: 2,
+    err: /loopback only, not on 0\.0\.0\.0 \(from --host\)/,
+  });
+  t.match(run(['start'], { env: { HOST: '::' } }), {
+    code: 2,
+    err: /loopback only, not on :: \(from HOST\)/,
+  });
+  t.end();
+});
+
+test('check explains every error with its path, and sums up a valid file', (t) => {
+  const folder = t.testdir({
+    'good.json': JSON.stringify(config),
+    'bad.json': JSON.stringify({
+      ...config,
+      workers: 'all',
+      keys: [{ ...config.keys[0], groups: ['none'] }],
+    }),
+    'broken.json': '{"upstreams": {}\n  "models"',
+  });
+  const file = (name: string): string => join(folder, name);
+  t.strictSame(run(['check', '--config', file('good.json')]), {
+    code: 0,
+    out: `${file('good.json')} is valid: 1 upstream, 1 model, 1 group, 1 key\n`,
+    err: '',
+  });
+  t.match(run(['check'], { env: { GATEWAY_CONFIG: file('good.json') } }), { code: 0 });
+  const bad = 'workers: must be an integer\nkeys[0].groups[0]: no group is named "none"\n';
+  t.strictSame(run(['check', '--config', file('bad.json')]), { code: 1, out: '', err: bad });
+  t.strictSame(run(['start', '--config', file('bad.json')]), { code: 1, out: '', err: bad });
+  t.match(run(['check', '--config', file('broken.json')]), {
+    code: 1,
+    err: /^line 2, column 3: expected "," or "}"/,
+  });
+  t.match(run(['check', '--config', file('gone.json')]), {
+    code: 1,
+    err: /gone\.json cannot be read \(ENOENT\)/,
+  });
+  t.end();
+});
+
+test('a new key and its hash belong together, however the hash is asked for', (t) => {
+  const { code, out } = run(['key', 'new']);
+  t.equal(code, 0);
+  const [, key = '', made = ''] = /^key {3}(sk-\S+)\nhash {2}(sha256:[0-9a-f]{64})\n$/.exec(out) ?? [];
+  t.equal(run(['key', 'hash', key]).out, `${made}\n`);
+  t.equal(run(['key', 'hash'], { input: `${key}\n` }).out, `${made}\n`);
+  t.equal(run(['key', 'hash', 'sk-demo']).out, `${hash}\n`);
+  t.end();
+});
+
+test('the curl of the demo banner is answered, and the log says where the gateway listens', async (t) => {
+  const gateway = await startCli();
+  t.teardown(() => gateway.stop());
+  await gateway.until(() => gateway.logs.some((line) => line.includes('curl ')));
+  const curl = gateway.logs.find((line) => line.includes('curl ')) ?? '';
+  const [, url = '', body = ''] = /curl (\S+) .* -d '(.*)'$/.exec(curl) ?? [];
+  const headers = [...curl.matchAll(/-H '([^:]+): ([^']+)'/g)].map(([, name = '', value = '']) => [
+    name,
+    value,
+  ]);
+  const answer = await fetch(url, { method: 'POST', headers: Object.fromEntries(headers), body });
+  t.equal(answer.status, 200);
+  t.match(await answer.json(), { choices: [{ message: { content: /Hello/ } }] });
+  const entry = await gateway.untilLogged((each) => each.msg === 'listening');
+  t.match(entry, { url: gateway.baseUrl, port: gateway.port, workers: [...gateway.workerPids()] });
+});
+
+t.end();

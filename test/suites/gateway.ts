@@ -1,0 +1,92 @@
+import { pino } from 'pino';
+import type { Test } from 'tap';
+import { parseConfig } from '../../src/config/load.js';
+import { buildSnapshot } from '../../src/config/snapshot.js';
+import { createGateway, type Gateway } from '../../src/gateway.js';
+import { hashKey } from '../../src/keys/secret.js';
+
+export const testKey = 'sk-test';
+
+export interface RunningGateway {
+  readonly gateway: Gateway;
+  readonly port: number;
+  readonly url: string;
+  /** Every line that the gateway has logged, parsed; requests have `msg: 'request'`. */
+  readonly lines: readonly Record<string, unknown>[];
+  /** Resolves with the log line of the first call for which `test` holds. */
+  line(test: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>>;
+}
+
+export interface GatewayOptions {
+  /** Base URL of one upstream that serves the model `m`, or one for each of its targets in order of priority. */
+  readonly upstreams: readonly string[];
+  /** Name of the model at the upstreams; `m` unless given. */
+  readonly alias?: string;
+  /** Merged over the config. */
+  readonly config?: Record<string, unknown>;
+  /** Merged over every upstream of the config. */
+  readonly upstream?: Record<string, unknown>;
+}
+
+/** The config of a gateway with the model `m` in the chat protocol and the key `testKey`. */
+export function testConfig(options: GatewayOptions): Record<string, unknown> {
+  const names = options.upstreams.map((_, index) => `u${index}`);
+  return {
+    listen: { host: '127.0.0.1', port: 0 },
+    upstreams: Object.fromEntries(
+      options.upstreams.map((baseUrl, index) => [
+        names[index],
+        { kind: 'chat', baseUrl, apiKeys: ['upstream-key'], ...options.upstream },
+      ]),
+    ),
+    models: {
+      m: {
+        protocols: ['chat'],
+        targets: names.map((upstream, priority) => ({ upstream, model: options.alias ?? 'm', priority })),
+      },
+    },
+    groups: { default: { models: ['*'] } },
+    keys: [{ id: 'test', hash: hashKey(testKey), groups: ['default'] }],
+    ...options.config,
+  };
+}
+
+/** Starts a gateway in this process on a free port; it ends with the test. */
+export async function startGateway(t: Test, options: GatewayOptions): Promise<RunningGateway> {
+  const lines: Record<string, unknown>[] = [];
+  const waiting = new Set<() => void>();
+  const log = pino(
+    { base: null },
+    {
+      write: (text: string) => {
+        lines.push(JSON.parse(text) as Record<string, unknown>);
+        for (const look of waiting) look();
+      },
+    },
+  );
+  const config = parseConfig(JSON.stringify(testConfig(options)), {
+    directory: '.',
+    environment: {},
+    created: 1,
+  });
+  const gateway = createGateway({ snapshot: buildSnapshot(config, { simulatorUrl: null }), log });
+  const port = await gateway.listen('127.0.0.1', 0);
+  t.teardown(() => gateway.close());
+  return {
+    gateway,
+    port,
+    url: `http://127.0.0.1:${port}`,
+    lines,
+    line: (test) =>
+      new Promise((resolve) => {
+        const look = () => {
+          const found = lines.find(test);
+          if (found === undefined) return;
+          waiting.delete(look);
+          resolve(found);
+        };
+        waiting.add(look);
+        look();
+      }),
+  };
+}

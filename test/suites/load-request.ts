@@ -1,0 +1,51 @@
+export const loadKey = 'sk-load';
+/** `model-gateway key hash sk-load`, without loading the gateway here. */
+export const loadKeyHash = 'sha256:b0c5ce5656022339074d03bcddd6241e1659c198dc9e4dbd70059a17abe61f15';
+
+/** What the load upstream is asked to do; it reads it from the request's `user`. */
+export type Manner =
+  /** A completion of about 1 KB, at once or after a while. */
+  | { readonly does: 'complete'; readonly afterMs?: number }
+  /** An event every so often, then the end; or a cut connection in place of the end. */
+  | { readonly does: 'stream'; readonly events: number; readonly everyMs: number; readonly cut?: boolean }
+  /** Events as fast as they are taken. */
+  | { readonly does: 'flood'; readonly megabytes: number }
+  /** A completion once so many requests are there, or ten seconds after the first of them. */
+  | { readonly does: 'gate'; readonly requests: number }
+  /** An error with status 500. */
+  | { readonly does: 'fail' };
+
+export interface RequestOptions {
+  /** By which the upstream's reports name the request. */
+  readonly name?: string;
+  /** Characters of the prompt. */
+  readonly promptLength?: number;
+  readonly key?: string;
+  readonly model?: string;
+  /** Text to send in place of the JSON body. */
+  readonly body?: string;
+}
+
+/** The bytes of a chat request that has the load upstream answer in this manner. */
+export function loadRequest(manner: Manner, options: RequestOptions = {}): Buffer {
+  const { does, ...settings } = manner;
+  const user = new URLSearchParams({ does, name: options.name ?? '' });
+  for (const [name, value] of Object.entries(settings)) user.set(name, String(value));
+  const body =
+    options.body ??
+    JSON.stringify({
+      model: options.model ?? 'm',
+      user: user.toString(),
+      stream: does === 'stream' || does === 'flood',
+      messages: [{ role: 'user', content: 'prompt '.repeat((options.promptLength ?? 900) / 7) }],
+    });
+  return Buffer.from(
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: load\r\nauthorization: Bearer ${options.key ?? loadKey}\r\n` +
+      `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+}
+
+/** A request for the list of models. */
+export const modelsRequest: Buffer = Buffer.from(
+  `GET /v1/models HTTP/1.1\r\nhost: load\r\nauthorization: Bearer ${loadKey}\r\n\r\n`,
+);

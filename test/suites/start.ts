@@ -1,0 +1,148 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { GatewayReport } from '../../src/supervisor/messages.js';
+
+export interface StartOptions {
+  /** Config as a JSON value, or as the text of the file. Without it the gateway runs its demo. */
+  readonly config?: unknown;
+  /** Worker processes; 1 unless said otherwise. */
+  readonly workers?: number;
+  /** More arguments after `start`. */
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface StartedGateway {
+  /** `http://127.0.0.1:PORT`. */
+  readonly baseUrl: string;
+  readonly port: number;
+  readonly pid: number;
+  /** The config file, to be written anew before a reload; null for the demo. */
+  readonly configPath: string | null;
+  /** Lines of standard output and standard error so far. */
+  readonly logs: readonly string[];
+  /** Process ids of the workers that serve now. */
+  workerPids(): readonly number[];
+  /** Resolves as soon as the condition holds: it is asked at each line of the log and each change of the workers. */
+  until(condition: () => boolean): Promise<void>;
+  /** Resolves with the first log entry, past or to come, that fits. */
+  untilLogged(fits: (entry: Readonly<Record<string, unknown>>) => boolean): Promise<Record<string, unknown>>;
+  kill(signal: NodeJS.Signals): void;
+  readonly exited: Promise<Exit>;
+  /** Sends SIGTERM, and resolves when the process has ended. */
+  stop(): Promise<Exit>;
+}
+
+const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+
+/** Settings of whoever runs the tests must not reach the gateway under test. */
+const cleared = { GATEWAY_CONFIG: '', HOST: '', PORT: '', WORKERS: '' };
+
+/**
+ * Starts the gateway's command line on a free port of 127.0.0.1.
+ * @returns when every worker listens
+ * @throws Error with the output when it ends before that
+ */
+export async function startCli(options: StartOptions = {}): Promise<StartedGateway> {
+  const folder = options.config === undefined ? null : mkdtempSync(join(tmpdir(), 'gateway-'));
+  const configPath = folder === null ? null : join(folder, 'config.json');
+  if (configPath !== null) writeConfig(configPath, options.config);
+  const config = configPath === null ? [] : ['--config', configPath];
+  const workers = options.workers ?? 1;
+  const args = ['start', '--host', '127.0.0.1', '--port', '0', '--workers', `${workers}`, ...config];
+  const child = fork(main, [...args, ...(options.args ?? [])], {
+    execArgv: [],
+    env: { ...process.env, ...cleared, LOG_LEVEL: 'info', ...options.env },
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
+  const killAtExit = (): void => void child.kill('SIGKILL');
+  process.once('exit', killAtExit);
+
+  const logs: string[] = [];
+  const watchers = new Set<() => void>();
+  let state: GatewayReport | null = null;
+  let exit: Exit | null = null;
+  const look = (): void => {
+    for (const watcher of watchers) watcher();
+  };
+  for (const stream of [child.stdout, child.stderr]) {
+    if (stream === null) continue;
+    createInterface({ input: stream }).on('line', (line) => {
+      logs.push(line);
+      look();
+    });
+  }
+  child.on('message', (message) => {
+    state = message as GatewayReport;
+    look();
+  });
+  const exited = once(child, 'close').then(([code, signal]): Exit => {
+    process.removeListener('exit', killAtExit);
+    if (folder !== null) rmSync(folder, { recursive: true, force: true });
+    exit = { code, signal };
+    look();
+    return exit;
+  });
+
+  const until = (condition: () => boolean): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const watcher = (): void => {
+        if (!condition() && exit === null) return;
+        watchers.delete(watcher);
+        if (condition()) resolve();
+        else reject(new Error(`the gateway ended with ${exit?.code ?? exit?.signal}:\n${logs.join('\n')}`));
+      };
+      watchers.add(watcher);
+      watcher();
+    });
+
+  const workerPids = (): readonly number[] => state?.workers ?? [];
+  await until(() => workerPids().length === workers);
+  const { port } = state as unknown as GatewayReport;
+
+  return {
+    baseUrl: `http://127.0.0.1:${port}`,
+    port,
+    pid: child.pid ?? 0,
+    configPath,
+    logs,
+    workerPids,
+    until,
+    async untilLogged(fits) {
+      const find = () => logs.map(parseEntry).find((entry) => entry !== null && fits(entry));
+      await until(() => find() !== undefined);
+      return find() ?? {};
+    },
+    kill: (signal) => void child.kill(signal),
+    exited,
+    stop() {
+      child.kill('SIGTERM');
+      return exited;
+    },
+  };
+}
+
+/** Writes a config file: a JSON value, or text as it is. */
+export function writeConfig(path: string, config: unknown): void {
+  writeFileSync(path, typeof config === 'string' ? config : JSON.stringify(config));
+}
+
+/** A line of the log as its fields, or null for the other lines of the output. */
+export function parseEntry(line: string): Record<string, unknown> | null {
+  if (!line.startsWith('{')) return null;
+  try {
+    return JSON.parse(line) as Record<string, unknown>;
+  } catch {
+    return null;
+  }
+}

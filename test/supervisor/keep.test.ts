@@ -1,0 +1,104 @@
+import type { ChildProcess } from 'node:child_process';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import t, { type Test, test } from 'tap';
+import { type KeepOptions, keepRunning, tell } from '../../src/supervisor/keep.js';
+
+const log = pino({ level: 'silent' });
+
+function optionsFor(t: Test, source: string, more: Partial<KeepOptions> = {}): KeepOptions {
+  const folder = t.testdir({ 'child.mjs': source });
+  return {
+    role: 'worker',
+    module: join(folder, 'child.mjs'),
+    environment: () => process.env,
+    onMessage() {},
+    onExit() {},
+    onGivenUp(reason) {
+      t.fail(reason);
+    },
+    log,
+    ...more,
+  };
+}
+
+const serving = `process.send({ pid: process.pid }); process.on('message', (text) => process.exit(Number(text.code)));`;
+
+test('a process that never serves is given up after some tries, with its own reason', async (t) => {
+  const ends: ChildProcess[] = [];
+  const reason = await new Promise<string>((resolve) => {
+    const place = keepRunning(
+      optionsFor(t, `process.send({ why: 'no luck' }, () => process.exit(3));`, {
+        onMessage: (child) => place.markFailed(child, 'no luck'),
+        onExit: (child) => ends.push(child),
+        onGivenUp: resolve,
+      }),
+    );
+  });
+  t.equal(reason, 'the worker does not start: no luck');
+  t.equal(ends.length, 4);
+});
+
+test('a process that served is started again when it is killed', async (t) => {
+  const pids: unknown[] = [];
+  await new Promise<void>((resolve) => {
+    const place = keepRunning(
+      optionsFor(t, serving, {
+        onMessage(child) {
+          place.markServing(child);
+          pids.push(child.pid);
+          if (pids.length === 3) place.release();
+          child.kill('SIGKILL');
+        },
+        onExit: () => {
+          if (pids.length === 3) resolve();
+        },
+      }),
+    );
+  });
+  t.equal(new Set(pids).size, 3);
+});
+
+test('a process that leaves of its own accord has its successor before it ends', async (t) => {
+  const started: ChildProcess[] = [];
+  const running: number[] = [];
+  await new Promise<void>((resolve) => {
+    const place = keepRunning(
+      optionsFor(t, serving, {
+        onMessage(child) {
+          place.markServing(child);
+          started.push(child);
+          const [first, second] = started;
+          if (second === undefined) return place.replace(child);
+          running.push(place.running().length);
+          if (first !== undefined) tell(first, { code: 0 });
+        },
+        onExit(child) {
+          running.push(place.running().length);
+          if (child === started[1]) return resolve();
+          place.release();
+          started[1]?.kill('SIGKILL');
+        },
+      }),
+    );
+  });
+  t.strictSame(running, [2, 1, 0]);
+});
+
+test('a released place starts nothing any more', async (t) => {
+  const left = await new Promise<readonly ChildProcess[]>((resolve) => {
+    const place = keepRunning(
+      optionsFor(t, serving, {
+        onMessage(child) {
+          place.release();
+          tell(child, { code: 1 });
+          place.replace(child);
+        },
+        onExit: () => resolve(place.running()),
+      }),
+    );
+  });
+  t.strictSame(left, []);
+});
+
+t.end();
