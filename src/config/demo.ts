@@ -61,6 +61,7 @@ export function demoConfig(created: number): ResolvedConfig {
       groups: [group],
       expiresAt: null,
     })),
+    unenforced: [],
   };
 }
 

@@ -1,6 +1,7 @@
 import type { ConfigFiles } from './files.js';
 import type { ConfigFile } from './schema.js';
 import type { Protocol, Timeouts, UpstreamKind, VendorWords } from './types.js';
+import { unenforcedSettings } from './unenforced.js';
 
 export interface ResolvedUpstream {
   readonly name: string;
@@ -65,6 +66,8 @@ export interface ResolvedConfig {
   readonly models: readonly ResolvedModel[];
   readonly groups: readonly { readonly name: string; readonly models: readonly string[] }[];
   readonly keys: readonly ResolvedKey[];
+  /** Paths of settings in the file that do nothing yet. */
+  readonly unenforced: readonly string[];
 }
 
 /** What a config file need not say. */
@@ -143,5 +146,6 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
       groups: key.groups,
       expiresAt: key.expiresAt === undefined ? null : Date.parse(key.expiresAt),
     })),
+    unenforced: unenforcedSettings(file),
   };
 }

@@ -79,6 +79,8 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
     });
 
     const apply = async (config: ResolvedConfig): Promise<void> => {
+      if (config.unenforced.length > 0)
+        logger.warn({ settings: config.unenforced }, 'these settings are not enforced yet');
       const simulatorUrl = needsSimulator(config) ? await simulator.ensure() : null;
       if (stopping === null) pool.apply(config, simulatorUrl);
     };

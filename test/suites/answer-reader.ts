@@ -29,7 +29,8 @@ export class AnswerReader {
   push(data: Buffer): boolean {
     let at = 0;
     while (at < data.length && this.fault === null && !this.done) {
-      at = this.#state === 'body' || this.#state === 'chunk' ? this.#take(data, at) : this.#readLine(data, at);
+      at =
+        this.#state === 'body' || this.#state === 'chunk' ? this.#take(data, at) : this.#readLine(data, at);
     }
     if (this.done && at < data.length) this.fault = 'bytes behind the end of the answer';
     return this.fault === null && !this.done;
@@ -56,7 +57,10 @@ export class AnswerReader {
     this.bytes += piece.length;
     this.#left -= piece.length;
     if (this.#state === 'body') this.#kept.push(Buffer.from(piece));
-    else this.#tail = (this.#tail + piece.toString('latin1', Math.max(0, piece.length - tailBytes))).slice(-tailBytes);
+    else
+      this.#tail = (this.#tail + piece.toString('latin1', Math.max(0, piece.length - tailBytes))).slice(
+        -tailBytes,
+      );
     if (this.#left > 0) return end;
     if (this.#state === 'chunk') this.#state = 'chunkEnd';
     else this.done = true;

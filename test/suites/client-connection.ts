@@ -53,7 +53,7 @@ export function openConnection(port: number): Promise<ClientConnection> {
       asked = null;
       socket.destroy();
       if (lost === null) return;
-      const heard = lost.reader.head === '' ? 'before the answer' : `after ${lost.reader.bytes} bytes of the body`;
+      const heard = lost.reader.head === '' ? 'before the answer' : 'within the answer';
       lost.reject(new Error(`${reason} ${heard}`));
     };
     const finish = ({ reader, resolve }: Asked): void => {

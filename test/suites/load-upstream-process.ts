@@ -6,7 +6,7 @@ import { type Cancelled, clock, type UpstreamReport } from './load-upstream.js';
 const gateMs = 10_000;
 const floodBlockBytes = 64 * 1024;
 const streamHead = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n';
-const streamEnd = chunk('data: [DONE]\n\n') + '0\r\n\r\n';
+const streamEnd = `${chunk('data: [DONE]\n\n')}0\r\n\r\n`;
 const event = eventOf('some words of a streamed answer ');
 const floodBlock = Buffer.from(chunk(eventOf('words '.repeat(100)).repeat(floodBlockBytes / 750)));
 const completion = JSON.stringify({
@@ -14,11 +14,16 @@ const completion = JSON.stringify({
   object: 'chat.completion',
   created: 1,
   model: 'm',
-  choices: [{ index: 0, message: { role: 'assistant', content: 'words '.repeat(140) }, finish_reason: 'stop' }],
+  choices: [
+    { index: 0, message: { role: 'assistant', content: 'words '.repeat(140) }, finish_reason: 'stop' },
+  ],
   usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 },
 });
 const completionAnswer = jsonAnswer('200 OK', completion);
-const errorAnswer = jsonAnswer('500 Internal Server Error', '{"error":{"message":"as ordered","type":"server_error"}}');
+const errorAnswer = jsonAnswer(
+  '500 Internal Server Error',
+  '{"error":{"message":"as ordered","type":"server_error"}}',
+);
 
 /** The request that a connection carries now. */
 interface Running {
@@ -166,7 +171,10 @@ function report(message: UpstreamReport): void {
   process.send?.(message);
 }
 
-process.on('message', () => report({ type: 'state', state: { open: running.size, requests, cancelled } }));
+process.on('message', () => {
+  const openNamed = [...running.values()].filter((request) => request.name !== '').length;
+  report({ type: 'state', state: { open: running.size, openNamed, requests, cancelled } });
+});
 process.on('disconnect', () => process.exit(0));
 server.listen(0, '127.0.0.1', 4096, () => {
   report({ type: 'listening', port: (server.address() as AddressInfo).port });

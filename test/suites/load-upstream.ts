@@ -12,6 +12,8 @@ export interface Cancelled {
 export interface UpstreamState {
   /** Requests whose answer is not complete, and whose connection still stands. */
   readonly open: number;
+  /** Of them, those that have a name. */
+  readonly openNamed: number;
   readonly requests: number;
   readonly cancelled: readonly Cancelled[];
 }
@@ -40,7 +42,9 @@ export function clock(): number {
 
 /** Starts the upstream; it ends with `stop`, and with this process. */
 export async function startLoadUpstream(): Promise<LoadUpstream> {
-  const child = fork(fileURLToPath(new URL('./load-upstream-process.js', import.meta.url)), [], { execArgv: [] });
+  const child = fork(fileURLToPath(new URL('./load-upstream-process.js', import.meta.url)), [], {
+    execArgv: [],
+  });
   const [first] = (await once(child, 'message')) as [UpstreamReport];
   if (first.type !== 'listening') throw new Error('the upstream did not listen');
   const state = async (): Promise<UpstreamState> => {

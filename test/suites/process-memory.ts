@@ -24,10 +24,16 @@ export interface MemoryWatch {
   stop(): readonly number[];
 }
 
-/** Watches the resident memory of a process, which must not end before the watch. */
+/** Watches the resident memory of a process for as long as that runs. */
 export function watchMemory(pid: number): MemoryWatch {
   const samples = [residentMb(pid)];
-  const timer = setInterval(() => samples.push(residentMb(pid)), sampleMs);
+  const timer = setInterval(() => {
+    try {
+      samples.push(residentMb(pid));
+    } catch {
+      clearInterval(timer);
+    }
+  }, sampleMs);
   return {
     samples,
     stop() {

@@ -1,0 +1,19 @@
+import { formatPath, type PathSegments } from './problem.js';
+import type { ConfigFile } from './schema.js';
+
+/**
+ * Settings of a config that are understood and do nothing yet: whoever starts the gateway must not believe in a
+ * limit that nobody holds.
+ * @returns their paths in the file
+ */
+export function unenforcedSettings(file: ConfigFile): readonly string[] {
+  const paths: PathSegments[] = [];
+  if (file.admin !== undefined) paths.push(['admin']);
+  if (file.store !== undefined) paths.push(['store']);
+  if (file.limits?.uploadBytes !== undefined) paths.push(['limits', 'uploadBytes']);
+  for (const [index, key] of file.keys.entries()) {
+    if (key.limits !== undefined) paths.push(['keys', index, 'limits']);
+    if (key.budget !== undefined) paths.push(['keys', index, 'budget']);
+  }
+  return paths.map(formatPath);
+}
