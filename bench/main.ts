@@ -37,7 +37,7 @@ function contendersOf(machine: Machine, options: Options): Contender[] {
     write(`missing   ${main}: the gateway is not compiled\n`);
   }
   if (options.against) all.push(gateway({ name: 'against', main: resolve(options.against), logs: false }));
-  if (machine.nginx) all.push(nginx(machine.nginx, machine.openFiles));
+  if (machine.nginx) all.push(nginx(machine.nginx));
   if (machine.haproxy) all.push(haproxy(machine.haproxy, machine.openFiles));
   return all.filter(({ name }) => options.contenders?.includes(name) ?? true);
 }

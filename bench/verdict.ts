@@ -35,28 +35,33 @@ export function verdict(series: Series, cores: Cores): string[] {
       ? [
           `direct: the load side takes ${percent(load)} of its core; nothing in front of it can be faster here.`,
         ]
-      : [limit(name, measured.contender, load, loadFull)];
-  const foreign: [string, number][] = [
-    [`${name}'s core`, measured.foreignContender],
-    ["the load side's core", measured.foreignLoad],
-  ];
-  for (const [where, share] of foreign) {
-    if (share < noticeable || (name === 'direct' && where !== "the load side's core")) continue;
-    said.push(`${name}: NOT A QUIET MACHINE: others took ${percent(share)} of ${where}.`);
-  }
-  return said;
+      : [limit(name, measured, load, loadFull)];
+  return [...said, ...disturbance(name, measured)];
 }
 
-function limit(name: string, contender: number, load: number, loadFull: boolean): string {
-  const both = `(${percent(contender)})`;
+/** Sentences about others who were at work on the cores of a run; none on a quiet machine. */
+export function disturbance(name: string, measured: Shares): string[] {
+  const foreign: [string, number][] = [["the load side's core", measured.foreignLoad]];
+  if (name !== 'direct') foreign.push([`${name}'s core`, measured.foreignContender]);
+  return foreign
+    .filter(([, share]) => share >= noticeable)
+    .map(([where, share]) => `${name}: NOT A QUIET MACHINE: others took ${percent(share)} of ${where}.`);
+}
+
+function limit(name: string, measured: Shares, load: number, loadFull: boolean): string {
+  const { contender, foreignContender, foreignLoad } = measured;
+  const own = `(${percent(contender)})`;
   if (contender >= full && !loadFull) {
-    return `${name}: its core is full ${both} and the load side's is not (${percent(load)}): this is ${name}'s own limit.`;
+    return `${name}: its core is full ${own} and the load side's is not (${percent(load)}): this is ${name}'s own limit.`;
   }
   if (contender >= full) {
     return `${name}: both cores are full (${percent(contender)} and ${percent(load)}): this is close to ${name}'s limit, but the load side may hold it back.`;
   }
   if (loadFull) {
-    return `${name}: the load side's core is full (${percent(load)}) and ${name}'s is not ${both}: this figure says nothing about ${name}; its CPU time per request does.`;
+    return `${name}: the load side's core is full (${percent(load)}) and ${name}'s is not ${own}: this figure says nothing about ${name}; its CPU time per request does.`;
+  }
+  if (Math.max(contender + foreignContender, load + foreignLoad) >= full) {
+    return `${name}: neither has its core to itself (${percent(contender)} and ${percent(load)}): others limit this run, and the figure is too low; its CPU time per request is nearer to the truth.`;
   }
   return `${name}: neither core is full (${percent(contender)} and ${percent(load)}): waiting limits this run, not work.`;
 }

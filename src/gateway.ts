@@ -8,6 +8,7 @@ import { createRouter } from './http/router.js';
 import { createServer } from './http/server.js';
 import { createKeyTable } from './keys/table.js';
 import { buildRoutes } from './routes.js';
+import { createTidy } from './tidy.js';
 import { createUpstreamClient } from './upstream/client.js';
 
 /** One worker's gateway. */
@@ -43,7 +44,9 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
     tls: options.snapshot.listen.tls,
     onRequest: (exchange) => serve(services, exchange),
   });
+  const tidy = createTidy(() => server.open());
   const ticker = setInterval(() => {
+    tidy();
     const now = performance.now();
     for (const watched of services.watched) watched.onTick(now);
   }, tickMs);

@@ -58,9 +58,15 @@ async function leave(): Promise<void> {
   if (leaving) return;
   leaving = true;
   if (gateway === null || !listening) return end(0);
-  setTimeout(() => end(0), drainMs);
-  await gateway.drain();
-  end(0);
+  const served = gateway;
+  const finish = () => {
+    // Writes the lines of the last requests, too.
+    served.close();
+    end(0);
+  };
+  setTimeout(finish, drainMs);
+  await served.drain();
+  finish();
 }
 
 process.on('message', (message) => {

@@ -6,14 +6,14 @@ import { startProcess } from '../proc.js';
 import type { Contender, Setup } from './contender.js';
 
 /** Buffering is nginx's own default for whole answers and off for streams, as one has to set it for SSE. */
-function config(setup: Setup, port: number, prefix: string, connections: number): string {
+function config(setup: Setup, port: number, prefix: string): string {
   const streams = ['sse', 'drip', 'pace'].includes(setup.answer);
   return `
 daemon off;
 worker_processes 1;
 pid ${prefix}/nginx.pid;
 error_log stderr error;
-events { worker_connections ${connections}; multi_accept on; }
+events { worker_connections 65536; multi_accept on; }
 http {
   access_log off;
   client_body_temp_path ${prefix}/body;
@@ -40,11 +40,8 @@ http {
 `;
 }
 
-/**
- * nginx with one worker, keep-alive on both sides and no log.
- * @param openFiles limit of open files, which bounds its connections
- */
-export function nginx(tool: Tool, openFiles: number): Contender {
+/** nginx with one worker, keep-alive on both sides and no log. */
+export function nginx(tool: Tool): Contender {
   return {
     name: 'nginx',
     async start(setup) {
@@ -52,7 +49,7 @@ export function nginx(tool: Tool, openFiles: number): Contender {
       const prefix = join(setup.directory, `nginx-${port}`);
       mkdirSync(prefix, { mode: 0o777 });
       const file = join(prefix, 'nginx.conf');
-      writeFileSync(file, config(setup, port, prefix, Math.min(32_768, openFiles)));
+      writeFileSync(file, config(setup, port, prefix));
       const server = await startProcess({
         name: 'nginx',
         command: tool.path,

@@ -8,6 +8,7 @@ import type { StreamsOpen, StreamsResult } from '../load/streams-process.js';
 import { type Shares, shares } from '../measure.js';
 import { peakResidentMb, residentMb, workerOf } from '../proc.js';
 import { startUpstream } from '../upstream-process.js';
+import { disturbance } from '../verdict.js';
 
 const wanted = 10_000;
 const eventsPerSecond = 10;
@@ -80,6 +81,14 @@ async function hold(bench: Bench, contender: Contender, streams: number, file: s
   }
 }
 
+/** Why events are missing: whose core was full. */
+function shortfall(name: string, used: Shares): string[] {
+  if (used.load + used.upstream > 0.94) {
+    return [`${name}: the load side's core is full: the missing events say nothing about ${name}.`];
+  }
+  return used.contender > 0.94 ? [`${name}: its core is full: events are missing because of ${name}.`] : [];
+}
+
 function report(streams: number, outcomes: readonly Outcome[], notes: readonly string[]) {
   const offered = streams * eventsPerSecond;
   const megabytes = (value: number): string => (value > 0 ? `${Math.round(value)} MB` : '-');
@@ -90,9 +99,8 @@ function report(streams: number, outcomes: readonly Outcome[], notes: readonly s
         ]
       : []),
     ...(result.ended > 0 ? [`${name}: ${result.ended} STREAMS ENDED BY THEMSELVES.`] : []),
-    ...(result.eventsPerSecond < offered * 0.98 && used.load + used.upstream > 0.94
-      ? [`${name}: the load side's core is full: the missing events say nothing about ${name}.`]
-      : []),
+    ...(result.eventsPerSecond < offered * 0.98 ? shortfall(name, used) : []),
+    ...disturbance(name, used),
   ]);
   return {
     work: 'streams',

@@ -1,5 +1,5 @@
-import type { Usage } from './usage.js';
 import type { GatewayError } from '../errors.js';
+import type { Usage } from './usage.js';
 
 /** How a stream stood when its last byte had come. */
 export interface StreamEnding {

@@ -19,7 +19,8 @@ export function refuse(services: Services, call: Call, fault: unknown): void {
   const error = toGatewayError(services, call, fault);
   call.error = error;
   const { exchange, dialect } = call;
-  if (error.kind === 'request_too_large') exchange.closing = true;
+  // An announced rest is read and thrown away, so that the client gets to read the answer; other rests may be endless.
+  if (error.kind === 'request_too_large' && exchange.head.chunked) exchange.closing = true;
   let lines = '\r\ncontent-type: application/json';
   if (dialect.requestIdHeader !== null) lines += `\r\n${dialect.requestIdHeader}: ${exchange.id}`;
   if (error.retryAfter !== null) lines += `\r\nretry-after: ${error.retryAfter}`;

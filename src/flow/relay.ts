@@ -182,6 +182,8 @@ export class Relay implements UpstreamHandler, ExchangeListener, Watched {
   /** Ends the call's part in the watch and in the log. */
   #settle(outcome: Outcome): void {
     this.#mode = 'over';
+    // An attempt that was given up may still hold the body, so only a call that needed one attempt gives it back.
+    if (this.upstream?.bodyReleased && this.#call.retries === 0) this.#call.exchange.recycleBody();
     this.upstream = null;
     if (this.#streamed) this.#services.watched.delete(this);
     account(this.#services, this.#call, outcome);

@@ -100,7 +100,7 @@ export function createWorkerPool(options: WorkersOptions): WorkerPool {
     const place: KeptProcess = keepRunning({
       role: 'worker',
       module,
-      environment: () => ({ ...process.env, UWS_HTTP_MAX_HEADERS_SIZE: String(options.headerBytes) }),
+      environment: () => workerEnvironment(options.headerBytes),
       onMessage(child, message) {
         if (messageType(message) !== null) onMessage(place, child, message as WorkerReport);
       },
@@ -150,5 +150,16 @@ export function createWorkerPool(options: WorkersOptions): WorkerPool {
       clearTimeout(timer);
     },
     kill,
+  };
+}
+
+/** What must be set before a worker's process starts. */
+function workerEnvironment(headerBytes: number): NodeJS.ProcessEnv {
+  return {
+    // glibc raises this threshold with the first large block that is freed, and then keeps large request bodies in
+    // its heap: a worker stayed at 290 MB after a peak of 310, instead of going back to 70.
+    MALLOC_MMAP_THRESHOLD_: '131072',
+    ...process.env,
+    UWS_HTTP_MAX_HEADERS_SIZE: String(headerBytes),
   };
 }

@@ -202,6 +202,7 @@ export class Connection extends Timed {
     this.#keepAliveSeconds = head.keepAliveSeconds;
     exchange.headSeen = true;
     exchange.request = null;
+    exchange.bodyReleased = !exchange.retried && this.#socket.writableLength === 0;
     if (head.contentCoding !== null && head.contentLength !== 0) {
       exchange.decoder = decodeContent(exchange, head);
     }

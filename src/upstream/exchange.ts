@@ -25,6 +25,7 @@ export class Exchange extends Timed implements UpstreamExchange {
   /** Stands between the connection and the handler when the body came compressed. */
   decoder: ContentDecoder | null = null;
   bytesSent = false;
+  bodyReleased = false;
   headSeen = false;
   /** True once it was sent a second time because a reused connection had gone stale. */
   retried = false;

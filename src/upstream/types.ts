@@ -64,6 +64,8 @@ export interface UpstreamExchange {
   cancel(): void;
   /** Unix-independent milliseconds (performance.now) when the request was handed to a socket, or 0 while it waits. */
   readonly sentAt: number;
+  /** True once the answer's head is there and no part of the request will be read from its buffers again. */
+  readonly bodyReleased: boolean;
 }
 
 export interface UpstreamClient {

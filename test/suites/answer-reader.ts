@@ -101,7 +101,10 @@ export class AnswerReader {
 
   #onHead(): void {
     this.status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(this.head)?.[1] ?? 0);
-    if (this.status === 0) this.fault = 'no status line';
+    if (this.status === 0) {
+      this.fault = 'no status line';
+      return;
+    }
     const length = this.header('content-length');
     if (this.header('transfer-encoding')?.toLowerCase() === 'chunked') {
       this.framing = 'chunked';

@@ -51,7 +51,7 @@ export interface ClientOptions {
 /** A client as a user would make it, that calls the gateway. */
 export function createClient(
   { module: { OpenAI } }: Sdk,
-  gateway: DemoGateway,
+  gateway: Pick<DemoGateway, 'url'>,
   options: ClientOptions = {},
 ): Client {
   return new OpenAI({ apiKey: 'sk-demo', maxRetries: 0, baseURL: `${gateway.url}/v1`, ...options });

@@ -1,0 +1,24 @@
+import { test } from 'tap';
+import { createClient, helpers, sdks } from '../suites/openai.js';
+import { startCli } from '../suites/start.js';
+
+const messages = [{ role: 'user' as const, content: 'weather in Oslo' }];
+const answerText = 'Simulated answer to: weather in Oslo';
+
+test('every version of the SDK talks to the gateway as the command line starts it', async (t) => {
+  const gateway = await startCli({ workers: 2 });
+  t.teardown(() => gateway.stop());
+  await Promise.all(
+    sdks.map(async (sdk) => {
+      const client = createClient(sdk, { url: gateway.baseUrl });
+      t.equal((await client.models.list()).data.length, 9);
+      const created = await client.chat.completions.create({ model: 'sim-text', messages });
+      t.equal(created.choices[0]?.message.content, answerText);
+      t.equal(
+        await helpers(client).stream({ model: 'sim-text', messages }).finalContent(),
+        answerText,
+        `${sdk.name} streams`,
+      );
+    }),
+  );
+});

@@ -1,0 +1,50 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { openConnection } from '../suites/client-connection.js';
+import { isWhole } from '../suites/load.js';
+import { loadRequest } from '../suites/load-request.js';
+import { peakResidentMb, residentMb } from '../suites/process-memory.js';
+import { onStage } from '../suites/stage.js';
+
+export interface BodiesPlan {
+  readonly connections: number;
+  readonly bodyBytes: number;
+  /** How long after the last answer the memory is looked at again. */
+  readonly restSeconds: number;
+}
+
+export interface BodiesFigures {
+  readonly answered: number;
+  /** What the others met, each once. */
+  readonly problems: readonly string[];
+  readonly beforeMb: number;
+  readonly peakMb: number;
+  readonly afterMb: number;
+}
+
+/** Many clients at once with large bodies, none of which is answered before all have arrived. */
+export function bodies(plan: BodiesPlan): Promise<BodiesFigures> {
+  return onStage({}, async ({ gateway, worker }) => {
+    const beforeMb = residentMb(worker);
+    const request = loadRequest(
+      { does: 'gate', requests: plan.connections },
+      { promptLength: plan.bodyBytes },
+    );
+    const problems = new Set<string>();
+    let answered = 0;
+    const one = async (): Promise<void> => {
+      try {
+        const connection = await openConnection(gateway.port);
+        const answer = await connection.ask(request);
+        connection.close();
+        if (isWhole(answer)) answered += 1;
+        else problems.add(`status ${answer.status} ${answer.text}`);
+      } catch (error) {
+        problems.add(error instanceof Error ? error.message : String(error));
+      }
+    };
+    await Promise.all(Array.from({ length: plan.connections }, one));
+    const peakMb = peakResidentMb(worker);
+    await pause(plan.restSeconds * 1000);
+    return { answered, problems: [...problems], beforeMb, peakMb, afterMb: residentMb(worker) };
+  });
+}

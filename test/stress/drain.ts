@@ -1,0 +1,77 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { openConnection } from '../suites/client-connection.js';
+import { isWhole, type Load, type LoadFailure, startLoad } from '../suites/load.js';
+import { loadRequest } from '../suites/load-request.js';
+import { clock } from '../suites/load-upstream.js';
+import { onStage } from '../suites/stage.js';
+import type { Exit } from '../suites/start.js';
+
+export interface DrainPlan {
+  readonly workers: number;
+  /** Clients that ask without a pause; as many again do so for answers that come at once. */
+  readonly busy: number;
+  /** Clients that pause between an answer and their next request. */
+  readonly pausing: number;
+  /** Streams that are open when the signal comes. */
+  readonly streams: number;
+  readonly streamSeconds: number;
+  /** How long the load runs before the signal. */
+  readonly seconds: number;
+}
+
+export interface DrainFigures {
+  readonly answers: number;
+  readonly failures: readonly LoadFailure[];
+  /** Streams that came to their own end. */
+  readonly streamsWhole: number;
+  readonly exit: Exit;
+  /** From the signal to the end of the process. */
+  readonly drainedMs: number;
+}
+
+const eventEveryMs = 50;
+const longestPauseMs = 150;
+const quick = loadRequest({ does: 'complete' });
+const mixed = [
+  quick,
+  loadRequest({ does: 'complete', afterMs: 20 }),
+  loadRequest({ does: 'stream', events: 5, everyMs: 20 }),
+];
+
+/** A gateway under load that is told to end. Its clients go on until their connections are refused. */
+export function drain(plan: DrainPlan): Promise<DrainFigures> {
+  return onStage({ workers: plan.workers }, async ({ gateway, upstream }) => {
+    const clients = (connections: number, requests: readonly Buffer[], pauseMs?: number): Load =>
+      startLoad({ port: gateway.port, connections, requests, pauseMs, whenRefused: 'stop' });
+    const loads = [
+      clients(plan.busy, [quick]),
+      clients(plan.busy, mixed),
+      clients(plan.pausing, mixed, longestPauseMs),
+    ];
+    await pause(plan.seconds * 1000);
+    const streamRequest = loadRequest(
+      { does: 'stream', events: (plan.streamSeconds * 1000) / eventEveryMs, everyMs: eventEveryMs },
+      { name: 'open' },
+    );
+    const streams = Array.from({ length: plan.streams }, async () => {
+      try {
+        return isWhole(await (await openConnection(gateway.port)).ask(streamRequest));
+      } catch {
+        return false;
+      }
+    });
+    await upstream.stateWhen((state) => state.openNamed >= plan.streams, 5000);
+    const signalledAt = clock();
+    gateway.kill('SIGTERM');
+    const exit = await gateway.exited;
+    const drainedMs = clock() - signalledAt;
+    await Promise.all(loads.map((load) => load.finished));
+    return {
+      answers: loads.reduce((sum, load) => sum + load.answers, 0),
+      failures: loads.flatMap((load) => load.failures),
+      streamsWhole: (await Promise.all(streams)).filter(Boolean).length,
+      exit,
+      drainedMs,
+    };
+  });
+}

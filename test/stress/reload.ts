@@ -1,0 +1,90 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Answer, openConnection } from '../suites/client-connection.js';
+import { type LoadFailure, startLoad } from '../suites/load.js';
+import { loadRequest, modelsRequest } from '../suites/load-request.js';
+import { onStage, type Stage, stageConfig } from '../suites/stage.js';
+import { parseEntry, writeConfig } from '../suites/start.js';
+
+export interface ReloadPlan {
+  readonly connections: number;
+  readonly reloads: number;
+  readonly everyMs: number;
+}
+
+export interface ReloadFigures {
+  readonly answers: number;
+  readonly failures: readonly LoadFailure[];
+  /** What the models are on every worker after a reload with a bad file, and after the last with a good one. */
+  readonly modelsAfterBad: readonly string[];
+  readonly modelsAtEnd: readonly string[];
+  readonly refusals: number;
+}
+
+const workers = 2;
+const requests = [
+  loadRequest({ does: 'complete' }),
+  loadRequest({ does: 'stream', events: 5, everyMs: 10 }),
+  loadRequest({ does: 'complete' }),
+];
+
+/** Two workers under load while the config is changed again and again, and broken once. */
+export function reload(plan: ReloadPlan): Promise<ReloadFigures> {
+  return onStage({ workers }, async (stage) => {
+    const { gateway, upstream } = stage;
+    const path = gateway.configPath ?? '';
+    const load = startLoad({ port: gateway.port, connections: plan.connections, requests });
+    const put = async (models: readonly string[]): Promise<void> => {
+      writeConfig(path, stageConfig(upstream.url, models));
+      gateway.kill('SIGHUP');
+      await pause(plan.everyMs);
+    };
+    const half = Math.ceil(plan.reloads / 2);
+    for (let count = 0; count < half; count += 1) await put(['m', `model-${count}`]);
+    await modelsOnAll(stage, `m model-${half - 1}`);
+
+    writeConfig(path, '{ "upstreams": {}, "models": ');
+    gateway.kill('SIGHUP');
+    await gateway.until(() => refusalsOf(stage) === 1);
+    const modelsAfterBad = await modelsOnAll(stage);
+
+    for (let count = half; count < plan.reloads; count += 1) await put(['m', `model-${count}`]);
+    await put(['m', 'last']);
+    const modelsAtEnd = await modelsOnAll(stage, 'last m');
+    await load.stop();
+    return {
+      answers: load.answers,
+      failures: load.failures,
+      modelsAfterBad,
+      modelsAtEnd,
+      refusals: refusalsOf(stage),
+    };
+  });
+}
+
+function refusalsOf(stage: Stage): number {
+  return stage.gateway.logs.filter((line) => String(parseEntry(line)?.msg).startsWith('reload refused'))
+    .length;
+}
+
+/**
+ * Asks for the models until every worker has answered, and, where `awaited` is given, every one with those.
+ * @returns the different answers, one where the workers agree
+ */
+async function modelsOnAll(stage: Stage, awaited?: string): Promise<string[]> {
+  const modelsOf = new Map<string, string>();
+  const settled = (): boolean =>
+    modelsOf.size === workers &&
+    (awaited === undefined || [...modelsOf.values()].every((models) => models === awaited));
+  while (!settled()) {
+    const connection = await openConnection(stage.gateway.port);
+    const answer = await connection.ask(modelsRequest);
+    connection.close();
+    modelsOf.set(answer.worker, namesIn(answer));
+  }
+  return [...new Set(modelsOf.values())];
+}
+
+function namesIn(answer: Answer): string {
+  const { data } = JSON.parse(answer.text) as { data: { id: string }[] };
+  return data.map((model) => model.id).join(' ');
+}

@@ -1,0 +1,190 @@
+import { describeFailures } from '../suites/load.js';
+import { quantile } from '../suites/process-memory.js';
+import { bodies } from './bodies.js';
+import { drain } from './drain.js';
+import { leavers } from './leavers.js';
+import { memory } from './memory.js';
+import { reload } from './reload.js';
+import { held, type Line, mb, ms, told } from './report.js';
+import { slowReaders } from './slow-readers.js';
+import { workerDeath } from './worker-death.js';
+
+/** A scenario at its full size, with the bounds that it has to keep. */
+export interface Scenario {
+  readonly name: string;
+  /** After this it is given up. */
+  readonly mostSeconds: number;
+  /** @param seconds how long to go on, where that is a choice */
+  run(seconds: number | null): Promise<readonly Line[]>;
+}
+
+const none = (what: string, failures: Parameters<typeof describeFailures>[0]): Line =>
+  held(
+    what,
+    failures.length === 0 ? 0 : `${failures.length}: ${describeFailures(failures)}`,
+    '0',
+    failures.length === 0,
+  );
+
+export const scenarios: readonly Scenario[] = [
+  {
+    name: 'slow-readers',
+    mostSeconds: 90,
+    async run(seconds) {
+      const readers = 64;
+      const plan = { readers, bytesPerSecond: 1024, streamMegabytes: 100, warmUpSeconds: 5, withinMs: 1000 };
+      const figures = await slowReaders({ ...plan, seconds: seconds ?? 30 });
+      const growth = figures.highestMb - figures.beforeMb;
+      return [
+        told('resident after ordinary traffic', mb(figures.beforeMb)),
+        told('highest with the slow readers', mb(figures.highestMb)),
+        held('growth', mb(growth), '< 32 MB', growth < 32),
+        told('read by all', `${(figures.bytesRead / 1024).toFixed(0)} KB`),
+        held('readers cut', figures.cut, '0', figures.cut === 0),
+        held(
+          'open upstream before they leave',
+          figures.openBeforeLeaving,
+          `${readers}`,
+          figures.openBeforeLeaving === readers,
+        ),
+        held('open upstream 1 s after', figures.openAfterLeaving, '0', figures.openAfterLeaving === 0),
+        held('cancelled upstream', figures.cancelled, `${readers}`, figures.cancelled === readers),
+      ];
+    },
+  },
+  {
+    name: 'leavers',
+    mostSeconds: 90,
+    async run() {
+      const count = 1000;
+      const rounds = 3;
+      const figures = await leavers({ leavers: count, rounds, atOnce: 10, withinMs: 1000 });
+      const growth = (figures.residentMb.at(-1) ?? 0) - (figures.residentMb[0] ?? 0);
+      const p50 = quantile(figures.noticedMs, 0.5);
+      return [
+        told('leavers', `${rounds} x ${count}, half FIN, half RST`),
+        held(
+          'cancelled upstream',
+          figures.noticedMs.length,
+          `${count * rounds}`,
+          figures.noticedMs.length === count * rounds,
+        ),
+        held('leaving to cancellation, p50', ms(p50), '< 50 ms', p50 < 50),
+        told('leaving to cancellation, p99', ms(quantile(figures.noticedMs, 0.99))),
+        told('leaving to cancellation, longest', ms(quantile(figures.noticedMs, 1))),
+        held(
+          'open upstream 1 s after each round',
+          figures.open.join(', '),
+          '0',
+          figures.open.every((open) => open === 0),
+        ),
+        held(
+          'resident after each round',
+          figures.residentMb.map(mb).join(', '),
+          'last - first < 16 MB',
+          growth < 16,
+        ),
+      ];
+    },
+  },
+  {
+    name: 'bodies',
+    mostSeconds: 90,
+    async run(seconds) {
+      const connections = 1500;
+      const figures = await bodies({ connections, bodyBytes: 150_000, restSeconds: seconds ?? 10 });
+      return [
+        held(
+          'answers with 200',
+          [figures.answered, ...figures.problems].join('; '),
+          `${connections}`,
+          figures.answered === connections,
+        ),
+        told('resident before', mb(figures.beforeMb)),
+        held('peak resident', mb(figures.peakMb), '< 900 MB, goal 450', figures.peakMb < 900),
+        told(`resident ${seconds ?? 10} s after (goal < 100 MB)`, mb(figures.afterMb)),
+      ];
+    },
+  },
+  {
+    name: 'worker-death',
+    mostSeconds: 60,
+    async run() {
+      const figures = await workerDeath({ connections: 32, seconds: 2 });
+      const { failures, failuresOnVictim, failuresOnSurvivor, failuresAfterwards, onVictim } = figures;
+      return [
+        told('answers', figures.answers),
+        told('connections on the killed worker', onVictim),
+        held('failed on it', failuresOnVictim, `<= ${onVictim}`, failuresOnVictim <= onVictim),
+        held('failed on the other worker', failuresOnSurvivor, '0', failuresOnSurvivor === 0),
+        told('failed on new connections, reset by the dying worker', figures.failuresOnNew),
+        told('what all of them met', describeFailures(failures)),
+        told('the last of them after', ms(figures.lastFailureMs)),
+        held('the new worker answers after', ms(figures.restoredMs), '< 1000 ms', figures.restoredMs < 1000),
+        held('failed from then on', failuresAfterwards, '0', failuresAfterwards === 0),
+      ];
+    },
+  },
+  {
+    name: 'reload',
+    mostSeconds: 60,
+    async run() {
+      const figures = await reload({ connections: 32, reloads: 16, everyMs: 300 });
+      return [
+        told('answers', figures.answers),
+        none('failed requests', figures.failures),
+        held('bad files refused', figures.refusals, '1', figures.refusals === 1),
+        held(
+          'models after the bad file',
+          figures.modelsAfterBad.join(' | '),
+          'm model-7',
+          figures.modelsAfterBad.join() === 'm model-7',
+        ),
+        held(
+          'models at the end',
+          figures.modelsAtEnd.join(' | '),
+          'last m',
+          figures.modelsAtEnd.join() === 'last m',
+        ),
+      ];
+    },
+  },
+  {
+    name: 'drain',
+    mostSeconds: 60,
+    async run() {
+      const streams = 16;
+      // The more workers, the further apart they stop accepting, and the more clients come back in between.
+      const plan = { workers: 4, busy: 48, pausing: 24, streams, streamSeconds: 4, seconds: 2 };
+      const figures = await drain(plan);
+      return [
+        told('answers', figures.answers),
+        none('failed requests', figures.failures),
+        told('failed on new connections', figures.failures.filter(({ worker }) => worker === null).length),
+        held('streams that end whole', figures.streamsWhole, `${streams}`, figures.streamsWhole === streams),
+        held('exit code', figures.exit.code ?? `${figures.exit.signal}`, '0', figures.exit.code === 0),
+        told('from the signal to the end', ms(figures.drainedMs)),
+      ];
+    },
+  },
+  {
+    name: 'memory',
+    mostSeconds: 900,
+    async run(seconds) {
+      const figures = await memory({ seconds: seconds ?? 60 });
+      const [, , middle = 0, , , last = 0] = figures.partsMb;
+      return [
+        told('answers', figures.answers),
+        told('left in the middle of a stream', figures.left),
+        none('failed requests', figures.failures),
+        held(
+          'median resident in each sixth',
+          figures.partsMb.map((part) => part.toFixed(0)).join(' '),
+          '6th - 3rd < 16 MB',
+          last - middle < 16,
+        ),
+        held('open upstream at the end', figures.openAtEnd, '0', figures.openAtEnd === 0),
+      ];
+    },
+  },
+];

@@ -1,0 +1,93 @@
+import { connect, type Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { startLoad } from '../suites/load.js';
+import { loadRequest } from '../suites/load-request.js';
+import { residentMb, watchMemory } from '../suites/process-memory.js';
+import { onStage, type Stage } from '../suites/stage.js';
+
+export interface SlowReadersPlan {
+  readonly readers: number;
+  readonly bytesPerSecond: number;
+  readonly streamMegabytes: number;
+  readonly seconds: number;
+  readonly warmUpSeconds: number;
+  /** How long the upstream may take to have nothing open after all have left. */
+  readonly withinMs: number;
+}
+
+export interface SlowReadersFigures {
+  /** Resident memory of the worker after ordinary traffic, before the slow readers. */
+  readonly beforeMb: number;
+  readonly highestMb: number;
+  readonly bytesRead: number;
+  /** Readers whose connection ended before they left. */
+  readonly cut: number;
+  readonly openBeforeLeaving: number;
+  /** Requests still open at the upstream that long after all have left. */
+  readonly openAfterLeaving: number;
+  readonly cancelled: number;
+}
+
+interface Reader {
+  readonly socket: Socket;
+  bytes: number;
+  cut: boolean;
+}
+
+const ordinary = [
+  loadRequest({ does: 'complete' }),
+  loadRequest({ does: 'stream', events: 10, everyMs: 5 }),
+  loadRequest({ does: 'flood', megabytes: 1 }),
+];
+
+/** Clients that read much more slowly than the upstream writes, for a while, and then leave. */
+export function slowReaders(plan: SlowReadersPlan): Promise<SlowReadersFigures> {
+  return onStage({}, async (stage) => {
+    const warmUp = startLoad({ port: stage.gateway.port, connections: 32, requests: ordinary });
+    await pause(plan.warmUpSeconds * 1000);
+    await warmUp.stop();
+    const beforeMb = residentMb(stage.worker);
+    const memory = watchMemory(stage.worker);
+    const readers = Array.from({ length: plan.readers }, () => startReader(stage, plan));
+    await pause(plan.seconds * 1000);
+    const highestMb = Math.max(...memory.stop());
+    const { open } = await stage.upstream.state();
+    const cut = readers.filter((reader) => reader.cut).length;
+    for (const reader of readers) reader.socket.destroy();
+    const left = await stage.upstream.stateWhen((state) => state.open === 0, plan.withinMs);
+    return {
+      beforeMb,
+      highestMb,
+      bytesRead: readers.reduce((sum, reader) => sum + reader.bytes, 0),
+      cut,
+      openBeforeLeaving: open,
+      openAfterLeaving: left.open,
+      cancelled: left.cancelled.length,
+    };
+  });
+}
+
+/** Takes from the kernel no more than one piece a second; what it does not take stays there. */
+function startReader(stage: Stage, plan: SlowReadersPlan): Reader {
+  const socket = connect({
+    port: stage.gateway.port,
+    host: '127.0.0.1',
+    onread: {
+      buffer: Buffer.alloc(plan.bytesPerSecond),
+      callback: (length) => {
+        reader.bytes += length;
+        setTimeout(() => socket.resume(), 1000);
+        return false;
+      },
+    },
+  });
+  const reader: Reader = { socket, bytes: 0, cut: false };
+  const onCut = (): void => {
+    reader.cut = true;
+  };
+  socket.on('error', onCut);
+  socket.on('end', onCut);
+  socket.on('close', onCut);
+  socket.write(loadRequest({ does: 'flood', megabytes: plan.streamMegabytes }));
+  return reader;
+}

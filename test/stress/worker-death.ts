@@ -1,0 +1,96 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { openConnection } from '../suites/client-connection.js';
+import { type LoadFailure, startLoad } from '../suites/load.js';
+import { loadRequest } from '../suites/load-request.js';
+import { clock } from '../suites/load-upstream.js';
+import { onStage, type Stage } from '../suites/stage.js';
+
+export interface WorkerDeathPlan {
+  readonly connections: number;
+  /** How long the load runs before the kill, and again once the new worker serves. */
+  readonly seconds: number;
+}
+
+export interface WorkerDeathFigures {
+  /** Connections on the worker when it was killed. */
+  readonly onVictim: number;
+  readonly failures: readonly LoadFailure[];
+  /** Of them, those on the worker that was killed, and on the one that lived on. */
+  readonly failuresOnVictim: number;
+  readonly failuresOnSurvivor: number;
+  /**
+   * Of them, first requests on new connections. A process that is killed closes its listening socket only after some
+   * of its connections, so that their clients, coming back at once, may queue there and be reset.
+   */
+  readonly failuresOnNew: number;
+  /** Of them, those after the new worker had answered for the first time. */
+  readonly failuresAfterwards: number;
+  /** From the kill to the last failure; 0 without one. */
+  readonly lastFailureMs: number;
+  /** From the kill to the first answer of the new worker. */
+  readonly restoredMs: number;
+  readonly answers: number;
+}
+
+const requests = [
+  loadRequest({ does: 'complete', afterMs: 5 }),
+  loadRequest({ does: 'stream', events: 10, everyMs: 10 }),
+];
+const probe = loadRequest({ does: 'complete' });
+const probeEveryMs = 5;
+
+/** Two workers under load, one of which is killed by SIGKILL. */
+export function workerDeath(plan: WorkerDeathPlan): Promise<WorkerDeathFigures> {
+  return onStage({ workers: 2 }, async (stage) => {
+    const load = startLoad({ port: stage.gateway.port, connections: plan.connections, requests });
+    await pause(plan.seconds * 1000);
+    const workersBefore = new Set([...(await seenWorkers(stage)), ...load.lastAnswerOf.keys()]);
+    const workerOf = load.workers();
+    const killedAt = clock();
+    process.kill(stage.worker, 'SIGKILL');
+    await firstAnswer(stage, (worker) => !workersBefore.has(worker));
+    const restoredMs = clock() - killedAt;
+    const before = load.failures.length;
+    await pause(plan.seconds * 1000);
+    await load.stop();
+    const victim = [...workersBefore].sort(
+      (a, b) => (load.lastAnswerOf.get(a) ?? 0) - (load.lastAnswerOf.get(b) ?? 0),
+    )[0];
+    const { failures } = load;
+    const failuresOf = (fits: (worker: string | null) => boolean): number =>
+      failures.filter((failure) => fits(failure.worker)).length;
+    return {
+      onVictim: workerOf.filter((worker) => worker === victim).length,
+      failures,
+      failuresOnVictim: failuresOf((worker) => worker === victim),
+      failuresOnSurvivor: failuresOf((worker) => worker !== victim && worker !== null),
+      failuresOnNew: failuresOf((worker) => worker === null),
+      failuresAfterwards: failures.length - before,
+      lastFailureMs: Math.max(0, ...failures.map(({ at }) => at - killedAt)),
+      restoredMs,
+      answers: load.answers,
+    };
+  });
+}
+
+/** Opens connections until both workers have answered on one. */
+async function seenWorkers(stage: Stage): Promise<Set<string>> {
+  const seen = new Set<string>();
+  await firstAnswer(stage, (worker) => seen.add(worker).size === 2);
+  return seen;
+}
+
+/** Asks on connections of their own, one after the other, until the answering worker fits. */
+async function firstAnswer(stage: Stage, fits: (worker: string) => boolean): Promise<void> {
+  for (;;) {
+    try {
+      const connection = await openConnection(stage.gateway.port);
+      const { worker } = await connection.ask(probe);
+      connection.close();
+      if (fits(worker)) return;
+    } catch {
+      // The dying worker had taken the connection.
+    }
+    await pause(probeEveryMs);
+  }
+}
