@@ -7,7 +7,7 @@ export function account(services: Services, call: Call, outcome: Outcome): void 
   if (call.accounted) return;
   call.accounted = true;
   call.outcome = outcome;
-  call.endedAt = performance.now();
+  if (call.endedAt === 0) call.endedAt = performance.now();
   shrinkReservation(services, call, 0);
   call.body = null;
   call.validated = null;

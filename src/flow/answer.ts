@@ -2,40 +2,50 @@ import type { ResponseHead } from '../upstream/client.js';
 import type { Call } from './call.js';
 import { timingLine } from './timing.js';
 
-/** Answer headers of an upstream that mean something to its caller's SDK. */
-const passedNames = new Set([
-  'retry-after',
-  'retry-after-ms',
-  'x-should-retry',
-  'openai-processing-ms',
-  'openai-version',
-]);
-const passedPrefix = 'x-ratelimit-';
+/**
+ * The line under which an upstream's answer header is handed on, or an empty string for one that stays here: what
+ * SDKs read of it passes, and its request id beside ours.
+ */
+function passedLine(name: string, value: string): string {
+  // Told apart by first letters: looking strings up that were cut a moment ago means hashing every one of them.
+  switch (name.charCodeAt(0)) {
+    case 0x72: // r
+      return name === 'retry-after' || name === 'retry-after-ms' ? `\r\n${name}: ${value}` : '';
+    case 0x78: // x
+      if (name === 'x-request-id') return `\r\nx-upstream-request-id: ${value}`;
+      return name === 'x-should-retry' || name.startsWith('x-ratelimit-') ? `\r\n${name}: ${value}` : '';
+    case 0x6f: // o
+      return name === 'openai-processing-ms' || name === 'openai-version' ? `\r\n${name}: ${value}` : '';
+    default:
+      return '';
+  }
+}
+
+function passedLines(head: ResponseHead): string {
+  const { fields } = head;
+  let lines = '';
+  for (let i = 0; i < fields.length; i += 2)
+    lines += passedLine(fields[i] as string, fields[i + 1] as string);
+  return lines;
+}
 
 /** Header lines of an answer that hands on an upstream's, each with CRLF before it. */
 export function answerLines(call: Call, head: ResponseHead): string {
-  let lines = `\r\nx-gateway-path: ${call.path}`;
-  const { fields } = head;
-  for (let i = 0; i < fields.length; i += 2) {
-    const name = fields[i] as string;
-    if (name === 'content-type' || passedNames.has(name) || name.startsWith(passedPrefix))
-      lines += `\r\n${name}: ${fields[i + 1]}`;
-    else if (name === 'x-request-id') lines += `\r\nx-upstream-request-id: ${fields[i + 1]}`;
-  }
-  return lines + timingLine(call);
+  const type = head.get('content-type');
+  return (
+    `\r\nx-gateway-path: ${call.path}` +
+    (type === null ? '' : `\r\ncontent-type: ${type}`) +
+    passedLines(head) +
+    timingLine(call)
+  );
 }
 
 /** Header lines of an event stream, each with CRLF before it. `head` is null when the upstream is still silent. */
 export function streamLines(call: Call, head: ResponseHead | null): string {
-  let lines =
+  return (
     '\r\ncontent-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\nx-accel-buffering: no' +
-    `\r\nx-gateway-path: ${call.path}`;
-  const fields = head === null ? [] : head.fields;
-  for (let i = 0; i < fields.length; i += 2) {
-    const name = fields[i] as string;
-    if (name.startsWith(passedPrefix) || name === 'openai-processing-ms' || name === 'openai-version')
-      lines += `\r\n${name}: ${fields[i + 1]}`;
-    else if (name === 'x-request-id') lines += `\r\nx-upstream-request-id: ${fields[i + 1]}`;
-  }
-  return lines + timingLine(call);
+    `\r\nx-gateway-path: ${call.path}` +
+    (head === null ? '' : passedLines(head)) +
+    timingLine(call)
+  );
 }

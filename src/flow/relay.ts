@@ -218,6 +218,7 @@ export class Relay implements UpstreamHandler, ExchangeListener, Watched {
     this.#committed = true;
     if (head.status < 300) this.#tail = new Tail();
     this.#call.exchange.begin(head.status, answerLines(this.#call, head));
+    this.#call.endedAt = 0;
   }
 
   #onWhole(chunk: Buffer): boolean {
@@ -269,6 +270,7 @@ export class Relay implements UpstreamHandler, ExchangeListener, Watched {
     this.#committed = true;
     this.#tail = new Tail();
     this.#call.exchange.begin(200, streamLines(this.#call, this.#head));
+    this.#call.endedAt = 0;
   }
 
   #onEvents(chunk: Buffer): boolean {

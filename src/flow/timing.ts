@@ -12,10 +12,11 @@ function milliseconds(ms: number): string {
 /**
  * The `server-timing` header as a line with CRLF before it: how long authentication, parsing with validation,
  * the wait for a connection, and the upstream's first byte took, and what the gateway itself has cost so far.
- * Steps that have not happened are left out.
+ * Steps that have not happened are left out. Notes the moment as the call's end, for the answers that end with it.
  */
 export function timingLine(call: Call): string {
   const now = performance.now();
+  call.endedAt = now;
   let line = '\r\nserver-timing: ';
   let upstream = 0;
   if (call.authenticatedAt > 0) line += `auth;dur=${milliseconds(call.authenticatedAt - call.startedAt)}, `;

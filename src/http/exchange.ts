@@ -188,7 +188,8 @@ export class Exchange {
 
   #writeHead(response: HttpResponse, lines: string): void {
     this.#headLines = null;
-    response.writeStatus(statusLines[this.status] ?? String(this.status));
+    // 200 is what uWS writes by itself.
+    if (this.status !== 200) response.writeStatus(statusLines[this.status] ?? String(this.status));
     response.writeHeader('x-request-id', this.id + lines);
   }
 

@@ -115,12 +115,18 @@ export function createServer(options: ServerOptions): Server {
   };
 }
 
-/** Ids are unique, not secret: a random prefix of the process and a counter. */
+/**
+ * Ids are unique, not secret: a random prefix of the process and a counter. Its low bytes come from a table, since
+ * `toString(16)` of every id would be slower than all the rest of it.
+ */
 function requestIds(): () => string {
   const prefix = `req_${randomBytes(9).toString('hex')}`;
-  let count = 0;
+  const bytes = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
+  let start = '';
+  let count = -1;
   return () => {
     count = (count + 1) % 0x1_0000_0000;
-    return prefix + (count + 0x1_0000_0000).toString(16).slice(1);
+    if ((count & 0xffff) === 0) start = prefix + (count / 0x1_0000).toString(16).padStart(4, '0');
+    return start + bytes[(count >> 8) & 0xff] + bytes[count & 0xff];
   };
 }

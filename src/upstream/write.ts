@@ -4,6 +4,9 @@ import type { UpstreamRequest } from './types.js';
 /** Up to this size a request is copied into one buffer: cheaper than a gathered write. */
 const copyLimit = 16 * 1024;
 
+/** Where small requests are put together; another takes its place when the socket has to keep one for later. */
+let scratch: Buffer = Buffer.allocUnsafeSlow(copyLimit);
+
 /**
  * Writes a whole request to a connected socket. `content-length` is added where there is a body, and for the methods
  * that are expected to have one (RFC 9110 section 8.6).
@@ -25,12 +28,14 @@ export function writeRequest(socket: Socket, request: UpstreamRequest): void {
     socket.uncork();
     return;
   }
-  const bytes = Buffer.allocUnsafe(size);
+  const bytes = scratch;
   let at = bytes.write(head, 0, 'latin1');
   at += bytes.write(framing, at, 'latin1');
   for (const piece of body) {
     bytes.set(piece, at);
     at += piece.length;
   }
-  socket.write(bytes);
+  socket.write(bytes.subarray(0, at));
+  // Mostly the kernel has it all by now.
+  if (socket.writableLength > 0) scratch = Buffer.allocUnsafeSlow(copyLimit);
 }

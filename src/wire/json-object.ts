@@ -35,17 +35,11 @@ export function objectAfterKey(bytes: Buffer, keyAt: number, keyLength: number):
   return bytes[i] === OPEN ? i : -1;
 }
 
-/** The value of the last `key` (with its quotes) whose value is a whole object, or null. */
-export function lastObjectAt(bytes: Buffer, key: Buffer): unknown {
+/** Where the value of the last `key` (with its quotes) begins whose value is a whole object, or -1. */
+export function lastObjectStart(bytes: Buffer, key: Buffer): number {
   for (let at = bytes.lastIndexOf(key); at !== -1; at = at === 0 ? -1 : bytes.lastIndexOf(key, at - 1)) {
     const start = objectAfterKey(bytes, at, key.length);
-    const end = start === -1 ? -1 : objectEnd(bytes, start);
-    if (end === -1) continue;
-    try {
-      return JSON.parse(bytes.toString('utf8', start, end));
-    } catch {
-      return null;
-    }
+    if (start !== -1 && objectEnd(bytes, start) !== -1) return start;
   }
-  return null;
+  return -1;
 }

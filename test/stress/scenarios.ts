@@ -26,6 +26,9 @@ const none = (what: string, failures: Parameters<typeof describeFailures>[0]): L
     failures.length === 0,
   );
 
+/** What goes wrong with connections that are opened as the workers close goes wrong now and then. */
+const drainRounds = 6;
+
 export const scenarios: readonly Scenario[] = [
   {
     name: 'slow-readers',
@@ -57,9 +60,11 @@ export const scenarios: readonly Scenario[] = [
     mostSeconds: 90,
     async run() {
       const count = 1000;
-      const rounds = 3;
+      const rounds = 6;
+      // By then the heap has its size.
+      const warmRound = 2;
       const figures = await leavers({ leavers: count, rounds, atOnce: 10, withinMs: 1000 });
-      const growth = (figures.residentMb.at(-1) ?? 0) - (figures.residentMb[0] ?? 0);
+      const growth = (figures.residentMb.at(-1) ?? 0) - (figures.residentMb[warmRound] ?? 0);
       const p50 = quantile(figures.noticedMs, 0.5);
       return [
         told('leavers', `${rounds} x ${count}, half FIN, half RST`),
@@ -81,7 +86,7 @@ export const scenarios: readonly Scenario[] = [
         held(
           'resident after each round',
           figures.residentMb.map(mb).join(', '),
-          'last - first < 16 MB',
+          '6th - 3rd < 16 MB',
           growth < 16,
         ),
       ];
@@ -151,16 +156,20 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     name: 'drain',
-    mostSeconds: 60,
+    mostSeconds: 90,
     async run() {
       const streams = 16;
       // The more workers, the further apart they stop accepting, and the more clients come back in between.
       const plan = { workers: 4, busy: 48, pausing: 24, streams, streamSeconds: 4, seconds: 2 };
       const figures = await drain(plan);
+      const failures = [...figures.failures];
+      for (let round = 1; round < drainRounds; round += 1) {
+        failures.push(...(await drain({ ...plan, streamSeconds: 0.5, seconds: 0.5 })).failures);
+      }
       return [
-        told('answers', figures.answers),
-        none('failed requests', figures.failures),
-        told('failed on new connections', figures.failures.filter(({ worker }) => worker === null).length),
+        told('answers of the first round', figures.answers),
+        none(`failed requests in ${drainRounds} rounds`, failures),
+        told('failed on new connections', failures.filter(({ worker }) => worker === null).length),
         held('streams that end whole', figures.streamsWhole, `${streams}`, figures.streamsWhole === streams),
         held('exit code', figures.exit.code ?? `${figures.exit.signal}`, '0', figures.exit.code === 0),
         told('from the signal to the end', ms(figures.drainedMs)),

@@ -1,7 +1,7 @@
 import { GatewayError } from '../../errors.js';
 import { objectAfterKey } from '../../wire/json-object.js';
 import { firstEventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
-import { lastUsage, readUsage } from './usage.js';
+import { lastUsage, usageAt } from './usage.js';
 
 const usageKey = Buffer.from('"usage"');
 const done = Buffer.from('data: [DONE]');
@@ -57,13 +57,14 @@ export function judgeEnd(tail: Buffer): {
 /** Finds the chunk with `choices: []` and a `usage` object; see `StreamManner.findUsageEvent`. */
 export function findUsageEvent(run: Buffer): { start: number; end: number } | null {
   for (let at = run.indexOf(usageKey); at !== -1; at = run.indexOf(usageKey, at + usageKey.length)) {
-    if (objectAfterKey(run, at, usageKey.length) === -1) continue;
+    const value = objectAfterKey(run, at, usageKey.length);
+    if (value === -1) continue;
     const start = lastEventEnd(run, 0, at);
     const next = firstEventEnd(run, at, run.length);
     const end = next === -1 ? run.length : next;
     const chunk = parseObject(parseEvent(run.toString('utf8', start, end)).data ?? '');
     if (chunk === null || !Array.isArray(chunk.choices) || chunk.choices.length > 0) continue;
-    if (readUsage(chunk.usage) !== null) return { start, end };
+    if (usageAt(run, value) !== null) return { start, end };
   }
   return null;
 }

@@ -70,9 +70,10 @@ test('usage is the last whole object of that name', async (t) => {
     ),
     { input: 9, output: 8, cached: 7, reasoning: 6 },
   );
-  t.same(lastUsage(run('{"usage":{"prompt_tokens":-1,"completion_tokens":"x"}}')), {
+  t.equal(lastUsage(run('{"usage":{"prompt_tokens":-1,"completion_tokens":"x"}}')), null);
+  t.same(lastUsage(run('{"usage":{"prompt_tokens":null,"completion_tokens": 5 }}')), {
     input: 0,
-    output: 0,
+    output: 5,
     cached: 0,
     reasoning: 0,
   });
