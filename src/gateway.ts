@@ -4,6 +4,7 @@ import { createDialectForPath } from './dialects/select.js';
 import { createAccessLog } from './flow/access-log.js';
 import { serve } from './flow/serve.js';
 import type { Running, Services } from './flow/services.js';
+import { WatchList } from './flow/watch.js';
 import { createRouter } from './http/router.js';
 import { createServer } from './http/server.js';
 import { createKeyTable } from './keys/table.js';
@@ -36,7 +37,7 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
     report: accessLog.add,
     reportFault: (call, fault) =>
       log.error({ id: call.exchange.id, err: fault }, 'a call failed by our own fault'),
-    watched: new Set(),
+    watched: new WatchList(),
     bufferedBytes: 0,
   };
   const server = createServer({
@@ -44,11 +45,11 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
     tls: options.snapshot.listen.tls,
     onRequest: (exchange) => serve(services, exchange),
   });
-  const tidy = createTidy(() => server.open());
+  const tidy = createTidy(() => server.served());
   const ticker = setInterval(() => {
     tidy();
     const now = performance.now();
-    for (const watched of services.watched) watched.onTick(now);
+    services.watched.tick(now);
   }, tickMs);
   ticker.unref();
 
@@ -61,9 +62,10 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
     drain: () => server.drain(),
     close: () => {
       clearInterval(ticker);
-      accessLog.close();
       server.close();
       upstream.close();
+      // Last, for the lines of the calls that were cut just now.
+      accessLog.close();
     },
   };
 }

@@ -21,9 +21,6 @@ export type Operation =
   /** Answers 501. */
   | 'unimplemented';
 
-/** What happens to a request body: there is none, it is parsed, or it is read and thrown away. */
-export type BodyMode = 'none' | 'json' | 'discard';
-
 /** One line of the HTTP surface: all that is known of a request from its method and path. */
 export interface Route {
   readonly method: string;
@@ -35,7 +32,6 @@ export interface Route {
   readonly dialect: Dialect;
   readonly auth: AuthStyle;
   readonly schema: CompiledSchema | null;
-  readonly body: BodyMode;
 }
 
 const unimplemented = [
@@ -60,7 +56,6 @@ const surface: readonly Route[] = [
     dialect: openai,
     auth: 'bearer',
     schema: chatRequest,
-    body: 'json',
   },
   modelRoute('/v1/models', 'modelList', openai, 'modelList'),
   modelRoute('/v1/models/{model...}', 'model', openai, 'modelList'),
@@ -74,7 +69,6 @@ const surface: readonly Route[] = [
     dialect: openai,
     auth: 'bearer',
     schema: null,
-    body: 'none',
   },
   ...unimplemented.map(
     ([method, path]): Route => ({
@@ -85,7 +79,6 @@ const surface: readonly Route[] = [
       dialect: openai,
       auth: 'bearer',
       schema: null,
-      body: 'discard',
     }),
   ),
 ];
@@ -144,5 +137,5 @@ export function methodNotAllowed(method: string, allow: string): GatewayError {
 }
 
 function modelRoute(path: string, operation: Operation, dialect: Dialect, auth: AuthStyle): Route {
-  return { method: 'GET', path, operation, protocol: null, dialect, auth, schema: null, body: 'none' };
+  return { method: 'GET', path, operation, protocol: null, dialect, auth, schema: null };
 }

@@ -13,24 +13,23 @@ const lateRounds = 9;
 /**
  * Gives memory back after a peak. The bodies of requests lie outside of V8's heap, and V8, which collects when its
  * heap grows, sees no reason to let go of them once the traffic has gone: a worker would keep its peak for hours.
- * @param open how many requests are under way
+ * @param served how many requests have come since the start
  * @returns a round to be called about once a second
  */
-export function createTidy(open: () => number): () => void {
+export function createTidy(served: () => number): () => void {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
-  let quiet = 0;
-  let worked = false;
+  let before = 0;
+  let quiet = lateRounds;
   return () => {
-    if (open() > 0) {
+    const now = served();
+    if (now !== before) {
+      before = now;
       quiet = 0;
-      worked = true;
-      return;
+    } else if (quiet < lateRounds) {
+      quiet++;
+      const due = quiet === soonRounds || quiet === lateRounds;
+      if (due && process.memoryUsage().external > worthBytes) collect();
     }
-    if (!worked) return;
-    quiet++;
-    if ((quiet === soonRounds || quiet === lateRounds) && process.memoryUsage().external > worthBytes)
-      collect();
-    if (quiet === lateRounds) worked = false;
   };
 }

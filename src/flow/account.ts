@@ -9,6 +9,8 @@ export function account(services: Services, call: Call, outcome: Outcome): void 
   call.outcome = outcome;
   if (call.endedAt === 0) call.endedAt = performance.now();
   shrinkReservation(services, call, 0);
+  // What was never handed to an upstream is read by nobody else.
+  if (call.target === null && call.body !== null) call.exchange.recycleBody();
   call.body = null;
   call.validated = null;
   services.report(call);

@@ -6,7 +6,7 @@ const told: Record<UpstreamFailureReason, readonly [ErrorKind, string]> = {
   connect_timeout: ['upstream_timeout', 'The upstream did not accept a connection in time.'],
   tls_failed: ['upstream_error', 'The upstream could not be trusted: its TLS handshake failed.'],
   queue_full: ['overloaded', 'Too many requests wait for this upstream, try again shortly.'],
-  reset: ['upstream_error', 'The upstream broke the connection off.'],
+  reset: ['upstream_error', 'The upstream closed the connection before its answer was complete.'],
   first_byte_timeout: ['upstream_timeout', 'The upstream did not begin to answer in time.'],
   idle_timeout: ['upstream_timeout', 'The upstream fell silent in the middle of its answer.'],
   total_timeout: ['upstream_timeout', 'The upstream did not finish its answer in time.'],

@@ -3,7 +3,7 @@ import type { GatewayError } from '../errors.js';
 import type { TextProtocol } from '../protocols/protocol.js';
 import { orderTargets } from '../routing/candidates.js';
 import { verdict } from '../routing/verdict.js';
-import type { UpstreamFailure } from '../upstream/client.js';
+import type { Deadlines, UpstreamFailure } from '../upstream/client.js';
 import { spliceBody } from '../wire/splice.js';
 import type { Call } from './call.js';
 import { refuse } from './refuse.js';
@@ -68,9 +68,17 @@ class Forwarding implements AttemptOwner {
             ? [body]
             : spliceBody(body, validated.scan, { model, includeUsage: injectUsage }),
       },
-      call.running.snapshot.timeouts,
+      this.#deadlines(),
       relay,
     );
+  }
+
+  /** What is left of the total time after the attempts so far. */
+  #deadlines(): Deadlines {
+    const { timeouts } = this.#call.running.snapshot;
+    if (this.#index === 1) return timeouts;
+    const passed = performance.now() - this.#call.validatedAt;
+    return { ...timeouts, totalMs: Math.max(1, timeouts.totalMs - passed) };
   }
 
   onAttemptFailed(error: GatewayError, failure: UpstreamFailure | null): void {
@@ -86,7 +94,7 @@ class Forwarding implements AttemptOwner {
       this.next();
       return;
     }
-    this.#relay?.release();
+    this.#relay?.leave();
     refuse(this.#services, this.#call, error);
   }
 }

@@ -6,18 +6,21 @@ import { account } from './account.js';
 import { reserveBody, shrinkReservation } from './admit.js';
 import type { Call } from './call.js';
 import { refuse } from './refuse.js';
-import type { Services, Watched } from './services.js';
+import type { Services } from './services.js';
+import { Watched } from './watch.js';
 
-/** A body of unknown length reserves this much; what it grows beyond is bounded by the body limit. */
-const unknownBytes = 64 * 1024;
+/** How much larger than its compressed form a body is expected to be at most; JSON stays well below. */
+const usualRatio = 20;
+const leastDecodedBytes = 64 * 1024;
 
 /** Takes in the body of a call: room for it first, then its bytes, then their decoding. */
-export class Intake implements BodyReceiver, ExchangeListener, Watched {
+export class Intake extends Watched implements BodyReceiver, ExchangeListener {
   readonly #services: Services;
   readonly #call: Call;
   readonly #next: (services: Services, call: Call) => void;
 
   constructor(services: Services, call: Call, next: (services: Services, call: Call) => void) {
+    super();
     this.#services = services;
     this.#call = call;
     this.#next = next;
@@ -31,36 +34,46 @@ export class Intake implements BodyReceiver, ExchangeListener, Watched {
     const { exchange, running } = this.#call;
     const { head } = exchange;
     const limit = running.snapshot.limits.bodyBytes;
-    if (head.contentEncoding !== '' && head.contentEncoding !== 'identity') decoderOf(head.contentEncoding);
-    if (head.contentLength <= limit)
-      reserveBody(this.#services, this.#call, head.contentLength === -1 ? unknownBytes : head.contentLength);
+    if (isCoded(head.contentEncoding)) decoderOf(head.contentEncoding);
+    if (head.contentLength > 0 && head.contentLength <= limit) {
+      reserveBody(this.#services, this.#call, head.contentLength);
+    }
     exchange.listener = this;
     this.#services.watched.add(this);
     exchange.readBody(limit, this);
   }
 
   onBody(body: Buffer): void {
-    const call = this.#call;
-    this.#services.watched.delete(this);
-    const coding = call.exchange.head.contentEncoding;
-    if (coding === '' || coding === 'identity') {
+    this.#services.watched.remove(this);
+    const coding = this.#call.exchange.head.contentEncoding;
+    if (!isCoded(coding)) {
       this.#take(body);
       return;
     }
-    decodeBody(decoderOf(coding), body, call.running.snapshot.limits.bodyBytes, (result) => {
-      if (call.accounted) return;
-      if (result instanceof GatewayError) refuse(this.#services, call, result);
-      else this.#take(result);
-    });
+    const { bodyBytes } = this.#call.running.snapshot.limits;
+    this.#decode(coding, body, Math.min(bodyBytes, Math.max(leastDecodedBytes, usualRatio * body.length)));
+  }
+
+  reserve(bytes: number): boolean {
+    const more = bytes - this.#call.reserved;
+    if (more <= 0) return true;
+    try {
+      reserveBody(this.#services, this.#call, more);
+      return true;
+    } catch (fault) {
+      this.#services.watched.remove(this);
+      refuse(this.#services, this.#call, fault);
+      return false;
+    }
   }
 
   onBodyRefused(error: GatewayError): void {
-    this.#services.watched.delete(this);
+    this.#services.watched.remove(this);
     refuse(this.#services, this.#call, error);
   }
 
   onClientGone(): void {
-    this.#services.watched.delete(this);
+    this.#services.watched.remove(this);
     account(this.#services, this.#call, 'client_gone');
   }
 
@@ -69,13 +82,27 @@ export class Intake implements BodyReceiver, ExchangeListener, Watched {
   onTick(now: number): void {
     const { bodyMs } = this.#call.running.snapshot.timeouts;
     if (now - this.#call.startedAt < bodyMs) return;
-    this.#services.watched.delete(this);
+    this.#services.watched.remove(this);
     this.#call.exchange.closing = true;
     refuse(
       this.#services,
       this.#call,
       new GatewayError('request_timeout', 'The request body did not arrive in time.'),
     );
+  }
+
+  /** Decodes within `limit` bytes, for which there is room; a body that needs more gets its chance with all of it. */
+  #decode(coding: string, body: Buffer, limit: number): void {
+    const call = this.#call;
+    const { bodyBytes } = call.running.snapshot.limits;
+    if (!this.reserve(body.length + limit)) return;
+    decodeBody(decoderOf(coding), body, limit, (result) => {
+      if (call.accounted) return;
+      if (!(result instanceof GatewayError)) this.#take(result);
+      else if (result.kind === 'request_too_large' && limit < bodyBytes)
+        this.#decode(coding, body, bodyBytes);
+      else refuse(this.#services, call, result);
+    });
   }
 
   #take(body: Buffer): void {
@@ -89,4 +116,8 @@ export class Intake implements BodyReceiver, ExchangeListener, Watched {
       refuse(this.#services, call, fault);
     }
   }
+}
+
+function isCoded(coding: string): boolean {
+  return coding !== '' && coding.toLowerCase() !== 'identity';
 }

@@ -19,8 +19,11 @@ export function refuse(services: Services, call: Call, fault: unknown): void {
   const error = toGatewayError(services, call, fault);
   call.error = error;
   const { exchange, dialect } = call;
-  // An announced rest is read and thrown away, so that the client gets to read the answer; other rests may be endless.
-  if (error.kind === 'request_too_large' && exchange.head.chunked) exchange.closing = true;
+  // An announced rest of the body is read and thrown away, so that the client gets to read the answer; one of unknown
+  // or absurd length is not waited for.
+  const { chunked, contentLength } = exchange.head;
+  if (call.body === null && (chunked || contentLength > call.running.snapshot.limits.uploadBytes))
+    exchange.closing = true;
   let lines = '\r\ncontent-type: application/json';
   if (dialect.requestIdHeader !== null) lines += `\r\n${dialect.requestIdHeader}: ${exchange.id}`;
   if (error.retryAfter !== null) lines += `\r\nretry-after: ${error.retryAfter}`;
@@ -34,7 +37,7 @@ export function refuse(services: Services, call: Call, fault: unknown): void {
 
 /**
  * Ends a stream that has begun: what is left of an unfinished event is closed by a blank line, then the dialect's
- * error event says what happened, because most SDKs take a clean early end for success.
+ * error event says what happened, because most SDKs take a clean early end for success. The caller accounts.
  */
 export function refuseStream(services: Services, call: Call, fault: unknown, insideEvent: boolean): void {
   const error = toGatewayError(services, call, fault);
@@ -42,5 +45,4 @@ export function refuseStream(services: Services, call: Call, fault: unknown, ins
   const event = call.dialect.errorEvent(error, call.exchange.id);
   call.exchange.write(Buffer.concat([insideEvent ? Buffer.from('\n\n') : empty, Buffer.from(event)]));
   call.exchange.end();
-  account(services, call, 'upstream_error');
 }

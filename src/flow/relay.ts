@@ -1,15 +1,19 @@
 import { GatewayError } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange.js';
 import type { TextProtocol } from '../protocols/protocol.js';
+import { Gather } from '../stream/gather.js';
 import { Tail } from '../stream/tail.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
-import { EventRuns, parseEvent } from '../wire/sse.js';
+import { EventRuns } from '../wire/sse.js';
 import { account } from './account.js';
+import { shrinkReservation } from './admit.js';
 import { answerLines, streamLines } from './answer.js';
+import { isEventStream, isWholeEvent } from './answer-kind.js';
 import type { Call, Outcome } from './call.js';
 import { failureError, statusError } from './failure.js';
 import { refuseStream } from './refuse.js';
-import type { Services, Watched } from './services.js';
+import type { Services } from './services.js';
+import { Watched } from './watch.js';
 
 /** Answers up to this size leave in one piece, so that an upstream that dies in their middle is still an error status. */
 const wholeBytes = 256 * 1024;
@@ -19,7 +23,6 @@ const eventBytes = 1024 * 1024;
 const earlyBytes = 16 * 1024;
 const keepAliveComment = Buffer.from(': keep-alive\n\n');
 const blankLine = Buffer.from('\n\n');
-const nothing: Buffer = Buffer.alloc(0);
 
 /** Who decides what follows an attempt that failed before anything was relayed. */
 export interface AttemptOwner {
@@ -31,9 +34,9 @@ export interface AttemptOwner {
  * all of its attempts; it is the handler of the upstream's answer and the listener of the client's side at once.
  *
  * `waiting` for a head -> `whole` (collected, leaves at once), `bytes` (passed on as it comes) or `events`
- * (passed on in whole events) -> `over`.
+ * (passed on in whole events) -> `sent` (whole, and the client has not taken all of it) -> `over`.
  */
-export class Relay implements UpstreamHandler, ExchangeListener, Watched {
+export class Relay extends Watched implements UpstreamHandler, ExchangeListener {
   upstream: UpstreamExchange | null = null;
   readonly #services: Services;
   readonly #call: Call;
@@ -41,12 +44,12 @@ export class Relay implements UpstreamHandler, ExchangeListener, Watched {
   readonly #owner: AttemptOwner;
   readonly #streamed: boolean;
   #hideUsage = false;
-  #mode: 'waiting' | 'whole' | 'bytes' | 'events' | 'over' = 'waiting';
+  #mode: 'waiting' | 'whole' | 'bytes' | 'events' | 'sent' | 'over' = 'waiting';
   #head: ResponseHead | null = null;
   /** The answer's head has left, or will with the next write. */
   #committed = false;
-  #collected: Buffer = nothing;
-  #collectedBytes = 0;
+  /** An answer that leaves whole, or comments before the first event. */
+  readonly #gathered = new Gather(wholeBytes);
   #runs: EventRuns | null = null;
   #tail: Tail | null = null;
   /** An event of the protocol has come. */
@@ -55,6 +58,7 @@ export class Relay implements UpstreamHandler, ExchangeListener, Watched {
   #heardAt: number;
 
   constructor(services: Services, call: Call, protocol: TextProtocol, owner: AttemptOwner) {
+    super();
     this.#services = services;
     this.#call = call;
     this.#protocol = protocol;
@@ -65,10 +69,6 @@ export class Relay implements UpstreamHandler, ExchangeListener, Watched {
     if (this.#streamed) services.watched.add(this);
   }
 
-  get committed(): boolean {
-    return this.#committed;
-  }
-
   /**
    * Makes ready for an attempt. Only before anything was relayed.
    * @param hideUsage the usage event was asked for by the gateway alone, and is kept from the client
@@ -77,10 +77,11 @@ export class Relay implements UpstreamHandler, ExchangeListener, Watched {
     this.#hideUsage = hideUsage;
     this.#mode = 'waiting';
     this.#head = null;
-    this.#collected = nothing;
-    this.#collectedBytes = 0;
+    this.#gathered.take();
     this.#runs = null;
     this.#judged = false;
+    this.#call.sentAt = 0;
+    this.#call.answeredAt = 0;
   }
 
   onHead(head: ResponseHead): void {
@@ -88,23 +89,12 @@ export class Relay implements UpstreamHandler, ExchangeListener, Watched {
     call.answeredAt = performance.now();
     call.sentAt = this.upstream?.sentAt ?? 0;
     this.#head = head;
-    if (head.status >= 400) this.#mode = 'whole';
-    else if (head.status >= 300)
-      this.#give(new GatewayError('upstream_error', 'The upstream answered with a redirect.'));
-    else if (this.#streamed === isEventStream(head)) {
-      if (this.#streamed) this.#beginEvents();
-      else if (head.contentLength > wholeBytes) this.#beginBytes();
-      else this.#mode = 'whole';
-    } else {
-      this.#give(
-        new GatewayError(
-          'unsupported_stream_event',
-          this.#streamed
-            ? 'A stream was asked for, and the upstream answered with something else.'
-            : 'The upstream answered with a stream that was not asked for.',
-        ),
-      );
-    }
+    const refusal = this.#refusalOf(head);
+    if (refusal !== null) this.#give(refusal);
+    else if (head.status >= 400) this.#mode = 'whole';
+    else if (this.#streamed) this.#beginEvents();
+    else if (head.contentLength > wholeBytes) this.#beginBytes();
+    else this.#mode = 'whole';
   }
 
   onData(chunk: Buffer): boolean {
@@ -143,6 +133,7 @@ export class Relay implements UpstreamHandler, ExchangeListener, Watched {
   onFailure(failure: UpstreamFailure): void {
     if (this.#mode === 'over') return;
     const error = failureError(failure);
+    this.#call.sentAt = this.upstream?.sentAt ?? 0;
     if (!this.#committed) {
       this.#mode = 'over';
       this.#owner.onAttemptFailed(error, failure);
@@ -157,13 +148,16 @@ export class Relay implements UpstreamHandler, ExchangeListener, Watched {
   }
 
   onClientGone(): void {
-    const { upstream } = this;
-    if (this.#mode !== 'over') upstream?.cancel();
+    if (this.#mode !== 'over' && this.#mode !== 'sent') this.upstream?.cancel();
     if (this.#tail !== null) this.#call.usage ??= this.#protocol.judgeEnd(this.#tail.bytes()).usage;
     this.#settle('client_gone');
   }
 
   onDrained(): void {
+    if (this.#mode === 'sent') {
+      this.#settle(this.#answerOutcome());
+      return;
+    }
     this.#flowing = true;
     this.#heardAt = performance.now();
     this.upstream?.resume();
@@ -172,7 +166,8 @@ export class Relay implements UpstreamHandler, ExchangeListener, Watched {
   onTick(now: number): void {
     const { keepAliveMs } = this.#call.running.snapshot.timeouts;
     if (keepAliveMs === 0 || !this.#flowing || now - this.#heardAt < keepAliveMs) return;
-    if (this.#mode === 'over' || this.#runs?.overlong) return;
+    // Comments belong between the events of a stream alone.
+    if ((this.#mode !== 'waiting' && this.#mode !== 'events') || this.#runs?.overlong) return;
     this.#heardAt = now;
     this.#commitStream();
     // Not under backpressure at this point, and a comment is too short to matter if it starts some.
@@ -182,11 +177,44 @@ export class Relay implements UpstreamHandler, ExchangeListener, Watched {
   /** Ends the call's part in the watch and in the log. */
   #settle(outcome: Outcome): void {
     this.#mode = 'over';
-    // An attempt that was given up may still hold the body, so only a call that needed one attempt gives it back.
-    if (this.upstream?.bodyReleased && this.#call.retries === 0) this.#call.exchange.recycleBody();
+    this.leave();
+    this.#releaseRequest();
     this.upstream = null;
-    if (this.#streamed) this.#services.watched.delete(this);
     account(this.#services, this.#call, outcome);
+  }
+
+  /** Leaves the watch: time has nothing to do with this call any more. */
+  leave(): void {
+    this.#services.watched.remove(this);
+  }
+
+  /**
+   * Lets go of the request body once it cannot be needed again. An attempt that was given up may still hold it, so
+   * its buffer goes back to the pool only after a call that needed one attempt.
+   */
+  #releaseRequest(): void {
+    const call = this.#call;
+    if (call.body === null) return;
+    if (this.upstream?.bodyReleased && call.retries === 0) call.exchange.recycleBody();
+    call.body = null;
+    call.validated = null;
+    shrinkReservation(this.#services, call, 0);
+  }
+
+  /** Why an answer is of no use for this call, or null. */
+  #refusalOf(head: ResponseHead): GatewayError | null {
+    if (head.status >= 300 && head.status < 400)
+      return new GatewayError('upstream_error', 'The upstream answered with a redirect.');
+    // What the client could decode was decoded there, and its header is gone.
+    if (head.get('content-encoding') !== null)
+      return new GatewayError('upstream_error', 'The upstream compressed its answer in an unknown way.');
+    if (head.status >= 400 || this.#streamed === isEventStream(head)) return null;
+    return new GatewayError(
+      'unsupported_stream_event',
+      this.#streamed
+        ? 'A stream was asked for, and the upstream answered with something else.'
+        : 'The upstream answered with a stream that was not asked for.',
+    );
   }
 
   /** Gives an answer up that cannot be used, before any of it was relayed. */
@@ -197,15 +225,12 @@ export class Relay implements UpstreamHandler, ExchangeListener, Watched {
     else this.#owner.onAttemptFailed(error, null);
   }
 
-  #failStream(error: GatewayError): void {
+  #failStream(error: GatewayError, outcome: Outcome = 'upstream_error'): void {
     if (this.#tail !== null) this.#call.usage = this.#protocol.judgeEnd(this.#tail.bytes()).usage;
+    this.leave();
+    this.#mode = 'over';
     refuseStream(this.#services, this.#call, error, this.#runs?.overlong ?? false);
-    this.#settle('upstream_error');
-  }
-
-  /** Drops the watch of a stream that was refused before it began. */
-  release(): void {
-    if (this.#streamed) this.#services.watched.delete(this);
+    this.#settle(outcome);
   }
 
   #answerOutcome(): Outcome {
@@ -219,43 +244,36 @@ export class Relay implements UpstreamHandler, ExchangeListener, Watched {
     if (head.status < 300) this.#tail = new Tail();
     this.#call.exchange.begin(head.status, answerLines(this.#call, head));
     this.#call.endedAt = 0;
+    this.#releaseRequest();
   }
 
   #onWhole(chunk: Buffer): boolean {
     const head = this.#head as ResponseHead;
-    if (this.#collectedBytes === 0 && chunk.length === head.contentLength && !this.#committed) {
+    if (this.#gathered.length === 0 && chunk.length === head.contentLength && !this.#committed) {
       this.#sendWhole(head, chunk);
       return true;
     }
-    const needed = this.#collectedBytes + chunk.length;
-    if (needed > wholeBytes) {
-      if (this.#committed) return true;
-      const collected = this.#collected.subarray(0, this.#collectedBytes);
-      this.#beginBytes();
-      if (collected.length > 0) this.onData(collected);
-      return this.onData(chunk);
-    }
-    if (needed > this.#collected.length) {
-      const size = head.contentLength > 0 ? head.contentLength : Math.max(4096, needed * 2);
-      const larger = Buffer.allocUnsafe(Math.max(size, needed));
-      this.#collected.copy(larger, 0, 0, this.#collectedBytes);
-      this.#collected = larger;
-    }
-    chunk.copy(this.#collected, this.#collectedBytes);
-    this.#collectedBytes = needed;
-    return true;
+    if (this.#gathered.add(chunk, head.contentLength) || this.#committed) return true;
+    const gathered = this.#gathered.take();
+    this.#beginBytes();
+    if (gathered.length > 0) this.onData(gathered);
+    return this.onData(chunk);
   }
 
   #sendWhole(head: ResponseHead, body: Buffer): void {
     const call = this.#call;
     if (head.status < 300) call.usage = this.#protocol.usageOf(body);
-    call.exchange.respond(head.status, answerLines(call, head), body);
-    this.#settle(this.#answerOutcome());
+    if (call.exchange.respond(head.status, answerLines(call, head), body))
+      this.#settle(this.#answerOutcome());
+    else {
+      call.endedAt = 0;
+      this.#mode = 'sent';
+    }
   }
 
   #endWhole(): void {
     const head = this.#head as ResponseHead;
-    const body = this.#collected.subarray(0, this.#collectedBytes);
+    const body = this.#gathered.take();
     if (this.#committed) this.#failStream(statusError(head.status, body));
     else this.#sendWhole(head, body);
   }
@@ -277,22 +295,20 @@ export class Relay implements UpstreamHandler, ExchangeListener, Watched {
     let run = (this.#runs as EventRuns).push(chunk);
     if (run === null) return true;
     if (!this.#judged) {
-      if (this.#collectedBytes > 0) {
-        run = Buffer.concat([this.#collected, run]);
-        this.#collectedBytes = 0;
-      }
-      const start = this.#protocol.judgeStart(run);
+      if (this.#gathered.length > 0) run = Buffer.concat([this.#gathered.take(), run]);
+      // Part of an event cannot be judged; one so large is taken for what was asked for.
+      const start = this.#runs?.overlong ? 'meaningful' : this.#protocol.judgeStart(run);
       if (start instanceof GatewayError) {
         this.#give(start);
         return true;
       }
       if (start === 'meaningful') this.#judged = true;
       else if (!this.#committed && run.length < earlyBytes) {
-        this.#collected = Buffer.from(run);
-        this.#collectedBytes = run.length;
+        this.#gathered.add(run, 0);
         return true;
       }
       this.#commitStream();
+      this.#releaseRequest();
     }
     return this.#writeRun(run);
   }
@@ -331,22 +347,5 @@ export class Relay implements UpstreamHandler, ExchangeListener, Watched {
     }
     call.exchange.end();
     this.#settle(ending.state === 'complete' ? 'complete' : 'upstream_error');
-  }
-}
-
-function isEventStream(head: ResponseHead): boolean {
-  const type = head.get('content-type');
-  return type?.toLowerCase().startsWith('text/event-stream') ?? false;
-}
-
-/** Some upstreams leave out the blank line behind their last event; what was cut short is no event. */
-function isWholeEvent(rest: Buffer): boolean {
-  const { data } = parseEvent(rest.toString('utf8'));
-  if (data === null || data === '[DONE]') return data !== null;
-  try {
-    JSON.parse(data);
-    return true;
-  } catch {
-    return false;
   }
 }

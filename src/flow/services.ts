@@ -5,6 +5,7 @@ import type { KeyTable } from '../keys/table.js';
 import type { Route } from '../routes.js';
 import type { UpstreamClient } from '../upstream/client.js';
 import type { Call } from './call.js';
+import type { WatchList } from './watch.js';
 
 /** What follows from one config, swapped whole on reload. A call keeps the one that it began with. */
 export interface Running {
@@ -12,12 +13,6 @@ export interface Running {
   readonly keys: KeyTable;
   readonly router: Router<Route>;
   readonly dialectForPath: (path: string) => Dialect;
-}
-
-/** Part of a call that time can end or wake: a body that does not come, a stream that stays silent. */
-export interface Watched {
-  /** About once a second. `now` is in milliseconds of `performance.now()`. */
-  onTick(now: number): void;
 }
 
 /** What the phases of every call of a worker share. */
@@ -28,7 +23,7 @@ export interface Services {
   readonly report: (call: Call) => void;
   /** Takes note of a mistake of ours that a call survived. */
   readonly reportFault: (call: Call, fault: unknown) => void;
-  readonly watched: Set<Watched>;
+  readonly watched: WatchList;
   /** Bytes of request bodies in memory. */
   bufferedBytes: number;
 }

@@ -18,16 +18,15 @@ export function timingLine(call: Call): string {
   const now = performance.now();
   call.endedAt = now;
   let line = '\r\nserver-timing: ';
-  let upstream = 0;
   if (call.authenticatedAt > 0) line += `auth;dur=${milliseconds(call.authenticatedAt - call.startedAt)}, `;
   if (call.validatedAt > 0) line += `parse;dur=${milliseconds(call.validatedAt - call.bodyAt)}, `;
   if (call.sentAt > 0) {
     line += `queue;dur=${milliseconds(call.sentAt - call.validatedAt)}, `;
-    if (call.answeredAt > 0) {
-      upstream = call.answeredAt - call.sentAt;
-      line += `upstream;dur=${milliseconds(upstream)}, `;
-    }
+    if (call.answeredAt > 0) line += `upstream;dur=${milliseconds(call.answeredAt - call.sentAt)}, `;
   }
   const waitedForBody = call.bodyAt > 0 ? call.bodyAt - call.authenticatedAt : 0;
-  return `${line}own;dur=${milliseconds(now - call.startedAt - upstream - waitedForBody)}`;
+  // From validation to the upstream's head, or to now where none came, the gateway waited for others.
+  const handedOver =
+    call.validatedAt > 0 ? (call.answeredAt > 0 ? call.answeredAt : now) - call.validatedAt : 0;
+  return `${line}own;dur=${milliseconds(now - call.startedAt - waitedForBody - handedOver)}`;
 }

@@ -7,6 +7,11 @@ export interface BodyReceiver {
   /** The whole body; the receiver owns the buffer. */
   onBody(body: Buffer): void;
   onBodyRefused(error: GatewayError): void;
+  /**
+   * A body of unknown length is about to take up so many bytes.
+   * @returns false when there is no room for them; the receiver has then answered, and is not called again
+   */
+  reserve(bytes: number): boolean;
 }
 
 const firstChunkedBytes = 16 * 1024;
@@ -41,7 +46,12 @@ export function collectBody(
           receiver.onBodyRefused(tooLarge(limit));
           return;
         }
-        body = grown(body, length, length + size, limit);
+        const capacity = Math.min(limit, Math.max(length + size, body.length * 2, firstChunkedBytes));
+        if (!receiver.reserve(capacity)) {
+          refused = true;
+          return;
+        }
+        body = grown(body, length, capacity);
       }
       body.set(new Uint8Array(chunk), length);
       length += size;
@@ -51,8 +61,8 @@ export function collectBody(
   });
 }
 
-function grown(body: Buffer, length: number, needed: number, limit: number): Buffer {
-  const larger = Buffer.allocUnsafe(Math.min(limit, Math.max(needed, body.length * 2, firstChunkedBytes)));
+function grown(body: Buffer, length: number, capacity: number): Buffer {
+  const larger = Buffer.allocUnsafe(capacity);
   larger.set(body.subarray(0, length));
   return larger;
 }

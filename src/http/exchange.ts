@@ -21,9 +21,16 @@ export interface ExchangeHost {
   draining: boolean;
   /** Exchanges that have not ended. */
   open: number;
+  /** Exchanges since the start. */
+  served: number;
   onIdle: (() => void) | null;
   readonly bodies: BodyPool;
 }
+
+/** Whole answers up to this size leave in one go: they fit into any socket's buffer. */
+const directBytes = 16 * 1024;
+/** At four seconds a round, five minutes. */
+const mostStalledRounds = 75;
 
 const statusLines: string[] = [];
 for (const [code, reason] of Object.entries(STATUS_CODES)) statusLines[Number(code)] = `${code} ${reason}`;
@@ -57,6 +64,10 @@ export class Exchange {
   #backlog = false;
   #pending: Buffer | null = null;
   #ending = false;
+  /** What the client has not taken of a large whole answer. */
+  #rest: Buffer | null = null;
+  /** Rounds of `keepAlive` since the client last took something. */
+  #stalledRounds = 0;
   /** Holds the request body, and goes back to the pool with `recycleBody`. */
   #bodyBuffer: Buffer | null = null;
 
@@ -75,6 +86,7 @@ export class Exchange {
     this.#response = response;
     this.#host = host;
     host.open++;
+    host.served++;
     response.onAborted(() => this.#onAborted());
   }
 
@@ -104,19 +116,42 @@ export class Exchange {
     this.#bodyBuffer = null;
   }
 
-  /** Sends a whole answer. `lines` as described above, without `x-request-id`. */
-  respond(status: number, lines: string, body: string | Buffer): void {
+  /**
+   * Sends a whole answer. `lines` as described above, without `x-request-id`. The bytes are taken over in any case.
+   * @returns false when the client does not take all of it at once: `onDrained` follows when it has
+   */
+  respond(status: number, lines: string, body: string | Buffer): boolean {
     const response = this.#response;
-    if (response === null) return;
+    if (response === null) return true;
     this.status = status;
     this.bytesOut = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
     const close = this.closing || this.#host.draining;
+    if (typeof body !== 'string' && body.length > directBytes)
+      return this.#respondLarge(response, lines, body, close);
     this.#finish();
     response.cork(() => {
       this.#writeHead(response, lines);
       if (this.method === 'HEAD') response.endWithoutBody(this.bytesOut, close);
       else response.end(body, close);
     });
+    return true;
+  }
+
+  /** uWS gives what waits of an ended response ten seconds to drain: what the socket does not take waits here. */
+  #respondLarge(response: HttpResponse, lines: string, body: Buffer, close: boolean): boolean {
+    response.onWritable(() => this.#onWritable());
+    let done = false;
+    response.cork(() => {
+      this.#writeHead(response, close ? `${lines}\r\nconnection: close` : lines);
+      done = response.tryEnd(body, body.length)[1];
+    });
+    if (done) {
+      this.#finish();
+      return true;
+    }
+    this.#rest = Buffer.from(body.subarray(response.getWriteOffset()));
+    this.#block();
+    return false;
   }
 
   /**
@@ -179,9 +214,16 @@ export class Exchange {
 
   /**
    * Restarts uWS's timer for a socket under backpressure, which would cut a reader that takes nothing for ten
-   * seconds; `resume` arms it anew, and a drained socket disarms it.
+   * seconds; `resume` arms it anew, and a drained socket disarms it. A reader that takes nothing for very long is
+   * given up after all.
    */
   keepAlive(): void {
+    if (++this.#stalledRounds > mostStalledRounds) {
+      const { listener } = this;
+      this.abort();
+      listener?.onClientGone();
+      return;
+    }
     this.#response?.pause();
     this.#response?.resume();
   }
@@ -221,6 +263,8 @@ export class Exchange {
   #onWritable(): boolean {
     const response = this.#response;
     if (response === null) return true;
+    this.#stalledRounds = 0;
+    if (this.#rest !== null) return this.#writeRest(response, this.#rest);
     // An empty cork flushes the backlog; with this handler set uWS does not flush by itself.
     response.cork(() => {});
     if (!this.#blocked) return true;
@@ -240,6 +284,19 @@ export class Exchange {
     return true;
   }
 
+  #writeRest(response: HttpResponse, rest: Buffer): boolean {
+    const before = response.getWriteOffset();
+    const done = response.tryEnd(rest, this.bytesOut)[1];
+    if (!done) {
+      this.#rest = rest.subarray(response.getWriteOffset() - before);
+      return false;
+    }
+    const { listener } = this;
+    this.#finish();
+    listener?.onDrained();
+    return true;
+  }
+
   #onAborted(): void {
     if (this.#response === null) return;
     const listener = this.listener;
@@ -252,6 +309,7 @@ export class Exchange {
     if (this.#blocked) host.blocked.delete(this);
     this.#response = null;
     this.#pending = null;
+    this.#rest = null;
     this.listener = null;
     host.open--;
     if (host.open === 0) host.onIdle?.();

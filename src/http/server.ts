@@ -26,6 +26,8 @@ export interface Server {
   setWords(words: HeaderWords): void;
   /** Answers that have not ended. */
   open(): number;
+  /** Requests since the start. */
+  served(): number;
   /** Stops accepting; from now on answers end their connections; resolves when the last one open has ended. */
   drain(): Promise<void>;
   /** Closes everything at once. */
@@ -36,6 +38,8 @@ export interface Server {
 const keepAliveMs = 4000;
 /** Buffers for request bodies that may wait for their next use. */
 const pooledBytes = 32 * 1024 * 1024;
+/** Between the end of listening and the first answer that ends its connection. */
+const drainDelayMs = 100;
 /** Requests on connections that were idle when the drain began are still served for so long. */
 const drainGraceMs = 300;
 
@@ -45,6 +49,7 @@ export function createServer(options: ServerOptions): Server {
     blocked: new Set(),
     draining: false,
     open: 0,
+    served: 0,
     onIdle: null,
     bodies: createBodyPool(pooledBytes),
   };
@@ -92,8 +97,8 @@ export function createServer(options: ServerOptions): Server {
       slots = headerSlots(words);
     },
     open: () => host.open,
+    served: () => host.served,
     drain: () => {
-      host.draining = true;
       if (listening) us_listen_socket_close(listening);
       listening = null;
       return new Promise((resolve) => {
@@ -104,8 +109,13 @@ export function createServer(options: ServerOptions): Server {
             if (host.open === 0) resolve();
           }, drainGraceMs);
         };
-        host.onIdle = settle;
-        if (host.open === 0) settle();
+        // Clients that are told to close connect anew: not before every worker has stopped to listen, or they would
+        // wait in the queue of one that closes it in their face.
+        setTimeout(() => {
+          host.draining = true;
+          host.onIdle = settle;
+          if (host.open === 0) settle();
+        }, drainDelayMs);
       });
     },
     close: () => {

@@ -239,7 +239,7 @@ export class Connection extends Timed {
   }
 
   #endOfStream(exchange: Exchange): void {
-    if (!this.#answered) this.#fail('closed', 'closed before any byte of the answer');
+    if (!this.#answered) this.#fail('reset', 'closed before any byte of the answer');
     else if (!exchange.headSeen) this.#fail('truncated', 'closed within the head of the answer');
     else if (this.#answer.endOfStream()) this.#finish(exchange);
     else this.#fail('truncated', 'closed within the body of the answer');
@@ -256,7 +256,7 @@ export class Connection extends Timed {
   #onClose(): void {
     if (this.#closed || this.#endsLater()) return;
     if (this.#connecting) this.#fail(this.#transportUp ? 'tls_failed' : 'connect_failed', 'closed');
-    else this.#fail('closed', 'closed by the upstream');
+    else this.#fail('reset', 'closed by the upstream');
   }
 
   /** True when all that is to come has come, and waits for `resume`. */

@@ -7,18 +7,22 @@ export interface Span {
   readonly end: number;
 }
 
-/** What one pass over a body's bytes knows of it, before any of it is parsed. */
-export interface BodyScan {
+/** Where the values stand that routing and splicing need. */
+export interface BodySpans {
   /** Offset just after the `{` of the body. */
   readonly open: number;
-  /** Deepest nesting; the body itself is 1. */
-  readonly depth: number;
   /** The value of the top-level key of that name, without the space around it; null when absent. */
   readonly model: Span | null;
   readonly stream: Span | null;
   readonly streamOptions: Span | null;
   /** The value of `include_usage` when `stream_options` is an object that has it. */
   readonly includeUsage: Span | null;
+}
+
+/** What one pass over a body's bytes knows of it, before any of it is parsed. */
+export interface BodyScan extends BodySpans {
+  /** Deepest nesting; the body itself is 1. */
+  readonly depth: number;
   /** Insides of long string values, start and end in turn: what the skeleton leaves out. */
   readonly cuts: readonly number[];
   /** Bytes in `cuts`. */
@@ -153,8 +157,12 @@ function scanObject(body: Buffer, from: number, names: readonly string[], maxDep
  */
 const stride = 16;
 
-/** Offset of the quote that ends the string whose first byte is at `from`, or -1. */
-function endOfString(body: Buffer, from: number): number {
+/**
+ * Finds where a string ends, whatever is in it.
+ * @param from Offset of the string's first byte, or of a later one that is not escaped.
+ * @returns Offset of the closing quote, or -1.
+ */
+export function endOfString(body: Buffer, from: number): number {
   const length = body.length;
   let at = from;
   for (;;) {

@@ -1,4 +1,4 @@
-import type { BodyScan, Span } from './json-scan.js';
+import type { BodySpans, Span } from './json-scan.js';
 
 /** What to change in a body on its way to an upstream. */
 export interface BodyEdits {
@@ -28,7 +28,7 @@ const trueText = Buffer.from('true');
  * @returns The pieces in order: slices of `body` and new text, none of them empty and none to be written to. Only
  * `body` itself when there is nothing to change.
  */
-export function spliceBody(body: Buffer, scan: BodyScan, edits: BodyEdits): Buffer[] {
+export function spliceBody(body: Buffer, scan: BodySpans, edits: BodyEdits): Buffer[] {
   const model =
     edits.model === null || scan.model === null
       ? null
@@ -53,7 +53,7 @@ function replace(pieces: Buffer[], body: Buffer, from: number, by: Replacement):
 }
 
 /** Where the usage option has to go, or null when it is there already. */
-function usageReplacement(body: Buffer, scan: BodyScan): Replacement | null {
+function usageReplacement(body: Buffer, scan: BodySpans): Replacement | null {
   const options = scan.streamOptions;
   if (options === null) {
     return insertion(body, scan.open, usageMember, usageMemberComma);

@@ -236,8 +236,14 @@ test('a drain lets calls finish, closes their connections, and takes no new ones
   const socket = await open(gateway.port, chatRequest(body));
   const answered = readAnswer(socket);
   await upstream.request(0);
+  const other = await open(gateway.port, '');
   const drained = gateway.gateway.drain();
   const closed = once(socket, 'close');
+  // Workers stop to listen first, and end connections a moment later.
+  for (let ending = false; !ending; ) {
+    other.write(`GET /v1/models HTTP/1.1\r\nhost: x\r\n${authorization}\r\n`);
+    ending = /\r\nconnection: close/i.test((await readAnswer(other)).head);
+  }
   (answer as (() => void) | null)?.();
   const { head, status } = await answered;
   t.equal(status, 200);

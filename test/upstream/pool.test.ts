@@ -109,7 +109,7 @@ test('the retry takes a fresh connection, and only one', async (t) => {
 test('a fresh connection that fails, and one that had begun to answer, are not tried again', async (t) => {
   const client = makeClient(t);
   const fresh = await rawServer(t, (socket) => onRequests(socket, () => socket.destroy()));
-  t.match((await new Call(client, fresh.origin).over).failure, { reason: 'closed', bytesSent: true });
+  t.match((await new Call(client, fresh.origin).over).failure, { reason: 'reset', bytesSent: true });
   t.equal(fresh.sockets.length, 1);
 
   const begun = await rawServer(t, (socket) => {

@@ -4,8 +4,10 @@ import { firstEventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
 import { lastUsage, usageAt } from './usage.js';
 
 const usageKey = Buffer.from('"usage"');
-const done = Buffer.from('data: [DONE]');
-const doneUnspaced = Buffer.from('data:[DONE]');
+/** How many of a stream's last events tell how it ended: the last choice, its usage, and `[DONE]`, with some room. */
+const finalEvents = 4;
+/** In the remains of an event that the tail cut into. A quoted key cannot occur inside a string. */
+const finishedKey = Buffer.from('"finish_reason":"');
 
 type Parsed = { readonly [key: string]: unknown };
 
@@ -39,19 +41,22 @@ export function judgeEnd(tail: Buffer): {
   usage: ReturnType<typeof lastUsage>;
 } {
   const usage = lastUsage(tail);
-  if (tail.lastIndexOf(done) !== -1 || tail.lastIndexOf(doneUnspaced) !== -1)
-    return { state: 'complete', usage };
-  let finished = false;
-  for (let start = 0; start < tail.length; ) {
-    const next = firstEventEnd(tail, start, tail.length);
-    const end = next === -1 ? tail.length : next;
-    // The tail may begin inside an event, whose remains are no JSON.
-    const chunk = parseObject(parseEvent(tail.toString('utf8', start, end)).data ?? '');
-    if (chunk !== null && isObject(chunk.error)) return { state: 'failed', usage };
-    if (chunk !== null && Array.isArray(chunk.choices)) finished ||= chunk.choices.some(hasFinished);
-    start = end;
+  let state: 'complete' | 'incomplete' = 'incomplete';
+  for (let end = tail.length, looked = 0; end > 0 && looked < finalEvents; looked++) {
+    const start = lastEventEnd(tail, 0, Math.max(0, end - 2));
+    const { data } = parseEvent(tail.toString('utf8', start, end));
+    const chunk = data === null || data === '[DONE]' ? null : parseObject(data);
+    if (data === '[DONE]') state = 'complete';
+    else if (chunk === null) {
+      if (start === 0 && tail.subarray(0, end).includes(finishedKey)) state = 'complete';
+    } else if (isObject(chunk.error)) {
+      return { state: 'failed', usage };
+    } else if (Array.isArray(chunk.choices) && chunk.choices.some(hasFinished)) {
+      return { state: 'complete', usage };
+    }
+    end = start;
   }
-  return { state: finished ? 'complete' : 'incomplete', usage };
+  return { state, usage };
 }
 
 /** Finds the chunk with `choices: []` and a `usage` object; see `StreamManner.findUsageEvent`. */

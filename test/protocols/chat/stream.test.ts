@@ -42,6 +42,18 @@ test('the end of a stream tells whether it was complete', async (t) => {
   );
   t.equal(judgeEnd(run('data: {"error":{"message":"x"}}\n\n')).state, 'failed');
   t.equal(judgeEnd(run('')).state, 'incomplete');
+  t.equal(
+    judgeEnd(run(`data: {"error":{"message":"x"}}\n\n${doneEvent}`)).state,
+    'failed',
+    'whatever follows it',
+  );
+  t.equal(
+    judgeEnd(run(chatEvent({ content: 'data: [DONE]' }))).state,
+    'incomplete',
+    'in a text it is no end',
+  );
+  t.equal(judgeEnd(run(`ut of a long event","finish_reason":"stop"}]}\n\n`)).state, 'complete');
+  t.equal(judgeEnd(run(`${chatEvent({}, 'stop')}${usageEvent}`.replaceAll('\n', '\r\n'))).state, 'complete');
 });
 
 test('the usage chunk is found among others, and only that', async (t) => {
