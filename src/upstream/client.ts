@@ -18,13 +18,9 @@ export type {
   UpstreamRequest,
 } from './types.js';
 
-/** A character that Latin-1 cannot hold: written, it would become another byte, and be it a line feed. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the whole of Latin-1 is meant
-const beyondLatin1 = /[^\x00-\xff]/;
-
 /**
- * Makes a client. No callback of a handler is called before `send` has returned. `send` throws a TypeError when the
- * head holds characters beyond U+00FF; otherwise what goes wrong comes through `onFailure`. What a handler throws is
+ * Makes a client. No callback of a handler is called before `send` has returned. What goes
+ * wrong comes through `onFailure`. What a handler throws is
  * not caught: it reaches the process after the connection in use has been destroyed (for `onEnd`, given back).
  */
 export function createUpstreamClient(): UpstreamClient {
@@ -45,9 +41,6 @@ export function createUpstreamClient(): UpstreamClient {
     deadlines: Deadlines,
     handler: UpstreamHandler,
   ): Exchange {
-    // Costs next to nothing: the engine knows that a one-byte string cannot match.
-    if (beyondLatin1.test(request.head))
-      throw new TypeError('a request head holds characters beyond Latin-1');
     let pool = pools.get(origin.identity);
     if (pool === undefined) {
       pool = new Pool(origin, context);

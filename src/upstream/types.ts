@@ -27,7 +27,11 @@ export interface ResponseHead {
 /** One request, ready to be written. */
 export interface UpstreamRequest {
   readonly method: string;
-  /** Request line and all header lines, CRLF each, without the empty line and without the framing headers. */
+  /**
+   * Request line and all header lines, CRLF each, without the empty line and without the framing headers. Latin-1 only,
+   * which its maker sees to: it is not looked at again, and a character beyond would become another byte, perhaps a
+   * line feed.
+   */
   readonly head: string;
   /** Pieces of the body in order; the client adds `content-length`. Empty for a request without a body. */
   readonly body: readonly Buffer[];

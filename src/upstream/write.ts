@@ -29,8 +29,7 @@ export function writeRequest(socket: Socket, request: UpstreamRequest): void {
     return;
   }
   const bytes = scratch;
-  let at = bytes.write(head, 0, 'latin1');
-  at += bytes.write(framing, at, 'latin1');
+  let at = bytes.write(head + framing, 0, 'latin1');
   for (const piece of body) {
     bytes.set(piece, at);
     at += piece.length;

@@ -21,10 +21,11 @@ export function numberNames(names: readonly string[]): NumberNames {
 /**
  * Reads whole numbers out of an object by their names, at any depth inside it, without making a value of it: a parse
  * of a usage object costs several times as much. Where a name occurs twice the first counts.
- * @param start where the object opens; it is known to close
+ * @param start where the object opens
  * @param values filled with the numbers found, -1 for those that are missing or no whole numbers
+ * @returns false when the object does not close
  */
-export function readNumbers(bytes: Buffer, start: number, wanted: NumberNames, values: number[]): void {
+export function readNumbers(bytes: Buffer, start: number, wanted: NumberNames, values: number[]): boolean {
   const { names } = wanted;
   for (let i = 0; i < names.length; i++) values[i] = -1;
   let depth = 0;
@@ -33,7 +34,7 @@ export function readNumbers(bytes: Buffer, start: number, wanted: NumberNames, v
     if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
       depth++;
     } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
-      if (--depth === 0) return;
+      if (--depth === 0) return true;
     } else if (byte === QUOTE) {
       const from = at + 1;
       at = stringEnd(bytes, from);
@@ -45,6 +46,7 @@ export function readNumbers(bytes: Buffer, start: number, wanted: NumberNames, v
       at = value;
     }
   }
+  return false;
 }
 
 function stringEnd(bytes: Buffer, from: number): number {

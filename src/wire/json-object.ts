@@ -1,7 +1,4 @@
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
 const OPEN = 0x7b;
-const CLOSE = 0x7d;
 const COLON = 0x3a;
 
 /** First byte at or after `from` that is not JSON white space. */
@@ -9,19 +6,6 @@ export function skipSpace(bytes: Buffer, from: number): number {
   let i = from;
   while (bytes[i] === 0x20 || bytes[i] === 0x0a || bytes[i] === 0x0d || bytes[i] === 0x09) i++;
   return i;
-}
-
-/** Just past the object that opens at `start`, or -1 when it does not close. Strings are skipped over. */
-export function objectEnd(bytes: Buffer, start: number): number {
-  let depth = 0;
-  for (let i = start; i < bytes.length; i++) {
-    const byte = bytes[i];
-    if (byte === QUOTE) {
-      for (i++; i < bytes.length && bytes[i] !== QUOTE; i++) if (bytes[i] === BACKSLASH) i++;
-    } else if (byte === OPEN) depth++;
-    else if (byte === CLOSE && --depth === 0) return i + 1;
-  }
-  return -1;
 }
 
 /**
@@ -35,11 +19,31 @@ export function objectAfterKey(bytes: Buffer, keyAt: number, keyLength: number):
   return bytes[i] === OPEN ? i : -1;
 }
 
-/** Where the value of the last `key` (with its quotes) begins whose value is a whole object, or -1. */
+/** So much of an end is searched by a loop: a call into native code and its set-up cost more than that. */
+const nearBytes = 2048;
+
+/** Where `key` begins for the last time in `bytes[0, before)`, or -1. It starts and ends with different bytes each. */
+function lastKeyAt(bytes: Buffer, key: Buffer, before: number): number {
+  const length = key.length;
+  const first = key[0];
+  const final = key[length - 1];
+  const near = Math.max(0, before - nearBytes);
+  next: for (let at = before - length; at >= near; at--) {
+    if (bytes[at] !== first || bytes[at + length - 1] !== final) continue;
+    for (let i = 1; i < length - 1; i++) if (bytes[at + i] !== key[i]) continue next;
+    return at;
+  }
+  return near === 0 ? -1 : bytes.lastIndexOf(key, near);
+}
+
+/**
+ * Where the value of the last `key` (with its quotes) begins that is an object, or -1. Whether the object closes is
+ * for its reader to find out.
+ */
 export function lastObjectStart(bytes: Buffer, key: Buffer): number {
-  for (let at = bytes.lastIndexOf(key); at !== -1; at = at === 0 ? -1 : bytes.lastIndexOf(key, at - 1)) {
+  for (let at = lastKeyAt(bytes, key, bytes.length); at !== -1; at = lastKeyAt(bytes, key, at)) {
     const start = objectAfterKey(bytes, at, key.length);
-    if (start !== -1 && objectEnd(bytes, start) !== -1) return start;
+    if (start !== -1) return start;
   }
   return -1;
 }

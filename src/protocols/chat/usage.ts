@@ -18,7 +18,7 @@ export function lastUsage(bytes: Buffer): Usage | null {
 
 /** Reads the `usage` object that opens at `start`; null when it names no tokens. */
 export function usageAt(bytes: Buffer, start: number): Usage | null {
-  readNumbers(bytes, start, wanted, found);
+  if (!readNumbers(bytes, start, wanted, found)) return null;
   const [input = -1, output = -1, cached = -1, reasoning = -1] = found;
   if (input === -1 && output === -1) return null;
   return {
