@@ -29,7 +29,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   errors: [],
   wire: ['errors'],
   conversation: ['errors'],
-  schema: ['errors'],
+  schema: ['errors', 'wire'],
   http: ['wire', 'errors'],
   upstream: ['wire', 'errors'],
   stream: ['conversation', 'wire', 'errors'],

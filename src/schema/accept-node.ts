@@ -1,0 +1,274 @@
+import { isType, type SchemaNode } from './node.js';
+
+/*
+ * A schema as the acceptor walks it: what is allowed of each kind of JSON value, one field a kind, so that the first
+ * byte of a value leads to its rule. Every object of a kind has all its fields from the start, in one order.
+ */
+
+/** What a value may be. */
+export interface AcceptNode {
+  /** Whatever is JSON. */
+  readonly anything: boolean;
+  readonly text: TextRule | null;
+  readonly number: NumberRule | null;
+  /** Never empty. Tried in order; the first that fits wins. */
+  readonly objects: readonly ObjectRule[] | null;
+  readonly arrays: readonly ArrayRule[] | null;
+  readonly yes: boolean;
+  readonly no: boolean;
+  readonly nil: boolean;
+}
+
+export interface TextRule {
+  readonly nonEmpty: boolean;
+  /** Null for any text. */
+  readonly constants: readonly Uint8Array[] | null;
+  /** The constants are what the text must not be. */
+  readonly refused: boolean;
+}
+
+export interface NumberRule {
+  readonly integer: boolean;
+  readonly minimum: number;
+  readonly maximum: number;
+  readonly above: number;
+  readonly below: number;
+}
+
+export interface ArrayRule {
+  readonly items: AcceptNode;
+  readonly least: number;
+  readonly most: number;
+}
+
+export interface ObjectRule {
+  /** Any object: nothing of it needs a look. */
+  readonly open: boolean;
+  /** Properties by the length of their names, chained by `next`. */
+  readonly byLength: readonly (Property | null)[];
+  /** The bits of the properties that must be there. */
+  readonly required: number;
+  readonly most: number;
+  /** For properties that are not named; null when there may be none. */
+  readonly rest: AcceptNode | null;
+}
+
+export interface Property {
+  readonly name: Uint8Array;
+  readonly node: AcceptNode;
+  /** Its bit in `required`, or 0. */
+  readonly bit: number;
+  /** Position in `guardedKeys`, from 1, for a top-level key whose place is asked for; or 0. */
+  readonly guard: number;
+  readonly next: Property | null;
+}
+
+/** The only maker of nodes: one shape for all, or each step of the walk would first have to tell shapes apart. */
+function nodeOf({
+  anything = false,
+  text = null,
+  number = null,
+  objects = null,
+  arrays = null,
+  yes = false,
+  no = false,
+  nil = false,
+}: Partial<AcceptNode>): AcceptNode {
+  return { anything, text, number, objects, arrays, yes, no, nil };
+}
+
+const nothing = nodeOf({});
+const anything = nodeOf({ anything: true });
+
+/** As many as the bits of a small integer. */
+const mostRequired = 30;
+
+/** What a name or a constant may be made of, to be the same in bytes and in a body: no escapes, no UTF-8. */
+const plainText = /^[\x20-\x7e]*$/;
+
+const annotations = ['title', 'description'];
+const ofConstants = ['type', 'const', 'enum'];
+const ofTypes = [
+  'type',
+  'not',
+  'properties',
+  'required',
+  'additionalProperties',
+  'maxProperties',
+  'items',
+  'minItems',
+  'maxItems',
+  'minLength',
+  'minimum',
+  'maximum',
+  'exclusiveMinimum',
+  'exclusiveMaximum',
+];
+
+/**
+ * Compiles the schema of a body.
+ * @param own A key that the body must have besides what the schema requires, or null.
+ * @param guardedKeys Top-level keys to mark, whether the schema has them or not.
+ * @returns The rule of the body, or null for a schema that cannot be one.
+ */
+export function compileBody(
+  schema: SchemaNode,
+  own: string | null,
+  guardedKeys: readonly string[],
+): ObjectRule | null {
+  if (schema.type !== 'object' || !hasOnly(schema, ofTypes) || schema.not !== undefined) return null;
+  return objectRule(
+    own === null ? schema : { ...schema, required: [...(schema.required ?? []), own] },
+    guardedKeys,
+  );
+}
+
+/** What is not understood becomes `nothing`: a value for it is left to the full check. */
+function compileNode(schema: SchemaNode | boolean): AcceptNode {
+  if (typeof schema === 'boolean') return schema ? anything : nothing;
+  if (hasOnly(schema, [])) return anything;
+  if (hasOnly(schema, ['anyOf'])) return (schema.anyOf ?? []).map(compileNode).reduce(either, nothing);
+  if (hasOnly(schema, ofConstants)) {
+    if ('const' in schema) return 'enum' in schema ? nothing : constantNode(schema, [schema.const]);
+    if (schema.enum !== undefined) return constantNode(schema, schema.enum);
+  }
+  if (!hasOnly(schema, ofTypes) || schema.type === undefined) return nothing;
+  const types = typeof schema.type === 'string' ? [schema.type] : schema.type;
+  if (schema.not !== undefined && schema.type !== 'string') return nothing;
+  return types.map((type) => typeNode(type, schema)).reduce(either, nothing);
+}
+
+function hasOnly(schema: SchemaNode, keywords: readonly string[]): boolean {
+  return Object.keys(schema).every((keyword) => keywords.includes(keyword) || annotations.includes(keyword));
+}
+
+function constantNode({ type }: SchemaNode, values: readonly unknown[]): AcceptNode {
+  const possible = type === undefined ? values : values.filter((value) => isType(type, value));
+  const constants = bytesOf(possible.filter((value) => typeof value === 'string'));
+  return nodeOf({
+    text: constants.length === 0 ? null : { nonEmpty: false, constants, refused: false },
+    yes: possible.includes(true),
+    no: possible.includes(false),
+    nil: possible.includes(null),
+  });
+}
+
+function typeNode(type: string, schema: SchemaNode): AcceptNode {
+  switch (type) {
+    case 'string': {
+      const text = textRule(schema);
+      return nodeOf({ text });
+    }
+    case 'number':
+    case 'integer':
+      return nodeOf({ number: numberRule(schema, type === 'integer') });
+    case 'boolean':
+      return nodeOf({ yes: true, no: true });
+    case 'null':
+      return nodeOf({ nil: true });
+    case 'object': {
+      const rule = objectRule(schema, []);
+      return rule === null ? nothing : nodeOf({ objects: [rule] });
+    }
+    case 'array':
+      return nodeOf({ arrays: [arrayRule(schema)] });
+    default:
+      return nothing;
+  }
+}
+
+function textRule({ minLength = 0, not }: SchemaNode): TextRule | null {
+  // Beyond one, a length is counted in characters, and long strings have been cut.
+  if (minLength > 1) return null;
+  if (not === undefined) return { nonEmpty: minLength === 1, constants: null, refused: false };
+  if (Object.keys(not).length !== 1 || not.enum === undefined) return null;
+  // All must be known: one left out would be accepted.
+  const constants = bytesOf(not.enum);
+  return constants.length === not.enum.length
+    ? { nonEmpty: minLength === 1, constants, refused: true }
+    : null;
+}
+
+function bytesOf(constants: readonly unknown[]): Uint8Array[] {
+  return constants
+    .filter((constant): constant is string => typeof constant === 'string' && isPlain(constant))
+    .map((constant) => Uint8Array.from(Buffer.from(constant, 'latin1')));
+}
+
+function isPlain(text: string): boolean {
+  return plainText.test(text) && !/["\\]/.test(text);
+}
+
+function numberRule(schema: SchemaNode, integer: boolean): NumberRule {
+  return {
+    integer,
+    minimum: schema.minimum ?? Number.NEGATIVE_INFINITY,
+    maximum: schema.maximum ?? Number.POSITIVE_INFINITY,
+    above: schema.exclusiveMinimum ?? Number.NEGATIVE_INFINITY,
+    below: schema.exclusiveMaximum ?? Number.POSITIVE_INFINITY,
+  };
+}
+
+function arrayRule({ items = true, minItems, maxItems }: SchemaNode): ArrayRule {
+  return {
+    items: compileNode(items),
+    least: minItems ?? 0,
+    most: maxItems ?? Number.MAX_SAFE_INTEGER,
+  };
+}
+
+function objectRule(schema: SchemaNode, guardedKeys: readonly string[]): ObjectRule | null {
+  const { properties = {}, required = [], additionalProperties = true, maxProperties } = schema;
+  const rest = additionalProperties === false ? null : compileNode(additionalProperties);
+  const names = [...new Set([...Object.keys(properties), ...required, ...guardedKeys])];
+  // What every object inherits is there without being sent; and the required ones need a bit each.
+  if (!names.every((name) => isPlain(name) && !(name in Object.prototype))) return null;
+  const bits = [...new Set(required)];
+  if (bits.length > mostRequired) return null;
+  const byLength = new Array<Property | null>(Math.max(0, ...names.map((name) => name.length)) + 1).fill(
+    null,
+  );
+  // Backwards, so that of equally long names the first comes first.
+  for (const name of names.reverse()) {
+    const own = properties[name];
+    byLength[name.length] = {
+      name: Uint8Array.from(Buffer.from(name, 'latin1')),
+      node: own === undefined ? (rest ?? nothing) : compileNode(own),
+      bit: bits.includes(name) ? 1 << bits.indexOf(name) : 0,
+      guard: guardedKeys.indexOf(name) + 1,
+      next: byLength[name.length] ?? null,
+    };
+  }
+  return {
+    open: names.length === 0 && rest === anything && maxProperties === undefined,
+    byLength,
+    required: 2 ** bits.length - 1,
+    most: maxProperties ?? Number.MAX_SAFE_INTEGER,
+    rest,
+  };
+}
+
+/** Of two rules for a string or a number that cannot be made one, the second is left to the full check. */
+function either(one: AcceptNode, other: AcceptNode): AcceptNode {
+  return nodeOf({
+    anything: one.anything || other.anything,
+    text: eitherText(one.text, other.text),
+    number: one.number ?? other.number,
+    objects: joined(one.objects, other.objects),
+    arrays: joined(one.arrays, other.arrays),
+    yes: one.yes || other.yes,
+    no: one.no || other.no,
+    nil: one.nil || other.nil,
+  });
+}
+
+function joined<T>(some: readonly T[] | null, more: readonly T[] | null): readonly T[] | null {
+  return some === null || more === null ? (some ?? more) : [...some, ...more];
+}
+
+function eitherText(one: TextRule | null, other: TextRule | null): TextRule | null {
+  if (one === null || other === null) return one ?? other;
+  if (one.constants === null || one.refused) return one;
+  if (other.constants === null || other.refused) return other;
+  return { nonEmpty: false, constants: [...one.constants, ...other.constants], refused: false };
+}

@@ -1,0 +1,343 @@
+import { type BodySpans, defaultScanLimits, longString, type Span } from '../wire/json-scan.js';
+import {
+  afterColon,
+  endOfLiteral,
+  endOfNumber,
+  endOfPlain,
+  endOfText,
+  endOfValue,
+  skipSpace,
+} from '../wire/json-skip.js';
+import {
+  type AcceptNode,
+  type ArrayRule,
+  compileBody,
+  type NumberRule,
+  type ObjectRule,
+  type Property,
+  type TextRule,
+} from './accept-node.js';
+import { NameTable } from './name-table.js';
+import { asSchema } from './node.js';
+
+/** What is known of a body that was accepted. */
+export interface Accepted {
+  readonly scan: BodySpans;
+  /** Empty where the body names none. */
+  readonly model: string;
+  readonly stream: boolean;
+  /** True when the client itself asked for the usage chunk. */
+  readonly includeUsage: boolean;
+}
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const MINUS = 0x2d;
+const DOT = 0x2e;
+const ZERO = 0x30;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const LOWER_F = 0x66;
+const LOWER_N = 0x6e;
+const LOWER_T = 0x74;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+
+const guardedKeys = ['model', 'stream', 'stream_options'];
+const usageKey = Uint8Array.from(Buffer.from('include_usage', 'latin1'));
+
+/**
+ * How often over a body may be read for branches of unions that fail. Without a bound, nested unions whose
+ * discriminators come last would multiply the work; histories that put the content before the role stay within.
+ */
+const mostWaste = 2;
+
+/** Within so many digits every decimal number is a quotient of two exact doubles: one rounding, as `JSON.parse`. */
+const exactDigits = 15;
+const powers = Array.from({ length: exactDigits + 1 }, (_, exponent) => 10 ** exponent);
+
+/**
+ * Compiles a schema to a check that reads a body's bytes once, without parsing it.
+ * @param schema Request body of an endpoint.
+ * @param own A key without which a body is left to the full check, or null.
+ * @returns A function that takes a whole body and says yes or does not know (null): what it accepts, `scanBody`,
+ * `parseBody` and the schema accept too, with the same findings. It keeps the state of the walk between its calls in
+ * one object, so it must not be called from within itself, which nothing does: it is synchronous.
+ */
+export function compileAcceptor(
+  schema: unknown,
+  own: string | null = null,
+): (body: Buffer) => Accepted | null {
+  const rule = compileBody(asSchema(schema), own, guardedKeys);
+  if (rule === null) return () => null;
+  const walk = new Walk(rule);
+  return (body) => walk.accept(body);
+}
+
+const noBody: Buffer = Buffer.alloc(0);
+
+/** One walk over a body. Each step takes the offset where something begins and gives that after it, or -1. */
+class Walk {
+  readonly #rule: ObjectRule;
+  readonly #models = new NameTable();
+  #body = noBody;
+  /** Where the guarded keys' values stand; -1 for one that has not come. */
+  #modelStart = -1;
+  #modelEnd = -1;
+  #streamStart = -1;
+  #streamEnd = -1;
+  #optionsStart = -1;
+  #optionsEnd = -1;
+  #usageStart = -1;
+  #usageEnd = -1;
+  /** How far the current branch of a union got. */
+  #reached = 0;
+  /** Bytes walked for branches that failed. */
+  #wasted = 0;
+
+  constructor(rule: ObjectRule) {
+    this.#rule = rule;
+  }
+
+  accept(body: Buffer): Accepted | null {
+    this.#body = body;
+    this.#modelStart = -1;
+    this.#streamStart = -1;
+    this.#optionsStart = -1;
+    this.#usageStart = -1;
+    this.#reached = 0;
+    this.#wasted = 0;
+    const accepted = this.#run(body);
+    this.#body = noBody;
+    return accepted;
+  }
+
+  #run(body: Buffer): Accepted | null {
+    const start = skipSpace(body, 0);
+    if (body[start] !== OPEN_BRACE) return null;
+    const end = this.#members(this.#rule, start, defaultScanLimits.maxDepth - 1);
+    if (end === -1 || skipSpace(body, end) !== body.length) return null;
+    const model = this.#modelName();
+    if (model === null) return null;
+    if (this.#optionsStart !== -1 && body[this.#optionsStart] === OPEN_BRACE && !this.#findUsage())
+      return null;
+    return {
+      scan: {
+        open: start + 1,
+        model: spanOf(this.#modelStart, this.#modelEnd),
+        stream: spanOf(this.#streamStart, this.#streamEnd),
+        streamOptions: spanOf(this.#optionsStart, this.#optionsEnd),
+        includeUsage: spanOf(this.#usageStart, this.#usageEnd),
+      },
+      model,
+      stream: this.#streamStart !== -1 && body[this.#streamStart] === LOWER_T,
+      includeUsage: this.#usageStart !== -1 && body[this.#usageStart] === LOWER_T,
+    };
+  }
+
+  #value(node: AcceptNode, at: number, levels: number): number {
+    if (node.anything) return this.#anything(at, levels);
+    switch (this.#body[at]) {
+      case QUOTE:
+        return node.text === null ? -1 : this.#text(node.text, at + 1);
+      case OPEN_BRACE:
+        return node.objects === null || levels === 0 ? -1 : this.#object(node.objects, at, levels - 1);
+      case OPEN_BRACKET:
+        return node.arrays === null || levels === 0 ? -1 : this.#array(node.arrays, at, levels - 1);
+      case LOWER_T:
+        return node.yes ? endOfLiteral(this.#body, at) : -1;
+      case LOWER_F:
+        return node.no ? endOfLiteral(this.#body, at) : -1;
+      case LOWER_N:
+        return node.nil ? endOfLiteral(this.#body, at) : -1;
+      default:
+        return node.number === null ? -1 : this.#number(node.number, at);
+    }
+  }
+
+  #anything(at: number, levels: number): number {
+    const end = endOfValue(this.#body, at, levels);
+    // No other branch of a union will get past this either.
+    if (end === -1) this.#reached = Number.MAX_SAFE_INTEGER;
+    return end;
+  }
+
+  #text(rule: TextRule, from: number): number {
+    const body = this.#body;
+    const { constants } = rule;
+    if (constants === null) {
+      const end = endOfText(body, from);
+      return end === -1 || (end === from && rule.nonEmpty) ? -1 : end + 1;
+    }
+    if (!rule.refused) {
+      for (let i = 0; i < constants.length; i++) {
+        const constant = constants[i] as Uint8Array;
+        const end = from + constant.length;
+        if (body[end] === QUOTE && holds(body, from, constant)) return end + 1;
+      }
+      return -1;
+    }
+    const end = endOfPlain(body, from);
+    if (end === -1 || end - from > longString || (end === from && rule.nonEmpty)) return -1;
+    for (let i = 0; i < constants.length; i++) {
+      const constant = constants[i] as Uint8Array;
+      if (constant.length === end - from && holds(body, from, constant)) return -1;
+    }
+    return end + 1;
+  }
+
+  #number(rule: NumberRule, from: number): number {
+    const body = this.#body;
+    const end = endOfNumber(body, from);
+    if (end === -1) return -1;
+    const first = body[from] === MINUS ? from + 1 : from;
+    let value = 0;
+    let point = -1;
+    for (let at = first; at < end; at++) {
+      const byte = body[at] as number;
+      if (byte === DOT) point = at;
+      else if (byte > 0x39 || byte < ZERO) return -1;
+      else value = value * 10 + byte - ZERO;
+    }
+    if (end - first > (point === -1 ? exactDigits : exactDigits + 1)) return -1;
+    if (point !== -1) value /= powers[end - point - 1] as number;
+    if (first !== from) value = -value;
+    if (value < rule.minimum || value > rule.maximum || value <= rule.above || value >= rule.below) return -1;
+    return rule.integer && !Number.isInteger(value) ? -1 : end;
+  }
+
+  #array(rules: readonly ArrayRule[], open: number, levels: number): number {
+    for (let i = 0; i < rules.length; i++) {
+      if (i > 0 && !this.#another(open)) return -1;
+      const end = this.#items(rules[i] as ArrayRule, open, levels);
+      if (end !== -1) return end;
+    }
+    return -1;
+  }
+
+  #items(rule: ArrayRule, open: number, levels: number): number {
+    const body = this.#body;
+    let at = skipSpace(body, open + 1);
+    if (body[at] === CLOSE_BRACKET) return rule.least === 0 ? at + 1 : -1;
+    for (let count = 1; count <= rule.most; count++) {
+      this.#reached = at;
+      const end = this.#value(rule.items, at, levels);
+      if (end === -1) return -1;
+      at = skipSpace(body, end);
+      if (body[at] === CLOSE_BRACKET) return count >= rule.least ? at + 1 : -1;
+      if (body[at] !== COMMA) return -1;
+      at = skipSpace(body, at + 1);
+    }
+    return -1;
+  }
+
+  #object(rules: readonly ObjectRule[], open: number, levels: number): number {
+    for (let i = 0; i < rules.length; i++) {
+      if (i > 0 && !this.#another(open)) return -1;
+      const rule = rules[i] as ObjectRule;
+      const end = rule.open ? this.#anything(open, levels + 1) : this.#members(rule, open, levels);
+      if (end !== -1) return end;
+    }
+    return -1;
+  }
+
+  /** Whether another branch may be tried after one that failed. */
+  #another(open: number): boolean {
+    this.#wasted += this.#reached - open;
+    return this.#wasted <= mostWaste * this.#body.length;
+  }
+
+  #members(rule: ObjectRule, open: number, levels: number): number {
+    const body = this.#body;
+    let missing = rule.required;
+    let at = skipSpace(body, open + 1);
+    if (body[at] === CLOSE_BRACE) return missing === 0 ? at + 1 : -1;
+    for (let count = 1; count <= rule.most; count++) {
+      if (body[at] !== QUOTE) return -1;
+      this.#reached = at;
+      const close = endOfPlain(body, at + 1);
+      if (close === -1) return -1;
+      const property = findProperty(rule, body, at + 1, close);
+      at = afterColon(body, close);
+      if (at === -1) return -1;
+      const node = property === null ? rule.rest : property.node;
+      if (node === null) return -1;
+      const end = this.#value(node, at, levels);
+      if (end === -1) return -1;
+      if (property !== null) {
+        missing &= ~property.bit;
+        if (property.guard !== 0 && !this.#note(property.guard, at, end)) return -1;
+      }
+      at = skipSpace(body, end);
+      if (body[at] === CLOSE_BRACE) return missing === 0 ? at + 1 : -1;
+      if (body[at] !== COMMA) return -1;
+      at = skipSpace(body, at + 1);
+    }
+    return -1;
+  }
+
+  /** Notes where the value of a guarded key stands, unless the key has come before. */
+  #note(guard: number, start: number, end: number): boolean {
+    if (guard === 1) {
+      if (this.#modelStart !== -1) return false;
+      this.#modelStart = start;
+      this.#modelEnd = end;
+    } else if (guard === 2) {
+      if (this.#streamStart !== -1) return false;
+      this.#streamStart = start;
+      this.#streamEnd = end;
+    } else {
+      if (this.#optionsStart !== -1) return false;
+      this.#optionsStart = start;
+      this.#optionsEnd = end;
+    }
+    return true;
+  }
+
+  /** The model's name, empty when there is none; null for one that is not read here. */
+  #modelName(): string | null {
+    const start = this.#modelStart;
+    if (start === -1 || this.#body[start] !== QUOTE) return '';
+    return this.#models.read(this.#body, start + 1, this.#modelEnd - 1);
+  }
+
+  /** Looks for `include_usage` in the options, which have been walked and are good. */
+  #findUsage(): boolean {
+    const body = this.#body;
+    let at = skipSpace(body, this.#optionsStart + 1);
+    while (body[at] === QUOTE) {
+      const close = endOfPlain(body, at + 1);
+      const start = close === -1 ? -1 : afterColon(body, close);
+      if (start === -1) return false;
+      const end = endOfValue(body, start, defaultScanLimits.maxDepth);
+      if (end === -1) return false;
+      if (close - at - 1 === usageKey.length && holds(body, at + 1, usageKey)) {
+        if (this.#usageStart !== -1) return false;
+        this.#usageStart = start;
+        this.#usageEnd = end;
+      }
+      at = skipSpace(body, end);
+      if (body[at] === COMMA) at = skipSpace(body, at + 1);
+    }
+    return true;
+  }
+}
+
+function spanOf(start: number, end: number): Span | null {
+  return start === -1 ? null : { start, end };
+}
+
+function findProperty(rule: ObjectRule, body: Buffer, start: number, end: number): Property | null {
+  const length = end - start;
+  if (length >= rule.byLength.length) return null;
+  let property = rule.byLength[length] as Property | null;
+  while (property !== null && !holds(body, start, property.name)) property = property.next;
+  return property;
+}
+
+function holds(body: Buffer, at: number, bytes: Uint8Array): boolean {
+  for (let i = 0; i < bytes.length; i++) {
+    if (body[at + i] !== bytes[i]) return false;
+  }
+  return true;
+}

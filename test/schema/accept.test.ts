@@ -1,0 +1,190 @@
+import { isDeepStrictEqual } from 'node:util';
+import fc from 'fast-check';
+import t, { test } from 'tap';
+import { type TSchema, Type } from 'typebox';
+import { validateBody } from '../../src/flow/validate.js';
+import { chatMixedBody, chatRequestType } from '../../src/protocols/chat/schema.js';
+import { compileSchema } from '../../src/schema/compile.js';
+import { noise, writeJson } from '../wire/json-text.js';
+import { valuesOf } from './schema-values.js';
+
+/** Schemas with what the chat body does not have. */
+const others: readonly TSchema[] = [
+  Type.Object(
+    {
+      a: Type.Union([
+        Type.String(),
+        Type.Array(Type.String(), { minItems: 1, maxItems: 2 }),
+        Type.Array(Type.Integer()),
+        Type.Array(Type.Array(Type.Integer(), { minItems: 1 })),
+      ]),
+      b: Type.Optional(
+        Type.Unsafe<number>({ type: ['number', 'null'], exclusiveMinimum: 0, exclusiveMaximum: 2 }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+  Type.Object({
+    a: Type.Union([
+      Type.Object({ x: Type.Array(Type.Object({ y: Type.Boolean() })), kind: Type.Literal(1) }),
+      Type.Object({ x: Type.Array(Type.Object({})), kind: Type.Enum(['one', 'two']) }),
+      Type.Object({ x: Type.Unknown(), kind: Type.Literal(true) }),
+    ]),
+  }),
+  Type.Object({
+    model: Type.Optional(Type.Unknown()),
+    toString: Type.Optional(Type.Integer()),
+    k: Type.Optional(Type.String({ minLength: 2 })),
+  }),
+  Type.Unsafe({ type: 'object', additionalProperties: { type: 'integer', minimum: 2 }, maxProperties: 3 }),
+];
+
+/** The findings of the full check, or null for a refusal. */
+function checked(body: Buffer, schema: ReturnType<typeof compileSchema>): unknown {
+  try {
+    const { scan, model, stream, includeUsage } = validateBody(body, { ...schema, accept: () => null });
+    const { open, stream: streamSpan, streamOptions, includeUsage: usageSpan } = scan;
+    const spans = { open, model: scan.model, stream: streamSpan, streamOptions, includeUsage: usageSpan };
+    return { scan: spans, model, stream, includeUsage };
+  } catch {
+    return null;
+  }
+}
+
+/** A byte put in, taken away, changed, or a stretch sent twice. */
+const change = fc.record({
+  at: fc.nat(),
+  kind: fc.nat(4),
+  byte: fc.constantFrom(...Buffer.from('"\\{}[]:,0e-.tu \n\x00\x1f\xffaé', 'latin1')),
+  length: fc.integer({ min: 1, max: 40 }),
+});
+
+function changed(
+  body: Buffer,
+  { at, kind, byte, length }: { at: number; kind: number; byte: number; length: number },
+): Buffer {
+  const place = at % (body.length + 1);
+  const rest = body.subarray(place);
+  const head = body.subarray(0, place);
+  if (kind === 0) return Buffer.concat([head, rest.subarray(0, length), rest]);
+  if (kind === 1) return Buffer.concat([head, rest.subarray(length)]);
+  if (kind === 2) return Buffer.concat([head, Buffer.of(byte), rest]);
+  if (kind === 3) return head;
+  return Buffer.concat([head, Buffer.of(byte), rest.subarray(1)]);
+}
+
+for (const [index, type] of [chatRequestType, ...others].entries()) {
+  test(`what is accepted, the full check accepts with the same findings: schema ${index}`, (t) => {
+    const schema = compileSchema(type, index === 0 ? chatMixedBody : null);
+    let accepted = 0;
+    let good = 0;
+    fc.assert(
+      fc.property(
+        valuesOf(type),
+        noise,
+        fc.array(change, { minLength: 4, maxLength: 8 }),
+        (value, numbers, changes) => {
+          const bodies: Buffer[] = [
+            Buffer.from(JSON.stringify(value)),
+            Buffer.from(writeJson(value, numbers)),
+          ];
+          for (const each of changes) bodies.push(changed(bodies[each.at % 2] as Buffer, each));
+          for (const body of bodies) {
+            const expected = checked(body, schema);
+            const found = schema.accept(body);
+            if (expected !== null) good++;
+            if (found === null) continue;
+            accepted++;
+            if (!isDeepStrictEqual(found, expected)) throw new Error(`accepted: ${body.toString('latin1')}`);
+          }
+        },
+      ),
+      { numRuns: index === 0 ? 2500 : 500 },
+    );
+    t.ok(index === 3 ? accepted === 0 : accepted > good / 10, `${accepted} of ${good} good bodies`);
+    t.end();
+  });
+}
+
+test('an unusual body is left to the full check', (t) => {
+  const schema = compileSchema(chatRequestType, chatMixedBody);
+  const message = '"messages":[{"role":"user","content":"x"}]';
+  const body = (members: string) => schema.accept(Buffer.from(`{"model":"m",${message}${members}}`));
+  t.not(body(''), null);
+  for (const members of [
+    ',"model":"n"',
+    ',"stream":true,"stream":true',
+    ',"stream_options":{"include_usage":true,"include_usage":true}',
+    ',"mod\\u0065l":"n"',
+    ',"response_format":{"type":"te\\u0078t"}',
+    ',"temperature":1e0',
+    ',"temperature":0.1234567890123456',
+    `,"x":${'['.repeat(64)}${']'.repeat(64)}`,
+    ',"x":"\x01"',
+    ',"x":"\\x"',
+    ',"x":01',
+    ',"x":1.',
+    ',',
+  ]) {
+    t.equal(body(members), null, members);
+  }
+  t.not(body(`,"x":${'['.repeat(63)}${']'.repeat(63)}`), null);
+  t.equal(schema.accept(Buffer.from(`{"model":"m\\"",${message}}`)), null);
+  t.equal(schema.accept(Buffer.from(`{"model":"é",${message}}`)), null);
+  t.equal(schema.accept(Buffer.from(`{"model":"${'m'.repeat(129)}",${message}}`)), null);
+  t.equal(schema.accept(Buffer.alloc(0)), null);
+  t.end();
+});
+
+test('strings around the bound of the skeleton', (t) => {
+  const schema = compileSchema(chatRequestType, chatMixedBody);
+  for (const length of [0, 1, 63, 64, 65, 255, 256, 257, 258]) {
+    for (const [tail, good] of [
+      ['', true],
+      ['\\n', true],
+      ['\\\\', true],
+      ['\\"', true],
+      ['\n', false],
+      ['\\q', false],
+    ] as const) {
+      const text = 'x'.repeat(Math.max(0, length - tail.length)) + tail;
+      const body = Buffer.from(`{"model":"m","messages":[{"role":"user","content":"${text}"}]}`);
+      const found = schema.accept(body);
+      t.equal(found !== null, good || text.length > 256, `${text.length} ${JSON.stringify(tail)}`);
+      if (found !== null) t.strictSame(found, checked(body, schema));
+    }
+  }
+  t.end();
+});
+
+test('a discriminator may come last, but not to multiply the work', (t) => {
+  const schema = compileSchema(chatRequestType, chatMixedBody);
+  const accept = (messages: unknown[]) =>
+    schema.accept(Buffer.from(JSON.stringify({ model: 'm', messages })));
+  const content = 'x'.repeat(2000);
+  t.not(accept(['user', 'assistant', 'user', 'assistant'].map((role) => ({ content, role }))), null);
+  t.not(
+    accept([
+      { content, role: 'assistant' },
+      { content, tool_call_id: 'x', role: 'tool' },
+    ]),
+    null,
+  );
+  const parts = Array.from({ length: 50 }, () => ({ x: 'x'.repeat(100), file: {}, type: 'file' }));
+  t.equal(accept([{ content: parts, role: 'other' }]), null);
+  t.end();
+});
+
+test('the names of many models stay apart', (t) => {
+  const schema = compileSchema(chatRequestType, chatMixedBody);
+  for (let turn = 0; turn < 2; turn++) {
+    for (let i = 0; i < 2000; i++) {
+      const body = { model: `model-${i}`, messages: [{ role: 'user', content: 'x' }] };
+      if (schema.accept(Buffer.from(JSON.stringify(body)))?.model !== body.model) t.fail(body.model);
+    }
+  }
+  t.pass();
+  t.end();
+});
+
+t.end();

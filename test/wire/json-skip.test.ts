@@ -1,0 +1,99 @@
+import fc from 'fast-check';
+import t, { test } from 'tap';
+import { endOfPlain, endOfText, endOfValue } from '../../src/wire/json-skip.js';
+import { anyJson, noise, parsed, writeJson } from './json-text.js';
+
+const end = (text: string, levels = 64) => endOfValue(Buffer.from(text), 0, levels);
+
+test('a value is skipped to its end, with any space and any escapes', (t) => {
+  fc.assert(
+    fc.property(anyJson, noise, (value, numbers) => {
+      const text = writeJson(value, numbers).trim();
+      t.equal(end(`${text},`), Buffer.byteLength(text), text);
+    }),
+    { numRuns: 500 },
+  );
+  t.end();
+});
+
+test('what is skipped, JSON.parse takes too', (t) => {
+  const short = fc.string({
+    unit: fc.constantFrom(...'"\\{}[]:,0123eE+-.truefalsn /u\n\x01'),
+    maxLength: 14,
+  });
+  let good = 0;
+  fc.assert(
+    fc.property(short, (text) => {
+      const body = Buffer.from(text);
+      const whole = endOfValue(body, 0, 64) === body.length;
+      if (whole) good++;
+      t.equal(whole, parsed(body) !== undefined && text.trim() === text, text);
+    }),
+    { numRuns: 20_000 },
+  );
+  t.ok(good > 20);
+  t.end();
+});
+
+test('numbers, literals and escapes keep to the grammar', (t) => {
+  const good = [
+    '0',
+    '-0',
+    '10',
+    '1.5',
+    '1e5',
+    '1E+5',
+    '-1.0e-10',
+    'true',
+    'false',
+    'null',
+    '"\\u00eF"',
+    '"\\/"',
+  ];
+  for (const text of good) t.equal(end(text), text.length, text);
+  const bad = [
+    '-',
+    '.5',
+    '1.',
+    '1e',
+    '1e+',
+    '+1',
+    'tru',
+    'nulL',
+    'falsy',
+    '"\\u00g0"',
+    '"\\u00',
+    '"\\',
+    '"',
+    '',
+    '"a\tb"',
+  ];
+  for (const text of bad) t.equal(end(text), -1, text);
+  t.equal(end('01'), 1);
+  t.end();
+});
+
+test('nesting ends at the given level', (t) => {
+  t.equal(end('[[1]]', 2), 5);
+  t.equal(end('[[1]]', 1), -1);
+  t.equal(end('{"a":{}}', 1), -1);
+  t.equal(end('1', 0), 1);
+  t.end();
+});
+
+test('the inside of a long string is not looked at', (t) => {
+  const filler = 'x'.repeat(255);
+  t.equal(endOfText(Buffer.from(`${filler}\x01"`), 0), -1);
+  t.equal(endOfText(Buffer.from(`${filler}x\x01"`), 0), 257);
+  t.equal(endOfText(Buffer.from(`${filler}\\"\\\\" "`), 0), 259);
+  t.end();
+});
+
+test('a plain string has no escapes', (t) => {
+  t.equal(endOfPlain(Buffer.from('aé"b'), 0), 3);
+  t.equal(endOfPlain(Buffer.from('a\\n"'), 0), -1);
+  t.equal(endOfPlain(Buffer.from('abc'), 0), -1);
+  t.end();
+});
+
+t.end();
