@@ -3,8 +3,9 @@ import { parseEvent } from '../wire/sse.js';
 
 /** True for an answer that says it is an event stream. */
 export function isEventStream(head: ResponseHead): boolean {
-  const type = head.get('content-type');
-  return type?.toLowerCase().startsWith('text/event-stream') ?? false;
+  const type = head.contentType;
+  if (type === null || type === 'application/json') return false;
+  return type.toLowerCase().startsWith('text/event-stream');
 }
 
 /** Some upstreams leave out the blank line behind their last event; what was cut short is no event. */

@@ -31,7 +31,7 @@ function passedLines(head: ResponseHead): string {
 
 /** Header lines of an answer that hands on an upstream's, each with CRLF before it. */
 export function answerLines(call: Call, head: ResponseHead): string {
-  const type = head.get('content-type');
+  const { contentType: type } = head;
   return (
     `\r\nx-gateway-path: ${call.path}` +
     (type === null ? '' : `\r\ncontent-type: ${type}`) +

@@ -6,6 +6,7 @@ import { failLater, Pool, type PoolContext } from './pool.js';
 import { createSecureProfiles } from './secure.js';
 import { TimerWheel } from './timers.js';
 import type { Deadlines, UpstreamClient, UpstreamHandler, UpstreamRequest } from './types.js';
+import { createRequestWriter } from './write.js';
 
 export type {
   Deadlines,
@@ -30,10 +31,19 @@ export function createUpstreamClient(): UpstreamClient {
     wheel: new TimerWheel(),
     secureProfiles: createSecureProfiles(),
     readBuffer: Buffer.allocUnsafeSlow(readBufferBytes),
+    writer: createRequestWriter(),
     onEmpty: (pool) => {
       if (pools.get(pool.origin.identity) === pool) pools.delete(pool.origin.identity);
     },
   };
+
+  function poolOf(origin: Origin): Pool {
+    const known = pools.get(origin.identity);
+    const pool = known ?? new Pool(origin, context);
+    if (known === undefined && !closed) pools.set(origin.identity, pool);
+    pool.origin = origin;
+    return pool;
+  }
 
   function send(
     origin: Origin,
@@ -41,12 +51,7 @@ export function createUpstreamClient(): UpstreamClient {
     deadlines: Deadlines,
     handler: UpstreamHandler,
   ): Exchange {
-    let pool = pools.get(origin.identity);
-    if (pool === undefined) {
-      pool = new Pool(origin, context);
-      if (!closed) pools.set(origin.identity, pool);
-    }
-    pool.origin = origin;
+    const pool = poolOf(origin);
     const now = performance.now();
     const exchange = new Exchange(pool, request, deadlines, handler, now);
     if (closed) failLater(exchange, 'closed', 'the client is closed');

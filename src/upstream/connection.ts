@@ -12,14 +12,14 @@ import type { Pool } from './pool.js';
 import { connectSecure, tlsFailureDetail } from './secure.js';
 import { Timed } from './timers.js';
 import type { UpstreamFailureReason } from './types.js';
-import { writeRequest } from './write.js';
+import type { RequestSink } from './write.js';
 
 /** Bytes taken from the kernel by one read. */
 export const readBufferBytes = 64 * 1024;
 
-export class Connection extends Timed {
+export class Connection extends Timed implements RequestSink {
   readonly #pool: Pool;
-  readonly #socket: Socket;
+  readonly socket: Socket;
   readonly #answer = new AnswerReader();
   #exchange: Exchange | null;
   #connecting = true;
@@ -28,6 +28,8 @@ export class Connection extends Timed {
   #closed = false;
   /** Requests served before the running one. */
   #served = 0;
+  /** The running request is still to be written. */
+  #unwritten = false;
   /** A byte of the running request's answer has arrived. */
   #answered = false;
   /** The running request's answer leaves the connection fit for another. */
@@ -52,14 +54,14 @@ export class Connection extends Timed {
       buffer: origin.secure ? Buffer.allocUnsafeSlow(readBufferBytes) : context.readBuffer,
       callback: (length, buffer) => this.#onRead(length, buffer as Buffer),
     };
-    this.#socket = origin.secure
+    this.socket = origin.secure
       ? connectSecure(origin, context.secureProfiles(origin), onread)
       : connect({ host: origin.host, port: origin.port, noDelay: true, onread });
-    this.#socket.on('connect', () => this.#onTransport());
-    if (origin.secure) this.#socket.on('secureConnect', () => this.#onConnected());
-    this.#socket.on('end', () => this.#onPeerEnd());
-    this.#socket.on('error', (error: NodeJS.ErrnoException) => this.#onError(error));
-    this.#socket.on('close', () => this.#onClose());
+    this.socket.on('connect', () => this.#onTransport());
+    if (origin.secure) this.socket.on('secureConnect', () => this.#onConnected());
+    this.socket.on('end', () => this.#onPeerEnd());
+    this.socket.on('error', (error: NodeJS.ErrnoException) => this.#onError(error));
+    this.socket.on('close', () => this.#onClose());
     exchange.connection = this;
     pool.wheel.set(this, Math.min(exchange.totalAt, now + exchange.deadlines.connectMs));
   }
@@ -75,7 +77,12 @@ export class Connection extends Timed {
     exchange.sentAt = now;
     exchange.bytesSent = true;
     this.#pool.wheel.set(this, Math.min(exchange.totalAt, now + exchange.deadlines.firstByteMs));
-    writeRequest(this.#socket, request);
+    this.#unwritten = true;
+    this.#pool.context.writer.write(this, request);
+  }
+
+  onWrite(): void {
+    this.#unwritten = false;
   }
 
   /** Reads on after a pause; what was held back is delivered before this returns. */
@@ -94,7 +101,7 @@ export class Connection extends Timed {
       if (this.#exchange !== exchange || this.#paused) return;
     }
     if (this.#peerEnded) this.#endOfStream(exchange);
-    else this.#socket.resume();
+    else this.socket.resume();
   }
 
   /** Closes it at once, without a word to the request that it may be serving. */
@@ -156,6 +163,11 @@ export class Connection extends Timed {
       this.#reusable = false;
       return true;
     }
+    if (this.#unwritten) {
+      // Bytes that were there before the request cannot be its answer: the connection is poisoned.
+      this.#fail('reset', 'bytes before the request');
+      return false;
+    }
     this.#answered = true;
     const answer = this.#answer;
     let at = 0;
@@ -202,7 +214,7 @@ export class Connection extends Timed {
     this.#keepAliveSeconds = head.keepAliveSeconds;
     exchange.headSeen = true;
     exchange.request = null;
-    exchange.bodyReleased = !exchange.retried && this.#socket.writableLength === 0;
+    exchange.bodyReleased = !exchange.retried && this.socket.writableLength === 0;
     if (head.contentCoding !== null && head.contentLength !== 0) {
       exchange.decoder = decodeContent(exchange, head);
     }
@@ -224,7 +236,7 @@ export class Connection extends Timed {
     this.#served++;
     // An upstream that answers before it has the whole request may go on to read or to discard the rest of it.
     const fit =
-      this.#reusable && !this.#peerEnded && this.#held.length === 0 && this.#socket.writableLength === 0;
+      this.#reusable && !this.#peerEnded && this.#held.length === 0 && this.socket.writableLength === 0;
     if (fit) this.#pool.release(this, this.#keepAliveSeconds);
     else this.destroy();
     exchange.finish();
@@ -284,6 +296,6 @@ export class Connection extends Timed {
     this.#exchange = null;
     this.#held = [];
     this.#pool.wheel.clear(this);
-    this.#socket.destroy();
+    this.socket.destroy();
   }
 }

@@ -11,6 +11,7 @@ import type { Origin } from './origin.js';
 import type { SecureProfiles } from './secure.js';
 import type { TimerWheel } from './timers.js';
 import type { UpstreamFailureReason } from './types.js';
+import type { RequestWriter } from './write.js';
 
 /** An idle connection is closed after this long: below the 5 s after which many servers close theirs. */
 const idleCloseMs = 4000;
@@ -21,6 +22,7 @@ export interface PoolContext {
   readonly secureProfiles: SecureProfiles;
   /** Read buffer of all plain connections: a read has been dealt with before the next one begins. */
   readonly readBuffer: Buffer;
+  readonly writer: RequestWriter;
   /** Called when a pool has no connection and no request left. */
   onEmpty(pool: Pool): void;
 }
@@ -73,12 +75,11 @@ export class Pool {
    * @param keepAliveSeconds how long the upstream said it would keep it, or -1.
    */
   release(connection: Connection, keepAliveSeconds: number): void {
-    const now = performance.now();
     const exchange = this.#firstWaiting;
     if (exchange !== null) {
       this.forget(exchange);
       this.wheel.clear(exchange);
-      connection.begin(exchange, now);
+      connection.begin(exchange, performance.now());
       return;
     }
     // One second off, for the way of the last request and of the upstream's FIN.
@@ -88,7 +89,8 @@ export class Pool {
       return;
     }
     this.#idle.push(connection);
-    this.wheel.set(connection, now + idleMs);
+    // The wheel's own clock is a tick behind at most, which only closes a little earlier.
+    this.wheel.set(connection, this.wheel.lastTick + idleMs);
   }
 
   /** A connection is gone: the first in the queue gets its place. */

@@ -31,7 +31,8 @@ export class TimerWheel {
   #cursor = 0;
   #size = 0;
   #timer: NodeJS.Timeout | null = null;
-  #lastTick = 0;
+  /** When the wheel last looked (performance.now): a coarse clock, while it runs. */
+  lastTick = 0;
   #forgave = false;
 
   /** Sets when an entry is due, in place of what was set before. */
@@ -79,8 +80,8 @@ export class TimerWheel {
   }
 
   #start(): void {
-    this.#lastTick = performance.now();
-    this.#cursor = Math.floor(this.#lastTick / tickMs);
+    this.lastTick = performance.now();
+    this.#cursor = Math.floor(this.lastTick / tickMs);
     this.#timer = setInterval(() => this.#turn(), tickMs).unref();
   }
 
@@ -91,8 +92,8 @@ export class TimerWheel {
       return;
     }
     const now = performance.now();
-    const blocked = now - this.#lastTick > blockedMs;
-    this.#lastTick = now;
+    const blocked = now - this.lastTick > blockedMs;
+    this.lastTick = now;
     // After a blocked loop the answers may be waiting in the kernel: read them before calling anybody late. Once
     // only, or a loop that is always slow would never see a deadline.
     if (blocked && !this.#forgave) {

@@ -20,6 +20,8 @@ export interface ResponseHead {
   readonly fields: readonly string[];
   /** First value of a field, or null. */
   get(name: string): string | null;
+  /** First value of `content-type`, or null. */
+  readonly contentType: string | null;
   /** Length of the body where the framing says it (also 0 for HEAD, 204, 304), else -1. */
   readonly contentLength: number;
 }

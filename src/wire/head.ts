@@ -44,6 +44,8 @@ export class ParsedHead {
   keepAliveSeconds = -1;
   /** Value of the only `content-encoding` field, lower-case, or null; empty when there are several fields. */
   contentCoding: string | null = null;
+  /** First value of `content-type`, or null. */
+  contentType: string | null = null;
   /** Offset in the buffer of the first byte after the head. */
   end = 0;
 
@@ -186,6 +188,9 @@ function heed(head: ParsedHead, framing: Framing, name: string, value: string): 
       } else if (name === 'keep-alive') {
         head.keepAliveSeconds = timeoutOf(value);
       }
+      return null;
+    case 12:
+      if (name === 'content-type') head.contentType ??= value;
       return null;
     case 14:
       if (name !== 'content-length') return null;

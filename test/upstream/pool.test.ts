@@ -152,6 +152,21 @@ test('bytes on an idle connection destroy it', async (t) => {
   t.equal(server.sockets.length, 2);
 });
 
+test('an answer that was there before its request is nobody’s, and the request goes elsewhere', async (t) => {
+  const client = makeClient(t);
+  const server = await rawServer(t, answering(ok));
+  await new Call(client, server.origin).over;
+  // From this phase of the loop the request is written only after the next look at the sockets.
+  const call = await new Promise<Call>((resolve) => {
+    setImmediate(() => {
+      server.sockets[0]?.write('HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nbad');
+      resolve(new Call(client, server.origin));
+    });
+  });
+  t.equal((await call.over).body, 'ok');
+  t.equal(server.sockets.length, 2, 'on a fresh connection');
+});
+
 test('an idle connection that the upstream ends is closed', async (t) => {
   const client = makeClient(t);
   const server = await rawServer(t, answering(ok));
