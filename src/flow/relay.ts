@@ -206,7 +206,8 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
     if (head.status >= 300 && head.status < 400)
       return new GatewayError('upstream_error', 'The upstream answered with a redirect.');
     // What the client could decode was decoded there, and its header is gone.
-    if (head.get('content-encoding') !== null)
+    const coding = head.get('content-encoding');
+    if (coding !== null && coding.toLowerCase() !== 'identity')
       return new GatewayError('upstream_error', 'The upstream compressed its answer in an unknown way.');
     if (head.status >= 400 || this.#streamed === isEventStream(head)) return null;
     return new GatewayError(

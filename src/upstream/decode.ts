@@ -53,6 +53,7 @@ export class ContentDecoder {
   onHead(head: ResponseHead): void {
     const plain = new ParsedHead();
     plain.status = head.status;
+    plain.contentType = head.contentType;
     const { fields } = head;
     for (let i = 0; i < fields.length; i += 2) {
       const name = fields[i] as string;

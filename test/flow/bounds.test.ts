@@ -157,11 +157,13 @@ test('the total time covers all attempts together', async (t) => {
 });
 
 test('an answer in a coding that nobody asked for and nobody knows is refused', async (t) => {
-  const upstream = await startRawUpstream(t, ({ socket }) =>
-    socket.write(jsonAnswer(200, completion, 'content-encoding: compress\r\n')),
-  );
+  const upstream = await startRawUpstream(t, ({ socket }, index) => {
+    const coding = index === 0 ? 'compress' : 'Identity';
+    socket.write(jsonAnswer(200, completion, `content-encoding: ${coding}\r\n`));
+  });
   const { port } = await startGateway(t, { upstreams: [upstream.url] });
   t.equal((await exchange(port, chatRequest(plain('x')))).status, 502);
+  t.equal((await exchange(port, chatRequest(plain('x')))).body, completion);
 });
 
 test('calls that a shutdown cuts are in the log', async (t) => {
