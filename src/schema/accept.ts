@@ -6,8 +6,8 @@ import {
   endOfPlain,
   endOfText,
   endOfValue,
-  skipSpace,
 } from '../wire/json-skip.js';
+import { skipSpace } from '../wire/json-space.js';
 import {
   type AcceptNode,
   type ArrayRule,

@@ -1,4 +1,5 @@
 import { GatewayError } from '../errors.js';
+import { skipSpace } from './json-space.js';
 
 /** Where a text stops being JSON, and what was wanted there. */
 export interface JsonFault {
@@ -89,15 +90,6 @@ export function invalidJson(body: Uint8Array): GatewayError {
     `The request body is not valid JSON: at byte ${fault.offset} (line ${line}, column ${column}) expected ` +
       `${fault.expected}, found ${nameByte(body[fault.offset])}.`,
   );
-}
-
-function skipSpace(text: Uint8Array, from: number): number {
-  let at = from;
-  for (;;) {
-    const byte = text[at];
-    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return at;
-    at++;
-  }
 }
 
 const literals = ['true', 'false', 'null'];

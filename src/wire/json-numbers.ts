@@ -1,4 +1,4 @@
-import { skipSpace } from './json-object.js';
+import { skipSpace } from './json-space.js';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

@@ -1,22 +1,14 @@
-const OPEN = 0x7b;
-const COLON = 0x3a;
+import { afterColon } from './json-skip.js';
 
-/** First byte at or after `from` that is not JSON white space. */
-export function skipSpace(bytes: Buffer, from: number): number {
-  let i = from;
-  while (bytes[i] === 0x20 || bytes[i] === 0x0a || bytes[i] === 0x0d || bytes[i] === 0x09) i++;
-  return i;
-}
+const OPEN = 0x7b;
 
 /**
  * Where the object behind the quoted key that stands at `keyAt` begins, or -1 when its value is no object.
  * @param keyLength length of the key with its quotes
  */
 export function objectAfterKey(bytes: Buffer, keyAt: number, keyLength: number): number {
-  let i = skipSpace(bytes, keyAt + keyLength);
-  if (bytes[i] !== COLON) return -1;
-  i = skipSpace(bytes, i + 1);
-  return bytes[i] === OPEN ? i : -1;
+  const value = afterColon(bytes, keyAt + keyLength - 1);
+  return value !== -1 && bytes[value] === OPEN ? value : -1;
 }
 
 /** So much of an end is searched by a loop: a call into native code and its set-up cost more than that. */

@@ -1,5 +1,6 @@
 import { GatewayError } from '../errors.js';
 import { findJsonFault, invalidJson } from './json-fault.js';
+import { isSpace, skipSpace } from './json-space.js';
 
 /** A stretch of a body: `[start, end)`, in bytes. */
 export interface Span {
@@ -220,18 +221,8 @@ function isKey(body: Buffer, close: number): boolean {
 
 function spanOf(body: Buffer, start: number, before: number): Span {
   let end = before;
-  while (end > start && isSpace(body[end - 1])) end--;
+  while (end > start && isSpace(body[end - 1] as number)) end--;
   return { start, end };
-}
-
-function skipSpace(body: Buffer, from: number): number {
-  let at = from;
-  while (isSpace(body[at])) at++;
-  return at;
-}
-
-function isSpace(byte: number | undefined): boolean {
-  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
 function notAnObject(body: Buffer, start: number): GatewayError {

@@ -1,4 +1,5 @@
 import { endOfString, longString } from './json-scan.js';
+import { skipSpace } from './json-space.js';
 
 /*
  * The grammar of RFC 8259 over bytes, without values: each function takes the offset where something begins and
@@ -33,18 +34,6 @@ plain[BACKSLASH] = 0;
 /** 1 for the letters that may follow a backslash, `u` aside. */
 const escapes = new Uint8Array(256);
 for (const letter of '"\\/bfnrt') escapes[letter.charCodeAt(0)] = 1;
-
-/** Offset of the first byte from `at` on that is no space; the length of the body where there is none. */
-export function skipSpace(body: Buffer, from: number): number {
-  const length = body.length;
-  let at = from;
-  while (at < length) {
-    const byte = body[at] as number;
-    if (byte > 0x20 || !(byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09)) break;
-    at++;
-  }
-  return at;
-}
 
 /**
  * Finds the end of a string that has no escapes, such as a key that is compared byte by byte.
