@@ -33,7 +33,9 @@ export function verdict(series: Series, cores: Cores): string[] {
   const said =
     name === 'direct'
       ? [
-          `direct: the load side takes ${percent(load)} of its core; nothing in front of it can be faster here.`,
+          loadFull
+            ? `direct: the load side takes ${percent(load)} of its core; nothing in front of it can be faster here.`
+            : `direct: the load side takes only ${percent(load)} of its core; this is not yet what it can do.`,
         ]
       : [limit(name, measured, load, loadFull)];
   return [...said, ...disturbance(name, measured)];
