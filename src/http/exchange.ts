@@ -95,10 +95,6 @@ export class Exchange {
     return this.#response !== null;
   }
 
-  get draining(): boolean {
-    return this.#host.draining;
-  }
-
   /** Collects the request body; must be called before the handler of the request returns. */
   readBody(limit: number, receiver: BodyReceiver): void {
     if (this.#response !== null) collectBody(this, this.#response, limit, receiver);
@@ -126,8 +122,10 @@ export class Exchange {
     this.status = status;
     this.bytesOut = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
     const close = this.closing || this.#host.draining;
-    if (typeof body !== 'string' && body.length > directBytes)
-      return this.#respondLarge(response, lines, body, close);
+    if (this.bytesOut > directBytes && this.method !== 'HEAD') {
+      const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+      return this.#respondLarge(response, lines, bytes, close);
+    }
     this.#finish();
     response.cork(() => {
       this.#writeHead(response, lines);

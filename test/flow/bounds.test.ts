@@ -107,6 +107,24 @@ test('an answer that a reader takes slowly arrives whole, and is complete only t
   await gateway.line(() => gateway.lines.filter(({ outcome }) => outcome === 'complete').length === 8);
 });
 
+test('a long model list arrives whole at a slow reader', async (t) => {
+  const names = Array.from({ length: 4000 }, (_, index) => `model-${index}-${'x'.repeat(100)}`);
+  const target = { targets: [{ upstream: 'u0' }], protocols: ['chat'] };
+  const gateway = await startGateway(t, {
+    upstreams: ['http://127.0.0.1:1/v1'],
+    config: { models: Object.fromEntries(names.map((name) => [name, target])) },
+  });
+  const ask = `GET /v1/models HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${testKey}\r\n\r\n`;
+  const sockets = await Promise.all(Array.from({ length: 8 }, () => open(gateway.port, ask)));
+  for (const socket of sockets) socket.pause();
+  await gateway.line(() => gateway.lines.length === 8);
+  for (const socket of sockets) {
+    const answer = readAnswer(socket);
+    socket.resume();
+    t.equal(JSON.parse((await answer).body).data.length, 4000);
+  }
+});
+
 test('no comment gets into an answer that is not a stream', async (t) => {
   const error = JSON.stringify({ error: { message: 'x'.repeat(400_000) } });
   const upstream = await startRawUpstream(t, ({ socket }) => {
