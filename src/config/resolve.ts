@@ -1,6 +1,6 @@
 import type { ConfigFiles } from './files.js';
 import type { ConfigFile } from './schema.js';
-import type { Protocol, Timeouts, UpstreamKind, VendorWords } from './types.js';
+import type { Protocol, Snapshot, UpstreamKind } from './types.js';
 import { unenforcedSettings } from './unenforced.js';
 
 export interface ResolvedUpstream {
@@ -46,22 +46,8 @@ export interface ResolvedKey {
  * A config that was checked, with every default filled in and every file that it names read. It is plain JSON: this
  * is what the primary sends to its workers, and each of them builds the same snapshot from it.
  */
-export interface ResolvedConfig {
-  readonly demo: boolean;
-  readonly listen: {
-    readonly host: string;
-    readonly port: number;
-    readonly tls: { readonly cert: string; readonly key: string } | null;
-  };
-  readonly workers: number;
-  readonly vendors: VendorWords;
-  readonly limits: {
-    readonly bodyBytes: number;
-    readonly uploadBytes: number;
-    readonly headerBytes: number;
-    readonly bufferedBytes: number;
-  };
-  readonly timeouts: Timeouts;
+export interface ResolvedConfig
+  extends Pick<Snapshot, 'demo' | 'listen' | 'workers' | 'vendors' | 'limits' | 'timeouts'> {
   readonly upstreams: readonly ResolvedUpstream[];
   readonly models: readonly ResolvedModel[];
   readonly groups: readonly { readonly name: string; readonly models: readonly string[] }[];

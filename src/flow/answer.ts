@@ -29,6 +29,12 @@ function passedLines(head: ResponseHead): string {
   return lines;
 }
 
+/** Header lines of a JSON answer of the gateway's own, each with CRLF before it, but for its timing. */
+export function ownLines({ dialect, exchange }: Call): string {
+  const type = '\r\ncontent-type: application/json';
+  return dialect.requestIdHeader === null ? type : `${type}\r\n${dialect.requestIdHeader}: ${exchange.id}`;
+}
+
 /** Header lines of an answer that hands on an upstream's, each with CRLF before it. */
 export function answerLines(call: Call, head: ResponseHead): string {
   const { contentType: type } = head;

@@ -61,15 +61,13 @@ export class Intake extends Watched implements BodyReceiver, ExchangeListener {
       reserveBody(this.#services, this.#call, more);
       return true;
     } catch (fault) {
-      this.#services.watched.remove(this);
-      refuse(this.#services, this.#call, fault);
+      this.#refuse(fault);
       return false;
     }
   }
 
   onBodyRefused(error: GatewayError): void {
-    this.#services.watched.remove(this);
-    refuse(this.#services, this.#call, error);
+    this.#refuse(error);
   }
 
   onClientGone(): void {
@@ -82,13 +80,13 @@ export class Intake extends Watched implements BodyReceiver, ExchangeListener {
   onTick(now: number): void {
     const { bodyMs } = this.#call.running.snapshot.timeouts;
     if (now - this.#call.startedAt < bodyMs) return;
-    this.#services.watched.remove(this);
     this.#call.exchange.closing = true;
-    refuse(
-      this.#services,
-      this.#call,
-      new GatewayError('request_timeout', 'The request body did not arrive in time.'),
-    );
+    this.#refuse(new GatewayError('request_timeout', 'The request body did not arrive in time.'));
+  }
+
+  #refuse(fault: unknown): void {
+    this.#services.watched.remove(this);
+    refuse(this.#services, this.#call, fault);
   }
 
   /** Decodes within `limit` bytes, for which there is room; a body that needs more gets its chance with all of it. */

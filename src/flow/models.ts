@@ -2,6 +2,7 @@ import { type CredentialSource, type ModelListFormat, modelListFormat } from '..
 import type { Dialect } from '../dialects/dialect.js';
 import { modelList, modelListDialect, modelObject } from '../dialects/models/list.js';
 import type { Route } from '../routes.js';
+import { ownLines } from './answer.js';
 import type { Call } from './call.js';
 import { timingLine } from './timing.js';
 
@@ -22,9 +23,7 @@ export function answerModels(call: Call, route: Route): void {
   const { model: id } = call.params;
   const body =
     id === undefined ? modelList(format, models, exchange.head.query) : modelObject(format, models, id);
-  let lines = '\r\ncontent-type: application/json';
-  if (call.dialect.requestIdHeader !== null) lines += `\r\n${call.dialect.requestIdHeader}: ${exchange.id}`;
-  exchange.respond(200, lines + timingLine(call), body);
+  exchange.respond(200, ownLines(call) + timingLine(call), body);
 }
 
 function formatOf(route: Route, source: CredentialSource): ModelListFormat | null {

@@ -1,6 +1,7 @@
 import { GatewayError } from '../errors.js';
 import { acceptedCodings } from '../http/content-coding.js';
 import { account } from './account.js';
+import { ownLines } from './answer.js';
 import type { Call } from './call.js';
 import type { Services } from './services.js';
 import { timingLine } from './timing.js';
@@ -8,7 +9,7 @@ import { timingLine } from './timing.js';
 const empty = Buffer.alloc(0);
 
 /** @returns `fault` as an error that a caller may see; one that is none of ours becomes an `internal_error`. */
-export function toGatewayError(services: Services, call: Call, fault: unknown): GatewayError {
+function toGatewayError(services: Services, call: Call, fault: unknown): GatewayError {
   if (fault instanceof GatewayError) return fault;
   services.reportFault(call, fault);
   return new GatewayError('internal_error', null, { cause: fault });
@@ -24,8 +25,7 @@ export function refuse(services: Services, call: Call, fault: unknown): void {
   const { chunked, contentLength } = exchange.head;
   if (call.body === null && (chunked || contentLength > call.running.snapshot.limits.uploadBytes))
     exchange.closing = true;
-  let lines = '\r\ncontent-type: application/json';
-  if (dialect.requestIdHeader !== null) lines += `\r\n${dialect.requestIdHeader}: ${exchange.id}`;
+  let lines = ownLines(call);
   if (error.retryAfter !== null) lines += `\r\nretry-after: ${error.retryAfter}`;
   if (error.allow !== null) lines += `\r\nallow: ${error.allow}`;
   if (error.kind === 'not_implemented') lines += '\r\nx-should-retry: false';
@@ -39,8 +39,7 @@ export function refuse(services: Services, call: Call, fault: unknown): void {
  * Ends a stream that has begun: what is left of an unfinished event is closed by a blank line, then the dialect's
  * error event says what happened, because most SDKs take a clean early end for success. The caller accounts.
  */
-export function refuseStream(services: Services, call: Call, fault: unknown, insideEvent: boolean): void {
-  const error = toGatewayError(services, call, fault);
+export function refuseStream(call: Call, error: GatewayError, insideEvent: boolean): void {
   call.error = error;
   const event = call.dialect.errorEvent(error, call.exchange.id);
   call.exchange.write(Buffer.concat([insideEvent ? Buffer.from('\n\n') : empty, Buffer.from(event)]));

@@ -228,9 +228,7 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
 
   #failStream(error: GatewayError, outcome: Outcome = 'upstream_error'): void {
     if (this.#tail !== null) this.#call.usage = this.#protocol.judgeEnd(this.#tail.bytes()).usage;
-    this.leave();
-    this.#mode = 'over';
-    refuseStream(this.#services, this.#call, error, this.#runs?.overlong ?? false);
+    refuseStream(this.#call, error, this.#runs?.overlong ?? false);
     this.#settle(outcome);
   }
 

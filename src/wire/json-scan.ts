@@ -1,4 +1,14 @@
 import { GatewayError } from '../errors.js';
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+} from './json-bytes.js';
 import { findJsonFault, invalidJson } from './json-fault.js';
 import { isSpace, skipSpace } from './json-space.js';
 
@@ -38,15 +48,6 @@ export const defaultScanLimits: ScanLimits = { maxDepth: 64 };
 
 /** String values longer than this many bytes stay out of the skeleton. No constant of a schema is as long. */
 export const longString = 256;
-
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const OPEN_BRACKET = 0x5b;
-const BACKSLASH = 0x5c;
-const CLOSE_BRACKET = 0x5d;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
 
 const bodyKeys = ['model', 'stream', 'stream_options'];
 const optionKeys = ['include_usage'];

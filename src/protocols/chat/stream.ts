@@ -1,3 +1,4 @@
+import type { StreamEnding } from '../../conversation/manner.js';
 import { GatewayError } from '../../errors.js';
 import { objectAfterKey } from '../../wire/json-object.js';
 import { firstEventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
@@ -36,10 +37,7 @@ function judgeEvent(event: string | null, data: string): 'meaningful' | GatewayE
 }
 
 /** Judges the end of a chat stream by its last bytes; see `StreamManner.judgeEnd`. */
-export function judgeEnd(tail: Buffer): {
-  state: 'complete' | 'incomplete' | 'failed';
-  usage: ReturnType<typeof lastUsage>;
-} {
+export function judgeEnd(tail: Buffer): StreamEnding {
   const usage = lastUsage(tail);
   let state: 'complete' | 'incomplete' = 'incomplete';
   for (let end = tail.length, looked = 0; end > 0 && looked < finalEvents; looked++) {
