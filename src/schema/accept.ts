@@ -1,4 +1,3 @@
-import { CLOSE_BRACE, CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../wire/json-bytes.js';
 import { type BodySpans, defaultScanLimits, longString, type Span } from '../wire/json-scan.js';
 import {
   afterColon,
@@ -31,12 +30,18 @@ export interface Accepted {
   readonly includeUsage: boolean;
 }
 
+const QUOTE = 0x22;
+const COMMA = 0x2c;
 const MINUS = 0x2d;
 const DOT = 0x2e;
 const ZERO = 0x30;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
 const LOWER_F = 0x66;
 const LOWER_N = 0x6e;
 const LOWER_T = 0x74;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
 
 const guardedKeys = ['model', 'stream', 'stream_options'];
 const usageKey = Uint8Array.from(Buffer.from('include_usage', 'latin1'));

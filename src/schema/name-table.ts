@@ -1,9 +1,9 @@
-import { BACKSLASH } from '../wire/json-bytes.js';
-
 /** A power of two. */
 const places = 256;
 /** Longer names are left to the full check. */
 const longestName = 128;
+
+const BACKSLASH = 0x5c;
 
 /**
  * Strings for names that come again and again, such as those of models. A name that is remembered costs a comparison

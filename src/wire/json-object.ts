@@ -1,5 +1,6 @@
-import { OPEN_BRACE } from './json-bytes.js';
 import { afterColon } from './json-skip.js';
+
+const OPEN = 0x7b;
 
 /**
  * Where the object behind the quoted key that stands at `keyAt` begins, or -1 when its value is no object.
@@ -7,7 +8,7 @@ import { afterColon } from './json-skip.js';
  */
 export function objectAfterKey(bytes: Buffer, keyAt: number, keyLength: number): number {
   const value = afterColon(bytes, keyAt + keyLength - 1);
-  return value !== -1 && bytes[value] === OPEN_BRACE ? value : -1;
+  return value !== -1 && bytes[value] === OPEN ? value : -1;
 }
 
 /** So much of an end is searched by a loop: a call into native code and its set-up cost more than that. */

