@@ -49,3 +49,34 @@ export function bodyFile(directory: string, name: string, body: string): string 
   writeFileSync(file, body);
   return file;
 }
+
+/**
+ * The conversation of `chatBody` as the other text protocols say it.
+ * @param content of the user's turn
+ */
+export function translatedBodies(content: string, stream: boolean, model: string = callerAt(0).model) {
+  const system = 'You are a careful reader. Answer in one sentence.';
+  return {
+    messages: JSON.stringify({
+      model,
+      max_tokens: 256,
+      temperature: 0.2,
+      stream,
+      system,
+      messages: [{ role: 'user', content }],
+    }),
+    responses: JSON.stringify({
+      model,
+      max_output_tokens: 256,
+      temperature: 0.2,
+      stream,
+      instructions: system,
+      input: content,
+    }),
+    generateContent: JSON.stringify({
+      systemInstruction: { parts: [{ text: system }] },
+      generationConfig: { maxOutputTokens: 256, temperature: 0.2 },
+      contents: [{ role: 'user', parts: [{ text: content }] }],
+    }),
+  };
+}

@@ -4,25 +4,45 @@ import { callerAt } from './callers.js';
 import type { Running } from './contenders/contender.js';
 import { completionBody, streamEvents } from './upstream/answers.js';
 
+/** What a contender is asked, over and over. */
+export interface Question {
+  readonly bodyFile: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** What the answer holds when it is not the upstream's own; null when it is. */
+  readonly holds: string | null;
+}
+
+/** @returns a question whose answer is the upstream's own */
+export function asItComes(bodyFile: string): Question {
+  return { bodyFile, headers: {}, holds: null };
+}
+
 /**
  * Asks a contender once and compares the answer with what the upstream sends: a fast contender that answers
  * something else has not won.
  * @throws Error with what came instead
  */
-export async function probe(running: Running, bodyFile: string): Promise<void> {
-  const { status, text } = await ask(running, readFileSync(bodyFile));
+export async function probe(running: Running, question: Question): Promise<void> {
+  const { status, text } = await ask(running, question);
   if (status !== 200) throw new Error(`the probe got ${status}: ${text.slice(0, 300)}`);
+  if (question.holds !== null) {
+    if (!text.includes(question.holds))
+      throw new Error(`the probe got another answer: ${text.slice(0, 300)}`);
+    return;
+  }
   const expected = text.startsWith('data:') ? streamEvents().join('') : completionBody();
   if (text !== expected)
     throw new Error(`the probe got another answer than the upstream's: ${text.slice(0, 300)}`);
 }
 
-function ask(running: Running, body: Buffer): Promise<{ status: number; text: string }> {
+function ask(running: Running, question: Question): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
+    const body = readFileSync(question.bodyFile);
     const headers = {
       'content-type': 'application/json',
       authorization: `Bearer ${callerAt(0).key}`,
       'content-length': body.length,
+      ...question.headers,
     };
     const { port, path } = running;
     const req = request({ host: '127.0.0.1', port, path, method: 'POST', headers, agent: false }, (res) => {

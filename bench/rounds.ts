@@ -3,7 +3,7 @@ import type { Caller } from './callers.js';
 import type { Contender, Setup } from './contenders/contender.js';
 import type { LoadResult } from './load/load.js';
 import { type Shares, shares } from './measure.js';
-import { probe } from './probe.js';
+import { asItComes, probe, type Question } from './probe.js';
 import { type BenchUpstream, startUpstream } from './upstream-process.js';
 
 export interface ThroughputPlan {
@@ -19,6 +19,8 @@ export interface Entry {
   readonly contender: Contender;
   readonly catalogue?: Setup['catalogue'];
   readonly callers: readonly Caller[];
+  /** What it is asked in place of the plan's body, for an answer that is not the upstream's own. */
+  readonly question?: Question & { readonly path: string };
 }
 
 export interface Sample extends LoadResult {
@@ -78,12 +80,14 @@ async function measureOnce(
     catalogue: entry.catalogue,
   });
   try {
-    await probe(running, plan.bodyFile);
+    const question = entry.question ?? asItComes(plan.bodyFile);
+    await probe({ ...running, path: entry.question?.path ?? running.path }, question);
     const run = (seconds: number) =>
       load.start({
         port: running.port,
-        path: running.path,
-        bodyFile: plan.bodyFile,
+        path: entry.question?.path ?? running.path,
+        bodyFile: question.bodyFile,
+        headers: question.headers,
         connections: plan.connections,
         callers: entry.callers,
         seconds,

@@ -1,13 +1,18 @@
 import type { Cores } from './bench.js';
 import { median, percent } from './figures.js';
 import type { Shares } from './measure.js';
-import type { Series } from './rounds.js';
+
+/** What is said of a series is said from these. */
+export interface Shared {
+  readonly name: string;
+  readonly samples: readonly { readonly shares: Shares }[];
+}
 
 const full = 0.94;
 const noticeable = 0.08;
 
 /** @returns the median of each share over the samples of a series. */
-export function medianShares(series: Series): Shares {
+export function medianShares(series: Shared): Shares {
   const of = (name: keyof Shares): number => median(series.samples.map((sample) => sample.shares[name]));
   return {
     contender: of('contender'),
@@ -22,7 +27,7 @@ export function medianShares(series: Series): Shares {
  * What limits a series, in sentences: whose core was full, what the figure then says, and whether somebody else was
  * at work on these cores.
  */
-export function verdict(series: Series, cores: Cores): string[] {
+export function verdict(series: Shared, cores: Cores): string[] {
   const { name } = series;
   if (series.samples.length === 0) return [];
   const measured = medianShares(series);
@@ -60,10 +65,10 @@ function limit(name: string, measured: Shares, load: number, loadFull: boolean):
     return `${name}: both cores are full (${percent(contender)} and ${percent(load)}): this is close to ${name}'s limit, but the load side may hold it back.`;
   }
   if (loadFull) {
-    return `${name}: the load side's core is full (${percent(load)}) and ${name}'s is not ${own}: this figure says nothing about ${name}; its CPU time per request does.`;
+    return `${name}: the load side's core is full (${percent(load)}) and ${name}'s is not ${own}: this figure says nothing about ${name}; its CPU time does.`;
   }
   if (Math.max(contender + foreignContender, load + foreignLoad) >= full) {
-    return `${name}: neither has its core to itself (${percent(contender)} and ${percent(load)}): others limit this run, and the figure is too low; its CPU time per request is nearer to the truth.`;
+    return `${name}: neither has its core to itself (${percent(contender)} and ${percent(load)}): others limit this run, and the figure is too low; its CPU time is nearer to the truth.`;
   }
   return `${name}: neither core is full (${percent(contender)} and ${percent(load)}): waiting limits this run, not work.`;
 }

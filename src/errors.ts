@@ -38,6 +38,7 @@ export const errorTable = {
   invalid_json: client(400, 'invalid_json', 'The request body is not valid JSON.'),
   invalid_request_body: client(400, 'invalid_request_body', 'The body belongs to another endpoint.'),
   invalid_api_key: client(401, 'invalid_api_key', 'The API key is missing or not valid.'),
+  insufficient_quota: client(402, 'insufficient_quota', 'The balance does not suffice.'),
   permission_denied: client(403, 'insufficient_permissions', 'This key may not do that.'),
   model_not_found: client(
     404,
@@ -47,15 +48,26 @@ export const errorTable = {
   not_found: client(404, 'not_found', 'There is nothing here.'),
   unknown_url: client(404, 'unknown_url', 'Unknown request URL.'),
   method_not_allowed: client(405, 'method_not_allowed', 'This method is not allowed here.'),
+  conflict: client(409, 'conflict', 'The request is in conflict with the state of its object.'),
   request_timeout: client(408, 'request_timeout', 'The request did not arrive in time.'),
   request_too_large: client(413, 'request_too_large', 'The request body is too large.'),
   unsupported_media_type: client(415, 'unsupported_media_type', 'The content type is not supported here.'),
   upgrade_required: client(426, 'upgrade_required', 'This endpoint is not served in this form.'),
+  range_not_satisfiable: client(
+    416,
+    'range_not_satisfiable',
+    'There is nothing in the range that was asked for.',
+  ),
   rate_limit_exceeded: client(429, 'rate_limit_exceeded', 'Too many requests.'),
   client_closed: client(499, 'client_closed', 'The client closed the connection.'),
   internal_error: gateway(500, 'internal_error', 'The gateway had an internal error.'),
   not_implemented: gateway(501, 'not_implemented', 'This endpoint is not implemented.'),
   overloaded: gateway(503, 'overloaded', 'The gateway is overloaded, try again shortly.'),
+  store_unavailable: gateway(
+    503,
+    'store_unavailable',
+    'The store of the gateway cannot be reached, try again shortly.',
+  ),
   upstream_error: upstream(502, 'upstream_error', 'The upstream did not give a valid answer.'),
   unsupported_stream_event: upstream(
     502,
@@ -78,6 +90,7 @@ export type UpstreamFailureReason =
   | 'idle_timeout'
   | 'total_timeout'
   | 'malformed_answer'
+  | 'answer_too_large'
   | 'truncated'
   | 'closed';
 
@@ -88,6 +101,10 @@ export interface ErrorDetails {
   readonly retryAfter?: number | null;
   /** Value of the `allow` header (405). */
   readonly allow?: string | null;
+  /** An upstream's own error that is told in the caller's dialect: its status and code. The upstream is its source. */
+  readonly answered?: { readonly status: number; readonly code: string | null };
+  /** What was asked for may have been done all the same: clients are told not to try again by themselves. */
+  readonly unrepeatable?: boolean;
   /** Hidden from callers, shown in the log. */
   readonly cause?: unknown;
 }
@@ -101,17 +118,20 @@ export class GatewayError extends Error {
   readonly param: string | null;
   readonly retryAfter: number | null;
   readonly allow: string | null;
+  readonly unrepeatable: boolean;
 
   constructor(kind: ErrorKind, message?: string | null, details?: ErrorDetails) {
     const entry = errorTable[kind];
     super(message ?? entry.message, details?.cause === undefined ? undefined : { cause: details.cause });
     this.name = 'GatewayError';
     this.kind = kind;
-    this.status = entry.status;
-    this.source = entry.source;
-    this.code = entry.code;
+    const answered = details?.answered;
+    this.status = answered?.status ?? entry.status;
+    this.source = answered === undefined ? entry.source : 'upstream';
+    this.code = answered?.code ?? entry.code;
     this.param = details?.param ?? null;
     this.retryAfter = details?.retryAfter ?? null;
     this.allow = details?.allow ?? null;
+    this.unrepeatable = details?.unrepeatable ?? false;
   }
 }

@@ -1,16 +1,21 @@
 import type { Logger } from 'pino';
 import type { Snapshot } from './config/types.js';
+import { createSealer } from './conversation/seal.js';
 import { createDialectForPath } from './dialects/select.js';
 import { createAccessLog } from './flow/access-log.js';
 import { serve } from './flow/serve.js';
 import type { Running, Services } from './flow/services.js';
+import { createUnattended } from './flow/unattended.js';
 import { WatchList } from './flow/watch.js';
 import { createRouter } from './http/router.js';
 import { createServer } from './http/server.js';
 import { createKeyTable } from './keys/table.js';
 import { buildRoutes } from './routes.js';
+import { createStore } from './store/create.js';
 import { createTidy } from './tidy.js';
+import { startUpkeep } from './upkeep.js';
 import { createUpstreamClient } from './upstream/client.js';
+import { createTaskBook } from './video/book.js';
 
 /** One worker's gateway. */
 export interface Gateway {
@@ -31,14 +36,18 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
   const { log } = options;
   const accessLog = createAccessLog(log);
   const upstream = createUpstreamClient();
+  const store = createStore(options.snapshot.store);
+  const book = createTaskBook(store);
   const services: Services = {
     running: runningFrom(options.snapshot),
     upstream,
+    book,
     report: accessLog.add,
     reportFault: (call, fault) =>
       log.error({ id: call.exchange.id, err: fault }, 'a call failed by our own fault'),
     watched: new WatchList(),
     bufferedBytes: 0,
+    unattended: createUnattended(),
   };
   const server = createServer({
     words: options.snapshot.vendors,
@@ -52,6 +61,12 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
     services.watched.tick(now);
   }, tickMs);
   ticker.unref();
+  const upkeep = startUpkeep({
+    settings: options.snapshot.store,
+    store,
+    book,
+    log,
+  });
 
   return {
     listen: (host, port) => server.listen(host, port),
@@ -59,11 +74,16 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
       services.running = runningFrom(snapshot);
       server.setWords(snapshot.vendors);
     },
-    drain: () => server.drain(),
+    drain: async () => {
+      await server.drain();
+      await services.unattended.ended();
+    },
     close: () => {
       clearInterval(ticker);
+      upkeep.stop();
       server.close();
       upstream.close();
+      store.close().catch((error: unknown) => log.error({ err: error }, 'the store did not close'));
       // Last, for the lines of the calls that were cut just now.
       accessLog.close();
     },
@@ -76,6 +96,7 @@ function runningFrom(snapshot: Snapshot): Running {
     snapshot,
     keys: createKeyTable(snapshot.keys),
     router: createRouter(routes.map((route) => ({ method: route.method, path: route.path, value: route }))),
+    sealer: createSealer(snapshot.secret),
     dialectForPath: createDialectForPath(snapshot.vendors),
   };
 }

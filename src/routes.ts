@@ -1,21 +1,64 @@
 import type { Protocol, VendorWords } from './config/types.js';
+import { anthropic } from './dialects/anthropic.js';
 import type { AuthStyle } from './dialects/credentials.js';
 import type { Dialect } from './dialects/dialect.js';
 import { google } from './dialects/google.js';
+import { jimeng } from './dialects/jimeng.js';
+import { kling } from './dialects/kling.js';
 import { openai } from './dialects/openai.js';
+import { rerank as rerankDialect } from './dialects/rerank.js';
+import { responses as responsesDialect } from './dialects/responses.js';
 import { GatewayError } from './errors.js';
+import { transcriptionForm, translationForm } from './protocols/audio/form.js';
+import { speech, transcriptions, translations } from './protocols/audio/index.js';
+import { speechRequest } from './protocols/audio/schema.js';
+import { chat } from './protocols/chat/index.js';
 import { chatRequest } from './protocols/chat/schema.js';
+import { completions } from './protocols/completions/index.js';
+import { completionsRequest } from './protocols/completions/schema.js';
+import { embeddings } from './protocols/embeddings/index.js';
+import { embeddingsRequest, engineEmbeddingsRequest } from './protocols/embeddings/schema.js';
+import { generateContent, countTokens as googleCountTokens } from './protocols/generate-content/index.js';
+import {
+  generateContentRequest,
+  countTokensRequest as googleCountTokensRequest,
+} from './protocols/generate-content/schema.js';
+import { imageEdits, imageGenerations } from './protocols/images/index.js';
+import type { ImageOperation } from './protocols/images/request.js';
+import { editsRequest, generationsRequest } from './protocols/images/schema.js';
+import { countTokens, messages } from './protocols/messages/index.js';
+import { countTokensRequest, messagesRequest } from './protocols/messages/schema.js';
+import { moderations } from './protocols/moderations/index.js';
+import { moderationsRequest } from './protocols/moderations/schema.js';
+import type { Endpoint } from './protocols/protocol.js';
+import { rerank } from './protocols/rerank/index.js';
+import { rerankRequest } from './protocols/rerank/schema.js';
+import { compactResponses, responses } from './protocols/responses/index.js';
+import { compactRequest, responsesRequest } from './protocols/responses/schema.js';
 import type { CompiledSchema } from './schema/compile.js';
+import type { FormSchema } from './schema/form.js';
+import type { VideoFormat } from './video/task.js';
 
 /** What a route does; the flow has one handler for each. */
 export type Operation =
-  | 'chat'
+  /** Calls a model at an upstream. */
+  | 'call'
   /** `GET /v1/models` and one model of it: the request's headers choose the format. */
   | 'modelList'
   | 'model'
   /** The same under `/v1beta`, always in generateContent format. */
   | 'googleModelList'
   | 'googleModel'
+  /** Calls a model at an upstream with a form that is passed on while it arrives. */
+  | 'upload'
+  /** Makes images, from a body of one of two forms. */
+  | 'image'
+  /** Makes a video task, in the format and of what the route says. */
+  | 'videoCreate'
+  | 'videoShow'
+  | 'videoContent'
+  /** Makes or shows a video task, as the query says. */
+  | 'videoAction'
   /** A WebSocket is tried here first by coding agents, which fall back to POST on 426 alone. */
   | 'responsesSocket'
   /** Answers 501. */
@@ -32,6 +75,21 @@ export interface Route {
   readonly dialect: Dialect;
   readonly auth: AuthStyle;
   readonly schema: CompiledSchema | null;
+  /** The check of an upload. */
+  readonly form: FormSchema | null;
+  /** What is called, or null where no model is. */
+  readonly endpoint: Endpoint | null;
+  readonly image: ImageOperation | null;
+  readonly video: VideoRoute | null;
+  /** Whether answers are streamed: as the body asks, or as the path says. */
+  readonly stream: 'asked' | 'always' | 'never';
+}
+
+/** What a route says of its video calls. */
+export interface VideoRoute {
+  readonly format: VideoFormat;
+  /** What a video is made of, where the path tells. */
+  readonly operation: 'text' | 'image';
 }
 
 const unimplemented = [
@@ -47,40 +105,66 @@ const unimplemented = [
   ['GET', '/v1/files/{file_id}/content'],
 ] as const;
 
+/** What a route has that calls no model at once. */
+const plain = {
+  protocol: null,
+  dialect: openai,
+  auth: 'bearer',
+  schema: null,
+  form: null,
+  endpoint: null,
+  image: null,
+  video: null,
+  stream: 'never',
+} as const;
+
+const messagesStyle = { dialect: anthropic, auth: 'messages' } as const;
+const googleStyle = { dialect: google, auth: 'generateContent' } as const;
+
 const surface: readonly Route[] = [
-  {
-    method: 'POST',
-    path: '/v1/chat/completions',
-    operation: 'chat',
-    protocol: 'chat',
-    dialect: openai,
-    auth: 'bearer',
-    schema: chatRequest,
-  },
+  callRoute('/v1/chat/completions', chat, chatRequest, { stream: 'asked' }),
+  callRoute('/v1/responses', responses, responsesRequest, { dialect: responsesDialect, stream: 'asked' }),
+  callRoute('/v1/responses/compact', compactResponses, compactRequest),
+  callRoute('/v1/messages', messages, messagesRequest, { ...messagesStyle, stream: 'asked' }),
+  callRoute('/v1/messages/count_tokens', countTokens, countTokensRequest, messagesStyle),
+  ...['/v1beta/models', '/v1/models'].flatMap((models) => [
+    callRoute(`${models}/{model}:generateContent`, generateContent, generateContentRequest, googleStyle),
+    callRoute(`${models}/{model}:streamGenerateContent`, generateContent, generateContentRequest, {
+      ...googleStyle,
+      stream: 'always',
+    }),
+    callRoute(`${models}/{model}:countTokens`, googleCountTokens, googleCountTokensRequest, googleStyle),
+  ]),
+  callRoute('/v1/completions', completions, completionsRequest, { stream: 'asked' }),
+  callRoute('/v1/embeddings', embeddings, embeddingsRequest),
+  callRoute('/v1/engines/{model}/embeddings', embeddings, engineEmbeddingsRequest),
+  callRoute('/v1/rerank', rerank, rerankRequest, { dialect: rerankDialect }),
+  callRoute('/v1/moderations', moderations, moderationsRequest),
+  uploadRoute('/v1/audio/transcriptions', transcriptions, transcriptionForm),
+  uploadRoute('/v1/audio/translations', translations, translationForm),
+  callRoute('/v1/audio/speech', speech, speechRequest),
+  imageRoute('/v1/images/generations', imageGenerations, 'generate'),
+  imageRoute('/v1/images/edits', imageEdits, 'edit'),
+  ...videoRoutes('/v1/videos', openai, { format: 'compat', operation: 'text' }),
+  contentRoute('GET'),
+  contentRoute('HEAD'),
+  ...videoRoutes('/vendork/v1/videos/text2video', kling, { format: 'vendork', operation: 'text' }),
+  ...videoRoutes('/vendork/v1/videos/image2video', kling, { format: 'vendork', operation: 'image' }),
+  ...videoRoutes('/v1/video/generations', openai, { format: 'generic', operation: 'text' }),
+  // Clients that join a base URL with a query leave out the slash.
+  actionRoute('/vendorj/'),
+  actionRoute('/vendorj'),
   modelRoute('/v1/models', 'modelList', openai, 'modelList'),
   modelRoute('/v1/models/{model...}', 'model', openai, 'modelList'),
   modelRoute('/v1beta/models', 'googleModelList', google, 'generateContent'),
   modelRoute('/v1beta/models/{model...}', 'googleModel', google, 'generateContent'),
   {
+    ...plain,
     method: 'GET',
     path: '/v1/responses',
     operation: 'responsesSocket',
-    protocol: null,
-    dialect: openai,
-    auth: 'bearer',
-    schema: null,
   },
-  ...unimplemented.map(
-    ([method, path]): Route => ({
-      method,
-      path,
-      operation: 'unimplemented',
-      protocol: null,
-      dialect: openai,
-      auth: 'bearer',
-      schema: null,
-    }),
-  ),
+  ...unimplemented.map(([method, path]): Route => ({ ...plain, method, path, operation: 'unimplemented' })),
 ];
 
 /**
@@ -96,10 +180,10 @@ export function buildRoutes(vendors: VendorWords): readonly Route[] {
 /** A path with a neutral vendor prefix, and the same path with each real word in its place. */
 export function pathSpellings(path: string, vendors: VendorWords): readonly string[] {
   for (const neutral of ['vendork', 'vendorj'] as const) {
-    const prefix = `/${neutral}/`;
-    if (!path.startsWith(prefix)) continue;
+    const prefix = `/${neutral}`;
+    if (path !== prefix && !path.startsWith(`${prefix}/`)) continue;
     const words = new Set([neutral, ...vendors[neutral]]);
-    return [...words].map((word) => `/${word}/${path.slice(prefix.length)}`);
+    return [...words].map((word) => `/${word}${path.slice(prefix.length)}`);
   }
   return [path];
 }
@@ -137,5 +221,72 @@ export function methodNotAllowed(method: string, allow: string): GatewayError {
 }
 
 function modelRoute(path: string, operation: Operation, dialect: Dialect, auth: AuthStyle): Route {
-  return { method: 'GET', path, operation, protocol: null, dialect, auth, schema: null };
+  return { ...plain, method: 'GET', path, operation, dialect, auth };
+}
+
+function callRoute(
+  path: string,
+  endpoint: Endpoint,
+  schema: CompiledSchema,
+  style: Partial<Pick<Route, 'dialect' | 'auth' | 'stream'>> = {},
+): Route {
+  return {
+    ...plain,
+    ...style,
+    method: 'POST',
+    path,
+    operation: 'call',
+    protocol: endpoint.protocol,
+    schema,
+    endpoint,
+  };
+}
+
+function uploadRoute(path: string, endpoint: Endpoint, form: FormSchema): Route {
+  return { ...plain, method: 'POST', path, operation: 'upload', protocol: endpoint.protocol, form, endpoint };
+}
+
+function imageRoute(path: string, endpoint: Endpoint, image: ImageOperation): Route {
+  const schema = image === 'generate' ? generationsRequest : editsRequest;
+  return {
+    ...plain,
+    method: 'POST',
+    path,
+    operation: 'image',
+    protocol: endpoint.protocol,
+    schema,
+    endpoint,
+    image,
+  };
+}
+
+/** The two routes of a video format: a task is made at its path and shown under it. */
+function videoRoutes(path: string, dialect: Dialect, video: VideoRoute): readonly Route[] {
+  const route = { ...plain, protocol: 'video', dialect, video } as const;
+  return [
+    { ...route, method: 'POST', path, operation: 'videoCreate' },
+    { ...route, method: 'GET', path: `${path}/{task_id}`, operation: 'videoShow' },
+  ];
+}
+
+function actionRoute(path: string): Route {
+  return {
+    ...plain,
+    method: 'POST',
+    path,
+    operation: 'videoAction',
+    protocol: 'video',
+    dialect: jimeng,
+    video: { format: 'vendorj', operation: 'text' },
+  };
+}
+
+function contentRoute(method: 'GET' | 'HEAD'): Route {
+  return {
+    ...plain,
+    method,
+    path: '/v1/videos/{task_id}/content',
+    operation: 'videoContent',
+    protocol: 'video',
+  };
 }

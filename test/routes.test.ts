@@ -38,11 +38,73 @@ test('the unimplemented family is in the table, behind a bearer key', async (t) 
   t.strictSame(router.find('PUT', '/v1/files/f-1'), { kind: 'methodNotAllowed', allow: 'DELETE, GET' });
 });
 
-test('chat is validated JSON behind a bearer key', async (t) => {
-  const { value } = routeOf('POST', '/v1/chat/completions');
-  t.match(value, { operation: 'chat', protocol: 'chat', auth: 'bearer' });
-  t.equal(value.dialect.name, 'openai');
-  t.ok(value.schema?.check({ model: 'm', messages: [{ role: 'user', content: 'hi' }] }));
+test('every endpoint that calls a model has its dialect, its credentials and its schema', async (t) => {
+  const google = ['google', 'generateContent', 'generateContent'] as const;
+  const surface = [
+    ['/v1/chat/completions', 'openai', 'bearer', 'chat', 'asked'],
+    ['/v1/responses', 'openai', 'bearer', 'responses', 'asked'],
+    ['/v1/responses/compact', 'openai', 'bearer', 'responses', 'never'],
+    ['/v1/messages', 'anthropic', 'messages', 'messages', 'asked'],
+    ['/v1/messages/count_tokens', 'anthropic', 'messages', 'messages', 'never'],
+    ...['/v1beta/models/', '/v1/models/'].flatMap((models) => [
+      [`${models}org/m:free:generateContent`, ...google, 'never'] as const,
+      [`${models}m:streamGenerateContent`, ...google, 'always'] as const,
+      [`${models}m:countTokens`, ...google, 'never'] as const,
+    ]),
+    ['/v1/completions', 'openai', 'bearer', 'completions', 'asked'],
+    ['/v1/embeddings', 'openai', 'bearer', 'embeddings', 'never'],
+    ['/v1/engines/m/embeddings', 'openai', 'bearer', 'embeddings', 'never'],
+    ['/v1/rerank', 'openai', 'bearer', 'rerank', 'never'],
+    ['/v1/moderations', 'openai', 'bearer', 'moderations', 'never'],
+    ['/v1/audio/speech', 'openai', 'bearer', 'audio', 'never'],
+  ] as const;
+  for (const [path, dialect, auth, protocol, stream] of surface) {
+    const { value } = routeOf('POST', path);
+    t.match({ ...value, schema: null, endpoint: null }, { operation: 'call', auth, protocol, stream }, path);
+    t.equal(value.dialect.name, dialect, path);
+    t.equal(value.endpoint?.protocol, protocol, path);
+  }
+  t.equal(routes.filter((route) => route.operation === 'call').length, surface.length);
+  const chat = routeOf('POST', '/v1/chat/completions').value;
+  t.ok(chat.schema?.check({ model: 'm', messages: [{ role: 'user', content: 'hi' }] }));
+  t.strictSame(routeOf('POST', '/v1beta/models/org/m:free:generateContent').params, { model: 'org/m:free' });
+});
+
+test('media have their routes, neutral and real vendor paths alike', async (t) => {
+  const surface = [
+    ['POST', '/v1/audio/transcriptions', 'upload', 'openai', null],
+    ['POST', '/v1/audio/translations', 'upload', 'openai', null],
+    ['POST', '/v1/images/generations', 'image', 'openai', null],
+    ['POST', '/v1/images/edits', 'image', 'openai', null],
+    ['POST', '/v1/videos', 'videoCreate', 'openai', 'compat'],
+    ['GET', '/v1/videos/video_1', 'videoShow', 'openai', 'compat'],
+    ['GET', '/v1/videos/video_1/content', 'videoContent', 'openai', null],
+    ['HEAD', '/v1/videos/video_1/content', 'videoContent', 'openai', null],
+    ['POST', '/v1/video/generations', 'videoCreate', 'openai', 'generic'],
+    ['GET', '/v1/video/generations/video_1', 'videoShow', 'openai', 'generic'],
+    ...['vendork', 'kling'].flatMap((word) =>
+      ['text2video', 'image2video'].flatMap((operation) => [
+        ['POST', `/${word}/v1/videos/${operation}`, 'videoCreate', 'kling', 'vendork'] as const,
+        ['GET', `/${word}/v1/videos/${operation}/video_1`, 'videoShow', 'kling', 'vendork'] as const,
+      ]),
+    ),
+    ['POST', '/vendorj/', 'videoAction', 'jimeng', 'vendorj'],
+    ['POST', '/jimeng/', 'videoAction', 'jimeng', 'vendorj'],
+    ['POST', '/vendorj', 'videoAction', 'jimeng', 'vendorj'],
+    ['POST', '/jimeng', 'videoAction', 'jimeng', 'vendorj'],
+  ] as const;
+  for (const [method, path, operation, dialect, format] of surface) {
+    const { value, params } = routeOf(method, path);
+    t.match({ ...value, schema: null, endpoint: null, form: null }, { operation, auth: 'bearer' }, path);
+    t.equal(value.dialect.name, dialect, path);
+    t.equal(value.video?.format ?? null, format, path);
+    if (path.includes('video_1')) t.strictSame(params, { task_id: 'video_1' });
+  }
+  t.equal(routeOf('POST', '/kling/v1/videos/image2video').value.video?.operation, 'image');
+  t.strictSame(router.find('PUT', '/v1/videos/video_1/content'), {
+    kind: 'methodNotAllowed',
+    allow: 'GET, HEAD',
+  });
 });
 
 test('the model lists and single models accept what their format needs', async (t) => {
@@ -64,9 +126,11 @@ test('a WebSocket on the responses path has a route of its own', async (t) => {
   });
 });
 
-test('a route that calls a model has a schema, and nothing else has', async (t) => {
-  for (const route of routes)
-    t.equal(route.protocol !== null, route.schema !== null, `${route.method} ${route.path}`);
+test('a route that calls a model has a check of its body, and nothing else has', async (t) => {
+  for (const { method, path, protocol, schema, form, video, operation } of routes) {
+    const isChecked = schema !== null || form !== null || video !== null || operation === 'videoContent';
+    t.equal(protocol !== null, isChecked, `${method} ${path}`);
+  }
 });
 
 test('routes cannot be changed', async (t) => {
@@ -80,7 +144,9 @@ test('a vendor prefix has every spelling of the config once', async (t) => {
     '/jimeng/',
     '/dream/',
   ]);
-  t.strictSame(pathSpellings('/v1/vendork/', vendors), ['/v1/vendork/']);
+  t.strictSame(pathSpellings('/vendorj', vendors), ['/vendorj', '/jimeng']);
+  for (const path of ['/v1/vendork/', '/vendorjay/x', '/vendorjay'])
+    t.strictSame(pathSpellings(path, vendors), [path]);
 });
 
 test('an unknown path is named with its method', async (t) => {

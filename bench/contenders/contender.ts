@@ -3,7 +3,7 @@ import type { Process } from '../proc.js';
 /** Where a contender sends its requests, and what it may use. */
 export interface Setup {
   readonly upstreamPort: number;
-  /** First segment of the upstream's path, which picks its answer: `json`, `sse`, `drip`, `gate`, `pace`. */
+  /** First segment of the upstream's path, which picks its answer: `json`, `sse`, `drip`, `gate`, `pace`, `media`. */
   readonly answer: string;
   readonly directory: string;
   readonly core: number | null;
@@ -14,6 +14,9 @@ export interface Setup {
 /** A contender that is up. `process` is null for the upstream itself. */
 export interface Running {
   readonly port: number;
+  /** What stands before `/v1` in its paths. */
+  readonly prefix: string;
+  /** Of chat completions. */
   readonly path: string;
   readonly process: Process | null;
 }

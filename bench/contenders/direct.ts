@@ -5,6 +5,7 @@ export const direct: Contender = {
   name: 'direct',
   start: async ({ upstreamPort, answer }) => ({
     port: upstreamPort,
+    prefix: `/${answer}`,
     path: `/${answer}/v1/chat/completions`,
     process: null,
   }),

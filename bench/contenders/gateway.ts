@@ -9,12 +9,21 @@ import type { Contender, Setup } from './contender.js';
 /** More than any work opens: with the default, the thousands of streams of one work would queue for a connection. */
 const maxConnections = 32_768;
 
-/** The config file of the gateway, in which every key may use every model. */
-function config(setup: Setup): string {
+const textProtocols = ['chat', 'responses', 'messages', 'generateContent'];
+const mediaProtocols = ['audio', 'video'];
+
+/**
+ * The config file of the gateway, in which every key may use every model.
+ * @param store folder for its tasks
+ */
+function config(setup: Setup, store: string): string {
   const { keys, models } = setup.catalogue ?? { keys: 1, models: 1 };
   const modelNames = Array.from({ length: models }, (_, index) => callerAt(index).model);
   const hash = (key: string): string => `sha256:${createHash('sha256').update(key).digest('hex')}`;
+  const isMedia = setup.answer === 'media';
   return JSON.stringify({
+    // Only where tasks are made, so that revisions without a store can be raced in the other works.
+    ...(isMedia ? { store: { kind: 'embedded', path: store } } : {}),
     listen: { host: '127.0.0.1' },
     upstreams: {
       bench: {
@@ -25,7 +34,10 @@ function config(setup: Setup): string {
       },
     },
     models: Object.fromEntries(
-      modelNames.map((model) => [model, { protocols: ['chat'], targets: [{ upstream: 'bench', model }] }]),
+      modelNames.map((model) => [
+        model,
+        { protocols: isMedia ? mediaProtocols : textProtocols, targets: [{ upstream: 'bench', model }] },
+      ]),
     ),
     groups: { default: { models: ['*'] } },
     keys: Array.from({ length: keys }, (_, index) => ({
@@ -55,7 +67,7 @@ export function gateway(plan: {
     async start(setup) {
       const port = await freePort();
       const file = join(setup.directory, `gateway-${port}.json`);
-      writeFileSync(file, config(setup));
+      writeFileSync(file, config(setup, join(setup.directory, `store-${port}`)));
       const server = await startProcess({
         name: plan.name,
         command: process.execPath,
@@ -77,7 +89,7 @@ export function gateway(plan: {
         outputFile: join(setup.directory, `${plan.name}-${port}.log`),
       });
       await untilListening(port, server);
-      return { port, path: '/v1/chat/completions', process: server };
+      return { port, prefix: '', path: '/v1/chat/completions', process: server };
     },
   };
 }

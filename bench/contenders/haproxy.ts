@@ -45,7 +45,8 @@ export function haproxy(tool: Tool, openFiles: number): Contender {
         core: setup.core,
       });
       await untilListening(port, server);
-      return { port, path: `/${setup.answer}/v1/chat/completions`, process: server };
+      const prefix = `/${setup.answer}`;
+      return { port, prefix, path: `${prefix}/v1/chat/completions`, process: server };
     },
   };
 }

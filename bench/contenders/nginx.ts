@@ -5,9 +5,16 @@ import { freePort, untilListening } from '../ports.js';
 import { startProcess } from '../proc.js';
 import type { Contender, Setup } from './contender.js';
 
+/** How answers of media go through, never over a file; `on` and `off` with the sizes of buffers that nginx has by itself. */
+export type NginxBuffering = 'on' | 'off' | 'on, 64 KB';
+
 /** Buffering is nginx's own default for whole answers and off for streams, as one has to set it for SSE. */
-function config(setup: Setup, port: number, prefix: string): string {
-  const streams = ['sse', 'drip', 'pace'].includes(setup.answer);
+function bufferingOf(setup: Setup): NginxBuffering {
+  return ['sse', 'drip', 'pace'].includes(setup.answer) ? 'off' : 'on';
+}
+
+function config(setup: Setup, port: number, prefix: string, buffering: NginxBuffering): string {
+  const large = buffering === 'on, 64 KB' ? 'proxy_buffer_size 64k; proxy_buffers 16 64k;' : '';
   return `
 daemon off;
 worker_processes 1;
@@ -23,7 +30,7 @@ http {
   scgi_temp_path ${prefix}/scgi;
   tcp_nodelay on;
   keepalive_requests 1000000000;
-  client_max_body_size 64m;
+  client_max_body_size 0;
   client_body_buffer_size 1m;
   upstream bench { server 127.0.0.1:${setup.upstreamPort}; keepalive 256; keepalive_requests 1000000000; }
   server {
@@ -32,7 +39,9 @@ http {
       proxy_pass http://bench;
       proxy_http_version 1.1;
       proxy_set_header connection "";
-      proxy_buffering ${streams ? 'off' : 'on'};
+      proxy_buffering ${buffering === 'off' ? 'off' : 'on'}; ${large}
+      ${setup.answer === 'media' ? 'proxy_max_temp_file_size 0;' : ''}
+      proxy_request_buffering ${setup.answer === 'media' ? 'off' : 'on'};
       proxy_read_timeout 300s;
     }
   }
@@ -40,24 +49,29 @@ http {
 `;
 }
 
-/** nginx with one worker, keep-alive on both sides and no log. */
-export function nginx(tool: Tool): Contender {
+/**
+ * nginx with one worker, keep-alive on both sides and no log.
+ * @param buffering of answers, where it is not to be what is usual for them
+ */
+export function nginx(tool: Tool, buffering: NginxBuffering | null = null): Contender {
+  const name = buffering === null ? 'nginx' : `nginx (${buffering})`;
   return {
-    name: 'nginx',
+    name,
     async start(setup) {
       const port = await freePort();
       const prefix = join(setup.directory, `nginx-${port}`);
       mkdirSync(prefix, { mode: 0o777 });
       const file = join(prefix, 'nginx.conf');
-      writeFileSync(file, config(setup, port, prefix));
+      writeFileSync(file, config(setup, port, prefix, buffering ?? bufferingOf(setup)));
       const server = await startProcess({
-        name: 'nginx',
+        name,
         command: tool.path,
         args: ['-p', prefix, '-c', file, '-e', 'stderr'],
         core: setup.core,
       });
       await untilListening(port, server);
-      return { port, path: `/${setup.answer}/v1/chat/completions`, process: server };
+      const path = `/${setup.answer}/v1/chat/completions`;
+      return { port, prefix: `/${setup.answer}`, path, process: server };
     },
   };
 }

@@ -9,7 +9,7 @@ const body = readFileSync(plan.bodyFile, 'utf8');
 const requests = plan.callers.map(({ key, model }) => ({
   method: 'POST' as const,
   path: plan.path,
-  headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
+  headers: { 'content-type': 'application/json', authorization: `Bearer ${key}`, ...plan.headers },
   body: body.replace(callerAt(0).model, model),
 }));
 

@@ -12,6 +12,8 @@ export interface LoadPlan {
   readonly directory: string;
   /** The requests take these in turn; the body's own model name is replaced by theirs. */
   readonly callers: readonly Caller[];
+  /** Beside the content type and the key. */
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 export interface LoadResult {

@@ -3,8 +3,10 @@ import { connect, type Socket } from 'node:net';
 const headEnd = Buffer.from('\r\n\r\n');
 
 export interface AnswerListener {
-  /** A whole answer with a `content-length` has arrived. */
-  onAnswer(status: number): void;
+  /** A whole answer with a `content-length` has arrived; `length` is that of its body. */
+  onAnswer(status: number, length: number): void;
+  /** So many bytes of answers have arrived. */
+  onBytes?(count: number): void;
   /** The connection ended, or sent an answer without a length. */
   onBreak(): void;
 }
@@ -12,18 +14,20 @@ export interface AnswerListener {
 /**
  * Opens a keep-alive connection that reads no more of an answer than its status and its length, into one buffer that
  * is used again for every read.
+ * @param readBytes size of that buffer
  * @throws Error when the connection is refused
  */
-export function openConnection(port: number, listener: AnswerListener): Promise<Socket> {
+export function openConnection(port: number, listener: AnswerListener, readBytes = 65_536): Promise<Socket> {
   let pending: Buffer | null = null;
   let missing = 0;
   let status = 0;
+  let length = 0;
 
   const take = (chunk: Buffer): void => {
     let rest = chunk;
     if (missing > 0) {
       missing -= rest.length;
-      if (missing === 0) listener.onAnswer(status);
+      if (missing === 0) listener.onAnswer(status, length);
       return;
     }
     if (pending) rest = Buffer.concat([pending, rest]);
@@ -34,14 +38,15 @@ export function openConnection(port: number, listener: AnswerListener): Promise<
       return;
     }
     const head = rest.toString('latin1', 0, end);
-    const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
+    const announced = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
     status = Number(head.slice(9, 12));
-    if (length === undefined) {
+    if (announced === undefined) {
       socket.destroy();
       return;
     }
-    missing = end + headEnd.length + Number(length) - rest.length;
-    if (missing === 0) listener.onAnswer(status);
+    length = Number(announced);
+    missing = end + headEnd.length + length - rest.length;
+    if (missing === 0) listener.onAnswer(status, length);
   };
 
   const socket = connect({
@@ -49,8 +54,9 @@ export function openConnection(port: number, listener: AnswerListener): Promise<
     host: '127.0.0.1',
     noDelay: true,
     onread: {
-      buffer: Buffer.allocUnsafe(65_536),
+      buffer: Buffer.allocUnsafe(readBytes),
       callback: (bytes, buffer) => {
+        listener.onBytes?.(bytes);
         take(Buffer.from(buffer.buffer, buffer.byteOffset, bytes));
         return true;
       },

@@ -21,6 +21,9 @@ function init(args)
   wrk.method = "POST"
   wrk.headers["content-type"] = "application/json"
   wrk.headers["authorization"] = "Bearer " .. callers[1][1]
+  for name, value in args[4]:gmatch("([^,=]+)=([^,]+)") do
+    wrk.headers[name] = value
+  end
   wrk.body = body
   if #callers > 1 then
     local ready = {}
@@ -67,10 +70,23 @@ export function wrk(tool: Tool): LoadClient {
       const scriptFile = join(plan.directory, 'wrk.lua');
       writeFileSync(scriptFile, script);
       const callers = plan.callers.map(({ key, model }) => `${key}=${model}`).join(',');
+      const headers = Object.entries(plan.headers)
+        .map(([name, value]) => `${name}=${value}`)
+        .join(',');
       const process = await startProcess({
         name: 'wrk',
         command: tool.path,
-        args: [...flags(plan), '-s', scriptFile, url(plan), '--', plan.bodyFile, callers, callerAt(0).model],
+        args: [
+          ...flags(plan),
+          '-s',
+          scriptFile,
+          url(plan),
+          '--',
+          plan.bodyFile,
+          callers,
+          callerAt(0).model,
+          headers,
+        ],
         core: plan.core,
       });
       return { process, result: read(process.line) };

@@ -2,6 +2,7 @@ import { App, type HttpRequest, type HttpResponse, us_socket_local_port } from '
 import { completionBody } from './answers.js';
 import { createDripper } from './dripper.js';
 import { createGate } from './gate.js';
+import { addMedia } from './media.js';
 import { createPacer } from './pacer.js';
 
 const ignore = (): void => undefined;
@@ -14,8 +15,8 @@ function afterBody(res: HttpResponse, then: (res: HttpResponse) => void): void {
 }
 
 /**
- * The bench upstream on uWebSockets.js: whole answers, answers that are held back, and streams whose events leave
- * one by one (uWS makes each of them an HTTP chunk of its own, and corked one segment).
+ * The bench upstream on uWebSockets.js: whole answers, answers that are held back, media, and streams whose events
+ * leave one by one (uWS makes each of them an HTTP chunk of its own, and corked one segment).
  * @returns the port on the loopback interface.
  */
 export function listenWithUws(): Promise<number> {
@@ -35,7 +36,9 @@ export function listenWithUws(): Promise<number> {
   };
 
   return new Promise((resolve, reject) => {
-    App()
+    const app = App();
+    addMedia(app);
+    app
       .post('/json/v1/chat/completions', route(end, ignore))
       .post('/gate/v1/chat/completions', route(gate.add, gate.remove))
       .post('/drip/v1/chat/completions', route(dripper.add, dripper.remove))

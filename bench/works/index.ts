@@ -4,6 +4,18 @@ import { chatWorks } from './chat.js';
 import { keysWork } from './keys.js';
 import { latencyWork } from './latency.js';
 import { streamsWork } from './streams.js';
+import { translationWorks } from './translation.js';
+import { uploadWork } from './upload.js';
+import { videoWork } from './video.js';
 
 /** All works, in the order in which they run. */
-export const works: readonly Work[] = [...chatWorks, latencyWork, keysWork, streamsWork, bodiesWork];
+export const works: readonly Work[] = [
+  ...chatWorks,
+  ...translationWorks,
+  latencyWork,
+  keysWork,
+  streamsWork,
+  bodiesWork,
+  videoWork,
+  uploadWork,
+];

@@ -5,7 +5,7 @@ import type { Contender } from '../contenders/contender.js';
 import { duration, median, percent } from '../figures.js';
 import { type ConstantRateResult, startConstantRate } from '../load/constant-rate.js';
 import { type Shares, shares } from '../measure.js';
-import { probe } from '../probe.js';
+import { asItComes, probe } from '../probe.js';
 import { type BenchUpstream, startUpstream } from '../upstream-process.js';
 
 const rate = 5_000;
@@ -59,7 +59,7 @@ async function measureOnce(
   const setup = { upstreamPort: upstream.port, answer: 'json', directory, core: cores.contender };
   const running = await contender.start(setup);
   try {
-    await probe(running, body);
+    await probe(running, asItComes(body));
     const { port, path } = running;
     const plan = { port, path, key: callerAt(0).key, bodyFile: body, connections, rate, warmUpSeconds };
     const client = await startConstantRate({ ...plan, seconds: options.seconds }, cores.load);

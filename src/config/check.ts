@@ -3,6 +3,7 @@ import type { Problem } from './problem.js';
 import { createReport, propertiesOf, propertyOf, type Report, textsOf } from './report.js';
 import { defaults } from './resolve.js';
 import { servableProtocols } from './servable.js';
+import { checkStore } from './store-check.js';
 import { type Protocol, protocols, type UpstreamKind, upstreamKinds } from './types.js';
 import { checkUpstream } from './upstream-check.js';
 
@@ -21,6 +22,7 @@ export function crossProblems(
   checkListen(report, propertyOf(file, 'listen'), options.files);
   checkVendors(report, propertyOf(file, 'vendors'));
   checkLimits(report, propertyOf(file, 'limits'));
+  checkStore(report, propertyOf(file, 'store'));
   const upstreams = new Map(propertiesOf(propertyOf(file, 'upstreams')));
   for (const [name, upstream] of upstreams) checkUpstream(report, name, upstream, options.files);
   for (const [name, model] of propertiesOf(propertyOf(file, 'models'))) {
@@ -122,8 +124,14 @@ function checkModel(report: Report, name: string, model: unknown, upstreams: Map
       return;
     }
     const kind = propertyOf(upstreams.get(upstream), 'kind');
+    if (isResponsesTarget(target) && kind !== 'chat' && kind !== 'simulator') {
+      report.add(
+        ['models', name, 'targets', index, 'responses'],
+        'only an upstream of kind chat can take responses calls as they come',
+      );
+    }
     if (!upstreamKinds.some((known) => known === kind)) return;
-    const servable = servableProtocols[kind as UpstreamKind];
+    const servable = servableProtocols(kind as UpstreamKind);
     const missing = offered.filter((protocol) => !servable.has(protocol));
     if (missing.length > 0) {
       const serves = [...servable].join(', ');
@@ -133,6 +141,11 @@ function checkModel(report: Report, name: string, model: unknown, upstreams: Map
       );
     }
   });
+}
+
+function isResponsesTarget(target: unknown): boolean {
+  const responses = propertyOf(target, 'responses');
+  return responses === true || responses === 'only';
 }
 
 /** RFC 3339 section 5.6, without leap seconds. */

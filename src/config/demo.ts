@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
-import { defaults, type ResolvedConfig, type ResolvedModel } from './resolve.js';
+import { resolve } from 'node:path';
+import { defaults, madeUpSecret, type ResolvedConfig, type ResolvedModel } from './resolve.js';
+import { storeDefaults } from './store-settings.js';
 import type { Protocol } from './types.js';
 
 /** The keys of the demo: printed in its banner, and the reason why it listens on loopback only. */
@@ -24,11 +26,14 @@ const demoModels: Readonly<Record<string, readonly Protocol[]>> = {
 export function demoConfig(created: number): ResolvedConfig {
   return {
     demo: true,
-    listen: { host: defaults.host, port: defaults.port, tls: null },
+    listen: { host: defaults.host, port: defaults.port, tls: null, publicUrl: null },
     workers: 0,
     vendors: defaults.vendors,
     limits: defaults.limits,
     timeouts: defaults.timeouts,
+    store: { kind: 'embedded', path: resolve(storeDefaults.path), taskDays: storeDefaults.taskDays },
+    secret: madeUpSecret(),
+    defaultModels: { moderations: 'sim-moderation', rerank: 'sim-rerank' },
     upstreams: [
       {
         name: 'simulator',
@@ -38,6 +43,7 @@ export function demoConfig(created: number): ResolvedConfig {
         headers: [],
         tls: { ca: null, verify: true, serverName: null },
         injectUsage: defaults.injectUsage,
+        fetchPrivate: false,
         maxConnections: defaults.maxConnections,
         maxWaiting: defaults.maxWaiting,
       },
@@ -46,7 +52,17 @@ export function demoConfig(created: number): ResolvedConfig {
       ([name, protocols]): ResolvedModel => ({
         name,
         protocols,
-        targets: [{ upstream: 'simulator', model: name, priority: 0, weight: 1 }],
+        targets: [
+          {
+            upstream: 'simulator',
+            model: name,
+            images: 'openai',
+            priority: 0,
+            weight: 1,
+            responses: true,
+            translation: defaults.translation,
+          },
+        ],
         price: null,
         created,
       }),

@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import type { ConfigFiles } from './files.js';
 import type { ConfigFile } from './schema.js';
-import type { Protocol, Snapshot, UpstreamKind } from './types.js';
+import { resolveStore } from './store-settings.js';
+import type { Protocol, Snapshot, TranslationManner, UpstreamKind } from './types.js';
 import { unenforcedSettings } from './unenforced.js';
 
 export interface ResolvedUpstream {
@@ -16,9 +18,13 @@ export interface ResolvedUpstream {
     readonly serverName: string | null;
   };
   readonly injectUsage: boolean;
+  readonly fetchPrivate: boolean;
   readonly maxConnections: number;
   readonly maxWaiting: number;
 }
+
+/** What the file says of a target's translation. */
+export type TranslationSettings = Omit<TranslationManner, 'model' | 'streamUsage'>;
 
 export interface ResolvedModel {
   readonly name: string;
@@ -28,6 +34,10 @@ export interface ResolvedModel {
     readonly model: string;
     readonly priority: number;
     readonly weight: number;
+    /** A chat upstream's target that takes responses calls as they come, or takes no other calls of text at all. */
+    readonly responses: boolean | 'only';
+    readonly images: 'openai' | 'dashscope';
+    readonly translation: TranslationSettings;
   }[];
   readonly price: { readonly input: number; readonly output: number } | null;
   /** Unix seconds. */
@@ -47,7 +57,12 @@ export interface ResolvedKey {
  * is what the primary sends to its workers, and each of them builds the same snapshot from it.
  */
 export interface ResolvedConfig
-  extends Pick<Snapshot, 'demo' | 'listen' | 'workers' | 'vendors' | 'limits' | 'timeouts'> {
+  extends Pick<
+    Snapshot,
+    'demo' | 'listen' | 'workers' | 'vendors' | 'limits' | 'timeouts' | 'store' | 'defaultModels'
+  > {
+  /** `given` in the file, or made up for this start. */
+  readonly secret: { readonly text: string; readonly given: boolean };
   readonly upstreams: readonly ResolvedUpstream[];
   readonly models: readonly ResolvedModel[];
   readonly groups: readonly { readonly name: string; readonly models: readonly string[] }[];
@@ -77,6 +92,15 @@ export const defaults = {
     drainMs: 600_000,
   },
   injectUsage: true,
+  translation: {
+    maxTokens: 4096,
+    maxTokensField: 'max_completion_tokens',
+    adaptiveThinking: false,
+    thinkingLevels: false,
+    jsonSchema: true,
+    hostedTools: 'reject',
+  },
+  defaultModels: { moderations: 'omni-moderation-latest' },
   maxConnections: 1024,
   maxWaiting: 10_000,
 } as const;
@@ -93,11 +117,15 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
       host: file.listen?.host ?? defaults.host,
       port: file.listen?.port ?? defaults.port,
       tls: tls === undefined ? null : { cert: files.absolute(tls.cert), key: files.absolute(tls.key) },
+      publicUrl: file.listen?.publicUrl?.replace(/\/+$/, '') ?? null,
     },
     workers: file.workers ?? 0,
     vendors: { ...defaults.vendors, ...file.vendors },
     limits: { ...defaults.limits, ...file.limits },
     timeouts: { ...defaults.timeouts, ...file.timeouts },
+    store: resolveStore(file.store ?? { kind: 'embedded' }, files),
+    secret: file.secret === undefined ? madeUpSecret() : { text: file.secret, given: true },
+    defaultModels: { ...defaults.defaultModels, ...file.defaultModels },
     upstreams: Object.entries(file.upstreams).map(([name, upstream]) => ({
       name,
       kind: upstream.kind,
@@ -110,6 +138,7 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
         serverName: upstream.tls?.serverName ?? null,
       },
       injectUsage: upstream.injectUsage ?? defaults.injectUsage,
+      fetchPrivate: upstream.fetchPrivate ?? false,
       maxConnections: upstream.maxConnections ?? defaults.maxConnections,
       maxWaiting: upstream.maxWaiting ?? defaults.maxWaiting,
     })),
@@ -121,6 +150,9 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
         model: target.model ?? name,
         priority: target.priority ?? 0,
         weight: target.weight ?? 1,
+        responses: target.responses ?? false,
+        images: target.images ?? 'openai',
+        translation: resolveTranslation(target.translation ?? {}),
       })),
       price: model.price === undefined ? null : { input: model.price.input, output: model.price.output ?? 0 },
       created,
@@ -133,5 +165,21 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
       expiresAt: key.expiresAt === undefined ? null : Date.parse(key.expiresAt),
     })),
     unenforced: unenforcedSettings(file),
+  };
+}
+
+/** A secret that lasts as long as the process that makes it. */
+export function madeUpSecret(): ResolvedConfig['secret'] {
+  return { text: randomBytes(32).toString('base64url'), given: false };
+}
+
+type FileTranslation = NonNullable<ConfigFile['models'][string]['targets'][number]['translation']>;
+
+function resolveTranslation({ thinking, ...settings }: FileTranslation): TranslationSettings {
+  return {
+    ...defaults.translation,
+    ...settings,
+    adaptiveThinking: thinking === 'adaptive',
+    thinkingLevels: thinking === 'levels',
   };
 }

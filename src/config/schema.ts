@@ -18,6 +18,9 @@ const listen = Type.Object(
     host: Type.Optional(text),
     port: Type.Optional(port),
     tls: Type.Optional(Type.Object({ cert: text, key: text }, closed)),
+    publicUrl: Type.Optional(
+      Type.String({ pattern: '^https?://[^\\s?#]+$', expected: 'an http(s) URL without a query' }),
+    ),
   },
   closed,
 );
@@ -27,7 +30,20 @@ const admin = Type.Object(
   closed,
 );
 
-const store = Type.Object({ kind: Type.Enum(['embedded']), path: Type.Optional(text) }, closed);
+const store = Type.Object(
+  {
+    kind: Type.Enum(['embedded', 'redis']),
+    path: Type.Optional(text),
+    url: Type.Optional(text),
+    cluster: Type.Optional(Type.Array(text, { minItems: 1 })),
+    prefix: Type.Optional(
+      Type.String({ pattern: '^[A-Za-z0-9:_-]{1,64}$', expected: 'letters, digits, ":", "_" and "-"' }),
+    ),
+    timeoutMs: Type.Optional(Type.Integer({ minimum: 10, maximum: 60_000 })),
+    taskDays: Type.Optional(Type.Integer({ minimum: 1, maximum: 365 })),
+  },
+  closed,
+);
 
 const vendors = Type.Object(
   {
@@ -77,8 +93,20 @@ const upstream = Type.Object(
       ),
     ),
     injectUsage: Type.Optional(Type.Boolean()),
+    fetchPrivate: Type.Optional(Type.Boolean()),
     maxConnections: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_535 })),
     maxWaiting: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000_000 })),
+  },
+  closed,
+);
+
+const translation = Type.Object(
+  {
+    maxTokens: Type.Optional(positive),
+    maxTokensField: Type.Optional(Type.Enum(['max_completion_tokens', 'max_tokens'])),
+    thinking: Type.Optional(Type.Enum(['budget', 'adaptive', 'levels'])),
+    jsonSchema: Type.Optional(Type.Boolean()),
+    hostedTools: Type.Optional(Type.Enum(['reject', 'drop'])),
   },
   closed,
 );
@@ -87,6 +115,11 @@ const target = Type.Object(
   {
     upstream: text,
     model: Type.Optional(text),
+    responses: Type.Optional(
+      Type.Union([Type.Boolean(), Type.Literal('only')], { expected: 'true, false or "only"' }),
+    ),
+    images: Type.Optional(Type.Enum(['openai', 'dashscope'])),
+    translation: Type.Optional(translation),
     priority: Type.Optional(Type.Integer({ minimum: 0, maximum: 1000 })),
     weight: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
   },
@@ -146,6 +179,10 @@ export const configSchema = Type.Object(
     vendors: Type.Optional(vendors),
     limits: Type.Optional(limits),
     timeouts: Type.Optional(timeouts),
+    secret: Type.Optional(Type.String({ minLength: 32 })),
+    defaultModels: Type.Optional(
+      Type.Object({ rerank: Type.Optional(text), moderations: Type.Optional(text) }, closed),
+    ),
     upstreams: Type.Record(Type.String(), upstream),
     models: Type.Record(Type.String(), model),
     groups: Type.Record(Type.String(), Type.Object({ models: Type.Array(text) }, closed)),

@@ -1,10 +1,12 @@
-import { type Protocol, protocols, type UpstreamKind } from './types.js';
+import { type Protocol, protocols, type UpstreamKind, type WireProtocol } from './types.js';
 
-/** The protocols in which a model can be offered when its target is of a kind. */
-export const servableProtocols: Readonly<Record<UpstreamKind, ReadonlySet<Protocol>>> = {
-  chat: new Set([
+/** The text protocols: each can be translated into what a text upstream speaks. */
+const text: readonly Protocol[] = ['chat', 'responses', 'messages', 'generateContent'];
+
+/** What the upstreams of a kind take as it comes, but for responses, where each target says so itself. */
+const native: Readonly<Record<UpstreamKind, readonly Protocol[]>> = {
+  chat: [
     'chat',
-    'responses',
     'completions',
     'embeddings',
     'rerank',
@@ -13,11 +15,40 @@ export const servableProtocols: Readonly<Record<UpstreamKind, ReadonlySet<Protoc
     'images',
     'video',
     'realtime',
-  ]),
-  messages: new Set(['messages']),
-  generateContent: new Set(['generateContent']),
-  vendork: new Set(['video']),
-  vendorj: new Set(['video']),
-  generic: new Set(['video']),
-  simulator: new Set(protocols),
+  ],
+  messages: ['messages'],
+  generateContent: ['generateContent'],
+  vendork: ['video'],
+  vendorj: ['video'],
+  generic: ['video'],
+  simulator: protocols,
 };
+
+/** The protocol into which calls are translated for a kind, or null for one that needs none or has no text. */
+const wires: Readonly<Record<UpstreamKind, WireProtocol | null>> = {
+  chat: 'chat',
+  messages: 'messages',
+  generateContent: 'generateContent',
+  vendork: null,
+  vendorj: null,
+  generic: null,
+  simulator: null,
+};
+
+/** The protocols whose calls a target takes as they come. */
+export function nativeProtocols(kind: UpstreamKind, responses: boolean | 'only'): ReadonlySet<Protocol> {
+  const protocols = new Set(native[kind]);
+  if (responses !== false) protocols.add('responses');
+  if (responses === 'only' && kind === 'chat') protocols.delete('chat');
+  return protocols;
+}
+
+/** The protocol into which calls of the other text protocols are translated for a target, or null. */
+export function wireProtocol(kind: UpstreamKind, responses: boolean | 'only'): WireProtocol | null {
+  return kind === 'chat' && responses === 'only' ? 'responses' : wires[kind];
+}
+
+/** The protocols in which a model can be offered when its target is of a kind. */
+export function servableProtocols(kind: UpstreamKind): ReadonlySet<Protocol> {
+  return new Set(wires[kind] === null ? native[kind] : [...native[kind], ...text]);
+}

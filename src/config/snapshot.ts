@@ -1,6 +1,7 @@
 import { createOrigin } from './origin.js';
 import type { ResolvedConfig, ResolvedModel, ResolvedUpstream } from './resolve.js';
-import type { Key, Model, Snapshot, Target, Upstream } from './types.js';
+import { nativeProtocols, wireProtocol } from './servable.js';
+import type { Key, Model, Snapshot, Target, Upstream, UpstreamKind } from './types.js';
 
 export interface Surroundings {
   /** `http://127.0.0.1:PORT` of the running simulator; null when no upstream is of that kind. */
@@ -29,11 +30,26 @@ export function buildSnapshot(config: ResolvedConfig, surroundings: Surroundings
     vendors: config.vendors,
     limits: config.limits,
     timeouts: config.timeouts,
+    store: config.store,
+    translates: [...models.values()].some(isTranslated),
+    secret: config.secret.text,
+    defaultModels: config.defaultModels,
     upstreams,
     models,
     keys: buildKeys(config, models),
   };
 }
+
+/** What a base URL without a path stands for: these vendors' SDKs take it so, and their operators paste it. */
+const versionPaths: Readonly<Record<UpstreamKind, string>> = {
+  chat: '',
+  messages: '/v1',
+  generateContent: '/v1beta',
+  vendork: '',
+  vendorj: '',
+  generic: '',
+  simulator: '',
+};
 
 /** True when some upstream is the built-in simulator, so that it must run. */
 export function needsSimulator(config: ResolvedConfig): boolean {
@@ -55,8 +71,9 @@ function buildUpstream(upstream: ResolvedUpstream, surroundings: Surroundings): 
       maxConnections: upstream.maxConnections,
       maxWaiting: upstream.maxWaiting,
     }),
-    basePath: new URL(baseUrl).pathname.replace(/\/+$/, ''),
+    basePath: new URL(baseUrl).pathname.replace(/\/+$/, '') || versionPaths[upstream.kind],
     injectUsage: upstream.injectUsage,
+    fetchPrivate: upstream.fetchPrivate,
     apiKeys: upstream.apiKeys,
     headers: upstream.headers,
   };
@@ -67,11 +84,24 @@ function simulatorBase(surroundings: Surroundings): string | null {
   return surroundings.simulatorUrl === null ? null : `${surroundings.simulatorUrl}/v1`;
 }
 
+function isTranslated({ protocols, targets }: Model): boolean {
+  return targets.some((target) => [...protocols].some((protocol) => !target.native.has(protocol)));
+}
+
 function buildModel(model: ResolvedModel, upstreams: ReadonlyMap<string, Upstream>): Model {
   const targets = model.targets.map((target): Target => {
     const upstream = upstreams.get(target.upstream);
     if (upstream === undefined) throw new Error(`the model ${model.name} has a target without an upstream`);
-    return { upstream, model: target.model, priority: target.priority, weight: target.weight };
+    return {
+      upstream,
+      model: target.model,
+      native: nativeProtocols(upstream.kind, target.responses),
+      wire: wireProtocol(upstream.kind, target.responses),
+      images: target.images,
+      translation: { ...target.translation, model: target.model, streamUsage: upstream.injectUsage },
+      priority: target.priority,
+      weight: target.weight,
+    };
   });
   return {
     name: model.name,

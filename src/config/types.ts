@@ -37,15 +37,46 @@ export interface Upstream {
   readonly basePath: string;
   /** Ask for a stream's usage where the client did not, and hide it from the client again. */
   readonly injectUsage: boolean;
+  /** Media for it may be fetched from private addresses. */
+  readonly fetchPrivate: boolean;
   readonly apiKeys: readonly string[];
   /** Extra request headers, lower-case names. */
   readonly headers: readonly (readonly [string, string])[];
+}
+
+/** The protocols into which a call can be translated. */
+export type WireProtocol = 'chat' | 'responses' | 'messages' | 'generateContent';
+
+/** How calls of other protocols are put into a target's own. */
+export interface TranslationManner {
+  /** The model's name at the upstream. */
+  readonly model: string;
+  /** A stream's usage may be asked for (chat). */
+  readonly streamUsage: boolean;
+  /** Limit of output tokens where the target's protocol wants one and the client named none. */
+  readonly maxTokens: number;
+  /** Field of that limit in a chat body. */
+  readonly maxTokensField: 'max_completion_tokens' | 'max_tokens';
+  /** How reasoning is asked for, where the protocol has several ways: a budget of tokens, or the model's own scale. */
+  readonly adaptiveThinking: boolean;
+  readonly thinkingLevels: boolean;
+  /** A generateContent target takes JSON Schema; else it is put into the older form. */
+  readonly jsonSchema: boolean;
+  /** What becomes of tools that only another vendor can run. */
+  readonly hostedTools: 'reject' | 'drop';
 }
 
 export interface Target {
   readonly upstream: Upstream;
   /** The model's name at the upstream. */
   readonly model: string;
+  /** Protocols whose calls the target takes as they come. */
+  readonly native: ReadonlySet<Protocol>;
+  /** The protocol into which calls of the other text protocols are translated; null where none can be. */
+  readonly wire: WireProtocol | null;
+  readonly translation: TranslationManner;
+  /** How it takes calls for images. */
+  readonly images: 'openai' | 'dashscope';
   /** Lower is tried first. */
   readonly priority: number;
   readonly weight: number;
@@ -93,6 +124,34 @@ export interface VendorWords {
   readonly vendorj: readonly string[];
 }
 
+/** Where the records are kept that outlive a process. Plain data; a password in it is never shown. */
+export type StoreSettings = EmbeddedStoreSettings | RedisStoreSettings;
+
+export interface EmbeddedStoreSettings {
+  readonly kind: 'embedded';
+  /** Absolute path of a folder, which is made when it is first needed. */
+  readonly path: string;
+  /** For how many days tasks are kept. */
+  readonly taskDays: number;
+}
+
+export interface RedisStoreSettings {
+  readonly kind: 'redis';
+  /** One server, or those of a cluster that are asked first. */
+  readonly nodes: readonly { readonly host: string; readonly port: number }[];
+  readonly cluster: boolean;
+  readonly tls: boolean;
+  readonly username: string | null;
+  readonly password: string | null;
+  readonly database: number;
+  /** Stands before every key, with a colon. */
+  readonly prefix: string;
+  /** Longest wait of a call. */
+  readonly timeoutMs: number;
+  /** For how many days tasks are kept. */
+  readonly taskDays: number;
+}
+
 /** The running config: frozen, swapped whole on reload, kept by each call from its start to its end. */
 export interface Snapshot {
   readonly demo: boolean;
@@ -100,6 +159,8 @@ export interface Snapshot {
     readonly host: string;
     readonly port: number;
     readonly tls: { readonly cert: string; readonly key: string } | null;
+    /** Where clients reach the gateway, without a trailing slash; null for what their requests say. */
+    readonly publicUrl: string | null;
   };
   /** 0 means one per core. */
   readonly workers: number;
@@ -112,6 +173,13 @@ export interface Snapshot {
     readonly bufferedBytes: number;
   };
   readonly timeouts: Timeouts;
+  readonly store: StoreSettings;
+  /** Some model has a target into whose protocol calls are translated. */
+  readonly translates: boolean;
+  /** What texts are sealed with that clients carry for the gateway. */
+  readonly secret: string;
+  /** Models of calls that name none. */
+  readonly defaultModels: Readonly<Partial<Record<Protocol, string>>>;
   readonly upstreams: ReadonlyMap<string, Upstream>;
   readonly models: ReadonlyMap<string, Model>;
   /** By SHA-256, lower-case hex. */

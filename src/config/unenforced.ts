@@ -9,8 +9,6 @@ import type { ConfigFile } from './schema.js';
 export function unenforcedSettings(file: ConfigFile): readonly string[] {
   const paths: PathSegments[] = [];
   if (file.admin !== undefined) paths.push(['admin']);
-  if (file.store !== undefined) paths.push(['store']);
-  if (file.limits?.uploadBytes !== undefined) paths.push(['limits', 'uploadBytes']);
   for (const [index, key] of file.keys.entries()) {
     if (key.limits !== undefined) paths.push(['keys', index, 'limits']);
     if (key.budget !== undefined) paths.push(['keys', index, 'budget']);

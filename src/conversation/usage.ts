@@ -1,11 +1,15 @@
 /** What a call consumed, in tokens, as the upstream counted it. */
 export interface Usage {
-  /** All input tokens, cached ones included. */
+  /** All input tokens, those read from and written to the prompt cache included. */
   readonly input: number;
   /** All output tokens, reasoning included. */
   readonly output: number;
   /** Input tokens that came from the upstream's prompt cache. */
   readonly cached: number;
+  /** Input tokens that were written to the upstream's prompt cache. */
+  readonly cacheWritten: number;
   /** Output tokens spent on reasoning. */
   readonly reasoning: number;
+  /** The upstream reported nothing: these are the gateway's own guesses. */
+  readonly estimated?: true;
 }

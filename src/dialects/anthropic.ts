@@ -4,7 +4,9 @@ import type { Dialect } from './dialect.js';
 type AnthropicErrorType =
   | 'invalid_request_error'
   | 'authentication_error'
+  | 'billing_error'
   | 'permission_error'
+  | 'conflict_error'
   | 'not_found_error'
   | 'request_too_large'
   | 'rate_limit_error'
@@ -20,20 +22,24 @@ const errorTypes: Readonly<Record<ErrorKind, AnthropicErrorType>> = {
   invalid_json: 'invalid_request_error',
   invalid_request_body: 'invalid_request_error',
   invalid_api_key: 'authentication_error',
+  insufficient_quota: 'billing_error',
   permission_denied: 'permission_error',
   model_not_found: 'not_found_error',
   not_found: 'not_found_error',
   unknown_url: 'not_found_error',
   method_not_allowed: 'invalid_request_error',
+  conflict: 'conflict_error',
   request_timeout: 'timeout_error',
   request_too_large: 'request_too_large',
   unsupported_media_type: 'invalid_request_error',
   upgrade_required: 'invalid_request_error',
+  range_not_satisfiable: 'invalid_request_error',
   rate_limit_exceeded: 'rate_limit_error',
   client_closed: 'invalid_request_error',
   internal_error: 'api_error',
   not_implemented: 'api_error',
   overloaded: 'overloaded_error',
+  store_unavailable: 'api_error',
   upstream_error: 'api_error',
   unsupported_stream_event: 'api_error',
   upstream_timeout: 'timeout_error',
@@ -46,6 +52,7 @@ function errorBody(error: GatewayError, requestId: string): string {
 /** The messages protocol. */
 export const anthropic: Dialect = {
   name: 'anthropic',
+  keepAlive: 'event: ping\ndata: {"type":"ping"}\n\n',
   requestIdHeader: 'request-id',
   errorBody,
   // The SDK skips an event without its `event:` line.

@@ -7,6 +7,8 @@ export interface Dialect {
   errorBody(error: GatewayError, requestId: string): string;
   /** A stream's last words after a failure: complete SSE text, as this dialect's SDKs raise it. */
   errorEvent(error: GatewayError, requestId: string): string;
+  /** What is sent on a stream that is silent: complete SSE text that its SDKs pass over. */
+  readonly keepAlive: string;
   /** Name of a second header that carries the request id, or null. */
   readonly requestIdHeader: string | null;
 }

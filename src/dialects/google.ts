@@ -7,6 +7,8 @@ type GoogleStatus =
   | 'UNAUTHENTICATED'
   | 'PERMISSION_DENIED'
   | 'NOT_FOUND'
+  | 'FAILED_PRECONDITION'
+  | 'ABORTED'
   | 'RESOURCE_EXHAUSTED'
   | 'CANCELLED'
   | 'INTERNAL'
@@ -22,20 +24,24 @@ const statuses: Readonly<Record<ErrorKind, GoogleStatus>> = {
   invalid_json: 'INVALID_ARGUMENT',
   invalid_request_body: 'INVALID_ARGUMENT',
   invalid_api_key: 'UNAUTHENTICATED',
+  insufficient_quota: 'FAILED_PRECONDITION',
   permission_denied: 'PERMISSION_DENIED',
   model_not_found: 'NOT_FOUND',
   not_found: 'NOT_FOUND',
   unknown_url: 'NOT_FOUND',
   method_not_allowed: 'INVALID_ARGUMENT',
+  conflict: 'ABORTED',
   request_timeout: 'DEADLINE_EXCEEDED',
   request_too_large: 'INVALID_ARGUMENT',
   unsupported_media_type: 'INVALID_ARGUMENT',
   upgrade_required: 'INVALID_ARGUMENT',
+  range_not_satisfiable: 'INVALID_ARGUMENT',
   rate_limit_exceeded: 'RESOURCE_EXHAUSTED',
   client_closed: 'CANCELLED',
   internal_error: 'INTERNAL',
   not_implemented: 'UNIMPLEMENTED',
   overloaded: 'UNAVAILABLE',
+  store_unavailable: 'UNAVAILABLE',
   upstream_error: 'INTERNAL',
   unsupported_stream_event: 'INTERNAL',
   upstream_timeout: 'DEADLINE_EXCEEDED',
@@ -52,6 +58,7 @@ function errorBody(error: GatewayError): string {
 /** generateContent and everything else under `/v1beta`. */
 export const google: Dialect = {
   name: 'google',
+  keepAlive: ': keep-alive\n\n',
   requestIdHeader: null,
   errorBody,
   // The SDK drops a block that does not begin with `data:`.

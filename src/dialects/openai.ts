@@ -1,7 +1,12 @@
 import type { ErrorKind, GatewayError } from '../errors.js';
 import type { Dialect } from './dialect.js';
 
-type OpenaiErrorType = 'invalid_request_error' | 'permission_error' | 'rate_limit_error' | 'server_error';
+type OpenaiErrorType =
+  | 'invalid_request_error'
+  | 'insufficient_quota'
+  | 'permission_error'
+  | 'rate_limit_error'
+  | 'server_error';
 
 const errorTypes: Readonly<Record<ErrorKind, OpenaiErrorType>> = {
   invalid_request: 'invalid_request_error',
@@ -11,20 +16,24 @@ const errorTypes: Readonly<Record<ErrorKind, OpenaiErrorType>> = {
   invalid_json: 'invalid_request_error',
   invalid_request_body: 'invalid_request_error',
   invalid_api_key: 'invalid_request_error',
+  insufficient_quota: 'insufficient_quota',
   permission_denied: 'permission_error',
   model_not_found: 'invalid_request_error',
   not_found: 'invalid_request_error',
   unknown_url: 'invalid_request_error',
   method_not_allowed: 'invalid_request_error',
+  conflict: 'invalid_request_error',
   request_timeout: 'invalid_request_error',
   request_too_large: 'invalid_request_error',
   unsupported_media_type: 'invalid_request_error',
   upgrade_required: 'invalid_request_error',
+  range_not_satisfiable: 'invalid_request_error',
   rate_limit_exceeded: 'rate_limit_error',
   client_closed: 'invalid_request_error',
   internal_error: 'server_error',
   not_implemented: 'invalid_request_error',
   overloaded: 'server_error',
+  store_unavailable: 'server_error',
   upstream_error: 'server_error',
   unsupported_stream_event: 'server_error',
   upstream_timeout: 'server_error',
@@ -40,6 +49,7 @@ export function openaiError(error: GatewayError): string {
 /** Everything OpenAI-shaped: chat, responses and the rest of `/v1`, and every path that is nobody else's. */
 export const openai: Dialect = {
   name: 'openai',
+  keepAlive: ': keep-alive\n\n',
   requestIdHeader: null,
   errorBody: (error) => `{"error":${openaiError(error)}}`,
   // Without an `event:` line (the 4.x SDK wraps a chunk that has one) and without `[DONE]` after it.

@@ -60,6 +60,7 @@ function lineOf(call: Call): object {
     outputTokens: usage?.output,
     cachedTokens: usage?.cached,
     reasoningTokens: usage?.reasoning,
+    tokensEstimated: usage?.estimated,
     firstByteMs: call.answeredAt > 0 ? round(call.answeredAt - call.startedAt) : undefined,
     durationMs: round(call.endedAt - call.startedAt),
     retries: call.retries,

@@ -30,3 +30,16 @@ export function shrinkReservation(services: Services, call: Call, bytes: number)
   services.bufferedBytes -= call.reserved - bytes;
   call.reserved = bytes;
 }
+
+/**
+ * Lets go of the request body once it cannot be needed again. An attempt that was given up may still hold it, so its
+ * buffer goes back to the pool only after a call that needed one attempt.
+ * @param sent no part of the request will be read from its buffers again
+ */
+export function releaseBody(services: Services, call: Call, sent: boolean): void {
+  if (call.body === null) return;
+  if (sent && call.retries === 0) call.exchange.recycleBody();
+  call.body = null;
+  call.validated = null;
+  shrinkReservation(services, call, 0);
+}

@@ -10,10 +10,13 @@ function passedLine(name: string, value: string): string {
   // Told apart by first letters: looking strings up that were cut a moment ago means hashing every one of them.
   switch (name.charCodeAt(0)) {
     case 0x72: // r
+      if (name === 'request-id') return `\r\nx-upstream-request-id: ${value}`;
       return name === 'retry-after' || name === 'retry-after-ms' ? `\r\n${name}: ${value}` : '';
     case 0x78: // x
       if (name === 'x-request-id') return `\r\nx-upstream-request-id: ${value}`;
       return name === 'x-should-retry' || name.startsWith('x-ratelimit-') ? `\r\n${name}: ${value}` : '';
+    case 0x61: // a
+      return name.startsWith('anthropic-ratelimit-') ? `\r\n${name}: ${value}` : '';
     case 0x6f: // o
       return name === 'openai-processing-ms' || name === 'openai-version' ? `\r\n${name}: ${value}` : '';
     default:
@@ -21,7 +24,8 @@ function passedLine(name: string, value: string): string {
   }
 }
 
-function passedLines(head: ResponseHead): string {
+/** Header lines of an upstream's answer that are handed on, each with CRLF before it. */
+export function passedLines(head: ResponseHead): string {
   const { fields } = head;
   let lines = '';
   for (let i = 0; i < fields.length; i += 2)
@@ -30,26 +34,38 @@ function passedLines(head: ResponseHead): string {
 }
 
 /** Header lines of a JSON answer of the gateway's own, each with CRLF before it, but for its timing. */
-export function ownLines({ dialect, exchange }: Call): string {
-  const type = '\r\ncontent-type: application/json';
-  return dialect.requestIdHeader === null ? type : `${type}\r\n${dialect.requestIdHeader}: ${exchange.id}`;
+export function ownLines(call: Call): string {
+  return `\r\ncontent-type: application/json${requestIdLine(call)}`;
+}
+
+/** The request id under the name that the dialect's SDKs read beside `x-request-id`. */
+function requestIdLine({ dialect, exchange }: Call): string {
+  return dialect.requestIdHeader === null ? '' : `\r\n${dialect.requestIdHeader}: ${exchange.id}`;
 }
 
 /** Header lines of an answer that hands on an upstream's, each with CRLF before it. */
 export function answerLines(call: Call, head: ResponseHead): string {
-  const { contentType: type } = head;
+  // What was translated is the gateway's own JSON.
+  const type = call.path === 'translated' ? 'application/json' : head.contentType;
   return (
     `\r\nx-gateway-path: ${call.path}` +
+    requestIdLine(call) +
     (type === null ? '' : `\r\ncontent-type: ${type}`) +
     passedLines(head) +
     timingLine(call)
   );
 }
 
-/** Header lines of an event stream, each with CRLF before it. `head` is null when the upstream is still silent. */
+const streamTypes = {
+  sse: '\r\ncontent-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\nx-accel-buffering: no',
+  array: '\r\ncontent-type: application/json\r\ncache-control: no-cache\r\nx-accel-buffering: no',
+} as const;
+
+/** Header lines of a stream, each with CRLF before it. `head` is null when the upstream is still silent. */
 export function streamLines(call: Call, head: ResponseHead | null): string {
   return (
-    '\r\ncontent-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\nx-accel-buffering: no' +
+    streamTypes[call.framing] +
+    requestIdLine(call) +
     `\r\nx-gateway-path: ${call.path}` +
     (head === null ? '' : passedLines(head)) +
     timingLine(call)

@@ -1,4 +1,4 @@
-import { presentedKey } from '../dialects/credentials.js';
+import { checkVendorcVersion, presentedKey } from '../dialects/credentials.js';
 import { GatewayError } from '../errors.js';
 import type { Route } from '../routes.js';
 import type { Call } from './call.js';
@@ -8,7 +8,8 @@ const expiredKey = new GatewayError('invalid_api_key', 'The API key has expired.
 
 /**
  * Finds the key of a call.
- * @throws {GatewayError} `invalid_api_key` when there is none, none in the right place, or none that is valid.
+ * @throws {GatewayError} `invalid_api_key` when there is none, none in the right place, or none that is valid;
+ * status 400 when the protocol wants a version header and gets none.
  */
 export function authenticate(call: Call, route: Route): void {
   const presented = presentedKey(route.auth, call.exchange.head);
@@ -18,4 +19,6 @@ export function authenticate(call: Call, route: Route): void {
   if (key.expiresAt !== null && key.expiresAt <= Date.now()) throw expiredKey;
   call.key = key;
   call.authenticatedAt = performance.now();
+  const refusal = route.auth === 'messages' ? checkVendorcVersion(call.exchange.head.vendorcVersion) : null;
+  if (refusal !== null) throw refusal;
 }

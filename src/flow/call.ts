@@ -5,6 +5,7 @@ import type { GatewayError } from '../errors.js';
 import type { Exchange } from '../http/exchange.js';
 import type { Route } from '../routes.js';
 import type { Running } from './services.js';
+import type { UploadBody } from './upload-body.js';
 import type { ValidatedBody } from './validate.js';
 
 /** How a call ended. */
@@ -24,10 +25,14 @@ export class Call {
   params: Readonly<Record<string, string>> = none;
   key: Key | null = null;
   body: Buffer | null = null;
+  /** The form of a call that is passed on while it arrives; `body` is null then. */
+  upload: UploadBody | null = null;
   validated: ValidatedBody | null = null;
   model: Model | null = null;
   target: Target | null = null;
   path: GatewayPath | null = null;
+  /** How the events of a streamed answer are framed. */
+  framing: 'sse' | 'array' = 'sse';
   error: GatewayError | null = null;
   usage: Usage | null = null;
   /** Body bytes reserved in `Services.bufferedBytes`. */

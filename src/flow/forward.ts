@@ -1,84 +1,199 @@
 import type { Target } from '../config/types.js';
-import type { GatewayError } from '../errors.js';
-import type { TextProtocol } from '../protocols/protocol.js';
+import type { ConversationRequest } from '../conversation/request.js';
+import { GatewayError } from '../errors.js';
+import type { Endpoint, Translation } from '../protocols/protocol.js';
 import { orderTargets } from '../routing/candidates.js';
 import { verdict } from '../routing/verdict.js';
-import type { Deadlines, UpstreamFailure } from '../upstream/client.js';
-import { spliceBody } from '../wire/splice.js';
+import type { Deadlines, ResponseHead, UpstreamFailure } from '../upstream/client.js';
+import { account } from './account.js';
+import { reserveBody, shrinkReservation } from './admit.js';
+import { ownLines } from './answer.js';
+import type { AttemptOwner } from './attempt.js';
 import type { Call } from './call.js';
+import { fetchMedia, remoteMedia } from './fetch-media.js';
+import { decodeCall, type Prepared, prepareNative, prepareTranslated, prepareUpload } from './prepare.js';
 import { refuse } from './refuse.js';
-import { type AttemptOwner, Relay } from './relay.js';
+import { Relay } from './relay.js';
 import type { Services } from './services.js';
+import { timingLine } from './timing.js';
 import { upstreamHead } from './upstream-head.js';
-import type { ValidatedBody } from './validate.js';
+
+/** Bytes of all media of a call that are fetched by URL. */
+const mostFetched = 20 * 1024 * 1024;
+/** They are in memory as they come, in base64, and in the text and the bytes of the body that is made of them. */
+const fetchCopies = 4;
+/** One call may not take more than this part of what a worker may hold. */
+const fetchShare = 8;
+
+/** A call on its way. */
+export interface Sending {
+  /** Ends it with an error of its own side: the rest of its body will not come. */
+  abandon(fault: unknown): void;
+}
 
 /** Sends a validated call to its model's targets, one after the other until one answers. */
 export function forward(
   services: Services,
   call: Call,
-  protocol: TextProtocol,
+  endpoint: Endpoint,
   targets: readonly Target[],
-): void {
-  new Forwarding(
-    services,
-    call,
-    protocol,
-    orderTargets(targets, targets.length > 1 ? Math.random() : 0),
-  ).next();
+): Sending {
+  const ordered = orderTargets(targets, targets.length > 1 ? Math.random() : 0);
+  const forwarding = new Forwarding(services, call, endpoint, ordered);
+  forwarding.next();
+  return forwarding;
 }
 
 /** The attempts of one call. */
-class Forwarding implements AttemptOwner {
+class Forwarding implements AttemptOwner, Sending {
   readonly #services: Services;
   readonly #call: Call;
-  readonly #protocol: TextProtocol;
+  readonly #endpoint: Endpoint;
   readonly #targets: readonly Target[];
   #index = 0;
   #relay: Relay | null = null;
+  /** Why an attempt before failed: a target that then cannot be asked at all is not the caller's mistake. */
+  #failure: GatewayError | null = null;
+  /** Time went by before the first attempt. */
+  #isLate = false;
 
-  constructor(services: Services, call: Call, protocol: TextProtocol, targets: readonly Target[]) {
+  constructor(services: Services, call: Call, endpoint: Endpoint, targets: readonly Target[]) {
     this.#services = services;
     this.#call = call;
-    this.#protocol = protocol;
+    this.#endpoint = endpoint;
     this.#targets = targets;
   }
 
   next(): void {
-    const call = this.#call;
-    const services = this.#services;
     const target = this.#targets[this.#index++] as Target;
+    const { translation, protocol } = this.#endpoint;
+    const { upload } = this.#call;
+    this.#call.target = target;
+    try {
+      if (upload !== null) this.#send(target, prepareUpload(this.#call, upload, this.#endpoint, target));
+      else if (target.native.has(protocol))
+        this.#send(target, prepareNative(this.#call, this.#endpoint, target));
+      else this.#translate(target, translation);
+    } catch (fault) {
+      this.#onRefused(fault);
+    }
+  }
+
+  #translate(target: Target, translation: Translation | null): void {
+    const call = this.#call;
+    if (translation === null) throw new Error(`${this.#endpoint.protocol} cannot be translated`);
+    const request = decodeCall(call, translation);
+    call.path = 'translated';
+    if (translation.answerHere !== null) {
+      this.#answerHere(translation.answerHere(request));
+      return;
+    }
+    if (target.wire === 'generateContent' && this.#fetchMedia(target, translation, request)) return;
+    this.#send(target, prepareTranslated(call, translation, target, request));
+  }
+
+  /** @returns false when there is nothing to fetch */
+  #fetchMedia(target: Target, translation: Translation, request: ConversationRequest): boolean {
+    const wanted = remoteMedia(request.turns);
+    if (wanted.length === 0) return false;
+    const call = this.#call;
+    const { bodyBytes, bufferedBytes } = call.running.snapshot.limits;
+    const maxBytes = Math.min(bodyBytes, mostFetched, Math.floor(bufferedBytes / (fetchShare * fetchCopies)));
+    const limits = {
+      maxBytes,
+      timeoutMs: this.#timeLeft(),
+      allowPrivate: target.upstream.fetchPrivate,
+    };
+    reserveBody(this.#services, call, fetchCopies * maxBytes);
+    const cancel = fetchMedia(request, wanted, limits, (result) => {
+      if (call.accounted) return;
+      shrinkReservation(this.#services, call, call.body?.length ?? 0);
+      try {
+        if (result instanceof GatewayError) throw result;
+        this.#send(target, prepareTranslated(call, translation, target, result));
+      } catch (fault) {
+        this.#onRefused(fault);
+      }
+    });
+    this.#isLate = true;
+    this.#relay ??= new Relay(this.#services, call, this);
+    // Stands in for the request to the upstream, so that a client that leaves ends the fetch as well.
+    this.#relay.reset(null, { resume: () => {}, cancel, sentAt: 0, bodyReleased: false });
+    return true;
+  }
+
+  #answerHere(json: string): void {
+    const call = this.#call;
+    call.exchange.respond(200, ownLines(call) + timingLine(call), json);
+    account(this.#services, call, 'complete');
+  }
+
+  #send(target: Target, prepared: Prepared): void {
+    const call = this.#call;
     const { upstream } = target;
-    const validated = call.validated as ValidatedBody;
-    const body = call.body as Buffer;
-    const injectUsage =
-      validated.stream && !validated.includeUsage && this.#protocol.usageOnRequest && upstream.injectUsage;
-    const model = target.model === validated.model ? null : target.model;
-    call.target = target;
-    call.path = model === null && !injectUsage ? 'exact' : 'spliced';
-    this.#relay ??= new Relay(services, call, this.#protocol, this);
+    call.path = prepared.path;
+    if (prepared.path === 'translated') this.#reserve(prepared.body);
+    this.#relay ??= new Relay(this.#services, call, this);
     const relay = this.#relay;
-    relay.reset(injectUsage);
-    relay.upstream = services.upstream.send(
+    relay.reset(prepared.passage, null);
+    relay.upstream = this.#services.upstream.send(
       upstream.origin,
       {
         method: 'POST',
-        head: upstreamHead(call, target, this.#protocol.upstreamPath),
-        body:
-          call.path === 'exact'
-            ? [body]
-            : spliceBody(body, validated.scan, { model, includeUsage: injectUsage }),
+        head: upstreamHead(call, target, prepared),
+        body: prepared.body,
+        source: prepared.source,
       },
       this.#deadlines(),
       relay,
     );
   }
 
+  /** The body that was written stands in memory beside the one that came. */
+  #reserve(body: readonly Buffer[]): void {
+    const call = this.#call;
+    let needed = call.body?.length ?? 0;
+    for (const piece of body) needed += piece.length;
+    if (needed > call.reserved) reserveBody(this.#services, call, needed - call.reserved);
+    else shrinkReservation(this.#services, call, needed);
+  }
+
   /** What is left of the total time after the attempts so far. */
   #deadlines(): Deadlines {
-    const { timeouts } = this.#call.running.snapshot;
-    if (this.#index === 1) return timeouts;
-    const passed = performance.now() - this.#call.validatedAt;
-    return { ...timeouts, totalMs: Math.max(1, timeouts.totalMs - passed) };
+    const { timeouts, limits } = this.#call.running.snapshot;
+    const { upload, exchange } = this.#call;
+    if (upload !== null) return uploadDeadlines(timeouts, exchange.head.contentLength, limits.uploadBytes);
+    if (this.#index === 1 && !this.#isLate) return timeouts;
+    return { ...timeouts, totalMs: this.#timeLeft() };
+  }
+
+  /** Milliseconds of the call's total time. */
+  #timeLeft(): number {
+    const { totalMs } = this.#call.running.snapshot.timeouts;
+    return Math.max(1, totalMs - (performance.now() - this.#call.validatedAt));
+  }
+
+  /** A target that cannot be asked this: the next one may speak a protocol that can. */
+  #onRefused(fault: unknown): void {
+    if (fault instanceof GatewayError && this.#index < this.#targets.length) {
+      this.next();
+      return;
+    }
+    this.#end(this.#failure ?? fault, null);
+  }
+
+  abandon(fault: unknown): void {
+    this.#relay?.upstream?.cancel();
+    this.#end(fault, null);
+  }
+
+  onErrorAnswer(error: GatewayError, head: ResponseHead): void {
+    this.#end(error, head);
+  }
+
+  #end(fault: unknown, head: ResponseHead | null): void {
+    if (this.#relay === null) refuse(this.#services, this.#call, fault);
+    else this.#relay.refuse(fault, head);
   }
 
   onAttemptFailed(error: GatewayError, failure: UpstreamFailure | null): void {
@@ -87,14 +202,23 @@ class Forwarding implements AttemptOwner {
       reason: failure?.reason ?? 'unusable_answer',
       bytesSent: failure?.bytesSent ?? true,
       headRelayed: false,
-      replayable: this.#call.body !== null,
+      replayable: this.#call.upload?.canReplay ?? this.#call.body !== null,
     });
     if (more && decision === 'next' && this.#call.exchange.alive) {
       this.#call.retries++;
+      this.#failure = error;
       this.next();
       return;
     }
-    this.#relay?.leave();
-    refuse(this.#services, this.#call, error);
+    this.#end(error, null);
   }
+}
+
+/** Bytes of an upload in a millisecond that a client may be expected to send. */
+const slowestUpload = 64;
+
+/** An upload may take as long as its size asks for, since both sides are watched for silence. */
+function uploadDeadlines(timeouts: Deadlines, announced: number, most: number): Deadlines {
+  const bytes = announced === -1 ? most : announced;
+  return { ...timeouts, totalMs: timeouts.totalMs + bytes / slowestUpload };
 }

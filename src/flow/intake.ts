@@ -116,6 +116,7 @@ export class Intake extends Watched implements BodyReceiver, ExchangeListener {
   }
 }
 
-function isCoded(coding: string): boolean {
+/** True for a body in a content coding. */
+export function isCoded(coding: string): boolean {
   return coding !== '' && coding.toLowerCase() !== 'identity';
 }

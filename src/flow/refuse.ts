@@ -1,12 +1,12 @@
 import { GatewayError } from '../errors.js';
 import { acceptedCodings } from '../http/content-coding.js';
+import type { ResponseHead } from '../upstream/client.js';
+import { parseEvent } from '../wire/sse.js';
 import { account } from './account.js';
-import { ownLines } from './answer.js';
+import { ownLines, passedLines } from './answer.js';
 import type { Call } from './call.js';
 import type { Services } from './services.js';
 import { timingLine } from './timing.js';
-
-const empty = Buffer.alloc(0);
 
 /** @returns `fault` as an error that a caller may see; one that is none of ours becomes an `internal_error`. */
 function toGatewayError(services: Services, call: Call, fault: unknown): GatewayError {
@@ -15,8 +15,16 @@ function toGatewayError(services: Services, call: Call, fault: unknown): Gateway
   return new GatewayError('internal_error', null, { cause: fault });
 }
 
-/** Answers a call with an error in its caller's dialect. Nothing of an answer has left yet. */
-export function refuse(services: Services, call: Call, fault: unknown): void {
+/**
+ * Answers a call with an error in its caller's dialect. Nothing of an answer has left yet.
+ * @param head of the upstream's answer that the error tells of, or null
+ */
+export function refuse(
+  services: Services,
+  call: Call,
+  fault: unknown,
+  head: ResponseHead | null = null,
+): void {
   const error = toGatewayError(services, call, fault);
   call.error = error;
   const { exchange, dialect } = call;
@@ -26,22 +34,48 @@ export function refuse(services: Services, call: Call, fault: unknown): void {
   if (call.body === null && (chunked || contentLength > call.running.snapshot.limits.uploadBytes))
     exchange.closing = true;
   let lines = ownLines(call);
-  if (error.retryAfter !== null) lines += `\r\nretry-after: ${error.retryAfter}`;
+  if (head !== null) lines += passedLines(head);
+  if (error.retryAfter !== null && (head === null || head.get('retry-after') === null))
+    lines += `\r\nretry-after: ${error.retryAfter}`;
   if (error.allow !== null) lines += `\r\nallow: ${error.allow}`;
-  if (error.kind === 'not_implemented') lines += '\r\nx-should-retry: false';
+  if (error.unrepeatable || error.kind === 'not_implemented') lines += '\r\nx-should-retry: false';
   if (error.kind === 'upgrade_required') lines += '\r\nupgrade: websocket';
-  if (error.kind === 'unsupported_media_type') lines += `\r\naccept-encoding: ${acceptedCodings}`;
+  if (error.kind === 'unsupported_media_type')
+    lines += `\r\naccept-encoding: ${call.route?.operation === 'upload' ? 'identity' : acceptedCodings}`;
+  if (call.path !== null && error.source === 'upstream') lines += `\r\nx-gateway-path: ${call.path}`;
   exchange.respond(error.status, lines + timingLine(call), dialect.errorBody(error, exchange.id));
   account(services, call, error.source === 'upstream' ? 'upstream_error' : 'refused');
 }
 
+export interface LastWords {
+  /** Part of an event has left, and its end never will. */
+  readonly insideEvent: boolean;
+  /** Makes the last words of the dialect's error event; null when nothing but signs of life has left. */
+  readonly words: (event: string) => string | null;
+}
+
 /**
- * Ends a stream that has begun: what is left of an unfinished event is closed by a blank line, then the dialect's
- * error event says what happened, because most SDKs take a clean early end for success. The caller accounts.
+ * Ends a stream that has begun: what is left of an unfinished event is closed by a blank line, then the error event
+ * says what happened, because most SDKs take a clean early end for success. The caller accounts.
  */
-export function refuseStream(call: Call, error: GatewayError, insideEvent: boolean): void {
+export function refuseStream(call: Call, error: GatewayError, { insideEvent, words }: LastWords): void {
   call.error = error;
   const event = call.dialect.errorEvent(error, call.exchange.id);
-  call.exchange.write(Buffer.concat([insideEvent ? Buffer.from('\n\n') : empty, Buffer.from(event)]));
+  const text = words(event) ?? (call.framing === 'array' ? `[${parseEvent(event).data}]` : event);
+  call.exchange.write(Buffer.from(insideEvent ? `\n\n${text}` : text));
   call.exchange.end();
+}
+
+const keepAlives = new Map<string, Buffer>();
+/** White space between the elements of an array means nothing to its parser. */
+const arrayKeepAlive = Buffer.from('\n');
+
+/** What is sent on a call's stream while its upstream is silent. */
+export function keepAliveBytes({ dialect, framing }: Call): Buffer {
+  if (framing === 'array') return arrayKeepAlive;
+  const known = keepAlives.get(dialect.keepAlive);
+  if (known !== undefined) return known;
+  const bytes = Buffer.from(dialect.keepAlive);
+  keepAlives.set(dialect.keepAlive, bytes);
+  return bytes;
 }

@@ -1,37 +1,27 @@
 import { GatewayError } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange.js';
-import type { TextProtocol } from '../protocols/protocol.js';
 import { Gather } from '../stream/gather.js';
-import { Tail } from '../stream/tail.js';
+import type { Passage } from '../stream/passage.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
 import { EventRuns } from '../wire/sse.js';
 import { account } from './account.js';
-import { shrinkReservation } from './admit.js';
+import { releaseBody } from './admit.js';
 import { answerLines, streamLines } from './answer.js';
-import { isEventStream, isWholeEvent } from './answer-kind.js';
+import { answerOutcome, answerRefusal, isEventStream, isWholeEvent, leavesWhole } from './answer-kind.js';
+import type { AttemptOwner } from './attempt.js';
 import type { Call, Outcome } from './call.js';
 import { failureError, statusError } from './failure.js';
-import { refuseStream } from './refuse.js';
+import { keepAliveBytes, refuse, refuseStream } from './refuse.js';
 import type { Services } from './services.js';
 import { Watched } from './watch.js';
 
-/** Answers up to this size leave in one piece, so that an upstream that dies in their middle is still an error status. */
-const wholeBytes = 256 * 1024;
-/** An event that is larger is passed on in parts. */
-const eventBytes = 1024 * 1024;
-/** Comments before the first event that are kept back; more of them commit the stream. */
-const earlyBytes = 16 * 1024;
-const keepAliveComment = Buffer.from(': keep-alive\n\n');
-const blankLine = Buffer.from('\n\n');
-
-/** Who decides what follows an attempt that failed before anything was relayed. */
-export interface AttemptOwner {
-  onAttemptFailed(error: GatewayError, failure: UpstreamFailure | null): void;
-}
+/** Error answers are taken whole up to this size. */
+const errorBytes = 256 * 1024;
 
 /**
- * Hands an upstream's answer to the client as it comes, with the usage read beside it. One for each call, used for
- * all of its attempts; it is the handler of the upstream's answer and the listener of the client's side at once.
+ * Hands an upstream's answer to the client by way of a passage, which leaves it as it is or translates it. One for
+ * each call, used for all of its attempts; it is the handler of the upstream's answer and the listener of the client's
+ * side at once.
  *
  * `waiting` for a head -> `whole` (collected, leaves at once), `bytes` (passed on as it comes) or `events`
  * (passed on in whole events) -> `sent` (whole, and the client has not taken all of it) -> `over`.
@@ -40,28 +30,24 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
   upstream: UpstreamExchange | null = null;
   readonly #services: Services;
   readonly #call: Call;
-  readonly #protocol: TextProtocol;
   readonly #owner: AttemptOwner;
-  readonly #streamed: boolean;
-  #hideUsage = false;
+  #streamed: boolean;
+  #passage: Passage | null = null;
   #mode: 'waiting' | 'whole' | 'bytes' | 'events' | 'sent' | 'over' = 'waiting';
   #head: ResponseHead | null = null;
   /** The answer's head has left, or will with the next write. */
   #committed = false;
-  /** An answer that leaves whole, or comments before the first event. */
-  readonly #gathered = new Gather(wholeBytes);
+  #gathered: Gather | null = null;
   #runs: EventRuns | null = null;
-  #tail: Tail | null = null;
   /** An event of the protocol has come. */
   #judged = false;
   #flowing = true;
   #heardAt: number;
 
-  constructor(services: Services, call: Call, protocol: TextProtocol, owner: AttemptOwner) {
+  constructor(services: Services, call: Call, owner: AttemptOwner) {
     super();
     this.#services = services;
     this.#call = call;
-    this.#protocol = protocol;
     this.#owner = owner;
     this.#streamed = call.validated?.stream ?? false;
     this.#heardAt = call.validatedAt;
@@ -70,14 +56,15 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
   }
 
   /**
-   * Makes ready for an attempt. Only before anything was relayed.
-   * @param hideUsage the usage event was asked for by the gateway alone, and is kept from the client
+   * Makes ready for an attempt, or for what comes before it (null). Only before anything was relayed.
+   * @param upstream what a client that leaves cancels
    */
-  reset(hideUsage: boolean): void {
-    this.#hideUsage = hideUsage;
+  reset(passage: Passage | null, upstream: UpstreamExchange | null): void {
+    this.#passage = passage;
+    this.upstream = upstream;
     this.#mode = 'waiting';
     this.#head = null;
-    this.#gathered.take();
+    this.#gathered = null;
     this.#runs = null;
     this.#judged = false;
     this.#call.sentAt = 0;
@@ -89,22 +76,35 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
     call.answeredAt = performance.now();
     call.sentAt = this.upstream?.sentAt ?? 0;
     this.#head = head;
-    const refusal = this.#refusalOf(head);
+    const passage = this.#passage as Passage;
+    if (passage.mayStream) this.#streamed = isEventStream(head);
+    const refusal = answerRefusal(head, this.#streamed);
     if (refusal !== null) this.#give(refusal);
-    else if (head.status >= 400) this.#mode = 'whole';
-    else if (this.#streamed) this.#beginEvents();
-    else if (head.contentLength > wholeBytes) this.#beginBytes();
-    else this.#mode = 'whole';
+    else if (head.status >= 400) this.#beginWhole(errorBytes);
+    else if (this.#streamed) {
+      this.#mode = 'events';
+      this.#runs = new EventRuns(passage.eventBytes);
+    } else if (leavesWhole(head, passage)) this.#beginWhole(passage.wholeBytes);
+    else this.#outgrown(Buffer.alloc(0));
   }
 
   onData(chunk: Buffer): boolean {
+    try {
+      return this.#take(chunk);
+    } catch (fault) {
+      this.#failByUs(fault);
+      return true;
+    }
+  }
+
+  #take(chunk: Buffer): boolean {
     switch (this.#mode) {
       case 'events':
         return this.#onEvents(chunk);
       case 'whole':
         return this.#onWhole(chunk);
       case 'bytes':
-        this.#tail?.add(chunk);
+        this.#passage?.note(chunk);
         this.#flowing = this.#call.exchange.write(chunk);
         return this.#flowing;
       default:
@@ -113,6 +113,14 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
   }
 
   onEnd(): void {
+    try {
+      this.#takeEnd();
+    } catch (fault) {
+      this.#failByUs(fault);
+    }
+  }
+
+  #takeEnd(): void {
     switch (this.#mode) {
       case 'events':
         this.#endEvents();
@@ -121,9 +129,8 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
         this.#endWhole();
         break;
       case 'bytes':
-        if (this.#tail !== null) this.#call.usage = this.#protocol.usageOf(this.#tail.bytes());
         this.#call.exchange.end();
-        this.#settle(this.#answerOutcome());
+        this.#settle(answerOutcome(this.#head));
         break;
       default:
         break;
@@ -142,6 +149,9 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
       this.#call.error = error;
       this.#call.exchange.abort();
       this.#settle('upstream_error');
+    } else if (this.#passage?.isComplete) {
+      // All of the answer was there; how the connection ended says nothing about it.
+      this.#endComplete(this.#passage);
     } else {
       this.#failStream(error);
     }
@@ -149,13 +159,12 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
 
   onClientGone(): void {
     if (this.#mode !== 'over' && this.#mode !== 'sent') this.upstream?.cancel();
-    if (this.#tail !== null) this.#call.usage ??= this.#protocol.judgeEnd(this.#tail.bytes()).usage;
     this.#settle('client_gone');
   }
 
   onDrained(): void {
     if (this.#mode === 'sent') {
-      this.#settle(this.#answerOutcome());
+      this.#settle(answerOutcome(this.#head));
       return;
     }
     this.#flowing = true;
@@ -166,20 +175,22 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
   onTick(now: number): void {
     const { keepAliveMs } = this.#call.running.snapshot.timeouts;
     if (keepAliveMs === 0 || !this.#flowing || now - this.#heardAt < keepAliveMs) return;
-    // Comments belong between the events of a stream alone.
-    if ((this.#mode !== 'waiting' && this.#mode !== 'events') || this.#runs?.overlong) return;
+    // Signs of life belong between the events of a stream alone.
+    const between = this.#mode === 'waiting' ? !this.#passage?.mayStream : this.#mode === 'events';
+    if (!between || this.#runs?.overlong) return;
     this.#heardAt = now;
     this.#commitStream();
-    // Not under backpressure at this point, and a comment is too short to matter if it starts some.
-    this.#call.exchange.write(keepAliveComment);
+    // Not under backpressure at this point, and these few bytes are too short to matter if they start some.
+    this.#call.exchange.write(keepAliveBytes(this.#call));
   }
 
-  /** Ends the call's part in the watch and in the log. */
   #settle(outcome: Outcome): void {
     this.#mode = 'over';
     this.leave();
-    this.#releaseRequest();
+    releaseBody(this.#services, this.#call, this.upstream?.bodyReleased ?? false);
     this.upstream = null;
+    this.#call.usage ??= this.#passage?.usage ?? null;
+    this.#passage = null;
     account(this.#services, this.#call, outcome);
   }
 
@@ -188,34 +199,18 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
     this.#services.watched.remove(this);
   }
 
-  /**
-   * Lets go of the request body once it cannot be needed again. An attempt that was given up may still hold it, so
-   * its buffer goes back to the pool only after a call that needed one attempt.
-   */
-  #releaseRequest(): void {
-    const call = this.#call;
-    if (call.body === null) return;
-    if (this.upstream?.bodyReleased && call.retries === 0) call.exchange.recycleBody();
-    call.body = null;
-    call.validated = null;
-    shrinkReservation(this.#services, call, 0);
-  }
-
-  /** Why an answer is of no use for this call, or null. */
-  #refusalOf(head: ResponseHead): GatewayError | null {
-    if (head.status >= 300 && head.status < 400)
-      return new GatewayError('upstream_error', 'The upstream answered with a redirect.');
-    // What the client could decode was decoded there, and its header is gone.
-    const coding = head.get('content-encoding');
-    if (coding !== null && coding.toLowerCase() !== 'identity')
-      return new GatewayError('upstream_error', 'The upstream compressed its answer in an unknown way.');
-    if (head.status >= 400 || this.#streamed === isEventStream(head)) return null;
-    return new GatewayError(
-      'unsupported_stream_event',
-      this.#streamed
-        ? 'A stream was asked for, and the upstream answered with something else.'
-        : 'The upstream answered with a stream that was not asked for.',
-    );
+  /** Ends a call that no attempt will answer. @param head of the upstream's answer that the error tells of, or null */
+  refuse(fault: unknown, head: ResponseHead | null): void {
+    if (this.#committed) {
+      // Nothing can be said in an answer that is no event stream.
+      if (this.#mode === 'bytes') this.#call.exchange.abort();
+      if (fault instanceof GatewayError) this.#failStream(fault);
+      else this.#failByUs(fault);
+      return;
+    }
+    this.#mode = 'over';
+    this.leave();
+    refuse(this.#services, this.#call, fault, head);
   }
 
   /** Gives an answer up that cannot be used, before any of it was relayed. */
@@ -226,44 +221,86 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
     else this.#owner.onAttemptFailed(error, null);
   }
 
-  #failStream(error: GatewayError, outcome: Outcome = 'upstream_error'): void {
-    if (this.#tail !== null) this.#call.usage = this.#protocol.judgeEnd(this.#tail.bytes()).usage;
-    refuseStream(this.#call, error, this.#runs?.overlong ?? false);
-    this.#settle(outcome);
+  /** A mistake of ours costs its own call and nothing else. */
+  #failByUs(fault: unknown): void {
+    this.#services.reportFault(this.#call, fault);
+    this.#give(new GatewayError('internal_error', null, { cause: fault }));
   }
 
-  #answerOutcome(): Outcome {
-    return (this.#head?.status ?? 0) >= 400 ? 'upstream_error' : 'complete';
+  #failStream(error: GatewayError): void {
+    this.upstream?.cancel();
+    refuseStream(this.#call, error, {
+      insideEvent: this.#runs?.overlong ?? false,
+      words: (event) => this.#passage?.lastWords(error, event) ?? null,
+    });
+    this.#settle('upstream_error');
+  }
+
+  #beginWhole(limit: number): void {
+    this.#mode = 'whole';
+    this.#gathered = new Gather(limit);
+  }
+
+  /** An answer that does not fit: passed on as it comes where that can be. */
+  #outgrown(before: Buffer): void {
+    const { divisible, exactErrors } = this.#passage as Passage;
+    const head = this.#head as ResponseHead;
+    if (head.status >= 400 && !exactErrors) this.#tellError(head, before);
+    else if (head.status < 300 && !divisible)
+      this.#give(new GatewayError('upstream_error', "The upstream's answer is too large to be changed."));
+    else this.#beginBytes();
+  }
+
+  /** Tells an error of the upstream in the caller's dialect. */
+  #tellError(head: ResponseHead, body: Buffer): void {
+    this.#mode = 'over';
+    this.upstream?.cancel();
+    this.#owner.onErrorAnswer(statusError(head, body), head);
   }
 
   #beginBytes(): void {
     const head = this.#head as ResponseHead;
     this.#mode = 'bytes';
     this.#committed = true;
-    if (head.status < 300) this.#tail = new Tail();
     this.#call.exchange.begin(head.status, answerLines(this.#call, head));
     this.#call.endedAt = 0;
-    this.#releaseRequest();
+    releaseBody(this.#services, this.#call, this.upstream?.bodyReleased ?? false);
   }
 
   #onWhole(chunk: Buffer): boolean {
     const head = this.#head as ResponseHead;
-    if (this.#gathered.length === 0 && chunk.length === head.contentLength && !this.#committed) {
+    const gathered = this.#gathered as Gather;
+    if (gathered.length === 0 && chunk.length === head.contentLength && !this.#committed) {
       this.#sendWhole(head, chunk);
       return true;
     }
-    if (this.#gathered.add(chunk, head.contentLength) || this.#committed) return true;
-    const gathered = this.#gathered.take();
-    this.#beginBytes();
-    if (gathered.length > 0) this.onData(gathered);
-    return this.onData(chunk);
+    if (gathered.add(chunk, head.contentLength) || this.#committed) return true;
+    const before = gathered.take();
+    this.#outgrown(before);
+    if (before.length > 0) this.#take(before);
+    return this.#take(chunk);
   }
 
   #sendWhole(head: ResponseHead, body: Buffer): void {
     const call = this.#call;
-    if (head.status < 300) call.usage = this.#protocol.usageOf(body);
-    if (call.exchange.respond(head.status, answerLines(call, head), body))
-      this.#settle(this.#answerOutcome());
+    const passage = this.#passage as Passage;
+    let answer: Buffer | string = body;
+    if (head.status >= 400 && !passage.exactErrors) {
+      this.#mode = 'over';
+      this.#owner.onErrorAnswer(statusError(head, body), head);
+      return;
+    }
+    if (head.status < 300) {
+      try {
+        answer = passage.whole(body);
+      } catch (fault) {
+        if (!(fault instanceof GatewayError)) throw fault;
+        this.#give(fault);
+        return;
+      }
+    }
+    if (call.exchange.respond(head.status, answerLines(call, head), answer))
+      this.#settle(answerOutcome(this.#head));
     else {
       call.endedAt = 0;
       this.#mode = 'sent';
@@ -272,79 +309,91 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
 
   #endWhole(): void {
     const head = this.#head as ResponseHead;
-    const body = this.#gathered.take();
-    if (this.#committed) this.#failStream(statusError(head.status, body));
+    const body = (this.#gathered as Gather).take();
+    if (this.#committed) this.#failStream(statusError(head, body));
     else this.#sendWhole(head, body);
-  }
-
-  #beginEvents(): void {
-    this.#mode = 'events';
-    this.#runs = new EventRuns(eventBytes);
   }
 
   #commitStream(): void {
     if (this.#committed) return;
     this.#committed = true;
-    this.#tail = new Tail();
     this.#call.exchange.begin(200, streamLines(this.#call, this.#head));
     this.#call.endedAt = 0;
   }
 
   #onEvents(chunk: Buffer): boolean {
-    let run = (this.#runs as EventRuns).push(chunk);
+    const runs = this.#runs as EventRuns;
+    const passage = this.#passage as Passage;
+    const run = runs.push(chunk);
     if (run === null) return true;
-    if (!this.#judged) {
-      if (this.#gathered.length > 0) run = Buffer.concat([this.#gathered.take(), run]);
-      // Part of an event cannot be judged; one so large is taken for what was asked for.
-      const start = this.#runs?.overlong ? 'meaningful' : this.#protocol.judgeStart(run);
-      if (start instanceof GatewayError) {
-        this.#give(start);
-        return true;
-      }
-      if (start === 'meaningful') this.#judged = true;
-      else if (!this.#committed && run.length < earlyBytes) {
-        this.#gathered.add(run, 0);
-        return true;
-      }
-      this.#commitStream();
-      this.#releaseRequest();
+    if (runs.overlong && !passage.divisible) {
+      this.#give(
+        new GatewayError('upstream_error', 'An event of the upstream is too large to be passed on.'),
+      );
+      return true;
     }
-    return this.#writeRun(run);
+    if (!this.#judged) {
+      // Part of an event cannot be judged; one so large is taken for what was asked for.
+      const verdict = runs.overlong ? 'meaningful' : passage.judge(run);
+      if (verdict === 'silence') return true;
+      if (verdict !== 'meaningful') {
+        this.#give(verdict);
+        return true;
+      }
+      this.#judged = true;
+      this.#commitStream();
+      releaseBody(this.#services, this.#call, this.upstream?.bodyReleased ?? false);
+    }
+    const passed = passage.pass(run);
+    if (passed.length > 0) {
+      this.#heardAt = performance.now();
+      this.#flowing = this.#call.exchange.write(passed);
+    }
+    if (passage.error !== null) this.#endFailed(passage.error);
+    else if (passage.endsItself && passage.isComplete) this.#endComplete(passage);
+    return this.#flowing;
   }
 
-  #writeRun(run: Buffer): boolean {
-    const { exchange } = this.#call;
-    this.#heardAt = performance.now();
-    (this.#tail as Tail).add(run);
-    const hidden = this.#hideUsage ? this.#protocol.findUsageEvent(run) : null;
-    if (hidden === null) {
-      this.#flowing = exchange.write(run);
-    } else {
-      const before = exchange.write(run.subarray(0, hidden.start));
-      this.#flowing = exchange.write(run.subarray(hidden.end)) && before;
-    }
-    return this.#flowing;
+  #endComplete(passage: Passage): void {
+    const { last } = passage.end();
+    if (last !== null) this.#call.exchange.write(last);
+    // Nothing of the upstream is passed on any more, so nothing has to wait for the client.
+    this.#flowing = true;
+    this.#call.exchange.end();
+    this.#settle('complete');
+  }
+
+  /** The error's words have left with what was passed last. */
+  #endFailed(error: GatewayError): void {
+    this.upstream?.cancel();
+    this.#call.error = error;
+    this.#call.exchange.end();
+    this.#settle('upstream_error');
   }
 
   #endEvents(): void {
     const rest = (this.#runs as EventRuns).rest();
-    if (rest !== null && isWholeEvent(rest)) this.#onEvents(Buffer.concat([rest, blankLine]));
+    if (rest !== null && isWholeEvent(rest)) this.#onEvents(Buffer.concat([rest, Buffer.from('\n\n')]));
     // Judging what was left may have ended the call.
     if (this.#mode !== 'events') return;
-    if (!this.#committed || this.#tail === null) {
+    const { exchange } = this.#call;
+    const passage = this.#passage as Passage;
+    if (!this.#judged && passage.exactErrors) {
       this.#give(new GatewayError('upstream_error', "The upstream's stream ended before its first event."));
       return;
     }
-    const call = this.#call;
-    const ending = this.#protocol.judgeEnd(this.#tail.bytes());
-    call.usage = ending.usage;
-    if (ending.state === 'incomplete') {
-      this.#failStream(
-        new GatewayError('upstream_error', "The upstream's stream ended before it was complete."),
-      );
+    const { last, error, failed } = passage.end();
+    if (!this.#committed && passage.error !== null) {
+      this.#give(passage.error);
       return;
     }
-    call.exchange.end();
-    this.#settle(ending.state === 'complete' ? 'complete' : 'upstream_error');
+    this.#commitStream();
+    if (last !== null) exchange.write(last);
+    if (error !== null) this.#failStream(error);
+    else if (passage.error !== null) this.#endFailed(passage.error);
+    else {
+      exchange.end();
+      this.#settle(failed ? 'upstream_error' : 'complete');
+    }
   }
 }

@@ -1,18 +1,25 @@
 import { openai } from '../dialects/openai.js';
+import { queryParameter } from '../dialects/query.js';
 import { GatewayError } from '../errors.js';
 import type { Exchange } from '../http/exchange.js';
-import { chat } from '../protocols/chat/index.js';
-import { methodNotAllowed, type Route, unknownUrl } from '../routes.js';
+import type { Endpoint } from '../protocols/protocol.js';
+import { methodNotAllowed, type Route, unknownUrl, type VideoRoute } from '../routes.js';
+import type { FormSchema } from '../schema/form.js';
 import { account } from './account.js';
 import { authenticate } from './authenticate.js';
 import { Call } from './call.js';
-import { forward } from './forward.js';
+import { forward, type Sending } from './forward.js';
+import { takeImages } from './images/take.js';
 import { Intake } from './intake.js';
 import { answerModels, modelsDialect } from './models.js';
 import { refuse } from './refuse.js';
 import { resolveModel } from './resolve.js';
 import type { Services } from './services.js';
+import { Upload } from './upload.js';
 import { validateBody } from './validate.js';
+import { serveContent } from './video/content.js';
+import { showTask } from './video/show.js';
+import { takeAction, takeCreate } from './video/take.js';
 
 /**
  * The life of a request, in order: route, authenticate, take in the body (which `admit` makes room for), validate,
@@ -34,8 +41,22 @@ function begin(services: Services, call: Call): void {
   call.dialect = modelsDialect(route, call.exchange.head) ?? route.dialect;
   authenticate(call, route);
   switch (route.operation) {
-    case 'chat':
+    case 'call':
       new Intake(services, call, proceed).start();
+      return;
+    case 'upload':
+      new Upload(services, call, { form: route.form as FormSchema, next: proceedUpload }).start();
+      return;
+    case 'image':
+    case 'videoCreate':
+    case 'videoAction':
+      new Intake(services, call, proceedMedia).start();
+      return;
+    case 'videoShow':
+      showTask(services, call, (route.video as VideoRoute).format, taskId(call));
+      return;
+    case 'videoContent':
+      serveContent(services, call, taskId(call));
       return;
     case 'modelList':
     case 'model':
@@ -79,13 +100,36 @@ function findRoute(call: Call): Route {
 
 /** The second half, with the whole body at hand. */
 function proceed(services: Services, call: Call): void {
-  const { schema, protocol } = call.route as Route;
-  if (call.body === null || call.key === null || schema === null || protocol === null) {
-    throw new Error('a route with a body has a schema and a protocol');
+  const { schema, endpoint, stream } = call.route as Route;
+  if (call.body === null || call.key === null || schema === null || endpoint === null) {
+    throw new Error('a route with a body has a schema and an endpoint');
   }
   const validated = validateBody(call.body, schema);
-  call.validated = validated;
-  call.model = resolveModel(call.key, validated.model, protocol);
+  call.validated = stream === 'asked' ? validated : { ...validated, stream: stream === 'always' };
+  call.model = resolveModel(call, endpoint.protocol);
+  if (stream === 'always' && queryParameter(call.exchange.head.query, 'alt') !== 'sse')
+    call.framing = 'array';
   call.validatedAt = performance.now();
-  forward(services, call, chat, call.model.targets);
+  forward(services, call, endpoint, call.model.targets);
+}
+
+/** With as much of a form as tells where it goes. */
+function proceedUpload(services: Services, call: Call): Sending {
+  const endpoint = (call.route as Route).endpoint as Endpoint;
+  call.model = resolveModel(call, endpoint.protocol);
+  call.validatedAt = performance.now();
+  return forward(services, call, endpoint, call.model.targets);
+}
+
+/** With the whole body of a call that is not passed on as it is. */
+function proceedMedia(services: Services, call: Call): void {
+  const { operation, image, video, endpoint, schema } = call.route as Route;
+  if (image !== null && endpoint !== null && schema !== null)
+    takeImages(services, call, { operation: image, endpoint, schema });
+  else if (operation === 'videoAction') takeAction(services, call);
+  else takeCreate(services, call, video as VideoRoute);
+}
+
+function taskId({ params }: Call): string {
+  return params.task_id ?? '';
 }

@@ -1,10 +1,13 @@
 import type { Snapshot } from '../config/types.js';
+import type { Sealer } from '../conversation/seal.js';
 import type { Dialect } from '../dialects/dialect.js';
 import type { Router } from '../http/router.js';
 import type { KeyTable } from '../keys/table.js';
 import type { Route } from '../routes.js';
 import type { UpstreamClient } from '../upstream/client.js';
+import type { TaskBook } from '../video/book.js';
 import type { Call } from './call.js';
+import type { Unattended } from './unattended.js';
 import type { WatchList } from './watch.js';
 
 /** What follows from one config, swapped whole on reload. A call keeps the one that it began with. */
@@ -12,6 +15,7 @@ export interface Running {
   readonly snapshot: Snapshot;
   readonly keys: KeyTable;
   readonly router: Router<Route>;
+  readonly sealer: Sealer;
   readonly dialectForPath: (path: string) => Dialect;
 }
 
@@ -19,6 +23,7 @@ export interface Running {
 export interface Services {
   running: Running;
   readonly upstream: UpstreamClient;
+  readonly book: TaskBook;
   /** Takes note of a finished call; does its formatting later. */
   readonly report: (call: Call) => void;
   /** Takes note of a mistake of ours that a call survived. */
@@ -26,4 +31,6 @@ export interface Services {
   readonly watched: WatchList;
   /** Bytes of request bodies in memory. */
   bufferedBytes: number;
+  /** Work that goes on without its client; a drain waits for it. */
+  readonly unattended: Unattended;
 }

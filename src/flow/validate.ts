@@ -23,6 +23,13 @@ export function validateBody(body: Buffer, schema: CompiledSchema): ValidatedBod
   return schema.accept(body) ?? parseAndCheck(body, schema);
 }
 
+const noSpans: BodySpans = { open: 0, model: null, stream: null, streamOptions: null, includeUsage: null };
+
+/** What the later phases need to know of a form, or of another body that is not passed on as it came. */
+export function readValidated(model: string, stream: boolean): ValidatedBody {
+  return { scan: noSpans, model, stream, includeUsage: true };
+}
+
 /** The verdict on what `accept` does not know, and the reason of every refusal. */
 function parseAndCheck(body: Buffer, schema: CompiledSchema): ValidatedBody {
   const scan = scanBody(body);

@@ -18,6 +18,19 @@ const firstChunkedBytes = 16 * 1024;
 const emptyBody: Buffer = Buffer.alloc(0);
 
 /**
+ * Refuses a body that is announced as larger than `limit` bytes. If the connection goes on it is read and thrown away:
+ * when nobody takes what a client sends, uWS cuts it ten seconds after its answer, else only one below 16 KB a second.
+ */
+export function refuseAnnounced(
+  response: HttpResponse,
+  limit: number,
+  receiver: Pick<BodyReceiver, 'onBodyRefused'>,
+): void {
+  response.onData(() => {});
+  receiver.onBodyRefused(tooLarge(limit));
+}
+
+/**
  * Collects a request body of at most `limit` bytes: into one buffer of the announced size, or, for a chunked
  * body, into one that doubles. uWS's chunks are valid only in their callback, so this copy is the one that has
  * to be made.
@@ -30,14 +43,16 @@ export function collectBody(
 ): void {
   const announced = exchange.head.contentLength;
   if (announced > limit) {
-    receiver.onBodyRefused(tooLarge(limit));
+    refuseAnnounced(response, limit, receiver);
     return;
   }
+  if (exchange.head.chunked) exchange.bodyExpected();
   let body: Buffer = announced > 0 ? exchange.bodyBuffer(announced) : emptyBody;
   let length = 0;
   let refused = false;
   response.onData((chunk, isLast) => {
-    if (refused) return;
+    // The body of an answered exchange has no room any more: that belongs to others by now.
+    if (refused || exchange.isAnswered) return;
     const size = chunk.byteLength;
     if (size > 0) {
       if (length + size > body.length) {
@@ -57,7 +72,12 @@ export function collectBody(
       length += size;
       exchange.bytesIn = length;
     }
-    if (isLast) receiver.onBody(length === body.length ? body : body.subarray(0, length));
+    if (!isLast) {
+      exchange.bodyExpected();
+      return;
+    }
+    exchange.bodyComplete();
+    receiver.onBody(length === body.length ? body : body.subarray(0, length));
   });
 }
 
@@ -67,7 +87,8 @@ function grown(body: Buffer, length: number, capacity: number): Buffer {
   return larger;
 }
 
-function tooLarge(limit: number): GatewayError {
+/** The error for a body of more than `limit` bytes. */
+export function tooLarge(limit: number): GatewayError {
   return new GatewayError(
     'request_too_large',
     `The request body is larger than the ${limit} bytes allowed here.`,

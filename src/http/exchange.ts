@@ -1,9 +1,12 @@
 import type { HttpResponse } from 'uWebSockets.js';
-import { STATUS_CODES } from 'node:http';
 import type { BodyReceiver } from './body.js';
 import { collectBody } from './body.js';
-import type { BodyPool } from './body-pool.js';
+import { type BodyStream, type BodyStreamReceiver, rearm, streamBody } from './body-stream.js';
+import type { ExchangeHost } from './exchange-host.js';
 import type { RequestHead } from './request-head.js';
+import { SizedAnswer, type SizedState } from './sized.js';
+import { statusLines } from './status-lines.js';
+import { Tended } from './upkeep.js';
 
 /** What the owner of an exchange hears of its client. */
 export interface ExchangeListener {
@@ -13,27 +16,10 @@ export interface ExchangeListener {
   onDrained(): void;
 }
 
-/** What the exchanges of one server share. */
-export interface ExchangeHost {
-  /** Exchanges whose client does not read at the moment; `server.ts` keeps uWS from cutting them. */
-  readonly blocked: Set<Exchange>;
-  /** Answers carry `connection: close`. */
-  draining: boolean;
-  /** Exchanges that have not ended. */
-  open: number;
-  /** Exchanges since the start. */
-  served: number;
-  onIdle: (() => void) | null;
-  readonly bodies: BodyPool;
-}
-
 /** Whole answers up to this size leave in one go: they fit into any socket's buffer. */
 const directBytes = 16 * 1024;
 /** At four seconds a round, five minutes. */
 const mostStalledRounds = 75;
-
-const statusLines: string[] = [];
-for (const [code, reason] of Object.entries(STATUS_CODES)) statusLines[Number(code)] = `${code} ${reason}`;
 
 /**
  * One request and its answer, and the one place that knows uWS's rules: the response is never touched after an
@@ -43,7 +29,7 @@ for (const [code, reason] of Object.entries(STATUS_CODES)) statusLines[Number(co
  * instead of one a header. So `lines` must be complete header lines, each preceded by CRLF, with values that hold
  * neither CR nor LF.
  */
-export class Exchange {
+export class Exchange extends Tended {
   readonly method: string;
   readonly path: string;
   readonly head: RequestHead;
@@ -64,9 +50,11 @@ export class Exchange {
   #backlog = false;
   #pending: Buffer | null = null;
   #ending = false;
-  /** What the client has not taken of a large whole answer. */
-  #rest: Buffer | null = null;
-  /** Rounds of `keepAlive` since the client last took something. */
+  /** An answer of known length that does not leave in one go. */
+  #sized: SizedAnswer | null = null;
+  #bodyStream: BodyStream | null = null;
+  #bodyPending = false;
+  /** Rounds of `tend` since the client last took something. */
   #stalledRounds = 0;
   /** Holds the request body, and goes back to the pool with `recycleBody`. */
   #bodyBuffer: Buffer | null = null;
@@ -79,6 +67,7 @@ export class Exchange {
     id: string,
     host: ExchangeHost,
   ) {
+    super();
     this.method = method;
     this.path = path;
     this.head = head;
@@ -95,9 +84,46 @@ export class Exchange {
     return this.#response !== null;
   }
 
+  /** True once an answer was begun, and when none can be any more. */
+  get isAnswered(): boolean {
+    return this.#response === null || this.status !== 0;
+  }
+
+  /** True while the client has to take what waits before anything more can be sent. */
+  get isBlocked(): boolean {
+    return this.#blocked;
+  }
+
   /** Collects the request body; must be called before the handler of the request returns. */
   readBody(limit: number, receiver: BodyReceiver): void {
     if (this.#response !== null) collectBody(this, this.#response, limit, receiver);
+  }
+
+  /**
+   * Hands the request body on as it comes, at most `limit` bytes; must be called before the handler of the request
+   * returns. It has no deadline of its own: a client may be silent for as long as the owner of the exchange lets it.
+   */
+  streamBody(limit: number, receiver: BodyStreamReceiver): void {
+    const response = this.#response;
+    if (response === null) return;
+    this.#bodyStream = streamBody(this, response, { limit, pool: this.#host.bodies, receiver });
+  }
+
+  /** After `onChunk` has said false: go on, now or as soon as it has returned. */
+  resumeBody(): void {
+    this.#bodyStream?.resume();
+  }
+
+  /** Some of the body has yet to come: uWS, which would cut a client below 16 KB a second, is kept from it. */
+  bodyExpected(): void {
+    this.#bodyPending = true;
+    this.#host.tended.add(this);
+  }
+
+  /** All of the body has come. */
+  bodyComplete(): void {
+    this.#bodyPending = false;
+    if (!this.#blocked) this.#host.tended.remove(this);
   }
 
   /** @returns room for a body of exactly so many bytes */
@@ -119,48 +145,82 @@ export class Exchange {
   respond(status: number, lines: string, body: string | Buffer): boolean {
     const response = this.#response;
     if (response === null) return true;
+    if (this.method === 'HEAD') {
+      this.respondEmpty(status, lines, Buffer.byteLength(body));
+      return true;
+    }
     this.status = status;
     this.bytesOut = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
     const close = this.closing || this.#host.draining;
-    if (this.bytesOut > directBytes && this.method !== 'HEAD') {
+    this.#bodyStream?.discard();
+    if (this.bytesOut > directBytes) {
       const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-      return this.#respondLarge(response, lines, bytes, close);
+      return this.#respondLarge(response, close ? `${lines}\r\nconnection: close` : lines, bytes);
     }
     this.#finish();
     response.cork(() => {
       this.#writeHead(response, lines);
-      if (this.method === 'HEAD') response.endWithoutBody(this.bytesOut, close);
-      else response.end(body, close);
+      response.end(body, close);
     });
     return true;
   }
 
-  /** uWS gives what waits of an ended response ten seconds to drain: what the socket does not take waits here. */
-  #respondLarge(response: HttpResponse, lines: string, body: Buffer, close: boolean): boolean {
-    response.onWritable(() => this.#onWritable());
+  /** uWS gives what waits of an ended response ten seconds to drain: what the socket does not take waits with us. */
+  #respondLarge(response: HttpResponse, lines: string, body: Buffer): boolean {
     let done = false;
     response.cork(() => {
-      this.#writeHead(response, close ? `${lines}\r\nconnection: close` : lines);
+      this.#writeHead(response, lines);
       done = response.tryEnd(body, body.length)[1];
     });
     if (done) {
       this.#finish();
       return true;
     }
-    this.#rest = Buffer.from(body.subarray(response.getWriteOffset()));
+    this.#sized = new SizedAnswer(response, body.length);
+    this.#sized.keep(body);
+    response.onWritable(() => this.#onWritable());
     this.#block();
     return false;
   }
 
   /**
+   * Answers without a body: 204, 304, and all that is asked with HEAD.
+   * @param contentLength bytes that the answer to GET would have, or null to name no length
+   */
+  respondEmpty(status: number, lines: string, contentLength: number | null): void {
+    const response = this.#response;
+    if (response === null) return;
+    this.status = status;
+    this.bytesOut = 0;
+    this.#bodyStream?.discard();
+    // uWS waits for the bytes of a length that it is told. And it closes only after an answer with one, so a connection
+    // that is not to go on is cut, as soon as the head has left.
+    const allLines = contentLength === null ? lines : `${lines}\r\ncontent-length: ${contentLength}`;
+    if (this.closing || this.#host.draining) {
+      this.listener = null;
+      response.cork(() => this.#writeHead(response, `${allLines}\r\nconnection: close\r\n`));
+      setImmediate(() => this.abort());
+      return;
+    }
+    this.#finish();
+    response.cork(() => {
+      this.#writeHead(response, allLines);
+      response.endWithoutBody();
+    });
+  }
+
+  /**
    * Begins a streamed answer. The head leaves with the first `write`. In a drain it asks the client to close, since
    * uWS can say so only at the end, where it would write a header line into the body.
+   * @param contentLength bytes of the answer, or -1 for a chunked one. With a length, the exchange has ended as soon as
+   * the last byte was taken; more bytes, or an end with fewer, cut the connection.
    */
-  begin(status: number, lines: string): void {
+  begin(status: number, lines: string, contentLength = -1): void {
     const response = this.#response;
     if (response === null) return;
     this.status = status;
     this.#headLines = this.closing || this.#host.draining ? `${lines}\r\nconnection: close` : lines;
+    if (contentLength >= 0) this.#sized = new SizedAnswer(response, contentLength);
     response.onWritable(() => this.#onWritable());
   }
 
@@ -172,6 +232,7 @@ export class Exchange {
     const response = this.#response;
     if (response === null || chunk.length === 0) return true;
     this.bytesOut += chunk.length;
+    if (this.#sized !== null) return this.#writeSized(response, this.#sized, chunk);
     if (this.#pending !== null) {
       this.#pending = Buffer.concat([this.#pending, chunk]);
       return false;
@@ -189,12 +250,17 @@ export class Exchange {
   end(): void {
     const response = this.#response;
     if (response === null) return;
+    if (this.#sized !== null && this.bytesOut < this.#sized.length) {
+      this.abort();
+      return;
+    }
     // uWS gives an ended response ten seconds to drain and then drops the rest: end only what has drained.
     if (this.#blocked) {
       this.#ending = true;
       return;
     }
     const lines = this.#headLines;
+    this.#bodyStream?.discard();
     this.#finish();
     response.cork(() => {
       if (lines !== null) this.#writeHead(response, lines);
@@ -211,19 +277,20 @@ export class Exchange {
   }
 
   /**
-   * Restarts uWS's timer for a socket under backpressure, which would cut a reader that takes nothing for ten
-   * seconds; `resume` arms it anew, and a drained socket disarms it. A reader that takes nothing for very long is
-   * given up after all.
+   * Restarts uWS's timer, which cuts a client that takes nothing for ten seconds, or sends less than 16 KB a second; a
+   * drained socket disarms it, and so does the end of the body. A reader that takes nothing for very long is given up
+   * after all.
    */
-  keepAlive(): void {
-    if (++this.#stalledRounds > mostStalledRounds) {
-      const { listener } = this;
-      this.abort();
-      listener?.onClientGone();
-      return;
-    }
-    this.#response?.pause();
-    this.#response?.resume();
+  override tend(): void {
+    if (this.#blocked && ++this.#stalledRounds > mostStalledRounds) this.giveUp();
+    else if (this.#response !== null && (this.#bodyStream?.mayRead() ?? true)) rearm(this.#response);
+  }
+
+  /** Cuts the connection of a client that will not come to an end, which has then left. */
+  giveUp(): void {
+    const { listener } = this;
+    this.abort();
+    listener?.onClientGone();
   }
 
   #writeHead(response: HttpResponse, lines: string): void {
@@ -253,16 +320,29 @@ export class Exchange {
     return false;
   }
 
+  #writeSized(response: HttpResponse, sized: SizedAnswer, chunk: Buffer): boolean {
+    if (this.bytesOut > sized.length) {
+      this.abort();
+      return true;
+    }
+    if (this.bytesOut === sized.length) this.#bodyStream?.discard();
+    const lines = this.#headLines;
+    const state = sized.write(chunk, lines === null ? null : () => this.#writeHead(response, lines));
+    if (state === 'complete') this.#finish();
+    else if (state === 'waiting') this.#block();
+    return state !== 'waiting';
+  }
+
   #block(): void {
     this.#blocked = true;
-    this.#host.blocked.add(this);
+    this.#host.tended.add(this);
   }
 
   #onWritable(): boolean {
     const response = this.#response;
     if (response === null) return true;
     this.#stalledRounds = 0;
-    if (this.#rest !== null) return this.#writeRest(response, this.#rest);
+    if (this.#sized !== null && this.#blocked) return this.#onSizedWritable(this.#sized.flush());
     // An empty cork flushes the backlog; with this handler set uWS does not flush by itself.
     response.cork(() => {});
     if (!this.#blocked) return true;
@@ -275,24 +355,24 @@ export class Exchange {
       });
       if (!flowing) return true;
     }
-    this.#blocked = false;
-    this.#host.blocked.delete(this);
+    this.#unblock();
     if (this.#ending) this.end();
     else this.listener?.onDrained();
     return true;
   }
 
-  #writeRest(response: HttpResponse, rest: Buffer): boolean {
-    const before = response.getWriteOffset();
-    const done = response.tryEnd(rest, this.bytesOut)[1];
-    if (!done) {
-      this.#rest = rest.subarray(response.getWriteOffset() - before);
-      return false;
-    }
-    const { listener } = this;
-    this.#finish();
+  #onSizedWritable(state: SizedState): boolean {
+    if (state === 'waiting') return false;
+    const listener = this.#ending ? null : this.listener;
+    if (state === 'complete') this.#finish();
+    else this.#unblock();
     listener?.onDrained();
     return true;
+  }
+
+  #unblock(): void {
+    this.#blocked = false;
+    if (!this.#bodyPending) this.#host.tended.remove(this);
   }
 
   #onAborted(): void {
@@ -304,10 +384,12 @@ export class Exchange {
 
   #finish(): void {
     const host = this.#host;
-    if (this.#blocked) host.blocked.delete(this);
+    host.tended.remove(this);
     this.#response = null;
     this.#pending = null;
-    this.#rest = null;
+    this.#sized = null;
+    this.#bodyStream?.drop();
+    this.#bodyStream = null;
     this.listener = null;
     host.open--;
     if (host.open === 0) host.onIdle?.();

@@ -17,22 +17,21 @@ const Slot = {
   TransferEncoding: 7,
   Upgrade: 8,
   Forwarded: 9,
+  OpenaiBeta: 10,
+  VendorcBeta: 11,
+  Host: 12,
+  Range: 13,
+  IfRange: 14,
+  IfNoneMatch: 15,
+  IdempotencyKey: 16,
 } as const;
 type Slot = (typeof Slot)[keyof typeof Slot];
 
 /** Which header names a server reads, by lower-case name; everything else is skipped unread. */
 export type HeaderSlots = ReadonlyMap<string, Slot>;
 
-/** Request headers that a same-protocol upstream gets as the client sent them. Credentials are never among them. */
-const forwardedNames = [
-  'accept',
-  'user-agent',
-  'openai-beta',
-  'idempotency-key',
-  'traceparent',
-  'tracestate',
-  'baggage',
-];
+/** Request headers that an upstream gets as the client sent them. Credentials are never among them. */
+const forwardedNames = ['accept', 'user-agent', 'traceparent', 'tracestate', 'baggage'];
 
 /** @returns the header names to read, with the vendor words of the running config beside the neutral names. */
 export function headerSlots(words: HeaderWords): HeaderSlots {
@@ -44,9 +43,18 @@ export function headerSlots(words: HeaderWords): HeaderSlots {
     ['content-encoding', Slot.ContentEncoding],
     ['transfer-encoding', Slot.TransferEncoding],
     ['upgrade', Slot.Upgrade],
+    ['openai-beta', Slot.OpenaiBeta],
+    ['host', Slot.Host],
+    ['range', Slot.Range],
+    ['if-range', Slot.IfRange],
+    ['if-none-match', Slot.IfNoneMatch],
+    ['idempotency-key', Slot.IdempotencyKey],
   ]);
   for (const name of forwardedNames) slots.set(name, Slot.Forwarded);
-  for (const word of ['vendorc', ...words.vendorc]) slots.set(`${word}-version`, Slot.VendorcVersion);
+  for (const word of ['vendorc', ...words.vendorc]) {
+    slots.set(`${word}-version`, Slot.VendorcVersion);
+    slots.set(`${word}-beta`, Slot.VendorcBeta);
+  }
   for (const word of ['vendorg', ...words.vendorg]) slots.set(`x-${word}-api-key`, Slot.VendorgKey);
   return slots;
 }
@@ -61,7 +69,17 @@ export class RequestHead {
   contentType = '';
   contentEncoding = '';
   upgrade = '';
-  /** Header lines for a same-protocol upstream, CRLF after each. */
+  // Of the next five the first line counts, where there are several.
+  host = '';
+  range = '';
+  ifRange = '';
+  ifNoneMatch = '';
+  /** Upstreams get it too. */
+  idempotencyKey = '';
+  /** Features that the client asks its vendor for, as a header value; upstreams of that vendor alone get them. */
+  openaiBeta = '';
+  vendorcBeta = '';
+  /** Header lines for an upstream, CRLF after each. */
   forwarded = '';
   /** Bytes announced by `content-length`, or -1. */
   contentLength = -1;
@@ -101,6 +119,12 @@ function onHeader(name: string, value: string): void {
     case Slot.Upgrade:
       head.upgrade = value;
       break;
+    case Slot.OpenaiBeta:
+      if (isPlain(value)) head.openaiBeta = joined(head.openaiBeta, value);
+      break;
+    case Slot.VendorcBeta:
+      if (isPlain(value)) head.vendorcBeta = joined(head.vendorcBeta, value);
+      break;
     case Slot.ContentLength:
       readContentLength(head, value);
       break;
@@ -110,10 +134,30 @@ function onHeader(name: string, value: string): void {
         head.framingFault = 'The only transfer-encoding that is understood is chunked.';
       head.chunked = true;
       break;
+    case Slot.Host:
+      if (head.host === '') head.host = value;
+      break;
+    case Slot.Range:
+      if (head.range === '') head.range = value;
+      break;
+    case Slot.IfRange:
+      if (head.ifRange === '') head.ifRange = value;
+      break;
+    case Slot.IfNoneMatch:
+      if (head.ifNoneMatch === '') head.ifNoneMatch = value;
+      break;
+    case Slot.IdempotencyKey:
+      if (head.idempotencyKey === '') head.idempotencyKey = value;
+      break;
     case Slot.Forwarded:
       if (isPlain(value)) head.forwarded += `${name}: ${value}\r\n`;
       break;
   }
+}
+
+/** Several header lines of one name are one list (RFC 9110 section 5.3). */
+function joined(before: string, value: string): string {
+  return before === '' ? value : `${before}, ${value}`;
 }
 
 /** uWS takes the first of several lengths and acts on it; another hop may take the second, so none is trusted. */

@@ -9,9 +9,10 @@ import {
 } from 'uWebSockets.js';
 import { randomBytes } from 'node:crypto';
 import { createBodyPool } from './body-pool.js';
-import type { ExchangeHost } from './exchange.js';
 import { Exchange } from './exchange.js';
+import type { ExchangeHost } from './exchange-host.js';
 import { type HeaderSlots, type HeaderWords, headerSlots, readHead } from './request-head.js';
+import { TendList } from './upkeep.js';
 
 export interface ServerOptions {
   readonly words: HeaderWords;
@@ -34,8 +35,8 @@ export interface Server {
   close(): void;
 }
 
-/** uWS drops a socket under backpressure after ten seconds without progress; well under that. */
-const keepAliveMs = 4000;
+/** uWS drops a socket that makes no progress after eight to twelve seconds; well under that. */
+const upkeepMs = 4000;
 /** Buffers for request bodies that may wait for their next use. */
 const pooledBytes = 32 * 1024 * 1024;
 /** Between the end of listening and the first answer that ends its connection. */
@@ -46,7 +47,7 @@ const drainGraceMs = 300;
 /** @returns a server on uWebSockets.js that turns every request into an `Exchange`. */
 export function createServer(options: ServerOptions): Server {
   const host: ExchangeHost = {
-    blocked: new Set(),
+    tended: new TendList(),
     draining: false,
     open: 0,
     served: 0,
@@ -78,9 +79,9 @@ export function createServer(options: ServerOptions): Server {
   });
 
   const upkeep = setInterval(() => {
-    for (const exchange of host.blocked) exchange.keepAlive();
+    host.tended.tend();
     host.bodies.trim();
-  }, keepAliveMs);
+  }, upkeepMs);
   upkeep.unref();
 
   return {

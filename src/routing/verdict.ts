@@ -17,7 +17,7 @@ export interface Attempt {
  * The retry rule, and the only place that knows it. Once something was relayed nothing is tried again. Before the
  * request was sent, the next candidate is free. After it was sent, only what proves that the upstream gave up
  * (a broken connection, an answer that is none) moves on; a deadline stops, since the work may still be going on
- * and the caller has waited long enough. A reused connection that turned out to be dead never comes here: the
+ * and the caller has waited long enough, and so does an answer that is too large, since it was given. A reused connection that turned out to be dead never comes here: the
  * client has then sent the request again by itself.
  */
 export function verdict(attempt: Attempt): Verdict {
@@ -28,6 +28,7 @@ export function verdict(attempt: Attempt): Verdict {
     case 'first_byte_timeout':
     case 'idle_timeout':
     case 'total_timeout':
+    case 'answer_too_large':
       return 'stop';
     default:
       return 'next';

@@ -1,4 +1,4 @@
-import { DirectiveError, directiveValue } from './directives.js';
+import { type Directive, DirectiveError, directiveValue, findDirective } from './directives.js';
 import type { Answer, Prompt, ToolCall } from './prompt.js';
 import { schemaExample } from './schema-example.js';
 import { clip, countTokens, firstTokens } from './tokens.js';
@@ -11,33 +11,49 @@ const mostLongTokens = 1_000_000;
  * @param index which of several answers; all but the first say their number.
  */
 export function composeAnswer(prompt: Prompt, index: number): Answer {
-  const chosen = chooseTools(prompt);
+  const { directives } = prompt;
+  const refuses = findDirective(directives, 'refuse') !== undefined;
+  const chosen = refuses ? [] : chooseTools(prompt);
   const reasoning =
     prompt.reasoning === null
       ? ''
       : `Simulated reasoning (${prompt.reasoning}) about: ${clip(prompt.plainText, 200)}`;
-  const spoken = chosen.length > 0 ? '' : content(prompt, index);
-  const text = beforeStop(spoken, prompt.stop);
+  const spoken = refuses || chosen.length > 0 ? '' : content(prompt, index);
+  const { text, stopSequence } = beforeStop(spoken, prompt.stop);
+  const refusal = refuses ? `Simulated refusal of: ${clip(prompt.plainText, 200)}` : '';
   const budget = { left: prompt.maxTokens, cut: false };
   const keptReasoning = spend(budget, reasoning);
   const keptText = spend(budget, text);
+  const keptRefusal = spend(budget, refusal);
+  const empty = findDirective(directives, 'zero-args') !== undefined;
   const calls: ToolCall[] = [];
   for (const [position, tool] of chosen.entries()) {
-    const input = spend(budget, toolInput(tool, prompt));
-    if (input !== '') {
+    const input = empty ? '' : spend(budget, toolInput(tool, prompt));
+    if (empty || input !== '') {
       const id = `call_${prompt.digest.slice(0, 20)}${index}x${position}`;
       calls.push({ id, name: tool.name, input, custom: tool.custom });
     }
   }
-  const written = [keptReasoning, keptText, ...calls.map((call) => call.input)];
+  const written = [keptReasoning, keptText, keptRefusal, ...calls.map((call) => call.input)];
   return {
     reasoning: keptReasoning,
     text: keptText,
+    refusal: keptRefusal,
     calls,
+    callDelivery: callDelivery(directives),
     finish: budget.cut ? 'length' : chosen.length > 0 ? 'tools' : 'stop',
+    stopSequence: budget.cut ? null : stopSequence,
+    finishWord: findDirective(directives, 'finish')?.value || null,
     reasoningTokens: countTokens(keptReasoning),
     outputTokens: written.reduce((sum, part) => sum + countTokens(part), 0),
   };
+}
+
+function callDelivery(directives: readonly Directive[]): Answer['callDelivery'] {
+  if (findDirective(directives, 'args-at-once') !== undefined) {
+    return 'at-once';
+  }
+  return findDirective(directives, 'interleave') === undefined ? 'pieces' : 'interleaved';
 }
 
 function content(prompt: Prompt, index: number): string {
@@ -54,7 +70,8 @@ function content(prompt: Prompt, index: number): string {
 function sentence(prompt: Prompt): string {
   const seen = prompt.images === 0 ? '' : ` (${prompt.images} image${prompt.images === 1 ? '' : 's'})`;
   const results = prompt.toolResults.map((result) => `\nTool result: ${result}`).join('');
-  return `Simulated answer to: ${prompt.text}${seen}${results}`;
+  const recalled = prompt.recalled === undefined ? '' : `\nRecalled: ${prompt.recalled}`;
+  return `Simulated answer to: ${prompt.text}${seen}${results}${recalled}`;
 }
 
 function structured(prompt: Prompt, schema: unknown): unknown {
@@ -64,7 +81,7 @@ function structured(prompt: Prompt, schema: unknown): unknown {
 
 /** Fills a text up to the length that the directive `long` asks for. */
 function lengthened(prompt: Prompt, text: string): string {
-  const long = prompt.directives.find((directive) => directive.name === 'long');
+  const long = findDirective(prompt.directives, 'long');
   if (long === undefined) {
     return text;
   }
@@ -77,9 +94,17 @@ function lengthened(prompt: Prompt, text: string): string {
   return text + filler.repeat(Math.ceil(missing / countTokens(filler)));
 }
 
-function beforeStop(text: string, stop: readonly string[]): string {
-  const ends = stop.map((sequence) => text.indexOf(sequence)).filter((at) => at >= 0);
-  return ends.length === 0 ? text : text.slice(0, Math.min(...ends));
+function beforeStop(text: string, stop: readonly string[]): { text: string; stopSequence: string | null } {
+  let end = text.length;
+  let stopSequence: string | null = null;
+  for (const sequence of stop) {
+    const at = text.indexOf(sequence);
+    if (at >= 0 && at < end) {
+      end = at;
+      stopSequence = sequence;
+    }
+  }
+  return { text: text.slice(0, end), stopSequence };
 }
 
 function spend(budget: { left: number; cut: boolean }, text: string): string {

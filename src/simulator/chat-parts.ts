@@ -21,8 +21,8 @@ export function chatBase(id: string, object: string, model: string): ChatBase {
 
 /** The `finish_reason` of a choice. */
 export function finishReason(asked: ChatRequest, answer: Answer): string {
-  if (answer.finish !== 'tools') {
-    return answer.finish;
+  if (answer.finishWord !== null || answer.finish !== 'tools') {
+    return answer.finishWord ?? answer.finish;
   }
   return asked.legacyFunctions ? 'function_call' : 'tool_calls';
 }

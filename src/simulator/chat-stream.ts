@@ -3,10 +3,12 @@ import type { ChatRequest } from './chat-request.js';
 import type { Answer, ToolCall } from './prompt.js';
 import type { Step } from './reply.js';
 import { countTokens, pieces, words } from './tokens.js';
+import { inOrder, inTurns } from './turns.js';
 
 const argumentsPiece = 12;
 
 interface Delta {
+  readonly index: number;
   readonly delta: object;
   readonly tokens: number;
   readonly logprobs?: object | null;
@@ -19,25 +21,10 @@ interface Delta {
  */
 export function* chatEvents(base: ChatBase, asked: ChatRequest, answers: readonly Answer[]): Generator<Step> {
   const usage = asked.includeUsage ? { usage: null } : {};
-  let open = answers.map((answer, index) => ({ index, deltas: deltas(asked, answer) }));
-  while (open.length > 0) {
-    const still: typeof open = [];
-    for (const choice of open) {
-      const next = choice.deltas.next();
-      if (next.done === true) {
-        continue;
-      }
-      const { delta, finish, tokens } = next.value;
-      const body = {
-        index: choice.index,
-        delta,
-        logprobs: next.value.logprobs ?? null,
-        finish_reason: finish ?? null,
-      };
-      yield event({ ...base, choices: [body], ...usage }, tokens);
-      still.push(choice);
-    }
-    open = still;
+  const choices = answers.map((answer, index) => choiceDeltas(asked, answer, index));
+  for (const { index, delta, finish, tokens, logprobs } of inTurns(choices)) {
+    const choice = { index, delta, logprobs: logprobs ?? null, finish_reason: finish ?? null };
+    yield event({ ...base, choices: [choice], ...usage }, tokens);
   }
   if (asked.includeUsage) {
     yield event({ ...base, choices: [], usage: chatUsage(asked, answers) }, 0);
@@ -55,39 +42,63 @@ function event(body: object, tokens: number): Step {
   return { kind: 'data', bytes: `data: ${JSON.stringify(body)}\n\n`, tokens };
 }
 
-function* deltas(asked: ChatRequest, answer: Answer): Generator<Delta> {
-  yield { delta: { role: 'assistant', content: '' }, tokens: 0 };
+function* choiceDeltas(asked: ChatRequest, answer: Answer, index: number): Generator<Delta> {
+  yield { index, delta: { role: 'assistant', content: '' }, tokens: 0 };
   for (const word of words(answer.reasoning)) {
-    yield { delta: { reasoning_content: word }, tokens: countTokens(word) };
+    yield { index, delta: { reasoning_content: word }, tokens: countTokens(word) };
+  }
+  for (const word of words(answer.refusal)) {
+    yield { index, delta: { refusal: word }, tokens: countTokens(word) };
   }
   for (const word of words(answer.text)) {
     const detail =
       asked.topLogprobs === null ? null : { content: logprobs([word], asked.topLogprobs), refusal: null };
-    yield { delta: { content: word }, tokens: countTokens(word), logprobs: detail };
+    yield { index, delta: { content: word }, tokens: countTokens(word), logprobs: detail };
   }
-  for (const [index, call] of answer.calls.entries()) {
-    const wrap = asked.legacyFunctions ? legacyCall : toolCall;
-    yield { delta: wrap(index, call, null), tokens: 0 };
-    for (const piece of pieces(call.input, argumentsPiece)) {
-      yield { delta: wrap(index, call, piece), tokens: countTokens(piece) };
-    }
+  const word = asked.legacyFunctions ? legacyCall : toolCall;
+  const calls = answer.calls.map((call, place) =>
+    callDeltas(call, answer, (piece) => word(place, call, piece)),
+  );
+  for (const { delta, tokens } of answer.callDelivery === 'interleaved' ? inTurns(calls) : inOrder(calls)) {
+    yield { index, delta, tokens };
   }
-  yield { delta: {}, tokens: 0, finish: finishReason(asked, answer) };
+  yield { index, delta: {}, tokens: 0, finish: finishReason(asked, answer) };
 }
 
-/** A call's first delta (no piece) names it once, the later ones only carry its input. */
-function toolCall(index: number, call: ToolCall, piece: string | null): object {
+/** A piece of a call: its input, and whether it opens the call. */
+interface Piece {
+  readonly input: string;
+  readonly opens: boolean;
+}
+
+function* callDeltas(
+  call: ToolCall,
+  answer: Answer,
+  word: (piece: Piece) => object,
+): Generator<{ delta: object; tokens: number }> {
+  if (answer.callDelivery === 'at-once') {
+    yield { delta: word({ input: call.input, opens: true }), tokens: countTokens(call.input) };
+    return;
+  }
+  yield { delta: word({ input: '', opens: true }), tokens: 0 };
+  for (const input of pieces(call.input, argumentsPiece)) {
+    yield { delta: word({ input, opens: false }), tokens: countTokens(input) };
+  }
+}
+
+/** The delta that opens a call names it, the later ones only carry its input. */
+function toolCall(index: number, call: ToolCall, { input, opens }: Piece): object {
   const field = call.custom ? 'input' : 'arguments';
   const type = call.custom ? 'custom' : 'function';
   return {
     tool_calls: [
-      piece === null
-        ? { index, id: call.id, type, [type]: { name: call.name, [field]: '' } }
-        : { index, [type]: { [field]: piece } },
+      opens
+        ? { index, id: call.id, type, [type]: { name: call.name, [field]: input } }
+        : { index, [type]: { [field]: input } },
     ],
   };
 }
 
-function legacyCall(_index: number, call: ToolCall, piece: string | null): object {
-  return { function_call: piece === null ? { name: call.name, arguments: '' } : { arguments: piece } };
+function legacyCall(_index: number, call: ToolCall, { input, opens }: Piece): object {
+  return { function_call: opens ? { name: call.name, arguments: input } : { arguments: input } };
 }

@@ -7,6 +7,7 @@ import { DirectiveError } from './directives.js';
 import { OpenAiError, openAiErrorBody } from './openai-error.js';
 import type { Answer, ToolCall } from './prompt.js';
 import {
+  askedForStatus,
   bodyReply,
   type Manner,
   type Reply,
@@ -18,12 +19,14 @@ import { words } from './tokens.js';
 
 /** How the OpenAI family words errors and events. */
 export const chatManner: Manner = {
-  errorBody: (status) =>
-    openAiErrorBody(new OpenAiError(status, `The simulator was asked to answer with status ${status}.`)),
+  errorBody: (status, message, code) =>
+    openAiErrorBody(new OpenAiError(status, message ?? askedForStatus(status), null, code)),
   errorEvent: () =>
     `data: ${openAiErrorBody(new OpenAiError(500, 'The simulator was asked for an error in the stream.'))}\n\n`,
   contentEvent: (text) =>
     contentEvent(chatBase('chatcmpl-simulated', 'chat.completion.chunk', 'sim-text'), text),
+  eventsBeforeContent: 1,
+  foreign: 'messages',
 };
 
 /** The routes of the chat protocol. */
@@ -83,8 +86,8 @@ function choice(asked: ChatRequest, answer: Answer, index: number): object {
     index,
     message: {
       role: 'assistant',
-      content: answer.calls.length > 0 ? null : answer.text,
-      refusal: null,
+      content: answer.calls.length > 0 || answer.refusal !== '' ? null : answer.text,
+      refusal: answer.refusal || null,
       annotations: [],
       ...(answer.reasoning === '' ? {} : { reasoning_content: answer.reasoning }),
       ...(legacy ? { function_call: { name: call.name, arguments: call.input } } : {}),

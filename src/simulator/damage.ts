@@ -108,8 +108,8 @@ export function flooded(reply: Reply, size: { readonly bytes: number; readonly e
   const count = Math.ceil(size.bytes / event.length);
   const padding: Step = { kind: 'data', bytes: event, tokens: 0 };
   async function* steps(): AsyncGenerator<Step> {
-    // A stream opens with its own first event; a body has the padding before it.
-    let ahead = reply.stream ? 1 : 0;
+    // A stream opens with its own first events; a body has the padding before it.
+    let ahead = reply.stream ? reply.manner.eventsBeforeContent : 0;
     for await (const step of reply.steps) {
       for (let sent = 0; ahead === 0 && sent < count; sent += 1) {
         yield padding;
@@ -120,47 +120,4 @@ export function flooded(reply: Reply, size: { readonly bytes: number; readonly e
   }
   const length = reply.length === null ? null : reply.length + count * event.length;
   return { ...reply, length, tokensPerSecond: 0, steps: steps() };
-}
-
-const foreignMessage = {
-  id: 'msg_simulated',
-  type: 'message',
-  role: 'assistant',
-  model: 'sim-text',
-  content: [],
-  stop_reason: null,
-  stop_sequence: null,
-  usage: { input_tokens: 1, output_tokens: 1 },
-};
-const foreignEvents = [
-  { type: 'message_start', message: foreignMessage },
-  { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
-  { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Simulated answer.' } },
-  { type: 'content_block_stop', index: 0 },
-  {
-    type: 'message_delta',
-    delta: { stop_reason: 'end_turn', stop_sequence: null },
-    usage: { output_tokens: 4 },
-  },
-  { type: 'message_stop' },
-];
-
-/** What an upstream of the messages protocol would answer. */
-export function foreign(reply: Reply): Reply {
-  if (reply.stream) {
-    const steps = foreignEvents.map(
-      (event): Step => ({
-        kind: 'data',
-        bytes: `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`,
-        tokens: 1,
-      }),
-    );
-    return { ...reply, steps };
-  }
-  const body = JSON.stringify({
-    ...foreignMessage,
-    content: [{ type: 'text', text: 'Simulated answer.' }],
-    stop_reason: 'end_turn',
-  });
-  return { ...reply, length: Buffer.byteLength(body), steps: [{ kind: 'data', bytes: body, tokens: 0 }] };
 }

@@ -31,6 +31,11 @@ export function textDirectives(text: string): { readonly directives: Directive[]
   return { directives, rest: text.slice(end) };
 }
 
+/** The first directive of a name. */
+export function findDirective(directives: readonly Directive[], name: string): Directive | undefined {
+  return directives.find((directive) => directive.name === name);
+}
+
 /**
  * The number that a directive carries as `NAME=number`, or in the option that has a name of its own for it.
  * @throws DirectiveError when it is not a number from zero on.

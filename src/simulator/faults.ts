@@ -1,34 +1,27 @@
-import {
-  badHead,
-  compressed,
-  flooded,
-  foreign,
-  plainPage,
-  singleBytes,
-  textOf,
-  withoutLastChunk,
-} from './damage.js';
+import { badHead, compressed, flooded, plainPage, singleBytes, textOf, withoutLastChunk } from './damage.js';
 import { type Directive, DirectiveError, directiveOption, directiveValue } from './directives.js';
+import { foreign } from './foreign.js';
 import type { Reply, Step } from './reply.js';
 
 /*
  * Directives. A request asks for them at the start of its last user text, `[[fault:NAME=VALUE option=…]] text`, as
  * often as it likes, or in the header `x-simulator-fault: NAME=VALUE option=…; NAME …`. `after=N` counts events of a
  * stream; of a JSON answer every N above zero means half of the body. An unknown directive is answered 400.
+ * The second part of the table is about what an answer says; `times` does not count there.
  *
  * | directive                          | what the client gets                                                          |
  * |------------------------------------|-------------------------------------------------------------------------------|
- * | any, with `times=N`                | the fault for the first N requests that carry this very directive, then none  |
+ * | any fault, with `times=N`          | the fault for the first N requests that carry this very directive, then none  |
  * | `latency=MS`                       | the head MS milliseconds later instead of the usual time                      |
  * | `rate=N`                           | N tokens a second in streams; 0 for no pacing                                 |
- * | `long=N`                           | a text answer filled up to N tokens                                           |
  * | `status=N retry-after=S html`      | an error body of that status; `html` makes it a page as a proxy sends it      |
  * | `reset after=N`                    | RST; before the head without `after`                                          |
  * | `hang after=N`                     | silence until the client leaves; before the head without `after`              |
  * | `close after=N`                    | a well-framed end after N events (1), without `[DONE]`; JSON: half the body   |
  * | `truncate after=N`                 | FIN inside a chunk after N events (1)                                         |
  * | `silent=SECONDS after=N`           | a pause after N events (0), then the rest                                     |
- * | `error-event after=N`              | an error inside the 200 after N events (0), then the end                      |
+ * | `error-event after=N`              | an error inside the 200 after N events (0), then the end; in a stream of      |
+ * |                                    | responses `error-event=failed` gives `response.failed` instead of `error`     |
  * | `bad-head=status-line`             | a status line that is none; also `header`, `lengths` (two that differ), `huge`|
  * | `short-body`                       | `content-length` 100 too high, then FIN                                       |
  * | `until-close`                      | a body without framing that ends with the connection                          |
@@ -37,10 +30,18 @@ import type { Reply, Step } from './reply.js';
  * | `stale`                            | a whole answer; the connection's next request is reset                        |
  * | `early-hints`                      | a 103 before the answer                                                       |
  * | `gzip`                             | the answer compressed, asked for or not                                       |
- * | `wrong-protocol`                   | an answer as the messages protocol has it                                     |
+ * | `wrong-protocol`                   | an answer as the messages protocol has it; to messages: as chat has it        |
  * | `slow-bytes=MS`                    | every byte in a write of its own, MS (0) apart                                |
  * | `flood megabytes=N event-bytes=B`  | a stream of N MB (1) in events of B bytes (16384), unpaced; JSON: N MB of     |
  * |                                    | spaces before the body                                                        |
+ * |------------------------------------|-------------------------------------------------------------------------------|
+ * | `long=N`                           | a text answer filled up to N tokens                                           |
+ * | `args-at-once`                     | the whole input of a call in one delta; responses: in the done event alone    |
+ * | `interleave`                       | chat: the deltas of parallel calls take turns                                 |
+ * | `zero-args`                        | calls with an empty input: `""`, no delta, or no `args`                       |
+ * | `redacted`                         | messages: a redacted thinking block before the text                           |
+ * | `refuse`                           | a refusal; generateContent: `refuse=prompt` blocks the prompt                 |
+ * | `finish=WORD`                      | this very word for how the answer ended                                       |
  */
 
 type Fault = (reply: Reply, directive: Directive) => Reply | Promise<Reply>;
@@ -48,7 +49,6 @@ type Fault = (reply: Reply, directive: Directive) => Reply | Promise<Reply>;
 const faults: ReadonlyMap<string, Fault> = new Map<string, Fault>([
   ['latency', (reply, asked) => ({ ...reply, latencyMs: directiveValue(asked, 'latency', 0) })],
   ['rate', (reply, asked) => ({ ...reply, tokensPerSecond: directiveValue(asked, 'rate', 0) })],
-  ['long', (reply) => reply],
   ['status', status],
   ['reset', (reply, asked) => cutOrBefore(reply, asked, { kind: 'reset' })],
   ['hang', (reply, asked) => cutOrBefore(reply, asked, { kind: 'hang' })],
@@ -67,6 +67,9 @@ const faults: ReadonlyMap<string, Fault> = new Map<string, Fault>([
   ['wrong-protocol', foreign],
   ['slow-bytes', (reply, asked) => singleBytes(reply, directiveValue(asked, 'slow-bytes', 0))],
   ['flood', flood],
+  ...['long', 'args-at-once', 'interleave', 'zero-args', 'redacted', 'refuse', 'finish'].map(
+    (name): [string, Fault] => [name, (reply) => reply],
+  ),
 ]);
 
 const earlyHints: Step = {
@@ -149,8 +152,11 @@ function errorEvent(reply: Reply, asked: Directive): Reply {
   if (!reply.stream) {
     return wholeBody(reply, reply.manner.errorBody(500));
   }
-  const event: Step = { kind: 'data', bytes: reply.manner.errorEvent(), tokens: 1 };
-  return { ...reply, steps: followed(first(reply, asked, 0), event) };
+  async function* steps(): AsyncGenerator<Step> {
+    yield* first(reply, asked, 0);
+    yield { kind: 'data', bytes: reply.manner.errorEvent(asked.value), tokens: 1 };
+  }
+  return { ...reply, length: null, steps: steps() };
 }
 
 async function shortBody(reply: Reply): Promise<Reply> {

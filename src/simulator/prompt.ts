@@ -36,6 +36,8 @@ export interface Prompt {
   readonly maxTokens: number;
   readonly stop: readonly string[];
   readonly inputTokens: number;
+  /** What a compacted part of the conversation was about, where there is one. */
+  readonly recalled?: string;
   /** Hexadecimal digest of the body: what ids are made from. */
   readonly digest: string;
 }
@@ -52,8 +54,16 @@ export interface ToolCall {
 export interface Answer {
   readonly reasoning: string;
   readonly text: string;
+  /** What it says in place of a text, or an empty string. */
+  readonly refusal: string;
   readonly calls: readonly ToolCall[];
+  /** How a stream brings the input of the calls: in pieces, whole, or in pieces that take turns. */
+  readonly callDelivery: 'pieces' | 'at-once' | 'interleaved';
   readonly finish: 'stop' | 'length' | 'tools';
+  /** The stop sequence that ended the text. */
+  readonly stopSequence: string | null;
+  /** The protocol's word for the end where the request names one. */
+  readonly finishWord: string | null;
   readonly reasoningTokens: number;
   /** All tokens of the answer, with those of the reasoning. */
   readonly outputTokens: number;

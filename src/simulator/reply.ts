@@ -18,12 +18,24 @@ export type Step =
 
 /** How a protocol words what the faults need. */
 export interface Manner {
-  /** JSON text of an error body. */
-  errorBody(status: number): string;
-  /** SSE text of an error inside a stream. */
-  errorEvent(): string;
-  /** SSE text of one event that carries so much content. */
+  /** JSON text of an error body; without a message it says that it was asked for. */
+  errorBody(status: number, message?: string, code?: string): string;
+  /**
+   * Text of an error inside a stream.
+   * @param form which one, where the protocol has several; an empty string for the usual one
+   */
+  errorEvent(form: string): string;
+  /** Text of one event that carries so much content. */
   contentEvent(text: string): string;
+  /** Events that open a stream before content may come. */
+  readonly eventsBeforeContent: number;
+  /** The protocol whose answers are foreign here. */
+  readonly foreign: 'chat' | 'messages';
+}
+
+/** The message of an error that a directive asks for. */
+export function askedForStatus(status: number): string {
+  return `The simulator was asked to answer with status ${status}.`;
 }
 
 /** An answer, ready to be sent; a fault is a function from one reply to another. */
@@ -45,6 +57,8 @@ export interface Reply {
   readonly tokensPerSecond: number | null;
   readonly manner: Manner;
   readonly directives: readonly Directive[];
+  /** What the request changes beyond its answer; not done where a directive makes that an error. */
+  readonly effect?: () => void;
 }
 
 /** A request as a route sees it. */
@@ -62,8 +76,9 @@ export interface SimulatorRequest {
 /** One line of the route table. */
 export interface Route {
   readonly method: string;
-  readonly path: string;
-  handle(request: SimulatorRequest): Reply;
+  /** A path, or what a whole path matches. */
+  readonly path: string | RegExp;
+  handle(request: SimulatorRequest): Reply | Promise<Reply>;
 }
 
 export interface BodyReplyParts {

@@ -1,11 +1,23 @@
+import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { chatManner, chatRoutes, errorReply } from './chat.js';
+import { chatManner, chatRoutes } from './chat.js';
 import { type Directive, DirectiveError, headerDirectives } from './directives.js';
 import { applyFaults } from './faults.js';
-import { OpenAiError } from './openai-error.js';
-import { bodyReply, type Reply, type Route, type SimulatorRequest } from './reply.js';
+import { generateContentRoutes } from './generate-content.js';
+import { generateContentManner } from './generate-content-manner.js';
+import { dashScopeManner } from './images-dashscope.js';
+import { routesOfMedia } from './media-routes.js';
+import { messagesRoutes } from './messages.js';
+import { messagesManner } from './messages-manner.js';
+import { bodyReply, type Manner, type Reply, type Route, type SimulatorRequest } from './reply.js';
+import { responsesRoutes } from './responses.js';
+import { resultPath } from './result-url.js';
 import { openExchange, send } from './send.js';
+import { smallRoutes } from './small-routes.js';
+import { newLedger } from './video-ledger.js';
+import { vendorjManner } from './video-vendorj.js';
+import { vendorkManner } from './video-vendork.js';
 
 const loopback = '127.0.0.1';
 const largestBody = 256 * 1024 * 1024;
@@ -21,6 +33,8 @@ export interface SimulatorOptions {
   readonly tokensPerSecond?: number;
   /** Hears of every request once its body is there, before it is answered. */
   readonly onRequest?: (request: SimulatorRequest) => void;
+  /** How long video tasks wait and then run that do not ask for something else; 500 and 1500 ms by default. */
+  readonly videoPace?: { readonly queuedMs: number; readonly runningMs: number };
 }
 
 export interface SimulatorState {
@@ -28,6 +42,10 @@ export interface SimulatorState {
   readonly totalRequests: number;
   /** Requests whose client left before its answer was whole. */
   readonly cancelledRequests: number;
+  /** Video tasks that were really made: not those that were answered with an error, or had been made before. */
+  readonly videosMade: number;
+  /** Questions how a video task is. */
+  readonly polls: number;
 }
 
 export interface Simulator {
@@ -49,7 +67,11 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   const spoiled = new WeakSet<Socket>();
   const fired = new Map<string, number>();
   const counts = { openRequests: 0, totalRequests: 0, cancelledRequests: 0 };
+  const ledger = newLedger(options.videoPace ?? { queuedMs: 500, runningMs: 1500 });
+  const routes = [...fixedRoutes, ...routesOfMedia(ledger)];
   let last: SimulatorRequest | null = null;
+
+  const state = (): SimulatorState => ({ ...counts, videosMade: ledger.made, polls: ledger.polls });
 
   /** Whether a directive still counts: one with `times=N` does so N times. */
   function isDue(directive: Directive): boolean {
@@ -66,12 +88,16 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   }
 
   async function replyTo(request: SimulatorRequest): Promise<Reply> {
-    const reply = route(request);
+    const reply = await route(routes, request);
     try {
-      return await applyFaults(reply, reply.directives.filter(isDue));
+      const faulty = await applyFaults(reply, reply.directives.filter(isDue));
+      if (faulty.status < 400) {
+        faulty.effect?.();
+      }
+      return faulty;
     } catch (error) {
       if (error instanceof DirectiveError) {
-        return errorReply(new OpenAiError(400, error.message, null, 'unknown_fault'));
+        return refusal(reply.manner, { status: 400, message: error.message, code: 'unknown_fault' });
       }
       throw error;
     }
@@ -80,7 +106,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   function own(path: string): Reply {
     const body =
       path === `${ownPath}state`
-        ? { ...counts }
+        ? state()
         : { ...last, body: last?.body.toString('base64') ?? null, directives: undefined };
     return bodyReply({ status: 200, body: JSON.stringify(body), manner: chatManner });
   }
@@ -88,7 +114,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   async function onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const exchange = openExchange(response, request.socket, spoiled);
     const target = request.url ?? '/';
-    if (target.startsWith(ownPath)) {
+    if (target.startsWith(ownPath) && !target.startsWith(resultPath)) {
       await send(exchange, own(target), { latencyMs: 0, tokensPerSecond: 0 });
       return;
     }
@@ -133,7 +159,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   return {
     port,
     url: `http://${loopback}:${port}/v1`,
-    state: () => ({ ...counts }),
+    state,
     lastRequest: () => last,
     close: () =>
       new Promise((resolve) => {
@@ -143,21 +169,57 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   };
 }
 
-/** Every route of the simulator; each protocol brings its own. */
-const routes: readonly Route[] = [...chatRoutes];
+/** The routes that are the same in every simulator; each protocol brings its own. */
+const fixedRoutes: readonly Route[] = [
+  ...chatRoutes,
+  ...responsesRoutes,
+  ...messagesRoutes,
+  ...generateContentRoutes,
+  ...smallRoutes,
+];
 
-function route(request: SimulatorRequest): Reply {
-  const path = request.target.split('?', 1)[0];
-  const found = routes.filter((one) => one.path === path);
+function route(routes: readonly Route[], request: SimulatorRequest): Reply | Promise<Reply> {
+  const path = request.target.split('?', 1)[0] ?? '';
+  const found = routes.filter((one) =>
+    typeof one.path === 'string' ? one.path === path : one.path.test(path),
+  );
   const match = found.find((one) => one.method === request.method);
   if (match !== undefined) {
     return match.handle(request);
   }
-  return errorReply(
+  return refusal(
+    mannerOf(path),
     found.length > 0
-      ? new OpenAiError(405, `${request.method} is not allowed on ${path}.`)
-      : new OpenAiError(404, `Unknown request URL: ${request.method} ${path}.`, null, 'unknown_url'),
+      ? { status: 405, message: `${request.method} is not allowed on ${path}.` }
+      : { status: 404, message: `Unknown request URL: ${request.method} ${path}.`, code: 'unknown_url' },
   );
+}
+
+const mannersOfVendors: readonly (readonly [prefix: string, manner: (digest: string) => Manner])[] = [
+  ['/vendork/', vendorkManner],
+  ['/vendorj', vendorjManner],
+  ['/api/v1/', dashScopeManner],
+];
+
+/** How a request is refused that no route takes: as the protocol that its path belongs to words it. */
+function mannerOf(path: string): Manner {
+  for (const [prefix, manner] of mannersOfVendors) {
+    if (path.startsWith(prefix)) {
+      return manner(createHash('sha256').update(path).digest('hex'));
+    }
+  }
+  if (path.startsWith('/v1beta/') || path.startsWith('/v1alpha/') || /^\/v1\/models\/.+:/.test(path)) {
+    return generateContentManner(null);
+  }
+  return /^\/v1\/messages(?:\/|$)/.test(path) ? messagesManner(null) : chatManner;
+}
+
+function refusal(
+  manner: Manner,
+  error: { readonly status: number; readonly message: string; readonly code?: string },
+): Reply {
+  const { status, message, code } = error;
+  return bodyReply({ status, body: manner.errorBody(status, message, code), manner });
 }
 
 /** The whole body, or null when it is too large or does not arrive. */

@@ -25,7 +25,7 @@ export class Gather {
     if (needed > this.#limit) return false;
     if (needed > this.#buffer.length) {
       const larger = Buffer.allocUnsafe(
-        Math.max(expected, needed, Math.min(this.#limit, 2 * needed), firstBytes),
+        Math.max(needed, Math.min(this.#limit, Math.max(expected, 2 * needed)), firstBytes),
       );
       this.#buffer.copy(larger, 0, 0, this.#length);
       this.#buffer = larger;

@@ -90,8 +90,9 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
       if (reloading || stopping !== null) return;
       reloading = true;
       try {
-        const next = keepCreated(await options.reload(), running);
-        const fixed = needRestart(running, next);
+        const read = await options.reload();
+        const next = keepFromBefore(read, running);
+        const fixed = needRestart(running, read);
         await apply(next);
         running = next;
         if (fixed.length > 0) logger.warn({ settings: fixed }, 'these settings change only with a restart');
@@ -128,11 +129,16 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
   });
 }
 
-/** A model that was known before the reload keeps its date. */
-function keepCreated(next: ResolvedConfig, running: ResolvedConfig): ResolvedConfig {
+/**
+ * A model that was known before the reload keeps its date, and a secret that was made up stays. So does the store: a
+ * worker that starts later must not look for its records elsewhere than the others.
+ */
+function keepFromBefore(next: ResolvedConfig, running: ResolvedConfig): ResolvedConfig {
   const created = new Map(running.models.map((model) => [model.name, model.created]));
   return {
     ...next,
+    secret: next.secret.given ? next.secret : running.secret,
+    store: running.store,
     models: next.models.map((model) => ({ ...model, created: created.get(model.name) ?? model.created })),
   };
 }
@@ -140,9 +146,10 @@ function keepCreated(next: ResolvedConfig, running: ResolvedConfig): ResolvedCon
 /** Settings that differ and that a running gateway cannot change. */
 function needRestart(running: ResolvedConfig, next: ResolvedConfig): string[] {
   const read = (config: ResolvedConfig): [string, string][] => [
-    ['listen', JSON.stringify(config.listen)],
+    ['listen', JSON.stringify({ ...config.listen, publicUrl: null })],
     ['workers', String(config.workers)],
     ['limits.headerBytes', String(config.limits.headerBytes)],
+    ['store', JSON.stringify(config.store)],
   ];
   const before = new Map(read(running));
   return read(next).flatMap(([name, value]) => (before.get(name) === value ? [] : [name]));

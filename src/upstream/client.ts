@@ -10,6 +10,8 @@ import { createRequestWriter } from './write.js';
 
 export type {
   Deadlines,
+  RequestBodySink,
+  RequestBodySource,
   ResponseHead,
   UpstreamClient,
   UpstreamExchange,
@@ -20,9 +22,9 @@ export type {
 } from './types.js';
 
 /**
- * Makes a client. No callback of a handler is called before `send` has returned. What goes
- * wrong comes through `onFailure`. What a handler throws is
- * not caught: it reaches the process after the connection in use has been destroyed (for `onEnd`, given back).
+ * Makes a client. No callback of a handler or a source is called before `send` has returned. What goes wrong comes
+ * through `onFailure`. What a handler or a source throws is not caught: it reaches the process after the connection in
+ * use has been destroyed (for `onEnd`, given back).
  */
 export function createUpstreamClient(): UpstreamClient {
   const pools = new Map<string, Pool>();

@@ -8,16 +8,22 @@ import { connect, type OnReadOpts, type Socket } from 'node:net';
 import { AnswerReader } from './answer.js';
 import { decodeContent } from './decode.js';
 import type { Exchange } from './exchange.js';
-import type { Pool } from './pool.js';
+import { failLater, type Pool } from './pool.js';
+import { RequestBody, type RequestBodyOwner } from './request-body.js';
 import { connectSecure, tlsFailureDetail } from './secure.js';
 import { Timed } from './timers.js';
 import type { UpstreamFailureReason } from './types.js';
 import type { RequestSink } from './write.js';
 
-/** Bytes taken from the kernel by one read. */
-export const readBufferBytes = 64 * 1024;
+/**
+ * Bytes taken from the kernel by one read of a plain connection. Twice as many make a large file a little faster still,
+ * but what a slow client leaves of a read is kept for it.
+ */
+export const readBufferBytes = 128 * 1024;
+/** The same for TLS, which gives one record of 16 KB at a time (RFC 8446 section 5.1). */
+const secureReadBufferBytes = 64 * 1024;
 
-export class Connection extends Timed implements RequestSink {
+export class Connection extends Timed implements RequestSink, RequestBodyOwner {
   readonly #pool: Pool;
   readonly socket: Socket;
   readonly #answer = new AnswerReader();
@@ -30,6 +36,8 @@ export class Connection extends Timed implements RequestSink {
   #served = 0;
   /** The running request is still to be written. */
   #unwritten = false;
+  /** The running request's body, where it has a source. */
+  #body: RequestBody | null = null;
   /** A byte of the running request's answer has arrived. */
   #answered = false;
   /** The running request's answer leaves the connection fit for another. */
@@ -51,7 +59,7 @@ export class Connection extends Timed implements RequestSink {
     const { origin, context } = pool;
     const onread: OnReadOpts = {
       // Decrypted data may come while another connection's read is being dealt with: no sharing there.
-      buffer: origin.secure ? Buffer.allocUnsafeSlow(readBufferBytes) : context.readBuffer,
+      buffer: origin.secure ? Buffer.allocUnsafeSlow(secureReadBufferBytes) : context.readBuffer,
       callback: (length, buffer) => this.#onRead(length, buffer as Buffer),
     };
     this.socket = origin.secure
@@ -76,13 +84,40 @@ export class Connection extends Timed implements RequestSink {
     exchange.connection = this;
     exchange.sentAt = now;
     exchange.bytesSent = true;
+    if (request.source !== null) {
+      this.#body = new RequestBody(this, request, request.source);
+      this.#body.start();
+      return;
+    }
     this.#pool.wheel.set(this, Math.min(exchange.totalAt, now + exchange.deadlines.firstByteMs));
     this.#unwritten = true;
     this.#pool.context.writer.write(this, request);
   }
 
+  /** Closes it, so that a request gets a fresh connection in its place. */
+  yieldTo(exchange: Exchange): void {
+    this.#shut();
+    this.#pool.replace(this, exchange);
+  }
+
   onWrite(): void {
     this.#unwritten = false;
+  }
+
+  onBodyProgress(): void {
+    if (this.#exchange !== null) this.#watch(this.#exchange);
+  }
+
+  onBodyMistake(detail: string): void {
+    const exchange = this.#exchange;
+    this.destroy();
+    if (exchange === null) return;
+    exchange.connection = null;
+    failLater(exchange, 'reset', detail);
+  }
+
+  onBodyThrown(): void {
+    this.#exchange?.cancel();
   }
 
   /** Reads on after a pause; what was held back is delivered before this returns. */
@@ -117,6 +152,7 @@ export class Connection extends Timed implements RequestSink {
     if (exchange === null) this.destroy();
     else if (now >= exchange.totalAt) exchange.fail('total_timeout', 'the whole request took too long');
     else if (this.#connecting) exchange.fail('connect_timeout', 'no connection in time');
+    else if (this.#sending) exchange.fail('idle_timeout', 'the body of the request is not taken');
     else if (exchange.headSeen) exchange.fail('idle_timeout', 'the answer stalled');
     else exchange.fail('first_byte_timeout', 'no answer in time');
   }
@@ -223,7 +259,26 @@ export class Connection extends Timed implements RequestSink {
     return this.#exchange === exchange;
   }
 
+  /** A part of the request's body is still to be written. */
+  get #sending(): boolean {
+    return this.#body !== null && !this.#body.isWritten;
+  }
+
+  /** Sets the deadline of a request with a source to what it waits for now. */
+  #watch(exchange: Exchange): void {
+    const { deadlines, totalAt } = exchange;
+    let patience = Number.POSITIVE_INFINITY;
+    if (this.#body?.isBlocked) patience = deadlines.idleMs;
+    else if (!this.#sending) patience = exchange.headSeen ? deadlines.idleMs : deadlines.firstByteMs;
+    const due = this.#paused ? totalAt : Math.min(totalAt, performance.now() + patience);
+    this.#pool.wheel.set(this, due);
+  }
+
   #refreshIdle(exchange: Exchange): void {
+    if (this.#body !== null) {
+      this.#watch(exchange);
+      return;
+    }
     const due = performance.now() + exchange.deadlines.idleMs;
     this.#pool.wheel.set(this, Math.min(exchange.totalAt, due));
   }
@@ -236,7 +291,12 @@ export class Connection extends Timed implements RequestSink {
     this.#served++;
     // An upstream that answers before it has the whole request may go on to read or to discard the rest of it.
     const fit =
-      this.#reusable && !this.#peerEnded && this.#held.length === 0 && this.socket.writableLength === 0;
+      this.#reusable &&
+      !this.#peerEnded &&
+      !this.#sending &&
+      this.#held.length === 0 &&
+      this.socket.writableLength === 0;
+    this.#closeBody();
     if (fit) this.#pool.release(this, this.#keepAliveSeconds);
     else this.destroy();
     exchange.finish();
@@ -251,7 +311,8 @@ export class Connection extends Timed implements RequestSink {
   }
 
   #endOfStream(exchange: Exchange): void {
-    if (!this.#answered) this.#fail('reset', 'closed before any byte of the answer');
+    if (!exchange.headSeen && this.#sending) this.#fail('reset', 'closed within the body of the request');
+    else if (!this.#answered) this.#fail('reset', 'closed before any byte of the answer');
     else if (!exchange.headSeen) this.#fail('truncated', 'closed within the head of the answer');
     else if (this.#answer.endOfStream()) this.#finish(exchange);
     else this.#fail('truncated', 'closed within the body of the answer');
@@ -283,17 +344,22 @@ export class Connection extends Timed implements RequestSink {
     if (exchange !== null && this.#served > 0 && !this.#answered && !exchange.retried) {
       exchange.retried = true;
       exchange.connection = null;
-      this.#shut();
-      this.#pool.replace(this, exchange);
+      this.yieldTo(exchange);
       return;
     }
     this.destroy();
     exchange?.fail(reason, detail);
   }
 
+  #closeBody(): void {
+    this.#body?.close();
+    this.#body = null;
+  }
+
   #shut(): void {
     this.#closed = true;
     this.#exchange = null;
+    this.#closeBody();
     this.#held = [];
     this.#pool.wheel.clear(this);
     this.socket.destroy();

@@ -15,6 +15,8 @@ export class Exchange extends Timed implements UpstreamExchange {
   readonly pool: Pool;
   /** Null once the answer's head is there, when it can no longer be sent again: the body may be freed. */
   request: UpstreamRequest | null;
+  /** Its body is still arriving: it cannot be sent twice, and so needs a connection that has not been used before. */
+  readonly streamed: boolean;
   readonly deadlines: Deadlines;
   readonly handler: UpstreamHandler;
   /** When the whole request is late (performance.now). */
@@ -46,6 +48,7 @@ export class Exchange extends Timed implements UpstreamExchange {
     super();
     this.pool = pool;
     this.request = request;
+    this.streamed = request.source !== null;
     this.deadlines = deadlines;
     this.handler = handler;
     this.totalAt = now + deadlines.totalMs;

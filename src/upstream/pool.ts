@@ -4,6 +4,8 @@
  *   send ──► idle stack (last in, first out) ──► begin
  *        ──► below the cap: new connection ────► begin once connected
  *        ──► queue (first in, first out) ──────► begin when a connection comes free
+ *
+ * A streamed request takes no used connection: where the cap leaves no room, a free one is closed for it.
  */
 import { Connection } from './connection.js';
 import type { Exchange } from './exchange.js';
@@ -57,11 +59,13 @@ export class Pool {
 
   /** Serves a request now, or queues it; with a full queue it fails in the next tick. */
   send(exchange: Exchange, now: number): void {
-    const connection = this.#idle.pop();
+    const connection = exchange.streamed ? undefined : this.#idle.pop();
     if (connection !== undefined) {
       connection.begin(exchange, now);
     } else if (this.#connections.size < this.origin.maxConnections) {
       this.#connect(exchange, now);
+    } else if (this.#idle[0] !== undefined) {
+      this.#idle[0].yieldTo(exchange);
     } else if (this.waiting < this.origin.maxWaiting) {
       this.#enqueue(exchange);
     } else {
@@ -79,7 +83,8 @@ export class Pool {
     if (exchange !== null) {
       this.forget(exchange);
       this.wheel.clear(exchange);
-      connection.begin(exchange, performance.now());
+      if (exchange.streamed) connection.yieldTo(exchange);
+      else connection.begin(exchange, performance.now());
       return;
     }
     // One second off, for the way of the last request and of the upstream's FIN.
@@ -105,7 +110,7 @@ export class Pool {
     this.#noteIfEmpty();
   }
 
-  /** A reused connection turned out to be dead: its request gets a fresh one in its place. */
+  /** A connection is closed, and a request gets a fresh one in its place. */
   replace(connection: Connection, exchange: Exchange): void {
     this.#remove(connection);
     this.#connect(exchange, performance.now());

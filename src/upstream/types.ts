@@ -35,15 +35,58 @@ export interface UpstreamRequest {
    * line feed.
    */
   readonly head: string;
-  /** Pieces of the body in order; the client adds `content-length`. Empty for a request without a body. */
+  /**
+   * Pieces of the body in order; the client adds `content-length`. Empty for a request without a body. With a source
+   * they go first, and its bytes follow.
+   */
   readonly body: readonly Buffer[];
+  /**
+   * Where the rest of the body comes from, or null where `body` is all of it. Such a request always gets a connection
+   * of its own that has not been used before, since it cannot be sent twice.
+   */
+  readonly source: RequestBodySource | null;
+}
+
+/** A request body that is still arriving. Nothing is called after the end of its exchange. */
+export interface RequestBodySource {
+  /**
+   * Bytes in all, together with the pieces of `body`, or -1 where that is not known: then it is sent in chunked coding
+   * (RFC 9112 section 7.1). It is read once, when the connection is there.
+   */
+  readonly length: number;
+  /**
+   * The request's head and the pieces of `body` have been handed to the socket: from now on `sink` takes what follows.
+   * Called at most once for a request, never before `send` has returned.
+   */
+  onOpen(sink: RequestBodySink): void;
+  /** After `write` has said false: go on. */
+  onDrain(): void;
+}
+
+/**
+ * Takes a body on its way. Bytes beyond the announced length, an end before it and writing on in spite of `onDrain`
+ * not having come fail the exchange (`reset`), though never before the call returns. After the end of the exchange both
+ * do nothing.
+ */
+export interface RequestBodySink {
+  /**
+   * Copies the bytes: the chunk may be used again when this returns.
+   * @returns false when the connection does not keep up: one more write is taken, for what was on its way, and nothing
+   * after it until `onDrain`
+   */
+  write(chunk: Buffer): boolean;
+  /** All of it was written. */
+  end(): void;
 }
 
 export interface Deadlines {
   readonly connectMs: number;
-  /** From the request handed to the socket to the head of the answer. */
+  /** From the request handed to the socket, with all of its body, to the head of the answer. */
   readonly firstByteMs: number;
-  /** Between two reads of the body; does not run while the receiver has paused. */
+  /**
+   * Between two reads of the body, and until the upstream takes on what has been written of a body with a source; does
+   * not run while the receiver has paused.
+   */
   readonly idleMs: number;
   readonly totalMs: number;
 }

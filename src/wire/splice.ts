@@ -24,19 +24,16 @@ const trueText = Buffer.from('true');
  * as they came.
  * @param body A body that is valid JSON.
  * @param scan What `scanBody` found in it.
- * @param edits A model is replaced where the body has one; a body without one is left without.
+ * @param edits A model takes the place of the body's, or becomes its first member.
  * @returns The pieces in order: slices of `body` and new text, none of them empty and none to be written to. Only
  * `body` itself when there is nothing to change.
  */
 export function spliceBody(body: Buffer, scan: BodySpans, edits: BodyEdits): Buffer[] {
-  const model =
-    edits.model === null || scan.model === null
-      ? null
-      : { ...scan.model, text: Buffer.from(JSON.stringify(edits.model)) };
   const usage = edits.includeUsage ? usageReplacement(body, scan) : null;
+  const model = edits.model === null ? null : modelReplacement(body, scan, edits.model, usage);
   if (model === null && usage === null) return [body];
   const pieces: Buffer[] = [];
-  const modelFirst = model !== null && usage !== null && model.start < usage.start;
+  const modelFirst = model !== null && usage !== null && model.start <= usage.start;
   const first = modelFirst ? model : usage;
   const second = modelFirst ? usage : model;
   let from = 0;
@@ -50,6 +47,22 @@ function replace(pieces: Buffer[], body: Buffer, from: number, by: Replacement):
   if (by.start > from) pieces.push(body.subarray(from, by.start));
   pieces.push(by.text);
   return by.end;
+}
+
+/** Where the model's name has to go; before a usage option that becomes a member beside it. */
+function modelReplacement(
+  body: Buffer,
+  scan: BodySpans,
+  model: string,
+  usage: Replacement | null,
+): Replacement {
+  const name = JSON.stringify(model);
+  if (scan.model !== null) return { ...scan.model, text: Buffer.from(name) };
+  const member = Buffer.from(`"model":${name}`);
+  const withComma = Buffer.from(`"model":${name},`);
+  return usage?.start === scan.open
+    ? { start: scan.open, end: scan.open, text: withComma }
+    : insertion(body, scan.open, member, withComma);
 }
 
 /** Where the usage option has to go, or null when it is there already. */

@@ -45,10 +45,10 @@ export function firstEventEnd(bytes: Buffer, from: number, to: number): number {
 export function parseEvent(text: string): { readonly event: string | null; readonly data: string | null } {
   let event: string | null = null;
   let data: string | null = null;
+  const hasReturns = text.includes('\r');
   let start = text.charCodeAt(0) === 0xfeff ? 1 : 0;
   while (start < text.length) {
-    let end = start;
-    while (end < text.length && text.charCodeAt(end) !== LF && text.charCodeAt(end) !== CR) end++;
+    const end = endOfLine(text, start, hasReturns);
     const colon = text.indexOf(':', start);
     if (end > start && colon !== start) {
       const named = colon !== -1 && colon < end;
@@ -62,6 +62,17 @@ export function parseEvent(text: string): { readonly event: string | null; reado
     start = text.charCodeAt(end) === CR && text.charCodeAt(end + 1) === LF ? end + 2 : end + 1;
   }
   return { event, data };
+}
+
+/** The native search is several times as fast as a loop; it knows one kind of line end. */
+function endOfLine(text: string, start: number, hasReturns: boolean): number {
+  if (!hasReturns) {
+    const end = text.indexOf('\n', start);
+    return end === -1 ? text.length : end;
+  }
+  let end = start;
+  while (end < text.length && text.charCodeAt(end) !== LF && text.charCodeAt(end) !== CR) end++;
+  return end;
 }
 
 /**

@@ -145,12 +145,59 @@ export const badConfigs: readonly { at: string; value: unknown; problems: string
     ],
   },
   {
-    at: 'models/gpt-x/targets/0/upstream',
-    value: 'claude',
+    at: 'models/gpt-x',
+    value: { protocols: ['chat', 'embeddings'], targets: [{ upstream: 'claude', responses: true }] },
     problems: [
-      'models.gpt-x.targets[0].upstream: an upstream of kind messages cannot serve chat (it serves messages)',
+      'models.gpt-x.targets[0].responses: only an upstream of kind chat can take responses calls as they come',
+      'models.gpt-x.targets[0].upstream: an upstream of kind messages cannot serve embeddings (it serves messages, chat, responses, generateContent)',
     ],
   },
+  {
+    at: 'models/gpt-x/targets/0/translation',
+    value: { thinking: 'deep', maxTokens: 0, hostedTool: 'drop' },
+    problems: [
+      'models.gpt-x.targets[0].translation.hostedTool: unknown property; did you mean "hostedTools"?',
+      'models.gpt-x.targets[0].translation.maxTokens: must be >= 1',
+      'models.gpt-x.targets[0].translation.thinking: must be one of budget, adaptive, levels',
+    ],
+  },
+  { at: 'store', value: { kind: 'memory' }, problems: ['store.kind: must be one of embedded, redis'] },
+  {
+    at: 'store',
+    value: { kind: 'embedded', url: 'redis://x', timeoutMs: 5, taskDays: 366 },
+    problems: [
+      'store.timeoutMs: must be >= 10',
+      'store.taskDays: must be <= 365',
+      'store.url: only a store of kind redis has it',
+    ],
+  },
+  {
+    at: 'store',
+    value: { kind: 'redis', path: './data', prefix: 'a b' },
+    problems: [
+      'store.prefix: must be letters, digits, ":", "_" and "-"',
+      'store.path: only a store of kind embedded has it',
+      'store.url: is required, or cluster in its place',
+    ],
+  },
+  {
+    at: 'store',
+    value: { kind: 'redis', url: `http://:${secret}@x`, cluster: ['redis://a'] },
+    problems: [
+      'store.cluster: cannot stand beside url: name one server or the nodes of a cluster',
+      'store.url: must be a redis:// or rediss:// URL',
+    ],
+  },
+  {
+    at: 'store',
+    value: { kind: 'redis', cluster: [`redis://:${secret}@a`, `redis://b/2`, `redis://:${secret}@c/x`] },
+    problems: [
+      'store.cluster[1]: a cluster has no database but 0',
+      'store.cluster[1]: must have the scheme, the user and the password of the first node',
+      'store.cluster[2]: may have no path but the number of a database',
+    ],
+  },
+  { at: 'secret', value: 'short', problems: ['secret: must not have fewer than 32 characters'] },
   {
     at: 'models/gpt-4.1',
     value: { protocols: ['video'], targets: [{ upstream: 'main', weight: 0 }] },

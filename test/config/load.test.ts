@@ -105,7 +105,7 @@ test('files that are no object are refused without a crash', (t) => {
 test('defaults are filled in, and what the file says wins', (t) => {
   const text = JSON.stringify({ ...validConfig(), timeouts: { idleMs: 5 }, vendors: { vendork: [] } });
   const config = parseConfig(text, { environment: {}, directory: '.', created: 7 });
-  t.strictSame(config.listen, { host: '127.0.0.1', port: 9000, tls: null });
+  t.strictSame(config.listen, { host: '127.0.0.1', port: 9000, tls: null, publicUrl: null });
   t.match(config.timeouts, { idleMs: 5, connectMs: 3000, drainMs: 600_000, keepAliveMs: 15_000 });
   t.match(config.limits, { bodyBytes: 33_554_432, bufferedBytes: 1_073_741_824 });
   t.strictSame(config.vendors.vendork, []);
@@ -117,6 +117,47 @@ test('defaults are filled in, and what the file says wins', (t) => {
   });
   t.match(config.upstreams[0], { maxConnections: 1024, maxWaiting: 10_000, tls: { ca: null, verify: true } });
   t.strictSame(JSON.parse(JSON.stringify(config)), config, 'it survives the way to the workers');
+  t.end();
+});
+
+test('a store is resolved to where it is', (t) => {
+  const storeOf = (store?: unknown, environment = {}) =>
+    parseConfig(JSON.stringify({ ...validConfig(), store }), {
+      environment,
+      directory: '/etc/gateway',
+      created: 7,
+    }).store;
+  t.strictSame(storeOf(), { kind: 'embedded', path: '/etc/gateway/data', taskDays: 7 });
+  t.strictSame(storeOf({ kind: 'embedded', path: '/var/data', taskDays: 30 }), {
+    kind: 'embedded',
+    path: '/var/data',
+    taskDays: 30,
+  });
+  const redis = {
+    kind: 'redis',
+    nodes: [{ host: 'a', port: 6379 }],
+    cluster: false,
+    tls: true,
+    username: null,
+    password: secret,
+    database: 2,
+    prefix: 'gw',
+    timeoutMs: 2000,
+    taskDays: 7,
+  };
+  t.strictSame(storeOf({ kind: 'redis', url: '$' + '{URL}' }, { URL: `rediss://:${secret}@a/2` }), redis);
+  const cluster = { cluster: ['redis://a:7000', 'redis://[::1]'], prefix: 'x', timeoutMs: 50, taskDays: 1 };
+  t.strictSame(storeOf({ kind: 'redis', ...cluster }), {
+    ...redis,
+    ...{ ...cluster, cluster: true },
+    nodes: [
+      { host: 'a', port: 7000 },
+      { host: '::1', port: 6379 },
+    ],
+    tls: false,
+    password: null,
+    database: 0,
+  });
   t.end();
 });
 

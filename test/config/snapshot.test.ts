@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import t, { test } from 'tap';
 import { demoConfig, isLoopback } from '../../src/config/demo.js';
 import { createOrigin } from '../../src/config/origin.js';
-import type { ResolvedConfig } from '../../src/config/resolve.js';
+import { defaults, type ResolvedConfig } from '../../src/config/resolve.js';
 import { servableProtocols } from '../../src/config/servable.js';
 import { buildSnapshot, needsSimulator } from '../../src/config/snapshot.js';
 import { hashKey } from '../../src/keys/secret.js';
@@ -29,14 +29,21 @@ test('the demo opens every model to one key and the text model to the other', (t
 
 test('the demo passes its own check: the simulator serves every protocol of every model', (t) => {
   for (const model of demoConfig(1).models) {
-    for (const protocol of model.protocols) t.ok(servableProtocols.simulator.has(protocol), protocol);
+    for (const protocol of model.protocols) t.ok(servableProtocols('simulator').has(protocol), protocol);
   }
   t.end();
 });
 
 test('names become references, and targets come in order of priority', (t) => {
   const demo = demoConfig(5);
-  const target = { upstream: 'simulator', weight: 1 };
+  const { translation } = defaults;
+  const target = {
+    upstream: 'simulator',
+    weight: 1,
+    responses: false,
+    images: 'openai' as const,
+    translation,
+  };
   const model = {
     name: 'm',
     protocols: ['chat' as const],

@@ -14,7 +14,7 @@ test('settings that do nothing yet are told by their path', async (t) => {
       store: { kind: 'embedded' },
       keys: [{ ...key, limits: { concurrent: 1 }, budget: { usd: 1, per: 'day' } }],
     }),
-    ['store', 'keys[0].limits', 'keys[0].budget'],
+    ['keys[0].limits', 'keys[0].budget'],
   );
   t.same(unenforced({}), []);
 });

@@ -71,6 +71,16 @@ const expected: Readonly<
     1200,
     50400,
   ],
+  insufficient_quota: [
+    402,
+    'insufficient_quota',
+    'insufficient_quota',
+    'billing_error',
+    'FAILED_PRECONDITION',
+    1102,
+    50402,
+  ],
+  conflict: [409, 'invalid_request_error', 'conflict', 'conflict_error', 'ABORTED', 1200, 50409],
   invalid_api_key: [
     401,
     'invalid_request_error',
@@ -145,6 +155,15 @@ const expected: Readonly<
     1200,
     50426,
   ],
+  range_not_satisfiable: [
+    416,
+    'invalid_request_error',
+    'range_not_satisfiable',
+    'invalid_request_error',
+    'INVALID_ARGUMENT',
+    1201,
+    50416,
+  ],
   rate_limit_exceeded: [
     429,
     'rate_limit_error',
@@ -173,6 +192,7 @@ const expected: Readonly<
     1202,
     50501,
   ],
+  store_unavailable: [503, 'server_error', 'store_unavailable', 'api_error', 'UNAVAILABLE', 5001, 50503],
   overloaded: [503, 'server_error', 'overloaded', 'overloaded_error', 'UNAVAILABLE', 5001, 50503],
   upstream_error: [502, 'server_error', 'upstream_error', 'api_error', 'INTERNAL', 5000, 50502],
   unsupported_stream_event: [

@@ -159,6 +159,13 @@ test('a known path with another method names the methods it has', async (t) => {
   t.strictSame(router.find('HEAD', '/v1/files'), { kind: 'methodNotAllowed', allow: 'GET, POST' });
 });
 
+test('HEAD is a method of its own beside GET', async (t) => {
+  const router = routerOf(['GET', '/v/{id}/content'], ['HEAD', '/v/{id}/content']);
+  t.strictSame(router.find('HEAD', '/v/1/content'), found('HEAD /v/{id}/content', { id: '1' }));
+  t.strictSame(router.find('GET', '/v/1/content'), found('GET /v/{id}/content', { id: '1' }));
+  t.strictSame(router.find('POST', '/v/1/content'), { kind: 'methodNotAllowed', allow: 'GET, HEAD' });
+});
+
 test('the most specific path decides before the method does', async (t) => {
   const router = routerOf(['POST', '/m/{model}:act'], ['GET', '/m/{model...}']);
   t.strictSame(router.find('GET', '/m/x:act'), { kind: 'methodNotAllowed', allow: 'POST' });

@@ -1,4 +1,5 @@
 import { test } from 'tap';
+import { defaults } from '../../src/config/resolve.js';
 import type { Target, Upstream } from '../../src/config/types.js';
 import { orderTargets } from '../../src/routing/candidates.js';
 
@@ -6,6 +7,10 @@ const upstream = {} as Upstream;
 const target = (model: string, priority: number, weight: number): Target => ({
   upstream,
   model,
+  native: new Set(['chat']),
+  wire: 'chat',
+  translation: { ...defaults.translation, model, streamUsage: true },
+  images: 'openai',
   priority,
   weight,
 });

@@ -3,20 +3,15 @@ import { quantile } from '../suites/process-memory.js';
 import { bodies } from './bodies.js';
 import { drain } from './drain.js';
 import { leavers } from './leavers.js';
+import { mediaScenarios } from './media-scenarios.js';
 import { memory } from './memory.js';
 import { reload } from './reload.js';
 import { held, type Line, mb, ms, told } from './report.js';
-import { slowReaders } from './slow-readers.js';
+import type { Scenario } from './scenario.js';
+import { type SlowReadersFigures, type SlowReadersPlan, slowReaders } from './slow-readers.js';
+import { tasksScenario } from './tasks-scenario.js';
+import { slowTranslations } from './translation.js';
 import { workerDeath } from './worker-death.js';
-
-/** A scenario at its full size, with the bounds that it has to keep. */
-export interface Scenario {
-  readonly name: string;
-  /** After this it is given up. */
-  readonly mostSeconds: number;
-  /** @param seconds how long to go on, where that is a choice */
-  run(seconds: number | null): Promise<readonly Line[]>;
-}
 
 const none = (what: string, failures: Parameters<typeof describeFailures>[0]): Line =>
   held(
@@ -29,29 +24,47 @@ const none = (what: string, failures: Parameters<typeof describeFailures>[0]): L
 /** What goes wrong with connections that are opened as the workers close goes wrong now and then. */
 const drainRounds = 6;
 
+const slow = 64;
+
+const slowReaderPlan = (seconds: number | null): SlowReadersPlan => ({
+  readers: slow,
+  bytesPerSecond: 1024,
+  streamMegabytes: 100,
+  seconds: seconds ?? 30,
+  warmUpSeconds: 5,
+  withinMs: 1000,
+});
+
+function slowReaderLines(figures: SlowReadersFigures): readonly Line[] {
+  const { beforeMb, highestMb, cut, openBeforeLeaving, openAfterLeaving, cancelled } = figures;
+  const growth = highestMb - beforeMb;
+  return [
+    told('resident after ordinary traffic', mb(beforeMb)),
+    told('highest with the slow readers', mb(highestMb)),
+    held('growth', mb(growth), '< 32 MB', growth < 32),
+    told('read by all', `${(figures.bytesRead / 1024).toFixed(0)} KB`),
+    held('readers cut', cut, '0', cut === 0),
+    held('open upstream before they leave', openBeforeLeaving, `${slow}`, openBeforeLeaving === slow),
+    held('open upstream 1 s after', openAfterLeaving, '0', openAfterLeaving === 0),
+    held('cancelled upstream', cancelled, `${slow}`, cancelled === slow),
+  ];
+}
+
 export const scenarios: readonly Scenario[] = [
   {
     name: 'slow-readers',
     mostSeconds: 90,
+    run: async (seconds) => slowReaderLines(await slowReaders(slowReaderPlan(seconds))),
+  },
+  {
+    name: 'translation',
+    mostSeconds: 90,
     async run(seconds) {
-      const readers = 64;
-      const plan = { readers, bytesPerSecond: 1024, streamMegabytes: 100, warmUpSeconds: 5, withinMs: 1000 };
-      const figures = await slowReaders({ ...plan, seconds: seconds ?? 30 });
-      const growth = figures.highestMb - figures.beforeMb;
+      const figures = await slowTranslations(slowReaderPlan(seconds));
+      const path = figures.paths.join(', ');
       return [
-        told('resident after ordinary traffic', mb(figures.beforeMb)),
-        told('highest with the slow readers', mb(figures.highestMb)),
-        held('growth', mb(growth), '< 32 MB', growth < 32),
-        told('read by all', `${(figures.bytesRead / 1024).toFixed(0)} KB`),
-        held('readers cut', figures.cut, '0', figures.cut === 0),
-        held(
-          'open upstream before they leave',
-          figures.openBeforeLeaving,
-          `${readers}`,
-          figures.openBeforeLeaving === readers,
-        ),
-        held('open upstream 1 s after', figures.openAfterLeaving, '0', figures.openAfterLeaving === 0),
-        held('cancelled upstream', figures.cancelled, `${readers}`, figures.cancelled === readers),
+        held('how the streams pass', path, 'translated', path === 'translated'),
+        ...slowReaderLines(figures),
       ];
     },
   },
@@ -199,4 +212,6 @@ export const scenarios: readonly Scenario[] = [
       ];
     },
   },
+  tasksScenario,
+  ...mediaScenarios,
 ];

@@ -13,6 +13,8 @@ export interface SlowReadersPlan {
   readonly warmUpSeconds: number;
   /** How long the upstream may take to have nothing open after all have left. */
   readonly withinMs: number;
+  /** Makes what the readers send, by turns, for a stream of so many megabytes; chat requests unless given. */
+  readonly requests?: (megabytes: number) => readonly Buffer[];
 }
 
 export interface SlowReadersFigures {
@@ -26,29 +28,38 @@ export interface SlowReadersFigures {
   /** Requests still open at the upstream that long after all have left. */
   readonly openAfterLeaving: number;
   readonly cancelled: number;
+  /** The values of `x-gateway-path` that the readers got, each once. */
+  readonly paths: readonly string[];
 }
 
 interface Reader {
   readonly socket: Socket;
+  /** What came first: the head of the answer is in it. */
+  head: string;
   bytes: number;
   cut: boolean;
 }
 
-const ordinary = [
-  loadRequest({ does: 'complete' }),
-  loadRequest({ does: 'stream', events: 10, everyMs: 5 }),
-  loadRequest({ does: 'flood', megabytes: 1 }),
-];
+const ordinary = [loadRequest({ does: 'complete' }), loadRequest({ does: 'stream', events: 10, everyMs: 5 })];
+const floods = (megabytes: number): readonly Buffer[] => [loadRequest({ does: 'flood', megabytes })];
 
 /** Clients that read much more slowly than the upstream writes, for a while, and then leave. */
 export function slowReaders(plan: SlowReadersPlan): Promise<SlowReadersFigures> {
   return onStage({}, async (stage) => {
-    const warmUp = startLoad({ port: stage.gateway.port, connections: 32, requests: ordinary });
+    const requests = plan.requests ?? floods;
+    const warmUp = startLoad({
+      port: stage.gateway.port,
+      connections: 32,
+      requests: [...ordinary, ...requests(1)],
+    });
     await pause(plan.warmUpSeconds * 1000);
     await warmUp.stop();
     const beforeMb = residentMb(stage.worker);
     const memory = watchMemory(stage.worker);
-    const readers = Array.from({ length: plan.readers }, () => startReader(stage, plan));
+    const sent = requests(plan.streamMegabytes);
+    const readers = Array.from({ length: plan.readers }, (_, index) =>
+      startReader(stage, plan, sent[index % sent.length] as Buffer),
+    );
     await pause(plan.seconds * 1000);
     const highestMb = Math.max(...memory.stop());
     const { open } = await stage.upstream.state();
@@ -63,31 +74,33 @@ export function slowReaders(plan: SlowReadersPlan): Promise<SlowReadersFigures> 
       openBeforeLeaving: open,
       openAfterLeaving: left.open,
       cancelled: left.cancelled.length,
+      paths: [...new Set(readers.map(({ head }) => /^x-gateway-path: (.*)$/m.exec(head)?.[1] ?? 'none'))],
     };
   });
 }
 
 /** Takes from the kernel no more than one piece a second; what it does not take stays there. */
-function startReader(stage: Stage, plan: SlowReadersPlan): Reader {
+function startReader(stage: Stage, plan: SlowReadersPlan, request: Buffer): Reader {
   const socket = connect({
     port: stage.gateway.port,
     host: '127.0.0.1',
     onread: {
       buffer: Buffer.alloc(plan.bytesPerSecond),
-      callback: (length) => {
+      callback: (length, piece) => {
+        if (reader.bytes === 0) reader.head = Buffer.from(piece).toString('latin1', 0, length);
         reader.bytes += length;
         setTimeout(() => socket.resume(), 1000);
         return false;
       },
     },
   });
-  const reader: Reader = { socket, bytes: 0, cut: false };
+  const reader: Reader = { socket, head: '', bytes: 0, cut: false };
   const onCut = (): void => {
     reader.cut = true;
   };
   socket.on('error', onCut);
   socket.on('end', onCut);
   socket.on('close', onCut);
-  socket.write(loadRequest({ does: 'flood', megabytes: plan.streamMegabytes }));
+  socket.write(request);
   return reader;
 }

@@ -61,7 +61,7 @@ function finish(request: Running, answer: string): void {
 
 function begin(socket: Socket, body: Buffer): void {
   requests += 1;
-  const order = new URLSearchParams(/"user":"([^"]*)"/.exec(body.toString('latin1', 0, 1024))?.[1] ?? '');
+  const order = new URLSearchParams(orderIn(body.toString('latin1', 0, 1024)));
   const request: Running = { socket, name: order.get('name') ?? '', stop: () => {} };
   running.set(socket, request);
   const number = (name: string): number => Number(order.get(name) ?? 0);
@@ -81,6 +81,11 @@ function begin(socket: Socket, body: Buffer): void {
     default:
       completeAfter(request, number('afterMs'));
   }
+}
+
+/** The order stands in `user`; not every protocol has that, so what was translated has it in the prompt. */
+function orderIn(body: string): string {
+  return (/"user":"([^"]*)"/.exec(body) ?? /"content":"order ([^" ]*)/.exec(body))?.[1] ?? '';
 }
 
 function completeAfter(request: Running, ms: number): void {

@@ -18,9 +18,12 @@ export interface StageOptions {
 
 const standing = new Set<Stage>();
 
-/** A config in which the load upstream serves these models. */
+/** A config in which the load upstream, which speaks chat, serves these models in every text protocol. */
 export function stageConfig(upstreamUrl: string, models: readonly string[] = ['m']) {
-  const model = { protocols: ['chat'], targets: [{ upstream: 'load', model: 'm' }] };
+  const model = {
+    protocols: ['chat', 'responses', 'messages', 'generateContent'],
+    targets: [{ upstream: 'load', model: 'm' }],
+  };
   return {
     upstreams: {
       load: { kind: 'chat', baseUrl: upstreamUrl, apiKeys: ['upstream-key'], maxConnections: 8192 },

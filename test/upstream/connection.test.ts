@@ -14,7 +14,7 @@ test('a body is written after the head with its length', async (t) => {
   for (const size of [0, 100, 16 * 1024, 3_000_000]) {
     received = '';
     const body = [Buffer.alloc(size, 'a'), Buffer.alloc(0), Buffer.from('END')];
-    const call = await new Call(client, server.origin, { method: 'POST', head, body }).over;
+    const call = await new Call(client, server.origin, { method: 'POST', head, body, source: null }).over;
     t.equal(call.failure, null);
     t.ok(received === `${head}content-length: ${size + 3}\r\n\r\n${'a'.repeat(size)}END`, `${size} bytes`);
   }

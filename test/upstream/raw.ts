@@ -108,7 +108,7 @@ export function answering(answer: string): (socket: Socket) => void {
 }
 
 export function get(path = '/', method = 'GET'): UpstreamRequest {
-  return { method, head: `${method} ${path} HTTP/1.1\r\nhost: x\r\n`, body: [] };
+  return { method, head: `${method} ${path} HTTP/1.1\r\nhost: x\r\n`, body: [], source: null };
 }
 
 /** A request under way, with everything that its handler heard. */

@@ -27,6 +27,12 @@ function assertSkeleton(skeleton: unknown, full: unknown): void {
   }
 }
 
+/** True when the byte at `at` is within a string value that the skeleton cuts. */
+function isInLongString(body: Buffer, at: number): boolean {
+  const { cuts } = scanBody(body);
+  return cuts.some((start, index) => index % 2 === 0 && at >= start && at < (cuts[index + 1] ?? 0));
+}
+
 const anyBody = fc
   .tuple(fc.dictionary(anyText, anyJson, { maxKeys: 5 }), noise)
   .map(([value, next]) => writeJson(value, next));
@@ -98,21 +104,19 @@ test('a body damaged outside its long strings gets the verdict of a whole parse'
     fc.constantFrom('replace', 'insert', 'delete'),
   );
   fc.assert(
-    fc.property(anyBody, fc.array(damage, { minLength: 1, maxLength: 1 }), (text, damages) => {
-      let body = Buffer.from(text);
-      for (const [place, byte, how] of damages) {
-        const { cuts } = scanBody(body);
-        const at = place % body.length;
-        if (cuts.some((start, index) => index % 2 === 0 && at >= start && at < (cuts[index + 1] ?? 0)))
-          return;
-        body = Buffer.concat([
-          body.subarray(0, at),
-          Buffer.from(how === 'delete' ? [] : [byte]),
-          body.subarray(how === 'insert' ? at : at + 1),
-        ]);
-      }
+    fc.property(anyBody, damage, (text, [place, byte, how]) => {
+      const sound = Buffer.from(text);
+      const at = place % sound.length;
+      if (isInLongString(sound, at)) return;
+      const body = Buffer.concat([
+        sound.subarray(0, at),
+        Buffer.from(how === 'delete' ? [] : [byte]),
+        sound.subarray(how === 'insert' ? at : at + 1),
+      ]);
       const whole = parsed(body);
       try {
+        // An inserted byte can make a string a long one.
+        if (isInLongString(body, at)) return;
         const skeleton = skeletonOf(body);
         assert.notEqual(whole, undefined);
         assertSkeleton(skeleton, whole);

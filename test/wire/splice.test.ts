@@ -39,8 +39,20 @@ test('nothing to change gives the body itself', (t) => {
   const scan = scanBody(body);
   t.equal(spliceBody(body, scan, { model: null, includeUsage: true })[0], body);
   t.equal(spliceBody(body, scan, { model: null, includeUsage: false })[0], body);
-  const bare = Buffer.from('{"a":1}');
-  t.equal(spliceBody(bare, scanBody(bare), { model: 'm', includeUsage: false })[0], bare);
+  t.end();
+});
+
+test('a model becomes the first member of a body that names none', (t) => {
+  t.equal(spliced('{ "a":1}', { model: 'm' }), '{"model":"m", "a":1}');
+  t.equal(spliced('{ }', { model: 'm' }), '{"model":"m" }');
+  t.equal(
+    spliced('{}', { model: 'm', includeUsage: true }),
+    '{"model":"m","stream_options":{"include_usage":true}}',
+  );
+  t.equal(
+    spliced('{"stream_options":{},"a":1}', { model: 'm', includeUsage: true }),
+    '{"model":"m","stream_options":{"include_usage":true},"a":1}',
+  );
   t.end();
 });
 

@@ -1,12 +1,22 @@
-import type { TextProtocol } from '../protocol.js';
-import { findUsageEvent, judgeEnd, judgeStart } from './stream.js';
+import { endsWithMark } from '../../conversation/choice-stream.js';
+import type { Endpoint } from '../protocol.js';
+import { chatCodec } from './codec.js';
+import { findUsageEvent, judgeEnd, judgeStart } from './manner.js';
 import { lastUsage } from './usage.js';
 
-export const chat: TextProtocol = {
-  upstreamPath: '/chat/completions',
+/** `POST /v1/chat/completions` */
+export const chat: Endpoint = {
+  protocol: 'chat',
+  upstreamPath: () => '/chat/completions',
+  modelInBody: true,
   usageOnRequest: true,
+  mayStream: false,
   judgeStart,
+  usageAtStart: null,
+  marksEnd: endsWithMark,
   judgeEnd,
   findUsageEvent,
   usageOf: lastUsage,
+  translation: { codec: chatCodec, answerHere: null, unwrap: null, restore: null },
+  amender: null,
 };

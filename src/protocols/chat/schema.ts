@@ -1,25 +1,6 @@
-import { type TSchema, Type } from 'typebox';
+import { Type } from 'typebox';
 import { compileSchema, type MixedBody } from '../../schema/compile.js';
-
-/*
- * Known members are checked for type and documented range; whatever is not known passes: members, roles, types of
- * tools and of content parts, and values of settings that grow with every model. An upstream of the same protocol
- * knows better than we do.
- */
-
-const nullable = (schema: TSchema) => Type.Optional(Type.Union([schema, Type.Null()]));
-const text = nullable(Type.String());
-const flag = nullable(Type.Boolean());
-const record = nullable(Type.Object({}));
-const name = Type.String({ minLength: 1 });
-
-/** An object of a `type` that is in none of the other branches of its union. */
-const otherType = (known: readonly string[]) =>
-  Type.Object({ type: Type.Unsafe<string>({ type: 'string', not: { enum: known } }) });
-
-/** An object whose values are all of one schema. TypeBox's own record tests each key against a pattern. */
-const mapOf = (values: TSchema, limits: { maxProperties?: number } = {}) =>
-  Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: values, ...limits });
+import { flag, mapOf, name, nullable, otherType, record, text } from '../../schema/members.js';
 
 const contentPart = Type.Union([
   Type.Object({ type: Type.Literal('text'), text: Type.String() }),

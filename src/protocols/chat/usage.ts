@@ -1,30 +1,41 @@
+import { isObject, numberOrNull } from '../../conversation/json.js';
+import { createUsageReader } from '../../conversation/openai-usage.js';
 import type { Usage } from '../../conversation/usage.js';
 import { numberNames, readNumbers } from '../../wire/json-numbers.js';
 import { lastObjectStart } from '../../wire/json-object.js';
 
-const needle = Buffer.from('"usage"');
-const wanted = numberNames(['prompt_tokens', 'completion_tokens', 'cached_tokens', 'reasoning_tokens']);
-const found: number[] = [];
+/** How usage is read out of bytes; see `UsageReader`. */
+export const { lastUsage, usageAt } = createUsageReader({ numberNames, readNumbers, lastObjectStart });
 
-/**
- * Finds the last `usage` object in the bytes of an answer or in the end of a stream. A quoted `"usage"` cannot
- * occur inside a JSON string, where its quotes would be escaped, so no parse of the rest is needed.
- * @returns the tokens that it names, or null when there is none or it names none
- */
-export function lastUsage(bytes: Buffer): Usage | null {
-  const start = lastObjectStart(bytes, needle);
-  return start === -1 ? null : usageAt(bytes, start);
+/** Reads a parsed `usage` object; null when it is none or names no tokens. */
+export function decodeUsage(usage: unknown): Usage | null {
+  if (!isObject(usage)) return null;
+  if (numberOrNull(usage.prompt_tokens) === null && numberOrNull(usage.completion_tokens) === null)
+    return null;
+  const input = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : usage;
+  const output = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : usage;
+  return {
+    input: tokens(usage.prompt_tokens),
+    output: tokens(usage.completion_tokens),
+    cached: tokens(input.cached_tokens),
+    cacheWritten: tokens(input.cache_write_tokens),
+    reasoning: tokens(output.reasoning_tokens),
+  };
 }
 
-/** Reads the `usage` object that opens at `start`; null when it names no tokens. */
-export function usageAt(bytes: Buffer, start: number): Usage | null {
-  if (!readNumbers(bytes, start, wanted, found)) return null;
-  const [input = -1, output = -1, cached = -1, reasoning = -1] = found;
-  if (input === -1 && output === -1) return null;
-  return {
-    input: Math.max(0, input),
-    output: Math.max(0, output),
-    cached: Math.max(0, cached),
-    reasoning: Math.max(0, reasoning),
-  };
+/** A count that may be missing, or be none. */
+function tokens(value: unknown): number {
+  const whole = Math.floor(numberOrNull(value) ?? 0);
+  return Number.isSafeInteger(whole) ? Math.max(0, whole) : 0;
+}
+
+/** Writes the JSON text of a `usage` object. Details that say nothing are left out. */
+export function encodeUsage({ input, output, cached, cacheWritten, reasoning }: Usage): string {
+  let text = `{"prompt_tokens":${input},"completion_tokens":${output},"total_tokens":${input + output}`;
+  if (cached > 0 || cacheWritten > 0) {
+    const written = cacheWritten > 0 ? `,"cache_write_tokens":${cacheWritten}` : '';
+    text += `,"prompt_tokens_details":{"cached_tokens":${cached}${written}}`;
+  }
+  if (reasoning > 0) text += `,"completion_tokens_details":{"reasoning_tokens":${reasoning}}`;
+  return `${text}}`;
 }

@@ -1,0 +1,99 @@
+import type { Bench, Work, WorkReport } from '../bench.js';
+import { bodyFile, chatBody, prose, translatedBodies } from '../bodies.js';
+import { callerAt } from '../callers.js';
+import { type Entry, runRounds, type ThroughputPlan } from '../rounds.js';
+import { cpuPerUnit, throughputReport, type Unit } from '../throughput.js';
+import { eventsPerAnswer } from '../upstream/answers.js';
+
+const passedThrough = 'chat, as it comes';
+/** Room for the rest of a body of 1 KB. */
+const contentBytes = 820;
+
+/** Calls of the other text protocols on a chat upstream, beside the same call passed through. */
+function translationWork(work: {
+  readonly name: string;
+  readonly title: string;
+  readonly answer: ThroughputPlan['answer'];
+  readonly connections: number;
+  readonly unit: Unit;
+}): Work {
+  const { name, title, answer, unit } = work;
+  const stream = answer !== 'json';
+  return {
+    name,
+    byDefault: true,
+    async run(bench: Bench): Promise<WorkReport> {
+      const contender = bench.contenders.find((each) => each.name === 'gateway');
+      if (!contender) return missing(work);
+      const plan: ThroughputPlan = {
+        answer,
+        engine: answer === 'sse' ? 'net' : 'uws',
+        bodyFile: bodyFile(bench.directory, name, chatBody(1024, stream)),
+        connections: work.connections,
+      };
+      const bodies = translatedBodies(prose(contentBytes), stream);
+      const callers = [callerAt(0)];
+      const entry = (protocol: keyof typeof bodies, path: string, headers = {}): Entry => ({
+        name: `${protocol} on chat`,
+        contender,
+        callers,
+        question: {
+          path,
+          headers,
+          bodyFile: bodyFile(bench.directory, `${name}-${protocol}`, bodies[protocol]),
+          holds: stream ? ' word199' : 'The quick brown fox',
+        },
+      });
+      const { model } = callerAt(0);
+      const entries: readonly Entry[] = [
+        { name: passedThrough, contender, callers },
+        entry('messages', '/v1/messages', { 'anthropic-version': '2023-06-01' }),
+        entry('responses', '/v1/responses'),
+        entry(
+          'generateContent',
+          `/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
+        ),
+      ];
+      const all = await runRounds(bench, plan, entries);
+      const report = throughputReport(bench, { work: name, title, unit, reference: passedThrough }, all);
+      const [base = 0, ...others] = all.map((series) => cpuPerUnit(series, unit));
+      const ratios = all
+        .slice(1)
+        .map((series, index) => `${series.name} ${(base / (others[index] ?? 0)).toFixed(2)}x`);
+      return {
+        ...report,
+        notes: [`By CPU time, of the rate passed through: ${ratios.join(', ')}.`, ...report.notes],
+      };
+    },
+  };
+}
+
+function missing({ name, title }: { readonly name: string; readonly title: string }): WorkReport {
+  const notes = ['The gateway is not among the contenders.'];
+  return { work: name, title, columns: [], rows: [], notes, figures: null };
+}
+
+/** What a translation costs. */
+export const translationWorks: readonly Work[] = [
+  translationWork({
+    name: 'translate',
+    title: '1 KB conversation, 1 KB answer, 32 connections, translated and not',
+    answer: 'json',
+    connections: 32,
+    unit: { name: 'req/s', perRequest: 1 },
+  }),
+  translationWork({
+    name: 'translate-sse',
+    title: 'answers of 200 events that the upstream sends in one write, 16 connections, translated and not',
+    answer: 'sse',
+    connections: 16,
+    unit: { name: 'events/s', perRequest: eventsPerAnswer },
+  }),
+  translationWork({
+    name: 'translate-drip',
+    title: 'answers of 200 events that the upstream sends one by one, 16 connections, translated and not',
+    answer: 'drip',
+    connections: 16,
+    unit: { name: 'events/s', perRequest: eventsPerAnswer },
+  }),
+];

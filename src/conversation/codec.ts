@@ -1,0 +1,114 @@
+import type { GatewayError } from '../errors.js';
+import type { StreamEvent } from './events.js';
+import type { JsonObject } from './json.js';
+import type { Reply } from './reply.js';
+import type { ConversationRequest } from './request.js';
+import type { Sealer } from './seal.js';
+
+/** What an encoder of requests has to know of the target. */
+export interface TargetManner {
+  /** The model's name at the upstream. */
+  readonly model: string;
+  /** Limit of output tokens where the protocol wants one and the client named none. */
+  readonly maxTokens: number;
+  /** Field of the limit in a chat body. */
+  readonly maxTokensField: 'max_completion_tokens' | 'max_tokens';
+  /** The model takes `thinking: {type: 'adaptive'}` with an effort in place of a budget (messages). */
+  readonly adaptiveThinking: boolean;
+  /** The model knows `thinkingLevel` in place of a budget (generateContent). */
+  readonly thinkingLevels: boolean;
+  /** The model takes `parametersJsonSchema` and `responseJsonSchema` (generateContent). */
+  readonly jsonSchema: boolean;
+  /** A stream's usage may be asked for (chat). */
+  readonly streamUsage: boolean;
+  /** What becomes of tools that only another vendor can run. */
+  readonly hostedTools: 'reject' | 'drop';
+}
+
+/** What a decoder of answers has to know of where they come from. */
+export interface AnswerSource {
+  /** The model's name at the upstream: what signatures are sealed with. */
+  readonly model: string;
+}
+
+/** What an encoder of answers has to know of the call. */
+export interface ReplyContext {
+  /** What the ids of the answer are made of: letters and digits, unique to the call. */
+  readonly id: string;
+  /** Unix seconds. */
+  readonly created: number;
+  /** The model's name as the client used it. */
+  readonly model: string;
+  /** The client asked for the usage of a stream, or its protocol always has it. */
+  readonly includeUsage: boolean;
+  /** Reasoning may be shown to the client; its signatures are carried in any case. */
+  readonly showReasoning: boolean;
+  /** See `ConversationRequest.echo` and `.compaction`. */
+  readonly echo: JsonObject | null;
+  readonly compaction: 'object' | 'item' | null;
+  readonly sealer: Sealer;
+  /** How the events of a generateContent stream are framed; elsewhere always `sse`. */
+  readonly framing: 'sse' | 'array';
+}
+
+/** Reads an upstream's stream, one server-sent event at a time. */
+export interface StreamDecoder {
+  /** Name of the JSON member that holds the text of an event that gives a `text`. */
+  readonly textMember: string;
+  /**
+   * @param event the `event` field, or null
+   * @param data the `data` field
+   * @param out where the neutral events go; never more after an `end` or `error`
+   */
+  decode(event: string | null, data: string, out: StreamEvent[]): void;
+  /** The bytes have ended: adds `end` where the protocol ends so, or the error that it is, or nothing after an end. */
+  finish(out: StreamEvent[]): void;
+}
+
+/** What an encoder puts around raw texts, for as long as nothing else is encoded. */
+export interface RawTextFrame {
+  readonly before: string;
+  /** `after` and `before`, for the place between two texts. */
+  readonly between: string;
+  readonly after: string;
+}
+
+/** Writes a client's stream: a state machine that is fed one neutral event at a time. */
+export interface StreamEncoder {
+  /** Why the encoder has ended the stream by itself (its words have been given out), or null. */
+  readonly error: GatewayError | null;
+  /** @returns the text to send for it, whole server-sent events, or an empty string */
+  encode(event: StreamEvent): string;
+  /**
+   * The same as a `text` event of choice 0, for a text that need not be decoded on its way.
+   * @param raw see `raw-text.ts`; not empty
+   * @returns the text to send, one byte a character, or null when the text has to come as an event
+   */
+  encodeRawText(raw: string): string | null;
+  /** What `encodeRawText` puts around each text, one byte a character; null where that is not always the same. */
+  rawTextFrame(): RawTextFrame | null;
+  /** Whether `encodeRawText` would take a text now. */
+  takesRawText(): boolean;
+}
+
+/** A text protocol's translation to and from the neutral types. Stateless; safe to share. */
+export interface TextCodec {
+  /**
+   * @param body a whole parsed body that has passed the endpoint's schema
+   * @param stream whether the answer is to be streamed
+   * @throws {GatewayError} of status 400 for what the neutral types cannot hold and may not be dropped
+   */
+  decodeRequest(body: JsonObject, stream: boolean, sealer: Sealer): ConversationRequest;
+  /**
+   * @returns the body's JSON text. Deterministic: settings, system and tools first, the conversation last, so that the
+   * body of a conversation's next turn begins with this one's bytes (but for the closing brackets).
+   * @throws {GatewayError} of status 400, naming the client's field, for what this protocol cannot say
+   */
+  encodeRequest(request: ConversationRequest, target: TargetManner): string;
+  /** @throws {GatewayError} `upstream_error` for an answer that is none of the protocol */
+  decodeReply(body: JsonObject, source: AnswerSource): Reply;
+  /** @returns the JSON text of the whole answer */
+  encodeReply(reply: Reply, context: ReplyContext): string;
+  createDecoder(source: AnswerSource): StreamDecoder;
+  createEncoder(context: ReplyContext): StreamEncoder;
+}

@@ -1,0 +1,48 @@
+import { wrongValue } from './reading.js';
+import type { MediaSource } from './request.js';
+
+/** What clients call JPEG against the registry of media types; other vendors take the registered name alone. */
+const misnamed = 'image/jpg';
+const unknownType = 'application/octet-stream';
+
+/**
+ * Reads where a medium is: a `data:` URL in base64 (RFC 2397) or an `http(s):` URL.
+ * @param at path of the URL in the client's body
+ * @throws {GatewayError} of status 400 for anything else
+ */
+export function decodeMediaUrl(url: string, at: string): MediaSource {
+  if (hasScheme(url, 'data:')) return decodeDataUrl(url, at);
+  if (isHttpUrl(url)) return { kind: 'url', url, mediaType: null };
+  throw wrongValue(at, "an http(s) URL or a data URL such as 'data:image/png;base64,…'");
+}
+
+/**
+ * Reads a `data:` URL. Its base64 is not decoded: a mistake in it is for the upstream to find.
+ * @param at path of the URL in the client's body
+ * @throws {GatewayError} of status 400 for a URL that has no data or is not in base64
+ */
+export function decodeDataUrl(url: string, at: string): MediaSource {
+  const comma = url.indexOf(',');
+  const head = comma === -1 ? '' : url.slice('data:'.length, comma).toLowerCase();
+  if (!head.endsWith(';base64') || comma === url.length - 1)
+    throw wrongValue(at, "a data URL in base64 such as 'data:image/png;base64,…'");
+  const mediaType = registeredType(head.slice(0, head.indexOf(';')));
+  return { kind: 'data', mediaType, data: url.slice(comma + 1) };
+}
+
+/** True for an `http:` or `https:` URL. */
+export function isHttpUrl(url: string): boolean {
+  return hasScheme(url, 'https:') || hasScheme(url, 'http:');
+}
+
+/** True when the URL has this scheme, given in lower-case and with its colon. */
+export function hasScheme(url: string, scheme: string): boolean {
+  return url.slice(0, scheme.length).toLowerCase() === scheme;
+}
+
+/** A media type as the registry has it: lower-case, and `application/octet-stream` for an empty one. */
+export function registeredType(mediaType: string): string {
+  const lower = mediaType.trim().toLowerCase();
+  if (lower === '') return unknownType;
+  return lower === misnamed ? 'image/jpeg' : lower;
+}

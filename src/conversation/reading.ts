@@ -1,0 +1,34 @@
+import { GatewayError } from '../errors.js';
+import { type JsonObject, numberOrNull } from './json.js';
+
+/*
+ * How the decoders of client bodies read members whose types the schemas leave open.
+ */
+
+/** The 400 for a value that the schema lets through and that means nothing. */
+export function wrongValue(at: string, wanted: string): GatewayError {
+  return new GatewayError('invalid_value', `Invalid value for '${at}': expected ${wanted}.`, { param: at });
+}
+
+/**
+ * The member of an object, which must be a string.
+ * @param at path of the object in the client's body
+ * @throws {GatewayError} of status 400 for anything else
+ */
+export function requireText(holder: JsonObject, key: string, at: string): string {
+  const value = holder[key];
+  if (typeof value !== 'string') throw wrongValue(`${at}.${key}`, 'a string');
+  return value;
+}
+
+/** Reads stop sequences, one or a list: empty ones and what is no text are left out. */
+export function decodeStop(stop: unknown): string[] {
+  const sequences: readonly unknown[] = Array.isArray(stop) ? stop : [stop];
+  return sequences.filter((sequence): sequence is string => typeof sequence === 'string' && sequence !== '');
+}
+
+/** The value as the nearest whole number that a double holds exactly, or null when it is no such number. */
+export function wholeOrNull(value: unknown): number | null {
+  const whole = Math.round(numberOrNull(value) ?? Number.NaN);
+  return Number.isSafeInteger(whole) ? whole : null;
+}

@@ -1,0 +1,163 @@
+import type { JsonObject } from './json.js';
+
+/** The protocols between which a conversation can be translated. */
+export type TextProtocolName = 'chat' | 'responses' | 'messages' | 'generateContent';
+
+/** Bytes of a medium, or where they are. */
+export type MediaSource =
+  | {
+      readonly kind: 'data';
+      /** `image/png` and the like, lower-case; `application/octet-stream` where the protocol did not say. */
+      readonly mediaType: string;
+      /** Base64 without a `data:` prefix. */
+      readonly data: string;
+    }
+  | { readonly kind: 'url'; readonly url: string; readonly mediaType: string | null };
+
+export interface TextPart {
+  readonly kind: 'text';
+  readonly text: string;
+}
+
+/** An image, a document, a sound or a film. */
+export interface MediaPart {
+  readonly kind: 'image' | 'document' | 'audio' | 'video';
+  readonly source: MediaSource;
+  /** Resolution that is asked for (`low`, `high`, …), or null. Images alone. */
+  readonly detail: string | null;
+  /** File name of a document, or null. */
+  readonly name: string | null;
+  /** Where it stands in the client's body (`messages[2].content[0]`), for a refusal. */
+  readonly at: string;
+}
+
+/** What a tool call gave. */
+export interface ToolResultPart {
+  readonly kind: 'toolResult';
+  readonly callId: string;
+  /** Name of the tool that was called; empty where neither the protocol nor the conversation says. */
+  readonly name: string;
+  readonly content: readonly (TextPart | MediaPart)[];
+  readonly isError: boolean;
+  readonly at: string;
+}
+
+export interface ToolCallPart {
+  readonly kind: 'toolCall';
+  /** Empty where an upstream gave none: encoders of answers make one. */
+  readonly id: string;
+  readonly name: string;
+  /** JSON text of the arguments (never empty: `{}` for none), or the free text of a custom tool. */
+  readonly input: string;
+  /** A tool that takes free text. */
+  readonly custom: boolean;
+  readonly at: string;
+}
+
+/** Reasoning that a model wrote before it answered. */
+export interface ReasoningPart {
+  readonly kind: 'reasoning';
+  /** Empty where only its signature is there. */
+  readonly text: string;
+  /** The sealed token of `signature.ts` as the client carries it, or null. */
+  readonly signature: string | null;
+}
+
+export interface RefusalPart {
+  readonly kind: 'refusal';
+  readonly text: string;
+}
+
+export type UserPart = TextPart | MediaPart | ToolResultPart;
+export type AssistantPart = TextPart | RefusalPart | ToolCallPart | ReasoningPart | MediaPart;
+
+/**
+ * One turn. Adjacent turns of one role are allowed; encoders merge them where their protocol asks for it. Tool results
+ * stand in user turns, before any other part of the turn.
+ */
+export type Turn =
+  /** Instructions in the middle of a conversation; those at its start are in `system`. */
+  | { readonly role: 'system'; readonly text: string }
+  | { readonly role: 'user'; readonly parts: readonly UserPart[] }
+  | { readonly role: 'assistant'; readonly parts: readonly AssistantPart[] };
+
+export interface Tool {
+  readonly name: string;
+  readonly description: string | null;
+  /** JSON Schema of the arguments; null where the client gave none. */
+  readonly parameters: JsonObject | null;
+  readonly strict: boolean | null;
+  /** A tool that takes free text: its `format` as responses spells it (flat), or null for plain text. Else undefined. */
+  readonly custom?: { readonly format: JsonObject | null } | undefined;
+}
+
+export type ToolChoice =
+  | { readonly mode: 'none' | 'auto' | 'required' }
+  /** The one function to call. */
+  | { readonly mode: 'named'; readonly name: string }
+  /** Only these may be called; `required`: one of them must. */
+  | { readonly mode: 'allowed'; readonly names: readonly string[]; readonly required: boolean };
+
+export type OutputFormat =
+  | { readonly kind: 'object' }
+  | {
+      readonly kind: 'schema';
+      /** Null where the client's protocol has none. */
+      readonly name: string | null;
+      readonly description: string | null;
+      readonly schema: JsonObject;
+      readonly strict: boolean | null;
+    };
+
+export const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
+export type Effort = (typeof efforts)[number];
+
+export interface Reasoning {
+  /** Null: as much as the upstream thinks fit. */
+  readonly effort: Effort | null;
+  /** Tokens, where the client named a number, else null. `effort` is set beside it. */
+  readonly budget: number | null;
+  /** The client's protocol shows reasoning to the client, and the client asked for it. */
+  readonly show: boolean;
+  /** Word of the responses protocol for how much is shown (`auto`, `concise`, `detailed`), or null. */
+  readonly summary: string | null;
+}
+
+/** What a client asks for, apart from how its protocol words it. Absent settings are null. */
+export interface ConversationRequest {
+  /** The client's protocol: refusals name its fields. */
+  readonly from: TextProtocolName;
+  readonly stream: boolean;
+  /** Texts at the start of the conversation that instruct the model; protocols with one text join them by a blank line. */
+  readonly system: readonly string[];
+  readonly turns: readonly Turn[];
+  readonly tools: readonly Tool[];
+  /** Tools that the upstream itself would run: their types as the client spells them, and where they stand. */
+  readonly hostedTools: readonly { readonly type: string; readonly at: string }[];
+  readonly toolChoice: ToolChoice | null;
+  readonly parallelCalls: boolean | null;
+  readonly format: OutputFormat | null;
+  readonly reasoning: Reasoning | null;
+  readonly maxTokens: number | null;
+  readonly temperature: number | null;
+  readonly topP: number | null;
+  readonly topK: number | null;
+  readonly stop: readonly string[];
+  /** Answers asked for; 1 unless the client said more. */
+  readonly candidates: number;
+  readonly seed: number | null;
+  readonly presencePenalty: number | null;
+  readonly frequencyPenalty: number | null;
+  readonly logitBias: JsonObject | null;
+  /** Alternatives for each token beside the chosen one (0 for none), or null for no log probabilities. */
+  readonly logprobs: number | null;
+  readonly verbosity: string | null;
+  /** The end user's id. */
+  readonly user: string | null;
+  /** The client asked for the usage of a stream, or its protocol always has it. */
+  readonly includeUsage: boolean;
+  /** Settings that the responses protocol repeats in its answers, as the client sent them; else null. */
+  readonly echo: JsonObject | null;
+  /** The answer is to be a compaction of the conversation: the responses protocol's object or its item. */
+  readonly compaction: 'object' | 'item' | null;
+}

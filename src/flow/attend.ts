@@ -1,0 +1,47 @@
+import { GatewayError } from '../errors.js';
+import type { ExchangeListener } from '../http/exchange.js';
+import { account } from './account.js';
+import { ownLines } from './answer.js';
+import type { Call } from './call.js';
+import { refuse } from './refuse.js';
+import type { Services } from './services.js';
+import { timingLine } from './timing.js';
+
+/** The client's side of a call while something is waited for: the store, an upstream, a file. */
+export class Waiting implements ExchangeListener {
+  /** Ends what is waited for, once the client has left. */
+  cancel: () => void = () => {};
+  readonly #services: Services;
+  readonly #call: Call;
+
+  constructor(services: Services, call: Call) {
+    this.#services = services;
+    this.#call = call;
+    call.exchange.listener = this;
+  }
+
+  onClientGone(): void {
+    this.cancel();
+    account(this.#services, this.#call, 'client_gone');
+  }
+
+  onDrained(): void {
+    account(this.#services, this.#call, 'complete');
+  }
+}
+
+/** Runs what answers a call, and refuses the call when it fails. */
+export function attend(services: Services, call: Call, work: (waiting: Waiting) => Promise<void>): void {
+  const waiting = new Waiting(services, call);
+  work(waiting).catch((fault: unknown) => {
+    if (!call.accounted) refuse(services, call, fault);
+    else if (!(fault instanceof GatewayError)) services.reportFault(call, fault);
+  });
+}
+
+/** Answers a call with a JSON text of the gateway's own. */
+export function answerJson(services: Services, call: Call, status: number, json: string): void {
+  if (call.accounted) return;
+  if (call.exchange.respond(status, ownLines(call) + timingLine(call), json))
+    account(services, call, 'complete');
+}

@@ -1,0 +1,50 @@
+import { GatewayError } from '../errors.js';
+import { type Downloaded, download } from '../upstream/download.js';
+import type { RemoteOptions } from '../upstream/remote-url.js';
+import type { Waiting } from './attend.js';
+
+export interface FileLimits {
+  /** Bytes of all files together. */
+  readonly maxBytes: number;
+  /** Milliseconds for all of them together. */
+  readonly timeoutMs: number;
+  /** Where they may be. */
+  readonly places: RemoteOptions;
+}
+
+/** A file by its URL. */
+export interface WantedFile {
+  readonly url: string;
+  /** Path of the URL in the client's body, or null where the client did not name it. */
+  readonly at: string | null;
+}
+
+/**
+ * Fetches files one after the other, each URL once.
+ * @param waiting ends it when the client leaves; then the promise never settles
+ * @returns the files by their URLs
+ * @throws {GatewayError} `invalid_value` with the path as its `param`, for the first that cannot be had
+ */
+export async function fetchFiles(
+  wanted: readonly WantedFile[],
+  { maxBytes, timeoutMs, places }: FileLimits,
+  waiting: Waiting,
+): Promise<ReadonlyMap<string, Downloaded>> {
+  const deadline = performance.now() + timeoutMs;
+  const files = new Map<string, Downloaded>();
+  let left = maxBytes;
+  for (const { url, at } of wanted) {
+    if (files.has(url)) continue;
+    const limits = { ...places, maxBytes: left, timeoutMs: Math.max(1, deadline - performance.now()) };
+    const result = await new Promise<Downloaded | GatewayError>((resolve) => {
+      waiting.cancel = download(url, limits, resolve);
+    });
+    if (result instanceof GatewayError) {
+      const message = at === null ? result.message : `${at}: ${result.message}`;
+      throw new GatewayError(result.kind, message, { param: at, cause: result.cause });
+    }
+    left -= result.bytes.length;
+    files.set(url, result);
+  }
+  return files;
+}

@@ -1,0 +1,120 @@
+import type { ConversationRequest, MediaPart, TextPart, Turn, UserPart } from '../conversation/request.js';
+import { GatewayError } from '../errors.js';
+import { download } from '../upstream/download.js';
+
+const mostMedia = 32;
+/** For one of them. */
+const longestMs = 20_000;
+
+export interface FetchLimits {
+  /** For all media of a call together. */
+  readonly maxBytes: number;
+  /** For all of them. */
+  readonly timeoutMs: number;
+  readonly allowPrivate: boolean;
+}
+
+/**
+ * Fetches the media of a conversation that are given by URL, for an upstream that takes them only as bytes.
+ * @param wanted what `remoteMedia` has found in it, at least one
+ * @param done hears once, later: the conversation with the bytes in it, or why there is none
+ * @returns a function that gives up: then `done` is not called
+ */
+export function fetchMedia(
+  request: ConversationRequest,
+  wanted: readonly RemotePart[],
+  limits: FetchLimits,
+  done: (result: ConversationRequest | GatewayError) => void,
+): () => void {
+  const deadline = performance.now() + limits.timeoutMs;
+  const fetched = new Map<string, MediaPart['source']>();
+  let left = limits.maxBytes;
+  let cancel: () => void = () => {};
+  // One after the other: what is left of the limit is then known, and few calls have more than one.
+  const next = (index: number): void => {
+    const part = wanted[index];
+    if (part === undefined) {
+      done(withMedia(request, fetched));
+      return;
+    }
+    const { url, mediaType } = part.source;
+    cancel = download(
+      url,
+      {
+        maxBytes: left,
+        timeoutMs: Math.min(longestMs, Math.max(1, deadline - performance.now())),
+        allowPrivate: limits.allowPrivate,
+      },
+      (result) => {
+        if (result instanceof GatewayError) {
+          done(new GatewayError(result.kind, `${part.at}: ${result.message}`, { param: part.at }));
+          return;
+        }
+        left -= result.bytes.length;
+        fetched.set(url, {
+          kind: 'data',
+          mediaType: mediaType ?? result.mediaType ?? 'application/octet-stream',
+          data: result.bytes.toString('base64'),
+        });
+        next(index + 1);
+      },
+    );
+  };
+  if (wanted.length > mostMedia) {
+    setImmediate(() => done(tooMany(wanted[mostMedia] as RemotePart)));
+    return () => {};
+  }
+  next(0);
+  return () => cancel();
+}
+
+function tooMany(part: MediaPart): GatewayError {
+  return new GatewayError(
+    'invalid_value',
+    `${part.at}: at most ${mostMedia} media of a call are fetched by URL.`,
+    {
+      param: part.at,
+    },
+  );
+}
+
+/** @returns the images and documents of a conversation that are given by URL, each URL once */
+export function remoteMedia(turns: readonly Turn[]): readonly RemotePart[] {
+  const found = new Map<string, RemotePart>();
+  const look = (part: UserPart): void => {
+    if (part.kind === 'toolResult') {
+      for (const each of part.content) look(each);
+    } else if (isRemote(part) && !found.has(part.source.url)) {
+      found.set(part.source.url, part);
+    }
+  };
+  for (const turn of turns) if (turn.role === 'user') for (const part of turn.parts) look(part);
+  return [...found.values()];
+}
+
+export type RemotePart = MediaPart & { readonly source: { readonly kind: 'url'; readonly url: string } };
+
+function isRemote(part: UserPart): part is RemotePart {
+  return (
+    (part.kind === 'image' || part.kind === 'document') &&
+    part.source.kind === 'url' &&
+    /^https?:/i.test(part.source.url)
+  );
+}
+
+function withMedia(
+  request: ConversationRequest,
+  fetched: ReadonlyMap<string, MediaPart['source']>,
+): ConversationRequest {
+  const put = <Part extends TextPart | MediaPart | UserPart>(part: Part): Part => {
+    if (part.kind === 'toolResult') return { ...part, content: part.content.map(put) };
+    if (part.kind === 'text' || part.source.kind !== 'url') return part;
+    return { ...part, source: fetched.get(part.source.url) ?? part.source };
+  };
+  return {
+    ...request,
+    turns: request.turns.map((turn) =>
+      turn.role === 'user' ? { ...turn, parts: turn.parts.map(put) } : turn,
+    ),
+  };
+}

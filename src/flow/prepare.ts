@@ -1,0 +1,164 @@
+import type { Target } from '../config/types.js';
+import type { ReplyContext } from '../conversation/codec.js';
+import { inputEstimate } from '../conversation/estimate-usage.js';
+import { parseObject } from '../conversation/json.js';
+import type { ConversationRequest } from '../conversation/request.js';
+import { sealMark } from '../conversation/seal.js';
+import { signatureMark } from '../conversation/signature.js';
+import { queryParameter } from '../dialects/query.js';
+import { GatewayError } from '../errors.js';
+import type { Endpoint, Translation } from '../protocols/protocol.js';
+import { textEndpoints } from '../protocols/text.js';
+import { ObservedPassage } from '../stream/observe.js';
+import type { Passage } from '../stream/passage.js';
+import { ArrayPassage } from '../stream/reframe.js';
+import { TranslatedPassage } from '../stream/translate.js';
+import type { RequestBodySource } from '../upstream/client.js';
+import { scanBody } from '../wire/json-scan.js';
+import { spliceBody } from '../wire/splice.js';
+import type { Call, GatewayPath } from './call.js';
+import type { UploadBody } from './upload-body.js';
+import type { HeadParts } from './upstream-head.js';
+import type { ValidatedBody } from './validate.js';
+
+/** One attempt at a target, ready to be sent. */
+export interface Prepared extends HeadParts {
+  readonly path: GatewayPath;
+  readonly body: readonly Buffer[];
+  /** Where the rest of the body comes from, or null when it is whole. */
+  readonly source: RequestBodySource | null;
+  readonly passage: Passage;
+}
+
+const json = 'application/json';
+
+/** Prepares a call for a target that takes it as it came, but for the few bytes that have to differ. */
+export function prepareNative(call: Call, endpoint: Endpoint, target: Target): Prepared {
+  const validated = call.validated as ValidatedBody;
+  const includeUsage =
+    validated.stream && !validated.includeUsage && endpoint.usageOnRequest && target.upstream.injectUsage;
+  const model = endpoint.modelInBody && validated.model !== target.model ? target.model : null;
+  const changed = restored(call, endpoint);
+  const body = changed ?? (call.body as Buffer);
+  const edited = model !== null || includeUsage;
+  const observed = new ObservedPassage({
+    manner: endpoint,
+    hideUsage: includeUsage,
+    mayStream: endpoint.mayStream,
+    amend: endpoint.amender?.(body) ?? null,
+  });
+  return {
+    path: edited || changed !== null ? 'spliced' : 'exact',
+    upstreamPath: nativePath(call, endpoint, target),
+    wire: endpoint.protocol,
+    contentType: json,
+    source: null,
+    body: edited
+      ? spliceBody(body, changed === null ? validated.scan : scanBody(body), { model, includeUsage })
+      : [body],
+    passage: call.framing === 'array' ? new ArrayPassage(observed) : observed,
+  };
+}
+
+/** Prepares a form for a target that takes it as it came, but for the model's name. */
+export function prepareUpload(call: Call, upload: UploadBody, endpoint: Endpoint, target: Target): Prepared {
+  const model = call.validated?.model === target.model ? null : target.model;
+  return {
+    path: model === null ? 'exact' : 'spliced',
+    upstreamPath: endpoint.upstreamPath(target.model, false),
+    wire: endpoint.protocol,
+    contentType: upload.contentType,
+    ...upload.open(model),
+    passage: new ObservedPassage({
+      manner: endpoint,
+      hideUsage: false,
+      mayStream: endpoint.mayStream,
+      amend: null,
+    }),
+  };
+}
+
+function nativePath(call: Call, endpoint: Endpoint, target: Target): string {
+  const path = endpoint.upstreamPath(target.model, call.validated?.stream ?? false);
+  // The messages SDK's beta client says so in the query too.
+  return endpoint.protocol === 'messages' && queryParameter(call.exchange.head.query, 'beta') === 'true'
+    ? `${path}?beta=true`
+    : path;
+}
+
+/**
+ * What the gateway gave a client to carry while another upstream served it means nothing to one that takes the body
+ * as it comes. A config without translations has never given anything.
+ * @returns the body without it, or null when there is nothing of the kind in it
+ */
+function restored(call: Call, { translation }: Endpoint): Buffer | null {
+  const body = call.body as Buffer;
+  if (!call.running.snapshot.translates || translation === null || translation.restore === null) return null;
+  if (!body.includes(signatureMark) && !body.includes(sealMark)) return null;
+  const parsed = parseObject(body.toString('utf8'));
+  const changed = parsed === null ? null : translation.restore(parsed, call.running.sealer);
+  return changed === null ? null : Buffer.from(JSON.stringify(changed));
+}
+
+/**
+ * Reads the whole body of a call that is translated.
+ * @throws {GatewayError} of status 400 for what the neutral form cannot hold
+ */
+export function decodeCall(call: Call, { codec, unwrap }: Translation): ConversationRequest {
+  const parsed = parseObject((call.body as Buffer).toString('utf8'));
+  if (parsed === null) throw new GatewayError('invalid_json', 'The request body is not valid JSON.');
+  const { sealer } = call.running;
+  return codec.decodeRequest(
+    unwrap === null ? parsed : unwrap(parsed),
+    call.validated?.stream ?? false,
+    sealer,
+  );
+}
+
+/**
+ * Prepares a call for a target that speaks another protocol.
+ * @throws {GatewayError} of status 400 for what the target's protocol cannot say
+ */
+export function prepareTranslated(
+  call: Call,
+  translation: Translation,
+  target: Target,
+  request: ConversationRequest,
+): Prepared {
+  const wire = target.wire;
+  if (wire === null) throw new Error(`the target ${target.model} speaks no text protocol`);
+  const upstream = textEndpoints[wire];
+  const theirs = upstream.translation.codec;
+  const ours = translation.codec;
+  const body = theirs.encodeRequest(request, target.translation);
+  const context = replyContext(call, request);
+  return {
+    path: 'translated',
+    upstreamPath: upstream.upstreamPath(target.model, request.stream),
+    wire: upstream.protocol,
+    contentType: json,
+    body: [Buffer.from(body)],
+    source: null,
+    passage: new TranslatedPassage({
+      theirs,
+      source: { model: target.model },
+      ours,
+      context,
+      inputEstimate: inputEstimate(request, body.length),
+    }),
+  };
+}
+
+function replyContext(call: Call, request: ConversationRequest): ReplyContext {
+  return {
+    id: call.exchange.id.slice('req_'.length),
+    created: Math.floor(Date.now() / 1000),
+    model: call.model?.name ?? '',
+    includeUsage: request.includeUsage,
+    showReasoning: request.reasoning?.show ?? false,
+    echo: request.echo,
+    compaction: request.compaction,
+    sealer: call.running.sealer,
+    framing: call.framing,
+  };
+}

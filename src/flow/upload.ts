@@ -1,0 +1,380 @@
+import { GatewayError } from '../errors.js';
+import type { BodyStreamReceiver } from '../http/body-stream.js';
+import type { ExchangeListener } from '../http/exchange.js';
+import { checkForm, checkFormStart, type FormSchema } from '../schema/form.js';
+import type { RequestBodySink, RequestBodySource } from '../upstream/client.js';
+import { boundaryOf, MultipartDecoder, type PartHead, type PartReceiver } from '../wire/multipart.js';
+import { account } from './account.js';
+import { reserveBody, shrinkReservation } from './admit.js';
+import type { Call } from './call.js';
+import { formLimits } from './form-limits.js';
+import { HeldBytes } from './held-bytes.js';
+import { isCoded } from './intake.js';
+import { refuse } from './refuse.js';
+import type { Services } from './services.js';
+import type { UploadBody } from './upload-body.js';
+import { readValidated } from './validate.js';
+import { Watched } from './watch.js';
+
+/** Smaller forms are read whole, so that they are checked before an upstream hears of them and can be sent again. */
+const wholeBytes = 1024 * 1024;
+/** Room for what arrives is reserved in steps of so many bytes. */
+const reserveStep = 1024 * 1024;
+/** What comes of one upload in spite of a stop may not take more than this part of what a worker may hold. */
+const waitingShare = 8;
+/** But this much always, which is what the buffers of a kernel may hold. */
+const leastWaiting = 8 * 1024 * 1024;
+/** Bytes of all fields together, which are kept to the end of the form. */
+const mostFieldBytes = 1024 * 1024;
+
+export interface UploadOptions {
+  readonly form: FormSchema;
+  /** Resolves the model, which `call.validated` names by then, and sends the call on its way. */
+  readonly next: (services: Services, call: Call) => { abandon(fault: unknown): void };
+}
+
+/**
+ * Takes in a form that is passed on as it comes. A small one is collected whole; of a larger one only what comes before
+ * the model's name, which decides where it goes, and from then on its bytes reach the upstream as they arrive, under
+ * the backpressure of both sides.
+ *
+ * `collecting` -> `passing` (the upstream is being asked, the rest follows) -> `over`
+ */
+export class Upload
+  extends Watched
+  implements BodyStreamReceiver, ExchangeListener, PartReceiver, UploadBody, RequestBodySource
+{
+  readonly contentType: string;
+  readonly #services: Services;
+  readonly #call: Call;
+  readonly #options: UploadOptions;
+  readonly #decoder: MultipartDecoder;
+  readonly #fields: { readonly name: string; readonly value: string }[] = [];
+  readonly #files: PartHead[] = [];
+  #mode: 'collecting' | 'passing' | 'over' = 'collecting';
+  /** What has come and has not been let go: all of it until the upstream takes it. */
+  readonly #held = new HeldBytes();
+  /** Bytes of it that the request under way begins with; others came before its connection was open. */
+  #given = 0;
+  /** What the request under way begins with. */
+  #pieces: Buffer[] = [];
+  #arrived = 0;
+  /** The part that is being read, where it is a field. */
+  #field: { readonly name: string; readonly text: HeldBytes; readonly start: number } | null = null;
+  #fieldBytes = 0;
+  /** The model's name in the form: its bytes' first and last place. */
+  #model: { readonly text: string; readonly start: number; readonly end: number } | null = null;
+  #complete = false;
+  #isChecked = false;
+  #sending: { abandon(fault: unknown): void } | null = null;
+  #sink: RequestBodySink | null = null;
+  /** Some of the form has been let go, so it cannot be sent again. */
+  #isSpent = false;
+  /** Bytes that have come in spite of a stop and have their room. */
+  #waiting = 0;
+  #paused = false;
+  #lastByteAt: number;
+  /** Bytes by which the form changes on its way. */
+  #growth = 0;
+
+  /** @throws {GatewayError} for a content type that is no form, or a form in a content coding */
+  constructor(services: Services, call: Call, options: UploadOptions) {
+    super();
+    this.#services = services;
+    this.#call = call;
+    this.#options = options;
+    this.#lastByteAt = call.startedAt;
+    const { head } = call.exchange;
+    const boundary = boundaryOf(head.contentType);
+    if (isCoded(head.contentEncoding))
+      throw new GatewayError('unsupported_media_type', 'Forms are not taken in a content coding here.');
+    this.contentType = `multipart/form-data; boundary="${boundary}"`;
+    this.#decoder = new MultipartDecoder(boundary, formLimits(call.running.snapshot), this);
+  }
+
+  get canReplay(): boolean {
+    return !this.#isSpent;
+  }
+
+  /** Bytes in all as they reach the upstream, or -1. */
+  get length(): number {
+    const { contentLength } = this.#call.exchange.head;
+    return contentLength === -1 ? -1 : contentLength + this.#growth;
+  }
+
+  /**
+   * Begins to read. Must be called before the handler of the request returns.
+   * @throws {GatewayError} when the form is refused by its head alone
+   */
+  start(): void {
+    const { exchange, running } = this.#call;
+    exchange.listener = this;
+    this.#services.watched.add(this);
+    exchange.streamBody(running.snapshot.limits.uploadBytes, this);
+  }
+
+  onChunk(chunk: Buffer): boolean {
+    if (this.#isOver()) return true;
+    this.#lastByteAt = performance.now();
+    try {
+      return this.#take(chunk);
+    } catch (fault) {
+      this.#end(fault);
+      return true;
+    }
+  }
+
+  onEnd(): void {
+    if (this.#isOver()) return;
+    try {
+      this.#check();
+      this.#complete = true;
+      this.#services.watched.remove(this);
+      if (this.#mode === 'collecting') {
+        shrinkReservation(this.#services, this.#call, this.#held.length + this.#waiting);
+        this.#send();
+      } else this.#sink?.end();
+    } catch (fault) {
+      this.#end(fault);
+    }
+  }
+
+  onBodyRefused(error: GatewayError): void {
+    this.#end(error);
+  }
+
+  onDiscarded(): void {
+    this.#leave();
+  }
+
+  reserveWaiting(bytes: number): boolean {
+    if (this.#isOver()) return false;
+    const call = this.#call;
+    const reserved = call.reserved - this.#waiting + bytes;
+    const { bufferedBytes } = call.running.snapshot.limits;
+    try {
+      if (bytes > Math.max(leastWaiting, bufferedBytes / waitingShare)) throw tooFast();
+      if (reserved > call.reserved) reserveBody(this.#services, call, reserved - call.reserved);
+      else shrinkReservation(this.#services, call, reserved);
+    } catch (fault) {
+      this.#end(fault);
+      return false;
+    }
+    this.#waiting = bytes;
+    return true;
+  }
+
+  onClientGone(): void {
+    this.#leave();
+    account(this.#services, this.#call, 'client_gone');
+  }
+
+  /** Nothing is written to the client before the upstream answers. */
+  onDrained(): void {}
+
+  onTick(now: number): void {
+    if (this.#isOver()) {
+      // What waits and what comes is thrown away.
+      this.#resume();
+      return;
+    }
+    const { bodyMs, totalMs } = this.#call.running.snapshot.timeouts;
+    if (this.#paused) {
+      this.#lastByteAt = now;
+      return;
+    }
+    const late = now - this.#lastByteAt >= bodyMs;
+    if (!late && (this.#mode === 'passing' || now - this.#call.startedAt < totalMs)) return;
+    this.#call.exchange.closing = true;
+    this.#end(new GatewayError('request_timeout', 'The request body did not arrive in time.'));
+  }
+
+  onPart(head: PartHead, start: number): void {
+    // At once: an upstream that has the first would have the second before the end of the form.
+    if (head.name === 'model' && this.#model !== null) throw secondModel();
+    if (head.filename === null) this.#field = { name: head.name, text: new HeldBytes(), start };
+    else this.#files.push(head);
+  }
+
+  onPartData(bytes: Buffer): void {
+    if (this.#field === null) return;
+    this.#fieldBytes += bytes.length;
+    if (this.#fieldBytes > mostFieldBytes) throw fieldsTooLarge();
+    this.#field.text.add(bytes);
+  }
+
+  onPartEnd(end: number): void {
+    const field = this.#field;
+    if (field === null) return;
+    this.#field = null;
+    const text = Buffer.concat(field.text.pieces()).toString('utf8');
+    this.#fields.push({ name: field.name, value: text });
+    if (field.name === 'model') this.#model ??= { text, start: field.start, end };
+  }
+
+  open(model: string | null): {
+    readonly body: readonly Buffer[];
+    readonly source: RequestBodySource | null;
+  } {
+    this.#given = this.#held.length;
+    this.#growth = 0;
+    this.#pieces = model === null ? this.#held.pieces() : this.#spliced(model);
+    return { body: this.#pieces, source: this.#complete ? null : this };
+  }
+
+  onOpen(sink: RequestBodySink): void {
+    this.#isSpent = true;
+    if (this.#isOver()) return;
+    this.#sink = sink;
+    const late = Buffer.concat(this.#held.pieces(this.#given));
+    this.#held.clear();
+    // They have been written, and the request would keep them to its end.
+    this.#pieces.length = 0;
+    shrinkReservation(this.#services, this.#call, this.#waiting);
+    const flowing = late.length === 0 || sink.write(late);
+    if (this.#complete) sink.end();
+    else if (flowing) this.#resume();
+  }
+
+  onDrain(): void {
+    this.#resume();
+  }
+
+  #take(chunk: Buffer): boolean {
+    this.#decoder.push(chunk);
+    this.#arrived += chunk.length;
+    // Before the last bytes leave: an upstream must not begin with what is refused. What is behind the last boundary
+    // may never come.
+    if (this.#decoder.isClosed || this.#arrived === this.#call.exchange.head.contentLength) this.#check();
+    if (this.#sink !== null) return this.#pauseUnless(this.#sink.write(chunk));
+    this.#hold(chunk);
+    if (this.#mode === 'passing') return this.#pauseUnless(false);
+    if (this.#model === null || !this.#isLarge()) return true;
+    // What is known by now is checked before an upstream hears of it; files may still follow.
+    this.#note(checkFormStart(this.#options.form, this.#fields, this.#files));
+    this.#pauseUnless(false);
+    this.#send();
+    return false;
+  }
+
+  #check(): void {
+    if (this.#isChecked) return;
+    this.#isChecked = true;
+    this.#decoder.end();
+    this.#note(checkForm(this.#options.form, this.#fields, this.#files));
+  }
+
+  #isLarge(): boolean {
+    const { contentLength } = this.#call.exchange.head;
+    return contentLength === -1 ? this.#held.length > wholeBytes : contentLength > wholeBytes;
+  }
+
+  #hold(chunk: Buffer): void {
+    const call = this.#call;
+    const { bodyBytes } = call.running.snapshot.limits;
+    const needed = this.#held.length + chunk.length;
+    if (needed > bodyBytes) throw modelTooLate(bodyBytes);
+    const reserved = call.reserved - this.#waiting;
+    if (needed > reserved) {
+      const { contentLength } = call.exchange.head;
+      const most = contentLength === -1 ? bodyBytes : Math.min(bodyBytes, contentLength);
+      reserveBody(this.#services, call, Math.min(most, Math.max(needed, reserved + reserveStep)) - reserved);
+    }
+    this.#held.add(chunk);
+  }
+
+  #note(values: Readonly<Record<string, unknown>>): void {
+    this.#call.validated ??= readValidated(this.#model?.text ?? '', values.stream === true);
+  }
+
+  #send(): void {
+    const call = this.#call;
+    this.#mode = 'passing';
+    call.bodyAt = performance.now();
+    call.upload = this;
+    this.#sending = this.#options.next(this.#services, call);
+  }
+
+  /** @returns the pieces that are held with another model's name in its place */
+  #spliced(name: string): Buffer[] {
+    const { start, end } = this.#model as { readonly start: number; readonly end: number };
+    const value = Buffer.from(name);
+    this.#growth = value.length - (end - start);
+    const before: Buffer[] = [];
+    const after: Buffer[] = [];
+    let at = 0;
+    for (const piece of this.#held.pieces()) {
+      if (at < start) before.push(piece.subarray(0, start - at));
+      if (at + piece.length > end) after.push(piece.subarray(Math.max(0, end - at)));
+      at += piece.length;
+    }
+    return [...before, value, ...after];
+  }
+
+  #pauseUnless(flowing: boolean): boolean {
+    this.#paused = !flowing;
+    return flowing;
+  }
+
+  #resume(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#lastByteAt = performance.now();
+    this.#call.exchange.resumeBody();
+  }
+
+  /** A call may have ended without this, while its client still has to take the rest of the answer. */
+  #isOver(): boolean {
+    if (this.#mode !== 'over' && this.#call.accounted) this.#leave();
+    return this.#mode === 'over';
+  }
+
+  #leave(): void {
+    this.#mode = 'over';
+    this.#isSpent = true;
+    this.#services.watched.remove(this);
+    this.#held.clear();
+    this.#pieces = [];
+    this.#sink = null;
+  }
+
+  #end(fault: unknown): void {
+    if (this.#isOver()) return;
+    const sending = this.#sending;
+    this.#leave();
+    if (sending !== null) sending.abandon(fault);
+    else refuse(this.#services, this.#call, fault);
+  }
+}
+
+function fieldsTooLarge(): GatewayError {
+  return new GatewayError(
+    'invalid_request',
+    `The fields of the form are larger than ${mostFieldBytes} bytes together: shorten them.`,
+  );
+}
+
+function secondModel(): GatewayError {
+  return new GatewayError(
+    'invalid_request',
+    "The part 'model' of the form comes more than once: send it once.",
+    { param: 'model' },
+  );
+}
+
+function modelTooLate(bytes: number): GatewayError {
+  return new GatewayError(
+    'request_too_large',
+    `In a form of more than ${bytes} bytes the field 'model' must come before the file, since it decides where the ` +
+      'file goes.',
+    { param: 'model' },
+  );
+}
+
+function tooFast(): GatewayError {
+  return new GatewayError(
+    'overloaded',
+    'The upload arrives faster than its upstream takes it, and the gateway cannot hold the rest; try again.',
+    { retryAfter: 1 },
+  );
+}

@@ -1,0 +1,50 @@
+import type { Upstream } from '../../config/types.js';
+import { GatewayError } from '../../errors.js';
+import type { BookedTask } from '../../video/book.js';
+import type { ShowContext, VideoTask } from '../../video/task.js';
+import type { Call } from '../call.js';
+import type { Services } from '../services.js';
+import { isForClients } from './client-url.js';
+
+/**
+ * Finds a task for a call's key.
+ * @returns null when there is none that the key may see: the two look alike
+ */
+export async function findTask(services: Services, call: Call, id: string): Promise<BookedTask | null> {
+  const booked = await services.book.find(id);
+  if (booked === null || !call.key?.groups.some((group) => booked.task.groups.includes(group))) return null;
+  call.model = call.running.snapshot.models.get(booked.task.model) ?? null;
+  return booked;
+}
+
+/** The 404 for a task that is not there, or not for this key. */
+export function taskNotFound(id: string): GatewayError {
+  const shown = id.length > 100 ? `${id.slice(0, 100)}…` : id;
+  return new GatewayError('not_found', `There is no video task '${shown}' for this key.`, {
+    param: 'task_id',
+  });
+}
+
+/** The upstream that a task was submitted to, or null when the config has it no more. */
+export function upstreamOf(call: Call, task: VideoTask): Upstream | null {
+  return call.running.snapshot.upstreams.get(task.upstream.name) ?? null;
+}
+
+/** A task as its clients are shown it: without an address that is of no use to them, in whose place is the gateway's. */
+export function shownTask(call: Call, task: VideoTask): VideoTask {
+  const { result } = task;
+  if (result === null || result.url === null || isForClients(result.url, upstreamOf(call, task))) return task;
+  return { ...task, result: { ...result, url: null } };
+}
+
+/** What a face needs to know to show a task. */
+export function showContext(call: Call, taskId: string): ShowContext {
+  const { exchange, running } = call;
+  const { listen } = running.snapshot;
+  const base = listen.publicUrl ?? `${listen.tls === null ? 'http' : 'https'}://${exchange.head.host}`;
+  return {
+    requestId: exchange.id,
+    elapsedMs: performance.now() - call.startedAt,
+    contentUrl: `${base}/v1/videos/${taskId}/content`,
+  };
+}

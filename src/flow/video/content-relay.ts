@@ -1,0 +1,331 @@
+import type { Upstream } from '../../config/types.js';
+import { GatewayError } from '../../errors.js';
+import type { ExchangeListener } from '../../http/exchange.js';
+import type {
+  ResponseHead,
+  UpstreamExchange,
+  UpstreamFailure,
+  UpstreamHandler,
+} from '../../upstream/client.js';
+import type { Origin } from '../../upstream/origin.js';
+import { reachUrl, redirectTarget } from '../../upstream/reach.js';
+import { type ByteRange, parseContentRange, type Slice, sliceOf } from '../../wire/range.js';
+import { account } from '../account.js';
+import { ownLines } from '../answer.js';
+import type { Call, Outcome } from '../call.js';
+import { failureError } from '../failure.js';
+import { filePlaces } from '../own-address.js';
+import { refuse } from '../refuse.js';
+import type { Services } from '../services.js';
+import { timingLine } from '../timing.js';
+import { markedKey, oneOffHead } from '../upstream-head.js';
+
+/** Where a content is: at the upstream itself, or where it says. */
+export type ContentSource =
+  | {
+      readonly kind: 'path';
+      readonly upstream: Upstream;
+      /** Under the upstream's base URL. */
+      readonly path: string;
+      readonly credential: string | null;
+    }
+  | { readonly kind: 'url'; readonly upstream: Upstream; readonly url: string };
+
+export interface ContentRequest {
+  readonly source: ContentSource;
+  /** The part that the client asks for, or null for all. */
+  readonly range: ByteRange | null;
+  /** Where the upstream names no type of image or video. */
+  readonly contentType: string;
+  /** Header lines of the answer, CRLF before each. */
+  readonly lines: string;
+}
+
+/** A reader may be as slow as it likes, as long as it reads: the client's side watches that. */
+const longestMs = 24 * 60 * 60 * 1000;
+const mostRedirects = 3;
+const mediaType = /^(?:image|video)\/[\w.+-]+$/i;
+
+/**
+ * Hands a file on as it comes, under the backpressure of both sides and with the range that was asked for, whether or
+ * not its server knows ranges. Redirects are followed here: a client never learns where the file is.
+ */
+export class ContentRelay implements UpstreamHandler, ExchangeListener {
+  readonly #services: Services;
+  readonly #call: Call;
+  readonly #request: ContentRequest;
+  #upstream: UpstreamExchange | null = null;
+  #cancelReach: () => void = () => {};
+  /** URL that is asked now; null while it is the upstream's own path. */
+  #url: string | null = null;
+  #redirects = 0;
+  #mode: 'waiting' | 'passing' | 'over' = 'waiting';
+  /** Bytes that come before what was asked for, and bytes that are still to be sent (-1 for all that come). */
+  #skip = 0;
+  #left = -1;
+  /** The upstream sends more than what was asked for. */
+  #isCut = false;
+
+  constructor(services: Services, call: Call, request: ContentRequest) {
+    this.#services = services;
+    this.#call = call;
+    this.#request = request;
+  }
+
+  start(): void {
+    const { source } = this.#request;
+    this.#call.exchange.listener = this;
+    this.#call.validatedAt = performance.now();
+    if (source.kind === 'url') {
+      this.#reach(source.url);
+      return;
+    }
+    const { upstream, path, credential } = source;
+    const apiKey = markedKey(upstream, credential);
+    const request = {
+      method: 'GET',
+      path,
+      contentType: null,
+      wire: 'video',
+      lines: this.#rangeLine(),
+    } as const;
+    this.#ask(upstream.origin, oneOffHead(this.#call, upstream, { ...request, apiKey }));
+  }
+
+  onHead(head: ResponseHead): void {
+    this.#call.answeredAt = performance.now();
+    this.#call.sentAt = this.#upstream?.sentAt ?? 0;
+    const next = redirectTarget(this.#url ?? this.#ownUrl(), head);
+    if (next === null) this.#begin(head);
+    else this.#follow(next);
+  }
+
+  onData(chunk: Buffer): boolean {
+    if (this.#mode !== 'passing') return true;
+    let bytes = chunk;
+    if (this.#skip > 0) {
+      const skipped = Math.min(this.#skip, bytes.length);
+      this.#skip -= skipped;
+      bytes = bytes.subarray(skipped);
+    }
+    if (this.#left === -1) return this.#call.exchange.write(bytes);
+    if (bytes.length > this.#left) {
+      if (!this.#isCut) {
+        this.#upstream?.cancel();
+        this.#break(new GatewayError('upstream_error', 'The upstream sent more than it had announced.'));
+        return true;
+      }
+      bytes = bytes.subarray(0, this.#left);
+    }
+    this.#left -= bytes.length;
+    const flowing = this.#call.exchange.write(bytes);
+    if (this.#left > 0 || !this.#isCut) return flowing;
+    this.#upstream?.cancel();
+    this.#finish();
+    return true;
+  }
+
+  onEnd(): void {
+    if (this.#mode === 'passing') this.#finish();
+  }
+
+  onFailure(failure: UpstreamFailure): void {
+    if (this.#mode === 'over') return;
+    const error = failureError(failure);
+    if (this.#mode === 'waiting') {
+      this.#refuse(error);
+      return;
+    }
+    this.#break(error);
+  }
+
+  onClientGone(): void {
+    this.#upstream?.cancel();
+    this.#cancelReach();
+    this.#settle('client_gone');
+  }
+
+  onDrained(): void {
+    this.#upstream?.resume();
+  }
+
+  #reach(url: string): void {
+    const { upstream } = this.#request.source;
+    this.#url = url;
+    this.#cancelReach = reachUrl(url, filePlaces(upstream), (reached) => {
+      if (this.#mode !== 'waiting') return;
+      if (reached instanceof GatewayError) {
+        this.#refuse(reached);
+        return;
+      }
+      const { origin, path } = reached;
+      this.#ask(
+        origin,
+        `GET ${path} HTTP/1.1\r\nhost: ${origin.authority}\r\naccept: */*\r\naccept-encoding: identity\r\n` +
+          `user-agent: model-gateway\r\n${this.#rangeLine()}`,
+      );
+    });
+  }
+
+  #ask(origin: Origin, head: string): void {
+    const { timeouts } = this.#call.running.snapshot;
+    this.#upstream = this.#services.upstream.send(
+      origin,
+      { method: 'GET', head, body: [], source: null },
+      { ...timeouts, totalMs: longestMs },
+      this,
+    );
+  }
+
+  #rangeLine(): string {
+    const { range } = this.#request;
+    if (range === null) return '';
+    if ('suffix' in range) return `range: bytes=-${range.suffix}\r\n`;
+    return `range: bytes=${range.first}-${range.last ?? ''}\r\n`;
+  }
+
+  #ownUrl(): string {
+    const { source } = this.#request;
+    const { secure, authority } = source.upstream.origin;
+    const path = source.kind === 'path' ? source.upstream.basePath + source.path : '/';
+    return `${secure ? 'https' : 'http'}://${authority}${path}`;
+  }
+
+  #follow(url: string): void {
+    this.#upstream?.cancel();
+    this.#upstream = null;
+    if (++this.#redirects > mostRedirects)
+      this.#refuse(new GatewayError('upstream_error', 'The upstream redirects too often.'));
+    else this.#reach(url);
+  }
+
+  #begin(head: ResponseHead): void {
+    const { range } = this.#request;
+    const { contentLength } = head;
+    if (head.status === 416 && range !== null) {
+      this.#refuseRange(head.get('content-range'));
+      return;
+    }
+    const problem = problemOf(head, range);
+    if (problem !== null) {
+      this.#refuse(problem);
+    } else if (head.status === 206) {
+      const { length, ...slice } = parseContentRange(head.get('content-range')) as Slice & {
+        length: number;
+      };
+      this.#left = slice.last - slice.first + 1;
+      this.#sendPart(head, slice, length);
+    } else if (range === null || contentLength === -1) {
+      this.#left = contentLength;
+      this.#answer(200, head, '', contentLength);
+    } else {
+      const slice = sliceOf(range, contentLength);
+      if (slice === null) this.#refuseRange(`bytes */${contentLength}`);
+      else this.#sendSlice(head, slice);
+    }
+  }
+
+  /** Sends a slice of the whole, which is what comes. */
+  #sendSlice(head: ResponseHead, slice: Slice): void {
+    this.#skip = slice.first;
+    this.#left = slice.last - slice.first + 1;
+    this.#isCut = slice.last + 1 < head.contentLength;
+    this.#sendPart(head, slice, head.contentLength);
+  }
+
+  /** @param length of the whole, or -1 where nobody knows */
+  #sendPart(head: ResponseHead, { first, last }: Slice, length: number): void {
+    const whole = length === -1 ? '*' : length;
+    this.#answer(206, head, `\r\ncontent-range: bytes ${first}-${last}/${whole}`, this.#left);
+  }
+
+  #answer(status: number, head: ResponseHead, lines: string, length: number): void {
+    const { exchange } = this.#call;
+    const type = head.contentType ?? '';
+    const all =
+      `\r\ncontent-type: ${mediaType.test(type) ? type : this.#request.contentType}` +
+      this.#request.lines +
+      lines +
+      timingLine(this.#call);
+    if (exchange.method === 'HEAD') {
+      this.#upstream?.cancel();
+      exchange.respondEmpty(status, all, length === -1 ? null : length);
+      this.#settle('complete');
+      return;
+    }
+    this.#mode = 'passing';
+    exchange.begin(status, all, length);
+    this.#call.endedAt = 0;
+  }
+
+  #refuseRange(contentRange: string | null): void {
+    this.#upstream?.cancel();
+    const call = this.#call;
+    const error = new GatewayError('range_not_satisfiable');
+    call.error = error;
+    const told = contentRange !== null && /^bytes \*\/\d+$/.test(contentRange);
+    const lines = ownLines(call) + (told ? `\r\ncontent-range: ${contentRange}` : '') + this.#request.lines;
+    call.exchange.respond(416, lines + timingLine(call), call.dialect.errorBody(error, call.exchange.id));
+    this.#settle('refused');
+  }
+
+  /** The length was promised: only a cut connection tells the client that bytes are missing, and it can resume. */
+  #break(error: GatewayError): void {
+    this.#call.error = error;
+    this.#call.exchange.abort();
+    this.#settle('upstream_error');
+  }
+
+  #finish(): void {
+    this.#call.exchange.end();
+    this.#settle(this.#left > 0 ? 'upstream_error' : 'complete');
+  }
+
+  #refuse(error: GatewayError): void {
+    this.#upstream?.cancel();
+    this.#mode = 'over';
+    refuse(this.#services, this.#call, error);
+  }
+
+  #settle(outcome: Outcome): void {
+    this.#mode = 'over';
+    this.#upstream = null;
+    account(this.#services, this.#call, outcome);
+  }
+}
+
+/** Why a file's answer cannot be handed on, or null. */
+function problemOf(head: ResponseHead, range: ByteRange | null): GatewayError | null {
+  const { status } = head;
+  if (status === 404 || status === 410)
+    return new GatewayError('not_found', 'The upstream does not keep this video any more.');
+  if (status !== 200 && status !== 206)
+    return new GatewayError('upstream_error', `The upstream answered with status ${status} for the video.`);
+  const coding = head.get('content-encoding');
+  if (coding !== null && coding.toLowerCase() !== 'identity')
+    return new GatewayError('upstream_error', 'The upstream compressed the video in an unknown way.');
+  if (status === 200) return null;
+  const part = parseContentRange(head.get('content-range'));
+  if (range === null || part === null || !isAsked(range, part))
+    return new GatewayError('upstream_error', 'The upstream sent a part that was not asked for.');
+  return isWhole(head, part)
+    ? null
+    : new GatewayError('upstream_error', 'The upstream sent a part that is not the one it announced.');
+}
+
+/** A part may end early or late, but never begin elsewhere. Where the last bytes begin, only the length tells. */
+function isAsked(range: ByteRange, { first, last, length }: Slice & { readonly length: number }): boolean {
+  if (!('suffix' in range)) return first === range.first;
+  const slice = length === -1 ? null : sliceOf(range, length);
+  return slice === null ? length === -1 : first === slice.first && last === slice.last;
+}
+
+/**
+ * A part has the length of its range. One without a length is chunked: where the length is gone, the part was of the
+ * video's compressed form.
+ */
+function isWhole(head: ResponseHead, { first, last }: Slice): boolean {
+  const { contentLength } = head;
+  if (contentLength === -1) return head.get('transfer-encoding') !== null;
+  return contentLength === last - first + 1;
+}

@@ -1,0 +1,85 @@
+import type { Upstream } from '../../config/types.js';
+import { GatewayError } from '../../errors.js';
+import type { UpstreamFailure } from '../../upstream/client.js';
+import { hasEnded } from '../../video/advance.js';
+import type { BookedTask } from '../../video/book.js';
+import { videoWires } from '../../video/formats.js';
+import { changeByPoll } from '../../video/polled.js';
+import type { VideoTask } from '../../video/task.js';
+import { type Answered, ask, isFailure } from '../ask.js';
+import type { Waiting } from '../attend.js';
+import type { Call } from '../call.js';
+import { failureError, statusError } from '../failure.js';
+import type { Services } from '../services.js';
+import { keyMark, markedKey } from '../upstream-head.js';
+import { upstreamOf } from './answer.js';
+
+/** A client that asks how a task stands is not kept waiting for an upstream that does not say. */
+const longestPollMs = 10_000;
+const answerBytes = 4 * 1024 * 1024;
+
+/**
+ * Asks the upstream how a task stands, unless it was asked within the last second. When the upstream cannot be asked
+ * or gives no sense, the task stays as it is known: the next poll may get further.
+ */
+export async function refreshed(
+  services: Services,
+  call: Call,
+  waiting: Waiting,
+  booked: BookedTask,
+): Promise<VideoTask> {
+  const { task } = booked;
+  const upstream = upstreamOf(call, task);
+  if (hasEnded(task) || task.upstream.id === null || upstream === null) return task;
+  if (!(await services.book.claimPoll(task.id)) || call.accounted) return task;
+  const wire = videoWires[task.upstream.format];
+  const { timeouts } = call.running.snapshot;
+  const asked = new Promise<Answered | UpstreamFailure>((resolve) => {
+    waiting.cancel = ask(
+      services,
+      call,
+      {
+        ...wire.poll(task),
+        upstream,
+        wire: 'video',
+        apiKey: markedKey(upstream, task.upstream.credential),
+        lines: '',
+        maxBytes: answerBytes,
+        deadlines: { ...timeouts, totalMs: Math.min(timeouts.totalMs, longestPollMs) },
+      },
+      resolve,
+    );
+  });
+  const answer = await asked;
+  waiting.cancel = () => {};
+  const change = changeBy(call, answer, task, upstream);
+  return change === null ? task : ((await services.book.update(booked, change)) ?? task);
+}
+
+/** @returns what the answer makes of the task, or null when it says nothing of it */
+function changeBy(
+  call: Call,
+  answer: Answered | UpstreamFailure,
+  task: VideoTask,
+  upstream: Upstream,
+): ((task: VideoTask) => VideoTask) | null {
+  try {
+    if (isFailure(answer)) throw failureError(answer);
+    call.answeredAt = performance.now();
+    const { head, body } = answer;
+    const polled = { status: head.status, body, isMaker: hasMakersKey(upstream, task) };
+    const change = changeByPoll(task, polled, Date.now());
+    if (change === null) throw statusError(head, body);
+    return change;
+  } catch (fault) {
+    if (!(fault instanceof GatewayError)) throw fault;
+    // For the log: the client gets the task as it is known.
+    call.error = fault;
+    return null;
+  }
+}
+
+/** After a rotation of keys, the upstream may take the gateway for someone else. */
+function hasMakersKey({ apiKeys }: Upstream, { upstream: { credential } }: VideoTask): boolean {
+  return credential === null || apiKeys.some((key) => keyMark(key) === credential);
+}

@@ -1,0 +1,36 @@
+import type { RequestBodySource } from '../upstream/client.js';
+import { boundaryOf, type FormPart, readForm } from '../wire/multipart.js';
+import type { Call } from './call.js';
+import { formLimits } from './form-limits.js';
+import type { UploadBody } from './upload-body.js';
+
+/** A form that is in memory as a whole. */
+export class WholeForm implements UploadBody {
+  readonly contentType: string;
+  readonly canReplay = true;
+  readonly parts: readonly FormPart[];
+  readonly #body: Buffer;
+
+  /**
+   * @param body of a call with a form
+   * @throws {GatewayError} for a body that is no form
+   */
+  constructor(call: Call, body: Buffer) {
+    const boundary = boundaryOf(call.exchange.head.contentType);
+    this.contentType = `multipart/form-data; boundary="${boundary}"`;
+    this.parts = readForm(body, boundary, formLimits(call.running.snapshot));
+    this.#body = body;
+  }
+
+  open(model: string | null): {
+    readonly body: readonly Buffer[];
+    readonly source: RequestBodySource | null;
+  } {
+    const part = this.parts.find(({ name }) => name === 'model');
+    if (model === null || part === undefined) return { body: [this.#body], source: null };
+    const start = part.data.byteOffset - this.#body.byteOffset;
+    const end = start + part.data.length;
+    const body = [this.#body.subarray(0, start), Buffer.from(model), this.#body.subarray(end)];
+    return { body, source: null };
+  }
+}

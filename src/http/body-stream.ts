@@ -1,0 +1,214 @@
+import type { HttpResponse } from 'uWebSockets.js';
+import type { GatewayError } from '../errors.js';
+import { refuseAnnounced, tooLarge } from './body.js';
+import { BodyBacklog } from './body-backlog.js';
+import type { BodyPool } from './body-pool.js';
+import type { Exchange } from './exchange.js';
+
+/** Takes a request body piece by piece, as it comes. Nothing is called once the exchange has ended. */
+export interface BodyStreamReceiver {
+  /**
+   * @param chunk valid only until this returns
+   * @returns false to get nothing more until `resumeBody`, which may be called before this returns, too
+   */
+  onChunk(chunk: Buffer): boolean;
+  /** All has come, and been delivered. */
+  onEnd(): void;
+  /** The body is larger than the limit: announced, or counted. Nothing more is delivered. */
+  onBodyRefused(error: GatewayError): void;
+  /**
+   * What comes in spite of a stop is about to take up so many bytes, or takes up that many less.
+   * @param bytes all that there is to be room for from now on
+   * @returns false when there is no room for them, or no need: nothing more is delivered then
+   */
+  reserveWaiting(bytes: number): boolean;
+  /** The whole answer is on its way: what is still to come of the body is thrown away, and nothing more is called. */
+  onDiscarded(): void;
+}
+
+export interface BodyStreamOptions {
+  /** Bytes of the body at most. */
+  readonly limit: number;
+  /** Where room for what waits comes from. */
+  readonly pool: BodyPool;
+  readonly receiver: BodyStreamReceiver;
+}
+
+/** Room for what waits is asked for in steps of so many bytes. */
+const waitingStep = 256 * 1024;
+
+/**
+ * Begins to hand the body of an exchange on.
+ * @returns null when it is refused by its announced length
+ */
+export function streamBody(
+  exchange: Exchange,
+  response: HttpResponse,
+  options: BodyStreamOptions,
+): BodyStream | null {
+  if (exchange.head.contentLength > options.limit) {
+    refuseAnnounced(response, options.limit, options.receiver);
+    return null;
+  }
+  exchange.bodyExpected();
+  return new BodyStream(exchange, response, options);
+}
+
+/**
+ * A request body on its way to a receiver that may stop it.
+ *
+ * uWS reads a socket on as long as each read gives full 512 KB, stopped or not, so a client that is faster than this
+ * process brings more after a stop than its kernel's buffers hold; and a chunked body comes in as many pieces as its
+ * client cut it into. What comes while the receiver has stopped waits here. A stopped socket hears nothing, not
+ * even that its client has left; so every few seconds it is let go until it was read once more, as long as nothing
+ * waits here. One whose client does not take its answer is not stopped, since it would not hear that it drains either:
+ * what it sends meanwhile waits here as well.
+ */
+export class BodyStream {
+  readonly #exchange: Exchange;
+  readonly #response: HttpResponse;
+  readonly #limit: number;
+  #receiver: BodyStreamReceiver | null;
+  /** The receiver has said stop. */
+  #paused = false;
+  /** The socket has been stopped. */
+  #stopped = false;
+  /** All has come. */
+  #complete = false;
+  #delivering = false;
+  #resumedMeanwhile = false;
+  readonly #backlog: BodyBacklog;
+  /** Bytes of the backlog that the receiver has room for. */
+  #reserved = 0;
+
+  constructor(exchange: Exchange, response: HttpResponse, { limit, pool, receiver }: BodyStreamOptions) {
+    this.#exchange = exchange;
+    this.#response = response;
+    this.#limit = limit;
+    this.#backlog = new BodyBacklog(pool);
+    this.#receiver = receiver;
+    response.onData((chunk, isLast) => this.#onData(chunk, isLast));
+  }
+
+  /** See `Exchange.resumeBody`. */
+  resume(): void {
+    if (this.#delivering) {
+      this.#resumedMeanwhile = true;
+      return;
+    }
+    if (!this.#paused) return;
+    this.#paused = false;
+    while (!this.#paused && this.#backlog.bytes > 0) {
+      this.#backlog.takeFirst((bytes) => this.#deliver(bytes));
+    }
+    if (this.#backlog.bytes === 0 && this.#reserved > 0) {
+      this.#reserved = 0;
+      this.#receiver?.reserveWaiting(0);
+    }
+    this.#settle();
+  }
+
+  /** @returns whether the socket may be read a little now, if only to hear whether its client is still there */
+  mayRead(): boolean {
+    if (this.#backlog.bytes > 0 && !this.#complete && !this.#exchange.isBlocked) return false;
+    this.#stopped = false;
+    return true;
+  }
+
+  /** Delivers nothing more, and does not touch the response. */
+  drop(): void {
+    this.#receiver = null;
+    this.#backlog.clear();
+  }
+
+  /** Delivers nothing more; the rest of the body is read and thrown away. */
+  discard(): void {
+    const receiver = this.#receiver;
+    this.#refuse();
+    receiver?.onDiscarded();
+  }
+
+  #refuse(): void {
+    this.drop();
+    if (!this.#stopped) return;
+    this.#stopped = false;
+    rearm(this.#response);
+  }
+
+  #onData(bytes: ArrayBuffer, isLast: boolean): void {
+    const receiver = this.#receiver;
+    if (receiver === null) return;
+    const exchange = this.#exchange;
+    exchange.bytesIn += bytes.byteLength;
+    if (exchange.bytesIn > this.#limit) {
+      this.#refuse();
+      receiver.onBodyRefused(tooLarge(this.#limit));
+      return;
+    }
+    if (isLast) {
+      this.#complete = true;
+      // A socket that was stopped needs its timer put off to the end: see `rearm`.
+      if (!this.#stopped) exchange.bodyComplete();
+    }
+    if (bytes.byteLength > 0) {
+      const chunk = Buffer.from(bytes);
+      if (!this.#paused) this.#deliver(chunk);
+      else this.#keep(receiver, chunk);
+    }
+    this.#settle();
+  }
+
+  #keep(receiver: BodyStreamReceiver, chunk: Buffer): void {
+    const needed = this.#backlog.bytes + chunk.length;
+    if (needed > this.#reserved) {
+      const wanted = Math.ceil(needed / waitingStep) * waitingStep;
+      if (!receiver.reserveWaiting(wanted)) {
+        this.#refuse();
+        return;
+      }
+      this.#reserved = wanted;
+    }
+    this.#backlog.add(chunk);
+  }
+
+  #deliver(chunk: Buffer): void {
+    this.#delivering = true;
+    this.#resumedMeanwhile = false;
+    try {
+      const flowing = this.#receiver?.onChunk(chunk) ?? true;
+      this.#paused = !flowing && !this.#resumedMeanwhile;
+    } finally {
+      this.#delivering = false;
+    }
+  }
+
+  /** Brings the end to the receiver, and the socket into the state that it asks for. */
+  #settle(): void {
+    const receiver = this.#receiver;
+    if (receiver === null) return;
+    if (this.#complete && !this.#paused) {
+      this.drop();
+      receiver.onEnd();
+      return;
+    }
+    // Of a body that is complete nothing is left to stop, and a client that leaves is to be heard.
+    if (this.#paused && !this.#complete && !this.#exchange.isBlocked) {
+      // Again for whatever was read after all, since that has started uWS's timer.
+      this.#stopped = true;
+      this.#response.pause();
+    } else if (this.#stopped) {
+      this.#stopped = false;
+      rearm(this.#response);
+    }
+  }
+}
+
+/**
+ * Starts uWS's timer of ten seconds anew, and a stopped socket again. `resume` does both; it polls for what a `pause`
+ * has seen last, of any socket that had as much or as little waiting, so it is never called without one. `pause` stops
+ * the timer. A timer that runs when all of a body has come is stopped by uWS, one that is started later is not.
+ */
+export function rearm(response: HttpResponse): void {
+  response.pause();
+  response.resume();
+}

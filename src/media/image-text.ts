@@ -1,0 +1,83 @@
+import { GatewayError } from '../errors.js';
+import { decodeBase64 } from './base64.js';
+import type { ImageBytes, ImageSource } from './image.js';
+import { declaredImageType, unknownType } from './image-type.js';
+
+const dataScheme = 'data:';
+const base64Mark = ';base64';
+/** A head has a media type and perhaps a few parameters. */
+const longestHead = 1024;
+
+/**
+ * Reads an image that is given as text: an `http(s):` URL, a `data:` URL in base64 (RFC 2397), or base64 alone. Its
+ * media type is that of the `data:` URL, or what the first bytes tell.
+ * @param at path of the text in the client's body
+ * @throws {GatewayError} of status 400, naming that path, for anything else
+ */
+export function readImageText(text: string, at: string): ImageSource {
+  const trimmed = text.trim();
+  const scheme = trimmed.slice(0, 'https://'.length).toLowerCase();
+  if (scheme.startsWith(dataScheme)) return readDataUrl(trimmed, at);
+  if (scheme.startsWith('http://') || scheme === 'https://') {
+    if (!URL.canParse(trimmed)) throw wrongImage(at, 'the URL is not valid');
+    return { kind: 'url', url: trimmed, at };
+  }
+  if (trimmed === '') throw wrongImage(at, 'it is empty');
+  const bytes = decodeBase64(trimmed);
+  if (bytes === null) throw wrongImage(at, 'it is neither of them');
+  return { kind: 'bytes', bytes, mediaType: declaredImageType(null, bytes), filename: null, at };
+}
+
+/** The image as a `data:` URL (RFC 2397). */
+export function dataUrl(image: Pick<ImageBytes, 'bytes' | 'mediaType'>): string {
+  return `${dataScheme}${image.mediaType};base64,${base64Of(image)}`;
+}
+
+/** The bytes of the image in base64, with padding. */
+export function base64Of({ bytes }: Pick<ImageBytes, 'bytes'>): string {
+  return bytes.toString('base64');
+}
+
+/**
+ * The base64 in a `data:` URL, as it stands there.
+ * @returns null for any other text
+ */
+export function base64OfDataUrl(url: string): string | null {
+  const parts = splitDataUrl(url);
+  return parts?.isBase64 ? url.slice(parts.dataStart) : null;
+}
+
+function readDataUrl(url: string, at: string): ImageBytes {
+  const parts = splitDataUrl(url);
+  if (parts === null) throw wrongImage(at, 'the data URL has no data');
+  if (!parts.isBase64) throw wrongImage(at, 'the data URL is not in base64');
+  const bytes = decodeBase64(url.slice(parts.dataStart));
+  if (bytes === null) throw wrongImage(at, 'the base64 of the data URL is not valid');
+  const mediaType = declaredImageType(parts.mediaType, bytes);
+  if (!mediaType.startsWith('image/') && mediaType !== unknownType)
+    throw wrongImage(at, 'the data URL holds no image');
+  return { kind: 'bytes', bytes, mediaType, filename: null, at };
+}
+
+/** Where the data begins in a `data:` URL and what stands before them, or null for a text that is none. */
+function splitDataUrl(
+  url: string,
+): { readonly mediaType: string; readonly isBase64: boolean; readonly dataStart: number } | null {
+  const head = url.slice(0, longestHead);
+  const comma = head.indexOf(',');
+  if (comma === -1 || head.slice(0, dataScheme.length).toLowerCase() !== dataScheme) return null;
+  const words = head.slice(dataScheme.length, comma);
+  return {
+    mediaType: words.split(';', 1)[0] ?? '',
+    isBase64: words.trimEnd().toLowerCase().endsWith(base64Mark),
+    dataStart: comma + 1,
+  };
+}
+
+function wrongImage(at: string, problem: string): GatewayError {
+  return new GatewayError(
+    'invalid_value',
+    `Invalid value for '${at}': expected an http(s) URL, a data URL such as 'data:image/png;base64,…' or base64, but ${problem}.`,
+    { param: at },
+  );
+}

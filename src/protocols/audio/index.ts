@@ -1,0 +1,44 @@
+import { wholeAnswers } from '../../conversation/manner.js';
+import type { Endpoint } from '../protocol.js';
+import { judgeEnd, judgeStart, marksEnd } from './manner.js';
+import { audioUsage } from './usage.js';
+
+const audio = {
+  protocol: 'audio',
+  modelInBody: true,
+  usageOnRequest: false,
+  translation: null,
+  amender: null,
+} as const;
+
+/** Endpoints whose upstreams decide whether they stream: some models ignore that they were asked to. */
+const streaming = {
+  ...audio,
+  mayStream: true,
+  judgeStart,
+  usageAtStart: null,
+  marksEnd,
+  judgeEnd,
+  findUsageEvent: () => null,
+  usageOf: audioUsage,
+} as const;
+
+/** `POST /v1/audio/transcriptions` */
+export const transcriptions: Endpoint = {
+  ...streaming,
+  upstreamPath: () => '/audio/transcriptions',
+};
+
+/** `POST /v1/audio/translations` */
+export const translations: Endpoint = {
+  ...audio,
+  ...wholeAnswers(audioUsage),
+  mayStream: false,
+  upstreamPath: () => '/audio/translations',
+};
+
+/** `POST /v1/audio/speech` */
+export const speech: Endpoint = {
+  ...streaming,
+  upstreamPath: () => '/audio/speech',
+};

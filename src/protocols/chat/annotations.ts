@@ -1,0 +1,57 @@
+import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../conversation/json.js';
+import type { TokenLogprob, UrlCitation } from '../../conversation/reply.js';
+
+/** Reads the URL citations among the `annotations` of a message or delta; empty for anything else. */
+export function decodeCitations(annotations: unknown): UrlCitation[] {
+  if (!Array.isArray(annotations)) return [];
+  const citations: UrlCitation[] = [];
+  for (const annotation of annotations as readonly unknown[]) {
+    const cited = isObject(annotation) ? annotation.url_citation : null;
+    if (!isObject(cited) || typeof cited.url !== 'string') continue;
+    citations.push({
+      start: numberOrNull(cited.start_index) ?? 0,
+      end: numberOrNull(cited.end_index) ?? 0,
+      url: cited.url,
+      title: textOrNull(cited.title) ?? '',
+    });
+  }
+  return citations;
+}
+
+/**
+ * Writes one entry of `annotations`.
+ * @param offset characters of the message before the text that the citation belongs to
+ */
+export function encodeCitation(citation: UrlCitation, offset: number): string {
+  const places = `"start_index":${citation.start + offset},"end_index":${citation.end + offset}`;
+  const source = `"url":${JSON.stringify(citation.url)},"title":${JSON.stringify(citation.title)}`;
+  return `{"type":"url_citation","url_citation":{${places},${source}}}`;
+}
+
+/** Reads `logprobs` of a choice; null when it has none for the text. Entries that are not whole are left out. */
+export function decodeLogprobs(logprobs: unknown): TokenLogprob[] | null {
+  if (!isObject(logprobs) || !Array.isArray(logprobs.content)) return null;
+  const tokens: TokenLogprob[] = [];
+  for (const entry of logprobs.content as readonly unknown[]) {
+    const token = isObject(entry) ? plainLogprob(entry) : null;
+    if (token === null) continue;
+    const top: readonly unknown[] =
+      isObject(entry) && Array.isArray(entry.top_logprobs) ? entry.top_logprobs : [];
+    const alternatives = top.map((each) => (isObject(each) ? plainLogprob(each) : null));
+    tokens.push({ ...token, top_logprobs: alternatives.filter((each) => each !== null) });
+  }
+  return tokens.length > 0 ? tokens : null;
+}
+
+function plainLogprob(entry: JsonObject): Omit<TokenLogprob, 'top_logprobs'> | null {
+  const { token, bytes } = entry;
+  const logprob = numberOrNull(entry.logprob);
+  if (typeof token !== 'string' || logprob === null) return null;
+  const whole = Array.isArray(bytes) && bytes.every((byte) => numberOrNull(byte) !== null);
+  return { token, logprob, bytes: whole ? (bytes as number[]) : null };
+}
+
+/** Writes the `logprobs` of a choice. */
+export function encodeLogprobs(tokens: readonly TokenLogprob[]): string {
+  return `{"content":${JSON.stringify(tokens)},"refusal":null}`;
+}

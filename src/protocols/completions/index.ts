@@ -1,0 +1,21 @@
+import { endsWithMark } from '../../conversation/choice-stream.js';
+import type { Endpoint } from '../protocol.js';
+import { findUsageEvent, judgeEnd, judgeStart } from './manner.js';
+import { lastUsage } from './usage.js';
+
+/** `POST /v1/completions` */
+export const completions: Endpoint = {
+  protocol: 'completions',
+  upstreamPath: () => '/completions',
+  modelInBody: true,
+  usageOnRequest: true,
+  mayStream: false,
+  judgeStart,
+  usageAtStart: null,
+  marksEnd: endsWithMark,
+  judgeEnd,
+  findUsageEvent,
+  usageOf: lastUsage,
+  translation: null,
+  amender: null,
+};

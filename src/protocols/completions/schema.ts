@@ -1,0 +1,59 @@
+import { type TSchema, Type } from 'typebox';
+import { type CompiledSchema, compileSchema, type MixedBody } from '../../schema/compile.js';
+import { flag, mapOf, name, nullable, text } from '../../schema/members.js';
+
+const token = Type.Integer({ minimum: 0 });
+const filled = (items: TSchema) => Type.Array(items, { minItems: 1 });
+
+/** The general form comes last: it is the one that speaks for a list that is none of them. */
+const prompt = Type.Union([Type.String(), filled(token), filled(filled(token)), filled(Type.String())]);
+
+/** Body of `POST /v1/completions`. */
+export const completionsRequestType = Type.Object({
+  model: name,
+  prompt,
+  suffix: text,
+  stream: flag,
+  stream_options: nullable(Type.Object({ include_usage: flag, include_obfuscation: flag })),
+  max_tokens: nullable(Type.Integer({ minimum: 0 })),
+  temperature: nullable(Type.Number({ minimum: 0, maximum: 2 })),
+  top_p: nullable(Type.Number({ minimum: 0, maximum: 1 })),
+  n: nullable(Type.Integer({ minimum: 1, maximum: 128 })),
+  best_of: nullable(Type.Integer({ minimum: 0, maximum: 20 })),
+  logprobs: nullable(Type.Integer({ minimum: 0, maximum: 5 })),
+  echo: flag,
+  // Clients send an empty list for "none".
+  stop: nullable(Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: 4 })])),
+  presence_penalty: nullable(Type.Number({ minimum: -2, maximum: 2 })),
+  frequency_penalty: nullable(Type.Number({ minimum: -2, maximum: 2 })),
+  logit_bias: nullable(mapOf(Type.Number({ minimum: -100, maximum: 100 }))),
+  seed: nullable(Type.Integer()),
+  user: text,
+});
+
+/** Bodies of other endpoints, told by the member that holds their input. */
+export const completionsMixedBody: MixedBody = {
+  own: 'prompt',
+  foreign: [
+    { key: 'messages', endpoint: 'POST /v1/chat/completions' },
+    { key: 'input', endpoint: 'POST /v1/responses' },
+    { key: 'contents', endpoint: 'POST /v1beta/models/{model}:generateContent' },
+  ],
+};
+
+const forms = compileSchema(completionsRequestType, completionsMixedBody);
+/** Says of a list that it is empty, where the union of the forms above could only say that it is none of them. */
+const lengths = compileSchema(
+  Type.Object({
+    prompt: Type.Optional(
+      Type.Union([Type.String(), filled(Type.Union([Type.String(), Type.Number(), filled(Type.Unknown())]))]),
+    ),
+  }),
+);
+
+/** The check of a completion request body. */
+export const completionsRequest: CompiledSchema = {
+  accept: forms.accept,
+  check: forms.check,
+  explain: (value) => (lengths.check(value) ? forms : lengths).explain(value),
+};

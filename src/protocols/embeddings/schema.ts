@@ -1,0 +1,62 @@
+import { type TSchema, Type } from 'typebox';
+import { type CompiledSchema, compileSchema, type MixedBody } from '../../schema/compile.js';
+import { name, nullable, text } from '../../schema/members.js';
+
+const bounds = { minItems: 1, maxItems: 2048 };
+const many = (items: TSchema) => Type.Array(items, bounds);
+const filled = Type.String({ minLength: 1 });
+/** One text in tokens: how long it may be is the model's to say. */
+const tokens = Type.Array(Type.Integer({ minimum: 0 }), { minItems: 1 });
+
+const members = {
+  // The general form comes last: it is the one that speaks for a list that is none of them.
+  input: Type.Union([filled, tokens, many(tokens), many(filled)]),
+  encoding_format: nullable(Type.Enum(['float', 'base64'])),
+  dimensions: nullable(Type.Integer({ minimum: 1 })),
+  user: text,
+};
+
+/** Body of `POST /v1/embeddings`. */
+export const embeddingsRequestType = Type.Object({ model: name, ...members });
+
+/** Body of `POST /v1/engines/{model}/embeddings`: the path names the model. */
+export const engineEmbeddingsRequestType = Type.Object({ model: text, ...members });
+
+/** Bodies of other endpoints, told by the member that holds their input. */
+export const embeddingsMixedBody: MixedBody = {
+  own: 'input',
+  foreign: [
+    { key: 'messages', endpoint: 'POST /v1/chat/completions' },
+    { key: 'prompt', endpoint: 'POST /v1/completions' },
+    { key: 'documents', endpoint: 'POST /v1/rerank' },
+    { key: 'contents', endpoint: 'POST /v1beta/models/{model}:generateContent' },
+  ],
+};
+
+/** Says of a list that it is too short or too long, where the union of the forms could only say it is none of them. */
+const lengths = compileSchema(
+  Type.Object({
+    input: Type.Optional(
+      Type.Union([
+        Type.String(),
+        many(Type.Union([Type.String(), Type.Number(), Type.Array(Type.Unknown(), { minItems: 1 })])),
+      ]),
+    ),
+  }),
+);
+
+/** The check of a body of `POST /v1/embeddings`. */
+export const embeddingsRequest = withLengths(compileSchema(embeddingsRequestType, embeddingsMixedBody));
+
+/** The check of a body of `POST /v1/engines/{model}/embeddings`. */
+export const engineEmbeddingsRequest = withLengths(
+  compileSchema(engineEmbeddingsRequestType, embeddingsMixedBody),
+);
+
+function withLengths(forms: CompiledSchema): CompiledSchema {
+  return {
+    accept: forms.accept,
+    check: forms.check,
+    explain: (value) => (lengths.check(value) ? forms : lengths).explain(value),
+  };
+}

@@ -1,0 +1,112 @@
+import { wrongValue } from './media-decode.js';
+
+interface OpenCall {
+  readonly id: string;
+  /** Number of the model's turn that made the call. */
+  readonly turn: number;
+  /** The client named no id. */
+  readonly isMade: boolean;
+  isAnswered: boolean;
+}
+
+/** Longest id that every protocol takes. */
+const mostCharacters = 64;
+
+/**
+ * Gives the calls of a conversation ids: the protocol wants none, and names the function alone in a result. Ids are
+ * made of the call's number, so those of a turn are the same when the conversation has grown.
+ */
+export class CallIds {
+  #calls = 0;
+  #turn = 0;
+  readonly #byId = new Map<string, WaitingCalls>();
+  readonly #byName = new Map<string, WaitingCalls>();
+
+  /** Calls that come now are of a later turn of the model. */
+  beginTurn(): void {
+    this.#turn++;
+  }
+
+  /** @param given the client's own id, or null */
+  ofCall(name: string, given: string | null): string {
+    const number = this.#calls++;
+    const id = given ?? `call_${number}_${name.replaceAll(/[^A-Za-z0-9_-]/g, '_')}`.slice(0, mostCharacters);
+    const call = { id, turn: this.#turn, isMade: given === null, isAnswered: false };
+    waitingFor(this.#byId, id).add(call);
+    waitingFor(this.#byName, name).add(call);
+    return id;
+  }
+
+  /**
+   * The id of the call that a result answers: where it names none, the first call of that function in the latest turn
+   * that has one without a result.
+   * @param at path of the result, for the refusal
+   * @throws {GatewayError} of status 400 when there is no such call
+   */
+  ofResult(name: string, given: string | null, at: string): string {
+    const waiting = given === null ? this.#byName.get(name) : this.#byId.get(given);
+    const call = waiting?.take() ?? null;
+    if (call !== null) return call.id;
+    if (given !== null) return given;
+    throw wrongValue(
+      at,
+      `the result of a functionCall to '${name}' before it: there is none without a result`,
+    );
+  }
+}
+
+function waitingFor(calls: Map<string, WaitingCalls>, key: string): WaitingCalls {
+  let waiting = calls.get(key);
+  if (waiting === undefined) {
+    waiting = new WaitingCalls();
+    calls.set(key, waiting);
+  }
+  return waiting;
+}
+
+/** The calls of one turn, in their order: those without an id of their own are answered first. */
+interface TurnCalls {
+  readonly turn: number;
+  readonly made: Queue;
+  readonly named: Queue;
+}
+
+/** Calls of one id or of one function that have no result yet. Each is looked at once, however many there are. */
+class WaitingCalls {
+  readonly #turns: TurnCalls[] = [];
+
+  add(call: OpenCall): void {
+    let last = this.#turns.at(-1);
+    if (last?.turn !== call.turn) {
+      last = { turn: call.turn, made: new Queue(), named: new Queue() };
+      this.#turns.push(last);
+    }
+    (call.isMade ? last.made : last.named).calls.push(call);
+  }
+
+  /** Takes out the call that is answered next. */
+  take(): OpenCall | null {
+    for (let last = this.#turns.at(-1); last !== undefined; last = this.#turns.at(-1)) {
+      const call = last.made.take() ?? last.named.take();
+      if (call !== null) return call;
+      this.#turns.pop();
+    }
+    return null;
+  }
+}
+
+class Queue {
+  readonly calls: OpenCall[] = [];
+  #next = 0;
+
+  take(): OpenCall | null {
+    while (this.#next < this.calls.length) {
+      const call = this.calls[this.#next++] as OpenCall;
+      // It may have been answered under its other key.
+      if (call.isAnswered) continue;
+      call.isAnswered = true;
+      return call;
+    }
+    return null;
+  }
+}

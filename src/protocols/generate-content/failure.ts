@@ -1,0 +1,49 @@
+import { type JsonObject, textOrNull } from '../../conversation/json.js';
+import { type ErrorKind, errorTable, GatewayError } from '../../errors.js';
+
+/** What the vendor's errors mean, by their `status` (google.rpc.Code) and by their `code`. */
+const kinds: ReadonlyMap<unknown, ErrorKind> = new Map<unknown, ErrorKind>([
+  ['RESOURCE_EXHAUSTED', 'rate_limit_exceeded'],
+  [429, 'rate_limit_exceeded'],
+  ['UNAVAILABLE', 'overloaded'],
+  [503, 'overloaded'],
+  ['DEADLINE_EXCEEDED', 'upstream_timeout'],
+  [504, 'upstream_timeout'],
+  ['INVALID_ARGUMENT', 'invalid_request'],
+  ['FAILED_PRECONDITION', 'invalid_request'],
+  ['OUT_OF_RANGE', 'invalid_request'],
+  [400, 'invalid_request'],
+  ['UNAUTHENTICATED', 'invalid_api_key'],
+  [401, 'invalid_api_key'],
+  ['PERMISSION_DENIED', 'permission_denied'],
+  [403, 'permission_denied'],
+  ['NOT_FOUND', 'not_found'],
+  [404, 'not_found'],
+  ['ABORTED', 'conflict'],
+  ['ALREADY_EXISTS', 'conflict'],
+  [409, 'conflict'],
+  [413, 'request_too_large'],
+]);
+
+/** The failure that the `error` of a body or of a stream's block tells of. */
+export function failureOf(error: JsonObject): GatewayError {
+  // The number is the closer word of the two: several of them have one name.
+  const kind = kinds.get(error.code) ?? kinds.get(error.status) ?? 'upstream_error';
+  return new GatewayError(kind, textOrNull(error.message) || 'The upstream answered with an error.', {
+    answered: { status: errorTable[kind].status, code: null },
+  });
+}
+
+/** The error for a stream of something else. @param what stood where a response was expected, for the message */
+export function notGenerateContent(what: string): GatewayError {
+  return new GatewayError(
+    'unsupported_stream_event',
+    `The upstream's stream is not of the generateContent protocol: it has ${what}.`,
+  );
+}
+
+/** Names what a block is that is none of the protocol's. */
+export function nameForeign(block: JsonObject | null): string {
+  if (block === null) return 'an event that is not a JSON object';
+  return typeof block.type === 'string' ? `an event of type ${block.type}` : 'an event without candidates';
+}

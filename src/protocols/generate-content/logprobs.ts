@@ -1,0 +1,42 @@
+import { isObject, numberOrNull } from '../../conversation/json.js';
+import type { TokenLogprob } from '../../conversation/reply.js';
+
+type Choice = Omit<TokenLogprob, 'top_logprobs'>;
+
+/** Reads a `logprobsResult`; null when it has nothing. Entries that are not whole are left out. */
+export function decodeLogprobs(result: unknown): TokenLogprob[] | null {
+  if (!isObject(result)) return null;
+  const top = listOf(result.topCandidates);
+  const tokens: TokenLogprob[] = [];
+  listOf(result.chosenCandidates).forEach((candidate, index) => {
+    const chosen = choiceOf(candidate);
+    if (chosen === null) return;
+    const alternatives = top[index];
+    const choices = isObject(alternatives) ? listOf(alternatives.candidates).map(choiceOf) : [];
+    tokens.push({ ...chosen, top_logprobs: choices.filter((choice) => choice !== null) });
+  });
+  return tokens.length > 0 ? tokens : null;
+}
+
+/** Writes a `logprobsResult`. */
+export function encodeLogprobs(tokens: readonly TokenLogprob[]): string {
+  const chosen = tokens.map(candidateOf).join();
+  const top = tokens
+    .map(({ top_logprobs }) => `{"candidates":[${top_logprobs.map(candidateOf).join()}]}`)
+    .join();
+  return `{"topCandidates":[${top}],"chosenCandidates":[${chosen}]}`;
+}
+
+function choiceOf(candidate: unknown): Choice | null {
+  if (!isObject(candidate) || typeof candidate.token !== 'string') return null;
+  const logprob = numberOrNull(candidate.logProbability);
+  return logprob === null ? null : { token: candidate.token, logprob, bytes: null };
+}
+
+function candidateOf({ token, logprob }: Choice): string {
+  return `{"token":${JSON.stringify(token)},"logProbability":${logprob}}`;
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}

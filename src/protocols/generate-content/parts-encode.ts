@@ -1,0 +1,59 @@
+import type { ReplyContext } from '../../conversation/codec.js';
+import { quoted } from '../../conversation/quoted.js';
+
+/*
+ * JSON texts of the parts of an answer, the same in a stream and in a whole answer. The signature of the reasoning before
+ * a part stands on the part.
+ */
+
+/** A text. @param signature null where there is none */
+export function textPart(text: string, signature: string | null): string {
+  return `{"text":${quoted(text)}${signatureMember(signature)}}`;
+}
+
+/** A thought that is shown. */
+export function thoughtPart(text: string): string {
+  return `{"text":${quoted(text)},"thought":true}`;
+}
+
+/** What a function is called with. */
+export interface Call {
+  readonly id: string;
+  readonly name: string;
+  /** JSON text of the arguments. */
+  readonly input: string;
+  readonly custom: boolean;
+}
+
+/** A function call. Arguments that are no object, as upstreams do write them, are put into one. */
+export function callPart({ id, name, input, custom }: Call, signature: string | null): string {
+  const args = custom ? `{"input":${JSON.stringify(input)}}` : argumentsText(input);
+  const call = `"id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"args":${args}`;
+  return `{"functionCall":{${call}}${signatureMember(signature)}}`;
+}
+
+/** The id of a call: the upstream's own or, where it gave none, one that is made from the answer's. */
+export function callId(id: string, context: Pick<ReplyContext, 'id'>, choice: number, call: number): string {
+  if (id !== '') return id;
+  return choice === 0 ? `call_${context.id}_${call}` : `call_${context.id}_${choice}_${call}`;
+}
+
+function signatureMember(signature: string | null): string {
+  return signature === null ? '' : `,"thoughtSignature":${JSON.stringify(signature)}`;
+}
+
+function argumentsText(input: string): string {
+  if (input.trim() === '') return '{}';
+  try {
+    const value: unknown = JSON.parse(input);
+    // The text goes in as it is, on one line: a stream's events must not be broken by it.
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return singleLine(input, value);
+    return `{"input":${JSON.stringify(value)}}`;
+  } catch {
+    return `{"input":${JSON.stringify(input)}}`;
+  }
+}
+
+function singleLine(input: string, value: object): string {
+  return input.includes('\n') || input.includes('\r') ? JSON.stringify(value) : input;
+}

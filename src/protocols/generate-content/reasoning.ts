@@ -1,0 +1,63 @@
+import type { TargetManner } from '../../conversation/codec.js';
+import { effortOfBudget, effortOfWord } from '../../conversation/effort.js';
+import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../conversation/json.js';
+import type { Effort, Reasoning } from '../../conversation/request.js';
+import { wrongValue } from './media-decode.js';
+import { keyOf, memberOf } from './spelling.js';
+
+/** Tokens of reasoning that an effort stands for; -1 leaves it to the model. */
+const budgets: Readonly<Record<Effort, number>> = {
+  none: 0,
+  minimal: 512,
+  low: 1024,
+  medium: 8192,
+  high: 24_576,
+  xhigh: 24_576,
+  max: -1,
+};
+/** Models that know levels cannot turn their reasoning off. */
+const levels: Readonly<Record<Effort, string>> = {
+  none: 'MINIMAL',
+  minimal: 'MINIMAL',
+  low: 'LOW',
+  medium: 'MEDIUM',
+  high: 'HIGH',
+  xhigh: 'HIGH',
+  max: 'HIGH',
+};
+/** The largest budget that all models with budgets take. */
+const mostBudget = 24_576;
+
+/**
+ * Reads `thinkingConfig`.
+ * @param at path of it in the client's body
+ * @throws {GatewayError} of status 400 for a level that is none of the documented ones
+ */
+export function decodeReasoning(config: unknown, at: string): Reasoning | null {
+  if (!isObject(config)) return null;
+  const show = memberOf(config, 'includeThoughts') === true;
+  const tokens = numberOrNull(memberOf(config, 'thinkingBudget'));
+  const budget = tokens !== null && tokens >= 0 ? tokens : null;
+  const level = textOrNull(memberOf(config, 'thinkingLevel')) ?? '';
+  let effort = budget === null ? null : effortOfBudget(budget);
+  if (level !== '' && level !== 'THINKING_LEVEL_UNSPECIFIED') {
+    effort = effortOfWord(level);
+    if (effort === null)
+      throw wrongValue(`${at}.${keyOf(config, 'thinkingLevel')}`, "'MINIMAL', 'LOW', 'MEDIUM' or 'HIGH'");
+  }
+  return effort === null && !show ? null : { effort, budget, show, summary: null };
+}
+
+/** Writes `thinkingConfig`, or undefined where all is left to the model. */
+export function encodeReasoning(
+  { effort, budget, show }: Reasoning,
+  { thinkingLevels }: Pick<TargetManner, 'thinkingLevels'>,
+): JsonObject | undefined {
+  const includeThoughts = show && effort !== 'none' ? true : undefined;
+  if (effort === null && budget === null)
+    return includeThoughts === undefined ? undefined : { includeThoughts };
+  if (thinkingLevels) return { includeThoughts, thinkingLevel: levels[effort ?? 'high'] };
+  const thinkingBudget =
+    budget === null ? budgets[effort ?? 'max'] : Math.min(Math.round(budget), mostBudget);
+  return { includeThoughts, thinkingBudget };
+}

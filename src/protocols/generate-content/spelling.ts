@@ -1,0 +1,33 @@
+import type { JsonObject } from '../../conversation/json.js';
+
+/*
+ * The protocol's bodies are protocol buffers in JSON, whose readers take each member in lowerCamelCase and by its
+ * original name (https://protobuf.dev/programming-guides/json/): `systemInstruction` and `system_instruction`.
+ */
+
+const snakeNames = new Map<string, string>();
+
+/** The original name of a member. */
+export function snakeCase(name: string): string {
+  let snake = snakeNames.get(name);
+  if (snake === undefined) {
+    snake = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    snakeNames.set(name, snake);
+  }
+  return snake;
+}
+
+/**
+ * The name under which an object has a member.
+ * @param name in lowerCamelCase; it is also the answer where the object has neither
+ */
+export function keyOf(object: JsonObject, name: string): string {
+  if (object[name] !== undefined) return name;
+  const snake = snakeCase(name);
+  return object[snake] === undefined ? name : snake;
+}
+
+/** The value of a member under either name; null and absent are the same. */
+export function memberOf(object: JsonObject, name: string): unknown {
+  return object[name] ?? object[snakeCase(name)] ?? null;
+}

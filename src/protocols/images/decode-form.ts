@@ -1,0 +1,89 @@
+import { GatewayError } from '../../errors.js';
+import type { ImageSource } from '../../media/image.js';
+import { readImageFile } from '../../media/image-file.js';
+import { readImageText } from '../../media/image-text.js';
+import type { FormPart } from '../../wire/multipart.js';
+import { promptRequest } from './decode.js';
+import { imageOnGeneration } from './refusals.js';
+import type { ImageOperation, ImageRequest, NamedFile } from './request.js';
+import { formFields, formFieldsType } from './schema.js';
+
+/** The files of a form: one image or several, with or without brackets behind the name. */
+const imageName = /^image(?:\[\d*\])?$/;
+const numbers: ReadonlySet<string> = new Set(['n', 'output_compression', 'partial_images']);
+const flags: ReadonlySet<string> = new Set(['stream', 'prompt_extend', 'watermark']);
+/** Fields that count even when they are empty. */
+const required: ReadonlySet<string> = new Set(['model', 'prompt']);
+
+/**
+ * Reads a form with a prompt: text fields, and for an edit the images and perhaps a mask.
+ * @throws {GatewayError} of status 400, naming the field
+ */
+export function decodeImageForm(operation: ImageOperation, parts: readonly FormPart[]): ImageRequest {
+  const images: ImageSource[] = [];
+  let mask: ImageSource | null = null;
+  const otherFiles: NamedFile[] = [];
+  const texts = new Map<string, string[]>();
+  for (const part of parts) {
+    const { name } = part;
+    // What browsers send where no file was chosen.
+    if (part.filename === '' && part.data.length === 0) continue;
+    const isImage = imageName.test(name);
+    if (isImage || name === 'mask') {
+      if (operation === 'generate') throw imageOnGeneration(name);
+      if (isImage) images.push(readImage(part));
+      else if (mask === null) mask = readImage(part);
+      else throw givenTwice(name);
+    } else if (part.filename !== null) {
+      if (operation === 'generate' || Object.hasOwn(formFieldsType.properties, name)) throw noFile(name);
+      otherFiles.push(part);
+    } else {
+      const values = texts.get(name);
+      if (values === undefined) texts.set(name, [part.data.toString('utf8')]);
+      else values.push(part.data.toString('utf8'));
+    }
+  }
+  const fields = Object.fromEntries(
+    [...texts].flatMap(([name, values]) => {
+      const value = readField(name, values);
+      return value === null ? [] : [[name, value]];
+    }),
+  );
+  if (!formFields.check(fields)) throw formFields.explain(fields);
+  return promptRequest(operation, { fields, images, imagesAt: 'image', mask, otherFiles });
+}
+
+/** Clients without files send the image as text. */
+function readImage({ name, filename, contentType, data }: FormPart): ImageSource {
+  const isText = filename === null && (contentType === null || /^text\//i.test(contentType));
+  return isText
+    ? readImageText(data.toString('utf8'), name)
+    : readImageFile({ data, contentType, filename }, name);
+}
+
+/** The value of a text field, or null for one that is empty. A value that is not of its type stays a text. */
+function readField(name: string, values: readonly string[]): unknown {
+  const [text = '', ...more] = values;
+  if (more.length > 0) {
+    if (Object.hasOwn(formFieldsType.properties, name)) throw givenTwice(name);
+    return values;
+  }
+  if (text === '' && !required.has(name)) return null;
+  if (numbers.has(name) && /^\d{1,9}$/.test(text)) return Number(text);
+  if (flags.has(name) && /^(?:true|false)$/i.test(text)) return text.toLowerCase() === 'true';
+  return text;
+}
+
+function givenTwice(name: string): GatewayError {
+  return new GatewayError('invalid_request', `The form has '${name}' more than once: send it once.`, {
+    param: name,
+  });
+}
+
+function noFile(name: string): GatewayError {
+  return new GatewayError(
+    'invalid_request',
+    `'${name}' is not taken as a file here: send its value without a filename.`,
+    { param: name },
+  );
+}

@@ -1,0 +1,165 @@
+import { isObject, type JsonObject } from '../../conversation/json.js';
+import { wrongValue } from '../../conversation/reading.js';
+import { GatewayError } from '../../errors.js';
+import type { ImageSource } from '../../media/image.js';
+import { readImageText } from '../../media/image-text.js';
+import { formOf } from './forms.js';
+import { decodeInput } from './input.js';
+import { imageOnGeneration } from './refusals.js';
+import type { ImageOperation, ImageRequest, NamedFile } from './request.js';
+import { mostImages } from './schema.js';
+import { decodeSettings } from './settings.js';
+
+const longestPrompt = 32_000;
+/** Members that hold images beside a prompt, the documented ones and one of other servers. */
+const imageMembers = ['images', 'image', 'mask'];
+
+/**
+ * Reads a JSON body of either form.
+ * @param body one that `generationsRequest` or `editsRequest` has taken, with its long strings
+ * @throws {GatewayError} of status 400, naming the place in the body
+ */
+export function decodeImageBody(operation: ImageOperation, body: JsonObject): ImageRequest {
+  const form = formOf(body);
+  if (form instanceof GatewayError) throw form;
+  return form === 'input' ? decodeInputForm(operation, body) : decodePromptForm(operation, body);
+}
+
+function decodeInputForm(operation: ImageOperation, body: JsonObject): ImageRequest {
+  const stray = imageMembers.find((key) => (body[key] ?? null) !== null);
+  if (stray !== undefined)
+    throw notWithInput(stray, "Put images into 'input.messages', or send the text as 'prompt'.");
+  const { prompt, images } = decodeInput(operation, body.input);
+  const settings = decodeSettings(body, isObject(body.parameters) ? body.parameters : {});
+  if (settings.stream) throw notWithInput('stream', "Leave it out, or send the text as 'prompt'.");
+  return {
+    ...settings,
+    responseFormat: settings.responseFormat ?? 'url',
+    operation,
+    form: 'input',
+    model: requireModel(body),
+    prompt: requirePrompt(prompt, 'input.messages'),
+    images: requireImages(operation, images, 'input.messages'),
+    mask: null,
+    otherFiles: [],
+  };
+}
+
+function decodePromptForm(operation: ImageOperation, body: JsonObject): ImageRequest {
+  if (operation === 'generate') {
+    const given = imageMembers.find((key) => (body[key] ?? null) !== null);
+    if (given !== undefined) throw imageOnGeneration(given);
+  }
+  const references = body.images ?? [];
+  if (!Array.isArray(references)) throw wrongValue('images', 'an array');
+  return promptRequest(operation, {
+    fields: body,
+    images: references.map((reference, index) => decodeReference(reference, `images[${index}]`)),
+    imagesAt: 'images',
+    mask: (body.mask ?? null) === null ? null : decodeReference(body.mask, 'mask'),
+    otherFiles: [],
+  });
+}
+
+/** What a body with a prompt, JSON or form, has been read to. */
+export interface PromptParts {
+  /** Everything but the images. */
+  readonly fields: JsonObject;
+  readonly images: readonly ImageSource[];
+  /** What the member with the images is called. */
+  readonly imagesAt: string;
+  readonly mask: ImageSource | null;
+  readonly otherFiles: readonly NamedFile[];
+}
+
+/**
+ * Makes the request of a body with a prompt.
+ * @throws {GatewayError} of status 400, naming the member
+ */
+export function promptRequest(
+  operation: ImageOperation,
+  { fields, images, imagesAt, mask, otherFiles }: PromptParts,
+): ImageRequest {
+  if (typeof fields.prompt !== 'string') throw wrongValue('prompt', 'a string');
+  return {
+    ...decodeSettings(fields, null),
+    operation,
+    form: 'prompt',
+    model: requireModel(fields),
+    prompt: requirePrompt(fields.prompt, 'prompt'),
+    images: requireImages(operation, images, imagesAt),
+    mask,
+    otherFiles,
+  };
+}
+
+function notWithInput(at: string, advice: string): GatewayError {
+  return new GatewayError('unsupported_parameter', `'${at}' is not supported beside 'input'. ${advice}`, {
+    param: at,
+  });
+}
+
+function decodeReference(reference: unknown, at: string): ImageSource {
+  if (!isObject(reference)) throw wrongValue(at, "an object with 'image_url'");
+  const { image_url: url = null, file_id: file = null } = reference;
+  if (file !== null) {
+    throw new GatewayError(
+      'unsupported_parameter',
+      `'${at}.file_id' is not supported: files are not kept here. Send the image in '${at}.image_url', as a URL or a data URL.`,
+      { param: `${at}.file_id` },
+    );
+  }
+  if (url === null) {
+    throw new GatewayError(
+      'missing_parameter',
+      `Missing required parameter '${at}.image_url': expected the URL of an image or a data URL.`,
+      { param: `${at}.image_url` },
+    );
+  }
+  if (typeof url !== 'string') throw wrongValue(`${at}.image_url`, 'a string');
+  return readImageText(url, `${at}.image_url`);
+}
+
+function requireModel({ model }: JsonObject): string {
+  if (typeof model === 'string' && model !== '') return model;
+  throw new GatewayError(
+    'missing_parameter',
+    "Missing required parameter 'model': expected a non-empty string.",
+    {
+      param: 'model',
+    },
+  );
+}
+
+function requirePrompt(prompt: string, at: string): string {
+  if (prompt === '') {
+    throw new GatewayError(
+      'missing_parameter',
+      at === 'prompt'
+        ? "Missing required parameter 'prompt': expected a non-empty string."
+        : `'${at}' has no text: expected an item with a 'text' that says what the image is to be.`,
+      { param: at },
+    );
+  }
+  // A pair of surrogates is one character.
+  if (prompt.length > longestPrompt && [...prompt].length > longestPrompt)
+    throw wrongValue(at, `a text of at most ${longestPrompt} characters`);
+  return prompt;
+}
+
+function requireImages(
+  operation: ImageOperation,
+  images: readonly ImageSource[],
+  at: string,
+): readonly ImageSource[] {
+  if (operation === 'generate') return images;
+  if (images.length === 0) {
+    throw new GatewayError(
+      'missing_parameter',
+      `Missing an image to edit: expected at least one in '${at}'. Without one, use POST /v1/images/generations.`,
+      { param: at },
+    );
+  }
+  if (images.length > mostImages) throw wrongValue(at, `at most ${mostImages} images`);
+  return images;
+}

@@ -1,0 +1,72 @@
+import type { JsonObject } from '../../conversation/json.js';
+import type { ImageSource } from '../../media/image.js';
+import { base64Of } from '../../media/image-text.js';
+import type { ImageCall } from './call.js';
+import { unsupportedByUpstream } from './refusals.js';
+import type { ImageRequest } from './request.js';
+import { writeSize } from './settings.js';
+
+/**
+ * Writes a request as Alibaba Cloud's DashScope takes it: one message of the user with the images and the text, and
+ * `parameters`. Images that are here become data URLs, the others stay where they are. Of the settings of OpenAI's
+ * API, those that only say how the image is made are left out.
+ * @param model the model's name at the upstream
+ * @throws {GatewayError} of status 400, naming the member, for a mask or another file, a stream, and what the image would have to be
+ */
+export function encodeDashscope(request: ImageRequest, model: string): ImageCall {
+  refuse(request);
+  const pieces: Buffer[] = [
+    Buffer.from(`{"model":${JSON.stringify(model)},"input":{"messages":[{"role":"user","content":[`),
+  ];
+  for (const image of request.images) pieces.push(...imagePieces(image));
+  const text = JSON.stringify({ text: request.prompt });
+  pieces.push(Buffer.from(`${text}]}]},"parameters":${JSON.stringify(parametersOf(request))}}`));
+  return {
+    path: '/services/aigc/multimodal-generation/generation',
+    contentType: 'application/json',
+    body: pieces,
+  };
+}
+
+function refuse({ mask, otherFiles: [file], stream, extras }: ImageRequest): void {
+  if (file !== undefined) throw unsupportedByUpstream(file.name, 'its upstream takes no such file');
+  if (mask !== null) throw unsupportedByUpstream(mask.at, 'its upstream takes no mask');
+  if (stream) throw unsupportedByUpstream('stream', 'its upstream gives images whole');
+  if (extras.background === 'transparent')
+    throw unsupportedByUpstream('background', 'its upstream makes no transparent images');
+  const { output_format: format = null } = extras;
+  if (format !== null && format !== 'png' && format !== '')
+    throw unsupportedByUpstream('output_format', 'its upstream gives PNG images alone');
+}
+
+/** Megabytes of base64 are not made part of a larger text, which would copy them twice more. */
+function imagePieces(image: ImageSource): Buffer[] {
+  if (image.kind === 'url') return [Buffer.from(`${JSON.stringify({ image: image.url })},`)];
+  const head = JSON.stringify({ image: `data:${image.mediaType};base64,` });
+  return [
+    Buffer.from(head.slice(0, -'"}'.length)),
+    Buffer.from(base64Of(image), 'latin1'),
+    Buffer.from('"},'),
+  ];
+}
+
+function parametersOf(request: ImageRequest): JsonObject {
+  const { size } = request;
+  const known = {
+    negative_prompt: request.negativePrompt,
+    prompt_extend: request.promptExtend,
+    watermark: request.watermark,
+    // Without a size the upstream chooses, which is what `auto` means.
+    size: size === null || size === 'auto' ? null : writeSize(size, '*'),
+    n: request.count,
+    seed: seedOf(request.extras.seed),
+  };
+  const given = Object.entries(known).filter(([, value]) => value !== null);
+  return { ...Object.fromEntries(given), ...request.parameters };
+}
+
+/** In a form it is a text. */
+function seedOf(seed: unknown): number | null {
+  const value = typeof seed === 'string' && /^\d{1,15}$/.test(seed) ? Number(seed) : seed;
+  return typeof value === 'number' && Number.isSafeInteger(value) ? value : null;
+}

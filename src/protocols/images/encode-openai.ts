@@ -1,0 +1,82 @@
+import { GatewayError } from '../../errors.js';
+import type { ImageBytes, ImageSource } from '../../media/image.js';
+import { imageExtension } from '../../media/image-type.js';
+import { writeForm } from '../../wire/form-data.js';
+import type { ImageCall } from './call.js';
+import type { ImageRequest } from './request.js';
+import { writeSize } from './settings.js';
+
+/** What a form or a body is given of a request besides its images, in the order in which it is written. */
+type Settings = readonly (readonly [name: string, value: unknown])[];
+
+/**
+ * Writes a request as OpenAI's images API takes it: JSON for a generation, a form for an edit.
+ *
+ * What a body with `input` says and the API has no words for: a negative prompt is put into the prompt, since it says
+ * what the image must not show; `prompt_extend`, `watermark` and unknown members of `parameters` are left out. A body
+ * with `prompt` was written for such an API: all of it is passed on.
+ * @param model the model's name at the upstream
+ * @throws {GatewayError} `internal_error` for an image that `imagesToFetch` names and that is still a URL
+ */
+export function encodeOpenai(request: ImageRequest, model: string): ImageCall {
+  const settings = settingsOf(request, model);
+  if (request.operation === 'generate') {
+    return {
+      path: '/images/generations',
+      contentType: 'application/json',
+      body: [Buffer.from(JSON.stringify(Object.fromEntries(settings)))],
+    };
+  }
+  const name = request.images.length === 1 ? 'image' : 'image[]';
+  const files = request.images.map((image, index) => fileOf(image, name, `image-${index + 1}`));
+  if (request.mask !== null) files.push(fileOf(request.mask, 'mask', 'mask'));
+  const fields = settings.flatMap(([key, value]) => fieldsOf(key, value));
+  return { path: '/images/edits', ...writeForm([...fields, ...files, ...request.otherFiles]) };
+}
+
+function settingsOf(request: ImageRequest, model: string): Settings {
+  const { prompt, negativePrompt, size, count, form } = request;
+  const all: Settings = [
+    ['model', model],
+    ['prompt', form === 'input' ? withNegative(prompt, negativePrompt) : prompt],
+    ['n', count],
+    ['size', size === null ? null : writeSize(size, 'x')],
+    ...(form === 'input'
+      ? []
+      : ([
+          // Newer models refuse it, so it is not written unless the client did.
+          ['response_format', request.responseFormat],
+          ['negative_prompt', negativePrompt],
+          ['prompt_extend', request.promptExtend],
+          ['watermark', request.watermark],
+          ['stream', request.stream || null],
+        ] as const)),
+    ...Object.entries(request.extras),
+  ];
+  return all.filter(([, value]) => value !== null && value !== undefined);
+}
+
+function withNegative(prompt: string, negative: string | null): string {
+  return negative === null ? prompt : `${prompt}\n\nThe image must not show: ${negative}`;
+}
+
+function fieldsOf(name: string, value: unknown): { readonly name: string; readonly data: string }[] {
+  if (Array.isArray(value)) return value.flatMap((one) => fieldsOf(name, one));
+  if (value === null) return [];
+  return [{ name, data: typeof value === 'object' ? JSON.stringify(value) : String(value) }];
+}
+
+function fileOf(image: ImageSource, name: string, basename: string) {
+  const { bytes, mediaType, filename } = requireBytes(image);
+  return {
+    name,
+    filename: filename ?? `${basename}.${imageExtension(mediaType)}`,
+    contentType: mediaType,
+    data: bytes,
+  };
+}
+
+function requireBytes(image: ImageSource): ImageBytes {
+  if (image.kind === 'bytes') return image;
+  throw new GatewayError('internal_error', null, { cause: `${image.at} was not fetched` });
+}

@@ -1,0 +1,34 @@
+import type { ImageSource, ImageUrl } from '../../media/image.js';
+import { type ImageFile, readImageFile } from '../../media/image-file.js';
+import type { ImageRequest } from './request.js';
+
+/** How an upstream takes requests. */
+export type ImageStyle = 'openai' | 'dashscope';
+
+/**
+ * Images of a request that an upstream of the style takes only as bytes and that are given by URL: each URL once, in
+ * the order of the body.
+ */
+export function imagesToFetch({ images, mask }: ImageRequest, style: ImageStyle): readonly ImageUrl[] {
+  if (style === 'dashscope') return [];
+  const found = new Map<string, ImageUrl>();
+  for (const image of mask === null ? images : [...images, mask])
+    if (image.kind === 'url' && !found.has(image.url)) found.set(image.url, image);
+  return [...found.values()];
+}
+
+/**
+ * The request with the images that were fetched in place of their URLs; what is not in the map stays a URL.
+ * @throws {GatewayError} of status 400, naming the image, for one without bytes
+ */
+export function withFetched(request: ImageRequest, fetched: ReadonlyMap<string, ImageFile>): ImageRequest {
+  const put = (image: ImageSource): ImageSource => {
+    const file = image.kind === 'url' ? fetched.get(image.url) : undefined;
+    return file === undefined ? image : readImageFile(file, image.at);
+  };
+  return {
+    ...request,
+    images: request.images.map(put),
+    mask: request.mask === null ? null : put(request.mask),
+  };
+}

@@ -1,0 +1,27 @@
+import type { Endpoint } from '../protocol.js';
+import { judgeEnd, judgeStart } from './manner.js';
+import { lastUsage } from './usage.js';
+
+const images: Omit<Endpoint, 'upstreamPath' | 'mayStream'> = {
+  protocol: 'images',
+  modelInBody: true,
+  usageOnRequest: false,
+  judgeStart,
+  usageAtStart: null,
+  marksEnd: null,
+  judgeEnd,
+  findUsageEvent: () => null,
+  usageOf: lastUsage,
+  translation: null,
+  amender: null,
+};
+
+/** `POST /v1/images/generations` */
+export const imageGenerations: Endpoint = {
+  ...images,
+  upstreamPath: () => '/images/generations',
+  mayStream: false,
+};
+
+/** `POST /v1/images/edits`, whose `stream` may stand in a form behind the images. */
+export const imageEdits: Endpoint = { ...images, upstreamPath: () => '/images/edits', mayStream: true };

@@ -1,0 +1,115 @@
+import type { Usage } from '../../conversation/usage.js';
+import { GatewayError } from '../../errors.js';
+import { imageType, signatureBytes, unknownType } from '../../media/image-type.js';
+import type { ImageFormat } from './request.js';
+
+/** One image of an answer: at least one of `url` and `base64` is there. */
+export interface ReplyImage {
+  readonly url: string | null;
+  readonly base64: string | null;
+  /** The prompt that was used in place of the client's. */
+  readonly revisedPrompt: string | null;
+}
+
+/** Tokens of an answer. */
+export interface ImageUsage {
+  readonly input: number;
+  readonly output: number;
+  readonly total: number;
+  /** Input tokens by their kind; null where the upstream does not say. */
+  readonly details: { readonly text: number; readonly image: number } | null;
+}
+
+/** The answer of an upstream, whatever its style. */
+export interface ImageReply {
+  /** Unix seconds, or null. */
+  readonly created: number | null;
+  /** At least one. */
+  readonly images: readonly ReplyImage[];
+  readonly usage: ImageUsage | null;
+  /** `WIDTHxHEIGHT` */
+  readonly size: string | null;
+  /** `png`, `jpeg` or `webp` */
+  readonly outputFormat: string | null;
+  readonly quality: string | null;
+  readonly background: string | null;
+}
+
+/**
+ * URLs whose bytes must be fetched before the answer can be written in the format that the client asked for, each
+ * once. `withBytes` takes what was fetched.
+ */
+export function missingBytes({ images }: ImageReply, format: ImageFormat | null): readonly string[] {
+  if (format !== 'b64_json') return [];
+  const urls = images.flatMap(({ url, base64 }) => (base64 === null && url !== null ? [url] : []));
+  return [...new Set(urls)];
+}
+
+/** The answer with the bytes of the images that were fetched, by their URLs. */
+export function withBytes(reply: ImageReply, fetched: ReadonlyMap<string, Buffer>): ImageReply {
+  const put = (image: ReplyImage): ReplyImage => {
+    const bytes = image.base64 === null && image.url !== null ? fetched.get(image.url) : undefined;
+    return bytes === undefined ? image : { ...image, base64: bytes.toString('base64') };
+  };
+  return { ...reply, images: reply.images.map(put) };
+}
+
+/**
+ * Writes an answer as clients of both forms read it. Each image has either a URL or base64: the asked one, or what
+ * the upstream gave where nothing was asked. For an image without an address, the URL is a data URL.
+ * @param now Unix milliseconds, for an answer that does not say when it was made
+ * @returns JSON text
+ * @throws {GatewayError} `internal_error` when base64 was asked for and `missingBytes` names an image
+ */
+export function writeReply(reply: ImageReply, format: ImageFormat | null, now: number): string {
+  const { usage } = reply;
+  return JSON.stringify({
+    created: reply.created ?? Math.floor(now / 1000),
+    data: reply.images.map((image) => ({
+      ...placeOf(image, format ?? (image.url === null ? 'b64_json' : 'url'), reply.outputFormat),
+      revised_prompt: image.revisedPrompt ?? undefined,
+    })),
+    background: reply.background ?? undefined,
+    output_format: reply.outputFormat ?? undefined,
+    quality: reply.quality ?? undefined,
+    size: reply.size ?? undefined,
+    usage:
+      usage === null
+        ? undefined
+        : {
+            input_tokens: usage.input,
+            output_tokens: usage.output,
+            total_tokens: usage.total,
+            input_tokens_details:
+              usage.details === null
+                ? undefined
+                : { text_tokens: usage.details.text, image_tokens: usage.details.image },
+          },
+  });
+}
+
+/** What an answer cost, for the account; null where the upstream does not say. */
+export function usageOfReply({ usage }: ImageReply): Usage | null {
+  if (usage === null) return null;
+  return { input: usage.input, output: usage.output, cached: 0, cacheWritten: 0, reasoning: 0 };
+}
+
+function placeOf(
+  { url, base64 }: ReplyImage,
+  format: ImageFormat,
+  outputFormat: string | null,
+): { readonly url: string } | { readonly b64_json: string } {
+  if (format === 'b64_json') {
+    if (base64 === null)
+      throw new GatewayError('internal_error', null, { cause: 'an image of the answer was not fetched' });
+    return { b64_json: base64 };
+  }
+  return { url: url ?? `data:${typeOfBase64(base64 ?? '', outputFormat)};base64,${base64 ?? ''}` };
+}
+
+function typeOfBase64(base64: string, outputFormat: string | null): string {
+  const head = Buffer.from(base64.slice(0, Math.ceil(signatureBytes / 3) * 4), 'base64');
+  const named =
+    outputFormat === null ? unknownType : `image/${outputFormat === 'svg' ? 'svg+xml' : outputFormat}`;
+  return imageType(head) ?? named;
+}

@@ -1,0 +1,53 @@
+import type { JsonObject } from '../../conversation/json.js';
+import type { ImageSource } from '../../media/image.js';
+
+export type ImageOperation = 'generate' | 'edit';
+
+/** The two forms of a body: the messages in `input` with `parameters` beside it, or `prompt` with settings beside it. */
+export type ImageForm = 'input' | 'prompt';
+
+export interface ImageSize {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** How the images of an answer are given: where they are, or what they are. */
+export type ImageFormat = 'url' | 'b64_json';
+
+/** A file of a form. */
+export interface NamedFile {
+  readonly name: string;
+  readonly filename: string | null;
+  readonly contentType: string | null;
+  readonly data: Buffer;
+}
+
+/** What a client asks for, in whichever form. */
+export interface ImageRequest {
+  readonly operation: ImageOperation;
+  readonly form: ImageForm;
+  /** The model's name as clients know it. */
+  readonly model: string;
+  readonly prompt: string;
+  /** One to sixteen for an edit, none for a generation. */
+  readonly images: readonly ImageSource[];
+  /** Tells by its transparent places where the first image is to be edited. */
+  readonly mask: ImageSource | null;
+  /** Files of a form beside them that only an upstream of the form's own protocol knows. */
+  readonly otherFiles: readonly NamedFile[];
+  /** What is not to be in the image. */
+  readonly negativePrompt: string | null;
+  /** Whether the prompt may be rewritten before it is used. */
+  readonly promptExtend: boolean | null;
+  readonly watermark: boolean | null;
+  readonly size: ImageSize | 'auto' | null;
+  /** How many images. */
+  readonly count: number | null;
+  /** Null where the body does not say: then as the upstream gives them. The `input` form has URLs unless it says. */
+  readonly responseFormat: ImageFormat | null;
+  readonly stream: boolean;
+  /** Every other setting beside the prompt or the input, as the client gave it. */
+  readonly extras: JsonObject;
+  /** Every other member of `parameters`, as the client gave it. */
+  readonly parameters: JsonObject;
+}

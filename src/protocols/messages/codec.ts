@@ -1,0 +1,17 @@
+import type { TextCodec } from '../../conversation/codec.js';
+import { decodeReply } from './reply-decode.js';
+import { encodeReply } from './reply-encode.js';
+import { decodeRequest } from './request-decode.js';
+import { encodeRequest } from './request-encode.js';
+import { createDecoder } from './stream-decoder.js';
+import { createEncoder } from './stream-encoder.js';
+
+/** The messages protocol to and from the neutral types. */
+export const codec: TextCodec = {
+  decodeRequest,
+  encodeRequest,
+  decodeReply,
+  encodeReply,
+  createDecoder,
+  createEncoder,
+};

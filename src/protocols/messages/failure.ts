@@ -1,0 +1,38 @@
+import { isObject, type JsonObject, textOrNull } from '../../conversation/json.js';
+import { type ErrorKind, GatewayError } from '../../errors.js';
+
+/** What the protocol's own types of errors are here; any other is the upstream's failure. */
+const kinds: Readonly<Record<string, ErrorKind>> = {
+  overloaded_error: 'overloaded',
+  rate_limit_error: 'rate_limit_exceeded',
+  invalid_request_error: 'invalid_request',
+};
+
+/**
+ * The failure that an `error` event, or an answer in its place, tells of.
+ * @param body its parsed data, of any shape
+ */
+export function failureOf(body: JsonObject): GatewayError {
+  const error = isObject(body.error) ? body.error : body;
+  const type = textOrNull(error.type) ?? '';
+  const kind = Object.hasOwn(kinds, type) ? kinds[type] : undefined;
+  return new GatewayError(
+    kind ?? 'upstream_error',
+    textOrNull(error.message) || 'The upstream answered with an error.',
+  );
+}
+
+/** The failure of a stream that is not of the protocol. */
+export function notMessages(what: string): GatewayError {
+  return new GatewayError(
+    'unsupported_stream_event',
+    `The upstream's stream is not of the messages protocol: it has ${what}.`,
+  );
+}
+
+/** What an event that is not of the protocol is, in words. */
+export function nameEvent(body: JsonObject, type: string | null): string {
+  if (type !== null) return `an event of type ${type}`;
+  const [key] = Object.keys(body);
+  return key === undefined ? 'an event without a type' : `an event with '${key}' and without a type`;
+}

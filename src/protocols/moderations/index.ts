@@ -1,0 +1,15 @@
+import { wholeAnswers } from '../../conversation/manner.js';
+import type { Endpoint } from '../protocol.js';
+import { moderationUsage } from './usage.js';
+
+/** `POST /v1/moderations` */
+export const moderations: Endpoint = {
+  ...wholeAnswers(moderationUsage),
+  protocol: 'moderations',
+  upstreamPath: () => '/moderations',
+  modelInBody: true,
+  usageOnRequest: false,
+  mayStream: false,
+  translation: null,
+  amender: null,
+};

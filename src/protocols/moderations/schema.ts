@@ -1,0 +1,32 @@
+import { Type } from 'typebox';
+import { compileSchema, type MixedBody } from '../../schema/compile.js';
+import { name, nullable, otherType } from '../../schema/members.js';
+
+const part = Type.Union([
+  Type.String(),
+  Type.Object({ type: Type.Literal('text'), text: Type.String() }),
+  Type.Object({
+    type: Type.Literal('image_url'),
+    image_url: Type.Object({ url: Type.String({ minLength: 1 }) }),
+  }),
+  otherType(['text', 'image_url']),
+]);
+
+/** Body of `POST /v1/moderations`. */
+export const moderationsRequestType = Type.Object({
+  model: nullable(name),
+  input: Type.Union([Type.String(), Type.Array(part, { minItems: 1 })]),
+});
+
+/** Bodies of other endpoints, told by the member that holds their input. */
+export const moderationsMixedBody: MixedBody = {
+  own: 'input',
+  foreign: [
+    { key: 'messages', endpoint: 'POST /v1/chat/completions' },
+    { key: 'prompt', endpoint: 'POST /v1/completions' },
+    { key: 'documents', endpoint: 'POST /v1/rerank' },
+  ],
+};
+
+/** The check of a moderation request body. */
+export const moderationsRequest = compileSchema(moderationsRequestType, moderationsMixedBody);

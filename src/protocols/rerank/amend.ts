@@ -1,0 +1,98 @@
+import { randomUUID } from 'node:crypto';
+import { isObject, type JsonObject, numberOrNull, parseObject } from '../../conversation/json.js';
+import { scanBody } from '../../wire/json-scan.js';
+import { parseBody } from '../../wire/skeleton.js';
+
+/** What the request says of the answer. */
+interface Wanted {
+  /** Null where the request names none. */
+  readonly model: string | null;
+  /** How many results; infinite where the request does not say. */
+  readonly most: number;
+}
+
+/**
+ * Makes of an answer one that Cohere's clients (`id`, `results`, `meta`) and Jina's (`object`, `model`, `usage`,
+ * `results`) both can read: adds what is missing of these, puts the best results first, makes their documents
+ * objects, and leaves no more than `top_n` of them.
+ * @param body a validated request
+ * @returns what does so with a whole answer, and gives back the same buffer when nothing is to do
+ */
+export function rerankAmender(body: Buffer): (reply: Buffer) => Buffer {
+  const request = parseBody(body, scanBody(body));
+  const wanted: Wanted = isObject(request)
+    ? {
+        model: typeof request.model === 'string' ? request.model : null,
+        most: numberOrNull(request.top_n) ?? Number.POSITIVE_INFINITY,
+      }
+    : { model: null, most: Number.POSITIVE_INFINITY };
+  return (reply) => amend(reply, wanted);
+}
+
+function amend(reply: Buffer, wanted: Wanted): Buffer {
+  const answer = parseObject(reply.toString('utf8'));
+  if (answer === null || !Array.isArray(answer.results)) return reply;
+  const results = withDocuments(bestOf(answer.results, wanted.most));
+  const missing = missingOf(answer, wanted.model);
+  if (results === answer.results && Object.keys(missing).length === 0) return reply;
+  return Buffer.from(JSON.stringify({ ...answer, ...missing, results }));
+}
+
+/** The results in the right order and number: the very list that came when it is so already. */
+function bestOf(results: readonly unknown[], most: number): readonly unknown[] {
+  const scores = results.map(scoreOf);
+  // Without a score there is no saying which is best.
+  const sorted =
+    scores.some(Number.isNaN) || scores.every((score, at) => at === 0 || (scores[at - 1] as number) >= score);
+  if (sorted && results.length <= most) return results;
+  const ordered = sorted ? results : results.toSorted((one, other) => scoreOf(other) - scoreOf(one));
+  return ordered.slice(0, most);
+}
+
+/** Clients of both read an object with a text where some servers repeat a document as the text alone. */
+function withDocuments(results: readonly unknown[]): readonly unknown[] {
+  if (!results.some(hasTextAlone)) return results;
+  return results.map((result) =>
+    hasTextAlone(result) ? { ...result, document: { text: result.document } } : result,
+  );
+}
+
+function hasTextAlone(result: unknown): result is JsonObject {
+  return isObject(result) && typeof result.document === 'string';
+}
+
+function scoreOf(result: unknown): number {
+  return (isObject(result) ? numberOrNull(result.relevance_score) : null) ?? Number.NaN;
+}
+
+/** The members that a client may expect and the answer has not. */
+function missingOf(answer: JsonObject, model: string | null): JsonObject {
+  const missing: Record<string, unknown> = {};
+  if (typeof answer.id !== 'string') missing.id = randomUUID();
+  if (typeof answer.object !== 'string') missing.object = 'list';
+  if (typeof answer.model !== 'string' && model !== null) missing.model = model;
+  const tokens = tokensOf(answer);
+  const usage = isObject(answer.usage) ? answer.usage : {};
+  const total = numberOrNull(usage.total_tokens);
+  const prompt = numberOrNull(usage.prompt_tokens);
+  if (total === null || prompt === null)
+    missing.usage = { ...usage, total_tokens: total ?? tokens, prompt_tokens: prompt ?? tokens };
+  if (!isObject(answer.meta)) {
+    missing.meta = {
+      api_version: { version: '1' },
+      billed_units: { search_units: 1 },
+      tokens: { input_tokens: tokens },
+    };
+  }
+  return missing;
+}
+
+/** The tokens that the answer names in one of the two manners, or 0. */
+function tokensOf({ usage, meta }: JsonObject): number {
+  const counts: unknown[] = isObject(usage) ? [usage.total_tokens, usage.prompt_tokens] : [];
+  if (isObject(meta)) {
+    if (isObject(meta.tokens)) counts.push(meta.tokens.input_tokens);
+    if (isObject(meta.billed_units)) counts.push(meta.billed_units.input_tokens);
+  }
+  return counts.map(numberOrNull).find((count) => count !== null) ?? 0;
+}

@@ -1,0 +1,93 @@
+import { type JsonObject, parseObject } from '../../conversation/json.js';
+import type { FinishReason, Reply } from '../../conversation/reply.js';
+import type { ConversationRequest, Turn } from '../../conversation/request.js';
+import type { Sealer } from '../../conversation/seal.js';
+import { GatewayError } from '../../errors.js';
+import { invalid } from './refusals.js';
+
+/*
+ * A compaction takes the place of a conversation's earlier turns. An upstream of another protocol has none, so the
+ * model is asked for a summary, which the client carries sealed and sends back in place of the turns.
+ */
+
+const kind = 'compaction';
+const introduction = 'Summary of the conversation so far:\n\n';
+const instruction =
+  'Write a thorough summary of the conversation up to here. It will replace the conversation: whoever goes on will ' +
+  'have nothing but your summary. State the goals and wishes of the user with every constraint, the facts that were ' +
+  'found, the decisions and the reasons for them, what was done and with what result, and the work that is still ' +
+  'open, with the next step. Repeat names, paths, ids, numbers, commands and error messages verbatim. ' +
+  'Write only the summary: do not go on with the work, and call no tools.';
+
+/**
+ * Turns a request into one for the summary of its conversation. Its functions stay, because their calls are in the
+ * conversation, but none may be called; tools of the upstream, the format of the answer and the limit of its length
+ * have no part in it.
+ * @param compaction how the client wants the answer
+ */
+export function asCompaction(
+  request: ConversationRequest,
+  compaction: 'object' | 'item',
+): ConversationRequest {
+  const question: Turn = { role: 'user', parts: [{ kind: 'text', text: instruction }] };
+  return {
+    ...request,
+    turns: [...request.turns, question],
+    // What such tools have left in the conversation is still a matter of the model's.
+    hostedTools: request.hostedTools.filter(({ at }) => at.startsWith('input[')),
+    toolChoice: request.tools.length === 0 ? null : { mode: 'none' },
+    format: null,
+    maxTokens: null,
+    logprobs: null,
+    verbosity: null,
+    compaction,
+  };
+}
+
+/** The text of an answer that is a summary; empty when it has none. */
+export function summaryOf(reply: Reply): string {
+  let text = '';
+  for (const part of reply.choices[0]?.parts ?? []) if (part.kind === 'text') text += part.text;
+  return text;
+}
+
+/** Why an answer is no summary that could take the place of the conversation; null when it is one. */
+export function faultOfSummary(summary: string, finish: FinishReason): GatewayError | null {
+  if (finish === 'length' || finish === 'filtered')
+    return new GatewayError('upstream_error', "The model's summary of the conversation was cut.");
+  if (summary.trim() === '')
+    return new GatewayError('upstream_error', 'The model wrote no summary of the conversation.');
+  return null;
+}
+
+/** Closes a summary for the client to carry. */
+export function sealSummary(summary: string, sealer: Sealer): string {
+  return sealer.seal(JSON.stringify({ kind, summary }));
+}
+
+/** Null for what was not made by `sealSummary` with the same secret. */
+function openSummary(sealed: unknown, sealer: Sealer): string | null {
+  const opened = typeof sealed === 'string' ? sealer.open(sealed) : null;
+  const content = opened === null ? null : parseObject(opened);
+  if (content?.kind !== kind || typeof content.summary !== 'string') return null;
+  return introduction + content.summary;
+}
+
+/** Whether an item is the compaction of a conversation; some clients call it a summary of one. */
+export function isCompaction({ type }: JsonObject): boolean {
+  return type === 'compaction' || type === 'compaction_summary';
+}
+
+/**
+ * What is said in place of the turns that a compaction item stands for.
+ * @param at path of the item in the client's body
+ * @throws {GatewayError} for one that was not made here
+ */
+export function expandCompaction(item: JsonObject, at: string, sealer: Sealer): string {
+  const summary = openSummary(item.encrypted_content, sealer);
+  if (summary !== null) return summary;
+  throw invalid(
+    `${at}.encrypted_content`,
+    'this compaction was not made by this gateway for a model of another protocol. Send the conversation itself',
+  );
+}

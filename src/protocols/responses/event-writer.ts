@@ -1,0 +1,68 @@
+import type { ReplyContext } from '../../conversation/codec.js';
+import type { FinishReason } from '../../conversation/reply.js';
+import type { Usage } from '../../conversation/usage.js';
+import { responsesErrorEvent } from '../../dialects/responses.js';
+import type { GatewayError } from '../../errors.js';
+import { endOf, frameResponse, type ResponseFrame, responseText } from './response.js';
+
+/** Numbers the events of a stream and keeps the items that its last one repeats. */
+export class EventWriter {
+  readonly #frame: ResponseFrame;
+  #sequence = 0;
+  #started = false;
+  #output = '';
+  #items = 0;
+
+  constructor(context: ReplyContext) {
+    this.#frame = frameResponse(context);
+  }
+
+  /** Number of the item that is open, or will be the next one. */
+  get index(): number {
+    return this.#items;
+  }
+
+  /** Takes the number of the next event, which the caller writes itself. */
+  number(): number {
+    return this.#sequence++;
+  }
+
+  /** @param members JSON text of the event's own members, each with a comma before it */
+  event(type: string, members: string): string {
+    return `event: ${type}\ndata: {"type":"${type}","sequence_number":${this.#sequence++}${members}}\n\n`;
+  }
+
+  /** The events that begin a stream; nothing when it has begun. */
+  start(): string {
+    if (this.#started) return '';
+    this.#started = true;
+    const response = `,"response":${responseText(this.#frame, { status: 'in_progress', output: '' })}`;
+    return this.event('response.created', response) + this.event('response.in_progress', response);
+  }
+
+  added(item: string): string {
+    return this.event('response.output_item.added', `,"output_index":${this.#items},"item":${item}`);
+  }
+
+  /** Ends the open item. */
+  done(item: string): string {
+    const text = this.event('response.output_item.done', `,"output_index":${this.#items},"item":${item}`);
+    this.#output += this.#items === 0 ? item : `,${item}`;
+    this.#items++;
+    return text;
+  }
+
+  /** The last event. */
+  end(reason: FinishReason, usage: Usage | null): string {
+    const state = { ...endOf(reason), output: this.#output, usage };
+    return this.event(`response.${state.status}`, `,"response":${responseText(this.#frame, state)}`);
+  }
+
+  /** The last events of a stream that failed: not every version of the SDKs raises the first one. */
+  fail(error: GatewayError, usage: Usage | null): string {
+    if (!this.#started) return responsesErrorEvent(error, this.#sequence++);
+    const state = { status: 'failed', error, output: this.#output, usage } as const;
+    const failed = this.event('response.failed', `,"response":${responseText(this.#frame, state)}`);
+    return failed + responsesErrorEvent(error, this.#sequence++);
+  }
+}

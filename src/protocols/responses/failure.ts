@@ -1,0 +1,72 @@
+import { isObject, type JsonObject, textOrNull } from '../../conversation/json.js';
+import { GatewayError } from '../../errors.js';
+import { nameOfType } from './refusals.js';
+
+/** What an upstream says of a request that is at fault itself: it would fail again. */
+const faultsOfRequest: ReadonlySet<unknown> = new Set([
+  'invalid_request_error',
+  'invalid_prompt',
+  'context_length_exceeded',
+  'invalid_image',
+  'invalid_image_format',
+  'invalid_base64_image',
+  'invalid_image_url',
+  'image_too_large',
+  'image_too_small',
+  'image_parse_error',
+  'image_content_policy_violation',
+  'invalid_image_mode',
+  'image_file_too_large',
+  'unsupported_image_media_type',
+  'empty_image_file',
+  'failed_to_download_image',
+  'image_file_not_found',
+]);
+
+/**
+ * The failure that an `error` or `response.failed` event tells of, or an answer in their place.
+ * @param event its parsed data, of any shape
+ */
+export function failureOf(event: JsonObject): GatewayError {
+  const response = isObject(event.response) ? event.response : event;
+  const error = isObject(response.error) ? response.error : response;
+  const words = textOrNull(error.message) ?? textOrNull(response.error);
+  const message = words || 'The upstream answered with an error.';
+  const { code, type } = error;
+  if (isLimit(code) || isLimit(type)) return new GatewayError('rate_limit_exceeded', message);
+  if (!faultsOfRequest.has(code) && !faultsOfRequest.has(type))
+    return new GatewayError('upstream_error', message);
+  return new GatewayError('invalid_request', message, { answered: { status: 400, code: textOrNull(code) } });
+}
+
+function isLimit(code: unknown): boolean {
+  return code === 'rate_limit_exceeded' || code === 'rate_limit_error' || code === 429 || code === '429';
+}
+
+/** What an event of a stream is: one of the protocol, one that says nothing, a failure, or none of the protocol. */
+export type EventStanding = 'known' | 'silence' | 'failure' | 'foreign';
+
+/**
+ * @param type its `type`, or its name where it has none
+ * @param body its parsed data
+ */
+export function standingOf(type: string | null, body: JsonObject): EventStanding {
+  if (type === 'error' || type === 'response.failed') return 'failure';
+  if (type?.startsWith('response.')) return 'known';
+  if (type === 'keepalive' || type === 'ping') return 'silence';
+  // Servers in between say it without a type.
+  return isObject(body.error) || textOrNull(body.error) ? 'failure' : 'foreign';
+}
+
+/** The failure of a stream with an event that is none of the protocol. @param type null for one without */
+export function foreignEvent(type: string | null): GatewayError {
+  return notResponses(type === null ? 'an event without a type' : `an event of type ${nameOfType(type)}`);
+}
+
+/** The failure of a stream that is not of the protocol. @param what it holds */
+export function notResponses(what: string): GatewayError {
+  return new GatewayError(
+    'unsupported_stream_event',
+    `The upstream's stream is not of the responses protocol: it holds ${what}.`,
+  );
+}

@@ -1,0 +1,17 @@
+import { createHash } from 'node:crypto';
+
+const legal = /^[A-Za-z0-9_-]{1,64}$/;
+const hashLength = 32;
+
+/**
+ * The id of a call as this protocol takes it. One that it would refuse is made another by the same rule everywhere,
+ * so that a call and its output still meet.
+ */
+export function legalCallId(id: string): string {
+  return legal.test(id) ? id : `call_${hashOf(id)}`;
+}
+
+/** Letters, digits, `-` and `_` that stand for a text. */
+export function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url').slice(0, hashLength);
+}

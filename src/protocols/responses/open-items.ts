@@ -1,0 +1,230 @@
+import { plainText } from '../../conversation/raw-text.js';
+import type { TokenLogprob, UrlCitation } from '../../conversation/reply.js';
+import type { EventWriter } from './event-writer.js';
+import {
+  annotation,
+  type CalledTool,
+  callItem,
+  type ItemStatus,
+  logprobList,
+  messageItem,
+  reasoningItem,
+  refusalPart,
+  summaryPart,
+  textPart,
+} from './output.js';
+
+/*
+ * The item of a stream that is being written. Each step gives the text of its events; what was written is kept,
+ * because the events that end an item repeat it.
+ */
+
+const rawDelta = `event: response.output_text.delta\ndata: {"type":"response.output_text.delta","sequence_number":`;
+const rawDeltaEnd = '","logprobs":[]}\n\n';
+
+/** Where a message begins. */
+export interface MessagePlace {
+  readonly id: string;
+  /** Length of the texts of the answer before it. */
+  readonly textBefore: number;
+}
+
+/** A message: parts of text and refusals, one open at a time. */
+export class OpenMessage {
+  readonly #writer: EventWriter;
+  readonly #id: string;
+  /** Length of the texts of the answer before the open part. */
+  #textBefore: number;
+  #done = '';
+  #contentIndex = 0;
+  #part: 'text' | 'refusal' | null = null;
+  #text = '';
+  /** Raw text that comes after `#text`. */
+  #rawText = '';
+  /** Where the open part is, as the events of raw texts say it. */
+  #rawPlace = '';
+  #logprobs = '';
+  #annotations = '';
+  #annotationCount = 0;
+
+  constructor(writer: EventWriter, { id, textBefore }: MessagePlace) {
+    this.#writer = writer;
+    this.#id = id;
+    this.#textBefore = textBefore;
+  }
+
+  /** Length of the texts of the answer before it and in it, when it is closed. */
+  get textLength(): number {
+    return this.#textBefore;
+  }
+
+  open(): string {
+    return this.#writer.added(messageItem(this.#id, 'in_progress', ''));
+  }
+
+  addText(text: string, logprobs: readonly TokenLogprob[] | undefined): string {
+    const opened = this.#openPart('text');
+    const list = logprobList(logprobs);
+    if (list !== '') this.#logprobs += this.#logprobs === '' ? list : `,${list}`;
+    this.#settle();
+    this.#text += text;
+    return opened + this.#event('output_text.delta', `,"delta":${JSON.stringify(text)},"logprobs":[${list}]`);
+  }
+
+  get takesRawText(): boolean {
+    return this.#part === 'text';
+  }
+
+  /** @returns null where no part of text is open */
+  addRawText(raw: string): string | null {
+    if (this.#part !== 'text') return null;
+    if (this.#rawText === '') this.#rawPlace = `${this.#place()},"delta":"`;
+    this.#rawText += raw;
+    return `${rawDelta}${this.#writer.number()}${this.#rawPlace}${raw}${rawDeltaEnd}`;
+  }
+
+  /** Makes text of what was passed on raw. */
+  #settle(): void {
+    if (this.#rawText !== '') this.#text += plainText(this.#rawText);
+    this.#rawText = '';
+  }
+
+  addRefusal(text: string): string {
+    const opened = this.#openPart('refusal');
+    this.#text += text;
+    return opened + this.#event('refusal.delta', `,"delta":${JSON.stringify(text)}`);
+  }
+
+  /** Says where the text has something from; nothing where no text is open. */
+  addCitation(citation: UrlCitation): string {
+    if (this.#part !== 'text') return '';
+    // Its place is one in the text of the answer, and is written as one in the part.
+    const start = Math.max(0, citation.start - this.#textBefore);
+    const end = Math.max(0, citation.end - this.#textBefore);
+    const item = annotation({ ...citation, start, end });
+    this.#annotations += this.#annotations === '' ? item : `,${item}`;
+    const index = this.#annotationCount++;
+    return this.#event('output_text.annotation.added', `,"annotation_index":${index},"annotation":${item}`);
+  }
+
+  close(status: ItemStatus): string {
+    const closed = this.#closePart();
+    return closed + this.#writer.done(messageItem(this.#id, status, this.#done));
+  }
+
+  #event(type: string, members: string): string {
+    return this.#writer.event(`response.${type}`, this.#place() + members);
+  }
+
+  #place(): string {
+    return `,"item_id":"${this.#id}","output_index":${this.#writer.index},"content_index":${this.#contentIndex}`;
+  }
+
+  #openPart(kind: 'text' | 'refusal'): string {
+    if (this.#part === kind) return '';
+    const closed = this.#closePart();
+    this.#part = kind;
+    return closed + this.#event('content_part.added', `,"part":${this.#content()}`);
+  }
+
+  #closePart(): string {
+    if (this.#part === null) return '';
+    this.#settle();
+    const text = JSON.stringify(this.#text);
+    const done =
+      this.#part === 'text'
+        ? this.#event('output_text.done', `,"text":${text},"logprobs":[${this.#logprobs}]`)
+        : this.#event('refusal.done', `,"refusal":${text}`);
+    if (this.#part === 'text') this.#textBefore += this.#text.length;
+    const part = this.#content();
+    const closed = this.#event('content_part.done', `,"part":${part}`);
+    this.#done += this.#done === '' ? part : `,${part}`;
+    this.#contentIndex++;
+    this.#part = null;
+    this.#text = '';
+    this.#logprobs = '';
+    this.#annotations = '';
+    this.#annotationCount = 0;
+    return done + closed;
+  }
+
+  #content(): string {
+    return this.#part === 'refusal'
+      ? refusalPart(this.#text)
+      : textPart({ text: this.#text, annotations: this.#annotations, logprobs: this.#logprobs });
+  }
+}
+
+/** Reasoning that may be shown. */
+export class OpenReasoning {
+  readonly #writer: EventWriter;
+  readonly #id: string;
+  #text = '';
+
+  constructor(writer: EventWriter, id: string) {
+    this.#writer = writer;
+    this.#id = id;
+  }
+
+  open(): string {
+    return this.#writer.added(reasoningItem(this.#id, '', null));
+  }
+
+  add(text: string): string {
+    const opened =
+      this.#text === '' ? this.#event('reasoning_summary_part.added', `,"part":${summaryPart('')}`) : '';
+    this.#text += text;
+    return opened + this.#event('reasoning_summary_text.delta', `,"delta":${JSON.stringify(text)}`);
+  }
+
+  /** @param token its encrypted form, or null */
+  close(token: string | null): string {
+    let closed = '';
+    if (this.#text !== '') {
+      closed =
+        this.#event('reasoning_summary_text.done', `,"text":${JSON.stringify(this.#text)}`) +
+        this.#event('reasoning_summary_part.done', `,"part":${summaryPart(this.#text)}`);
+    }
+    return closed + this.#writer.done(reasoningItem(this.#id, this.#text, token));
+  }
+
+  #event(type: string, members: string): string {
+    const place = `,"item_id":"${this.#id}","output_index":${this.#writer.index},"summary_index":0`;
+    return this.#writer.event(`response.${type}`, place + members);
+  }
+}
+
+/** A call of a function or a custom tool. */
+export class OpenCall {
+  readonly #writer: EventWriter;
+  readonly #call: CalledTool;
+  #input = '';
+
+  constructor(writer: EventWriter, call: CalledTool) {
+    this.#writer = writer;
+    this.#call = call;
+  }
+
+  open(): string {
+    return this.#writer.added(callItem(this.#call, 'in_progress', ''));
+  }
+
+  add(text: string): string {
+    this.#input += text;
+    return text === '' ? '' : this.#event('delta', `,"delta":${JSON.stringify(text)}`);
+  }
+
+  close(status: ItemStatus): string {
+    const input = JSON.stringify(this.#input);
+    const done = this.#call.custom
+      ? this.#event('done', `,"input":${input}`)
+      : this.#event('done', `,"name":${JSON.stringify(this.#call.name)},"arguments":${input}`);
+    return done + this.#writer.done(callItem(this.#call, status, this.#input));
+  }
+
+  #event(step: 'delta' | 'done', members: string): string {
+    const type = this.#call.custom ? 'custom_tool_call_input' : 'function_call_arguments';
+    const place = `,"item_id":"${this.#call.id}","output_index":${this.#writer.index}`;
+    return this.#writer.event(`response.${type}.${step}`, place + members);
+  }
+}

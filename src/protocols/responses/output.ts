@@ -1,0 +1,114 @@
+import { quoted } from '../../conversation/quoted.js';
+import type { TokenLogprob, UrlCitation } from '../../conversation/reply.js';
+import { legalCallId } from './ids.js';
+import type { ClientName } from './namespaces.js';
+
+/*
+ * JSON text of what stands in a response's `output`, the same in a stream and in a whole answer. Ids of items are made
+ * of the answer's id and the number of the item.
+ */
+
+export type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
+
+/** @param index number of the item in `output`; the first message is known by the answer's id alone */
+export function messageId(id: string, index: number, isFirst: boolean): string {
+  return isFirst ? `msg_${id}` : `msg_${id}_${index}`;
+}
+
+/** A message item. @param parts JSON texts of its parts, with commas */
+export function messageItem(id: string, status: ItemStatus, parts: string): string {
+  return `{"id":"${id}","type":"message","status":"${status}","role":"assistant","content":[${parts}]}`;
+}
+
+export interface TextContent {
+  readonly text: string;
+  /** JSON texts, with commas. */
+  readonly annotations: string;
+  readonly logprobs: string;
+}
+
+/** A text part of a message. */
+export function textPart({ text, annotations, logprobs }: TextContent): string {
+  return `{"type":"output_text","text":${quoted(text)},"annotations":[${annotations}],"logprobs":[${logprobs}]}`;
+}
+
+/** A part of a message that says why there is none. */
+export function refusalPart(text: string): string {
+  return `{"type":"refusal","refusal":${JSON.stringify(text)}}`;
+}
+
+/** Where a text has something from. */
+export function annotation({ start, end, url, title }: UrlCitation): string {
+  return `{"type":"url_citation","start_index":${start},"end_index":${end},"url":${JSON.stringify(url)},"title":${JSON.stringify(title)}}`;
+}
+
+/** The log probabilities of a piece of text, with commas; empty for none. */
+export function logprobList(logprobs: readonly TokenLogprob[] | undefined): string {
+  return logprobs === undefined || logprobs.length === 0 ? '' : JSON.stringify(logprobs).slice(1, -1);
+}
+
+/** A part of a reasoning item's summary. */
+export function summaryPart(text: string): string {
+  return `{"type":"summary_text","text":${JSON.stringify(text)}}`;
+}
+
+/**
+ * A reasoning item.
+ * @param summary what may be shown of it; empty for nothing
+ * @param token what the client carries in its encrypted form, or null
+ */
+export function reasoningItem(id: string, summary: string, token: string | null): string {
+  const encrypted = token === null ? '' : `,"encrypted_content":${JSON.stringify(token)}`;
+  return `{"id":"${id}","type":"reasoning","summary":[${summary === '' ? '' : summaryPart(summary)}]${encrypted}}`;
+}
+
+/** A call of one of the client's tools, by the names that the client knows it by. */
+export interface CalledTool {
+  readonly id: string;
+  readonly callId: string;
+  readonly name: string;
+  readonly namespace: string | null;
+  readonly custom: boolean;
+}
+
+/** What an answer's calls are called for the client. */
+export interface CallNaming {
+  /** Id of the answer. */
+  readonly id: string;
+  /** Names of tools in namespaces, or null. */
+  readonly names: ReadonlyMap<string, ClientName> | null;
+}
+
+export interface UpstreamCall {
+  readonly id: string;
+  readonly name: string;
+  readonly custom: boolean;
+}
+
+/** @param index number of the item in `output` */
+export function calledTool(call: UpstreamCall, index: number, { id, names }: CallNaming): CalledTool {
+  const known = names?.get(call.name);
+  return {
+    id: `${call.custom ? 'ctc' : 'fc'}_${id}_${index}`,
+    callId: call.id === '' ? `call_${id}_${index}` : legalCallId(call.id),
+    name: known?.name ?? call.name,
+    namespace: known?.namespace ?? null,
+    custom: call.custom,
+  };
+}
+
+/** The item of a call. @param input its arguments or its free text, as far as they are there */
+export function callItem(call: CalledTool, status: ItemStatus, input: string): string {
+  const { id, callId, name, namespace, custom } = call;
+  return (
+    `{"id":"${id}","type":"${custom ? 'custom_tool_call' : 'function_call'}","status":"${status}",` +
+    `"call_id":${JSON.stringify(callId)},"name":${JSON.stringify(name)}` +
+    `${namespace === null ? '' : `,"namespace":${JSON.stringify(namespace)}`},` +
+    `"${custom ? 'input' : 'arguments'}":${quoted(input)}}`
+  );
+}
+
+/** The item that takes the place of a conversation. @param sealed its summary, as the client carries it */
+export function compactionItem(id: string, sealed: string): string {
+  return `{"id":"cmp_${id}","type":"compaction","encrypted_content":${JSON.stringify(sealed)}}`;
+}

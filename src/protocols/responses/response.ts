@@ -1,0 +1,126 @@
+import type { ReplyContext } from '../../conversation/codec.js';
+import { isObject, type JsonObject } from '../../conversation/json.js';
+import type { FinishReason } from '../../conversation/reply.js';
+import type { Usage } from '../../conversation/usage.js';
+import type { GatewayError } from '../../errors.js';
+import { usageText } from './usage.js';
+
+/** How far an answer is. */
+export interface ResponseState {
+  readonly status: 'in_progress' | 'completed' | 'incomplete' | 'failed';
+  /** Why it is incomplete. */
+  readonly reason?: 'max_output_tokens' | 'content_filter';
+  readonly error?: GatewayError;
+  /** JSON texts of the items, with commas. */
+  readonly output: string;
+  /** Undefined while it cannot be known. */
+  readonly usage?: Usage | null;
+}
+
+/** What of a response object stays the same while it is written. */
+export interface ResponseFrame {
+  readonly head: string;
+  /** The settings before `output`, those after it, and those after `usage`. */
+  readonly before: string;
+  readonly after: string;
+  readonly last: string;
+}
+
+/** Makes the frame of an answer's response objects, with the settings that the client sent. */
+export function frameResponse({ id, created, model, echo }: ReplyContext): ResponseFrame {
+  const settings = echo ?? {};
+  return {
+    head: `{"id":"resp_${id}","object":"response","created_at":${created}`,
+    before: `${members(settings, leading)},"model":${JSON.stringify(model)}`,
+    after: members(settings, following),
+    last: members(settings, trailing),
+  };
+}
+
+/** Members of a response object with what they are when the client does not set them. */
+type Members = readonly (readonly [name: string, unset: string])[];
+
+const leading: Members = [
+  ['instructions', 'null'],
+  ['max_output_tokens', 'null'],
+  ['max_tool_calls', 'null'],
+];
+const following: Members = [
+  ['parallel_tool_calls', 'true'],
+  ['previous_response_id', 'null'],
+  ['prompt_cache_key', 'null'],
+  ['reasoning', '{"effort":null,"summary":null}'],
+  ['safety_identifier', 'null'],
+  ['service_tier', '"default"'],
+  ['store', 'false'],
+  ['temperature', '1'],
+  ['text', '{"format":{"type":"text"}}'],
+  ['tool_choice', '"auto"'],
+  ['tools', '[]'],
+  ['top_logprobs', '0'],
+  ['top_p', '1'],
+  ['truncation', '"disabled"'],
+];
+const trailing: Members = [
+  ['user', 'null'],
+  ['metadata', '{}'],
+];
+/** Texts of lists of which the client set nothing. */
+const unsetTexts = new Map([leading, following, trailing].map((list) => [list, membersText({}, list)]));
+
+/** @returns the JSON text of the members, each with a comma before it */
+function members(settings: JsonObject, list: Members): string {
+  for (const [name] of list) if (settings[name] !== undefined) return membersText(settings, list);
+  return unsetTexts.get(list) as string;
+}
+
+function membersText(settings: JsonObject, list: Members): string {
+  let text = '';
+  for (const [name, unset] of list) text += `,"${name}":${memberText(name, settings[name]) ?? unset}`;
+  return text;
+}
+
+function memberText(name: string, value: unknown): string | null {
+  if (value === undefined) return null;
+  if (name === 'reasoning') return isObject(value) ? reasoning(value) : null;
+  if (name === 'text') return isObject(value) ? format(value) : null;
+  return typeof value === 'number' ? String(value) : JSON.stringify(value);
+}
+
+function reasoning(own: JsonObject): string {
+  return JSON.stringify({ effort: null, summary: null, ...own });
+}
+
+function format(own: JsonObject): string {
+  return JSON.stringify({ ...own, format: own.format ?? { type: 'text' } });
+}
+
+/** The JSON text of a response object. */
+export function responseText(frame: ResponseFrame, state: ResponseState): string {
+  const { status, reason, error, output, usage } = state;
+  return (
+    `${frame.head},"status":"${status}","background":false,"completed_at":null` +
+    `,"error":${error === undefined ? 'null' : errorText(error)}` +
+    `,"incomplete_details":${reason === undefined ? 'null' : `{"reason":"${reason}"}`}` +
+    `${frame.before},"output":[${output}]${frame.after},"usage":${usage === undefined ? 'null' : usageText(usage)}${frame.last}}`
+  );
+}
+
+function errorText(error: GatewayError): string {
+  return `{"code":${JSON.stringify(errorCode(error))},"message":${JSON.stringify(error.message)}}`;
+}
+
+function errorCode({ kind, code }: GatewayError): string {
+  if (kind === 'rate_limit_exceeded') return kind;
+  // What the upstream found wrong with the request: clients act on it.
+  return kind === 'invalid_request' && code !== null ? code : 'server_error';
+}
+
+/** How an answer stands that ended for this reason. */
+export function endOf(
+  reason: FinishReason,
+): Pick<ResponseState, 'reason'> & { status: 'completed' | 'incomplete' } {
+  if (reason === 'length') return { status: 'incomplete', reason: 'max_output_tokens' };
+  if (reason === 'filtered') return { status: 'incomplete', reason: 'content_filter' };
+  return { status: 'completed' };
+}

@@ -1,0 +1,188 @@
+import { type TObject, Type } from 'typebox';
+import { GatewayError } from '../errors.js';
+import { type CompiledSchema, compileSchema } from './compile.js';
+import { asSchema, type SchemaNode } from './node.js';
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** What a form must be like. */
+export interface FormParts {
+  /** Its text fields, as members of an object. One that is an array may come several times. */
+  readonly fields: TObject;
+  /** Names of the files that must be there. */
+  readonly files: readonly string[];
+  /** What the fields must be like together, or null: it says what is wrong with values that are of the schema. */
+  readonly rule: ((values: Values) => GatewayError | null) | null;
+}
+
+/** A check of forms that is built once and run for every one. */
+export interface FormSchema {
+  readonly files: readonly string[];
+  readonly rule: FormParts['rule'];
+  readonly kinds: ReadonlyMap<string, FieldKind>;
+  readonly whole: CompiledSchema;
+  /** The same where nothing is required. */
+  readonly begun: CompiledSchema;
+}
+
+/** What a field may be. */
+interface FieldKind {
+  /** Types of its value, or of the items of its list. */
+  readonly types: ReadonlySet<string>;
+  readonly isList: boolean;
+  readonly isSingle: boolean;
+}
+
+interface Field {
+  readonly name: string;
+  readonly value: string;
+}
+
+interface File {
+  readonly name: string;
+}
+
+/**
+ * Compiles the check of a form.
+ * @throws {Error} At start, for a schema that a refusal could not be put into words for.
+ */
+export function compileForm({ fields, files, rule }: FormParts): FormSchema {
+  const properties = Object.entries(asSchema(fields).properties ?? {});
+  return {
+    files,
+    rule,
+    kinds: new Map(properties.map(([name, node]) => [name, kindOf(asSchema(node))])),
+    whole: compileSchema(fields),
+    begun: compileSchema(Type.Partial(fields)),
+  };
+}
+
+function kindOf(schema: SchemaNode): FieldKind {
+  const nodes = branchesOf(schema);
+  const lists = nodes.filter(({ type }) => type === 'array');
+  const singles = nodes.filter(({ type }) => type !== 'array');
+  const items = lists.flatMap(({ items }) => (typeof items === 'object' ? branchesOf(items) : []));
+  return {
+    types: new Set([...singles, ...items].flatMap(typesOf)),
+    isList: lists.length > 0,
+    isSingle: singles.length > 0,
+  };
+}
+
+function branchesOf(schema: SchemaNode): readonly SchemaNode[] {
+  return schema.anyOf === undefined ? [schema] : schema.anyOf.flatMap(branchesOf);
+}
+
+function typesOf(schema: SchemaNode): readonly string[] {
+  if ('const' in schema) return [typeof schema.const];
+  if (schema.enum !== undefined) return schema.enum.map((constant) => typeof constant);
+  return typeof schema.type === 'string' ? [schema.type] : (schema.type ?? ['string']);
+}
+
+/**
+ * Checks a whole form.
+ * @param fields its parts without a filename, in their order
+ * @param files its parts with one
+ * @returns its fields as an object: numbers and booleans where the schema has them, a list for each array of the
+ * schema, for a name that ends in `[]` (which it loses), and for an unknown name that came more than once. Fields that
+ * the schema does not know are texts.
+ * @throws {GatewayError} of status 400, naming the field or file
+ */
+export function checkForm(schema: FormSchema, fields: readonly Field[], files: readonly File[]): Values {
+  const values = checkParts(schema, fields, files, schema.whole);
+  for (const name of schema.files) {
+    if (files.some((file) => baseOf(file.name) === name)) continue;
+    throw new GatewayError('missing_parameter', `Missing required parameter '${name}': expected a file.`, {
+      param: name,
+    });
+  }
+  const problem = schema.rule?.(values) ?? null;
+  if (problem !== null) throw problem;
+  return values;
+}
+
+/**
+ * Checks what has come of a form whose rest is still to come: its values, and not what is missing or must fit together.
+ * @returns as `checkForm`
+ * @throws {GatewayError} of status 400, for what no rest could make good
+ */
+export function checkFormStart(schema: FormSchema, fields: readonly Field[], files: readonly File[]): Values {
+  return checkParts(schema, fields, files, schema.begun);
+}
+
+function checkParts(
+  schema: FormSchema,
+  fields: readonly Field[],
+  files: readonly File[],
+  check: CompiledSchema,
+): Values {
+  requireFiles(schema, fields, files);
+  const values = readFields(schema, fields);
+  if (!check.check(values)) throw check.explain(values);
+  return values;
+}
+
+/** What is a file must come as one, and once, and what is a field must not. */
+function requireFiles(
+  { files: wanted, kinds }: FormSchema,
+  fields: readonly Field[],
+  files: readonly File[],
+) {
+  const field = fields.find(({ name }) => wanted.includes(baseOf(name)));
+  if (field !== undefined) {
+    throw refused(baseOf(field.name), "has no filename: send it as a file, with 'filename' beside its name");
+  }
+  const file = files.find(({ name }) => kinds.has(baseOf(name)));
+  if (file !== undefined) {
+    throw refused(baseOf(file.name), 'is sent as a file: send it as a field, without a filename');
+  }
+  for (const name of wanted) {
+    if (files.filter((each) => each.name === name).length > 1) throw repeated(name);
+  }
+}
+
+function readFields({ kinds }: FormSchema, fields: readonly Field[]): Values {
+  const texts = new Map<string, { readonly values: string[]; bracketed: boolean }>();
+  for (const { name, value } of fields) {
+    const base = baseOf(name);
+    const entry = texts.get(base) ?? { values: [], bracketed: false };
+    entry.values.push(value);
+    entry.bracketed ||= base !== name;
+    texts.set(base, entry);
+  }
+  return Object.fromEntries(
+    [...texts].map(([name, { values, bracketed }]) => {
+      const kind = kinds.get(name);
+      const read = kind === undefined ? values : values.map((text) => convert(text, kind.types));
+      const many = bracketed || values.length > 1;
+      // Parsers differ on which of them counts.
+      if (values.length > 1 && kind !== undefined && !kind.isList) throw repeated(name);
+      return [name, many || (kind?.isList === true && !kind.isSingle) ? read : read[0]];
+    }),
+  );
+}
+
+const number = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+const yes = /^true$/i;
+const no = /^false$/i;
+
+/** The value that a text stands for, or the text where it stands for none of the types. */
+function convert(text: string, types: ReadonlySet<string>): unknown {
+  if (types.has('string')) return text;
+  if ((types.has('number') || types.has('integer')) && number.test(text)) return Number(text);
+  if (types.has('boolean') && yes.test(text)) return true;
+  return types.has('boolean') && no.test(text) ? false : text;
+}
+
+/** `include` of `include[]`, as clients write the items of a list. */
+function baseOf(name: string): string {
+  return name.length > 2 && name.endsWith('[]') ? name.slice(0, -2) : name;
+}
+
+function repeated(name: string): GatewayError {
+  return refused(name, 'comes more than once: send it once');
+}
+
+function refused(name: string, what: string): GatewayError {
+  return new GatewayError('invalid_request', `The part '${name}' of the form ${what}.`, { param: name });
+}

@@ -1,0 +1,199 @@
+import { findDirective } from './directives.js';
+import { contentChunk } from './generate-content-manner.js';
+import type { GenerateContentRequest } from './generate-content-request.js';
+import { isObject } from './json.js';
+import type { Answer } from './prompt.js';
+import { seal } from './seal.js';
+import { countTokens, words } from './tokens.js';
+import { inTurns } from './turns.js';
+
+/** An object of a stream, or the only one: what it brings, and what that costs at the token rate. */
+export interface Chunk {
+  readonly body: object;
+  readonly tokens: number;
+}
+
+interface Piece {
+  readonly part: object;
+  /** What it brings of the answer. */
+  readonly text: string;
+}
+
+/** The whole answer as one object. */
+export function wholeAnswer(asked: GenerateContentRequest, answers: readonly Answer[]): object {
+  if (blocksPrompt(asked)) {
+    return blocked(asked);
+  }
+  const candidates = answers.map((answer, index) => ({
+    ...candidate(
+      pieces(asked, answer, false).map(({ part }) => part),
+      answer,
+      index,
+    ),
+    ...ending(answer),
+    ...logprobs(asked, words(spoken(asked, answer))),
+  }));
+  return { candidates, usageMetadata: usage(asked, answers), ...origin(asked) };
+}
+
+/** The answer as the objects of a stream, one part each; several candidates take turns. */
+export function* answerChunks(asked: GenerateContentRequest, answers: readonly Answer[]): Generator<Chunk> {
+  if (blocksPrompt(asked)) {
+    yield { body: blocked(asked), tokens: 0 };
+    return;
+  }
+  const running = usage(asked, []);
+  const candidates = inTurns(answers.map((answer, index) => candidateChunks(asked, answer, index)));
+  let held: Chunk | null = null;
+  for (const { body, tokens } of candidates) {
+    if (held !== null) {
+      yield { ...held, body: { candidates: [held.body], usageMetadata: running, ...origin(asked) } };
+    }
+    held = { body, tokens };
+  }
+  const last = { candidates: [held?.body], usageMetadata: usage(asked, answers), ...origin(asked) };
+  yield { body: last, tokens: held?.tokens ?? 0 };
+}
+
+/** The last object of a candidate says how it ended. */
+function* candidateChunks(asked: GenerateContentRequest, answer: Answer, index: number): Generator<Chunk> {
+  const all = pieces(asked, answer, true);
+  for (const [place, { part, text }] of all.entries()) {
+    const detail =
+      'functionCall' in part || 'thought' in part ? {} : logprobs(asked, text === '' ? [] : [text]);
+    const end = place === all.length - 1 ? ending(answer) : {};
+    yield { body: { ...candidate([part], answer, index), ...detail, ...end }, tokens: countTokens(text) };
+  }
+  if (all.length === 0) {
+    yield { body: { ...candidate([], answer, index), ...ending(answer) }, tokens: 0 };
+  }
+}
+
+/**
+ * The parts of an answer. The signature of what the model thought stands on the first call, or on the last text: in a
+ * stream, on an empty one.
+ */
+function pieces(asked: GenerateContentRequest, answer: Answer, streamed: boolean): readonly Piece[] {
+  const cut = (text: string): readonly string[] => (streamed ? words(text) : text === '' ? [] : [text]);
+  const thoughtSignature = seal('thought', answer.reasoning);
+  const found: Piece[] = [];
+  for (const text of asked.generation.showsThoughts ? cut(answer.reasoning) : []) {
+    found.push({ part: { text, thought: true }, text });
+  }
+  const texts = cut(spoken(asked, answer));
+  const thinks = asked.prompt.reasoning !== null && texts.length > 0;
+  for (const text of texts) {
+    found.push({ part: thinks && !streamed ? { text, thoughtSignature } : { text }, text });
+  }
+  if (thinks && streamed) {
+    found.push({ part: { text: '', thoughtSignature }, text: '' });
+  }
+  for (const [index, call] of answer.calls.entries()) {
+    const args = inputOf(call.input);
+    // A call that is cut cannot be a whole one, and there is no other form.
+    if (args !== null) {
+      const functionCall = { name: call.name, ...args };
+      const part = index === 0 ? { functionCall, thoughtSignature } : { functionCall };
+      found.push({ part, text: call.input });
+    }
+  }
+  return found;
+}
+
+function spoken(asked: GenerateContentRequest, answer: Answer): string {
+  if (!asked.generation.asEnum) {
+    return answer.text;
+  }
+  try {
+    const value: unknown = JSON.parse(answer.text);
+    return typeof value === 'string' ? value : answer.text;
+  } catch {
+    return answer.text;
+  }
+}
+
+function inputOf(json: string): { readonly args?: object } | null {
+  if (json === '') {
+    return {};
+  }
+  try {
+    const args: unknown = JSON.parse(json);
+    return isObject(args) ? { args } : null;
+  } catch {
+    return null;
+  }
+}
+
+function candidate(parts: readonly object[], answer: Answer, index: number): object {
+  if (parts.length > 0) {
+    return contentChunk(parts, index);
+  }
+  return answer.refusal === '' ? { content: { role: 'model' }, index } : { index };
+}
+
+const ratings = [{ category: 'HARM_CATEGORY_DANGEROUS_CONTENT', probability: 'HIGH', blocked: true }];
+
+function ending(answer: Answer): object {
+  if (answer.refusal !== '') {
+    return { finishReason: answer.finishWord ?? 'SAFETY', safetyRatings: ratings };
+  }
+  return { finishReason: answer.finishWord ?? (answer.finish === 'length' ? 'MAX_TOKENS' : 'STOP') };
+}
+
+function blocksPrompt(asked: GenerateContentRequest): boolean {
+  return findDirective(asked.prompt.directives, 'refuse')?.value === 'prompt';
+}
+
+function blocked(asked: GenerateContentRequest): object {
+  return {
+    promptFeedback: { blockReason: 'PROHIBITED_CONTENT', safetyRatings: ratings },
+    usageMetadata: usage(asked, []),
+    ...origin(asked),
+  };
+}
+
+function origin(asked: GenerateContentRequest): object {
+  return { modelVersion: asked.model, responseId: asked.prompt.digest.slice(0, 24) };
+}
+
+/** The `usageMetadata` once these answers are there; without any, what is known from the start. */
+function usage(asked: GenerateContentRequest, answers: readonly Answer[]): object {
+  const prompt = asked.prompt.inputTokens;
+  const output = answers.reduce((sum, answer) => sum + answer.outputTokens, 0);
+  const thoughts = answers.reduce((sum, answer) => sum + answer.reasoningTokens, 0);
+  return {
+    promptTokenCount: prompt,
+    ...(answers.length === 0 ? {} : { candidatesTokenCount: output - thoughts }),
+    totalTokenCount: prompt + output,
+    promptTokensDetails: tokenDetails(asked),
+    ...(thoughts === 0 ? {} : { thoughtsTokenCount: thoughts }),
+  };
+}
+
+/** The tokens of a prompt by what they stand for. */
+export function tokenDetails({ prompt, mediaTokens }: GenerateContentRequest): readonly object[] {
+  const text = { modality: 'TEXT', tokenCount: prompt.inputTokens - mediaTokens };
+  return mediaTokens === 0 ? [text] : [text, { modality: 'IMAGE', tokenCount: mediaTokens }];
+}
+
+/** Log probabilities of pieces of text: invented, falling from one alternative to the next. */
+function logprobs({ generation }: GenerateContentRequest, tokens: readonly string[]): object {
+  const alternatives = generation.logprobs;
+  if (alternatives === null || tokens.length === 0) {
+    return {};
+  }
+  const one = (token: string, rank: number): object => ({
+    token: rank === 0 ? token : `${token}~${rank}`,
+    tokenId: rank,
+    logProbability: -0.25 - rank,
+  });
+  return {
+    avgLogprobs: -0.25,
+    logprobsResult: {
+      chosenCandidates: tokens.map((token) => one(token, 0)),
+      topCandidates: tokens.map((token) => ({
+        candidates: Array.from({ length: alternatives }, (_, rank) => one(token, rank)),
+      })),
+    },
+  };
+}

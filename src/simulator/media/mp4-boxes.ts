@@ -1,0 +1,161 @@
+import type { ParameterSets } from './h264.js';
+
+/** A picture of the track: one NAL unit, without its length. */
+export interface Sample {
+  readonly isSync: boolean;
+  readonly unit: Buffer;
+}
+
+/** A track of pictures that all last the same. */
+export interface Track {
+  readonly width: number;
+  readonly height: number;
+  /** Units of time in a second. */
+  readonly timeScale: number;
+  /** Units of time that a picture lasts. */
+  readonly frameDuration: number;
+  readonly samplesPerChunk: number;
+  readonly parameters: ParameterSets;
+  readonly samples: readonly Sample[];
+}
+
+const lengthSize = 4;
+const resolution = 72 << 16;
+const one = 1 << 16;
+const matrix = [one, 0, 0, 0, one, 0, 0, 0, 1 << 30];
+const undetermined = 0x55c4;
+const trackEnabledAndShown = 3;
+const sameFile = 1;
+
+/** The file of a track, its index before its pictures so that it plays while it loads. */
+export function mp4File(track: Track): Buffer {
+  const sizes = track.samples.map(({ unit }) => lengthSize + unit.length);
+  const type = box('ftyp', text('isom'), words(0x200), text('isomiso2avc1mp41'));
+  const indexSize = movie(track, sizes, 0).length;
+  const start = type.length + indexSize + 8;
+  const parts = [type, movie(track, sizes, start), words(8 + sum(sizes)), text('mdat')];
+  for (const { unit } of track.samples) {
+    parts.push(words(unit.length), unit);
+  }
+  return Buffer.concat(parts);
+}
+
+function movie(track: Track, sizes: readonly number[], start: number): Buffer {
+  const { timeScale } = track;
+  const duration = track.frameDuration * track.samples.length;
+  const header = words(0, 0, timeScale, duration, one, one << 8, 0, 0, ...matrix, 0, 0, 0, 0, 0, 0, 2);
+  const trackHeader = words(
+    ...[0, 0, 1, 0, duration, 0, 0, 0, 0],
+    ...matrix,
+    track.width * one,
+    track.height * one,
+  );
+  return box(
+    'moov',
+    fullBox('mvhd', 0, header),
+    box(
+      'trak',
+      fullBox('tkhd', trackEnabledAndShown, trackHeader),
+      box(
+        'mdia',
+        fullBox('mdhd', 0, words(0, 0, timeScale, duration), halves(undetermined, 0)),
+        fullBox('hdlr', 0, words(0), text('vide'), words(0, 0, 0), text('VideoHandler\0')),
+        box(
+          'minf',
+          fullBox('vmhd', 1, halves(0, 0, 0, 0)),
+          box('dinf', fullBox('dref', 0, words(1), fullBox('url ', sameFile))),
+          sampleTable(track, sizes, start),
+        ),
+      ),
+    ),
+  );
+}
+
+function sampleTable(track: Track, sizes: readonly number[], start: number): Buffer {
+  const { samples, samplesPerChunk } = track;
+  const chunks: number[] = [];
+  let offset = start;
+  for (const [index, size] of sizes.entries()) {
+    if (index % samplesPerChunk === 0) {
+      chunks.push(offset);
+    }
+    offset += size;
+  }
+  const syncs = samples.flatMap(({ isSync }, index) => (isSync ? [index + 1] : []));
+  return box(
+    'stbl',
+    fullBox('stsd', 0, words(1), sampleEntry(track)),
+    fullBox('stts', 0, words(1, samples.length, track.frameDuration)),
+    fullBox('stss', 0, words(syncs.length, ...syncs)),
+    fullBox('stsc', 0, chunkRuns(samples.length, samplesPerChunk)),
+    fullBox('stsz', 0, words(0, sizes.length, ...sizes)),
+    fullBox('stco', 0, words(chunks.length, ...chunks)),
+  );
+}
+
+/** Runs of chunks with equally many samples: all, but for a last one that may have fewer. */
+function chunkRuns(samples: number, samplesPerChunk: number): Buffer {
+  const full = Math.floor(samples / samplesPerChunk);
+  const rest = samples % samplesPerChunk;
+  const runs: number[] = full > 0 ? [1, samplesPerChunk, 1] : [];
+  if (rest > 0) {
+    runs.push(full + 1, rest, 1);
+  }
+  return words(runs.length / 3, ...runs);
+}
+
+/** The avc1 entry with its AVCDecoderConfigurationRecord (ISO/IEC 14496-15, 5.3.3.1). */
+function sampleEntry({ width, height, parameters }: Track): Buffer {
+  const { sequence, picture } = parameters;
+  const configuration = Buffer.concat([
+    Buffer.from([1, ...sequence.subarray(1, 4), 0xfc | (lengthSize - 1), 0xe0 | 1]),
+    halves(sequence.length),
+    sequence,
+    Buffer.from([1]),
+    halves(picture.length),
+    picture,
+  ]);
+  return box(
+    'avc1',
+    halves(0, 0, 0, 1),
+    words(0, 0, 0, 0),
+    halves(width, height),
+    words(resolution, resolution, 0),
+    halves(1),
+    Buffer.alloc(32),
+    halves(0x18, 0xffff),
+    box('avcC', configuration),
+  );
+}
+
+function fullBox(type: string, flags: number, ...content: readonly Buffer[]): Buffer {
+  return box(type, words(flags), ...content);
+}
+
+function box(type: string, ...content: readonly Buffer[]): Buffer {
+  return Buffer.concat([words(8 + sum(content.map((part) => part.length))), text(type), ...content]);
+}
+
+function words(...values: readonly number[]): Buffer {
+  const bytes = Buffer.allocUnsafe(4 * values.length);
+  for (const [index, value] of values.entries()) {
+    bytes.writeUInt32BE(value >>> 0, 4 * index);
+  }
+  return bytes;
+}
+
+function halves(...values: readonly number[]): Buffer {
+  const bytes = Buffer.allocUnsafe(2 * values.length);
+  for (const [index, value] of values.entries()) {
+    bytes.writeUInt16BE(value, 2 * index);
+  }
+  return bytes;
+}
+
+function text(value: string): Buffer {
+  return Buffer.from(value, 'latin1');
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

@@ -1,0 +1,33 @@
+import { within } from './bounds.js';
+import { flacPieces } from './flac.js';
+import { mp3Pieces } from './mp3.js';
+import { utter } from './tones.js';
+import { pcmPieces, wavPieces } from './wav.js';
+
+const slowest = 0.25;
+const fastest = 4;
+
+/**
+ * Audio that stands for a spoken text, in pieces of some KiB as they are made: a tone for each word. It has one channel
+ * of 24 kHz; `pcm` is 16 bits little-endian. All but `pcm` carry the text, which `describeAudio` finds. Speed is 0.25
+ * to 4; a RangeError tells of others.
+ */
+export function speech(options: {
+  text: string;
+  voice: string;
+  format: 'mp3' | 'wav' | 'pcm' | 'flac';
+  speed: number;
+}): Iterable<Buffer> {
+  const { text } = options;
+  const utterance = utter(text, options.voice, within('speed', options.speed, slowest, fastest));
+  switch (options.format) {
+    case 'mp3':
+      return mp3Pieces(utterance, text);
+    case 'wav':
+      return wavPieces(utterance, text);
+    case 'flac':
+      return flacPieces(utterance, text);
+    case 'pcm':
+      return pcmPieces(utterance);
+  }
+}

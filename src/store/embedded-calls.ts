@@ -1,0 +1,62 @@
+import type { ExitState } from './embedded-exit.js';
+import type { StoredPage, StoredRecord } from './store.js';
+
+/** What the thread of an embedded store is started with. */
+export interface EmbeddedThreadData {
+  /** Absolute path of the folder of the data. */
+  readonly folder: string;
+  readonly exitState: ExitState;
+}
+
+/** What the thread of an embedded store can be asked. */
+export type EmbeddedCall =
+  | { readonly name: 'get'; readonly collection: string; readonly id: string }
+  | {
+      readonly name: 'list';
+      readonly collection: string;
+      readonly limit: number;
+      readonly from: string | null;
+    }
+  | {
+      readonly name: 'create';
+      readonly collection: string;
+      readonly id: string;
+      readonly value: string;
+      readonly ttlMs: number;
+    }
+  | {
+      readonly name: 'replace';
+      readonly collection: string;
+      readonly id: string;
+      readonly value: string;
+      readonly revision: number;
+      readonly ttlMs: number;
+    }
+  | { readonly name: 'remove'; readonly collection: string; readonly id: string }
+  | { readonly name: 'claim'; readonly claim: string; readonly ttlMs: number }
+  | { readonly name: 'sweep' }
+  | { readonly name: 'close' };
+
+/** What comes back for each of them. */
+export interface EmbeddedResults {
+  readonly get: StoredRecord | null;
+  readonly list: StoredPage;
+  readonly create: boolean;
+  readonly replace: boolean;
+  readonly remove: null;
+  readonly claim: boolean;
+  /** True when there is more to sweep. */
+  readonly sweep: boolean;
+  readonly close: null;
+}
+
+/** A call on its way to the thread. */
+export interface NumberedCall {
+  readonly number: number;
+  readonly call: EmbeddedCall;
+}
+
+/** What the thread sends back, several at once. */
+export type EmbeddedAnswer =
+  | { readonly number: number; readonly result: EmbeddedResults[keyof EmbeddedResults] }
+  | { readonly number: number; readonly failure: string };

@@ -1,0 +1,138 @@
+import { constants } from 'node:os';
+import { parentPort, workerData } from 'node:worker_threads';
+import { claimName, sweepClaims } from './claims.js';
+import { type EmbeddedBase, openBase } from './embedded-base.js';
+import type {
+  EmbeddedAnswer,
+  EmbeddedCall,
+  EmbeddedResults,
+  EmbeddedThreadData,
+  NumberedCall,
+} from './embedded-calls.js';
+import { doWork } from './embedded-exit.js';
+import {
+  createRecord,
+  getRecord,
+  listRecords,
+  removeRecord,
+  replaceRecord,
+  sweepRecords,
+} from './records.js';
+
+/** Runs as a thread of its own, started by `createEmbeddedStore`: everything here may wait for the disk. */
+
+type Result = EmbeddedResults[keyof EmbeddedResults];
+
+/** Calls that share a commit, and removals of a sweep that do. */
+const mostTogether = 256;
+
+const { folder, exitState } = workerData as EmbeddedThreadData;
+const port = parentPort;
+const waiting: NumberedCall[] = [];
+let base: EmbeddedBase | null = null;
+let busy = false;
+
+port?.on('message', (message: NumberedCall) => {
+  waiting.push(message);
+  if (busy) return;
+  busy = true;
+  // What came at the same time is taken together: one commit for all of it.
+  setImmediate(() => void serveAll());
+});
+
+async function serveAll(): Promise<void> {
+  while (waiting.length > 0) await serve(waiting.splice(0, mostTogether));
+  busy = false;
+}
+
+async function serve(calls: readonly NumberedCall[]): Promise<void> {
+  const of = (...names: EmbeddedCall['name'][]): NumberedCall[] =>
+    calls.filter(({ call }) => names.includes(call.name));
+  // Those that need no disk go first. Whoever waited for a change before asking has it in an earlier turn.
+  await attempt(of('get', 'list'), ({ records }, run) => {
+    records.records.resetReadTxn();
+    run();
+  });
+  await attempt(of('claim'), ({ changeClaims }, run) => changeClaims(run));
+  await attempt(of('create', 'replace', 'remove'), ({ changeRecords }, run) => changeRecords(run));
+  await attempt(of('sweep'), (_, run) => run());
+  for (const close of of('close')) {
+    closeBase();
+    port?.postMessage([{ number: close.number, result: null }] satisfies EmbeddedAnswer[]);
+    port?.close();
+  }
+}
+
+/** Has calls done, and tells each what came of it: the same failure for all of them, if there is one. */
+async function attempt(
+  calls: readonly NumberedCall[],
+  within: (opened: EmbeddedBase, run: () => void) => void,
+): Promise<void> {
+  if (calls.length === 0) return;
+  try {
+    const { open } = await import('lmdb');
+    const answers: EmbeddedAnswer[] = [];
+    doWork(exitState, () => {
+      base ??= openBase(open, folder);
+      const opened = base;
+      within(opened, () => {
+        for (const { number, call } of calls) answers.push({ number, result: perform(opened, call) });
+      });
+    });
+    port?.postMessage(answers);
+  } catch (error) {
+    // After other failures LMDB may serve no transaction any more, until it is opened anew for the next call.
+    if (!isOfDisk(error)) closeBase();
+    const failure = error instanceof Error ? error.message : String(error);
+    port?.postMessage(calls.map(({ number }): EmbeddedAnswer => ({ number, failure })));
+  }
+}
+
+function closeBase(): void {
+  doWork(exitState, () => base?.close());
+  base = null;
+}
+
+/** A commit that the disk did not take is undone, and all else goes on: what is there can still be read. */
+function isOfDisk(error: unknown): boolean {
+  const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
+  const { ENOSPC, EDQUOT, EFBIG, EIO } = constants.errno;
+  return [ENOSPC, EDQUOT, EFBIG, EIO].some((each) => each === code);
+}
+
+function perform(base: EmbeddedBase, call: EmbeddedCall): Result {
+  const { records, claims } = base;
+  switch (call.name) {
+    case 'get':
+      return getRecord(records, call.collection, call.id);
+    case 'list':
+      return listRecords(records, call.collection, call.limit, call.from);
+    case 'create':
+      return createRecord(records, call);
+    case 'replace':
+      return replaceRecord(records, call);
+    case 'remove':
+      removeRecord(records, call.collection, call.id);
+      return null;
+    case 'claim':
+      return claimName(claims, call.claim, call.ttlMs);
+    case 'sweep':
+      return sweepSome(base);
+    case 'close':
+      return null;
+  }
+}
+
+/** @returns true when there is more: whoever sweeps asks again, and others have their turn in between */
+function sweepSome({ records, claims, changeRecords, changeClaims }: EmbeddedBase): boolean {
+  if (changeRecords(() => sweepRecords(records, mostTogether)) === mostTogether) return true;
+  let last: Buffer | null = null;
+  do {
+    const after: Buffer | null = last;
+    last = changeClaims(() => sweepClaims(claims, after, mostTogether));
+  } while (last !== null);
+  // Places of readers whose process was killed: they would keep the pages of that time from being used again.
+  records.records.readerCheck();
+  claims.readerCheck();
+  return false;
+}

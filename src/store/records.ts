@@ -1,0 +1,144 @@
+import type { Database } from 'lmdb';
+import {
+  collectionKey,
+  expiryKey,
+  type HeldRecord,
+  nameKey,
+  readExpiryKey,
+  readRecord,
+  recordKey,
+  writeRecord,
+} from './record-format.js';
+import { expiryOf, firstRevision } from './revision.js';
+import type { StoredPage, StoredRecord } from './store.js';
+
+export type Bytes = Database<Buffer, Buffer>;
+
+/** The records of every collection, and an index of them by expiry that always agrees with them. */
+export interface Records {
+  readonly records: Bytes;
+  readonly expiry: Bytes;
+}
+
+/** Each function below that changes records belongs into a write transaction. */
+
+function find({ records }: Records, key: Buffer): HeldRecord | null {
+  const bytes = records.get(key);
+  return bytes === undefined ? null : readRecord(bytes);
+}
+
+function findLive(base: Records, key: Buffer, now: number): HeldRecord | null {
+  const record = find(base, key);
+  return record !== null && record.expiresAt > now ? record : null;
+}
+
+function put(base: Records, collection: string, record: HeldRecord): void {
+  const name = nameKey(record.id);
+  void base.records.put(recordKey(collection, name), writeRecord(record));
+  void base.expiry.put(expiryKey(collection, record.expiresAt, name), Buffer.alloc(0));
+}
+
+function take(base: Records, collection: string, record: HeldRecord): void {
+  const name = nameKey(record.id);
+  void base.records.remove(recordKey(collection, name));
+  void base.expiry.remove(expiryKey(collection, record.expiresAt, name));
+}
+
+export function getRecord(base: Records, collection: string, id: string): StoredRecord | null {
+  const record = findLive(base, recordKey(collection, nameKey(id)), Date.now());
+  return record === null ? null : { value: record.value, revision: record.revision };
+}
+
+/** @returns false when there is one already */
+export function createRecord(
+  base: Records,
+  call: { readonly collection: string; readonly id: string; readonly value: string; readonly ttlMs: number },
+): boolean {
+  const { collection, id, value, ttlMs } = call;
+  const now = Date.now();
+  const old = find(base, recordKey(collection, nameKey(id)));
+  if (old !== null && old.expiresAt > now) return false;
+  if (old !== null) take(base, collection, old);
+  put(base, collection, { id, value, revision: firstRevision(), expiresAt: expiryOf(ttlMs, now) });
+  return true;
+}
+
+/** @returns false when the record is gone or has another revision */
+export function replaceRecord(
+  base: Records,
+  call: {
+    readonly collection: string;
+    readonly id: string;
+    readonly value: string;
+    readonly revision: number;
+    readonly ttlMs: number;
+  },
+): boolean {
+  const { collection, id, value, revision, ttlMs } = call;
+  const now = Date.now();
+  const old = findLive(base, recordKey(collection, nameKey(id)), now);
+  if (old === null || old.revision !== revision) return false;
+  take(base, collection, old);
+  put(base, collection, { id, value, revision: revision + 1, expiresAt: expiryOf(ttlMs, now) });
+  return true;
+}
+
+export function removeRecord(base: Records, collection: string, id: string): void {
+  const old = find(base, recordKey(collection, nameKey(id)));
+  if (old !== null) take(base, collection, old);
+}
+
+/** @param from a place that an earlier page named, or null */
+export function listRecords(
+  base: Records,
+  collection: string,
+  limit: number,
+  from: string | null,
+): StoredPage {
+  const firstLive = expiryKey(collection, Date.now() + 1);
+  const after = from === null ? firstLive : Buffer.from(from, 'base64url');
+  const start = Buffer.compare(after, firstLive) < 0 ? firstLive : after;
+  const found: (StoredRecord & { id: string })[] = [];
+  let last: Buffer | null = null;
+  for (const key of base.expiry.getKeys({ start, end: behind(collection), limit: limit + 2 })) {
+    if (from !== null && key.equals(after)) continue;
+    if (found.length === limit) return { records: found, next: last?.toString('base64url') ?? from };
+    const record = find(base, recordKey(collection, readExpiryKey(key).name));
+    if (record !== null) found.push({ id: record.id, value: record.value, revision: record.revision });
+    last = key;
+  }
+  return { records: found, next: null };
+}
+
+/** The first key that no longer belongs to a collection: a one stands where its keys have a zero. */
+function behind(collection: string): Buffer {
+  return Buffer.from(`${collection}\u0001`);
+}
+
+/**
+ * Removes records that have expired, of every collection.
+ * @param most how many of them
+ * @returns how many there were; fewer than `most` when none is left
+ */
+export function sweepRecords(base: Records, most: number): number {
+  const now = Date.now();
+  let swept = 0;
+  let position: Buffer | null = Buffer.from([0]);
+  while (position !== null && swept < most) {
+    const [key]: Buffer[] = [...base.expiry.getKeys({ start: position, limit: 1 })];
+    if (key === undefined) return swept;
+    const { collection } = readExpiryKey(key);
+    const range = {
+      start: collectionKey(collection),
+      end: expiryKey(collection, now + 1),
+      limit: most - swept,
+    };
+    for (const expired of [...base.expiry.getKeys(range)]) {
+      void base.records.remove(recordKey(collection, readExpiryKey(expired).name));
+      void base.expiry.remove(expired);
+      swept += 1;
+    }
+    position = behind(collection);
+  }
+  return swept;
+}

@@ -1,0 +1,121 @@
+import type { StreamManner } from '../conversation/manner.js';
+import type { Usage } from '../conversation/usage.js';
+import { GatewayError } from '../errors.js';
+import type { Passage, PassageEnd } from './passage.js';
+import { Tail } from './tail.js';
+
+/** Answers up to this size leave in one piece, so that an upstream that dies in their middle is still an error status. */
+const wholeBytes = 256 * 1024;
+/** The same for answers that may have to be changed. */
+const amendedBytes = 64 * 1024 * 1024;
+/** An event that is larger is passed on in parts. */
+const eventBytes = 1024 * 1024;
+/** Comments before the first event that are kept back. */
+const earlyBytes = 16 * 1024;
+
+export interface Observed {
+  readonly manner: StreamManner;
+  /** The usage event was asked for by the gateway alone, and is kept from the client. */
+  readonly hideUsage: boolean;
+  /** The upstream decides whether its answer is a stream. */
+  readonly mayStream: boolean;
+  /** Changes a whole answer, or null for answers that pass as they come. */
+  readonly amend: ((reply: Buffer) => Buffer) | null;
+}
+
+/** Passes an answer on as it comes, and reads its usage and its end beside it. */
+export class ObservedPassage implements Passage {
+  readonly wholeBytes: number;
+  readonly divisible: boolean;
+  readonly eventBytes = eventBytes;
+  readonly exactErrors = true;
+  readonly endsItself = false;
+  readonly error = null;
+  readonly mayStream: boolean;
+  readonly #observed: Observed;
+  readonly #manner: StreamManner;
+  #usage: Usage | null = null;
+  #tail: Tail | null = null;
+  /** Comments before the first event. */
+  #early: Buffer | null = null;
+  #usageAtStart: Usage | null = null;
+  #started = false;
+  #ended = false;
+
+  constructor(observed: Observed) {
+    this.#observed = observed;
+    this.#manner = observed.manner;
+    this.wholeBytes = observed.amend === null ? wholeBytes : amendedBytes;
+    this.divisible = observed.amend === null;
+    this.mayStream = observed.mayStream;
+  }
+
+  get usage(): Usage | null {
+    if (this.#usage === null && this.#tail !== null)
+      this.#usage = this.#started ? this.#judgeEnd().usage : this.#manner.usageOf(this.#tail.bytes());
+    return this.#usage;
+  }
+
+  judge(run: Buffer): 'silence' | 'meaningful' | GatewayError {
+    const all = this.#early === null ? run : Buffer.concat([this.#early, run]);
+    const verdict = this.#manner.judgeStart(all);
+    if (verdict === 'silence' && all.length < earlyBytes) {
+      this.#early = Buffer.from(all);
+      return verdict;
+    }
+    return verdict === 'silence' ? 'meaningful' : verdict;
+  }
+
+  pass(run: Buffer): Buffer {
+    if (!this.#started) {
+      this.#started = true;
+      this.#tail = new Tail();
+      if (this.#early !== null) run = Buffer.concat([this.#early, run]);
+      this.#early = null;
+      if (this.#manner.usageAtStart !== null) this.#usageAtStart = this.#manner.usageAtStart(run);
+    }
+    (this.#tail as Tail).add(run);
+    if (this.#manner.marksEnd !== null) this.#ended ||= this.#manner.marksEnd(run);
+    if (!this.#observed.hideUsage) return run;
+    const hidden = this.#manner.findUsageEvent(run);
+    if (hidden === null) return run;
+    return Buffer.concat([run.subarray(0, hidden.start), run.subarray(hidden.end)]);
+  }
+
+  get isComplete(): boolean {
+    if (!this.#started) return false;
+    return this.#manner.marksEnd === null ? this.#judgeEnd().state === 'complete' : this.#ended;
+  }
+
+  end(): PassageEnd {
+    const { state, usage } = this.#judgeEnd();
+    this.#usage = usage;
+    return {
+      last: null,
+      error:
+        state === 'incomplete'
+          ? new GatewayError('upstream_error', "The upstream's stream ended before it was complete.")
+          : null,
+      failed: state === 'failed',
+    };
+  }
+
+  lastWords(_error: GatewayError, event: string): string {
+    return event;
+  }
+
+  note(chunk: Buffer): void {
+    this.#tail ??= new Tail();
+    this.#tail.add(chunk);
+  }
+
+  whole(body: Buffer): Buffer {
+    this.#usage = this.#manner.usageOf(body);
+    return this.#observed.amend === null ? body : this.#observed.amend(body);
+  }
+
+  #judgeEnd() {
+    const facts = { usageAtStart: this.#usageAtStart, ended: this.#ended };
+    return this.#manner.judgeEnd(this.#tail?.bytes() ?? Buffer.alloc(0), facts);
+  }
+}

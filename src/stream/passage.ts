@@ -1,0 +1,60 @@
+import type { Usage } from '../conversation/usage.js';
+import type { GatewayError } from '../errors.js';
+
+/** How a stream stands when the upstream's last byte has been taken. */
+export interface PassageEnd {
+  /** What is still to be sent, or null. */
+  readonly last: Buffer | null;
+  /** Why the stream is not whole, or null. */
+  readonly error: GatewayError | null;
+  /** The upstream's own error event has passed: nothing is to be added, and the call has failed all the same. */
+  readonly failed: boolean;
+}
+
+/**
+ * The way of one answer from the upstream's protocol to the client's: untouched with an eye on it, or translated. One
+ * for each attempt.
+ */
+export interface Passage {
+  /** A whole answer up to so many bytes leaves in one piece, when all of it is there. */
+  readonly wholeBytes: number;
+  /** A larger whole answer, or a larger event, may be passed on in pieces; else it is refused. */
+  readonly divisible: boolean;
+  /** An event may have so many bytes before that. */
+  readonly eventBytes: number;
+  /** The upstream decides whether its answer is a stream. */
+  readonly mayStream: boolean;
+  /** Error answers reach the client as they came. */
+  readonly exactErrors: boolean;
+  /** The stream has come to its protocol's own end, and nothing more is to follow. */
+  readonly isComplete: boolean;
+  /** The client's stream ends with `isComplete`, whether or not the upstream closes its own; else with the upstream's. */
+  readonly endsItself: boolean;
+  /** What failed while it passed, or null; its words have been given out by `pass`. */
+  readonly error: GatewayError | null;
+  /** What the answer's usage is as far as it is known, or null. */
+  readonly usage: Usage | null;
+
+  /**
+   * Judges whole events before anything was relayed; `silence` for what says nothing yet. What it has seen it keeps,
+   * and gives out with the first `pass`.
+   */
+  judge(run: Buffer): 'silence' | 'meaningful' | GatewayError;
+  /** @returns what leaves for the whole events that were judged last, or for `run`; valid until the next call */
+  pass(run: Buffer): Buffer;
+  /** After the last byte. */
+  end(): PassageEnd;
+  /**
+   * @param event the error event as the client's dialect has it
+   * @returns the last words of a stream that breaks off
+   */
+  lastWords(error: GatewayError, event: string): string;
+  /** Takes note of a piece of a whole answer that is passed on as it comes. */
+  note(chunk: Buffer): void;
+  /**
+   * @param body a whole successful answer
+   * @returns what leaves for it
+   * @throws {GatewayError} for an answer that cannot be translated
+   */
+  whole(body: Buffer): Buffer | string;
+}

@@ -1,0 +1,98 @@
+import type { Usage } from '../conversation/usage.js';
+import type { GatewayError } from '../errors.js';
+import { firstEventEnd, parseEvent } from '../wire/sse.js';
+import type { Passage, PassageEnd } from './passage.js';
+
+/** An element leaves whole, however large its inline media make it. */
+const eventBytes = 32 * 1024 * 1024;
+
+/**
+ * Gives out the events of another passage as the elements of one JSON array, each as it came: the form in which
+ * generateContent streams without `alt=sse`.
+ */
+export class ArrayPassage implements Passage {
+  readonly #inner: Passage;
+  #isOpen = false;
+
+  constructor(inner: Passage) {
+    this.#inner = inner;
+  }
+
+  get wholeBytes(): number {
+    return this.#inner.wholeBytes;
+  }
+
+  get eventBytes(): number {
+    return Math.max(this.#inner.eventBytes, eventBytes);
+  }
+
+  /** An element in pieces is no element yet; an event that large is refused. */
+  get divisible(): boolean {
+    return false;
+  }
+
+  get mayStream(): boolean {
+    return this.#inner.mayStream;
+  }
+
+  get exactErrors(): boolean {
+    return this.#inner.exactErrors;
+  }
+
+  get error(): GatewayError | null {
+    return this.#inner.error;
+  }
+
+  get endsItself(): boolean {
+    return this.#inner.endsItself;
+  }
+
+  get isComplete(): boolean {
+    return this.#inner.isComplete;
+  }
+
+  get usage(): Usage | null {
+    return this.#inner.usage;
+  }
+
+  judge(run: Buffer): 'silence' | 'meaningful' | GatewayError {
+    return this.#inner.judge(run);
+  }
+
+  pass(run: Buffer): Buffer {
+    const events = this.#inner.pass(run);
+    let text = '';
+    for (let start = 0; start < events.length; ) {
+      const next = firstEventEnd(events, start, events.length);
+      const end = next === -1 ? events.length : next;
+      const { data } = parseEvent(events.toString('utf8', start, end));
+      // Some upstreams add the end mark of another protocol, which is no JSON.
+      if (data !== null && data !== '[DONE]') text += this.#element(data);
+      start = end;
+    }
+    return Buffer.from(text);
+  }
+
+  end(): PassageEnd {
+    const { error, failed } = this.#inner.end();
+    return { last: error === null ? Buffer.from(this.#isOpen ? '\n]' : '[]') : null, error, failed };
+  }
+
+  lastWords(_error: GatewayError, event: string): string {
+    return `${this.#element(parseEvent(event).data ?? '')}\n]`;
+  }
+
+  note(chunk: Buffer): void {
+    this.#inner.note(chunk);
+  }
+
+  whole(body: Buffer): Buffer | string {
+    return this.#inner.whole(body);
+  }
+
+  #element(json: string): string {
+    const before = this.#isOpen ? ',\n' : '[';
+    this.#isOpen = true;
+    return before + json;
+  }
+}

@@ -1,0 +1,280 @@
+import type {
+  AnswerSource,
+  ReplyContext,
+  StreamDecoder,
+  StreamEncoder,
+  TextCodec,
+} from '../conversation/codec.js';
+import { estimatedUsage, replyTokens, tokensOf } from '../conversation/estimate-usage.js';
+import type { StreamEvent } from '../conversation/events.js';
+import { parseObject } from '../conversation/json.js';
+import { plainText, rawBytes } from '../conversation/raw-text.js';
+import type { Usage } from '../conversation/usage.js';
+import { GatewayError } from '../errors.js';
+import { firstEventEnd, parseEvent } from '../wire/sse.js';
+import type { Passage, PassageEnd } from './passage.js';
+import { Sequence } from './sequence.js';
+import { TextTemplate } from './text-template.js';
+
+/** Largest whole answer that is translated. */
+const wholeBytes = 64 * 1024 * 1024;
+/** Largest event that is translated; inline media make them large. */
+const eventBytes = 32 * 1024 * 1024;
+/** Where what leaves is written, for every stream of the worker: whoever sends it has done so before the next is. */
+const outgoing = Buffer.allocUnsafeSlow(256 * 1024);
+
+/** What the translation of one call's answers needs. */
+export interface TranslationParts {
+  /** The upstream's protocol, and what it has to know. */
+  readonly theirs: TextCodec;
+  readonly source: AnswerSource;
+  /** The client's. */
+  readonly ours: TextCodec;
+  readonly context: ReplyContext;
+  /** Input tokens that the request is thought to have cost, for an upstream that reports nothing. */
+  readonly inputEstimate: number;
+}
+
+/** Turns an answer from one protocol into another: an event at a time, with no more of it in memory than that. */
+export class TranslatedPassage implements Passage {
+  readonly wholeBytes = wholeBytes;
+  readonly divisible = false;
+  readonly eventBytes = eventBytes;
+  readonly exactErrors = false;
+  readonly mayStream = false;
+  readonly endsItself = true;
+  error: GatewayError | null = null;
+  usage: Usage | null = null;
+  readonly #parts: TranslationParts;
+  #stream: StreamTranslation | null = null;
+
+  constructor(parts: TranslationParts) {
+    this.#parts = parts;
+  }
+
+  get isComplete(): boolean {
+    return this.error === null && this.#stream !== null && this.#stream.isOver;
+  }
+
+  judge(run: Buffer): 'silence' | 'meaningful' | GatewayError {
+    return this.#streaming().judge(run);
+  }
+
+  pass(run: Buffer): Buffer {
+    return this.#noted(this.#streaming().pass(run));
+  }
+
+  end(): PassageEnd {
+    const last = this.#noted(this.#streaming().end());
+    // The words of an error are in what is still to be sent.
+    return { last, error: null, failed: this.error !== null };
+  }
+
+  lastWords(error: GatewayError): string {
+    return this.#streaming().encoder.encode({ kind: 'error', error });
+  }
+
+  note(): void {
+    // Nothing passes here untranslated.
+  }
+
+  whole(body: Buffer): Buffer {
+    const { theirs, source, ours, context } = this.#parts;
+    const parsed = parseObject(body.toString('utf8'));
+    if (parsed === null)
+      throw new GatewayError('upstream_error', "The upstream's answer is not a JSON object.");
+    const reply = theirs.decodeReply(parsed, source);
+    this.usage = reply.usage ?? estimatedUsage(this.#parts.inputEstimate, replyTokens(reply));
+    return writeOut(rawBytes(ours.encodeReply({ choices: reply.choices, usage: this.usage }, context)));
+  }
+
+  #streaming(): StreamTranslation {
+    this.#stream ??= new StreamTranslation(this.#parts);
+    return this.#stream;
+  }
+
+  #noted(bytes: Buffer): Buffer {
+    const { error, usage } = this.#stream as StreamTranslation;
+    this.error = error;
+    this.usage = usage;
+    return bytes;
+  }
+}
+
+/** @param text one byte a character */
+function writeOut(text: string): Buffer {
+  if (text.length > outgoing.length) return Buffer.from(text, 'latin1');
+  return outgoing.subarray(0, outgoing.write(text, 0, 'latin1'));
+}
+
+/** A stream on its way: decoded, put in order, encoded. */
+class StreamTranslation {
+  readonly encoder: StreamEncoder;
+  error: GatewayError | null = null;
+  usage: Usage | null = null;
+  readonly #decoder: StreamDecoder;
+  readonly #sequence = new Sequence();
+  readonly #template: TextTemplate;
+  readonly #decoded: StreamEvent[] = [];
+  /** In order, and not yet encoded. */
+  readonly #steps: StreamEvent[] = [];
+  /** How far the run was decoded when it was judged. */
+  #judgedTo = 0;
+  readonly #texts: string[] = [];
+  #passedTo = 0;
+  /** The protocol's own end has come, or an error. */
+  isOver = false;
+
+  readonly #inputEstimate: number;
+  /** Characters of texts and arguments that passed. */
+  #length = 0;
+
+  constructor({ theirs, source, ours, context, inputEstimate }: TranslationParts) {
+    this.encoder = ours.createEncoder(context);
+    this.#decoder = theirs.createDecoder(source);
+    this.#template = new TextTemplate(this.#decoder.textMember);
+    this.#inputEstimate = inputEstimate;
+  }
+
+  judge(run: Buffer): 'silence' | 'meaningful' | GatewayError {
+    for (let at = 0; at < run.length && !this.isOver; ) {
+      at = this.#decode(run, at);
+      for (const step of this.#steps) {
+        if (step.kind === 'error') return step.error;
+        // A start says only that the upstream is there: what follows may still be an error with a status of its own.
+        if (step.kind === 'start') continue;
+        this.#judgedTo = at;
+        return 'meaningful';
+      }
+    }
+    return 'silence';
+  }
+
+  pass(run: Buffer): Buffer {
+    let at = this.#judgedTo;
+    this.#judgedTo = 0;
+    let out = this.#encode();
+    const bytes = run.toString('latin1');
+    while (at < bytes.length && !this.isOver) {
+      const texts = this.#sequence.isIdle ? this.#passTexts(bytes, at) : null;
+      if (texts !== null) {
+        out += texts;
+        at = this.#passedTo;
+        continue;
+      }
+      const start = at;
+      at = this.#decode(run, at);
+      this.#learn(bytes, start, at);
+      out += this.#encode();
+    }
+    return writeOut(out);
+  }
+
+  /**
+   * Passes on the texts of events that need not be decoded, as many as follow each other.
+   * @returns what to send for them, or null when the event at `at` is none of these; `#passedTo` is where they end
+   */
+  #passTexts(bytes: string, at: number): string | null {
+    if (!this.encoder.takesRawText()) return null;
+    const texts = this.#texts;
+    this.#passedTo = this.#template.collect(bytes, at, texts);
+    if (this.#passedTo === -1) return null;
+    for (const text of texts) this.#length += text.length;
+    let out = this.#encodeText(texts[0] as string);
+    const frame = this.encoder.rawTextFrame();
+    if (frame === null) {
+      for (let i = 1; i < texts.length; i++) out += this.#encodeText(texts[i] as string);
+    } else if (texts.length > 1) {
+      out += frame.before + texts[1];
+      for (let i = 2; i < texts.length; i++) out += frame.between + texts[i];
+      out += frame.after;
+    }
+    return out;
+  }
+
+  /** An encoder that has come to a limit of its own says so at an event. */
+  #encodeText(raw: string): string {
+    const text = this.encoder.encodeRawText(raw);
+    if (text !== null) return text;
+    const said = this.encoder.encode({ kind: 'text', choice: 0, text: plainText(raw) });
+    this.#noteFailure();
+    return rawBytes(said);
+  }
+
+  end(): Buffer {
+    if (!this.isOver) {
+      this.#decoder.finish(this.#decoded);
+      this.#order();
+    }
+    if (!this.isOver) {
+      const error = new GatewayError('upstream_error', "The upstream's stream ended before it was complete.");
+      this.#steps.push({ kind: 'error', error });
+    }
+    return writeOut(this.#encode());
+  }
+
+  /** Decodes one event. @returns where the next one begins */
+  #decode(run: Buffer, start: number): number {
+    const next = firstEventEnd(run, start, run.length);
+    const end = next === -1 ? run.length : next;
+    const { event, data } = parseEvent(run.toString('utf8', start, end));
+    if (data !== null) this.#decoder.decode(event, data, this.#decoded);
+    this.#order();
+    return end;
+  }
+
+  /** Moves what was decoded into the order in which it is encoded; what comes after an end is of no interest. */
+  #order(): void {
+    for (const event of this.#decoded) {
+      if (event.kind === 'end' && this.usage === null) this.#estimate();
+      if ('text' in event) this.#length += event.text.length;
+      this.#sequence.push(event, this.#steps);
+      if (event.kind === 'usage') this.usage = event.usage;
+      else if (event.kind === 'start' && event.usage !== null) this.usage ??= event.usage;
+    }
+    this.#decoded.length = 0;
+    const last = this.#steps.at(-1);
+    if (last?.kind === 'end' || last?.kind === 'error') this.isOver = true;
+  }
+
+  /** SDKs want a usage: where the upstream has none, it is made up, and marked for our own books. */
+  #estimate(): void {
+    this.usage = estimatedUsage(this.#inputEstimate, tokensOf(this.#length));
+    this.#steps.push({ kind: 'usage', usage: this.usage });
+  }
+
+  /** An event that gave a text and nothing else is the model of those to come; any other kind changes the subject. */
+  #learn(bytes: string, start: number, end: number): void {
+    const [step] = this.#steps;
+    if (step === undefined) return;
+    if (
+      this.#steps.length === 1 &&
+      step.kind === 'text' &&
+      step.choice === 0 &&
+      step.logprobs === undefined &&
+      step.text !== ''
+    )
+      this.#template.learn(bytes.slice(start, end), step.text);
+    else this.#template.forget();
+  }
+
+  /** The encoder may have ended the stream by itself. */
+  #noteFailure(): void {
+    if (this.encoder.error === null) return;
+    this.error = this.encoder.error;
+    this.isOver = true;
+  }
+
+  /** @returns the text for the steps that wait, one byte a character */
+  #encode(): string {
+    let text = '';
+    for (const step of this.#steps) {
+      text += this.encoder.encode(step);
+      if (step.kind === 'error') this.error = step.error;
+      else this.#noteFailure();
+      if (this.error !== null) break;
+    }
+    this.#steps.length = 0;
+    return rawBytes(text);
+  }
+}

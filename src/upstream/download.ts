@@ -1,0 +1,177 @@
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { GatewayError } from '../errors.js';
+import { checkRemote, isRedirect, Refusal, type RemoteOptions, refusalReason } from './remote-url.js';
+
+const maxRedirects = 3;
+
+export interface DownloadOptions extends RemoteOptions {
+  /** Larger files are refused. */
+  readonly maxBytes: number;
+  /** For everything together: names, redirects, the last byte. */
+  readonly timeoutMs: number;
+  /** PEM text of a certificate authority to trust instead of the system's. */
+  readonly ca?: string;
+}
+
+export interface Downloaded {
+  readonly bytes: Buffer;
+  /** The `content-type` without its parameters, lower-case, or null. */
+  readonly mediaType: string | null;
+}
+
+/**
+ * Fetches a file that a caller named by its URL. The connection goes to the very address that was checked, and each
+ * redirect (3 at most) is checked anew. Messages of errors are made for the caller: they tell a name that does not
+ * resolve from one that leads into a private network as little as they tell addresses.
+ * @param done hears once, never before this returns; the error is `invalid_value` without a `param`
+ * @returns a function that gives up; `done` is not called after it
+ */
+export function download(
+  url: string,
+  options: DownloadOptions,
+  done: (result: Downloaded | GatewayError) => void,
+): () => void {
+  const transfer = new Transfer(url, options, done);
+  transfer.start();
+  return () => transfer.end();
+}
+
+class Transfer {
+  readonly #first: URL | null;
+  readonly #options: DownloadOptions;
+  readonly #done: (result: Downloaded | GatewayError) => void;
+  readonly #timer: NodeJS.Timeout;
+  #immediate: NodeJS.Immediate | null = null;
+  #request: ClientRequest | null = null;
+  #redirects = 0;
+  #over = false;
+
+  constructor(url: string, options: DownloadOptions, done: (result: Downloaded | GatewayError) => void) {
+    this.#first = URL.canParse(url) ? new URL(url) : null;
+    this.#options = options;
+    this.#done = done;
+    this.#timer = setTimeout(() => this.#fail(new Refusal('it took too long')), options.timeoutMs);
+  }
+
+  /** Not before the next turn of the event loop, so that no failure is told too early. */
+  start(): void {
+    this.#immediate = setImmediate(() => {
+      if (this.#first === null) this.#fail(new Refusal('the URL is not valid'));
+      else this.#ask(this.#first);
+    });
+  }
+
+  /** Frees everything; nothing is told any more. */
+  end(): void {
+    this.#over = true;
+    clearTimeout(this.#timer);
+    if (this.#immediate !== null) clearImmediate(this.#immediate);
+    this.#request?.destroy();
+    this.#request = null;
+  }
+
+  #ask(url: URL): void {
+    try {
+      const request = this.#open(url);
+      this.#request = request;
+      // A request that was left for a redirect may still fail: that is nobody's concern.
+      const isCurrent = (): boolean => this.#request === request;
+      request.on('error', (error) => {
+        if (isCurrent()) this.#fail(error);
+      });
+      request.on('response', (response) => {
+        if (isCurrent()) this.#onResponse(url, response);
+      });
+      request.end();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #open(url: URL): ClientRequest {
+    const { secure, host, lookup } = checkRemote(url, this.#options);
+    const send = secure ? httpsRequest : httpRequest;
+    return send({
+      host,
+      port: url.port === '' ? undefined : Number(url.port),
+      path: url.pathname + url.search,
+      agent: false,
+      lookup,
+      ca: this.#options.ca,
+      headers: {
+        host: url.host,
+        accept: '*/*',
+        'accept-encoding': 'identity',
+        'user-agent': 'model-gateway',
+      },
+    });
+  }
+
+  #onResponse(url: URL, response: IncomingMessage): void {
+    const { headers, statusCode = 0 } = response;
+    if (isRedirect(statusCode) && headers.location !== undefined) {
+      this.#redirect(url, headers.location);
+      return;
+    }
+    const coding = headers['content-encoding'];
+    const length = Number(headers['content-length'] ?? 0);
+    if (statusCode !== 200) {
+      this.#fail(new Refusal(`the answer has the status ${statusCode}`));
+    } else if (coding !== undefined && coding.toLowerCase() !== 'identity') {
+      this.#fail(new Refusal('the answer is compressed'));
+    } else if (length > this.#options.maxBytes) {
+      this.#fail(this.#tooLarge());
+    } else {
+      this.#read(response);
+    }
+  }
+
+  #redirect(from: URL, location: string): void {
+    this.#request?.destroy();
+    this.#request = null;
+    if (++this.#redirects > maxRedirects) this.#fail(new Refusal('there are too many redirects'));
+    else if (!URL.canParse(location, from.href)) this.#fail(new Refusal('it redirects to no valid URL'));
+    else this.#ask(new URL(location, from.href));
+  }
+
+  #read(response: IncomingMessage): void {
+    const pieces: Buffer[] = [];
+    let size = 0;
+    response.on('data', (piece: Buffer) => {
+      size += piece.length;
+      if (size > this.#options.maxBytes) this.#fail(this.#tooLarge());
+      else pieces.push(piece);
+    });
+    response.on('error', (error) => this.#fail(error));
+    response.on('end', () => {
+      if (!response.complete) return;
+      this.#tell({ bytes: Buffer.concat(pieces, size), mediaType: mediaTypeOf(response) });
+    });
+  }
+
+  #tooLarge(): Refusal {
+    return new Refusal(`it is larger than ${this.#options.maxBytes} bytes`);
+  }
+
+  #fail(error: unknown): void {
+    const what =
+      this.#first === null ? 'The file' : `The file at ${this.#first.host || this.#first.protocol}`;
+    this.#tell(
+      new GatewayError('invalid_value', `${what} cannot be fetched: ${refusalReason(error)}.`, {
+        cause: error,
+      }),
+    );
+  }
+
+  #tell(result: Downloaded | GatewayError): void {
+    if (this.#over) return;
+    this.end();
+    this.#done(result);
+  }
+}
+
+function mediaTypeOf(response: IncomingMessage): string | null {
+  const type = (response.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  return type === '' ? null : type;
+}

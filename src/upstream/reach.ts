@@ -1,0 +1,123 @@
+import { createHash } from 'node:crypto';
+import { GatewayError } from '../errors.js';
+import type { Origin } from './origin.js';
+import {
+  checkRemote,
+  isRedirect,
+  Refusal,
+  type RemoteHost,
+  type RemoteOptions,
+  refusalReason,
+} from './remote-url.js';
+import type { ResponseHead } from './types.js';
+
+const defaultConnections = 1024;
+const defaultWaiting = 1024;
+
+export interface ReachOptions extends RemoteOptions {
+  /** PEM text of a certificate authority to trust instead of the system's. */
+  readonly ca?: string | null;
+  /** Most connections to the origin from one worker. */
+  readonly maxConnections?: number;
+  /** Most requests that wait for one of them in one worker. */
+  readonly maxWaiting?: number;
+}
+
+/** Where a file can be had with the upstream client. */
+export interface Reached {
+  /** Its `host` is the address that was checked; its `authority` and `serverName` are of the URL. */
+  readonly origin: Origin;
+  /** Target of the request line: path and query. */
+  readonly path: string;
+}
+
+/**
+ * Finds where a file is that an upstream has named by its URL, with the rules of `download`: http or https, no
+ * credentials, and every address of its name on the public internet. The name is looked up once, and the connection
+ * goes to an address that was checked. It never shares a connection with an upstream of the config or another name.
+ * @param done hears once, never before this returns; the error is `upstream_error`, says nothing of the URL, and tells
+ *   a name that does not resolve from one that leads into a private network only in its `cause`
+ * @returns a function that gives up; `done` is not called after it. The lookup has no deadline but the resolver's own.
+ */
+export function reachUrl(
+  url: string,
+  options: ReachOptions,
+  done: (result: Reached | GatewayError) => void,
+): () => void {
+  let over = false;
+  const tell = (result: Reached | GatewayError): void => {
+    if (over) return;
+    over = true;
+    done(result);
+  };
+  const immediate = setImmediate(() => {
+    const target = targetOf(url, options);
+    if (target instanceof GatewayError) {
+      tell(target);
+    } else if (target.remote.isAddress) {
+      tell(reached(target, target.remote.host, options));
+    } else {
+      target.remote.lookup(target.remote.host, {}, (error, address) => {
+        tell(error === null ? reached(target, address as string, options) : refused(error));
+      });
+    }
+  });
+  return () => {
+    over = true;
+    clearImmediate(immediate);
+  };
+}
+
+/**
+ * Gives the URL that an answer redirects to, or null where it is no redirect or leads to nothing that is a URL.
+ * @param from URL of the request
+ */
+export function redirectTarget(from: string, head: ResponseHead): string | null {
+  if (!isRedirect(head.status)) return null;
+  const location = head.get('location');
+  return location === null || !URL.canParse(location, from) ? null : new URL(location, from).href;
+}
+
+interface Target {
+  readonly url: URL;
+  readonly remote: RemoteHost;
+}
+
+function targetOf(text: string, options: ReachOptions): Target | GatewayError {
+  try {
+    if (!URL.canParse(text)) throw new Refusal('the URL is not valid');
+    const url = new URL(text);
+    return { url, remote: checkRemote(url, options) };
+  } catch (error) {
+    return refused(error);
+  }
+}
+
+function reached({ url, remote }: Target, address: string, options: ReachOptions): Reached {
+  const { secure, host } = remote;
+  const { ca = null, maxConnections = defaultConnections, maxWaiting = defaultWaiting } = options;
+  const port = url.port === '' ? (secure ? 443 : 80) : Number(url.port);
+  const authority = url.host;
+  const caHash = ca === null ? '' : createHash('sha256').update(ca).digest('hex');
+  const origin: Origin = {
+    identity: JSON.stringify(['reached', secure, address, port, authority, caHash]),
+    secure,
+    host: address,
+    port,
+    authority,
+    // RFC 6066 section 3: without the dot that a name may end with.
+    serverName: secure ? host.replace(/\.$/, '') : null,
+    ca: secure ? ca : null,
+    verify: true,
+    maxConnections,
+    maxWaiting,
+  };
+  return { origin, path: url.pathname + url.search };
+}
+
+function refused(error: unknown): GatewayError {
+  const reason = refusalReason(error);
+  return new GatewayError('upstream_error', `The upstream named a file that cannot be fetched: ${reason}.`, {
+    cause: error,
+  });
+}

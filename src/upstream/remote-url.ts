@@ -1,0 +1,72 @@
+/** What holds for every URL that somebody else has named and that is fetched from here. */
+import { lookup as systemLookup } from 'node:dns';
+import { isIP, type LookupFunction } from 'node:net';
+import { checkedLookup, isPublicAddress, LookupError, type Resolver } from './address.js';
+
+export interface RemoteOptions {
+  /** Hosts that are not on the public internet may be asked too. */
+  readonly allowPrivate: boolean;
+  /** An origin such as `https://host:8443` that may be asked wherever it is; redirects to it included. */
+  readonly privateOrigin?: string | null;
+  /** In place of the system's resolver. */
+  readonly resolve?: Resolver;
+  /** In place of `isPublicAddress`. */
+  readonly isPublic?: (address: string) => boolean;
+}
+
+/** Where a URL leads, before its name has been looked up. */
+export interface RemoteHost {
+  readonly secure: boolean;
+  /** Name or address; an IPv6 address is without its brackets. */
+  readonly host: string;
+  /** Whether `host` is an address, which has been checked. */
+  readonly isAddress: boolean;
+  /** Gives addresses that have all been checked, or a `LookupError`. */
+  readonly lookup: LookupFunction;
+}
+
+/** Why a URL is not fetched, in words for those who named it. */
+export class Refusal extends Error {}
+
+const unreachable = 'it has no address that may be fetched from';
+
+/**
+ * Checks all of a URL that can be checked without a lookup.
+ * @throws {Refusal} for another scheme, credentials, or an address that may not be asked
+ */
+export function checkRemote(url: URL, options: RemoteOptions): RemoteHost {
+  const { allowPrivate, resolve = systemLookup as Resolver, isPublic = isPublicAddress } = options;
+  const allows = allowPrivate || url.origin === options.privateOrigin ? () => true : isPublic;
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') {
+    throw new Refusal('only http and https URLs are fetched');
+  }
+  if (url.username !== '' || url.password !== '') throw new Refusal('the URL holds credentials');
+  // URL keeps the brackets of an IPv6 address; sockets want it without. No lookup is made for an address.
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+  const isAddress = isIP(host) !== 0;
+  if (isAddress && !allows(host)) throw new Refusal(unreachable);
+  return { secure: url.protocol === 'https:', host, isAddress, lookup: checkedLookup(resolve, allows) };
+}
+
+/** Says why a fetch failed. A name that does not resolve sounds like one that leads into a private network. */
+export function refusalReason(error: unknown): string {
+  if (error instanceof Refusal) return error.message;
+  if (error instanceof LookupError) return unreachable;
+  const { code = '' } = error as NodeJS.ErrnoException;
+  if (/CERT|TLS|SSL|SIGNATURE|ISSUER|EPROTO/.test(code)) return 'no secure connection to it can be made';
+  return 'the connection to it failed';
+}
+
+/** Whether an answer of this status leads elsewhere, where it has a location (RFC 9110 section 15.4). */
+export function isRedirect(status: number): boolean {
+  switch (status) {
+    case 301:
+    case 302:
+    case 303:
+    case 307:
+    case 308:
+      return true;
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,217 @@
+import { GatewayError } from '../errors.js';
+import type { Store } from '../store/store.js';
+import { readTask, writeTask } from './record.js';
+import type { VideoTask } from './task.js';
+
+/** Collections of the store. Their names are in every store that is in use. */
+const tasks = 'tasks';
+const submissions = 'submissions';
+const requests = 'task-requests';
+
+/** A client that sends a request anew under the same idempotency key does so within this time. */
+const requestMs = 24 * 60 * 60 * 1000;
+/** Tasks whose end is still to be noted; of more than these the records stay as they are until they expire. */
+const mostLeft = 10_000;
+/** Changes of one task meet each other rarely; more in a row than this means that something is wrong. */
+const mostTries = 20;
+
+/** A task as it stands in the store. */
+export interface BookedTask {
+  readonly task: VideoTask;
+  readonly revision: number;
+}
+
+/** What is noted while an upstream is asked for a task, so that a crash in between is found. */
+export interface Submission {
+  readonly taskId: string;
+  /** Host and process that asks. */
+  readonly host: string;
+  readonly process: number;
+  /** Unix milliseconds: when it began, and when it has ended in any case. */
+  readonly at: number;
+  readonly until: number;
+}
+
+/** A request that its client may send again. */
+export interface OnceRequest {
+  /** What it is known by. */
+  readonly mark: string;
+  /** Tells it from another request that is called the same. */
+  readonly fingerprint: string;
+}
+
+/** The video tasks of the store. Every promise rejects with the store's error when it cannot be reached. */
+export interface TaskBook {
+  /**
+   * Notes a task before its upstream is asked. Durable when it resolves.
+   * @param request null for one that is not sent again
+   * @returns the id of the task that the same request has made before, or null when the task was noted
+   * @throws {GatewayError} `conflict` when another request is called the same; what the store throws when nobody knows
+   * whether the task was noted, which is forgotten then, as by `discard`
+   */
+  open(task: VideoTask, submission: Submission, request: OnceRequest | null): Promise<string | null>;
+  /** Another upstream is asked for a task that is still being submitted. */
+  reopen(task: VideoTask): Promise<void>;
+  /** The task's upstream has answered, or will not. Durable when it resolves. */
+  settle(task: VideoTask): Promise<void>;
+  /** The same, once the store can be reached again: `catchUp` does it. */
+  settleLater(task: VideoTask): void;
+  /**
+   * Forgets a task that no upstream has taken; the same request may then make another. Where the store cannot be
+   * reached, `catchUp` makes up for it.
+   */
+  discard(taskId: string, request: OnceRequest | null): Promise<void>;
+  /** Notes and forgets what could not be yet. Never rejects. */
+  catchUp(): Promise<void>;
+  find(id: string): Promise<BookedTask | null>;
+  /**
+   * Changes a task as `change` says, which may be called again when somebody else changed it in between.
+   * @returns the task as it is then, or null when it is gone
+   */
+  update(booked: BookedTask, change: (task: VideoTask) => VideoTask): Promise<VideoTask | null>;
+  /** @returns true for one caller a second, of all processes and hosts */
+  claimPoll(id: string): Promise<boolean>;
+  /** Submissions of which no end was noted. */
+  unsettled(): Promise<readonly Submission[]>;
+  /** Forgets a submission whose end was told. */
+  forget(taskId: string): Promise<void>;
+}
+
+const pollEveryMs = 1000;
+const pageSize = 200;
+const mostUnsettled = 10_000;
+
+/** Keeps tasks in a store. */
+export function createTaskBook(store: Store): TaskBook {
+  const find = async (id: string): Promise<BookedTask | null> => {
+    const record = await store.get(tasks, id);
+    const task = record === null ? null : readTask(record.value);
+    return record === null || task === null ? null : { task, revision: record.revision };
+  };
+
+  const update: TaskBook['update'] = async (booked, change) => {
+    let current: BookedTask | null = booked;
+    for (let tries = 0; current !== null && tries < mostTries; tries++) {
+      const { task, revision } = current as BookedTask;
+      const changed = change(task);
+      if (changed === task) return task;
+      if (await store.replace(tasks, task.id, writeTask(changed), revision, ttlOf(changed))) return changed;
+      current = await find(task.id);
+    }
+    if (current === null) return null;
+    throw new Error(`the task ${current.task.id} is changed all the time`);
+  };
+
+  const put = async (task: VideoTask): Promise<void> => {
+    const booked = await find(task.id);
+    if (booked === null) await store.create(tasks, task.id, writeTask(task), ttlOf(task));
+    else await update(booked, () => task);
+  };
+
+  const remove = async (taskId: string, request: OnceRequest | null): Promise<void> => {
+    // Only its own: the same request may have made another task before.
+    if (request !== null && (await store.get(requests, request.mark))?.value === recordOf(request, taskId))
+      await store.remove(requests, request.mark);
+    await store.remove(tasks, taskId);
+    await store.remove(submissions, taskId);
+  };
+
+  const settle = async (task: VideoTask): Promise<void> => {
+    await put(task);
+    await store.remove(submissions, task.id);
+  };
+
+  /** What is still to be done, by the ids of the tasks. */
+  const left = new Map<string, () => Promise<void>>();
+  const later = (taskId: string, work: () => Promise<void>): void => {
+    if (left.size < mostLeft) left.set(taskId, work);
+  };
+  const discard = async (taskId: string, request: OnceRequest | null): Promise<void> => {
+    const work = () => remove(taskId, request);
+    try {
+      await work();
+    } catch {
+      later(taskId, work);
+    }
+  };
+
+  const note = async (task: VideoTask, submission: Submission, request: OnceRequest | null) => {
+    await Promise.all([
+      store.create(submissions, task.id, JSON.stringify(submission), ttlOf(task)),
+      store.create(tasks, task.id, writeTask(task), ttlOf(task)),
+    ]);
+    // Last, so that a request never names a task that a crash has kept from being noted.
+    const earlier = request === null ? null : await firstWith(store, request, task.id);
+    if (earlier !== null) await remove(task.id, null);
+    return earlier;
+  };
+
+  return {
+    async open(task, submission, request) {
+      try {
+        return await note(task, submission, request);
+      } catch (fault) {
+        void discard(task.id, request);
+        throw fault;
+      }
+    },
+    reopen: put,
+    settle,
+    settleLater: (task) => later(task.id, () => settle(task)),
+    discard,
+    async catchUp() {
+      for (const [taskId, work] of [...left]) {
+        try {
+          await work();
+        } catch {
+          // The others would fare no better now.
+          return;
+        }
+        if (left.get(taskId) === work) left.delete(taskId);
+      }
+    },
+    find,
+    update,
+    claimPoll: (id) => store.claim(`poll:${id}`, pollEveryMs),
+    async unsettled() {
+      const found: Submission[] = [];
+      let from: string | null = null;
+      do {
+        const page = await store.list(submissions, pageSize, from);
+        for (const { value } of page.records) found.push(JSON.parse(value) as Submission);
+        from = page.next;
+      } while (from !== null && found.length < mostUnsettled);
+      return found;
+    },
+    forget: (taskId) => store.remove(submissions, taskId),
+  };
+}
+
+/**
+ * @returns the id of the task that has this request already, or null when it is now `taskId`'s
+ * @throws {GatewayError} `conflict` when another request is called the same
+ */
+async function firstWith(store: Store, request: OnceRequest, taskId: string): Promise<string | null> {
+  for (let tries = 0; tries < mostTries; tries++) {
+    if (await store.create(requests, request.mark, recordOf(request, taskId), requestMs)) return null;
+    const known = await store.get(requests, request.mark);
+    // Else it was forgotten just now.
+    if (known === null) continue;
+    const [id = '', fingerprint] = known.value.split(' ');
+    if (fingerprint === request.fingerprint) return id;
+    throw new GatewayError(
+      'conflict',
+      'Another request came with this idempotency key before: choose a new key for each request.',
+      { unrepeatable: true },
+    );
+  }
+  throw new Error('a request is forgotten and sent anew all the time');
+}
+
+function recordOf({ fingerprint }: OnceRequest, taskId: string): string {
+  return `${taskId} ${fingerprint}`;
+}
+
+function ttlOf(task: VideoTask): number {
+  return Math.max(1, task.expiresAt - Date.now());
+}

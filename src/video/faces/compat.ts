@@ -1,0 +1,181 @@
+import { Type } from 'typebox';
+import { isObject, type JsonObject, textOrNull } from '../../conversation/json.js';
+import { wrongValue } from '../../conversation/reading.js';
+import { GatewayError } from '../../errors.js';
+import type { ImageSource } from '../../media/image.js';
+import { readImageFile } from '../../media/image-file.js';
+import { readImageText } from '../../media/image-text.js';
+import { compileSchema } from '../../schema/compile.js';
+import { name, nullable, text } from '../../schema/members.js';
+import type { FormPart } from '../../wire/multipart.js';
+import { codeWord } from '../failure.js';
+import { requireBody } from '../members.js';
+import { bareRequest } from '../request.js';
+import { parseSize } from '../shape.js';
+import type { TaskState, VideoFace, VideoRequest, VideoTask } from '../task.js';
+import { isReference } from '../unsayable.js';
+
+const longestPrompt = 32_000;
+const wholeSeconds = /^\d{1,9}$/;
+
+const bodySchema = compileSchema(
+  Type.Object({
+    model: name,
+    prompt: name,
+    seconds: text,
+    size: text,
+    input_reference: nullable(Type.Union([Type.String(), Type.Object({ image_url: text, file_id: text })])),
+  }),
+);
+
+/** The text fields that have one meaning and may come but once. */
+const singleFields = ['model', 'prompt', 'seconds', 'size'];
+const imageUrlField = 'input_reference[image_url]';
+const fileIdField = 'input_reference[file_id]';
+
+/**
+ * Reads the form of `POST /v1/videos`.
+ * @param parts of the form, in order; they are kept for an upstream of the same format
+ * @throws {GatewayError} of status 400, naming the field
+ */
+export function readCompatForm(parts: readonly FormPart[]): VideoRequest {
+  const fields = new Map<string, string | string[]>();
+  const files: FormPart[] = [];
+  for (const part of parts) {
+    if (isFile(part)) {
+      // A browser sends an empty part where no file was chosen.
+      if (isReference(part.name) && (part.data.length > 0 || part.filename !== '')) files.push(part);
+      continue;
+    }
+    const value = part.data.toString('utf8');
+    const before = fields.get(part.name);
+    if (before !== undefined && singleFields.includes(part.name))
+      throw wrongValue(part.name, 'one value, and the form has several');
+    fields.set(part.name, before === undefined ? value : [before, value].flat());
+  }
+  const body: JsonObject = Object.fromEntries(fields);
+  return { ...readFields(body, formReference(body, files)), form: parts };
+}
+
+/**
+ * Reads the JSON body of `POST /v1/videos`.
+ * @throws {GatewayError} of status 400, naming the member
+ */
+export function readCompatBody(body: JsonObject): VideoRequest {
+  requireBody(bodySchema, body);
+  const reference = body.input_reference;
+  if (!isObject(reference)) return readFields(body, referenceText(reference, 'input_reference'));
+  if (isGiven(reference.file_id)) throw noFiles('input_reference.file_id', 'input_reference.image_url');
+  return readFields(body, referenceText(reference.image_url, 'input_reference.image_url'));
+}
+
+function readFields(body: JsonObject, image: ImageSource | null): VideoRequest {
+  requireBody(bodySchema, { ...body, input_reference: null });
+  const prompt = String(body.prompt);
+  if (prompt.length > longestPrompt && [...prompt].length > longestPrompt)
+    throw wrongValue('prompt', `a text of at most ${longestPrompt} characters`);
+  const size = readSize(body.size);
+  return {
+    ...bareRequest('compat', String(body.model), body),
+    operation: image === null ? 'text' : 'image',
+    prompt,
+    image,
+    seconds: readSeconds(body.seconds),
+    width: size?.width ?? null,
+    height: size?.height ?? null,
+  };
+}
+
+function isFile({ name, filename, contentType }: FormPart): boolean {
+  return filename !== null || (isReference(name) && (contentType?.startsWith('image/') ?? false));
+}
+
+function formReference(body: JsonObject, files: readonly FormPart[]): ImageSource | null {
+  if (isGiven(body[fileIdField])) throw noFiles(fileIdField, imageUrlField);
+  const texts = ['input_reference', 'input_reference[]', imageUrlField].flatMap((at) =>
+    [body[at]].flat().flatMap((value) => (isGiven(value) ? [{ at, value }] : [])),
+  );
+  if (files.length + texts.length > 1)
+    throw wrongValue('input_reference', 'one image, and the form has several');
+  const [file] = files;
+  if (file !== undefined) return readImageFile(file, file.name);
+  const [first] = texts;
+  return first === undefined ? null : referenceText(first.value, first.at);
+}
+
+function referenceText(value: unknown, at: string): ImageSource | null {
+  const given = textOrNull(value) ?? '';
+  return given === '' ? null : readImageText(given, at);
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== '';
+}
+
+function noFiles(at: string, instead: string): GatewayError {
+  return new GatewayError(
+    'unsupported_parameter',
+    `'${at}' is not supported: no files are kept here. Send the image itself as the file 'input_reference' of a form, or its URL as '${instead}'.`,
+    { param: at },
+  );
+}
+
+function readSeconds(value: unknown): number | null {
+  if (value === undefined || value === null) return null;
+  const seconds = typeof value === 'string' && wholeSeconds.test(value) ? Number(value) : 0;
+  if (seconds > 0) return seconds;
+  throw wrongValue('seconds', 'a whole number of seconds above zero as text, such as "4"');
+}
+
+function readSize(value: unknown): ReturnType<typeof parseSize> {
+  if (value === undefined || value === null) return null;
+  const size = typeof value === 'string' ? parseSize(value) : null;
+  if (size === null) throw wrongValue('size', 'a width and a height in pixels, such as "1280x720"');
+  return size;
+}
+
+/** What clients call the states. One that is being submitted waits like any other. */
+export const compatStates: Readonly<Record<TaskState, string>> = {
+  submitting: 'queued',
+  queued: 'queued',
+  in_progress: 'in_progress',
+  completed: 'completed',
+  failed: 'failed',
+};
+
+function required(task: VideoTask): Record<string, unknown> {
+  return {
+    id: task.id,
+    object: 'video',
+    model: task.model,
+    status: compatStates[task.state],
+    progress: task.progress,
+    created_at: unixSeconds(task.createdAt),
+    seconds: task.seconds,
+  };
+}
+
+function errorOf({ error }: VideoTask): JsonObject | null {
+  return error === null ? null : { code: codeWord(error), message: error.message };
+}
+
+function unixSeconds(milliseconds: number): number {
+  return Math.floor(milliseconds / 1000);
+}
+
+/** The chat family's own video format. */
+export const compatFace: VideoFace = {
+  created: (task) =>
+    JSON.stringify({
+      ...required(task),
+      completed_at: task.completedAt === null ? null : unixSeconds(task.completedAt),
+      expires_at: unixSeconds(task.expiresAt),
+      ...(task.size === null ? {} : { size: task.size }),
+      error: errorOf(task),
+      metadata: {},
+    }),
+  // Without the error nobody could tell why a task failed.
+  shown: (task) =>
+    JSON.stringify(task.state === 'failed' ? { ...required(task), error: errorOf(task) } : required(task)),
+  missing: () => null,
+};

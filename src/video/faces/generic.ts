@@ -1,0 +1,53 @@
+import type { JsonObject } from '../../conversation/json.js';
+import { compileSchema } from '../../schema/compile.js';
+import { codeNumber } from '../failure.js';
+import { requireBody } from '../members.js';
+import { genericBodyType, readSharedMembers } from '../request.js';
+import type { ShowContext, VideoFace, VideoRequest, VideoTask } from '../task.js';
+import { compatStates } from './compat.js';
+
+const bodySchema = compileSchema(genericBodyType);
+
+/**
+ * Reads the body of `POST /v1/video/generations`. What vendors add to the format may stand in `metadata`.
+ * @throws {GatewayError} of status 400, naming the member
+ */
+export function readGenericBody(body: JsonObject): VideoRequest {
+  requireBody(bodySchema, body);
+  return readSharedMembers('generic', String(body.model), body);
+}
+
+/** Where the video of a finished task is: where its upstream keeps it, else here. */
+export function videoUrl(task: VideoTask, { contentUrl }: Pick<ShowContext, 'contentUrl'>): string {
+  return task.result?.url ?? contentUrl;
+}
+
+/** Seconds of the video: as its upstream tells them, else as they were asked for. */
+export function videoSeconds({ result, seconds }: VideoTask): number {
+  return result?.duration ?? Number(seconds);
+}
+
+/** The members of a created task. */
+export function genericCreated({ id, state }: VideoTask): JsonObject {
+  return { task_id: id, status: compatStates[state] };
+}
+
+/** The members of a task that is asked for. */
+export function genericShown(task: VideoTask, context: ShowContext): JsonObject {
+  const members = genericCreated(task);
+  if (task.state === 'failed' && task.error !== null)
+    return { ...members, error: { code: codeNumber(task.error), message: task.error.message } };
+  if (task.state !== 'completed') return members;
+  const { fps, width, height, seed } = task.result ?? {};
+  const known = Object.entries({ duration: videoSeconds(task), fps, width, height, seed }).filter(
+    ([, value]) => typeof value === 'number',
+  );
+  return { ...members, url: videoUrl(task, context), format: 'mp4', metadata: Object.fromEntries(known) };
+}
+
+/** The format that belongs to no vendor. */
+export const genericFace: VideoFace = {
+  created: (task) => JSON.stringify(genericCreated(task)),
+  shown: (task, context) => JSON.stringify(genericShown(task, context)),
+  missing: () => null,
+};

@@ -1,0 +1,147 @@
+import { Type } from 'typebox';
+import { type JsonObject, numberOrNull, textOrNull } from '../../conversation/json.js';
+import { wrongValue } from '../../conversation/reading.js';
+import type { ImageSource } from '../../media/image.js';
+import { readImageText } from '../../media/image-text.js';
+import { compileSchema } from '../../schema/compile.js';
+import { name, nullable, text } from '../../schema/members.js';
+import { vendorjCode } from '../failure.js';
+import { framesPerSecond } from '../frames.js';
+import { missingMember, requireBody } from '../members.js';
+import { bareRequest } from '../request.js';
+import type { ShowContext, TaskState, VideoFace, VideoRequest, VideoTask } from '../task.js';
+import { videoUrl } from './generic.js';
+
+/** Half a day. A number of frames has to be bounded to be a number of seconds. */
+const mostFrames = 1_000_000;
+const images = nullable(Type.Array(Type.String({ minLength: 1 })));
+
+const submitSchema = compileSchema(
+  Type.Object({
+    req_key: name,
+    prompt: text,
+    binary_data_base64: images,
+    image_urls: images,
+    seed: nullable(Type.Integer()),
+    frames: nullable(Type.Integer({ minimum: 1, maximum: mostFrames })),
+    aspect_ratio: text,
+  }),
+);
+
+const querySchema = compileSchema(Type.Object({ req_key: text, task_id: name, req_json: text }));
+
+const actions = { CVSync2AsyncSubmitTask: 'submit', CVSync2AsyncGetResult: 'result' } as const;
+const datePattern = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/;
+
+/**
+ * Reads what a request to `POST /vendorj/` is for.
+ * @throws {GatewayError} of status 400 for an `Action` that is missing or unknown, and a `Version` that is missing or
+ * no date
+ */
+export function readAction(query: { get(name: string): string | null | undefined }): 'submit' | 'result' {
+  const action = query.get('Action') ?? '';
+  const wanted = `'${Object.keys(actions).join("' or '")}' in the query`;
+  if (action === '') throw missingMember('Action', wanted);
+  if (action !== 'CVSync2AsyncSubmitTask' && action !== 'CVSync2AsyncGetResult')
+    throw wrongValue('Action', wanted);
+  const version = query.get('Version') ?? '';
+  if (version === '') throw missingMember('Version', "a date such as '2022-08-31' in the query");
+  if (!datePattern.test(version)) throw wrongValue('Version', "a date such as '2022-08-31'");
+  return actions[action];
+}
+
+/**
+ * Reads the body that submits a task. Its images are those in base64, then those with a URL: the first of them and,
+ * where there is a second, the last of the video.
+ * @throws {GatewayError} of status 400, naming the member
+ */
+export function readVendorjSubmit(body: JsonObject): VideoRequest {
+  requireBody(submitSchema, body);
+  const [image = null, imageTail = null] = [
+    ...readImages(body, 'binary_data_base64'),
+    ...readImages(body, 'image_urls'),
+  ];
+  const prompt = textOrNull(body.prompt) || null;
+  if (image === null && prompt === null) throw missingMember('prompt', 'a text');
+  const frames = numberOrNull(body.frames);
+  const seed = numberOrNull(body.seed);
+  return {
+    ...bareRequest('vendorj', String(body.req_key), body),
+    operation: image === null ? 'text' : 'image',
+    prompt,
+    image,
+    imageTail,
+    seconds: frames === null ? null : Math.max(1, Math.round((frames - 1) / framesPerSecond)),
+    // A seed below zero means any.
+    seed: seed === null || seed < 0 ? null : seed,
+    aspectRatio: textOrNull(body.aspect_ratio) || null,
+  };
+}
+
+/**
+ * Reads the body that asks for a task.
+ * @throws {GatewayError} of status 400, naming the member
+ */
+export function readVendorjQuery(body: JsonObject): { readonly id: string } {
+  requireBody(querySchema, body);
+  return { id: String(body.task_id) };
+}
+
+function readImages(body: JsonObject, member: string): ImageSource[] {
+  const list = body[member];
+  const texts: readonly unknown[] = Array.isArray(list) ? list : [];
+  return texts.map((image, index) => readImageText(String(image), `${member}[${index}]`));
+}
+
+const success = 10_000;
+
+/** The vendor calls a task done when it has ended, and the code outside tells how. */
+const states: Readonly<Record<TaskState, string>> = {
+  submitting: 'in_queue',
+  queued: 'in_queue',
+  in_progress: 'generating',
+  completed: 'done',
+  failed: 'done',
+};
+
+interface Outcome {
+  readonly code: number;
+  readonly message: string;
+}
+
+function envelope(data: JsonObject, { requestId, elapsedMs }: ShowContext, outcome: Outcome | null): string {
+  const { code, message } = outcome ?? { code: success, message: 'Success' };
+  return JSON.stringify({
+    code,
+    message,
+    data,
+    request_id: requestId,
+    status: code,
+    time_elapsed: `${elapsedMs.toFixed(1)}ms`,
+  });
+}
+
+function shownData(status: string, url: string | null): JsonObject {
+  return {
+    status,
+    ...(url === null ? {} : { video_url: url }),
+    binary_data_base64: null,
+    image_urls: null,
+    resp_data: '',
+  };
+}
+
+function outcomeOf({ state, error }: VideoTask): Outcome | null {
+  if (state !== 'failed' || error === null) return null;
+  return { code: vendorjCode(error), message: error.message };
+}
+
+/** The vendor answers everything with 200; a task that failed has another code than that of success. */
+export const vendorjFace: VideoFace = {
+  created: (task, context) => envelope({ task_id: task.id }, context, outcomeOf(task)),
+  shown(task, context) {
+    const url = task.state === 'completed' ? videoUrl(task, context) : null;
+    return envelope(shownData(states[task.state], url), context, outcomeOf(task));
+  },
+  missing: (_id, context) => envelope(shownData('not_found', null), context, null),
+};

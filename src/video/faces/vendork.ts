@@ -1,0 +1,92 @@
+import { type JsonObject, textOrNull } from '../../conversation/json.js';
+import { wrongValue } from '../../conversation/reading.js';
+import { GatewayError } from '../../errors.js';
+import { compileSchema } from '../../schema/compile.js';
+import { missingMember, requireBody } from '../members.js';
+import { readSharedMembers, vendorkBodyType } from '../request.js';
+import type { ShowContext, TaskState, VideoFace, VideoRequest, VideoTask } from '../task.js';
+import { genericCreated, genericShown, videoSeconds, videoUrl } from './generic.js';
+
+const bodySchema = compileSchema(vendorkBodyType);
+/** It is kept with the task. */
+const longestExternalId = 512;
+
+/**
+ * Reads the body of `POST /vendork/v1/videos/text2video` and `/image2video`: the generic one or the vendor's own.
+ * @param operation what the path says
+ * @throws {GatewayError} of status 400, naming the member
+ */
+export function readVendorkBody(body: JsonObject, operation: 'text' | 'image'): VideoRequest {
+  requireBody(bodySchema, body);
+  const externalId = textOrNull(body.external_task_id) || null;
+  if (externalId !== null && externalId.length > longestExternalId)
+    throw wrongValue('external_task_id', `a text of at most ${longestExternalId} characters`);
+  if (operation === 'image' && !isText(body.image))
+    throw missingMember('image', 'a URL or base64: this path makes videos from images');
+  const request = readSharedMembers('vendork', modelOf(body), body);
+  const stray = operation === 'text' ? (request.image ?? request.imageTail) : null;
+  if (stray !== null) {
+    throw new GatewayError(
+      'unsupported_parameter',
+      `'${stray.at}' is not taken by text2video. Leave it out, or send the body to image2video.`,
+      { param: stray.at },
+    );
+  }
+  return { ...request, externalId };
+}
+
+/** The generic body says `model`, the vendor's own `model_name`. The one that counts must be the one that is checked. */
+function modelOf({ model, model_name: modelName }: JsonObject): string {
+  if (isText(model) && isText(modelName) && model !== modelName)
+    throw wrongValue('model_name', "the same name as 'model'");
+  const name = isText(modelName) ? modelName : model;
+  if (!isText(name)) throw missingMember('model', "the name of a model, here or as 'model_name'");
+  return name;
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
+const states: Readonly<Record<TaskState, string>> = {
+  submitting: 'submitted',
+  queued: 'submitted',
+  in_progress: 'processing',
+  completed: 'succeed',
+  failed: 'failed',
+};
+
+function data(task: VideoTask): JsonObject {
+  return {
+    task_id: task.id,
+    task_status: states[task.state],
+    task_info: task.externalId === null ? {} : { external_task_id: task.externalId },
+    created_at: task.createdAt,
+    updated_at: task.updatedAt,
+  };
+}
+
+function shownData(task: VideoTask, context: ShowContext): JsonObject {
+  const members = { ...data(task), task_status_msg: task.error?.message ?? '' };
+  if (task.state !== 'completed') return members;
+  const seconds = videoSeconds(task);
+  const duration = Number.isInteger(seconds) ? seconds.toFixed(1) : String(seconds);
+  return { ...members, task_result: { videos: [{ id: task.id, url: videoUrl(task, context), duration }] } };
+}
+
+function envelope(members: JsonObject, { requestId }: ShowContext, generic: JsonObject): string {
+  return JSON.stringify({
+    code: 0,
+    message: 'SUCCEED',
+    request_id: requestId,
+    data: members,
+    ...generic,
+  });
+}
+
+/** The vendor's own envelope and the members of the generic format beside it: clients of both kinds come here. */
+export const vendorkFace: VideoFace = {
+  created: (task, context) => envelope(data(task), context, genericCreated(task)),
+  shown: (task, context) => envelope(shownData(task, context), context, genericShown(task, context)),
+  missing: () => null,
+};

@@ -1,0 +1,91 @@
+import { GatewayError } from '../errors.js';
+import { placeOf } from './members.js';
+import type { VideoFormat, VideoRequest } from './task.js';
+import { unsayable } from './unsayable.js';
+
+/** Pixels. */
+export interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+const sizeText = /^([1-9]\d{0,4})x([1-9]\d{0,4})$/;
+const ratioText = /^([1-9]\d{0,3}):([1-9]\d{0,3})$/;
+
+/** The shapes that vendors have names for. */
+const ratios = ['16:9', '9:16', '1:1', '4:3', '3:4', '21:9'];
+/** How far a size may be from such a shape: what vendors call 16:9 includes 1792x1024. */
+const tolerance = 0.04;
+/** Pixels of the shorter side where only the shape is given. */
+const shortSide = 720;
+
+/** Reads `1280x720`; null for anything else. */
+export function parseSize(text: string): Size | null {
+  const [, width, height] = sizeText.exec(text) ?? [];
+  return width === undefined || height === undefined
+    ? null
+    : { width: Number(width), height: Number(height) };
+}
+
+/**
+ * The shape of the video as a format says it that knows only shapes; null where the client leaves it open.
+ * @throws {GatewayError} of status 400 for a width without a height, or the reverse
+ */
+export function aspectRatioFor(request: VideoRequest): string | null {
+  const given = givenSize(request);
+  return given === null ? request.aspectRatio : ratioOf(given);
+}
+
+/**
+ * The size of the video as a format says it that knows only pixels; null where the client leaves it open.
+ * @param to the format of the upstream
+ * @throws {GatewayError} of status 400 for a shape that is no ratio, and for a width without a height or the reverse
+ */
+export function sizeFor(request: VideoRequest, to: VideoFormat): Size | null {
+  const given = givenSize(request);
+  if (given !== null || request.aspectRatio === null) return given;
+  const [, across, down] = ratioText.exec(request.aspectRatio) ?? [];
+  if (across === undefined || down === undefined)
+    throw unsayable(placeOf(request.body, ['aspect_ratio']), to, 'that is no ratio such as 16:9');
+  const ratio = Number(across) / Number(down);
+  return ratio >= 1
+    ? { width: even(shortSide * ratio), height: shortSide }
+    : { width: shortSide, height: even(shortSide / ratio) };
+}
+
+function givenSize({ width, height, body }: VideoRequest): Size | null {
+  if (width === null && height === null) return null;
+  if (width !== null && height !== null) return { width, height };
+  const [given, missing] = width === null ? (['height', 'width'] as const) : (['width', 'height'] as const);
+  const at = placeOf(body, [missing]);
+  throw new GatewayError('missing_parameter', `Missing required parameter '${at}': '${given}' needs it.`, {
+    param: at,
+  });
+}
+
+function ratioOf({ width, height }: Size): string {
+  const ratio = width / height;
+  let nearest = '';
+  let least = tolerance;
+  for (const name of ratios) {
+    const [across = 1, down = 1] = name.split(':').map(Number);
+    const distance = Math.abs(Math.log((ratio * down) / across));
+    if (distance < least) {
+      nearest = name;
+      least = distance;
+    }
+  }
+  const divisor = greatestCommonDivisor(width, height);
+  return nearest === '' ? `${width / divisor}:${height / divisor}` : nearest;
+}
+
+function greatestCommonDivisor(one: number, other: number): number {
+  let [larger, smaller] = [one, other];
+  while (smaller > 0) [larger, smaller] = [smaller, larger % smaller];
+  return larger;
+}
+
+/** Codecs want even numbers of pixels. */
+function even(pixels: number): number {
+  return Math.round(pixels / 2) * 2;
+}

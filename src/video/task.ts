@@ -1,0 +1,161 @@
+import type { JsonObject } from '../conversation/json.js';
+import type { ImageSource } from '../media/image.js';
+import type { FormPart } from '../wire/multipart.js';
+
+/** The four formats in which video tasks are written, by clients and by upstreams. */
+export const videoFormats = ['compat', 'vendork', 'vendorj', 'generic'] as const;
+export type VideoFormat = (typeof videoFormats)[number];
+
+/**
+ * `submitting`: the upstream is being asked, and nobody knows the task yet but the gateway. Then forward only: queued
+ * -> in_progress -> completed | failed. The last two never change.
+ */
+export type TaskState = 'submitting' | 'queued' | 'in_progress' | 'completed' | 'failed';
+
+/** What is known of the video itself. Each part is null until it is known. */
+export interface VideoResult {
+  /** Where the upstream keeps it, for upstreams that give an address; else null. */
+  readonly url: string | null;
+  /** Seconds. */
+  readonly duration: number | null;
+  readonly fps: number | null;
+  readonly width: number | null;
+  readonly height: number | null;
+  readonly seed: number | null;
+}
+
+export interface TaskFailure {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** A video task as it is kept in the store: plain JSON. Times are Unix milliseconds. */
+export interface VideoTask {
+  /** Of this record's form. */
+  readonly version: 1;
+  /** `video_` and hex. */
+  readonly id: string;
+  /** Key that made it, and its groups: keys that share one of them see the task. */
+  readonly keyId: string;
+  readonly groups: readonly string[];
+  /** Format in which it was asked for. */
+  readonly format: VideoFormat;
+  /** The model's name as clients know it. */
+  readonly model: string;
+  readonly upstream: {
+    readonly name: string;
+    /** Format that the upstream speaks. */
+    readonly format: VideoFormat;
+    readonly model: string;
+    /** The task's id there; null until it is known. */
+    readonly id: string | null;
+    /** Tells which of the upstream's keys made the task; null where it has none. */
+    readonly credential: string | null;
+  };
+  /** From a text alone, or from an image. */
+  readonly operation: 'text' | 'image';
+  readonly state: TaskState;
+  /** Percent; 100 only for a completed task. */
+  readonly progress: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly completedAt: number | null;
+  /** When the record goes. */
+  readonly expiresAt: number;
+  /** What was asked for: seconds as text, `WIDTHxHEIGHT`. */
+  readonly seconds: string;
+  readonly size: string | null;
+  /** The client's own name for the task (vendork), or null. */
+  readonly externalId: string | null;
+  readonly result: VideoResult | null;
+  readonly error: TaskFailure | null;
+}
+
+/** What an upstream said of a task. */
+export interface TaskUpdate {
+  readonly state: 'queued' | 'in_progress' | 'completed' | 'failed';
+  /** Percent, or null where the upstream does not say. */
+  readonly progress: number | null;
+  readonly completedAt: number | null;
+  readonly result: VideoResult | null;
+  readonly error: TaskFailure | null;
+}
+
+/** What a client asks for when it makes a task, whatever the format. */
+export interface VideoRequest {
+  /** Format in which it was asked for. */
+  readonly format: VideoFormat;
+  readonly operation: 'text' | 'image';
+  /** The model's name as clients know it. */
+  readonly model: string;
+  readonly prompt: string | null;
+  readonly negativePrompt: string | null;
+  readonly image: ImageSource | null;
+  /** The last image of the video. */
+  readonly imageTail: ImageSource | null;
+  readonly seconds: number | null;
+  readonly width: number | null;
+  readonly height: number | null;
+  /** `16:9` */
+  readonly aspectRatio: string | null;
+  readonly fps: number | null;
+  readonly seed: number | null;
+  readonly count: number | null;
+  readonly cfgScale: number | null;
+  /** vendork's `std` or `pro`. */
+  readonly mode: string | null;
+  readonly externalId: string | null;
+  /** The body's members (or the form's text fields) as the client wrote them, for an upstream of the same format. */
+  readonly body: JsonObject;
+  /** The parts of a body that was a form, in order and with the files; else null. */
+  readonly form: readonly FormPart[] | null;
+}
+
+/** One call to an upstream about a task. */
+export interface VideoCall {
+  readonly method: 'GET' | 'POST';
+  /** Under the upstream's base URL, with its query. */
+  readonly path: string;
+  /** Null where there is no body. */
+  readonly contentType: string | null;
+  /** Pieces in order; empty where there is no body. */
+  readonly body: readonly Buffer[];
+}
+
+/** How upstreams of one format are asked, and how their answers are read. */
+export interface VideoWire {
+  /**
+   * @param model the model's name at the upstream
+   * @param taskId the gateway's own id, for formats in which a task can carry a name of its maker
+   * @throws {GatewayError} of status 400, naming the client's member, for what the format cannot say and may not drop
+   */
+  create(request: VideoRequest, model: string, taskId: string): VideoCall;
+  /**
+   * @param body of an answer with a status below 300
+   * @returns the task's id there, and its state where the answer tells it
+   * @throws {GatewayError} what the answer says went wrong, or `upstream_error` for one that is no answer
+   */
+  readCreated(body: Buffer): { readonly id: string; readonly update: TaskUpdate | null };
+  poll(task: VideoTask): VideoCall;
+  /** @throws {GatewayError} `not_found` when the upstream does not know the task any more; else as `readCreated` */
+  readPolled(body: Buffer): TaskUpdate;
+  /** Where the bytes are, for upstreams that serve them themselves; null where `result.url` names them. */
+  content(task: VideoTask, variant: string): string | null;
+}
+
+/** What a face may need to know to show a task. */
+export interface ShowContext {
+  readonly requestId: string;
+  /** Milliseconds since the request came. */
+  readonly elapsedMs: number;
+  /** Absolute URL under which the gateway serves the task's content. */
+  readonly contentUrl: string;
+}
+
+/** How clients of one format read tasks. Both give JSON text. */
+export interface VideoFace {
+  created(task: VideoTask, context: ShowContext): string;
+  shown(task: VideoTask, context: ShowContext): string;
+  /** What is answered for a task that is not there, with its status; null where the dialect's 404 says it. */
+  missing(id: string, context: ShowContext): string | null;
+}

@@ -1,0 +1,73 @@
+import { GatewayError } from '../errors.js';
+import { type Member, memberOf } from './members.js';
+import type { VideoFormat, VideoRequest } from './task.js';
+
+/**
+ * The 400 for something that the client asks for and the format of the upstream has no words for.
+ * @param at path in the client's body
+ * @param to the format of the upstream
+ * @param detail what exactly, where the name of the member does not say it
+ */
+export function unsayable(at: string, to: VideoFormat, detail = ''): GatewayError {
+  const what = detail === '' ? '' : ` ${detail}`;
+  return new GatewayError(
+    'unsupported_parameter',
+    `'${at}'${what} is not supported for this model: its upstream speaks the ${to} video format, which cannot say it. ` +
+      'Leave it out, or use another model.',
+    { param: at },
+  );
+}
+
+/** What decides over the content of a video and has its words in the vendork format alone. */
+const vendorkContent = ['camera_control', 'static_mask', 'dynamic_masks', 'sound'];
+const silent: readonly unknown[] = ['off', false];
+
+/** Those of them that the client asks for. */
+export function vendorkMembers({ format, body }: VideoRequest): (Member & { readonly name: string })[] {
+  if (format !== 'vendork' && format !== 'generic') return [];
+  return vendorkContent.flatMap((name) => {
+    const member = memberOf(body, name);
+    return member === null || (name === 'sound' && silent.includes(member.value))
+      ? []
+      : [{ name, ...member }];
+  });
+}
+
+/** How many images a request of the vendorj format can have that others have words for: the first and the last. */
+const mostImages = 2;
+
+/**
+ * Refuses what no other format can say: files of unknown names in a form, a third image, and a URL to call back,
+ * which would be called with the upstream's own id or never.
+ * @param to the format of the upstream, which is not the client's
+ * @throws {GatewayError} of status 400, naming the client's member
+ */
+export function refuseForeign({ format, body, form }: VideoRequest, to: VideoFormat): void {
+  const file = form?.find(({ name, filename }) => filename !== null && !isReference(name));
+  if (file !== undefined) throw unsayable(file.name, to);
+  if (format === 'vendorj') {
+    let count = 0;
+    for (const name of ['binary_data_base64', 'image_urls']) {
+      const list = body[name];
+      const images: readonly unknown[] = Array.isArray(list) ? list : [];
+      if (count + images.length > mostImages) throw unsayable(`${name}[${mostImages - count}]`, to);
+      count += images.length;
+    }
+  }
+  const callback = format === 'vendork' || format === 'generic' ? memberOf(body, 'callback_url') : null;
+  if (callback !== null) throw unsayable(callback.at, to);
+}
+
+/**
+ * Refuses what only the vendork format can say.
+ * @throws {GatewayError} of status 400, naming the client's member
+ */
+export function refuseVendorkMembers(request: VideoRequest, to: VideoFormat): void {
+  const [member] = vendorkMembers(request);
+  if (member !== undefined) throw unsayable(member.at, to);
+}
+
+/** True for the names under which the image of a compat form comes. */
+export function isReference(name: string): boolean {
+  return name === 'input_reference' || name === 'input_reference[]';
+}

@@ -1,0 +1,25 @@
+import { wrongValue } from '../conversation/reading.js';
+
+const contentTypes = {
+  video: 'video/mp4',
+  thumbnail: 'image/webp',
+  spritesheet: 'image/jpeg',
+} as const;
+
+/** What can be had of a finished task. */
+export interface VideoVariant {
+  readonly name: keyof typeof contentTypes;
+  /** What it is sent as, where the upstream does not say. */
+  readonly contentType: string;
+}
+
+/**
+ * Reads the `variant` of a query for a task's content; an empty one means the video.
+ * @throws {GatewayError} of status 400 for a name that is not known
+ */
+export function videoVariant(text: string): VideoVariant {
+  const name = text === '' ? 'video' : text;
+  if (name !== 'video' && name !== 'thumbnail' && name !== 'spritesheet')
+    throw wrongValue('variant', '"video", "thumbnail" or "spritesheet"');
+  return { name, contentType: contentTypes[name] };
+}

@@ -1,0 +1,163 @@
+import { isObject, type JsonObject, numberOrNull, parseObject, textOrNull } from '../../conversation/json.js';
+import { isHttpUrl } from '../../conversation/media-source.js';
+import { GatewayError } from '../../errors.js';
+import type { TaskFailure, TaskUpdate, VideoResult, VideoTask } from '../task.js';
+
+/*
+ * What the answers of all upstreams have in common. Nothing in them is to be relied on; what is kept of them is
+ * bounded, for it stands in the store.
+ */
+
+const longestId = 512;
+const longestUrl = 8192;
+const longestCode = 100;
+const longestMessage = 2000;
+
+/*
+ * An answer that cannot be understood does not say whether the upstream has done what it was asked for: doing it again
+ * could make a second video.
+ */
+const notUnderstood = { unrepeatable: true } as const;
+
+/** @throws {GatewayError} `upstream_error` for what is no JSON object */
+export function parseAnswer(body: Buffer): JsonObject {
+  const answer = parseObject(body.toString('utf8'));
+  if (answer === null)
+    throw new GatewayError('upstream_error', 'The upstream answered with no JSON object.', notUnderstood);
+  return answer;
+}
+
+/** The number in an answer's `code`, also as text, where it is another than that of success; else null. */
+export function codeBeside({ code }: JsonObject, success: number): number | null {
+  const number = typeof code === 'string' && code !== '' ? Number(code) : numberOrNull(code);
+  return number === null || !Number.isFinite(number) || number === success ? null : number;
+}
+
+const visibleAscii = /^[!-~]+$/;
+
+/**
+ * The id of a task at its upstream.
+ * @returns null for what could be no segment of a path
+ */
+export function idOrNull(value: unknown): string | null {
+  const id = Number.isSafeInteger(value) ? String(value) : textOrNull(value);
+  if (id === null || id.length > longestId || !visibleAscii.test(id)) return null;
+  return id === '.' || id === '..' ? null : id;
+}
+
+/** The 502 for a created task that has no id. */
+export function noId(): GatewayError {
+  return new GatewayError('upstream_error', 'The upstream answered without the id of a task.', notUnderstood);
+}
+
+/** The 502 for an answer that does not say how a task stands. */
+export function noStatus(): GatewayError {
+  return new GatewayError('upstream_error', 'The upstream did not say how the task stands.', notUnderstood);
+}
+
+/** What is told of a task that its upstream has forgotten. */
+export function unknownTask(): GatewayError {
+  return new GatewayError('not_found', 'The upstream does not know this task any more.');
+}
+
+/**
+ * The task's id at its upstream.
+ * @throws {GatewayError} `internal_error` for a task that has none yet
+ */
+export function upstreamId({ upstream }: VideoTask): string {
+  if (upstream.id === null) throw new GatewayError('internal_error', 'The task is not at its upstream yet.');
+  return upstream.id;
+}
+
+const states: ReadonlyMap<string, TaskUpdate['state']> = new Map([
+  ['queued', 'queued'],
+  ['submitted', 'queued'],
+  ['pending', 'queued'],
+  ['in_queue', 'queued'],
+  ['preparing', 'queued'],
+  ['created', 'queued'],
+  ['waiting', 'queued'],
+  ['not_started', 'queued'],
+  ['scheduled', 'queued'],
+  ['in_progress', 'in_progress'],
+  ['processing', 'in_progress'],
+  ['running', 'in_progress'],
+  ['generating', 'in_progress'],
+  ['completed', 'completed'],
+  ['succeed', 'completed'],
+  ['succeeded', 'completed'],
+  ['success', 'completed'],
+  ['done', 'completed'],
+  ['failed', 'failed'],
+  ['failure', 'failed'],
+  ['cancelled', 'failed'],
+  ['canceled', 'failed'],
+  ['error', 'failed'],
+  ['rejected', 'failed'],
+  ['timeout', 'failed'],
+  ['timed_out', 'failed'],
+]);
+const goneWords: readonly unknown[] = ['not_found', 'expired'];
+
+/** What a word for a state means, in any of the formats and in those that call themselves like one; else null. */
+export function stateOrNull(word: unknown): TaskUpdate['state'] | null {
+  return typeof word === 'string' ? (states.get(word.toLowerCase()) ?? null) : null;
+}
+
+/** @throws {GatewayError} `not_found` for words that say that the task is gone, `upstream_error` for unknown ones */
+export function requireState(word: unknown): TaskUpdate['state'] {
+  if (goneWords.includes(word)) throw unknownTask();
+  const state = stateOrNull(word);
+  if (state === null) throw noStatus();
+  return state;
+}
+
+/** Percent, as a number or as `"50%"`; null for anything else. */
+export function progressOrNull(value: unknown): number | null {
+  const percent = typeof value === 'string' ? Number.parseFloat(value) : numberOrNull(value);
+  return percent === null || !Number.isFinite(percent) ? null : percent;
+}
+
+/** A number above zero, also as text (`"5.0"`); null for anything else. */
+export function positiveOrNull(value: unknown): number | null {
+  const number = typeof value === 'string' && value.length < 32 ? Number(value) : numberOrNull(value);
+  return number !== null && Number.isFinite(number) && number > 0 ? number : null;
+}
+
+/** The http(s) URL of a video, or null for anything else. */
+export function urlOrNull(value: unknown): string | null {
+  if (typeof value !== 'string' || value.length > longestUrl) return null;
+  return isHttpUrl(value) && URL.canParse(value) ? value : null;
+}
+
+/** Milliseconds of a Unix time in seconds. */
+export function fromSeconds(value: unknown): number | null {
+  const seconds = positiveOrNull(value);
+  return seconds === null ? null : Math.round(seconds * 1000);
+}
+
+/** Why a task failed, from a code that is a word or a number; null where neither code nor message is there. */
+export function failureOrNull(code: unknown, message: unknown): TaskFailure | null {
+  const word = typeof code === 'number' ? String(code) : (textOrNull(code) ?? '');
+  const words = textOrNull(message) ?? '';
+  if (word === '' && words === '') return null;
+  return {
+    code: word.slice(0, longestCode) || 'generation_failed',
+    message: words.slice(0, longestMessage) || 'The video could not be generated.',
+  };
+}
+
+/** The same of an `error` member: an object, or the message alone. */
+export function failureOf(error: unknown): TaskFailure | null {
+  return isObject(error) ? failureOrNull(error.code, error.message) : failureOrNull(null, error);
+}
+
+/** A result of which nothing is known but what is given. */
+export function resultOf(known: Partial<VideoResult>): VideoResult {
+  return { url: null, duration: null, fps: null, width: null, height: null, seed: null, ...known };
+}
+
+/** An update that says a state and nothing else but what is given. */
+export function updateOf(state: TaskUpdate['state'], more: Partial<TaskUpdate> = {}): TaskUpdate {
+  return { progress: null, completedAt: null, result: null, error: null, ...more, state };
+}

@@ -1,0 +1,70 @@
+import { GatewayError } from '../../errors.js';
+import { failureKind } from '../failure.js';
+
+const longestMessage = 2000;
+
+/**
+ * What a number other than 0 in an answer of the vendork format means. 1000 to 1004, 1100 to 1103 and 1304 are about
+ * the gateway's account, which is none of its clients' business.
+ * @param code the vendor's number
+ * @param message the vendor's words
+ */
+export function vendorkError(code: number, message: unknown): GatewayError {
+  if (code >= 1000 && code < 1200) return accountError(code, message);
+  switch (code) {
+    case 1200:
+    case 1201:
+      return badRequest(message, null);
+    case 1202:
+    case 1203:
+      return new GatewayError('not_found', wordsOf(message), { answered: { status: 404, code: null } });
+    case 1304:
+      return accountError(code, message);
+    case 5001:
+      return new GatewayError('overloaded', wordsOf(message), { answered: { status: 503, code: null } });
+    case 5002:
+      return new GatewayError('upstream_timeout', wordsOf(message), {
+        answered: { status: 504, code: null },
+      });
+    default:
+      return contentError(code, message);
+  }
+}
+
+/**
+ * What a number other than 10000 in an answer of the vendorj format means.
+ * @param code the vendor's number
+ * @param message the vendor's words
+ */
+export function vendorjError(code: number, message: unknown): GatewayError {
+  return [50400, 50401, 50402, 50403].includes(code)
+    ? accountError(code, message)
+    : contentError(code, message);
+}
+
+function contentError(code: number, message: unknown): GatewayError {
+  const kind = failureKind(String(code));
+  if (kind === 'policy') return badRequest(message, 'content_policy_violation');
+  if (kind === 'limit') {
+    return new GatewayError('rate_limit_exceeded', wordsOf(message), {
+      answered: { status: 429, code: 'rate_limit_exceeded' },
+    });
+  }
+  return new GatewayError('upstream_error', wordsOf(message), { cause: `code ${code}` });
+}
+
+function badRequest(message: unknown, code: string | null): GatewayError {
+  return new GatewayError('invalid_request', wordsOf(message), { answered: { status: 400, code } });
+}
+
+function accountError(code: number, message: unknown): GatewayError {
+  return new GatewayError('upstream_error', "The upstream does not accept the gateway's account.", {
+    cause: `code ${code}: ${wordsOf(message)}`,
+  });
+}
+
+function wordsOf(message: unknown): string {
+  return typeof message === 'string' && message !== ''
+    ? message.slice(0, longestMessage)
+    : 'The upstream answered with an error and no message.';
+}

@@ -1,0 +1,382 @@
+import { GatewayError } from '../errors.js';
+import { type PartHead, readPartHead } from './multipart-head.js';
+import { beyondEnd, lineEnd, loneLineEnd, longerLine, refused } from './multipart-refusals.js';
+import { isBoundary } from './multipart-type.js';
+
+export type { PartHead } from './multipart-head.js';
+export { boundaryOf, isMultipart } from './multipart-type.js';
+
+/** What a form may have at most. */
+export interface MultipartLimits {
+  readonly parts: number;
+  /** Of one part's head. */
+  readonly headerBytes: number;
+  /** Of the content of a part without a filename. */
+  readonly fieldBytes: number;
+  /** Of the content of a part with a filename. */
+  readonly fileBytes: number;
+}
+
+/** Hears of the parts of a form, one after the other. Offsets count from the begin of the whole body. */
+export interface PartReceiver {
+  /** @param start where the first byte of the part's content stands, or would */
+  onPart(head: PartHead, start: number): void;
+  /** @param bytes the next of the part's content, never empty; valid only in the call, and not to be written to */
+  onPartData(bytes: Buffer): void;
+  /** @param end offset behind the last byte of the part's content */
+  onPartEnd(end: number): void;
+}
+
+/** Blanks and line ends that may stand behind a boundary. */
+const strayBytes = 1024;
+const firstHeadBytes = 512;
+/** Names longer than this are cut in messages. */
+const shownName = 64;
+/** A line that begins the body, or a part's content, has no line end of that part before it. */
+const lineEndBytes = 2;
+
+const tab = 0x09;
+const lf = 0x0a;
+const cr = 0x0d;
+const space = 0x20;
+const dash = 0x2d;
+
+/**
+ * `start` -> `afterBoundary` -> `head` -> `content` -> `afterBoundary` …, and from `afterBoundary` at last by `afterDash`
+ * to `afterLast` and `epilogue`. `beforeHead` is between the CR and the LF of a boundary's line.
+ */
+type Phase =
+  | 'start'
+  | 'afterBoundary'
+  | 'padding'
+  | 'beforeHead'
+  | 'head'
+  | 'content'
+  | 'afterDash'
+  | 'afterLast'
+  | 'epilogue';
+
+/**
+ * Takes a form apart while it arrives (RFC 7578, RFC 2046 section 5.1), at any split of its bytes. It holds no more than
+ * the head of one part. What parsers are known to read differently is refused, since the form may be passed on as it
+ * came: text before the first boundary or behind the last one, lines of heads that end with LF alone, a boundary in a
+ * content behind CR or LF alone, a line of a content that begins with the boundary and goes on, a content that begins
+ * with the boundary.
+ *
+ * What it throws are GatewayErrors: of status 413 for a file that is too large, else of status 400. After the first one
+ * every call throws it again, and the receiver hears nothing more.
+ */
+export class MultipartDecoder {
+  readonly #limits: MultipartLimits;
+  readonly #receiver: PartReceiver;
+  /** CRLF, two dashes and the boundary. */
+  readonly #delimiter: Buffer;
+  /** CR or LF alone before the same: other parsers take it for a delimiter. */
+  readonly #afterLf: Buffer;
+  readonly #afterCr: Buffer;
+  /** Without a line end. */
+  readonly #line: Buffer;
+  #phase: Phase = 'start';
+  /** Offset of the current chunk in the body. */
+  #offset = 0;
+  /** One of those with a line end: what has come ends with the begin of it. */
+  #begun: Buffer;
+  /** Bytes of it that have come. No line end is in it but the first, so a match that fails cannot have begun another. */
+  #matched = lineEndBytes;
+  /** Those of them that only seem to have come: the body, and a content, begin as a line does. */
+  #virtual = lineEndBytes;
+  #parts = 0;
+  #head = Buffer.alloc(0);
+  #headBytes = 0;
+  #lineStart = 0;
+  #part: PartHead | null = null;
+  /** Of the current part's content, or of what stands behind a boundary. */
+  #size = 0;
+  /** Of the current part's content. */
+  #limit = 0;
+  #failure: { readonly error: unknown } | null = null;
+
+  /** @param boundary as `boundaryOf` gives it */
+  constructor(boundary: string, limits: MultipartLimits, receiver: PartReceiver) {
+    if (!isBoundary(boundary))
+      throw new Error('a boundary of a form has 1 to 70 characters of a certain set');
+    this.#limits = limits;
+    this.#receiver = receiver;
+    this.#delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1');
+    this.#afterLf = this.#delimiter.subarray(1);
+    this.#afterCr = Buffer.from(`\r--${boundary}`, 'latin1');
+    this.#line = this.#delimiter.subarray(lineEndBytes);
+    this.#begun = this.#delimiter;
+  }
+
+  /** The last boundary has come: no part follows. */
+  get isClosed(): boolean {
+    return this.#phase === 'afterLast' || this.#phase === 'epilogue';
+  }
+
+  /** Bytes that are held in memory for what has not come yet. */
+  get held(): number {
+    return this.#head.length;
+  }
+
+  /** @param chunk the next bytes of the body; not kept */
+  push(chunk: Buffer): void {
+    if (this.#failure !== null) throw this.#failure.error;
+    try {
+      for (let at = 0; at < chunk.length; ) at = this.#step(chunk, at);
+    } catch (error) {
+      this.#failure = { error };
+      throw error;
+    }
+    this.#offset += chunk.length;
+  }
+
+  /** Must be called behind the last byte: throws unless the last boundary has come. */
+  end(): void {
+    if (this.#failure !== null) throw this.#failure.error;
+    if (this.isClosed) return;
+    const error = refused(
+      this.#phase === 'start'
+        ? `The form ends before its first boundary, '${this.#line}'.`
+        : `The form ends before its last boundary, '${this.#line}--'.`,
+    );
+    this.#failure = { error };
+    throw error;
+  }
+
+  /** @returns the offset in the chunk up to which it has been read */
+  #step(chunk: Buffer, at: number): number {
+    switch (this.#phase) {
+      case 'start':
+      case 'content':
+        return this.#matched > 0 ? this.#continueMatch(chunk, at) : this.#search(chunk, at);
+      case 'head':
+        return this.#readHead(chunk, at);
+      default:
+        this.#readBoundaryLine(chunk[at] as number);
+        return at + 1;
+    }
+  }
+
+  /** Reads content. A chunk never begins with what a line end in an earlier one makes a delimiter of. */
+  #search(chunk: Buffer, at: number): number {
+    const line = this.#line;
+    for (let from = at; ; ) {
+      const found = chunk.indexOf(line, from);
+      if (found === -1) break;
+      const end = found + line.length;
+      const before = found > at ? chunk[found - 1] : 0;
+      if (before === lf && found - at >= lineEndBytes && chunk[found - lineEndBytes] === cr) {
+        this.#take(chunk, at, found - lineEndBytes);
+        this.#endContent(end);
+        return end;
+      }
+      if (before === lf || before === cr) {
+        this.#take(chunk, at, found - 1);
+        throw this.#loneLineEnd();
+      }
+      // No line end is in a boundary, so none that counts begins in this one.
+      from = end;
+    }
+    const begun = this.#begunMatch(chunk, at);
+    this.#take(chunk, at, begun);
+    this.#matched = chunk.length - begun;
+    return chunk.length;
+  }
+
+  /** Where the chunk ends with the begin of a delimiter, or its end. */
+  #begunMatch(chunk: Buffer, at: number): number {
+    const { length } = chunk;
+    const first = Math.max(at, length - this.#line.length);
+    let begun = length - 1;
+    while (begun >= first && chunk[begun] !== cr && chunk[begun] !== lf) begun--;
+    if (begun < first) return length;
+    if (chunk[begun] === cr) this.#begun = begun === length - 1 ? this.#delimiter : this.#afterCr;
+    else if (begun > at && chunk[begun - 1] === cr) {
+      this.#begun = this.#delimiter;
+      begun--;
+    } else this.#begun = this.#afterLf;
+    return chunk.compare(this.#begun, 0, length - begun, begun) === 0 ? begun : length;
+  }
+
+  /** Goes on with a delimiter that an earlier chunk ended in. */
+  #continueMatch(chunk: Buffer, at: number): number {
+    const matched = this.#matched;
+    // Of a CR at the end of a chunk it shows only now what it is the begin of.
+    if (matched === 1 && this.#phase === 'content' && this.#begun === this.#delimiter && chunk[at] !== lf)
+      this.#begun = this.#afterCr;
+    const begun = this.#begun;
+    const count = Math.min(begun.length - matched, chunk.length - at);
+    if (chunk.compare(begun, matched, matched + count, at, at + count) === 0) {
+      this.#matched += count;
+      if (this.#matched < begun.length) return at + count;
+      if (begun !== this.#delimiter) throw this.#loneLineEnd();
+      this.#endContent(at + count);
+      return at + count;
+    }
+    const from = this.#virtual;
+    this.#matched = 0;
+    this.#virtual = 0;
+    if (this.#phase === 'content') {
+      this.#take(begun, from, matched);
+      return at;
+    }
+    // Some clients write a whole delimiter at the start, too.
+    if (from === 0 || matched > from || chunk[at] !== cr)
+      throw refused(`The form does not begin with its boundary, '${this.#line}'.`);
+    this.#matched = 1;
+    return at + 1;
+  }
+
+  #take(bytes: Buffer, from: number, to: number): void {
+    if (to <= from) return;
+    const allowed = Math.min(to, from + this.#limit - this.#size);
+    this.#size += to - from;
+    // Up to the limit, so that the receiver hears the same however the form was split.
+    if (allowed > from) this.#receiver.onPartData(bytes.subarray(from, allowed));
+    if (allowed < to) throw this.#tooLarge();
+  }
+
+  /** @param end offset in the chunk behind the boundary */
+  #endContent(end: number): void {
+    if (this.#phase === 'content') {
+      if (this.#virtual > 0)
+        throw refused(
+          `${this.#partName()} begins with the form's boundary: choose another one.`,
+          this.#part?.name,
+        );
+      this.#part = null;
+      this.#receiver.onPartEnd(this.#offset + end - this.#delimiter.length);
+    }
+    this.#matched = 0;
+    this.#virtual = 0;
+    this.#size = 0;
+    this.#phase = 'afterBoundary';
+  }
+
+  /** Takes one byte of what follows a boundary: two dashes, or white space and the end of the line. */
+  #readBoundaryLine(byte: number): void {
+    const isBlank = byte === space || byte === tab;
+    switch (this.#phase) {
+      case 'afterBoundary':
+      case 'padding':
+        if (byte === dash && this.#phase === 'afterBoundary') this.#phase = 'afterDash';
+        else if (byte === cr) this.#phase = 'beforeHead';
+        else if (byte === lf) throw lineEnd();
+        else if (isBlank && ++this.#size <= strayBytes) this.#phase = 'padding';
+        else throw longerLine(this.#line);
+        return;
+      case 'beforeHead':
+        if (byte !== lf) throw longerLine(this.#line);
+        this.#beginHead();
+        return;
+      case 'afterDash':
+        if (byte !== dash) throw longerLine(this.#line);
+        this.#phase = 'afterLast';
+        return;
+      default:
+        if (!isBlank && byte !== cr && byte !== lf)
+          throw this.#phase === 'afterLast' ? longerLine(this.#line) : beyondEnd(strayBytes);
+        if (++this.#size > strayBytes) throw beyondEnd(strayBytes);
+        this.#phase = 'epilogue';
+    }
+  }
+
+  #beginHead(): void {
+    const { parts } = this.#limits;
+    if (++this.#parts > parts) throw refused(`The form has more than ${parts} parts.`);
+    this.#headBytes = 0;
+    this.#lineStart = 0;
+    this.#phase = 'head';
+  }
+
+  #readHead(chunk: Buffer, at: number): number {
+    const found = chunk.indexOf(lf, at);
+    const end = found === -1 ? chunk.length : found + 1;
+    const length = this.#headBytes + end - at;
+    const { headerBytes } = this.#limits;
+    if (length > headerBytes)
+      throw refused(`The head of part ${this.#parts} of the form is longer than ${headerBytes} bytes.`);
+    if (length > this.#head.length) this.#growHead(length);
+    chunk.copy(this.#head, this.#headBytes, at, end);
+    this.#headBytes = length;
+    if (found !== -1) this.#endLine(end);
+    return end;
+  }
+
+  #growHead(needed: number): void {
+    const size = Math.max(needed, 2 * this.#head.length, firstHeadBytes);
+    const larger = Buffer.allocUnsafe(Math.min(size, this.#limits.headerBytes));
+    this.#head.copy(larger, 0, 0, this.#headBytes);
+    this.#head = larger;
+  }
+
+  /** @param end offset in the chunk behind a line of a head */
+  #endLine(end: number): void {
+    const length = this.#headBytes - this.#lineStart;
+    if (length < lineEndBytes || this.#head[this.#headBytes - lineEndBytes] !== cr) throw lineEnd();
+    if (length > lineEndBytes) {
+      this.#lineStart = this.#headBytes;
+      return;
+    }
+    const part = readPartHead(this.#head.subarray(0, this.#lineStart), this.#parts);
+    const { fieldBytes, fileBytes } = this.#limits;
+    this.#part = part;
+    this.#phase = 'content';
+    this.#limit = part.filename === null ? fieldBytes : fileBytes;
+    this.#size = 0;
+    this.#begun = this.#delimiter;
+    this.#matched = lineEndBytes;
+    this.#virtual = lineEndBytes;
+    this.#receiver.onPart(part, this.#offset + end);
+  }
+
+  #tooLarge(): GatewayError {
+    const part = this.#part as PartHead;
+    const kind = part.filename === null ? 'invalid_request' : 'request_too_large';
+    return new GatewayError(kind, `${this.#partName()} is larger than ${this.#limit} bytes.`, {
+      param: part.name,
+    });
+  }
+
+  #partName(): string {
+    const { name, filename } = this.#part as PartHead;
+    const shown = name.length > shownName ? `${name.slice(0, shownName)}…` : name;
+    return `${filename === null ? 'The field' : 'The file'} '${shown}' of the form`;
+  }
+
+  #loneLineEnd(): GatewayError {
+    return loneLineEnd(this.#partName(), this.#part?.name);
+  }
+}
+
+/** One part of a form that was read whole. */
+export interface FormPart extends PartHead {
+  /** View into the body. */
+  readonly data: Buffer;
+}
+
+/**
+ * Takes a form apart that is there as a whole.
+ * @param boundary as `boundaryOf` gives it
+ * @returns its parts, in their order
+ * @throws {GatewayError} as `MultipartDecoder` does
+ */
+export function readForm(body: Buffer, boundary: string, limits: MultipartLimits): readonly FormPart[] {
+  const parts: FormPart[] = [];
+  let head: PartHead | null = null;
+  let start = 0;
+  const decoder = new MultipartDecoder(boundary, limits, {
+    onPart(partHead, partStart) {
+      head = partHead;
+      start = partStart;
+    },
+    onPartData() {},
+    onPartEnd(end) {
+      parts.push({ ...(head as PartHead), data: body.subarray(start, end) });
+    },
+  });
+  decoder.push(body);
+  decoder.end();
+  return parts;
+}

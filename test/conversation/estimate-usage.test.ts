@@ -1,0 +1,51 @@
+import { test } from 'tap';
+import {
+  estimatedUsage,
+  inputEstimate,
+  replyTokens,
+  tokensOf,
+} from '../../src/conversation/estimate-usage.js';
+import type { ConversationRequest, UserPart } from '../../src/conversation/request.js';
+
+const request = (...parts: readonly UserPart[]): ConversationRequest =>
+  ({ turns: [{ role: 'user', parts }] }) as unknown as ConversationRequest;
+
+test('a request is estimated by the length of its body, its media apart', async (t) => {
+  const image: UserPart = {
+    kind: 'image',
+    source: { kind: 'data', mediaType: 'image/png', data: 'A'.repeat(1_000_000) },
+    detail: null,
+    name: null,
+    at: '',
+  };
+  t.equal(inputEstimate(request({ kind: 'text', text: 'x' }), 400), 100);
+  t.equal(inputEstimate(request(image), 1_000_400), 1600);
+  const result: UserPart = {
+    kind: 'toolResult',
+    callId: '',
+    name: '',
+    content: [image],
+    isError: false,
+    at: '',
+  };
+  t.equal(inputEstimate(request(result), 1_000_400), 1600);
+});
+
+test('an answer is estimated by the length of its texts and arguments', async (t) => {
+  const call = { kind: 'toolCall', id: '', name: 'f', input: '{"a":123}', custom: false, at: '' } as const;
+  const choice = {
+    parts: [{ kind: 'text', text: 'abc' } as const, call],
+    finish: 'stop' as const,
+    stopSequence: null,
+  };
+  t.equal(replyTokens({ choices: [choice], usage: null }), 3);
+  t.equal(tokensOf(0), 0);
+  t.strictSame(estimatedUsage(5, 6), {
+    input: 5,
+    output: 6,
+    cached: 0,
+    cacheWritten: 0,
+    reasoning: 0,
+    estimated: true,
+  });
+});

@@ -1,0 +1,44 @@
+import fc from 'fast-check';
+import { test } from 'tap';
+import {
+  openSignature,
+  sealSignature,
+  signatureFor,
+  signatureMark,
+} from '../../src/conversation/signature.js';
+
+const signature = fc.record({
+  protocol: fc.constantFrom(
+    'chat' as const,
+    'responses' as const,
+    'messages' as const,
+    'generateContent' as const,
+  ),
+  model: fc.string({ unit: 'grapheme' }),
+  value: fc.string({ unit: 'grapheme' }),
+  redacted: fc.boolean(),
+});
+
+test('a token gives back what was put into it', async () => {
+  fc.assert(
+    fc.property(signature, (given) => {
+      const opened = openSignature(sealSignature(given));
+      return JSON.stringify(opened) === JSON.stringify(given);
+    }),
+  );
+});
+
+test('a token is for its own vendor alone', async (t) => {
+  const token = sealSignature({ protocol: 'messages', model: 'claude-4.5', value: 'a.b=', redacted: false });
+  t.equal(signatureFor('messages', token)?.value, 'a.b=');
+  t.equal(signatureFor('generateContent', token), null);
+  t.equal(signatureFor('messages', 'EqQBCkYIBRgCKkA='), null, 'a vendor made it, not this gateway');
+  t.equal(signatureFor('messages', null), null);
+  for (const broken of ['gw1.', 'gw1.s', 'gw1.s.messages', 'gw1.s.messages.x', 'gw1.s.other.x.y'])
+    t.equal(openSignature(broken), null, broken);
+});
+
+test('a body that carries a token has its mark', async (t) => {
+  const token = sealSignature({ protocol: 'messages', model: 'm', value: 'v', redacted: true });
+  t.ok(Buffer.from(JSON.stringify({ signature: token })).includes(signatureMark));
+});

@@ -1,0 +1,88 @@
+import { Cohere, CohereClient, CohereError } from 'cohere-ai';
+import { test } from 'tap';
+import { type DemoGateway, startDemo } from '../suites/demo.js';
+import { skipWaits } from '../suites/waits.js';
+
+const documents = ['Bergen is wet', 'Oslo is the capital of Norway', 'bread and butter', 'Oslo has a fjord'];
+
+function createClient(gateway: DemoGateway, token = 'sk-demo'): CohereClient {
+  return new CohereClient({ token, environment: gateway.url, maxRetries: 0 });
+}
+
+async function raised(call: PromiseLike<unknown>): Promise<CohereError> {
+  try {
+    await call;
+  } catch (error) {
+    if (error instanceof CohereError) return error;
+    throw error;
+  }
+  throw new Error('the call raised no error');
+}
+
+test('cohere: documents are ranked, the best first', async (t) => {
+  const client = createClient(await startDemo(t));
+  const query = 'the capital of Norway';
+  const all = await client.rerank({ model: 'sim-rerank', query, documents });
+  t.equal(all.results.length, documents.length);
+  t.equal(all.results[0]?.index, 1);
+  const scores = all.results.map((result) => result.relevanceScore);
+  t.strictSame(
+    scores,
+    scores.toSorted((one, other) => other - one),
+  );
+  t.match(all, { id: String, meta: { apiVersion: { version: '1' }, billedUnits: { searchUnits: 1 } } });
+  t.ok(all.results.every((result) => result.document === undefined));
+
+  const best = await client.rerank({ query, documents, topN: 2, returnDocuments: true });
+  t.equal(best.results.length, 2, 'the model is the usual one');
+  t.match(best.results[0], { index: 1, document: { text: documents[1] } });
+
+  const objects = documents.map((text, index) => ({ title: `document ${index}`, text }));
+  const ranked = await client.rerank({
+    model: 'sim-rerank',
+    query,
+    documents: objects,
+    rankFields: ['title', 'text'],
+    maxChunksPerDoc: 10,
+  });
+  t.equal(ranked.results[0]?.index, 1);
+});
+
+test('cohere: an error has its class, status and message', async (t) => {
+  const gateway = await startDemo(t);
+  const client = createClient(gateway);
+  const asked = { model: 'sim-rerank', query: 'a', documents };
+  const cases = [
+    [client.rerank({ ...asked, documents: [] }), Cohere.BadRequestError, 400, /documents/],
+    [client.rerank({ ...asked, topN: 0 }), Cohere.BadRequestError, 400, /top_n/],
+    [createClient(gateway, 'sk-unknown').rerank(asked), Cohere.UnauthorizedError, 401, /key/],
+    [client.rerank({ ...asked, model: 'nope' }), Cohere.NotFoundError, 404, /nope/],
+    [
+      client.rerank({ ...asked, query: '[[fault:status=429]] a' }),
+      Cohere.TooManyRequestsError,
+      429,
+      /status/,
+    ],
+    [client.rerank({ ...asked, query: '[[fault:reset]] a' }), CohereError, 502, /upstream/],
+  ] as const;
+  for (const [call, errorClass, status, message] of cases) {
+    const error = await raised(call);
+    t.ok(error instanceof errorClass, `${status}`);
+    t.equal(error.statusCode, status);
+    t.match(error.body, { error: { message } });
+    t.match(error.rawResponse?.headers.get('x-request-id'), /^req_/);
+    // What an upstream answers is handed on as it came.
+    if (status !== 429) t.match(error.body, { message });
+  }
+});
+
+test('cohere: a rate limit is retried', async (t) => {
+  const gateway = await startDemo(t);
+  const patient = new CohereClient({ token: 'sk-demo', environment: gateway.url, maxRetries: 1 });
+  const waits = skipWaits(t, 7000);
+  const query = '[[fault:status=429 retry-after=7 times=1]] capital of Norway';
+  const answer = await patient.rerank({ model: 'sim-rerank', query, documents });
+  t.equal(answer.results[0]?.index, 1);
+  t.equal(waits(), 1);
+  t.equal(gateway.simulator.state().totalRequests, 2);
+});

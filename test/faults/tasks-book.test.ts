@@ -1,0 +1,211 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import t, { type Test, test } from 'tap';
+import type { Store } from '../../src/store/store.js';
+import { storeUnavailable } from '../../src/store/unavailable.js';
+import { submitted } from '../../src/video/advance.js';
+import { createTaskBook, type Submission } from '../../src/video/book.js';
+import { endInterrupted, thisProcess } from '../../src/video/recovery.js';
+import { noRedis } from '../suites/redis.js';
+import { unavailable } from '../suites/store.js';
+import { failingStore, openStores } from '../suites/tasks-store.js';
+import { sampleTask } from '../video/samples.js';
+
+const minuteMs = 60_000;
+const request = { mark: 'a request', fingerprint: 'this-one' };
+const collections = ['tasks', 'submissions', 'task-requests'];
+/** Longer than any submission lasts. */
+const longMs = 3_600_000;
+
+function task(id: string, ttlMs = minuteMs) {
+  const now = Date.now();
+  return sampleTask({ id, createdAt: now, updatedAt: now, expiresAt: now + ttlMs });
+}
+
+async function idsIn(store: Store): Promise<Record<string, string[]>> {
+  const lists = collections.map(async (collection): Promise<[string, string[]]> => {
+    const { records } = await store.list(collection, 100, null);
+    return [collection, records.map(({ id }) => id)];
+  });
+  return Object.fromEntries(await Promise.all(lists));
+}
+
+const empty = { tasks: [], submissions: [], 'task-requests': [] };
+
+/** A process that has ended. */
+const dead = (taskId: string): Submission => ({ ...thisProcess(taskId, longMs), process: 2 ** 22 + 1 });
+
+for (const [kind, open] of Object.entries(openStores)) {
+  const storeTest = (name: string, body: (t: Test, store: Store) => Promise<void>): void =>
+    void test(`${kind}: ${name}`, async (t) => {
+      const store = await open(t);
+      if (store === null) t.pass(`skipped: ${noRedis}`);
+      else await body(t, store);
+    });
+
+  storeTest('a task is gone when its time is over, and swept', async (t, store) => {
+    const book = createTaskBook(store);
+    await book.open(task('short', 200), thisProcess('short', longMs), null);
+    await book.settle(submitted(task('short', 200), { id: 'up', update: null }, Date.now()));
+    await book.open(task('long'), thisProcess('long', longMs), null);
+    t.equal((await book.find('short'))?.task.upstream.id, 'up');
+    while ((await book.find('short')) !== null);
+    t.equal((await book.find('long'))?.task.id, 'long');
+    await store.sweep();
+    t.strictSame((await idsIn(store)).tasks, ['long']);
+  });
+
+  storeTest('a change never brings a task back that has expired', async (t, store) => {
+    const book = createTaskBook(store);
+    await book.open(task('short', 200), thisProcess('short', longMs), null);
+    const booked = await book.find('short');
+    if (booked === null) throw new Error('the task is gone too early');
+    while ((await book.find('short')) !== null);
+    t.equal(await book.update(booked, (current) => ({ ...current, progress: 50 })), null);
+    t.equal(await book.find('short'), null);
+  });
+
+  storeTest(
+    'a failure at any step of noting a task leaves nothing, and the request is free',
+    async (t, store) => {
+      for (const done of [false, true]) {
+        // The submission, the task, the request.
+        for (const step of [0, 1, 2]) {
+          const failing = failingStore(store, () => storeUnavailable('as ordered'));
+          const book = createTaskBook(failing.store);
+          failing.fail(step, step + 1, done);
+          const name = `call ${step} fails${done ? ' after it was done' : ''}`;
+          await unavailable(t, book.open(task('a'), thisProcess('a', longMs), request));
+          failing.fail(0, 0, done);
+          await eventually(t, async () => JSON.stringify(await idsIn(store)) === JSON.stringify(empty), name);
+          t.equal(await book.open(task('b'), thisProcess('b', longMs), request), null, name);
+          await book.discard('b', request);
+          t.strictSame(await idsIn(store), empty, name);
+        }
+      }
+    },
+  );
+
+  storeTest('what cannot be forgotten is forgotten later', async (t, store) => {
+    const failing = failingStore(store, () => storeUnavailable('as ordered'));
+    const book = createTaskBook(failing.store);
+    await book.open(task('a'), thisProcess('a', longMs), request);
+    failing.fail(0, Number.POSITIVE_INFINITY, false);
+    await book.discard('a', request);
+    await book.catchUp();
+    t.strictSame((await idsIn(store)).tasks, ['a']);
+    failing.fail(0, 0, false);
+    await book.catchUp();
+    t.strictSame(await idsIn(store), empty);
+    const before = failing.calls();
+    await book.catchUp();
+    t.equal(failing.calls(), before, 'once');
+  });
+
+  storeTest('to forget a task leaves the request to the one that it made before', async (t, store) => {
+    const book = createTaskBook(store);
+    await book.open(task('first'), thisProcess('first', longMs), request);
+    t.equal(await book.open(task('second'), thisProcess('second', longMs), request), 'first');
+    t.equal(await book.find('second'), null);
+    await book.discard('second', request);
+    t.equal(await book.open(task('third'), thisProcess('third', longMs), request), 'first');
+    t.strictSame(await idsIn(store), {
+      tasks: ['first'],
+      submissions: ['first'],
+      'task-requests': [request.mark],
+    });
+  });
+
+  storeTest('another request under the same name is a conflict, and leaves nothing', async (t, store) => {
+    const book = createTaskBook(store);
+    await book.open(task('first'), thisProcess('first', longMs), request);
+    const other = { ...request, fingerprint: 'another' };
+    const refusal = await book
+      .open(task('second'), thisProcess('second', longMs), other)
+      .catch((fault) => fault);
+    t.match(refusal, { kind: 'conflict', unrepeatable: true });
+    await eventually(t, async () => (await book.find('second')) === null, 'the second is forgotten');
+    t.equal(await book.open(task('third'), thisProcess('third', longMs), request), 'first');
+  });
+
+  storeTest('what cannot be noted of a task that was made is noted later', async (t, store) => {
+    const failing = failingStore(store, () => storeUnavailable('as ordered'));
+    const book = createTaskBook(failing.store);
+    await book.open(task('a'), thisProcess('a', longMs), request);
+    const made = submitted(task('a'), { id: 'up', update: null }, Date.now());
+    failing.fail(0, Number.POSITIVE_INFINITY, false);
+    await unavailable(t, book.settle(made));
+    book.settleLater(made);
+    await book.catchUp();
+    failing.fail(0, 0, false);
+    t.equal((await book.find('a'))?.task.state, 'submitting');
+    await book.catchUp();
+    t.match(await book.find('a'), { task: { state: 'queued', upstream: { id: 'up' } } });
+    t.strictSame((await idsIn(store)).submissions, []);
+  });
+
+  storeTest('a process that has ended and that nobody has asked for is none', async (t, store) => {
+    // What the shell becomes never asks for the child that the shell had.
+    const parent = spawn('sh', ['-c', 'sleep 0.2 & echo $!; exec sleep 60'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    t.teardown(() => parent.kill('SIGKILL'));
+    const [line] = (await once(parent.stdout, 'data')) as [Buffer];
+    const zombie = Number(line.toString());
+    while (!/\) Z /.test(readFileSync(`/proc/${zombie}/stat`, 'latin1')));
+    const book = createTaskBook(store);
+    await book.open(task('a'), { ...thisProcess('a', longMs), process: zombie }, null);
+    await book.open(task('b'), { ...thisProcess('b', longMs), process: parent.pid ?? 0 }, null);
+    const found = await endInterrupted(book);
+    t.strictSame(
+      found.map(({ submission }) => submission.taskId),
+      ['a'],
+    );
+  });
+
+  storeTest('of submissions those are ended whose process is gone, each by one process', async (t, store) => {
+    const book = createTaskBook(store);
+    const submissions: Record<string, Submission> = {
+      dead: dead('dead'),
+      'this one': thisProcess('this one', longMs),
+      // Of a process that had this one's number before.
+      before: { ...thisProcess('before', longMs), at: Math.floor(performance.timeOrigin) - 1 },
+      elsewhere: { ...dead('elsewhere'), host: `not ${hostname()}` },
+      'long ago': { ...dead('long ago'), host: `not ${hostname()}`, until: Date.now() - 1 },
+      'no task': dead('no task'),
+      settled: dead('settled'),
+    };
+    for (const [id, submission] of Object.entries(submissions)) {
+      if (id === 'no task') await store.create('submissions', id, JSON.stringify(submission), minuteMs);
+      else await book.open(task(id), submission, null);
+    }
+    const made = submitted(task('settled'), { id: 'up', update: null }, Date.now());
+    await store.replace(
+      'tasks',
+      'settled',
+      JSON.stringify(made),
+      (await book.find('settled'))?.revision ?? 0,
+      minuteMs,
+    );
+
+    const found = await Promise.all([1, 2, 3].map(() => endInterrupted(createTaskBook(store))));
+    t.strictSame(
+      found
+        .flat()
+        .map(({ task: { id, state, error } }) => `${id} ${state} ${error?.code}`)
+        .sort(),
+      ['before', 'dead', 'long ago'].map((id) => `${id} failed submission_interrupted`),
+    );
+    t.strictSame((await idsIn(store)).submissions?.sort(), ['elsewhere', 'this one']);
+    t.equal((await book.find('settled'))?.task.state, 'queued');
+  });
+}
+
+async function eventually(t: Test, holds: () => Promise<boolean>, name: string): Promise<void> {
+  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 5));
+  t.pass(name);
+}
+
+t.end();

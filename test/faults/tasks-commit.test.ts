@@ -1,0 +1,84 @@
+import t, { type Test, test } from 'tap';
+import { jsonAnswer, type RawUpstream, startRawUpstream } from '../suites/raw-upstream.js';
+import { noRedis, type RedisServer, startRedis } from '../suites/redis.js';
+import type { StartedGateway } from '../suites/start.js';
+import { askTask, type TaskAnswer, taskFaces } from '../suites/tasks-client.js';
+import { killGateway, startTasksGateway } from '../suites/tasks-gateway.js';
+import { skipWithoutRedis } from '../suites/tasks-redis.js';
+
+const skip = await skipWithoutRedis();
+const answer = jsonAnswer(200, '{"id":"up-77","status":"queued"}');
+/** How long the gateway tries to record what an upstream has made. */
+const settleMs = 5000;
+
+interface Submitted {
+  readonly redis: RedisServer;
+  readonly gateway: StartedGateway;
+  readonly upstream: RawUpstream;
+  readonly made: Promise<TaskAnswer>;
+}
+
+const create = taskFaces.compat.create('a fox');
+const idempotencyKey = 'once';
+
+/** Has an upstream make a task, and lets the store go before the upstream says so. */
+async function submit(t: Test): Promise<Submitted> {
+  const redis = await startRedis({ keep: true });
+  if (redis === null) throw new Error(noRedis);
+  const upstream = await startRawUpstream(t, () => {});
+  const gateway = await startTasksGateway({
+    upstreamUrl: upstream.url,
+    store: { kind: 'redis', url: redis.url, timeoutMs: 500 },
+  });
+  t.teardown(async () => {
+    await killGateway(gateway);
+    await redis.stop();
+  });
+  const made = askTask(gateway.baseUrl, create, { idempotencyKey });
+  const { socket } = await upstream.request(0);
+  await redis.crash();
+  socket.write(answer);
+  return { redis, gateway, upstream, made };
+}
+
+test('a task whose store goes while it is submitted is recorded once the store is back', {
+  skip,
+}, async (t) => {
+  const { redis, gateway, upstream, made } = await submit(t);
+  await redis.restart();
+  const { status, body } = await made;
+  t.match([status, body], [200, { status: 'queued' }]);
+  const again = await askTask(gateway.baseUrl, create, { idempotencyKey });
+  t.match([again.status, again.body], [200, { id: body.id }]);
+  t.equal(upstream.requests.length, 1);
+  t.strictSame(gateway.logs, []);
+});
+
+test('a task that cannot be recorded is told in the log, and recorded later', { skip }, async (t) => {
+  const begunAt = performance.now();
+  const { redis, gateway, upstream, made } = await submit(t);
+  const { status, headers, body } = await made;
+  const tookMs = performance.now() - begunAt;
+  t.match([status, body], [503, { error: { code: 'store_unavailable' } }]);
+  t.equal(headers.get('x-should-retry'), 'false', 'it may be made twice');
+  t.ok(tookMs > settleMs, `it tried for ${tookMs} ms`);
+  const told = await gateway.untilLogged(({ err }) => JSON.stringify(err)?.includes('up-77') ?? false);
+  t.match(told, {
+    level: 'error',
+    err: { message: /upstream studio has made the task up-77, .* video_[0-9a-f]{32}/ },
+  });
+
+  await redis.restart();
+  const again = async (): Promise<TaskAnswer> => {
+    const retry = await askTask(gateway.baseUrl, create, { idempotencyKey });
+    return retry.status === 503 || retry.status === 409 ? again() : retry;
+  };
+  t.match(
+    await again(),
+    { status: 200, body: { status: 'queued' } },
+    'it is recorded as soon as the store is back, and not made a second time',
+  );
+  t.equal(upstream.requests.length, 1);
+});
+
+t.end();

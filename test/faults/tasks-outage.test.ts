@@ -1,0 +1,100 @@
+import t, { type Test, test } from 'tap';
+import type { RedisServer } from '../suites/redis.js';
+import type { StartedGateway } from '../suites/start.js';
+import { startChatLoad } from '../suites/tasks-chat.js';
+import { askTask, type TaskRequest, taskFaces, untilEnded } from '../suites/tasks-client.js';
+import { skipWithoutRedis, startRedisStage, storeTimeoutMs } from '../suites/tasks-redis.js';
+
+const skip = await skipWithoutRedis();
+/** What an answer may take longer than the store's time, on a busy machine. */
+const slackMs = 1000;
+/** Of a chat call while the store is down. */
+const mostChatMs = 1000;
+
+/** What each format says of a store that cannot be reached. */
+const refusals: Readonly<Record<string, object>> = {
+  compat: { error: { type: 'server_error', code: 'store_unavailable' } },
+  generic: { error: { type: 'server_error', code: 'store_unavailable' } },
+  vendork: { error: { code: 'store_unavailable' }, code: 5001, request_id: /^req_/, data: null },
+  vendorj: { code: 50_503, request_id: /^req_/, data: null },
+};
+
+async function checkRefusals(t: Test, { baseUrl }: StartedGateway, id: string): Promise<void> {
+  const content: TaskRequest = { method: 'GET', path: `/v1/videos/${id}/content` };
+  const requests = [
+    ...Object.entries(taskFaces).flatMap(([format, face]): [string, TaskRequest][] => [
+      [format, face.create('a fox')],
+      [format, face.show(id)],
+    ]),
+    ['compat', content] as const,
+  ];
+  await Promise.all(
+    requests.map(async ([format, request]) => {
+      const askedAt = performance.now();
+      const { status, headers, body } = await askTask(baseUrl, request);
+      const tookMs = performance.now() - askedAt;
+      const name = `${format} ${request.method} ${request.path}`;
+      t.equal(status, 503, name);
+      t.match(body, refusals[format] ?? {}, name);
+      t.equal(headers.get('retry-after'), '1', name);
+      t.ok(tookMs < storeTimeoutMs + slackMs, `${name} after ${tookMs} ms`);
+    }),
+  );
+}
+
+/** Asks for a task until the store answers again. */
+async function untilBack({ baseUrl }: StartedGateway, id: string): Promise<void> {
+  while ((await askTask(baseUrl, taskFaces.compat.show(id))).status === 503);
+}
+
+const outages: readonly (readonly [
+  string,
+  (redis: RedisServer) => unknown,
+  (redis: RedisServer) => unknown,
+])[] = [
+  ['that is gone', (redis) => redis.crash(), (redis) => redis.restart()],
+  ['that hangs', (redis) => redis.signal('SIGSTOP'), (redis) => redis.signal('SIGCONT')],
+];
+
+for (const [what, begin, end] of outages) {
+  test(`a Redis ${what} is told in each format, harms nothing else, and is used again`, {
+    skip,
+  }, async (t) => {
+    const { redis, simulator, start } = await startRedisStage(t, {
+      videoPace: { queuedMs: 0, runningMs: 0 },
+    });
+    const gateway = await start();
+    const made = await askTask(gateway.baseUrl, taskFaces.compat.create('a fox'));
+    const id = String(made.body.id);
+    const chat = startChatLoad(gateway.port);
+    await begin(redis);
+    await checkRefusals(t, gateway, id);
+    await checkRefusals(t, gateway, id);
+    t.equal(simulator.state().videosMade, 1, 'no upstream is asked for what cannot be recorded');
+    await end(redis);
+    await untilBack(gateway, id);
+    t.match(await untilEnded(gateway.baseUrl, id), { status: 200, body: { id, status: 'completed' } });
+    t.equal((await askTask(gateway.baseUrl, taskFaces.compat.create('an owl'))).status, 200);
+    const { answers, problems, longestMs } = await chat.stop();
+    t.strictSame(problems, []);
+    t.ok(answers > 0);
+    t.ok(longestMs < mostChatMs, `a chat call took ${longestMs} ms`);
+  });
+}
+
+test('a gateway starts while Redis is down, and uses it when it comes', { skip }, async (t) => {
+  const { redis, start } = await startRedisStage(t, { videoPace: { queuedMs: 0, runningMs: 0 } });
+  await redis.crash();
+  const gateway = await start();
+  const chat = startChatLoad(gateway.port);
+  await checkRefusals(t, gateway, 'video_1');
+  await redis.restart();
+  await untilBack(gateway, 'video_1');
+  const made = await askTask(gateway.baseUrl, taskFaces.compat.create('a fox'));
+  t.equal(made.status, 200);
+  const ended = await untilEnded(gateway.baseUrl, String(made.body.id));
+  t.match(ended.body, { status: 'completed' });
+  t.strictSame((await chat.stop()).problems, []);
+});
+
+t.end();

@@ -1,0 +1,69 @@
+import t, { test } from 'tap';
+import { askTask, contentOf, taskFaces, untilEnded } from '../suites/tasks-client.js';
+import { otherKey } from '../suites/tasks-gateway.js';
+import { skipWithoutRedis, startRedisStage } from '../suites/tasks-redis.js';
+
+const skip = await skipWithoutRedis();
+const runningMs = 2500;
+
+test('two gateways on one Redis serve the same tasks, and poll each once a second', { skip }, async (t) => {
+  const { simulator, start } = await startRedisStage(t, { videoPace: { queuedMs: 0, runningMs } });
+  const [here, there] = await Promise.all([start(), start()]);
+  const prompt = '[[video:bytes=300000]] a fox';
+  const made = await askTask(here.baseUrl, taskFaces.compat.create(prompt));
+  t.equal(made.status, 200);
+  const id = String(made.body.id);
+
+  for (const { baseUrl } of [here, there]) {
+    for (const [format, face] of Object.entries(taskFaces)) {
+      const { status, body } = await askTask(baseUrl, face.show(id), { key: otherKey });
+      const unknown = format === 'vendorj' ? [200, 'not_found'] : [404, undefined];
+      t.match([status, face.stateIn(body)], unknown, format);
+    }
+    const content = { method: 'GET', path: `/v1/videos/${id}/content` } as const;
+    t.equal((await askTask(baseUrl, content, { key: otherKey })).status, 404);
+  }
+  t.equal(simulator.state().polls, 0, 'nobody else moves a task');
+
+  const begunAt = performance.now();
+  const ends = await Promise.all(
+    [here, there, here, there].map(({ baseUrl }) => untilEnded(baseUrl, id, taskFaces.generic)),
+  );
+  const seconds = (performance.now() - begunAt) / 1000;
+  for (const { body } of ends) t.equal(taskFaces.generic.stateIn(body), 'completed');
+  const { polls } = simulator.state();
+  t.ok(polls >= 2 && polls <= Math.floor(seconds) + 1, `${polls} polls in ${seconds} s`);
+
+  const [one, other] = await Promise.all([here, there].map(({ baseUrl }) => contentOf(baseUrl, id)));
+  t.match([one?.status, other?.status], [200, 200]);
+  t.equal(one?.bytes.length, 300_000);
+  t.ok(one?.bytes.equals(other?.bytes ?? Buffer.alloc(0)));
+  t.equal(one?.headers.get('etag'), other?.headers.get('etag'));
+  const part = await contentOf(there.baseUrl, id, { range: 'bytes=100000-' });
+  t.equal(part.status, 206);
+  t.ok(part.bytes.equals(one?.bytes.subarray(100_000) ?? Buffer.alloc(0)));
+  t.equal(simulator.state().videosMade, 1);
+});
+
+test('one idempotency key makes one task over two gateways', { skip }, async (t) => {
+  const { simulator, start } = await startRedisStage(t);
+  const [here, there] = await Promise.all([start(), start()]);
+  const create = taskFaces.compat.create('a fox');
+  const ids = new Set<unknown>();
+  const attempt = async (baseUrl: string): Promise<void> => {
+    for (;;) {
+      const { status, body } = await askTask(baseUrl, create, { idempotencyKey: 'once' });
+      if (status !== 409) {
+        t.equal(status, 200);
+        ids.add(body.id);
+        return;
+      }
+    }
+  };
+  await Promise.all([here, there, here, there, here, there].map(({ baseUrl }) => attempt(baseUrl)));
+  t.equal(ids.size, 1);
+  t.equal(simulator.state().totalRequests, 1);
+  t.strictSame([...here.logs, ...there.logs], []);
+});
+
+t.end();

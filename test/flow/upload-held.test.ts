@@ -1,0 +1,46 @@
+import { array, assert, nat, property, uint8Array } from 'fast-check';
+import { test } from 'tap';
+import { HeldBytes } from '../../src/flow/held-bytes.js';
+
+test('pieces of any size are kept, and can be had from any offset on', (t) => {
+  assert(
+    property(array(uint8Array({ maxLength: 5000 }), { maxLength: 50 }), nat(100_000), (pieces, from) => {
+      const held = new HeldBytes();
+      const early = { length: 0, pieces: [] as Buffer[] };
+      for (const [index, piece] of pieces.entries()) {
+        held.add(Buffer.from(piece));
+        if (index !== pieces.length >> 1) continue;
+        early.length = held.length;
+        early.pieces = held.pieces();
+      }
+      const whole = Buffer.concat(pieces);
+      return (
+        held.length === whole.length &&
+        Buffer.concat(held.pieces()).equals(whole) &&
+        Buffer.concat(held.pieces(from)).equals(whole.subarray(from)) &&
+        Buffer.concat(early.pieces).equals(whole.subarray(0, early.length))
+      );
+    }),
+  );
+  t.end();
+});
+
+test('single bytes are kept in blocks', (t) => {
+  const held = new HeldBytes();
+  for (let index = 0; index < 1_000_000; index++) held.add(Buffer.of(index & 0xff));
+  const pieces = held.pieces();
+  t.ok(pieces.length < 32, `${pieces.length} blocks`);
+  const size = pieces.reduce((sum, { buffer }) => sum + buffer.byteLength, 0);
+  t.ok(size < 1_100_000, `${size} bytes`);
+  held.clear();
+  t.equal(held.length, 0);
+  t.strictSame(held.pieces(), []);
+  t.end();
+});
+
+test('a piece that comes alone takes no more than its size', (t) => {
+  const held = new HeldBytes();
+  held.add(Buffer.alloc(100_000));
+  t.equal(held.pieces()[0]?.buffer.byteLength, 100_000);
+  t.end();
+});

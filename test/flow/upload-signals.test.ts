@@ -1,0 +1,34 @@
+import { test } from 'tap';
+import { hashKey } from '../../src/keys/secret.js';
+import { testKey } from '../suites/gateway.js';
+import { startCli } from '../suites/start.js';
+import { startUpload } from '../suites/upload-client.js';
+import { fileOf, formOf, hashOf, model, uploadHead } from '../suites/upload-form.js';
+import { startUploadUpstream } from '../suites/upload-upstream.js';
+
+const mebibyte = 1024 * 1024;
+
+test('a gateway that is told to end lets an upload finish first', async (t) => {
+  const upstream = await startUploadUpstream(t);
+  const gateway = await startCli({
+    config: {
+      upstreams: { u: { kind: 'chat', baseUrl: upstream.url } },
+      models: { m: { protocols: ['audio'], targets: [{ upstream: 'u' }] } },
+      groups: { all: { models: ['*'] } },
+      keys: [{ id: 'k', hash: hashKey(testKey), groups: ['all'] }],
+    },
+  });
+  t.teardown(() => gateway.kill('SIGKILL'));
+  const form = formOf([model, fileOf(16 * mebibyte)]);
+  const client = await startUpload(gateway.port, uploadHead({ length: form.length }));
+  await client.send(form.subarray(0, 4 * mebibyte));
+  const arrival = await upstream.arrival(0);
+  await arrival.until(4 * mebibyte);
+  gateway.kill('SIGTERM');
+  await gateway.untilLogged(({ msg }) => msg === 'draining');
+  await client.send(form.subarray(4 * mebibyte));
+  const answer = await client.answer;
+  t.equal(answer.status, 200);
+  t.equal(hashOf(arrival.body()), hashOf(form));
+  t.match(await gateway.exited, { code: 0 });
+});

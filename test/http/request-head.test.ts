@@ -1,0 +1,46 @@
+import { test } from 'tap';
+import type { RequestHead } from '../../src/http/request-head.js';
+import { headAnd, startServer, Wire } from './http-server.js';
+
+test('the head holds what conditions and ranges a request names', async (t) => {
+  const heads: RequestHead[] = [];
+  const { port } = await startServer(t, (exchange) => {
+    heads.push(exchange.head);
+    exchange.respond(200, '', 'ok');
+  });
+  const wire = new Wire(port);
+  const ask = async (headers: string) => {
+    wire.send(`GET / HTTP/1.1\r\n${headers}\r\n`);
+    await wire.take(headAnd(2));
+    return heads.at(-1);
+  };
+  t.match(
+    await ask(
+      'Host: example.org:8080\r\nRange: bytes=5-\r\nIf-Range: "v1"\r\nIf-None-Match: "v1", W/"v2"\r\nIdempotency-Key: k1\r\n',
+    ),
+    {
+      host: 'example.org:8080',
+      range: 'bytes=5-',
+      ifRange: '"v1"',
+      ifNoneMatch: '"v1", W/"v2"',
+      idempotencyKey: 'k1',
+      forwarded: '',
+    },
+  );
+  t.match(await ask('host: x\r\n'), {
+    range: '',
+    ifRange: '',
+    ifNoneMatch: '',
+    idempotencyKey: '',
+    forwarded: '',
+  });
+  t.match(
+    await ask(
+      'host: a\r\nhost: b\r\nrange: bytes=0-1\r\nrange: bytes=2-3\r\nif-range: "1"\r\nif-range: "2"\r\n' +
+        'if-none-match: "1"\r\nif-none-match: "2"\r\nidempotency-key: 1\r\nidempotency-key: 2\r\n',
+    ),
+    { host: 'a', range: 'bytes=0-1', ifRange: '"1"', ifNoneMatch: '"1"', idempotencyKey: '1' },
+    'of several lines the first counts',
+  );
+  wire.socket.destroy();
+});

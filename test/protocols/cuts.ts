@@ -1,0 +1,102 @@
+import type { ReplyContext } from '../../src/conversation/codec.js';
+import type { TextProtocolName } from '../../src/conversation/request.js';
+import { createSealer } from '../../src/conversation/seal.js';
+import { isWholeEvent } from '../../src/flow/answer-kind.js';
+import { textEndpoints } from '../../src/protocols/text.js';
+import { TranslatedPassage } from '../../src/stream/translate.js';
+import { EventRuns } from '../../src/wire/sse.js';
+import type { Client } from '../suites/translation/client.js';
+import { clients } from '../suites/translation/session.js';
+
+const sealer = createSealer('a secret for the tests of cut streams');
+
+/** Who reads the translated stream, and in which form. */
+export interface Reader {
+  readonly name: string;
+  readonly client: Client;
+  readonly framing: ReplyContext['framing'];
+}
+
+/** A client of each protocol. */
+export const readers = clients.map((client): Reader => ({ name: client.protocol, client, framing: 'sse' }));
+
+/** Two readers of other protocols than the upstream's, and not the same two for each. */
+export function others(upstream: TextProtocolName): readonly [Reader, Reader] {
+  const own = readers.findIndex(({ name }) => name === upstream);
+  return [readerAt(own + 1), readerAt(own + 2)];
+}
+
+function readerAt(place: number): Reader {
+  return readers[place % readers.length] as Reader;
+}
+
+/** The way of one stream from the upstream's protocol to the reader's. */
+export function passageOf(upstream: TextProtocolName, { client, framing }: Reader): TranslatedPassage {
+  const context: ReplyContext = {
+    id: 'abc',
+    created: 1,
+    model: 'm',
+    includeUsage: true,
+    showReasoning: true,
+    echo: null,
+    compaction: null,
+    sealer,
+    framing,
+  };
+  return new TranslatedPassage({
+    theirs: textEndpoints[upstream].translation.codec,
+    source: { model: 'u' },
+    ours: textEndpoints[client.protocol].translation.codec,
+    context,
+    inputEstimate: 5,
+  });
+}
+
+/** What comes of a stream whose bytes arrive in these pieces, by the steps that the relay takes. */
+export function translated(pieces: Iterable<Buffer>, passage: TranslatedPassage): string {
+  const runs = new EventRuns(passage.eventBytes);
+  let out = '';
+  let judged = false;
+  const isOver = (): boolean => passage.error !== null || passage.isComplete;
+  const take = (run: Buffer | null): void => {
+    if (run === null) return;
+    if (!judged) {
+      const verdict = passage.judge(run);
+      if (verdict === 'silence') return;
+      if (verdict !== 'meaningful') throw verdict;
+      judged = true;
+    }
+    // Valid until the next call only: taken over at once, a byte a character.
+    out += passage.pass(run).toString('latin1');
+  };
+  for (const piece of pieces) {
+    take(runs.push(piece));
+    if (isOver()) break;
+  }
+  if (!isOver()) {
+    const rest = runs.rest();
+    if (rest !== null && isWholeEvent(rest)) take(Buffer.concat([rest, Buffer.from('\n\n')]));
+  }
+  if (!isOver()) out += passage.end().last?.toString('latin1') ?? '';
+  const { error, usage } = passage;
+  return `${out}\n${JSON.stringify({ usage, error: error?.message ?? null })}`;
+}
+
+/** The bytes, each as a piece of its own. */
+export function* singleBytes(bytes: Buffer): Generator<Buffer> {
+  for (let at = 0; at < bytes.length; at++) yield bytes.subarray(at, at + 1);
+}
+
+/** Where a stream can be cut in two so that something else comes out than from the whole, or `every byte`. */
+export function wrongCuts(
+  bytes: Buffer,
+  reader: Reader,
+  upstream: TextProtocolName,
+): (number | 'every byte')[] {
+  const translate = (pieces: Iterable<Buffer>): string => translated(pieces, passageOf(upstream, reader));
+  const whole = translate([bytes]);
+  const wrong: (number | 'every byte')[] = translate(singleBytes(bytes)) === whole ? [] : ['every byte'];
+  for (let cut = 1; cut < bytes.length; cut++)
+    if (translate([bytes.subarray(0, cut), bytes.subarray(cut)]) !== whole) wrong.push(cut);
+  return wrong;
+}

@@ -1,0 +1,115 @@
+import fc from 'fast-check';
+import { test } from 'tap';
+import { embeddings } from '../../../src/protocols/embeddings/index.js';
+
+type Amender = (reply: Buffer) => Buffer;
+
+const amenderOf = (format: object): Amender =>
+  embeddings.amender?.(Buffer.from(JSON.stringify({ model: 'm', input: 'x', ...format }))) as Amender;
+const toBase64 = amenderOf({ encoding_format: 'base64' });
+const toFloats = amenderOf({});
+
+const base64 = (numbers: readonly number[]) =>
+  Buffer.from(Float32Array.from(numbers).buffer).toString('base64');
+const reply = (...vectors: unknown[]) => ({
+  object: 'list',
+  data: vectors.map((embedding, index) => ({ object: 'embedding', index, embedding })),
+  model: 'm',
+  usage: { prompt_tokens: 5, total_tokens: 5 },
+});
+const bytes = (value: unknown, space = 0) => Buffer.from(JSON.stringify(value, null, space));
+const parse = (buffer: Buffer) => JSON.parse(buffer.toString());
+
+test('numbers become base64 where base64 was asked for, and nothing else changes', async (t) => {
+  const vectors = [
+    [0.5, -0.25, 0.1],
+    [1, 2, 3e-9],
+  ];
+  for (const space of [0, 2])
+    t.strictSame(parse(toBase64(bytes(reply(...vectors), space))), reply(...vectors.map(base64)));
+  const odd = Buffer.from('{"x":1.0,"data":[{"embedding" : [1] ,"é":"\\u00e9"}],"usage":{}}  ');
+  t.equal(
+    toBase64(odd).toString(),
+    '{"x":1.0,"data":[{"embedding" : "AACAPw==" ,"é":"\\u00e9"}],"usage":{}}  ',
+  );
+});
+
+test('base64 becomes numbers where numbers were asked for, or nothing was said', async (t) => {
+  const vectors = [[0.5, -0.25, 0.1], [-3e-9]];
+  const singles = vectors.map((vector) => vector.map(Math.fround));
+  for (const format of [{}, { encoding_format: 'float' }, { encoding_format: null }])
+    t.strictSame(parse(amenderOf(format)(bytes(reply(...vectors.map(base64))))), reply(...singles));
+  const escaped = bytes(reply('PLACE')).toString().replace('PLACE', '\\/\\/9\\/fw==');
+  t.strictSame(parse(toFloats(Buffer.from(escaped))), reply([3.4028234663852886e38]));
+});
+
+test('a reply that is right already is the same buffer', async (t) => {
+  for (const [amend, vector] of [
+    [toBase64, 'AACAPw=='],
+    [toFloats, [1, 2]],
+  ] as const) {
+    const right = bytes(reply(vector, vector));
+    t.equal(amend(right), right);
+    for (const other of [
+      reply(),
+      {},
+      { embedding: null },
+      { embedding: {} },
+      'embedding',
+      ['embedding', 1],
+    ]) {
+      const buffer = bytes(other);
+      t.equal(amend(buffer), buffer, JSON.stringify(other));
+    }
+  }
+});
+
+test('what cannot be put into the other form stays as it came', async (t) => {
+  for (const vector of [[[1, 2]], [null], ['a']]) {
+    const buffer = bytes(reply(vector));
+    t.equal(toBase64(buffer), buffer, JSON.stringify(vector));
+  }
+  for (const text of ['AAA=', base64([Number.NaN]), base64([Number.POSITIVE_INFINITY])]) {
+    const buffer = bytes(reply(text));
+    t.equal(toFloats(buffer), buffer, text);
+  }
+  const mixed = toBase64(bytes(reply([1], 'AACAPw==', [[1]], [2])));
+  t.strictSame(parse(mixed), reply('AACAPw==', 'AACAPw==', [[1]], 'AAAAQA=='));
+});
+
+test('cut or odd bytes are survived', async (t) => {
+  for (const text of ['{"embedding":', '{"embedding":[1', '{"embedding":"AA', '"embedding"', ''])
+    for (const amend of [toBase64, toFloats]) t.equal(amend(Buffer.from(text)).toString(), text);
+});
+
+test('the format is that of the top-level member, not of words in the input', async (t) => {
+  const words = embeddings.amender?.(
+    Buffer.from('{"model":"m","input":["encoding_format","base64"],"x":{"encoding_format":"base64"}}'),
+  );
+  const floats = bytes(reply([1]));
+  t.equal(words?.(floats), floats);
+});
+
+test('property: vectors in single precision survive the way there and back', async (t) => {
+  const vectors = fc.array(
+    fc.array(
+      fc.float({ noNaN: true, noDefaultInfinity: true }).map((x) => x + 0),
+      { minLength: 1 },
+    ),
+  );
+  fc.assert(
+    fc.property(vectors, (list) => {
+      const there = toBase64(bytes(reply(...list)));
+      t.strictSame(parse(there), reply(...list.map(base64)));
+      t.strictSame(parse(toFloats(there)), reply(...list.map((vector) => vector.map((x) => x + 0))));
+    }),
+  );
+});
+
+test('usage is all input, by the total where there is nothing else', async (t) => {
+  const usage = { input: 5, output: 0, cached: 0, cacheWritten: 0, reasoning: 0 };
+  t.same(embeddings.usageOf(bytes(reply([1]))), usage);
+  t.same(embeddings.usageOf(bytes({ data: [], usage: { total_tokens: 5 } })), usage);
+  t.equal(embeddings.usageOf(bytes({ data: [], usage: {} })), null);
+  t.equal(embeddings.usageOf(bytes({ data: [] })), null);
+});

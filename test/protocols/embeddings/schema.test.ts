@@ -1,0 +1,42 @@
+import { test } from 'tap';
+import { embeddingsRequest, engineEmbeddingsRequest } from '../../../src/protocols/embeddings/schema.js';
+import { type Refused, refuses, takes } from '../verdicts.js';
+
+const body = (more: object = {}) => ({ model: 'm', input: 'hello', ...more });
+
+test('every form of input and every documented member is accepted, and members unknown here', async (t) => {
+  const inputs = ['a', ['a', 'b'], [1, 2], [[1], [2, 3]], new Array(2048).fill('a'), new Array(5000).fill(7)];
+  for (const input of inputs) takes(t, embeddingsRequest, body({ input }));
+  for (const encoding_format of ['float', 'base64', null])
+    takes(t, embeddingsRequest, body({ encoding_format, dimensions: 1, user: 'u', input_type: 'query' }));
+  takes(t, embeddingsRequest, body({ dimensions: null, user: null }));
+});
+
+test('with the model in the path the body needs none', async (t) => {
+  takes(t, engineEmbeddingsRequest, { input: 'a' });
+  takes(t, engineEmbeddingsRequest, { input: ['a'], model: 'm' });
+  refuses(t, engineEmbeddingsRequest, [{ input: [] }, 'input', '1 to 2048 items']);
+});
+
+const refused: readonly Refused[] = [
+  [{ input: 'x' }, 'model', "Missing required parameter 'model'"],
+  [{ model: 'm' }, 'input', "Missing required parameter 'input'"],
+  [body({ input: '' }), 'input', 'a non-empty string'],
+  [body({ input: 5 }), 'input', 'expected a string or an array, found a number'],
+  [body({ input: [] }), 'input', 'an array of 1 to 2048 items, found an empty array'],
+  [body({ input: new Array(2049).fill('a') }), 'input', '1 to 2048 items, found an array of 2049 items'],
+  [body({ input: ['a', ''] }), 'input[1]', 'a non-empty string, found an empty string'],
+  [body({ input: ['a', 1] }), 'input[1]', 'a non-empty string'],
+  [body({ input: [[1], []] }), 'input[1]', 'at least 1 item'],
+  [body({ input: [[1, 1.5]] }), 'input[0][1]', 'an integer'],
+  [body({ input: [{}] }), 'input[0]', 'a string, a number or an array, found an object'],
+  [body({ encoding_format: 'hex' }), 'encoding_format', '"float" or "base64"'],
+  [body({ dimensions: 0 }), 'dimensions', 'at least 1'],
+  [{ model: 'm', messages: [] }, 'messages', 'POST /v1/chat/completions'],
+  [{ model: 'm', query: 'q', documents: ['a'] }, 'documents', 'POST /v1/rerank'],
+  [null, null, 'the request body'],
+];
+for (const one of refused) {
+  test(`refused with its place: ${JSON.stringify(one[0]).slice(0, 80)}`, async (t) =>
+    refuses(t, embeddingsRequest, one));
+}

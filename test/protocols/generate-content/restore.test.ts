@@ -1,0 +1,83 @@
+import { test } from 'tap';
+import type { JsonObject } from '../../../src/conversation/json.js';
+import { countTokens, generateContent } from '../../../src/protocols/generate-content/index.js';
+import { foreignToken, sealer, token, user } from './samples.js';
+
+const restore = (body: JsonObject) => generateContent.translation?.restore?.(body, sealer);
+const model = (...parts: unknown[]) => ({ role: 'model', parts });
+const call = { functionCall: { name: 'f', args: {} } };
+
+test('a body without tokens stays as it is', async (t) => {
+  for (const body of [
+    {},
+    { contents: null },
+    { contents: [null, 5, user('hi'), { role: 'model' }, { parts: 5 }, model(null, 5)] },
+    { contents: [model({ ...call, thoughtSignature: 'cmF3' }, { text: 'hm', thought: true })] },
+    { contents: [model({ text: 'a', thoughtSignature: 5 }, { text: 'gw1.s.messages..x' })] },
+    { contents: [model({ text: 'a', thoughtSignature: 'gw1.unknown' })] },
+  ])
+    t.equal(restore(body), null, JSON.stringify(body));
+});
+
+test('the vendor’s own signatures are taken out of their tokens, and nothing else changes', async (t) => {
+  const body = {
+    safetySettings: [],
+    contents: [
+      user('hi'),
+      { unknown: 1, parts: [{ ...call, thoughtSignature: token('a/+='), more: 1 }], role: 'model' },
+      { role: 'model', parts: { text: 'a', thought_signature: token('b') } },
+      model({ text: 'hm', thought: true, thoughtSignature: token('c') }),
+    ],
+    labels: { a: 'b' },
+  };
+  const before = JSON.stringify(body);
+  const restored = restore(body);
+  t.equal(
+    JSON.stringify(restored),
+    before.replace(token('a/+='), 'a/+=').replace(token('b'), 'b').replace(token('c'), 'c'),
+    'the order of the members as well',
+  );
+  t.equal(JSON.stringify(body), before, 'the body itself is left alone');
+  t.equal((restored as { contents: unknown[] }).contents[0], body.contents[0], 'copied along the path alone');
+});
+
+test('what another vendor signed goes without its signature and its thoughts', async (t) => {
+  const contentsOf = (...contents: unknown[]) => restore({ contents })?.contents;
+  const thought = { text: 'hm', thought: true };
+  t.same(contentsOf(user('hi'), model({ ...call, thoughtSignature: foreignToken })), [
+    user('hi'),
+    model(call),
+  ]);
+  t.same(contentsOf(model({ text: 'a', thought_signature: foreignToken })), [model({ text: 'a' })]);
+  t.same(contentsOf(model({ ...thought, thoughtSignature: foreignToken }, { text: 'a' })), [
+    model({ text: 'a' }),
+  ]);
+  t.same(contentsOf(model(thought, thought, { text: 'a', thoughtSignature: foreignToken })), [
+    model({ text: 'a' }),
+  ]);
+  const kept = { ...thought, thoughtSignature: 'cmF3' };
+  t.same(contentsOf(model(kept, thought, { ...call, thoughtSignature: foreignToken })), [model(kept, call)]);
+});
+
+test('nothing is left of what was there for a foreign signature alone', async (t) => {
+  const bare = { text: '', thoughtSignature: foreignToken };
+  for (const parts of [
+    [bare],
+    bare,
+    [{ thoughtSignature: foreignToken }],
+    [{ text: 'hm', thought: true }, bare],
+  ])
+    t.same(restore({ contents: [user('hi'), { role: 'model', parts }, user('ho')] })?.contents, [
+      user('hi'),
+      user('ho'),
+    ]);
+  t.same(restore({ contents: [model({ text: 'a' }, bare)] })?.contents, [model({ text: 'a' })]);
+});
+
+test('a count may have the request in a member', async (t) => {
+  const body = (signature: string) => ({
+    generateContentRequest: { model: 'm', contents: [model({ ...call, thoughtSignature: signature })] },
+  });
+  t.same(countTokens.translation?.restore?.(body(token('a')), sealer), body('a'));
+  t.equal(countTokens.translation?.restore?.(body('a'), sealer), null);
+});

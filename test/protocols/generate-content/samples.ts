@@ -1,0 +1,101 @@
+import type { ReplyContext, TargetManner } from '../../../src/conversation/codec.js';
+import type { StreamEvent } from '../../../src/conversation/events.js';
+import type { JsonObject } from '../../../src/conversation/json.js';
+import type { ConversationRequest, Turn } from '../../../src/conversation/request.js';
+import { sealSignature } from '../../../src/conversation/signature.js';
+import type { Usage } from '../../../src/conversation/usage.js';
+import { GatewayError } from '../../../src/errors.js';
+import { generateContentCodec } from '../../../src/protocols/generate-content/codec.js';
+
+export const sealer = { seal: (text: string) => text, open: (text: string) => text };
+
+export const target: TargetManner = {
+  model: 'g',
+  maxTokens: 4096,
+  maxTokensField: 'max_completion_tokens',
+  streamUsage: true,
+  adaptiveThinking: false,
+  thinkingLevels: false,
+  jsonSchema: true,
+  hostedTools: 'reject',
+};
+
+export const context: ReplyContext = {
+  id: 'r',
+  created: 1,
+  model: 'g',
+  includeUsage: true,
+  showReasoning: true,
+  echo: null,
+  compaction: null,
+  sealer,
+  framing: 'sse',
+};
+
+export const usage: Usage = { input: 1, output: 2, cached: 0, cacheWritten: 0, reasoning: 0 };
+
+/** The token in which a client carries a signature of a model of this protocol. */
+export const token = (value: string) =>
+  sealSignature({ protocol: 'generateContent', model: 'g', value, redacted: false });
+
+export const foreignToken = sealSignature({
+  protocol: 'messages',
+  model: 'c',
+  value: 'x',
+  redacted: false,
+});
+
+export const user = (text: string): JsonObject => ({ role: 'user', parts: [{ text }] });
+
+export function decode(body: JsonObject, stream = false): ConversationRequest {
+  return generateContentCodec.decodeRequest({ contents: [user('hi')], ...body }, stream, sealer);
+}
+
+/** A request of a chat client that has what is given, and nothing else. */
+export function request(given: Partial<ConversationRequest>): ConversationRequest {
+  return { ...decode({}), from: 'chat', ...given };
+}
+
+export function encode(given: Partial<ConversationRequest>, manner: Partial<TargetManner> = {}): JsonObject {
+  return JSON.parse(
+    generateContentCodec.encodeRequest(request(given), { ...target, ...manner }),
+  ) as JsonObject;
+}
+
+export function encodeTurns(turns: readonly Turn[], manner: Partial<TargetManner> = {}): unknown {
+  return encode({ turns }, manner).contents;
+}
+
+/** The refusal that a call throws, or null. */
+export function refusalOf(call: () => unknown): GatewayError | null {
+  try {
+    call();
+    return null;
+  } catch (error) {
+    if (error instanceof GatewayError) return error;
+    throw error;
+  }
+}
+
+/** What the decoder makes of blocks, with the end of the bytes after them. */
+export function decodeBlocks(...blocks: readonly (JsonObject | string)[]): StreamEvent[] {
+  const decoder = generateContentCodec.createDecoder({ model: 'g' });
+  const out: StreamEvent[] = [];
+  for (const block of blocks)
+    decoder.decode(null, typeof block === 'string' ? block : JSON.stringify(block), out);
+  decoder.finish(out);
+  return out;
+}
+
+export function encodeEvents(events: readonly StreamEvent[], of: Partial<ReplyContext> = {}): string {
+  const encoder = generateContentCodec.createEncoder({ ...context, ...of });
+  return events.map((event) => encoder.encode(event)).join('');
+}
+
+/** The objects of a stream's text. */
+export function blocksOf(text: string): JsonObject[] {
+  return text
+    .split('\n\n')
+    .filter((event) => event !== '')
+    .map((event) => JSON.parse(event.slice('data: '.length)) as JsonObject);
+}

@@ -1,0 +1,176 @@
+import fc from 'fast-check';
+import { test } from 'tap';
+import { GatewayError } from '../../../src/errors.js';
+import { readDashscopeReply, readOpenaiReply } from '../../../src/protocols/images/reply-decode.js';
+import { imageUrl, png, pngUrl } from './samples.js';
+
+const base64 = png.toString('base64');
+const bytes = (body: unknown) => Buffer.from(JSON.stringify(body));
+const image = { url: null, base64: null, revisedPrompt: null };
+
+test("an answer of OpenAI's API", async (t) => {
+  const answer = {
+    created: 1_700_000_000,
+    data: [{ b64_json: base64, revised_prompt: 'A tabby' }, { url: imageUrl }],
+    background: 'opaque',
+    output_format: 'png',
+    quality: 'high',
+    size: '1024x1024',
+    usage: {
+      input_tokens: 50,
+      output_tokens: 50,
+      total_tokens: 100,
+      input_tokens_details: { text_tokens: 10, image_tokens: 40 },
+    },
+  };
+  t.same(readOpenaiReply(bytes(answer)), {
+    created: 1_700_000_000,
+    images: [
+      { url: null, base64, revisedPrompt: 'A tabby' },
+      { url: imageUrl, base64: null, revisedPrompt: null },
+    ],
+    usage: { input: 50, output: 50, total: 100, details: { text: 10, image: 40 } },
+    size: '1024x1024',
+    outputFormat: 'png',
+    quality: 'high',
+    background: 'opaque',
+  });
+});
+
+test('an answer with little in it', async (t) => {
+  t.same(readOpenaiReply(bytes({ data: [{ url: imageUrl }] })), {
+    created: null,
+    images: [{ ...image, url: imageUrl }],
+    usage: null,
+    size: null,
+    outputFormat: null,
+    quality: null,
+    background: null,
+  });
+});
+
+test('base64 is found in a data URL, wherever it stands', async (t) => {
+  const data = [{ url: pngUrl }, { b64_json: pngUrl }, { url: 'x', b64_json: base64 }];
+  t.same(readOpenaiReply(bytes({ data })).images, [
+    { ...image, url: pngUrl, base64 },
+    { ...image, base64 },
+    { ...image, base64 },
+  ]);
+});
+
+test('an answer of DashScope, with several images in its choices', async (t) => {
+  const choice = (...urls: string[]) => ({
+    finish_reason: 'stop',
+    message: { role: 'assistant', content: urls.map((url) => ({ image: url })) },
+  });
+  const answer = {
+    output: { choices: [choice(imageUrl, 'https://h/2'), choice('https://h/3')] },
+    usage: { image_count: 3, width: 1328, height: 928 },
+    request_id: 'r',
+  };
+  t.same(readDashscopeReply(bytes(answer)), {
+    created: null,
+    images: [imageUrl, 'https://h/2', 'https://h/3'].map((url) => ({ ...image, url })),
+    usage: null,
+    size: '1328x928',
+    outputFormat: null,
+    quality: null,
+    background: null,
+  });
+});
+
+test('DashScope errors in an answer of status 200', async (t) => {
+  const failure = (code: string) => bytes({ code, message: 'No.', request_id: 'r' });
+  const kinds: [string, string, number][] = [
+    ['Throttling.RateQuota', 'rate_limit_exceeded', 429],
+    ['InvalidParameter', 'invalid_request', 400],
+    ['DataInspectionFailed', 'invalid_request', 400],
+    ['InternalError', 'upstream_error', 502],
+  ];
+  for (const [code, kind, status] of kinds)
+    t.throws(() => readDashscopeReply(failure(code)), { kind, status, message: 'No.' }, code);
+});
+
+test("OpenAI's error in an answer of status 200", async (t) => {
+  t.throws(() => readOpenaiReply(bytes({ error: { message: 'slow', code: 'rate_limit_exceeded' } })), {
+    kind: 'rate_limit_exceeded',
+    message: 'slow',
+  });
+  t.throws(() => readOpenaiReply(bytes({ error: 'broken' })), { kind: 'upstream_error', message: 'broken' });
+});
+
+test('an answer without an image is an error of the upstream', async (t) => {
+  const none: unknown[] = [
+    null,
+    1,
+    [],
+    {},
+    { data: [] },
+    { data: [{}, { url: '' }, { url: '/i.png' }] },
+    { output: {} },
+  ];
+  for (const body of none) {
+    t.throws(() => readOpenaiReply(bytes(body)), {
+      name: 'GatewayError',
+      kind: 'upstream_error',
+      status: 502,
+    });
+    t.throws(() => readDashscopeReply(bytes(body)), {
+      name: 'GatewayError',
+      kind: 'upstream_error',
+      status: 502,
+    });
+  }
+  t.throws(() => readOpenaiReply(Buffer.from('<html>')), { name: 'GatewayError', kind: 'upstream_error' });
+});
+
+const any = fc.oneof(fc.jsonValue(), fc.constantFrom(imageUrl, pngUrl, 'x', ''));
+const shapes = fc.record(
+  {
+    created: any,
+    data: fc.oneof(any, fc.array(fc.oneof(any, fc.record({ url: any, b64_json: any, revised_prompt: any })))),
+    output: fc.oneof(
+      any,
+      fc.record({
+        choices: fc.oneof(
+          any,
+          fc.array(
+            fc.oneof(
+              any,
+              fc.record({
+                message: fc.oneof(
+                  any,
+                  fc.record({ content: fc.oneof(any, fc.array(fc.record({ image: any }))) }),
+                ),
+              }),
+            ),
+          ),
+        ),
+      }),
+    ),
+    usage: fc.oneof(
+      any,
+      fc.record({ input_tokens: any, output_tokens: any, input_tokens_details: any, width: any }),
+    ),
+    error: any,
+    code: any,
+    message: any,
+    size: any,
+  },
+  { requiredKeys: [] },
+);
+
+test('any JSON is an answer with images or an error of the gateway', async () => {
+  fc.assert(
+    fc.property(fc.oneof(shapes, fc.jsonValue()), (body) =>
+      [readOpenaiReply, readDashscopeReply].every((read) => {
+        try {
+          return read(bytes(body)).images.every(({ url, base64: data }) => url !== null || data !== null);
+        } catch (error) {
+          return error instanceof GatewayError;
+        }
+      }),
+    ),
+    { numRuns: 500 },
+  );
+});

@@ -1,0 +1,117 @@
+import { test } from 'tap';
+import {
+  type ImageReply,
+  missingBytes,
+  usageOfReply,
+  withBytes,
+  writeReply,
+} from '../../../src/protocols/images/reply.js';
+import { imageUrl, jpeg, png, pngUrl } from './samples.js';
+
+const base64 = png.toString('base64');
+const remote = { url: imageUrl, base64: null, revisedPrompt: null };
+const inline = { url: null, base64, revisedPrompt: null };
+const reply: ImageReply = {
+  created: 1_700_000_000,
+  images: [remote],
+  usage: null,
+  size: null,
+  outputFormat: null,
+  quality: null,
+  background: null,
+};
+const now = 1_800_000_000_999;
+const written = (answer: ImageReply, format: 'url' | 'b64_json' | null) =>
+  JSON.parse(writeReply(answer, format, now)) as { data: unknown };
+
+test('all that is known is written, and nothing else', async (t) => {
+  t.strictSame(written(reply, 'url'), { created: 1_700_000_000, data: [{ url: imageUrl }] });
+  const full: ImageReply = {
+    created: null,
+    images: [{ ...inline, revisedPrompt: 'A tabby' }],
+    usage: { input: 50, output: 60, total: 110, details: { text: 10, image: 40 } },
+    size: '1024x1024',
+    outputFormat: 'png',
+    quality: 'high',
+    background: 'opaque',
+  };
+  t.strictSame(written(full, 'b64_json'), {
+    created: 1_800_000_000,
+    data: [{ b64_json: base64, revised_prompt: 'A tabby' }],
+    background: 'opaque',
+    output_format: 'png',
+    quality: 'high',
+    size: '1024x1024',
+    usage: {
+      input_tokens: 50,
+      output_tokens: 60,
+      total_tokens: 110,
+      input_tokens_details: { text_tokens: 10, image_tokens: 40 },
+    },
+  });
+  t.strictSame(written({ ...reply, usage: { input: 1, output: 2, total: 3, details: null } }, null), {
+    created: 1_700_000_000,
+    data: [{ url: imageUrl }],
+    usage: { input_tokens: 1, output_tokens: 2, total_tokens: 3 },
+  });
+});
+
+test('every image has exactly what was asked for', async (t) => {
+  const both = { ...remote, base64 };
+  const images = [inline, both];
+  t.strictSame(written({ ...reply, images }, 'url').data, [{ url: pngUrl }, { url: imageUrl }]);
+  t.strictSame(written({ ...reply, images }, 'b64_json').data, [{ b64_json: base64 }, { b64_json: base64 }]);
+  t.strictSame(written({ ...reply, images: [...images, remote] }, null).data, [
+    { b64_json: base64 },
+    { url: imageUrl },
+    { url: imageUrl },
+  ]);
+});
+
+test('a data URL has the type of the bytes, or the one that the answer names', async (t) => {
+  const urlOf = (bytes: Buffer, outputFormat: string | null) =>
+    written({ ...reply, images: [{ ...inline, base64: bytes.toString('base64') }], outputFormat }, 'url')
+      .data as [{ url: string }];
+  const other = Buffer.from('<svg/>');
+  const types: [Buffer, string | null, string][] = [
+    [jpeg, 'png', 'image/jpeg'],
+    [other, 'webp', 'image/webp'],
+    [other, 'svg', 'image/svg+xml'],
+    [other, null, 'application/octet-stream'],
+  ];
+  for (const [bytes, format, type] of types) {
+    t.equal(urlOf(bytes, format)[0].url, `data:${type};base64,${bytes.toString('base64')}`);
+  }
+});
+
+test('what must be fetched for base64 is told once, and taken in', async (t) => {
+  const images = [remote, inline, remote, { ...remote, url: 'https://h/2' }];
+  const answer = { ...reply, images };
+  t.same(missingBytes(answer, 'url'), []);
+  t.same(missingBytes(answer, null), []);
+  t.same(missingBytes(answer, 'b64_json'), [imageUrl, 'https://h/2']);
+  t.throws(() => writeReply(answer, 'b64_json', now), { name: 'GatewayError', kind: 'internal_error' });
+  const fetched = withBytes(
+    answer,
+    new Map([
+      [imageUrl, png],
+      ['https://h/2', jpeg],
+    ]),
+  );
+  t.same(missingBytes(fetched, 'b64_json'), []);
+  t.strictSame(
+    written(fetched, 'b64_json').data,
+    [png, png, png, jpeg].map((bytes) => ({ b64_json: bytes.toString('base64') })),
+  );
+});
+
+test('usage for the account', async (t) => {
+  t.equal(usageOfReply(reply), null);
+  t.same(usageOfReply({ ...reply, usage: { input: 1, output: 2, total: 3, details: null } }), {
+    input: 1,
+    output: 2,
+    cached: 0,
+    cacheWritten: 0,
+    reasoning: 0,
+  });
+});

@@ -1,0 +1,64 @@
+import { test } from 'tap';
+import type { JsonObject } from '../../../src/conversation/json.js';
+import { createSealer } from '../../../src/conversation/seal.js';
+import { sealSignature } from '../../../src/conversation/signature.js';
+import { countTokens, messages } from '../../../src/protocols/messages/index.js';
+import { token } from './samples.js';
+
+const sealer = createSealer('a secret of the tests');
+const restore = (body: JsonObject) => messages.translation?.restore?.(body, sealer) ?? null;
+
+const foreign = sealSignature({ protocol: 'responses', model: 'm', value: 'x', redacted: true });
+const user = { role: 'user', content: 'hi' };
+const text = { type: 'text', text: 'so', cache_control: { type: 'ephemeral' } };
+const thinking = (signature: unknown) => ({ type: 'thinking', thinking: 'hm', signature });
+const assistant = (...content: unknown[]) => ({ role: 'assistant', content });
+const body = (...list: unknown[]) => ({ zebra: 1, messages: list, model: 'm', x_unknown: { a: null } });
+
+test('tokens of its own vendor are what the vendor gave', async (t) => {
+  const sent = body(user, assistant(thinking(token('s')), thinking(token('enc', true)), text), user);
+  const before = structuredClone(sent);
+  const expected = body(
+    user,
+    assistant(thinking('s'), { type: 'redacted_thinking', data: 'enc' }, text),
+    user,
+  );
+  t.equal(JSON.stringify(restore(sent)), JSON.stringify(expected), 'the order of the members too');
+  t.same(sent, before, 'the body itself is not changed');
+  const redacted = { type: 'redacted_thinking', data: token('enc', true) };
+  t.same(restore(body(assistant(redacted))), body(assistant({ type: 'redacted_thinking', data: 'enc' })));
+});
+
+test('what another vendor signed is left out, and a message that had nothing else', async (t) => {
+  const redacted = { type: 'redacted_thinking', data: foreign };
+  t.same(
+    restore(body(user, assistant(thinking(foreign), redacted, text), user)),
+    body(user, assistant(text), user),
+  );
+  t.same(restore(body(user, assistant(thinking(foreign)), user)), body(user, user));
+});
+
+test('a body that holds nothing of the gateway needs no change', async (t) => {
+  const bodies: JsonObject[] = [
+    {},
+    body(),
+    { messages: 'gw1.' },
+    body(user, assistant(thinking('vendor'), { type: 'redacted_thinking', data: 'd' }, text)),
+    body(user, assistant(thinking(''), thinking(5), null, 7), null, [], { role: 'user' }),
+    body({ role: 'user', content: token('s') }),
+    body({ role: 'user', content: [{ type: 'text', text: token('s') }] }),
+    body(assistant()),
+  ];
+  for (const each of bodies) t.equal(restore(each), null, JSON.stringify(each));
+});
+
+test('odd entries beside a token stay', async (t) => {
+  t.same(
+    restore(body(null, assistant(null, thinking(token('s')), 7))),
+    body(null, assistant(null, thinking('s'), 7)),
+  );
+});
+
+test('the question for the number of tokens is restored alike', async (t) => {
+  t.equal(countTokens.translation?.restore, messages.translation?.restore);
+});

@@ -1,0 +1,112 @@
+import type { ReplyContext, TargetManner } from '../../../src/conversation/codec.js';
+import type { StreamEvent } from '../../../src/conversation/events.js';
+import type { JsonObject } from '../../../src/conversation/json.js';
+import type { ConversationRequest } from '../../../src/conversation/request.js';
+import { createSealer } from '../../../src/conversation/seal.js';
+import { sealSignature } from '../../../src/conversation/signature.js';
+import { codec } from '../../../src/protocols/messages/codec.js';
+
+const sealer = createSealer('a secret of the tests');
+
+export const target: TargetManner = {
+  model: 'up',
+  maxTokens: 4096,
+  maxTokensField: 'max_completion_tokens',
+  streamUsage: true,
+  adaptiveThinking: false,
+  thinkingLevels: false,
+  jsonSchema: true,
+  hostedTools: 'reject',
+};
+
+export const context: ReplyContext = {
+  id: '1',
+  created: 1,
+  model: 'm',
+  includeUsage: true,
+  showReasoning: true,
+  echo: null,
+  compaction: null,
+  sealer,
+  framing: 'sse',
+};
+
+export const source = { model: 'up' };
+
+/** A request of a chat client that asks for nothing but an answer to `hi`. */
+export const plain: ConversationRequest = {
+  from: 'chat',
+  stream: false,
+  system: [],
+  turns: [{ role: 'user', parts: [{ kind: 'text', text: 'hi' }] }],
+  tools: [],
+  hostedTools: [],
+  toolChoice: null,
+  parallelCalls: null,
+  format: null,
+  reasoning: null,
+  maxTokens: null,
+  temperature: null,
+  topP: null,
+  topK: null,
+  stop: [],
+  candidates: 1,
+  seed: null,
+  presencePenalty: null,
+  frequencyPenalty: null,
+  logitBias: null,
+  logprobs: null,
+  verbosity: null,
+  user: null,
+  includeUsage: false,
+  echo: null,
+  compaction: null,
+};
+
+/** The token of a signature, or of encrypted thinking, that this protocol's upstream made. */
+export function token(value: string, redacted = false): string {
+  return sealSignature({ protocol: 'messages', model: 'up', value, redacted });
+}
+
+export function decode(body: JsonObject, stream = false): ConversationRequest {
+  return codec.decodeRequest(
+    { model: 'm', max_tokens: 100, messages: [{ role: 'user', content: 'hi' }], ...body },
+    stream,
+    sealer,
+  );
+}
+
+/** The upstream's body for `plain` with some of it changed. */
+export function encode(
+  changes: Partial<ConversationRequest> = {},
+  manner: Partial<TargetManner> = {},
+): JsonObject {
+  return JSON.parse(encodeText({ ...plain, ...changes }, manner)) as JsonObject;
+}
+
+export function encodeText(request: ConversationRequest, manner: Partial<TargetManner> = {}): string {
+  return codec.encodeRequest(request, { ...target, ...manner });
+}
+
+/** The neutral events of a stream that is given as the data of its events, read to its end. */
+export function decodeStream(...events: readonly (object | string)[]): StreamEvent[] {
+  const decoder = codec.createDecoder(source);
+  const out: StreamEvent[] = [];
+  for (const event of events) {
+    const data = typeof event === 'string' ? event : JSON.stringify(event);
+    decoder.decode(null, data, out);
+  }
+  decoder.finish(out);
+  return out;
+}
+
+/** The text of a stream that is given as neutral events. */
+export function encodeStream(events: readonly StreamEvent[], changes: Partial<ReplyContext> = {}): string {
+  const encoder = codec.createEncoder({ ...context, ...changes });
+  return events.map((event) => encoder.encode(event)).join('');
+}
+
+/** The server-sent events of objects that say their type. */
+export function sse(...events: readonly { readonly type: string }[]): string {
+  return events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('');
+}

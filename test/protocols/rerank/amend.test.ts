@@ -1,0 +1,142 @@
+import fc from 'fast-check';
+import { test } from 'tap';
+import { rerank } from '../../../src/protocols/rerank/index.js';
+
+type Amender = (reply: Buffer) => Buffer;
+
+const bytes = (value: unknown) => Buffer.from(JSON.stringify(value));
+const amenderOf = (more: object = {}): Amender =>
+  rerank.amender?.(bytes({ model: 'm', query: 'q', documents: ['a', 'b', 'c'], ...more })) as Amender;
+const amended = (reply: unknown, more: object = {}) => JSON.parse(amenderOf(more)(bytes(reply)).toString());
+const result = (index: number, relevance_score: number) => ({ index, relevance_score });
+
+const whole = {
+  id: 'r1',
+  object: 'list',
+  model: 'upstream',
+  results: [result(2, 0.9), result(0, 0.5), result(1, 0.5)],
+  usage: { total_tokens: 7, prompt_tokens: 7 },
+  meta: { api_version: { version: '1' }, billed_units: { search_units: 1 } },
+};
+
+test('an answer that has everything, in order, is the same buffer', async (t) => {
+  for (const more of [{}, { top_n: 3 }, { top_n: null }]) {
+    const reply = bytes(whole);
+    t.equal(amenderOf(more)(reply), reply);
+  }
+});
+
+test('what a Cohere server leaves out is there for Jina clients', async (t) => {
+  const { object: _, model: __, usage: ___, ...cohere } = whole;
+  const meta = { ...whole.meta, tokens: { input_tokens: 9, output_tokens: 0 } };
+  const reply = amended({ ...cohere, meta });
+  t.strictSame(reply, {
+    ...whole,
+    meta,
+    model: 'm',
+    usage: { total_tokens: 9, prompt_tokens: 9 },
+  });
+});
+
+test('what a Jina server leaves out is there for Cohere clients', async (t) => {
+  const reply = amended({ model: 'upstream', object: 'list', usage: { total_tokens: 7 }, results: [] });
+  t.match(reply, { id: /^[0-9a-f-]{36}$/ });
+  t.strictSame(reply, {
+    ...whole,
+    id: reply.id,
+    results: [],
+    meta: { ...whole.meta, tokens: { input_tokens: 7 } },
+  });
+});
+
+test('the best results come first, equals in the order they came, and no more than asked for', async (t) => {
+  const results = [result(0, 0.1), result(1, 0.8), result(2, 0.8), result(3, -2)];
+  const order = (more: object) =>
+    amended({ ...whole, results }, more).results.map(({ index }: { index: number }) => index);
+  t.strictSame(order({}), [1, 2, 0, 3]);
+  t.strictSame(order({ top_n: 2 }), [1, 2]);
+  t.strictSame(amended(whole, { top_n: 1 }), { ...whole, results: [result(2, 0.9)] });
+});
+
+test('a document that is a text becomes an object with it', async (t) => {
+  const results = [
+    { ...result(0, 0.9), document: 'a' },
+    { ...result(1, 0.5), document: { text: 'b' } },
+    { ...result(2, 0.1), document: null },
+  ];
+  t.strictSame(amended({ ...whole, results }).results, [
+    { ...result(0, 0.9), document: { text: 'a' } },
+    results[1],
+    results[2],
+  ]);
+  const reply = bytes({ ...whole, results: results.slice(1) });
+  t.equal(amenderOf()(reply), reply);
+});
+
+test('results without a score keep their order', async (t) => {
+  const results = [result(0, 0.1), { index: 1 }, null, result(2, 0.9)];
+  t.strictSame(amended({ ...whole, results }).results, results);
+  t.strictSame(amended({ ...whole, results }, { top_n: 2 }).results, results.slice(0, 2));
+});
+
+test('a model that neither the request nor the answer names is left out', async (t) => {
+  const { model: _, ...nameless } = whole;
+  t.notOk('model' in amended(nameless, { model: undefined }));
+});
+
+test('what is no answer to a rerank is the same buffer', async (t) => {
+  for (const text of ['', '[]', '{}', 'null', '{"results":{}}', '{"results":[', '"x"']) {
+    const reply = Buffer.from(text);
+    t.equal(amenderOf()(reply), reply, text);
+  }
+});
+
+const anything = fc.jsonValue();
+const replies = (results: fc.Arbitrary<unknown[]>) =>
+  fc.record(
+    {
+      id: anything,
+      model: anything,
+      usage: fc.oneof(anything, fc.record({ total_tokens: anything, prompt_tokens: anything })),
+      meta: fc.oneof(anything, fc.record({ tokens: anything, billed_units: anything })),
+      results,
+    },
+    { requiredKeys: ['results'] },
+  );
+const scored = fc.record({
+  index: fc.nat(),
+  relevance_score: fc.double({ noNaN: true, noDefaultInfinity: true }),
+});
+
+test('property: an amended answer needs no further change', async (t) => {
+  fc.assert(
+    fc.property(replies(fc.array(scored)), fc.integer({ min: 1, max: 5 }), (reply, top_n) => {
+      const amend = amenderOf({ top_n });
+      const once = amend(bytes(reply));
+      t.equal(amend(once), once);
+    }),
+  );
+});
+
+test('property: any JSON among the results is survived', async (t) => {
+  const results = fc.array(fc.oneof(scored, anything, fc.record({ relevance_score: anything })));
+  fc.assert(
+    fc.property(replies(results), fc.integer({ min: 1, max: 5 }), (reply, top_n) => {
+      const { length } = amended(reply, { top_n }).results;
+      t.equal(length, Math.min(top_n, reply.results.length));
+    }),
+  );
+});
+
+test('usage is read from either manner', async (t) => {
+  const usage = (input: number) => ({ input, output: 0, cached: 0, cacheWritten: 0, reasoning: 0 });
+  t.same(rerank.usageOf(bytes(whole)), usage(7));
+  t.same(rerank.usageOf(bytes({ usage: { total_tokens: 3 }, results: [] })), usage(3));
+  t.same(rerank.usageOf(bytes({ meta: { tokens: { input_tokens: 4, output_tokens: 0 } } })), usage(4));
+  t.same(
+    rerank.usageOf(bytes({ usage: {}, meta: { billed_units: { input_tokens: 5, search_units: 1 } } })),
+    usage(5),
+  );
+  t.equal(rerank.usageOf(bytes({ meta: whole.meta })), null);
+  t.equal(rerank.usageOf(bytes({})), null);
+});

@@ -1,0 +1,82 @@
+import type { ReplyContext, TargetManner } from '../../../src/conversation/codec.js';
+import type { JsonObject } from '../../../src/conversation/json.js';
+import type { ConversationRequest } from '../../../src/conversation/request.js';
+import { createSealer } from '../../../src/conversation/seal.js';
+import { GatewayError } from '../../../src/errors.js';
+import { responsesCodec } from '../../../src/protocols/responses/index.js';
+
+export const sealer = createSealer('a secret of the tests');
+
+export const target: TargetManner = {
+  model: 'up',
+  maxTokens: 4096,
+  maxTokensField: 'max_tokens',
+  streamUsage: true,
+  adaptiveThinking: false,
+  thinkingLevels: false,
+  jsonSchema: true,
+  hostedTools: 'reject',
+};
+
+export const context: ReplyContext = {
+  id: '1',
+  created: 1,
+  model: 'm',
+  includeUsage: true,
+  showReasoning: true,
+  echo: null,
+  compaction: null,
+  sealer,
+  framing: 'sse',
+};
+
+/** A request that asks for nothing but an answer. */
+export const plain: ConversationRequest = {
+  from: 'chat',
+  stream: false,
+  system: [],
+  turns: [{ role: 'user', parts: [{ kind: 'text', text: 'hi' }] }],
+  tools: [],
+  hostedTools: [],
+  toolChoice: null,
+  parallelCalls: null,
+  format: null,
+  reasoning: null,
+  maxTokens: null,
+  temperature: null,
+  topP: null,
+  topK: null,
+  stop: [],
+  candidates: 1,
+  seed: null,
+  presencePenalty: null,
+  frequencyPenalty: null,
+  logitBias: null,
+  logprobs: null,
+  verbosity: null,
+  user: null,
+  includeUsage: true,
+  echo: null,
+  compaction: null,
+};
+
+/** Decodes a body with these members. */
+export function decode(members: JsonObject, stream = false): ConversationRequest {
+  return responsesCodec.decodeRequest({ model: 'm', input: 'hi', ...members }, stream, sealer);
+}
+
+/** Encodes `plain` with these members, and parses the text. */
+export function encode(members: Partial<ConversationRequest>, manner = target): JsonObject {
+  return JSON.parse(responsesCodec.encodeRequest({ ...plain, ...members }, manner)) as JsonObject;
+}
+
+/** The error that a step throws. */
+export function errorOf(step: () => unknown): GatewayError {
+  try {
+    step();
+  } catch (error) {
+    if (error instanceof GatewayError) return error;
+    throw error;
+  }
+  throw new Error('Nothing was thrown.');
+}

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { test } from 'tap';
+import type { JsonObject } from '../../../src/conversation/json.js';
+import { createSealer } from '../../../src/conversation/seal.js';
+import { sealSignature } from '../../../src/conversation/signature.js';
+import { compactResponses, responses, responsesCodec } from '../../../src/protocols/responses/index.js';
+import { sealReasoning } from '../../../src/protocols/responses/reasoning.js';
+import { agentBody } from './bodies.js';
+import { context, decode, errorOf, sealer } from './conversation.js';
+
+const restoreOf = (endpoint: typeof responses) => (body: JsonObject) =>
+  endpoint.translation?.restore?.(body, sealer) ?? null;
+const restore = restoreOf(responses);
+const inputOf = (body: JsonObject | null) => (body?.input ?? []) as JsonObject[];
+const user = { role: 'user', content: 'hi' };
+const foreign = sealSignature({ protocol: 'messages', model: 'c', value: 'sig', redacted: false });
+const reasoning = (encrypted_content: string, more: object = {}) => ({
+  type: 'reasoning',
+  id: 'rs_ours_0',
+  summary: [],
+  encrypted_content,
+  status: 'completed',
+  ...more,
+});
+
+/** A compaction as a client gets it. */
+function compaction(): object {
+  const choice = {
+    parts: [{ kind: 'text' as const, text: 'Oslo.' }],
+    finish: 'stop' as const,
+    stopSequence: null,
+  };
+  const text = responsesCodec.encodeReply(
+    { choices: [choice], usage: null },
+    { ...context, compaction: 'object' },
+  );
+  const { output } = JSON.parse(text) as { output: object[] };
+  return output[0] as object;
+}
+
+test('a body with nothing of ours stays as it is', async (t) => {
+  for (const body of [
+    agentBody,
+    { input: 'hi' },
+    { input: null },
+    { model: 'm' },
+    {
+      input: [
+        reasoning('gAAA'),
+        reasoning('gw1.no token'),
+        { type: 'compaction', encrypted_content: 'gAAA' },
+      ],
+    },
+    { input: [{ ...user, content: foreign }, null, 5, { type: 'reasoning', encrypted_content: 5 }] },
+  ])
+    t.equal(restore(body as JsonObject), null);
+});
+
+test('reasoning gets back what its upstream gave it, and that of another vendor is left out', async (t) => {
+  const body = {
+    metadata: { a: 'b' },
+    input: [
+      user,
+      reasoning(sealReasoning({ id: 'rs_theirs', content: 'gAAA' }, 'up'), { news: 1 }),
+      reasoning(foreign),
+      reasoning(sealReasoning({ id: '', content: 'gBBB' }, 'up')),
+      reasoning(sealReasoning({ id: 'rs_2', content: 'gCCC' }, 'up'), { id: undefined }),
+      user,
+    ],
+    model: 'm',
+  };
+  const given = JSON.parse(JSON.stringify(body)) as typeof body & JsonObject;
+  const before = JSON.stringify(given);
+  const restored = restore(given);
+  t.equal(
+    JSON.stringify(restored),
+    JSON.stringify({
+      metadata: { a: 'b' },
+      input: [
+        user,
+        reasoning('gAAA', { id: 'rs_theirs', news: 1 }),
+        { type: 'reasoning', summary: [], encrypted_content: 'gBBB', status: 'completed' },
+        { type: 'reasoning', summary: [], encrypted_content: 'gCCC', status: 'completed', id: 'rs_2' },
+        user,
+      ],
+      model: 'm',
+    }),
+  );
+  t.equal(JSON.stringify(given), before, 'what was given is not changed');
+  t.equal(inputOf(restored)[0], given.input[0], 'nor copied where it need not be');
+});
+
+test('a compaction that was made here becomes the text that it is', async (t) => {
+  const input = [compaction(), { type: 'compaction', encrypted_content: 'gAAA' }, user];
+  for (const endpoint of [responses, compactResponses]) {
+    const [first, ...others] = inputOf(restoreOf(endpoint)({ model: 'm', input }));
+    t.match(first, {
+      type: 'message',
+      role: 'user',
+      content: [{ type: 'input_text', text: /^Summary .*Oslo\.$/s }],
+    });
+    t.same(others, input.slice(1), 'one of the upstream’s own stays');
+    t.same(decode({ input: [first] }).turns, decode({ input: [input[0]] }).turns);
+  }
+});
+
+test('a compaction that does not open is refused by its name', async (t) => {
+  const other = createSealer('another secret').seal('{"kind":"compaction","summary":"x"}');
+  for (const encrypted_content of [other, 'gwc1.', sealer.seal('{"kind":"x"}')])
+    t.match(
+      errorOf(() => restore({ input: [user, { type: 'compaction', encrypted_content }] })),
+      { kind: 'invalid_value', status: 400, param: 'input[1].encrypted_content' },
+    );
+});
+
+test('what was sealed on the way to a client is restored on the way back', async (t) => {
+  const id = fc.constantFrom('', 'rs_1', 'rs_2');
+  const content = fc.string({ minLength: 1 });
+  fc.assert(
+    fc.property(fc.array(fc.record({ id, content }), { minLength: 1, maxLength: 5 }), (list) => {
+      const input = list.map((each) => reasoning(sealReasoning(each, 'up')));
+      const restored = inputOf(restore({ input }));
+      assert.deepEqual(
+        restored.map((item) => ({ id: item.id ?? '', content: item.encrypted_content })),
+        list.map((each) => ({ ...each })),
+      );
+    }),
+  );
+  t.pass();
+});

@@ -1,0 +1,33 @@
+import { test } from 'tap';
+import { startSimulator } from '../../src/simulator/server.js';
+import type { Ask, Client } from '../suites/translation/client.js';
+import { clients } from '../suites/translation/session.js';
+import { tools, wantsTools } from '../suites/translation/tool-scenarios.js';
+import { others, wrongCuts } from './cuts.js';
+
+/** What a client of the protocol itself asks the simulator for. */
+const asks: Readonly<Record<string, (client: Client) => Ask>> = {
+  'a text': (client) => ({ stream: true, thinks: 'shown', turns: client.user('Ä🌍') }),
+  'two calls': (client) => ({ stream: true, thinks: 'shown', tools, turns: client.user(wantsTools) }),
+};
+
+test("the simulator's streams are the same wherever they are cut", async (t) => {
+  const simulator = await startSimulator();
+  t.teardown(() => simulator.close());
+  for (const client of clients) {
+    for (const [name, ask] of Object.entries(asks)) {
+      const { path, headers, body } = client.request('sim-text', ask(client));
+      const response = await fetch(new URL(path, simulator.url), {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: 'Bearer key', ...headers },
+        body: JSON.stringify(body),
+      });
+      const bytes = Buffer.from(await response.arrayBuffer());
+      t.equal(response.status, 200);
+      const [first, second] = others(client.protocol);
+      const reader = name === 'a text' ? first : second;
+      const wrong = wrongCuts(bytes, reader, client.protocol);
+      t.strictSame(wrong, [], `${client.protocol}: ${name}, for ${reader.name}`);
+    }
+  }
+});

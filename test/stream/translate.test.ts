@@ -1,0 +1,147 @@
+import fc from 'fast-check';
+import { test } from 'tap';
+import type { ReplyContext, StreamDecoder, StreamEncoder, TextCodec } from '../../src/conversation/codec.js';
+import { GatewayError } from '../../src/errors.js';
+import { ArrayPassage } from '../../src/stream/reframe.js';
+import { TranslatedPassage } from '../../src/stream/translate.js';
+import { EventRuns } from '../../src/wire/sse.js';
+
+const usage = { input: 1, output: 1, cached: 0, cacheWritten: 0, reasoning: 0 };
+
+/** A protocol of one word an event. */
+function decoder(): StreamDecoder {
+  let over = false;
+  return {
+    textMember: 'text',
+    decode: (_event, data, out) => {
+      if (data === 'begin') out.push({ kind: 'start', usage });
+      else if (data === 'stop') {
+        over = true;
+        out.push({ kind: 'end' });
+      } else if (data === 'fail') out.push({ kind: 'error', error: new GatewayError('overloaded', 'full') });
+      else out.push({ kind: 'text', choice: 0, text: data });
+    },
+    finish: (out) => {
+      if (!over) out.push({ kind: 'error', error: new GatewayError('upstream_error', 'cut') });
+    },
+  };
+}
+
+const encoder = (): StreamEncoder => ({
+  error: null,
+  takesRawText: () => false,
+  encodeRawText: () => null,
+  rawTextFrame: () => null,
+  encode: (event) =>
+    event.kind === 'text'
+      ? `<${event.text}>`
+      : event.kind === 'error'
+        ? `!${event.error.message}!`
+        : `<${event.kind}>`,
+});
+
+const codec: TextCodec = {
+  decodeRequest: () => {
+    throw new Error('not needed');
+  },
+  encodeRequest: () => '',
+  decodeReply: () => {
+    throw new GatewayError('upstream_error', 'no reply');
+  },
+  encodeReply: () => '',
+  createDecoder: decoder,
+  createEncoder: encoder,
+};
+
+const passage = () =>
+  new TranslatedPassage({
+    theirs: codec,
+    source: { model: 'm' },
+    ours: codec,
+    context: {} as ReplyContext,
+    inputEstimate: 0,
+  });
+
+const event = (word: string): Buffer => Buffer.from(`data: ${word}\n\n`);
+
+test('what was judged is passed once', async (t) => {
+  const each = passage();
+  t.equal(each.judge(Buffer.from(': comment\n\n')), 'silence');
+  t.equal(each.judge(event('begin')), 'silence', 'a start alone may still become an error with a status');
+  t.equal(each.judge(Buffer.concat([event('a'), event('b')])), 'meaningful');
+  t.equal(each.pass(Buffer.concat([event('a'), event('b')])).toString(), '<start><a><b>');
+  t.equal(each.pass(event('c')).toString(), '<c>');
+  t.equal(each.pass(event('stop')).toString(), '<end>');
+  t.strictSame(each.end(), { last: Buffer.alloc(0), error: null, failed: false });
+});
+
+test('an error before anything else is an error, not a stream', async (t) => {
+  const each = passage();
+  t.equal(each.judge(event('begin')), 'silence');
+  t.match(each.judge(event('fail')), { kind: 'overloaded' });
+});
+
+test('an error in the middle is told in the stream, and nothing after it', async (t) => {
+  const each = passage();
+  each.judge(event('a'));
+  t.equal(each.pass(event('a')).toString(), '<a>');
+  t.equal(each.pass(Buffer.concat([event('fail'), event('b')])).toString(), '!full!');
+  t.equal(each.error?.kind, 'overloaded');
+});
+
+test('a stream that ends early says so', async (t) => {
+  const each = passage();
+  each.judge(event('a'));
+  each.pass(event('a'));
+  const { last, error, failed } = each.end();
+  t.equal(last?.toString(), '!cut!');
+  t.equal(error, null, 'its words are in what is still to be sent');
+  t.ok(failed);
+});
+
+test('the same comes out however the bytes are cut', async () => {
+  const stream = Buffer.concat(['begin', 'ä€', 'b', 'stop'].map((word) => event(word)));
+  const whole = '<start><ä€><b><end>';
+  fc.assert(
+    fc.property(fc.array(fc.nat({ max: stream.length }), { maxLength: 8 }), (cuts) => {
+      const each = passage();
+      const runs = new EventRuns(1024);
+      const edges = [0, ...cuts.sort((a, b) => a - b), stream.length];
+      let out = '';
+      let judged = false;
+      for (let i = 1; i < edges.length; i++) {
+        const run = runs.push(stream.subarray(edges[i - 1], edges[i]));
+        if (run === null) continue;
+        if (!judged) judged = each.judge(run) === 'meaningful';
+        if (judged) out += each.pass(run).toString();
+      }
+      return out + (each.end().last?.toString() ?? '') === whole;
+    }),
+  );
+});
+
+test('events become the elements of one array', async (t) => {
+  const words: string[] = [];
+  const each = new ArrayPassage({
+    wholeBytes: 1,
+    eventBytes: 1,
+    divisible: true,
+    exactErrors: true,
+    mayStream: false,
+    isComplete: false,
+    endsItself: false,
+    error: null,
+    usage: null,
+    judge: () => 'meaningful',
+    pass: (run) => run,
+    end: () => ({ last: null, error: null, failed: false }),
+    lastWords: (_error, event) => event,
+    note: () => {},
+    whole: (body) => body,
+  });
+  words.push(each.pass(Buffer.from('data: {"a":1}\n\n: comment\n\ndata: {"b":2}\n\n')).toString());
+  words.push(each.pass(Buffer.from('data: {"c":3}\r\n\r\n')).toString());
+  t.strictSame(JSON.parse([...words, each.end().last?.toString()].join('')), [{ a: 1 }, { b: 2 }, { c: 3 }]);
+  const broken = [...words, each.lastWords(new GatewayError('upstream_error'), 'data: {"error":{}}\n\n')];
+  t.strictSame(JSON.parse(broken.join('')).at(-1), { error: {} });
+});

@@ -1,0 +1,100 @@
+import { createHash } from 'node:crypto';
+import { type Simulator, startSimulator } from '../../src/simulator/server.js';
+import { startLoad } from '../suites/load.js';
+import { loadRequest } from '../suites/load-request.js';
+import { residentMb, watchMemory } from '../suites/process-memory.js';
+import type { StartedGateway } from '../suites/start.js';
+import { askTask, taskFaces, untilEnded } from '../suites/tasks-client.js';
+import { killGateway, startTasksGateway, storeFolder } from '../suites/tasks-gateway.js';
+import { download, type HashingUpstream, startHashingUpstream, upload } from '../suites/tasks-media.js';
+
+/** A gateway with one worker, an upstream of videos, and one that takes uploads. */
+export interface MediaStage {
+  readonly gateway: StartedGateway;
+  readonly worker: number;
+  readonly simulator: Simulator;
+  readonly ears: HashingUpstream;
+}
+
+/** The most memory that a worker had while something happened, and what it had before. In MB. */
+export interface Growth {
+  readonly beforeMb: number;
+  readonly highestMb: number;
+}
+
+/** Where a task's content is: at the upstream itself, or at an address that it gives. */
+export type Origin = 'path' | 'url';
+export const origins: readonly Origin[] = ['path', 'url'];
+
+const gib = 1024 ** 3;
+
+/** Sets a stage, and ends all of it after `play`, however that ends. */
+export async function onMediaStage<T>(play: (stage: MediaStage) => Promise<T>): Promise<T> {
+  const folder = storeFolder();
+  const simulator = await startSimulator({ videoPace: { queuedMs: 0, runningMs: 0 } });
+  const ears = await startHashingUpstream();
+  let gateway: StartedGateway | null = null;
+  try {
+    gateway = await startTasksGateway({
+      upstreamUrl: simulator.url,
+      earsUrl: ears.url,
+      store: { kind: 'embedded', path: folder.path },
+      config: { limits: { uploadBytes: 3 * gib } },
+    });
+    return await play({ gateway, worker: gateway.workerPids()[0] ?? 0, simulator, ears });
+  } finally {
+    if (gateway !== null) await killGateway(gateway);
+    await simulator.close();
+    ears.stop();
+    folder.remove();
+  }
+}
+
+/** Makes a finished task with a video of so many bytes. @returns its id */
+export async function makeVideo({ gateway }: MediaStage, origin: Origin, bytes: number): Promise<string> {
+  const face = origin === 'path' ? taskFaces.compat : taskFaces.generic;
+  const request = face.create(`[[video:bytes=${bytes}]] a fox`);
+  const model = origin === 'path' ? 'm' : 'linked';
+  const made = await askTask(gateway.baseUrl, { ...request, body: { ...(request.body as object), model } });
+  const id = String(face.idIn(made.body));
+  const ended = await untilEnded(gateway.baseUrl, id);
+  if (ended.body.status !== 'completed') throw new Error(`no video was made: ${JSON.stringify(ended.body)}`);
+  return id;
+}
+
+const warmMb = 24;
+
+/** Ordinary traffic, with files of ordinary size, after which the memory of a worker has its size. */
+export async function warmUp(stage: MediaStage, seconds: number): Promise<void> {
+  const { port } = stage.gateway;
+  const load = startLoad({
+    port,
+    connections: 16,
+    requests: [loadRequest({ does: 'complete' }, { model: 'talk' })],
+  });
+  const until = performance.now() + seconds * 1000;
+  const bytes = warmMb * 1024 * 1024;
+  const ids = await Promise.all(origins.map((origin) => makeVideo(stage, origin, bytes)));
+  do {
+    await upload(port, bytes);
+    await Promise.all(ids.map((id) => download({ port, id, hash: createHash('sha256') })));
+  } while (performance.now() < until);
+  await load.stop();
+}
+
+/** Does something, and watches the worker's memory meanwhile. */
+export async function watched<T>(
+  { worker }: MediaStage,
+  work: () => Promise<T>,
+): Promise<{ readonly result: T; readonly growth: Growth; readonly seconds: number }> {
+  const beforeMb = residentMb(worker);
+  const memory = watchMemory(worker);
+  const begunAt = performance.now();
+  try {
+    const result = await work();
+    const seconds = (performance.now() - begunAt) / 1000;
+    return { result, growth: { beforeMb, highestMb: Math.max(...memory.stop()) }, seconds };
+  } finally {
+    memory.stop();
+  }
+}

@@ -1,0 +1,229 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Simulator, type SimulatorOptions, startSimulator } from '../../src/simulator/server.js';
+import { parseEntry, type StartedGateway } from '../suites/start.js';
+import { askTask, type TaskAnswer, taskFaces, untilEnded } from '../suites/tasks-client.js';
+import { killGateway, startTasksGateway, storeFolder } from '../suites/tasks-gateway.js';
+
+export interface TaskCrashPlan {
+  /** Tasks that are in flight when the processes are killed. */
+  readonly tasks: number;
+  /** Tasks that are being made at that moment, about. */
+  readonly atOnce: number;
+  /** All processes, and then a start on the same store, or one of two workers. */
+  readonly killed: 'all' | 'worker';
+}
+
+export interface TaskCrashFigures {
+  /** Creates whose answer came, and those that were cut. */
+  readonly answered: number;
+  readonly cut: number;
+  /** Cut creates that the upstream had heard of, and of them those whose task was recorded nevertheless. */
+  readonly cutUpstream: number;
+  readonly recordedUnanswered: number;
+  /** Cut creates whose retry made the task, since no upstream had heard of them. */
+  readonly madeByRetry: number;
+  /** Cut creates of which the retry told that they were interrupted. */
+  readonly interrupted: number;
+  /** Of them, those that the log does not name. */
+  readonly untold: readonly string[];
+  /** Others that the log names: those that were noted, and cut before their key was. The upstream never heard of them. */
+  readonly toldInVain: number;
+  /** Tasks whose create answer came and that did not complete, with what was answered of each. */
+  readonly lost: readonly string[];
+  /** Prompts that reached the upstream more than once. */
+  readonly doubled: readonly string[];
+  /** Tasks that the upstream made, and the prompts that it heard. */
+  readonly made: number;
+  readonly heard: number;
+  /** From the start of the new gateway, or the kill of the worker, until all tasks had completed. */
+  readonly completedMs: number;
+}
+
+interface Create {
+  readonly prompt: string;
+  readonly idempotencyKey: string;
+  /** Null when no answer came. */
+  id: string | null;
+}
+
+const pace = { queuedMs: 300, runningMs: 700 };
+/** So that a kill finds some creates on the upstream's side. */
+const upstreamMs = 15;
+const logged = 'a video task was being submitted when its process ended';
+const pollers = 4;
+/** The log may come later than the answers. */
+const toldMs = 5000;
+
+/** Tasks in flight while processes are killed in the middle of creates and polls. */
+export async function taskCrash(plan: TaskCrashPlan): Promise<TaskCrashFigures> {
+  const heard = new Map<string, number>();
+  const simulator = await startSimulator({
+    videoPace: pace,
+    latencyMs: upstreamMs,
+    onRequest: countPrompts(heard),
+  });
+  const folder = storeFolder();
+  const options = {
+    upstreamUrl: simulator.url,
+    store: { kind: 'embedded', path: folder.path },
+    workers: plan.killed === 'all' ? 1 : 2,
+  };
+  let gateway = await startTasksGateway(options);
+  try {
+    const { logs } = gateway;
+    const creates = await makeUntilKilled(gateway, plan);
+    const heardBefore = new Set(heard.keys());
+    const begunAt = performance.now();
+    if (plan.killed === 'all') gateway = await startTasksGateway(options);
+    return await take(gateway, {
+      simulator,
+      heard,
+      heardBefore,
+      creates,
+      begunAt,
+      logs: [logs, gateway.logs],
+    });
+  } finally {
+    await killGateway(gateway);
+    await simulator.close();
+    folder.remove();
+  }
+}
+
+function countPrompts(heard: Map<string, number>): SimulatorOptions['onRequest'] {
+  return ({ method, target, body }) => {
+    if (method !== 'POST' || target !== '/v1/videos') return;
+    const prompt = /prompt \d+;/.exec(body.toString('latin1'))?.[0] ?? '';
+    heard.set(prompt, (heard.get(prompt) ?? 0) + 1);
+  };
+}
+
+/** Makes tasks and polls them until there are enough, and kills. @returns every create that was begun */
+async function makeUntilKilled(gateway: StartedGateway, plan: TaskCrashPlan): Promise<readonly Create[]> {
+  const creates: Create[] = [];
+  const answered: string[] = [];
+  let killed: Promise<void> | null = null;
+  const kill = (): Promise<void> => {
+    if (plan.killed === 'all') return killGateway(gateway);
+    const [victim] = gateway.workerPids();
+    process.kill(victim ?? 0, 'SIGKILL');
+    return gateway.until(
+      () => gateway.workerPids().length === 2 && !gateway.workerPids().includes(victim ?? 0),
+    );
+  };
+  const make = async (): Promise<void> => {
+    while (killed === null) {
+      const number = creates.length;
+      const create: Create = { prompt: `prompt ${number};`, idempotencyKey: `key-${number}`, id: null };
+      creates.push(create);
+      const answer = await answerOf(gateway, create);
+      if (answer === null) return;
+      create.id = String(answer.body.id);
+      answered.push(create.id);
+      if (answered.length === plan.tasks) killed = kill();
+    }
+  };
+  const poll = async (): Promise<void> => {
+    while (killed === null) {
+      const id = answered[Math.floor(Math.random() * answered.length)];
+      if (id === undefined) await pause(5);
+      else await askTask(gateway.baseUrl, taskFaces.compat.show(id)).catch(() => {});
+    }
+  };
+  await Promise.all([...Array.from({ length: plan.atOnce }, make), ...Array.from({ length: pollers }, poll)]);
+  await killed;
+  return creates;
+}
+
+/** @returns null when the connection broke before the answer */
+async function answerOf(gateway: StartedGateway, create: Create): Promise<TaskAnswer | null> {
+  const { idempotencyKey, prompt } = create;
+  try {
+    const answer = await askTask(gateway.baseUrl, taskFaces.compat.create(prompt), { idempotencyKey });
+    if (answer.status === 200 || answer.status === 409) return answer;
+    throw new Error(`a create was answered with ${answer.status}: ${JSON.stringify(answer.body)}`);
+  } catch (error) {
+    if (error instanceof TypeError) return null;
+    throw error;
+  }
+}
+
+interface Aftermath {
+  readonly simulator: Simulator;
+  readonly heard: ReadonlyMap<string, number>;
+  /** Prompts that the upstream knew when the processes were killed. */
+  readonly heardBefore: ReadonlySet<string>;
+  readonly creates: readonly Create[];
+  readonly begunAt: number;
+  readonly logs: readonly (readonly string[])[];
+}
+
+/** Asks for everything that there should be, and sends again what was cut. */
+async function take(gateway: StartedGateway, aftermath: Aftermath): Promise<TaskCrashFigures> {
+  const { simulator, heard, heardBefore, creates, begunAt, logs } = aftermath;
+  const lost: string[] = [];
+  const ids = creates.flatMap(({ id }) => id ?? []);
+  await Promise.all(
+    ids.map(async (id) => {
+      const { status, body } = await untilEnded(gateway.baseUrl, id);
+      if (status !== 200 || body.status !== 'completed')
+        lost.push(`${id}: ${status} ${JSON.stringify(body)}`);
+    }),
+  );
+  const completedMs = performance.now() - begunAt;
+  const cut = creates.filter(({ id }) => id === null);
+  const interrupted = new Set<string>();
+  let recordedUnanswered = 0;
+  for (const create of cut) {
+    const { id, failed } = await retried(gateway, create);
+    if (failed) interrupted.add(id);
+    else if (heardBefore.has(create.prompt)) recordedUnanswered += 1;
+  }
+  const toldNow = (): Set<string> => new Set(logs.flat().flatMap(toldIn));
+  const allTold = gateway.until(() => [...interrupted].every((id) => toldNow().has(id)));
+  await Promise.race([allTold, pause(toldMs, undefined, { ref: false })]);
+  const told = toldNow();
+  return {
+    answered: ids.length,
+    cut: cut.length,
+    cutUpstream: cut.filter(({ prompt }) => heardBefore.has(prompt)).length,
+    recordedUnanswered,
+    madeByRetry: cut.filter(({ prompt }) => !heardBefore.has(prompt) && heard.has(prompt)).length,
+    interrupted: interrupted.size,
+    untold: [...interrupted].filter((id) => !told.has(id)),
+    toldInVain: [...told].filter((id) => !interrupted.has(id)).length,
+    lost,
+    doubled: [...heard].flatMap(([prompt, count]) => (count > 1 ? [`${prompt} ${count} times`] : [])),
+    made: simulator.state().videosMade,
+    heard: heard.size,
+    completedMs,
+  };
+}
+
+const retryMs = 100;
+
+/** Sends a create again with its key until it is not in conflict with the first attempt any more. */
+async function retried(gateway: StartedGateway, create: Create): Promise<{ id: string; failed: boolean }> {
+  for (;;) {
+    const answer = await answerOf(gateway, create);
+    if (answer === null) throw new Error('a retry was cut, too');
+    if (answer.status === 409) {
+      await pause(retryMs);
+      continue;
+    }
+    const { id, status, error } = answer.body as {
+      id: string;
+      status: string;
+      error: { code: string } | null;
+    };
+    if (status === 'failed' && error?.code !== 'submission_interrupted')
+      throw new Error(`a retry tells ${JSON.stringify(answer.body)}`);
+    return { id, failed: status === 'failed' };
+  }
+}
+
+/** The task that a line of the log tells as interrupted. */
+function toldIn(line: string): string[] {
+  const entry = parseEntry(line);
+  return String(entry?.msg).startsWith(logged) ? [String(entry?.task)] : [];
+}

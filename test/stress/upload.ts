@@ -1,0 +1,34 @@
+import { type Uploaded, upload } from '../suites/tasks-media.js';
+import { type Growth, onMediaStage, warmUp, watched } from './media-stage.js';
+
+export interface UploadPlan {
+  readonly fileBytes: number;
+  readonly warmUpSeconds: number;
+}
+
+export interface UploadFigures extends Growth {
+  readonly uploaded: Uploaded;
+  /** The same of the body as the upstream received it; null when it did not come whole. */
+  readonly receivedBytes: number | null;
+  readonly receivedSha256: string | null;
+  readonly seconds: number;
+}
+
+/** One large form, on its way to an upstream. */
+export function uploadOnce(plan: UploadPlan): Promise<UploadFigures> {
+  return onMediaStage(async (stage) => {
+    await warmUp(stage, plan.warmUpSeconds);
+    const before = stage.ears.received.length;
+    const { result, growth, seconds } = await watched(stage, () =>
+      upload(stage.gateway.port, plan.fileBytes),
+    );
+    const received = stage.ears.received[before];
+    return {
+      ...growth,
+      uploaded: result,
+      receivedBytes: received?.bytes ?? null,
+      receivedSha256: received?.sha256 ?? null,
+      seconds,
+    };
+  });
+}

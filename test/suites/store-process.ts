@@ -1,0 +1,115 @@
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { StoreSettings } from '../../src/config/types.js';
+import type { GatewayError } from '../../src/errors.js';
+import { createStore } from '../../src/store/create.js';
+import { openEnvironment } from '../../src/store/environment.js';
+import type { Store } from '../../src/store/store.js';
+
+/** Runs as its own process, started by the suite of the stores: works on a store as its first argument orders. */
+
+export type StoreOrder = OpenOrder | WorkOrder;
+
+/** Opens an environment and closes it, so many times. */
+interface OpenOrder {
+  readonly does: 'open';
+  readonly path: string;
+  readonly times: number;
+}
+
+type WorkOrder = { readonly settings: StoreSettings } & (
+  | { readonly does: 'increment'; readonly id: string; readonly times: number }
+  | { readonly does: 'claim'; readonly names: readonly string[] }
+  | { readonly does: 'create'; readonly name: string }
+  | { readonly does: 'fill' }
+  | { readonly does: 'hold'; readonly path: string }
+  | { readonly does: 'leave' }
+);
+
+/** Adds to the number in a record, again and again, until every addition was taken. */
+export async function increment(store: Store, id: string, times: number): Promise<void> {
+  for (let done = 0; done < times; ) {
+    const record = await store.get('numbers', id);
+    if (record === null) throw new Error(`the record ${id} is gone`);
+    const next = `${Number(record.value) + 1}`;
+    if (await store.replace('numbers', id, next, record.revision, 60_000)) done += 1;
+  }
+}
+
+/** Creates records without end, and tells the id of each one that the store has. */
+async function createForEver(store: Store, name: string, tell: (id: string) => void): Promise<never> {
+  for (let number = 0; ; number += 1) {
+    const id = `${name}-${number}`;
+    if (await store.create('created', id, id, 60_000)) tell(id);
+  }
+}
+
+/**
+ * Creates records until the disk is full, reads one of them, and goes on when it is told to.
+ */
+async function fill(store: Store, tell: (line: string) => void): Promise<void> {
+  const value = 'x'.repeat(65_536);
+  const put = (number: number) => store.create('filling', `${number}`, value, 60_000);
+  let created = 0;
+  for (let failure: GatewayError | null = null; failure === null; ) {
+    try {
+      await put(created);
+      created += 1;
+    } catch (error) {
+      failure = error as GatewayError;
+      tell(`${failure.kind}: ${String(failure.cause)}`);
+    }
+  }
+  tell((await store.get('filling', '0'))?.value === value ? 'it can still be read' : 'it is gone');
+  await once(process, 'message');
+  tell((await put(created)) ? 'there is room again' : 'it is there already');
+}
+
+/** Takes the lock of those who write, and keeps it until it is killed. */
+async function hold(path: string, tell: (line: string) => void): Promise<void> {
+  const { open } = await import('lmdb');
+  openEnvironment(open, join(path, 'records'), { durable: true }).change(() => {
+    tell('it is held');
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+  });
+}
+
+async function openOften({ path, times }: OpenOrder): Promise<void> {
+  const { open } = await import('lmdb');
+  for (let done = 0; done < times; done += 1) openEnvironment(open, path, { durable: false }).close();
+}
+
+/** Exits while a change is under way. */
+async function leave(store: Store, tell: (line: string) => void): Promise<void> {
+  await store.get('none', 'none');
+  tell('it is there');
+  await once(process, 'message');
+  void store.create('left', 'a', '', 60_000);
+  // Time to begin: the earlier it exits, the less there is to go wrong.
+  setTimeout(() => {
+    tell('it leaves');
+    process.exit(7);
+  }, 100);
+  await new Promise(() => {});
+}
+
+async function obey(order: WorkOrder): Promise<void> {
+  const store = createStore(order.settings);
+  const tell = (line: string): void => void process.send?.(line);
+  if (order.does === 'increment') await increment(store, order.id, order.times);
+  else if (order.does === 'create') await createForEver(store, order.name, tell);
+  else if (order.does === 'fill') await fill(store, tell);
+  else if (order.does === 'leave') await leave(store, tell);
+  else if (order.does === 'hold') await hold(order.path, tell);
+  else {
+    for (const name of order.names) if (await store.claim(name, 60_000)) tell(name);
+  }
+  await store.close();
+  process.disconnect();
+}
+
+const [, script, order] = process.argv;
+if (order !== undefined && script === import.meta.filename) {
+  const given = JSON.parse(order) as StoreOrder;
+  await (given.does === 'open' ? openOften(given) : obey(given));
+}

@@ -1,0 +1,47 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { StoreOrder } from './store-process.js';
+
+const script = fileURLToPath(new URL('./store-process.js', import.meta.url));
+
+/** A process that works on a store. */
+export interface StoreProcess {
+  /** What it has told so far. */
+  readonly told: readonly string[];
+  readonly exited: Promise<number | null>;
+  untilTold(count: number): Promise<void>;
+  /** Tells it to go on. */
+  proceed(): void;
+  kill(): void;
+  readonly pid: number;
+}
+
+/** Starts a process that does as ordered, and then ends. */
+export function startStoreProcess(order: StoreOrder): StoreProcess {
+  const child: ChildProcess = fork(script, [JSON.stringify(order)], { execArgv: [] });
+  const told: string[] = [];
+  child.on('message', (line) => told.push(String(line)));
+  const killAtExit = (): void => void child.kill('SIGKILL');
+  process.once('exit', killAtExit);
+  // Its last messages may come after its end.
+  const exited = Promise.all([once(child, 'close'), once(child, 'disconnect')]).then(
+    ([[code]]): number | null => {
+      process.removeListener('exit', killAtExit);
+      return code;
+    },
+  );
+  return {
+    told,
+    exited,
+    async untilTold(count) {
+      while (told.length < count) {
+        if (child.exitCode !== null) throw new Error(`the process ended with ${child.exitCode}`);
+        await once(child, 'message');
+      }
+    },
+    proceed: () => void child.send('proceed'),
+    kill: () => void child.kill('SIGKILL'),
+    pid: child.pid ?? 0,
+  };
+}

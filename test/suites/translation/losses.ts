@@ -1,0 +1,92 @@
+import type { TextProtocolName } from '../../../src/conversation/request.js';
+
+/** What one protocol cannot say that another can. */
+export interface Loss {
+  readonly clients: readonly TextProtocolName[];
+  /** Protocols in which the upstream was called. */
+  readonly wires: readonly TextProtocolName[];
+  readonly scenarios: readonly string[];
+  /** `reject`: the call is refused. `drop`: it is served without what is named. */
+  readonly fate:
+    | { readonly kind: 'reject'; readonly param: Readonly<Partial<Record<TextProtocolName, string>>> }
+    | { readonly kind: 'drop'; readonly missing: readonly string[] };
+}
+
+/** Every loss that the scenarios may show. What is not here has to work. */
+export const losses: readonly Loss[] = [
+  {
+    // Neither protocol says which of the stop sequences was met, so the answer looks like one that ended by itself.
+    clients: ['messages'],
+    wires: ['chat', 'generateContent'],
+    scenarios: ['stop sequence'],
+    fate: { kind: 'drop', missing: ['the sequence that was met'] },
+  },
+  {
+    clients: ['chat', 'messages', 'generateContent'],
+    wires: ['responses'],
+    scenarios: ['stop sequence'],
+    fate: {
+      kind: 'reject',
+      param: {
+        chat: 'stop',
+        messages: 'stop_sequences',
+        generateContent: 'generationConfig.stopSequences',
+      },
+    },
+  },
+  {
+    clients: ['chat', 'generateContent'],
+    wires: ['messages', 'responses'],
+    scenarios: ['two candidates'],
+    fate: { kind: 'reject', param: { chat: 'n', generateContent: 'generationConfig.candidateCount' } },
+  },
+  {
+    clients: ['chat', 'generateContent', 'responses'],
+    wires: ['messages'],
+    scenarios: ['log probabilities'],
+    fate: {
+      kind: 'reject',
+      param: {
+        chat: 'logprobs',
+        generateContent: 'generationConfig.responseLogprobs',
+        responses: 'include',
+      },
+    },
+  },
+  {
+    clients: ['messages', 'generateContent'],
+    wires: ['chat', 'responses'],
+    scenarios: ['top k'],
+    fate: { kind: 'drop', missing: ['top k'] },
+  },
+  {
+    // A chat client has no field in which it could carry a signature.
+    clients: ['chat'],
+    wires: ['responses', 'messages', 'generateContent'],
+    scenarios: ['tool loop with reasoning', 'tool loop with redacted reasoning'],
+    fate: { kind: 'drop', missing: ['signatures'] },
+  },
+  {
+    // A chat upstream gives none.
+    clients: ['chat', 'responses', 'messages', 'generateContent'],
+    wires: ['chat'],
+    scenarios: ['tool loop with reasoning', 'tool loop with redacted reasoning'],
+    fate: { kind: 'drop', missing: ['signatures'] },
+  },
+  {
+    clients: ['responses', 'messages', 'generateContent'],
+    wires: ['chat'],
+    scenarios: ['tool loop with hidden reasoning'],
+    fate: { kind: 'drop', missing: ['signatures'] },
+  },
+];
+
+/** What is lost when a client's call reaches an upstream in a protocol, or null when nothing is. */
+export function lossOf(client: TextProtocolName, wire: TextProtocolName, scenario: string): Loss | null {
+  return (
+    losses.find(
+      (loss) =>
+        loss.scenarios.includes(scenario) && loss.clients.includes(client) && loss.wires.includes(wire),
+    ) ?? null
+  );
+}

@@ -1,0 +1,86 @@
+import type { Test } from 'tap';
+import { startSimulator } from '../../../src/simulator/server.js';
+import { startGateway, testKey } from '../gateway.js';
+import { chatClient } from './chat-client.js';
+import { type Answer, type Ask, type Client, failed } from './client.js';
+import { generateContentClient } from './generate-content-client.js';
+import { serveImage } from './image.js';
+import { messagesClient } from './messages-client.js';
+import { readReceived } from './received.js';
+import { responsesClient } from './responses-client.js';
+import type { Matrix, MatrixModel } from './scenario.js';
+
+export const clients: readonly Client[] = [
+  chatClient,
+  responsesClient,
+  messagesClient,
+  generateContentClient,
+];
+
+export const models: readonly MatrixModel[] = [
+  { name: 'on-chat', wire: () => 'chat' },
+  // It takes responses calls as they come, and is called in chat for everything else.
+  { name: 'on-responses', wire: (client) => (client === 'responses' ? 'responses' : 'chat') },
+  { name: 'on-responses-only', wire: () => 'responses' },
+  { name: 'on-messages', wire: () => 'messages' },
+  { name: 'on-generate', wire: () => 'generateContent' },
+];
+
+/** Starts gateway, simulator and a server with an image; all end with the test. */
+export async function startMatrix(t: Test): Promise<Matrix> {
+  const simulator = await startSimulator();
+  t.teardown(() => simulator.close());
+  const base = `http://127.0.0.1:${simulator.port}`;
+  const upstream = { apiKeys: ['upstream-key'], fetchPrivate: true };
+  const model = (name: string, target: Record<string, unknown> = {}) => ({
+    protocols: ['chat', 'responses', 'messages', 'generateContent'],
+    targets: [{ upstream: name, model: 'sim-text', ...target }],
+  });
+  const gateway = await startGateway(t, {
+    upstreams: [],
+    config: {
+      upstreams: {
+        chat: { kind: 'chat', baseUrl: `${base}/v1`, ...upstream },
+        messages: { kind: 'messages', baseUrl: `${base}/v1`, ...upstream },
+        generate: { kind: 'generateContent', baseUrl: `${base}/v1beta`, ...upstream },
+      },
+      models: {
+        'on-chat': model('chat'),
+        'on-responses': model('chat', { responses: true }),
+        'on-responses-only': model('chat', { responses: 'only' }),
+        'on-messages': model('messages'),
+        'on-generate': model('generate'),
+      },
+    },
+  });
+  return {
+    imageUrl: await serveImage(t),
+    send: (client, name, ask) => send(gateway.url, client, name, ask),
+    received: () => readReceived(simulator.lastRequest()),
+  };
+}
+
+async function send(url: string, client: Client, model: string, ask: Ask): Promise<Answer> {
+  const request = client.request(model, ask);
+  const response = await fetch(url + request.path, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      authorization: `Bearer ${testKey}`,
+      ...request.headers,
+    },
+    body: JSON.stringify(request.body),
+  });
+  const text = await response.text();
+  const type = response.headers.get('content-type') ?? '';
+  if (!response.ok) {
+    return failed({
+      ...client.readError(JSON.parse(text)),
+      status: response.status,
+      retryAfter: response.headers.get('retry-after'),
+    });
+  }
+  const expected = ask.stream ? 'text/event-stream' : 'application/json';
+  if (!type.startsWith(expected)) throw new Error(`the answer is ${type}, not ${expected}`);
+  return ask.stream ? client.readStream(text) : client.readWhole(JSON.parse(text));
+}

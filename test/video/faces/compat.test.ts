@@ -1,0 +1,196 @@
+import { test } from 'tap';
+import { advance, failedTask, submitted } from '../../../src/video/advance.js';
+import { compatFace, readCompatBody, readCompatForm } from '../../../src/video/faces/compat.js';
+import { context, noResult, part, png, pngText, result, sampleTask, start, update } from '../samples.js';
+
+const model = part('model', 'film');
+const prompt = part('prompt', 'A cat');
+const body = { model: 'film', prompt: 'A cat' };
+
+test('a form with every field', async (t) => {
+  const parts = [
+    model,
+    prompt,
+    part('seconds', '8'),
+    part('size', '720x1280'),
+    part('style', 'noir'),
+    part('tags[]', 'a'),
+    part('tags[]', 'b'),
+    part('input_reference', png, { filename: 'cat.png', contentType: 'image/png' }),
+  ];
+  t.same(readCompatForm(parts), {
+    format: 'compat',
+    operation: 'image',
+    model: 'film',
+    prompt: 'A cat',
+    negativePrompt: null,
+    image: { kind: 'bytes', bytes: png, mediaType: 'image/png', filename: 'cat.png', at: 'input_reference' },
+    imageTail: null,
+    seconds: 8,
+    width: 720,
+    height: 1280,
+    aspectRatio: null,
+    fps: null,
+    seed: null,
+    count: null,
+    cfgScale: null,
+    mode: null,
+    externalId: null,
+    body: {
+      model: 'film',
+      prompt: 'A cat',
+      seconds: '8',
+      size: '720x1280',
+      style: 'noir',
+      'tags[]': ['a', 'b'],
+    },
+    form: parts,
+  });
+});
+
+test('the ways to give the image of a form', async (t) => {
+  const image = (...parts: Parameters<typeof readCompatForm>[0]) =>
+    readCompatForm([model, prompt, ...parts]).image;
+  const url = { kind: 'url', url: 'https://h/cat.png' };
+  t.match(image(part('input_reference[image_url]', 'https://h/cat.png')), url);
+  t.match(image(part('input_reference', 'https://h/cat.png')), url);
+  t.match(image(part('input_reference', pngText)), { kind: 'bytes', mediaType: 'image/png' });
+  t.match(image(part('input_reference', png, { contentType: 'image/png' })), { kind: 'bytes', bytes: png });
+  t.match(image(part('input_reference[]', png, { filename: 'a' })), {
+    kind: 'bytes',
+    at: 'input_reference[]',
+  });
+  t.match(image(part('input_reference', png, { filename: 'a', contentType: 'application/octet-stream' })), {
+    mediaType: 'image/png',
+  });
+  t.equal(image(part('input_reference', '', { filename: '' })), null, 'no file was chosen');
+  t.equal(image(part('input_reference', '')), null);
+  t.equal(image(), null);
+  t.equal(readCompatForm([model, prompt]).operation, 'text');
+});
+
+test('a form that is refused, by the field at fault', async (t) => {
+  const cases: [string, Parameters<typeof readCompatForm>[0], string, string?][] = [
+    ['no model', [prompt], 'model', 'missing_parameter'],
+    ['empty model', [part('model', ''), prompt], 'model'],
+    ['no prompt', [model], 'prompt', 'missing_parameter'],
+    ['empty prompt', [model, part('prompt', '')], 'prompt'],
+    ['long prompt', [model, part('prompt', 'x'.repeat(32_001))], 'prompt'],
+    ['two models', [model, model, prompt], 'model'],
+    ['two prompts', [model, prompt, prompt], 'prompt'],
+    ['no file', [model, prompt, part('input_reference', '', { filename: 'a.png' })], 'input_reference'],
+    [
+      'two images',
+      [
+        model,
+        prompt,
+        part('input_reference', png, { filename: 'a' }),
+        part('input_reference[image_url]', 'https://h'),
+      ],
+      'input_reference',
+    ],
+    ['no URL', [model, prompt, part('input_reference[image_url]', 'ftp://h')], 'input_reference[image_url]'],
+    [
+      'a file of another service',
+      [model, prompt, part('input_reference[file_id]', 'file_1')],
+      'input_reference[file_id]',
+      'unsupported_parameter',
+    ],
+    ...['0', '-4', '4.5', 'four', '', '1e1', ' 4', '1234567890'].map(
+      (seconds): [string, Parameters<typeof readCompatForm>[0], string] => [
+        `seconds ${seconds}`,
+        [model, prompt, part('seconds', seconds)],
+        'seconds',
+      ],
+    ),
+    ['size', [model, prompt, part('size', 'big')], 'size'],
+  ];
+  for (const [name, parts, param, kind = 'invalid_value'] of cases)
+    t.throws(() => readCompatForm(parts), { name: 'GatewayError', status: 400, kind, param }, name);
+  t.doesNotThrow(() => readCompatForm([model, part('prompt', '\u{1f63a}'.repeat(32_000))]));
+});
+
+test('a JSON body', async (t) => {
+  t.match(readCompatBody({ ...body, seconds: '12', size: '1280x720', style: 1 }), {
+    operation: 'text',
+    seconds: 12,
+    width: 1280,
+    height: 720,
+    form: null,
+    body: { style: 1 },
+  });
+  t.match(readCompatBody({ ...body, seconds: null, size: null, input_reference: null }), { seconds: null });
+  t.match(readCompatBody({ ...body, input_reference: { image_url: 'https://h/i' } }), {
+    operation: 'image',
+    image: { kind: 'url', at: 'input_reference.image_url' },
+  });
+  t.match(readCompatBody({ ...body, input_reference: `data:image/png;base64,${pngText}` }), {
+    image: { kind: 'bytes', at: 'input_reference' },
+  });
+});
+
+test('a JSON body that is refused, by the member at fault', async (t) => {
+  const cases: [object, string][] = [
+    [{ prompt: 'x' }, 'model'],
+    [{ model: 'm' }, 'prompt'],
+    [{ ...body, model: 7 }, 'model'],
+    [{ ...body, prompt: ['x'] }, 'prompt'],
+    [{ ...body, seconds: 4 }, 'seconds'],
+    [{ ...body, seconds: 'x' }, 'seconds'],
+    [{ ...body, size: '1280*720' }, 'size'],
+    [{ ...body, input_reference: 7 }, 'input_reference'],
+    [{ ...body, input_reference: 'nothing!' }, 'input_reference'],
+    [{ ...body, input_reference: { image_url: 7 } }, 'input_reference.image_url'],
+    [{ ...body, input_reference: { image_url: 'x!' } }, 'input_reference.image_url'],
+    [{ ...body, input_reference: { file_id: 'file_1' } }, 'input_reference.file_id'],
+  ];
+  for (const [wrong, param] of cases)
+    t.throws(
+      () => readCompatBody({ ...wrong }),
+      { name: 'GatewayError', status: 400, param },
+      JSON.stringify(wrong),
+    );
+});
+
+const seven = {
+  id: 'video_1',
+  object: 'video',
+  model: 'film',
+  status: 'queued',
+  progress: 0,
+  created_at: 1_700_000_000,
+  seconds: '8',
+};
+
+test('a created task has every member', async (t) => {
+  const task = submitted(sampleTask(), { id: 'up-1', update: null }, start);
+  t.strictSame(JSON.parse(compatFace.created(task, context)), {
+    ...seven,
+    completed_at: null,
+    expires_at: 1_700_003_600,
+    size: '1280x720',
+    error: null,
+    metadata: {},
+  });
+  t.notOk('size' in JSON.parse(compatFace.created({ ...task, size: null }, context)));
+  const done = advance(task, update('completed', { result: noResult }), start + 5000);
+  t.match(JSON.parse(compatFace.created(done, context)), { completed_at: 1_700_000_005, progress: 100 });
+});
+
+test('a task that is asked for has seven members, and its error when it failed', async (t) => {
+  const shown = (task: ReturnType<typeof sampleTask>) =>
+    JSON.parse(compatFace.shown(task, context)) as unknown;
+  t.strictSame(shown(sampleTask()), seven, 'one that is being submitted waits');
+  const running = advance(sampleTask(), update('in_progress', { progress: 40 }), start);
+  t.strictSame(shown(running), { ...seven, status: 'in_progress', progress: 40 });
+  const done = advance(running, update('completed', { result }), start);
+  t.strictSame(shown(done), { ...seven, status: 'completed', progress: 100 });
+  const failed = failedTask(running, { code: '50412', message: 'No.' }, start);
+  t.strictSame(shown(failed), {
+    ...seven,
+    status: 'failed',
+    progress: 40,
+    error: { code: 'content_policy_violation', message: 'No.' },
+  });
+  t.equal(compatFace.missing('x', context), null);
+});

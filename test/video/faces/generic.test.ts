@@ -1,0 +1,139 @@
+import { test } from 'tap';
+import { advance, failedTask } from '../../../src/video/advance.js';
+import { genericFace, readGenericBody } from '../../../src/video/faces/generic.js';
+import { context, noResult, png, pngText, result, sampleTask, start, update } from '../samples.js';
+
+const body = { model: 'film', prompt: 'A cat' };
+
+test('a body with every member', async (t) => {
+  const whole = {
+    ...body,
+    image: pngText,
+    duration: 5,
+    width: 1280,
+    height: 720,
+    fps: 24,
+    seed: 7,
+    n: 2,
+    response_format: 'url',
+    user: 'u',
+    metadata: {
+      negative_prompt: 'dogs',
+      image_tail: 'https://h/last.png',
+      aspect_ratio: '16:9',
+      mode: 'pro',
+      cfg_scale: 0.5,
+    },
+    more: true,
+  };
+  t.same(readGenericBody(whole), {
+    format: 'generic',
+    operation: 'image',
+    model: 'film',
+    prompt: 'A cat',
+    negativePrompt: 'dogs',
+    image: { kind: 'bytes', bytes: png, mediaType: 'image/png', filename: null, at: 'image' },
+    imageTail: { kind: 'url', url: 'https://h/last.png', at: 'metadata.image_tail' },
+    seconds: 5,
+    width: 1280,
+    height: 720,
+    aspectRatio: '16:9',
+    fps: 24,
+    seed: 7,
+    count: 2,
+    cfgScale: 0.5,
+    mode: 'pro',
+    externalId: null,
+    body: whole,
+    form: null,
+  });
+});
+
+test('a length may be a number or text', async (t) => {
+  for (const duration of [5, 5.0, '5', '5.0', '05'])
+    t.equal(readGenericBody({ ...body, duration }).seconds, 5, JSON.stringify(duration));
+  t.equal(readGenericBody({ ...body, duration: null }).seconds, null);
+  for (const duration of [0, -5, 5.5, '5.5', '', 'five', '-5', 1e300, true, [5], {}])
+    t.throws(
+      () => readGenericBody({ ...body, duration }),
+      { name: 'GatewayError', status: 400, param: 'duration' },
+      JSON.stringify(duration),
+    );
+});
+
+test('a text or an image must be there', async (t) => {
+  t.match(readGenericBody({ model: 'film', image: 'https://h/i.png' }), { operation: 'image', prompt: null });
+  t.match(readGenericBody({ ...body, image: '' }), { operation: 'text', image: null });
+  t.throws(() => readGenericBody({ model: 'film' }), {
+    name: 'GatewayError',
+    kind: 'missing_parameter',
+    param: 'prompt',
+  });
+  t.throws(() => readGenericBody({ model: 'film', prompt: '' }), {
+    name: 'GatewayError',
+    kind: 'invalid_value',
+    param: 'prompt',
+  });
+});
+
+test('a body that is refused, by the member at fault', async (t) => {
+  const cases: [object, string][] = [
+    [{ prompt: 'x' }, 'model'],
+    [{ ...body, model: '' }, 'model'],
+    [{ ...body, prompt: 7 }, 'prompt'],
+    [{ ...body, image: 7 }, 'image'],
+    [{ ...body, image: 'ftp://h/i' }, 'image'],
+    [{ ...body, width: '1280' }, 'width'],
+    [{ ...body, height: 0 }, 'height'],
+    [{ ...body, fps: 2.5 }, 'fps'],
+    [{ ...body, seed: 'x' }, 'seed'],
+    [{ ...body, n: 0 }, 'n'],
+    [{ ...body, metadata: 'x' }, 'metadata'],
+    [{ ...body, metadata: { image_tail: '!' } }, 'metadata.image_tail'],
+  ];
+  for (const [wrong, param] of cases)
+    t.throws(
+      () => readGenericBody({ ...wrong }),
+      { name: 'GatewayError', status: 400, param },
+      JSON.stringify(wrong),
+    );
+  t.doesNotThrow(
+    () => readGenericBody({ ...body, metadata: { mode: 3, negative_prompt: {} } }),
+    'vendors differ',
+  );
+});
+
+const created = { task_id: 'video_1', status: 'queued' };
+
+test('a task as it is created and in each state', async (t) => {
+  const shown = (task: ReturnType<typeof sampleTask>) =>
+    JSON.parse(genericFace.shown(task, context)) as unknown;
+  t.strictSame(JSON.parse(genericFace.created(sampleTask(), context)), created);
+  t.strictSame(shown(sampleTask()), created);
+  const running = advance(sampleTask(), update('in_progress'), start);
+  t.strictSame(shown(running), { ...created, status: 'in_progress' });
+  t.strictSame(shown(advance(running, update('completed', { result }), start)), {
+    ...created,
+    status: 'completed',
+    url: 'https://upstream/v.mp4',
+    format: 'mp4',
+    metadata: { duration: 8, fps: 24, width: 1280, height: 720, seed: 7 },
+  });
+  t.strictSame(
+    shown(advance(running, update('completed', { result: { ...noResult, duration: 5.2 } }), start)),
+    {
+      ...created,
+      status: 'completed',
+      url: context.contentUrl,
+      format: 'mp4',
+      metadata: { duration: 5.2 },
+    },
+  );
+  t.match(shown(advance(running, update('completed'), start)), { metadata: { duration: 8 } }, 'as asked for');
+  t.strictSame(shown(failedTask(running, { code: 'moderation_blocked', message: 'No.' }, start)), {
+    ...created,
+    status: 'failed',
+    error: { code: 400, message: 'No.' },
+  });
+  t.equal(genericFace.missing('x', context), null);
+});
