@@ -3,18 +3,21 @@ import type { Snapshot } from './config/types.js';
 import { createSealer } from './conversation/seal.js';
 import { createDialectForPath } from './dialects/select.js';
 import { createAccessLog } from './flow/access-log.js';
+import { SessionList } from './flow/realtime/sessions.js';
 import { serve } from './flow/serve.js';
 import type { Running, Services } from './flow/services.js';
 import { createUnattended } from './flow/unattended.js';
 import { WatchList } from './flow/watch.js';
 import { createRouter } from './http/router.js';
 import { createServer } from './http/server.js';
+import type { SocketLimits } from './http/socket.js';
 import { createKeyTable } from './keys/table.js';
-import { buildRoutes } from './routes.js';
+import { buildRoutes, socketPaths } from './routes.js';
 import { createStore } from './store/create.js';
 import { createTidy } from './tidy.js';
 import { startUpkeep } from './upkeep.js';
 import { createUpstreamClient } from './upstream/client.js';
+import { createSecureProfiles } from './upstream/secure.js';
 import { createTaskBook } from './video/book.js';
 
 /** One worker's gateway. */
@@ -41,6 +44,8 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
   const services: Services = {
     running: runningFrom(options.snapshot),
     upstream,
+    secureProfiles: createSecureProfiles(),
+    sessions: new SessionList(),
     book,
     report: accessLog.add,
     reportFault: (call, fault) =>
@@ -52,6 +57,7 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
   const server = createServer({
     words: options.snapshot.vendors,
     tls: options.snapshot.listen.tls,
+    sockets: { paths: socketPaths, limits: socketLimits(options.snapshot) },
     onRequest: (exchange) => serve(services, exchange),
   });
   const tidy = createTidy(() => server.served());
@@ -75,12 +81,14 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
       server.setWords(snapshot.vendors);
     },
     drain: async () => {
+      services.sessions.drain();
       await server.drain();
       await services.unattended.ended();
     },
     close: () => {
       clearInterval(ticker);
       upkeep.stop();
+      services.sessions.shutDown();
       server.close();
       upstream.close();
       store.close().catch((error: unknown) => log.error({ err: error }, 'the store did not close'));
@@ -88,6 +96,11 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
       accessLog.close();
     },
   };
+}
+
+/** Messages beyond the limit are told so up to twice its size; uWS cuts the connection at larger ones without a word. */
+function socketLimits({ sockets }: Snapshot): SocketLimits {
+  return { messageBytes: 2 * sockets.messageBytes, idleSeconds: Math.round(sockets.idleMs / 1000) };
 }
 
 function runningFrom(snapshot: Snapshot): Running {

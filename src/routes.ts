@@ -59,7 +59,9 @@ export type Operation =
   | 'videoContent'
   /** Makes or shows a video task, as the query says. */
   | 'videoAction'
-  /** A WebSocket is tried here first by coding agents, which fall back to POST on 426 alone. */
+  /** A WebSocket that is bridged to one of an upstream. */
+  | 'realtime'
+  /** A WebSocket over which responses are made; coding agents try it first, and fall back to POST on 426 alone. */
   | 'responsesSocket'
   /** Answers 501. */
   | 'unimplemented';
@@ -161,11 +163,24 @@ const surface: readonly Route[] = [
   {
     ...plain,
     method: 'GET',
+    path: '/v1/realtime',
+    operation: 'realtime',
+    protocol: 'realtime',
+    auth: 'realtime',
+  },
+  {
+    ...plain,
+    method: 'GET',
     path: '/v1/responses',
     operation: 'responsesSocket',
   },
   ...unimplemented.map(([method, path]): Route => ({ ...plain, method, path, operation: 'unimplemented' })),
 ];
+
+/** Where requests for a WebSocket are served. */
+export const socketPaths: readonly string[] = surface
+  .filter(({ operation }) => operation === 'realtime' || operation === 'responsesSocket')
+  .map(({ path }) => path);
 
 /**
  * The whole HTTP surface. What is not built is not in it.

@@ -128,7 +128,12 @@ test('a WebSocket on the responses path has a route of its own', async (t) => {
 
 test('a route that calls a model has a check of its body, and nothing else has', async (t) => {
   for (const { method, path, protocol, schema, form, video, operation } of routes) {
-    const isChecked = schema !== null || form !== null || video !== null || operation === 'videoContent';
+    const isChecked =
+      schema !== null ||
+      form !== null ||
+      video !== null ||
+      operation === 'videoContent' ||
+      operation === 'realtime';
     t.equal(protocol !== null, isChecked, `${method} ${path}`);
   }
 });

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { t } from 'tap';
 
 const directory = import.meta.dirname;
@@ -8,6 +8,40 @@ const directory = import.meta.dirname;
 const fileTimeoutMs = 120_000;
 /** Their files wait most and take longest: started first, they are not waited for at the end. */
 const first = ['supervisor', 'main', 'faults', 'store', 'flow/video', 'e2e'];
+
+/**
+ * Folders whose files share one process: they test functions, and starting a process for each took longer than their
+ * tests do.
+ */
+const shared = [
+  'wire',
+  'schema',
+  'conversation',
+  'media',
+  'dialects',
+  'dialects/models',
+  'keys',
+  'config',
+  'routing',
+  'stream',
+  'protocols/audio',
+  'protocols/chat',
+  'protocols/completions',
+  'protocols/embeddings',
+  'protocols/generate-content',
+  'protocols/images',
+  'protocols/messages',
+  'protocols/moderations',
+  'protocols/rerank',
+  'protocols/responses',
+  'video',
+  'video/faces',
+  'video/wires',
+  'simulator',
+  'simulator/media',
+];
+/** It measures the memory of its process. */
+const alone = ['simulator/faults.test.js'];
 
 /** @returns the paths of all test files below this one, without its directory, longest first as far as is known */
 function findTests(): string[] {
@@ -22,16 +56,24 @@ function findTests(): string[] {
 
 // tap's own runner puts hooks into every process that a test starts, gateways too, through NODE_OPTIONS; they are for
 // measuring coverage and cost more than most of the files do.
-const plainNode = ['-u', 'NODE_OPTIONS', process.execPath, '--enable-source-maps'];
+const plainNode = [
+  ...['-u', 'NODE_OPTIONS'],
+  // tap in the process has a limit of its own, which it tells the one here to keep to.
+  `TAP_TIMEOUT=${fileTimeoutMs / 1000}`,
+  process.execPath,
+  '--enable-source-maps',
+];
 
 const wanted = process.argv.slice(2);
-t.jobs = availableParallelism() + 1;
+const runs = new Map<string, string[]>();
 for (const file of findTests()) {
   if (wanted.length > 0 && !wanted.some((part) => file.includes(part))) continue;
-  void t.spawn(
-    'env',
-    [...plainNode, join(directory, file)],
-    { buffered: true, timeout: fileTimeoutMs },
-    file,
-  );
+  const folder = dirname(file);
+  const name = shared.includes(folder) && !alone.includes(file) ? folder : file;
+  runs.set(name, [...(runs.get(name) ?? []), file]);
+}
+t.jobs = availableParallelism() + 1;
+for (const [name, files] of runs) {
+  const args = name === files[0] ? [join(directory, name)] : [join(directory, 'together.js'), ...files];
+  void t.spawn('env', [...plainNode, ...args], { buffered: true, timeout: fileTimeoutMs }, name);
 }

@@ -3,7 +3,7 @@ import type { Process } from '../proc.js';
 /** Where a contender sends its requests, and what it may use. */
 export interface Setup {
   readonly upstreamPort: number;
-  /** First segment of the upstream's path, which picks its answer: `json`, `sse`, `drip`, `gate`, `pace`, `media`. */
+  /** First segment of the upstream's path, which picks its answer: `json`, `sse`, `drip`, `gate`, `pace`, `media`, `realtime`. */
   readonly answer: string;
   readonly directory: string;
   readonly core: number | null;

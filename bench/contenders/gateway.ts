@@ -12,6 +12,12 @@ const maxConnections = 32_768;
 const textProtocols = ['chat', 'responses', 'messages', 'generateContent'];
 const mediaProtocols = ['audio', 'video'];
 
+/** Where its models are offered: only where the work calls them, so that revisions that know fewer can be raced. */
+function protocolsFor({ answer }: Setup): readonly string[] {
+  if (answer === 'media') return mediaProtocols;
+  return answer === 'realtime' ? ['realtime'] : textProtocols;
+}
+
 /**
  * The config file of the gateway, in which every key may use every model.
  * @param store folder for its tasks
@@ -24,6 +30,7 @@ function config(setup: Setup, store: string): string {
   return JSON.stringify({
     // Only where tasks are made, so that revisions without a store can be raced in the other works.
     ...(isMedia ? { store: { kind: 'embedded', path: store } } : {}),
+    ...(setup.answer === 'realtime' ? { sockets: { perKey: maxConnections } } : {}),
     listen: { host: '127.0.0.1' },
     upstreams: {
       bench: {
@@ -36,7 +43,7 @@ function config(setup: Setup, store: string): string {
     models: Object.fromEntries(
       modelNames.map((model) => [
         model,
-        { protocols: isMedia ? mediaProtocols : textProtocols, targets: [{ upstream: 'bench', model }] },
+        { protocols: protocolsFor(setup), targets: [{ upstream: 'bench', model }] },
       ]),
     ),
     groups: { default: { models: ['*'] } },

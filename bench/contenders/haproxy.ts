@@ -18,6 +18,7 @@ defaults
   timeout client 300s
   timeout server 300s
   timeout http-keep-alive 300s
+  timeout tunnel 300s
 frontend bench
   bind 127.0.0.1:${port} backlog 4096
   default_backend upstream

@@ -13,6 +13,13 @@ function bufferingOf(setup: Setup): NginxBuffering {
   return ['sse', 'drip', 'pace'].includes(setup.answer) ? 'off' : 'on';
 }
 
+/** An upgrade passes only where both of its headers are named. */
+function headersOf(setup: Setup): string {
+  return setup.answer === 'realtime'
+    ? 'proxy_set_header upgrade $http_upgrade; proxy_set_header connection "upgrade";'
+    : 'proxy_set_header connection "";';
+}
+
 function config(setup: Setup, port: number, prefix: string, buffering: NginxBuffering): string {
   const large = buffering === 'on, 64 KB' ? 'proxy_buffer_size 64k; proxy_buffers 16 64k;' : '';
   return `
@@ -38,7 +45,7 @@ http {
     location / {
       proxy_pass http://bench;
       proxy_http_version 1.1;
-      proxy_set_header connection "";
+      ${headersOf(setup)}
       proxy_buffering ${buffering === 'off' ? 'off' : 'on'}; ${large}
       ${setup.answer === 'media' ? 'proxy_max_temp_file_size 0;' : ''}
       proxy_request_buffering ${setup.answer === 'media' ? 'off' : 'on'};

@@ -15,6 +15,28 @@ export function startScript(file: string, plan: object, core: number | null): Pr
   });
 }
 
+/** A load client that warms up by itself. */
+export interface WarmingClient<Result> {
+  readonly process: Process;
+  /** Resolves when the time that is measured begins. */
+  readonly warm: Promise<void>;
+  readonly result: () => Promise<Result>;
+}
+
+/** As `startScript`, for a client that says `null` when it is warm, and its result after the time that is measured. */
+export async function startWarming<Result>(
+  file: string,
+  plan: object,
+  core: number | null,
+): Promise<WarmingClient<Result>> {
+  const process = await startScript(file, plan, core);
+  return {
+    process,
+    warm: readJson<null>(process).then(() => {}),
+    result: () => readJson<Result>(process),
+  };
+}
+
 /** Reads the next line of a client as JSON. */
 export async function readJson<T>(client: Process): Promise<T> {
   return JSON.parse(await client.line()) as T;

@@ -1,5 +1,4 @@
-import type { Process } from '../proc.js';
-import { readJson, startScript } from './script.js';
+import { startWarming, type WarmingClient } from './script.js';
 
 /** Bodies of megabytes on a few connections, one after the other on each. */
 export interface TransferPlan {
@@ -23,19 +22,10 @@ export interface TransferResult {
 }
 
 /** Starts the client in a process of its own; `warm` resolves when the time that is measured begins. */
-export async function startTransfer(
+export function startTransfer(
   plan: TransferPlan,
   core: number | null,
-): Promise<{
-  readonly process: Process;
-  readonly warm: Promise<void>;
-  readonly result: () => Promise<TransferResult>;
-}> {
+): Promise<WarmingClient<TransferResult>> {
   const file = plan.direction === 'down' ? 'downloads-process.js' : 'uploads-process.js';
-  const process = await startScript(file, plan, core);
-  return {
-    process,
-    warm: readJson<null>(process).then(() => {}),
-    result: () => readJson<TransferResult>(process),
-  };
+  return startWarming<TransferResult>(file, plan, core);
 }

@@ -4,6 +4,7 @@ import { createDripper } from './dripper.js';
 import { createGate } from './gate.js';
 import { addMedia } from './media.js';
 import { createPacer } from './pacer.js';
+import { addRealtime } from './realtime.js';
 
 const ignore = (): void => undefined;
 
@@ -15,8 +16,8 @@ function afterBody(res: HttpResponse, then: (res: HttpResponse) => void): void {
 }
 
 /**
- * The bench upstream on uWebSockets.js: whole answers, answers that are held back, media, and streams whose events
- * leave one by one (uWS makes each of them an HTTP chunk of its own, and corked one segment).
+ * The bench upstream on uWebSockets.js: whole answers, answers that are held back, media, WebSockets, and streams whose
+ * events leave one by one (uWS makes each of them an HTTP chunk of its own, and corked one segment).
  * @returns the port on the loopback interface.
  */
 export function listenWithUws(): Promise<number> {
@@ -38,6 +39,7 @@ export function listenWithUws(): Promise<number> {
   return new Promise((resolve, reject) => {
     const app = App();
     addMedia(app);
+    addRealtime(app);
     app
       .post('/json/v1/chat/completions', route(end, ignore))
       .post('/gate/v1/chat/completions', route(gate.add, gate.remove))

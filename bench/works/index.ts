@@ -3,6 +3,8 @@ import { bodiesWork } from './bodies.js';
 import { chatWorks } from './chat.js';
 import { keysWork } from './keys.js';
 import { latencyWork } from './latency.js';
+import { realtimeWork } from './realtime.js';
+import { realtimeSessionsWork } from './realtime-sessions.js';
 import { streamsWork } from './streams.js';
 import { translationWorks } from './translation.js';
 import { uploadWork } from './upload.js';
@@ -18,4 +20,6 @@ export const works: readonly Work[] = [
   bodiesWork,
   videoWork,
   uploadWork,
+  realtimeWork,
+  realtimeSessionsWork,
 ];

@@ -30,10 +30,11 @@ export function demoConfig(created: number): ResolvedConfig {
     workers: 0,
     vendors: defaults.vendors,
     limits: defaults.limits,
+    sockets: defaults.sockets,
     timeouts: defaults.timeouts,
     store: { kind: 'embedded', path: resolve(storeDefaults.path), taskDays: storeDefaults.taskDays },
     secret: madeUpSecret(),
-    defaultModels: { moderations: 'sim-moderation', rerank: 'sim-rerank' },
+    defaultModels: { moderations: 'sim-moderation', rerank: 'sim-rerank', realtime: 'sim-realtime' },
     upstreams: [
       {
         name: 'simulator',

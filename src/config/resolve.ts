@@ -59,7 +59,7 @@ export interface ResolvedKey {
 export interface ResolvedConfig
   extends Pick<
     Snapshot,
-    'demo' | 'listen' | 'workers' | 'vendors' | 'limits' | 'timeouts' | 'store' | 'defaultModels'
+    'demo' | 'listen' | 'workers' | 'vendors' | 'limits' | 'timeouts' | 'sockets' | 'store' | 'defaultModels'
   > {
   /** `given` in the file, or made up for this start. */
   readonly secret: { readonly text: string; readonly given: boolean };
@@ -90,6 +90,15 @@ export const defaults = {
     idleMs: 60_000,
     totalMs: 900_000,
     drainMs: 600_000,
+  },
+  sockets: {
+    messageBytes: 16_777_216,
+    waitingBytes: 4_194_304,
+    perKey: 1000,
+    idleMs: 120_000,
+    pingMs: 30_000,
+    sessionMs: 3_600_000,
+    responses: true,
   },
   injectUsage: true,
   translation: {
@@ -123,6 +132,7 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
     vendors: { ...defaults.vendors, ...file.vendors },
     limits: { ...defaults.limits, ...file.limits },
     timeouts: { ...defaults.timeouts, ...file.timeouts },
+    sockets: { ...defaults.sockets, ...file.sockets },
     store: resolveStore(file.store ?? { kind: 'embedded' }, files),
     secret: file.secret === undefined ? madeUpSecret() : { text: file.secret, given: true },
     defaultModels: { ...defaults.defaultModels, ...file.defaultModels },

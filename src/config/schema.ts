@@ -65,6 +65,20 @@ const limits = Type.Object(
   closed,
 );
 
+const sockets = Type.Object(
+  {
+    messageBytes: Type.Optional(Type.Integer({ minimum: 1024, maximum: 1_073_741_824 })),
+    waitingBytes: Type.Optional(positive),
+    perKey: Type.Optional(positive),
+    // What the server underneath can count to.
+    idleMs: Type.Optional(Type.Integer({ minimum: 8000, maximum: 960_000 })),
+    pingMs: Type.Optional(milliseconds),
+    sessionMs: Type.Optional(milliseconds),
+    responses: Type.Optional(Type.Boolean()),
+  },
+  closed,
+);
+
 const timeouts = Type.Object(
   {
     bodyMs: Type.Optional(milliseconds),
@@ -179,9 +193,13 @@ export const configSchema = Type.Object(
     vendors: Type.Optional(vendors),
     limits: Type.Optional(limits),
     timeouts: Type.Optional(timeouts),
+    sockets: Type.Optional(sockets),
     secret: Type.Optional(Type.String({ minLength: 32 })),
     defaultModels: Type.Optional(
-      Type.Object({ rerank: Type.Optional(text), moderations: Type.Optional(text) }, closed),
+      Type.Object(
+        { rerank: Type.Optional(text), moderations: Type.Optional(text), realtime: Type.Optional(text) },
+        closed,
+      ),
     ),
     upstreams: Type.Record(Type.String(), upstream),
     models: Type.Record(Type.String(), model),

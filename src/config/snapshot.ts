@@ -29,6 +29,7 @@ export function buildSnapshot(config: ResolvedConfig, surroundings: Surroundings
     workers: config.workers,
     vendors: config.vendors,
     limits: config.limits,
+    sockets: config.sockets,
     timeouts: config.timeouts,
     store: config.store,
     translates: [...models.values()].some(isTranslated),

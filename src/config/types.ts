@@ -116,6 +116,24 @@ export interface Timeouts {
   readonly drainMs: number;
 }
 
+/** What holds for WebSockets. */
+export interface SocketSettings {
+  /** Largest message that either side may send, in bytes. */
+  readonly messageBytes: number;
+  /** Bytes that wait for a slow upstream at most. */
+  readonly waitingBytes: number;
+  /** Sessions that one key may have open at a worker. */
+  readonly perKey: number;
+  /** A client that is silent for so long and answers no ping is given up. */
+  readonly idleMs: number;
+  /** Silence of an upstream after which it is asked whether it is still there. */
+  readonly pingMs: number;
+  /** Longest session. */
+  readonly sessionMs: number;
+  /** Responses are served over a WebSocket, too. */
+  readonly responses: boolean;
+}
+
 /** Real vendor words beside the neutral ones: `{vendorc: ['anthropic'], …}`. */
 export interface VendorWords {
   readonly vendorc: readonly string[];
@@ -173,6 +191,7 @@ export interface Snapshot {
     readonly bufferedBytes: number;
   };
   readonly timeouts: Timeouts;
+  readonly sockets: SocketSettings;
   readonly store: StoreSettings;
   /** Some model has a target into whose protocol calls are translated. */
   readonly translates: boolean;

@@ -2,7 +2,7 @@ import { GatewayError } from '../errors.js';
 import { queryParameter } from './query.js';
 
 /** Which credentials a route accepts. */
-export type AuthStyle = 'bearer' | 'messages' | 'generateContent' | 'modelList';
+export type AuthStyle = 'bearer' | 'messages' | 'generateContent' | 'modelList' | 'realtime';
 
 /** Every place where a key or a hint at the wanted format may sit; empty where the request has none. */
 export interface CredentialSource {
@@ -13,6 +13,8 @@ export interface CredentialSource {
   readonly vendorgKey: string;
   /** `vendorc-version`, or the vendor's own name for it. */
   readonly vendorcVersion: string;
+  /** Subprotocols that a WebSocket's client offers: a browser, which can set no header, puts its key among them. */
+  readonly socketProtocols: string;
   /** Raw query without the question mark. */
   readonly query: string;
 }
@@ -37,6 +39,9 @@ const refusals: Readonly<Record<AuthStyle, Refusals>> = {
   ),
   modelList: refusalsFor(
     `the header 'Authorization: Bearer <key>', 'x-api-key' or 'x-vendorg-api-key', or the query parameter 'key'`,
+  ),
+  realtime: refusalsFor(
+    `the header 'Authorization: Bearer <key>' or, from a browser, the subprotocol 'openai-insecure-api-key.<key>'`,
   ),
 };
 
@@ -95,9 +100,23 @@ function ownKey(style: AuthStyle, source: CredentialSource): string {
       return source.apiKey;
     case 'generateContent':
       return source.vendorgKey !== '' ? source.vendorgKey : queryParameter(source.query, 'key');
+    case 'realtime':
+      return protocolAfter(source.socketProtocols, keyProtocol);
     case 'modelList':
       return modelListFormat(source) === 'messages' ? source.apiKey : ownKey('generateContent', source);
   }
+}
+
+const keyProtocol = 'openai-insecure-api-key.';
+
+/** What follows a prefix in the first subprotocol of a list that has it, or an empty string. */
+function protocolAfter(protocols: string, prefix: string): string {
+  if (!protocols.includes(prefix)) return '';
+  for (const protocol of protocols.split(',')) {
+    const name = protocol.trim();
+    if (name.startsWith(prefix)) return name.slice(prefix.length);
+  }
+  return '';
 }
 
 const bearerScheme = /^bearer /i;

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.js';
-import type { ExchangeListener } from '../http/exchange.js';
+import type { ExchangeListener } from '../http/exchange-host.js';
 import { account } from './account.js';
 import { ownLines } from './answer.js';
 import type { Call } from './call.js';

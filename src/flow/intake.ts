@@ -1,7 +1,7 @@
 import { GatewayError } from '../errors.js';
 import type { BodyReceiver } from '../http/body.js';
 import { decodeBody, decoderOf } from '../http/content-coding.js';
-import type { ExchangeListener } from '../http/exchange.js';
+import type { ExchangeListener } from '../http/exchange-host.js';
 import { account } from './account.js';
 import { reserveBody, shrinkReservation } from './admit.js';
 import type { Call } from './call.js';

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.js';
-import type { ExchangeListener } from '../http/exchange.js';
+import type { ExchangeListener } from '../http/exchange-host.js';
 import { Gather } from '../stream/gather.js';
 import type { Passage } from '../stream/passage.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';

@@ -1,3 +1,4 @@
+import type { Key } from '../config/types.js';
 import { openai } from '../dialects/openai.js';
 import { queryParameter } from '../dialects/query.js';
 import { GatewayError } from '../errors.js';
@@ -12,9 +13,11 @@ import { forward, type Sending } from './forward.js';
 import { takeImages } from './images/take.js';
 import { Intake } from './intake.js';
 import { answerModels, modelsDialect } from './models.js';
+import { openSession } from './realtime/open.js';
 import { refuse } from './refuse.js';
 import { resolveModel } from './resolve.js';
 import type { Services } from './services.js';
+import { TurnSocket } from './turns.js';
 import { Upload } from './upload.js';
 import { validateBody } from './validate.js';
 import { serveContent } from './video/content.js';
@@ -65,17 +68,35 @@ function begin(services: Services, call: Call): void {
       answerModels(call, route);
       account(services, call, 'complete');
       return;
+    case 'realtime':
+      openSession(services, call);
+      return;
     case 'responsesSocket':
-      throw new GatewayError(
-        'upgrade_required',
-        'Responses are not served over a WebSocket here; send POST requests.',
-      );
+      takeTurns(services, call);
+      return;
     case 'unimplemented':
       throw new GatewayError(
         'not_implemented',
         `${route.method} ${route.path} is not implemented by this gateway.`,
       );
   }
+}
+
+/** @throws {GatewayError} `upgrade_required` where no WebSocket is served: coding agents fall back to POST on it alone */
+function takeTurns(services: Services, call: Call): void {
+  const { exchange, running } = call;
+  if (!running.snapshot.sockets.responses)
+    throw new GatewayError(
+      'upgrade_required',
+      'Responses are not served over a WebSocket here; send POST requests.',
+    );
+  if (exchange.offer === null)
+    throw new GatewayError(
+      'upgrade_required',
+      'This path is a WebSocket for GET; send POST requests without one.',
+    );
+  services.sessions.reserve((call.key as Key).id, running.snapshot.sockets.perKey);
+  new TurnSocket(services, call, serve).begin();
 }
 
 /** @throws {GatewayError} for a request whose framing cannot be trusted, and for what no route serves. */

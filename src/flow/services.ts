@@ -5,8 +5,10 @@ import type { Router } from '../http/router.js';
 import type { KeyTable } from '../keys/table.js';
 import type { Route } from '../routes.js';
 import type { UpstreamClient } from '../upstream/client.js';
+import type { SecureProfiles } from '../upstream/secure.js';
 import type { TaskBook } from '../video/book.js';
 import type { Call } from './call.js';
+import type { SessionList } from './realtime/sessions.js';
 import type { Unattended } from './unattended.js';
 import type { WatchList } from './watch.js';
 
@@ -23,6 +25,9 @@ export interface Running {
 export interface Services {
   running: Running;
   readonly upstream: UpstreamClient;
+  /** TLS toward the upstreams of WebSockets. */
+  readonly secureProfiles: SecureProfiles;
+  readonly sessions: SessionList;
   readonly book: TaskBook;
   /** Takes note of a finished call; does its formatting later. */
   readonly report: (call: Call) => void;

@@ -1,6 +1,6 @@
 import { GatewayError } from '../errors.js';
 import type { BodyStreamReceiver } from '../http/body-stream.js';
-import type { ExchangeListener } from '../http/exchange.js';
+import type { ExchangeListener } from '../http/exchange-host.js';
 import { checkForm, checkFormStart, type FormSchema } from '../schema/form.js';
 import type { RequestBodySink, RequestBodySource } from '../upstream/client.js';
 import { boundaryOf, MultipartDecoder, type PartHead, type PartReceiver } from '../wire/multipart.js';

@@ -1,13 +1,21 @@
 import type { BodyPool } from './body-pool.js';
 import type { TendList } from './upkeep.js';
 
+/** What the owner of an exchange hears of its client. */
+export interface ExchangeListener {
+  /** The client left, or its connection broke. Nothing can be sent any more. */
+  onClientGone(): void;
+  /** After `write` has said false: the client has taken what waited, go on. */
+  onDrained(): void;
+}
+
 /** What the exchanges of one server share. */
 export interface ExchangeHost {
   /** Exchanges whose client has not sent all of its body, or does not read at the moment. */
   readonly tended: TendList;
   /** Answers carry `connection: close`. */
   draining: boolean;
-  /** Exchanges that have not ended. */
+  /** Exchanges and WebSockets that have not ended. */
   open: number;
   /** Exchanges since the start. */
   served: number;

@@ -2,19 +2,12 @@ import type { HttpResponse } from 'uWebSockets.js';
 import type { BodyReceiver } from './body.js';
 import { collectBody } from './body.js';
 import { type BodyStream, type BodyStreamReceiver, rearm, streamBody } from './body-stream.js';
-import type { ExchangeHost } from './exchange-host.js';
+import type { ExchangeHost, ExchangeListener } from './exchange-host.js';
 import type { RequestHead } from './request-head.js';
 import { SizedAnswer, type SizedState } from './sized.js';
+import type { SocketOffer } from './socket.js';
 import { statusLines } from './status-lines.js';
 import { Tended } from './upkeep.js';
-
-/** What the owner of an exchange hears of its client. */
-export interface ExchangeListener {
-  /** The client left, or its connection broke. Nothing can be sent any more. */
-  onClientGone(): void;
-  /** After `write` has said false: the client has taken what waited, go on. */
-  onDrained(): void;
-}
 
 /** Whole answers up to this size leave in one go: they fit into any socket's buffer. */
 const directBytes = 16 * 1024;
@@ -36,6 +29,8 @@ export class Exchange extends Tended {
   /** `req_` and hex: `x-request-id` of the answer. */
   readonly id: string;
   listener: ExchangeListener | null = null;
+  /** Of a request that asks for a WebSocket: see `acceptSocket`. */
+  offer: SocketOffer | null = null;
   /** Close the connection after the answer. */
   closing = false;
   bytesIn = 0;
@@ -101,7 +96,7 @@ export class Exchange extends Tended {
 
   /**
    * Hands the request body on as it comes, at most `limit` bytes; must be called before the handler of the request
-   * returns. It has no deadline of its own: a client may be silent for as long as the owner of the exchange lets it.
+   * returns. A client may be silent for as long as the owner of the exchange lets it.
    */
   streamBody(limit: number, receiver: BodyStreamReceiver): void {
     const response = this.#response;
@@ -266,6 +261,14 @@ export class Exchange extends Tended {
       if (lines !== null) this.#writeHead(response, lines);
       response.end();
     });
+  }
+
+  /** Ends the exchange: its connection becomes something else. Null when the client has left. */
+  handOver(status: number): HttpResponse | null {
+    const response = this.#response;
+    this.status = status;
+    if (response !== null) this.#finish();
+    return response;
   }
 
   /** Cuts the connection: the last resort when an answer can no longer be made whole. */

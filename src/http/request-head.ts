@@ -24,6 +24,8 @@ const Slot = {
   IfRange: 14,
   IfNoneMatch: 15,
   IdempotencyKey: 16,
+  SocketKey: 17,
+  SocketProtocols: 18,
 } as const;
 type Slot = (typeof Slot)[keyof typeof Slot];
 
@@ -49,6 +51,8 @@ export function headerSlots(words: HeaderWords): HeaderSlots {
     ['if-range', Slot.IfRange],
     ['if-none-match', Slot.IfNoneMatch],
     ['idempotency-key', Slot.IdempotencyKey],
+    ['sec-websocket-key', Slot.SocketKey],
+    ['sec-websocket-protocol', Slot.SocketProtocols],
   ]);
   for (const name of forwardedNames) slots.set(name, Slot.Forwarded);
   for (const word of ['vendorc', ...words.vendorc]) {
@@ -76,6 +80,9 @@ export class RequestHead {
   ifNoneMatch = '';
   /** Upstreams get it too. */
   idempotencyKey = '';
+  /** `sec-websocket-key` and the subprotocols on offer (RFC 6455 section 4.1); one of these may hold a key. */
+  socketKey = '';
+  socketProtocols = '';
   /** Features that the client asks its vendor for, as a header value; upstreams of that vendor alone get them. */
   openaiBeta = '';
   vendorcBeta = '';
@@ -148,6 +155,12 @@ function onHeader(name: string, value: string): void {
       break;
     case Slot.IdempotencyKey:
       if (head.idempotencyKey === '') head.idempotencyKey = value;
+      break;
+    case Slot.SocketKey:
+      head.socketKey = value;
+      break;
+    case Slot.SocketProtocols:
+      head.socketProtocols = joined(head.socketProtocols, value);
       break;
     case Slot.Forwarded:
       if (isPlain(value)) head.forwarded += `${name}: ${value}\r\n`;

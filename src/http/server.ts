@@ -5,6 +5,7 @@ import {
   SSLApp,
   type us_listen_socket,
   us_listen_socket_close,
+  type us_socket_context_t,
   us_socket_local_port,
 } from 'uWebSockets.js';
 import { randomBytes } from 'node:crypto';
@@ -12,12 +13,15 @@ import { createBodyPool } from './body-pool.js';
 import { Exchange } from './exchange.js';
 import type { ExchangeHost } from './exchange-host.js';
 import { type HeaderSlots, type HeaderWords, headerSlots, readHead } from './request-head.js';
+import { type SocketLimits, takeSockets } from './socket.js';
 import { TendList } from './upkeep.js';
 
 export interface ServerOptions {
   readonly words: HeaderWords;
   /** Paths of PEM files, or null for plain HTTP. */
   readonly tls: { readonly cert: string; readonly key: string } | null;
+  /** Where requests for a WebSocket are taken. */
+  readonly sockets: { readonly paths: readonly string[]; readonly limits: SocketLimits };
   readonly onRequest: (exchange: Exchange) => void;
 }
 
@@ -62,7 +66,7 @@ export function createServer(options: ServerOptions): Server {
       ? App()
       : SSLApp({ cert_file_name: options.tls.cert, key_file_name: options.tls.key });
 
-  app.any('/*', (response: HttpResponse, request: HttpRequest) => {
+  const take = (response: HttpResponse, request: HttpRequest, context: us_socket_context_t | null) => {
     const head = readHead(request, slots);
     const exchange = new Exchange(
       response,
@@ -72,11 +76,14 @@ export function createServer(options: ServerOptions): Server {
       nextId(),
       host,
     );
+    if (context !== null) exchange.offer = { context, host };
     // While an answer is pending uWS cuts a connection on which another request begins: so what hides behind a
     // request of doubtful length is never read as one.
     if (head.framingFault !== null) setImmediate(options.onRequest, exchange);
     else options.onRequest(exchange);
-  });
+  };
+  takeSockets(app, options.sockets.paths, options.sockets.limits, take);
+  app.any('/*', (response, request) => take(response, request, null));
 
   const upkeep = setInterval(() => {
     host.tended.tend();

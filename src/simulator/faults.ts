@@ -7,7 +7,8 @@ import type { Reply, Step } from './reply.js';
  * Directives. A request asks for them at the start of its last user text, `[[fault:NAME=VALUE option=…]] text`, as
  * often as it likes, or in the header `x-simulator-fault: NAME=VALUE option=…; NAME …`. `after=N` counts events of a
  * stream; of a JSON answer every N above zero means half of the body. An unknown directive is answered 400.
- * The second part of the table is about what an answer says; `times` does not count there.
+ * The second part of the table is about what an answer says; `times` does not count there. Turns of a realtime session
+ * have a table of their own, in `realtime-faults.ts`.
  *
  * | directive                          | what the client gets                                                          |
  * |------------------------------------|-------------------------------------------------------------------------------|

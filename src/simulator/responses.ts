@@ -18,11 +18,15 @@ import { EventNumbers, type Plan, responsesEvents } from './responses-stream.js'
 
 /** The routes of the responses protocol. */
 export const responsesRoutes: readonly Route[] = [
-  jsonRoute('/v1/responses', create),
+  jsonRoute('/v1/responses', createResponse),
   jsonRoute('/v1/responses/compact', compact),
 ];
 
-function create(request: JsonRequest): Reply {
+/**
+ * Answers a request for a response.
+ * @throws OpenAiError with what a caller did wrong
+ */
+export function createResponse(request: JsonRequest): Reply {
   const asked = readResponsesRequest(request);
   const answer = composeAnswer(asked.prompt, 0);
   if (asked.compacts) {

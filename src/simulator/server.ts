@@ -15,6 +15,7 @@ import { responsesRoutes } from './responses.js';
 import { resultPath } from './result-url.js';
 import { openExchange, send } from './send.js';
 import { smallRoutes } from './small-routes.js';
+import { socketUpgrades } from './socket-upgrades.js';
 import { newLedger } from './video-ledger.js';
 import { vendorjManner } from './video-vendorj.js';
 import { vendorkManner } from './video-vendork.js';
@@ -46,6 +47,9 @@ export interface SimulatorState {
   readonly videosMade: number;
   /** Questions how a video task is. */
   readonly polls: number;
+  /** WebSockets that are open, and all that ever were. */
+  readonly openSessions: number;
+  readonly totalSessions: number;
 }
 
 export interface Simulator {
@@ -71,7 +75,21 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   const routes = [...fixedRoutes, ...routesOfMedia(ledger)];
   let last: SimulatorRequest | null = null;
 
-  const state = (): SimulatorState => ({ ...counts, videosMade: ledger.made, polls: ledger.polls });
+  const upgrades = socketUpgrades({
+    pace: settings,
+    isDue,
+    onRequest(request) {
+      last = request;
+      options.onRequest?.(request);
+    },
+  });
+
+  const state = (): SimulatorState => ({
+    ...counts,
+    ...upgrades.counts(),
+    videosMade: ledger.made,
+    polls: ledger.polls,
+  });
 
   /** Whether a directive still counts: one with `times=N` does so N times. */
   function isDue(directive: Directive): boolean {
@@ -149,6 +167,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   const server = createServer((request, response) => {
     onRequest(request, response).catch(() => response.destroy());
   });
+  server.on('upgrade', upgrades.upgrade);
   // A pool in front decides how long it keeps a connection; a close from here would race with its next request.
   server.keepAliveTimeout = 0;
   await new Promise<void>((resolve, reject) => {
@@ -165,6 +184,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
       new Promise((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
+        upgrades.close();
       }),
   };
 }

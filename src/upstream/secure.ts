@@ -41,10 +41,13 @@ export function createSecureProfiles(): SecureProfiles {
   };
 }
 
-/** Opens a TLS connection. The certificate is checked against the origin's server name unless `verify` is off. */
-export function connectSecure(origin: Origin, profile: SecureProfile, onread: OnReadOpts): TLSSocket {
+/**
+ * Opens a TLS connection. The certificate is checked against the origin's server name unless `verify` is off.
+ * @param onread takes what is read; without it the connection is read as a stream
+ */
+export function connectSecure(origin: Origin, profile: SecureProfile, onread?: OnReadOpts): TLSSocket {
   const name = origin.serverName ?? origin.host;
-  const options: ConnectionOptions & { onread: OnReadOpts } = {
+  const options: ConnectionOptions & { onread: OnReadOpts | undefined } = {
     host: origin.host,
     port: origin.port,
     // RFC 6066 section 3: an address is no server name.

@@ -1,4 +1,4 @@
-import t, { test } from 'tap';
+import { test } from 'tap';
 import { interpolate } from '../../src/config/interpolate.js';
 
 const environment = { KEY: 'secret', EMPTY: '', NESTED: '$' + '{KEY}' };
@@ -56,5 +56,3 @@ test('each missing variable is a problem with its path, and its text stays', (t)
   ]);
   t.end();
 });
-
-t.end();

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import t, { test } from 'tap';
+import { test } from 'tap';
 import { parseJson } from '../../src/config/json.js';
 
 test('a syntax error names its line and column, and no text of the file', (t) => {
@@ -70,5 +70,3 @@ test('what JSON.parse refuses is refused, wherever a text is damaged', (t) => {
   );
   t.end();
 });
-
-t.end();

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import t, { test } from 'tap';
+import { test } from 'tap';
 import { loadConfig, parseConfig } from '../../src/config/load.js';
 import { ConfigError, formatProblem } from '../../src/config/problem.js';
 import { badConfigs, hash, secret } from './bad-configs.js';
@@ -174,5 +174,3 @@ test('a file is read, with the files that it names beside it', (t) => {
   t.throws(() => loadConfig(gone, {}), { message: `${gone} cannot be read (ENOENT)` });
   t.end();
 });
-
-t.end();

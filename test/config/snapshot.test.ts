@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import t, { test } from 'tap';
+import { test } from 'tap';
 import { demoConfig, isLoopback } from '../../src/config/demo.js';
 import { createOrigin } from '../../src/config/origin.js';
 import { defaults, type ResolvedConfig } from '../../src/config/resolve.js';
@@ -155,5 +155,3 @@ test('only names and addresses of this machine are loopback', (t) => {
   }
   t.end();
 });
-
-t.end();

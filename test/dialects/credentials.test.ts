@@ -13,6 +13,7 @@ const nothing: CredentialSource = {
   apiKey: '',
   vendorgKey: '',
   vendorcVersion: '',
+  socketProtocols: '',
   query: '',
 };
 const source = (fields: Partial<CredentialSource>): CredentialSource => ({ ...nothing, ...fields });

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Test, test } from 'tap';
+import { until } from '../simulator/ask.js';
 import { startGateway } from '../suites/gateway.js';
 import { open } from '../suites/raw-client.js';
 import {
@@ -187,9 +188,9 @@ test('a client that leaves while its images are fetched ends the fetch, on a sec
     },
   });
   const client = await open(port, postBytes('/v1/chat/completions', withImages(`${images.url}/a.png`)));
-  while (images.open.now === 0) await new Promise((resolve) => setImmediate(resolve));
+  await until(() => images.open.now > 0);
   client.destroy();
-  while (images.open.now > 0) await new Promise((resolve) => setImmediate(resolve));
+  await until(() => images.open.now === 0);
   t.equal(images.open.asked, 1);
   t.equal(google.requests.length, 0);
 });
@@ -386,6 +387,6 @@ test('an encoder that comes to its limit ends the stream and the upstream’s wo
   const { body } = await post(port, '/v1/responses', { model: 'm', input: 'hi', stream: true });
   t.match(body, /event: response.failed\n(.|\n)*event: error\n/);
   t.match(await line(({ msg }) => msg === 'request'), { outcome: 'upstream_error', error: 'upstream_error' });
-  while (!cancelled) await new Promise((resolve) => setImmediate(resolve));
+  await until(() => cancelled);
   t.ok(cancelled);
 });

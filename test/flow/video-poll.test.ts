@@ -1,3 +1,4 @@
+import { setTimeout as after } from 'node:timers/promises';
 import type { Test } from 'tap';
 import { test } from 'tap';
 import { compat, faces, generic, vendork } from '../suites/media-faces.js';
@@ -10,7 +11,7 @@ const compatTask = (status: string, more: object = {}) =>
   jsonAnswer(200, JSON.stringify({ id: 'theirs', object: 'video', status, progress: 0, ...more }));
 
 /** A compat upstream whose answers to polls are given, the last one again and again. */
-async function startPolled(t: Test, answers: readonly (string | null)[]) {
+async function upstreamPolled(t: Test, answers: readonly (string | null)[]) {
   let asked = 0;
   const upstream: RawUpstream = await startRawUpstream(t, (request) => {
     if (!isPoll(request)) {
@@ -21,12 +22,25 @@ async function startPolled(t: Test, answers: readonly (string | null)[]) {
     if (answer === null) request.socket.resetAndDestroy();
     else request.socket.write(answer);
   });
-  const gateway = await startMediaGateway(t, {
-    upstreams: { u: { baseUrl: upstream.url } },
-    models: { m: { protocols: ['video'], targets: [{ upstream: 'u', model: 'real' }] } },
+  return { url: upstream.url, polls: () => upstream.requests.filter(isPoll).length };
+}
+
+/** A gateway with a model for each of such upstreams, named `m0` and so on. */
+function startBefore(t: Test, upstreams: readonly { readonly url: string }[]) {
+  const target = (index: number) => ({ upstream: `u${index}`, model: 'real' });
+  return startMediaGateway(t, {
+    upstreams: Object.fromEntries(upstreams.map(({ url }, index) => [`u${index}`, { baseUrl: url }])),
+    models: Object.fromEntries(
+      upstreams.map((_, index) => [`m${index}`, { protocols: ['video'], targets: [target(index)] }]),
+    ),
   });
-  const id = await make(compat, gateway, 'm', 'a fox');
-  return { upstream, gateway, id, polls: () => upstream.requests.filter(isPoll).length };
+}
+
+/** A gateway with a task at such an upstream. */
+async function startPolled(t: Test, answers: readonly (string | null)[]) {
+  const upstream = await upstreamPolled(t, answers);
+  const gateway = await startBefore(t, [upstream]);
+  return { gateway, id: await make(compat, gateway, 'm0', 'a fox'), polls: upstream.polls };
 }
 
 test('however many clients ask over two gateways, the upstream is asked once a second', async (t) => {
@@ -48,6 +62,7 @@ test('however many clients ask over two gateways, the upstream is asked once a s
         const { state } = await face.show(gateway, id);
         if (state !== 'queued') throw new Error(state);
         asked += 1;
+        await after(20);
       }
     }),
   );
@@ -108,10 +123,15 @@ test('an upstream that fails when it is asked leaves the task as it is known', a
     compatTask('in_progress', { progress: -5 }),
     compatTask('completed', { completed_at: 'x', seconds: [], size: 9, progress: 7 }),
   ];
-  // Each answer at another task, after a first one that is good: a second lies between two polls of one task.
+  // Each answer at another upstream and task, after a first one that is good: a second lies between two polls of one
+  // task.
+  const cases = broken.slice(1);
+  const upstreams = await Promise.all(cases.map((answer) => upstreamPolled(t, [broken[0] ?? null, answer])));
+  const gateway = await startBefore(t, upstreams);
   await Promise.all(
-    broken.slice(1).map(async (answer, index) => {
-      const { gateway, id, polls } = await startPolled(t, [broken[0] ?? null, answer]);
+    cases.map(async (answer, index) => {
+      const id = await make(compat, gateway, `m${index}`, 'a fox');
+      const polls = () => upstreams[index]?.polls() ?? 0;
       t.match((await compat.show(gateway, id)).heard.json, { status: 'in_progress', progress: 40 });
       const { heard } = await until(
         () => compat.show(gateway, id),

@@ -14,7 +14,8 @@ export async function startServer(
   onRequest: (exchange: Exchange) => void,
   tls: { readonly cert: string; readonly key: string } | null = null,
 ): Promise<TestServer> {
-  const server = createServer({ words: { vendorc: [], vendorg: [] }, tls, onRequest });
+  const sockets = { paths: [], limits: { messageBytes: 1024, idleSeconds: 120 } };
+  const server = createServer({ words: { vendorc: [], vendorg: [] }, tls, sockets, onRequest });
   t.teardown(() => server.close());
   return { server, port: await server.listen('127.0.0.1', 0) };
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
-import t, { test } from 'tap';
+import { test } from 'tap';
 import type { Key } from '../../src/config/types.js';
 import { hashKey, newKey } from '../../src/keys/secret.js';
 import { createKeyTable } from '../../src/keys/table.js';
@@ -62,5 +62,3 @@ test('a new key is different each time, and its hash finds it', (t) => {
   t.equal(createKeyTable(new Map([[hash, record]])).find(key), record);
   t.end();
 });
-
-t.end();

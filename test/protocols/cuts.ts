@@ -87,16 +87,26 @@ export function* singleBytes(bytes: Buffer): Generator<Buffer> {
   for (let at = 0; at < bytes.length; at++) yield bytes.subarray(at, at + 1);
 }
 
-/** Where a stream can be cut in two so that something else comes out than from the whole, or `every byte`. */
-export function wrongCuts(
-  bytes: Buffer,
-  reader: Reader,
-  upstream: TextProtocolName,
-): (number | 'every byte')[] {
+/**
+ * Cuts of one pass over a stream: far enough from each other that no event but a very long one has two, and so many
+ * that a pass for each byte of the stream does not take the square of its length.
+ */
+const cutsOfPass = 4;
+
+/**
+ * Where a stream can be cut so that something else comes out than from the whole, or `every byte`. Each place is cut
+ * once, together with those a quarter of the stream away.
+ */
+export function wrongCuts(bytes: Buffer, reader: Reader, upstream: TextProtocolName): string[] {
   const translate = (pieces: Iterable<Buffer>): string => translated(pieces, passageOf(upstream, reader));
   const whole = translate([bytes]);
-  const wrong: (number | 'every byte')[] = translate(singleBytes(bytes)) === whole ? [] : ['every byte'];
-  for (let cut = 1; cut < bytes.length; cut++)
-    if (translate([bytes.subarray(0, cut), bytes.subarray(cut)]) !== whole) wrong.push(cut);
+  const wrong = translate(singleBytes(bytes)) === whole ? [] : ['every byte'];
+  const distance = Math.ceil(bytes.length / cutsOfPass);
+  for (let first = 1; first <= distance; first++) {
+    const cuts: number[] = [];
+    for (let cut = first; cut < bytes.length; cut += distance) cuts.push(cut);
+    const pieces = [0, ...cuts].map((start, index) => bytes.subarray(start, cuts[index]));
+    if (translate(pieces) !== whole) wrong.push(cuts.join(', '));
+  }
   return wrong;
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
-import t, { test } from 'tap';
+import { test } from 'tap';
 import { type TSchema, Type } from 'typebox';
 import { validateBody } from '../../src/flow/validate.js';
 import { chatMixedBody, chatRequestType } from '../../src/protocols/chat/schema.js';
@@ -186,5 +186,3 @@ test('the names of many models stay apart', (t) => {
   t.pass();
   t.end();
 });
-
-t.end();

@@ -1,4 +1,4 @@
-import t, { test } from 'tap';
+import { test } from 'tap';
 import { Type } from 'typebox';
 import { compileSchema } from '../../src/schema/compile.js';
 
@@ -43,5 +43,3 @@ test('a schema that could not be explained is refused at start, with the place',
   });
   t.end();
 });
-
-t.end();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import t, { test } from 'tap';
+import { test } from 'tap';
 import { type TSchema, Type } from 'typebox';
 import { compileSchema } from '../../src/schema/compile.js';
 
@@ -172,5 +172,3 @@ test('whatever a schema refuses is explained, and nothing that it accepts', (t) 
   t.ok(refused > 500);
   t.end();
 });
-
-t.end();

@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import { connect } from 'node:net';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as after, setImmediate as turn } from 'node:timers/promises';
 import type { Test } from 'tap';
 import { type Simulator, type SimulatorOptions, startSimulator } from '../../src/simulator/server.js';
 
@@ -72,9 +72,13 @@ export function askRaw(simulator: Simulator, body: object): Promise<string> {
   });
 }
 
-/** Waits, turn by turn of the event loop, until a condition holds; the runner's timeout bounds it. */
+/** Turns of the event loop after which a wait is a longer one. */
+const quickTurns = 50;
+
+/**
+ * Waits until a condition holds; the runner's timeout bounds it. It looks at each turn of the event loop, but in a
+ * longer wait only each millisecond: that leaves the processor to those it waits for.
+ */
 export async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) {
-    await turn();
-  }
+  for (let turns = 0; !condition(); turns++) await (turns < quickTurns ? turn() : after(1));
 }

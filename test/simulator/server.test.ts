@@ -32,11 +32,11 @@ test('the state counts requests, open ones and cancelled ones, and not the quest
   await once(socket, 'data');
   const state = async (): Promise<unknown> =>
     (await fetch(`http://127.0.0.1:${simulator.port}/__simulator/state`)).json();
-  const videos = { videosMade: 0, polls: 0 };
-  t.strictSame(await state(), { openRequests: 1, totalRequests: 1, cancelledRequests: 0, ...videos });
+  const others = { videosMade: 0, polls: 0, openSessions: 0, totalSessions: 0 };
+  t.strictSame(await state(), { openRequests: 1, totalRequests: 1, cancelledRequests: 0, ...others });
   socket.destroy();
   await until(() => simulator.state().openRequests === 0);
-  t.strictSame(await state(), { openRequests: 0, totalRequests: 1, cancelledRequests: 1, ...videos });
+  t.strictSame(await state(), { openRequests: 0, totalRequests: 1, cancelledRequests: 1, ...others });
 });
 
 test('models are listed, another path is 404, another method 405', async (t) => {

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import type { Test } from 'tap';
+import { Arrivals } from './arrivals.js';
 import { jsonAnswer } from './raw-upstream.js';
 
 /** A request whose body an upstream receives, from its head on. */
@@ -44,9 +45,8 @@ export async function startUploadUpstream(
   t: Test,
   { onHead = () => {}, onWhole = ({ socket }) => socket.write(heard) }: UploadUpstreamOptions = {},
 ): Promise<UploadUpstream> {
-  const arrivals: Arrival[] = [];
+  const arrivals = new Arrivals<Arrival>();
   const sockets = new Set<Socket>();
-  const waiting = new Set<() => void>();
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
@@ -59,17 +59,16 @@ export async function startUploadUpstream(
         const end = text.indexOf('\r\n\r\n');
         if (end === -1) return;
         current = new Arrival(text.toString('latin1', 0, end), socket);
-        arrivals.push(current);
         data = text.subarray(end + 4);
         text = Buffer.alloc(0);
-        onHead(current, arrivals.length - 1);
-        for (const look of waiting) look();
+        onHead(current, arrivals.all.length);
+        arrivals.add(current);
       }
       const arrival = current;
       if (!arrival.take(data)) return;
       // The next request on the connection begins after the answer to this one.
       current = null;
-      onWhole(arrival, arrivals.indexOf(arrival));
+      onWhole(arrival, arrivals.all.indexOf(arrival));
     });
   });
   server.listen(0, '127.0.0.1');
@@ -80,18 +79,8 @@ export async function startUploadUpstream(
   });
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
-    arrivals,
-    arrival: (index) =>
-      new Promise((resolve) => {
-        const look = () => {
-          const arrival = arrivals[index];
-          if (arrival === undefined) return;
-          waiting.delete(look);
-          resolve(arrival);
-        };
-        waiting.add(look);
-        look();
-      }),
+    arrivals: arrivals.all,
+    arrival: (index) => arrivals.at(index),
   };
 }
 

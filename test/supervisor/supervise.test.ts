@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
-import t, { test } from 'tap';
+import { test } from 'tap';
 import { type StartedGateway, startCli, writeConfig } from '../suites/start.js';
 
 const key = 'sk-demo';
@@ -49,144 +49,157 @@ function childrenOf(pid: number): number[] {
   return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
 }
 
-test('a worker that is killed is replaced, and the gateway serves through it', async (t) => {
-  const gateway = await startCli({ workers: 2 });
-  t.teardown(() => gateway.stop());
-  const [victim = 0, survivor = 0] = gateway.workerPids();
-  process.kill(victim, 'SIGKILL');
-  await gateway.until(() => !gateway.workerPids().includes(victim));
-  t.strictSame(gateway.workerPids(), [survivor]);
-  t.equal((await ask(gateway, 'still here')).status, 200);
-  await gateway.until(() => gateway.workerPids().length === 2);
-  t.ok(gateway.workerPids().includes(survivor));
-  t.notOk(gateway.workerPids().includes(victim));
-});
+// Starting a gateway takes most of the time of these tests: those that leave it whole share one, and one that ends it
+// comes last.
 
-test('a worker that is asked to end by the system has a successor, and then ends', async (t) => {
-  const gateway = await startCli();
-  t.teardown(() => gateway.stop());
-  const [first = 0] = gateway.workerPids();
-  process.kill(first, 'SIGTERM');
-  await gateway.until(() => gateway.workerPids().length === 1 && !gateway.workerPids().includes(first));
-  t.equal((await ask(gateway, 'hello')).status, 200);
-});
-
-test('a simulator that is killed comes back on the same port', async (t) => {
-  const gateway = await startCli();
-  t.teardown(() => gateway.stop());
-  t.equal((await ask(gateway, 'before')).status, 200);
-  const simulator = childrenOf(gateway.pid).find((pid) => !gateway.workerPids().includes(pid)) ?? 0;
-  process.kill(simulator, 'SIGKILL');
-  await gateway.untilLogged((entry) => entry.simulator === simulator);
-  let status = 0;
-  while (status !== 200) status = (await ask(gateway, 'after')).status;
-  t.equal(status, 200);
-});
-
-test('SIGHUP with a bad file keeps the running config and says why; with a good one it takes over', async (t) => {
-  const gateway = await startCli({ config: configWith(['sim-text']), workers: 2 });
-  t.teardown(() => gateway.stop());
-  const path = gateway.configPath ?? '';
-
-  writeConfig(path, { ...configWith(['sim-text', 'other']), nonsense: 1 });
-  gateway.kill('SIGHUP');
-  const refused = await gateway.untilLogged(
-    (entry) => entry.msg === 'reload refused, the running config stays',
-  );
-  t.strictSame(refused.reasons, ['nonsense: unknown property']);
-  t.strictSame(await modelNames(gateway), ['sim-text']);
-
-  writeConfig(path, { ...configWith(['sim-text', 'other']), limits: { headerBytes: 32_768 } });
-  gateway.kill('SIGHUP');
-  const reloaded = await gateway.untilLogged((entry) => entry.msg === 'config reloaded');
-  t.equal(reloaded.workers, 2);
-  const warned = await gateway.untilLogged(
-    (entry) => entry.msg === 'these settings change only with a restart',
-  );
-  t.strictSame(warned.settings, ['limits.headerBytes']);
-  for (let round = 0; round < 8; round += 1) t.strictSame(await modelNames(gateway), ['other', 'sim-text']);
-
-  const [victim = 0] = gateway.workerPids();
-  process.kill(victim, 'SIGKILL');
-  await gateway.until(() => gateway.workerPids().length === 2 && !gateway.workerPids().includes(victim));
-  for (let round = 0; round < 8; round += 1) t.strictSame(await modelNames(gateway), ['other', 'sim-text']);
-});
-
-test('a reload that brings the first simulator starts it', async (t) => {
-  const upstreams = { local: { kind: 'chat', baseUrl: 'http://127.0.0.1:9/v1' } };
-  const gateway = await startCli({ config: { ...configWith(['sim-text']), upstreams } });
-  t.teardown(() => gateway.stop());
-  t.strictSame(childrenOf(gateway.pid), gateway.workerPids());
-  writeConfig(gateway.configPath ?? '', configWith(['sim-text']));
-  gateway.kill('SIGHUP');
-  await gateway.untilLogged((entry) => entry.msg === 'config reloaded');
-  t.equal((await ask(gateway, 'hello')).status, 200);
-});
-
-test('SIGTERM lets a running stream end, refuses new connections, and exits with 0', async (t) => {
+test('a gateway with one worker', async (t) => {
   const gateway = await startCli({ env: { SIMULATOR_TOKENS_PER_SECOND: '15' } });
-  const workers = gateway.workerPids();
-  const answer = await ask(gateway, 'one two three four five six seven eight nine ten', true);
-  gateway.kill('SIGTERM');
-  await gateway.untilLogged((entry) => entry.msg === 'draining');
-  t.match(await answer.text(), /data: \[DONE\]\s*$/);
-  t.strictSame(await gateway.exited, { code: 0, signal: null });
-  await untilGone(workers);
-  await t.rejects(fetch(gateway.baseUrl));
-});
-
-test('a second signal ends the gateway at once', async (t) => {
-  const gateway = await startCli({ env: { SIMULATOR_TOKENS_PER_SECOND: '1' } });
-  const answer = await ask(gateway, 'one two three four five six seven eight nine ten', true);
-  gateway.kill('SIGTERM');
-  await gateway.untilLogged((entry) => entry.msg === 'draining');
-  gateway.kill('SIGTERM');
-  await t.rejects(answer.text());
-  t.strictSame(await gateway.exited, { code: 143, signal: null });
-});
-
-test('requests that outlive the drain limit are cut, and the exit code is still 0', async (t) => {
-  const config = { ...configWith(['sim-text']), timeouts: { drainMs: 50 } };
-  const gateway = await startCli({ config, env: { SIMULATOR_TOKENS_PER_SECOND: '1' } });
-  const answer = await ask(gateway, 'one two three four five six seven eight nine ten', true);
-  gateway.kill('SIGINT');
-  await t.rejects(answer.text());
-  t.strictSame(await gateway.exited, { code: 0, signal: null });
-});
-
-test('a primary that is killed leaves no process behind', async (t) => {
-  const gateway = await startCli({ workers: 2 });
-  const children = childrenOf(gateway.pid);
-  t.equal(children.length, 3);
-  gateway.kill('SIGKILL');
-  // Its output closes only when the last process that holds it, and that is every child, has ended.
-  t.strictSame(await gateway.exited, { code: null, signal: 'SIGKILL' });
-  await untilGone(children);
-});
-
-test('a second gateway on the same port is refused instead of sharing it', async (t) => {
-  const gateway = await startCli();
   t.teardown(() => gateway.stop());
-  await t.rejects(startCli({ args: ['--port', `${gateway.port}`] }), {
-    message: new RegExp(`ended with 1:\n127.0.0.1:${gateway.port} is in use by another process`),
+
+  await t.test('a worker that is asked to end by the system has a successor, and then ends', async (t) => {
+    const [first = 0] = gateway.workerPids();
+    process.kill(first, 'SIGTERM');
+    await gateway.until(() => gateway.workerPids().length === 1 && !gateway.workerPids().includes(first));
+    t.equal((await ask(gateway, 'hello')).status, 200);
+  });
+
+  await t.test('a simulator that is killed comes back on the same port', async (t) => {
+    t.equal((await ask(gateway, 'before')).status, 200);
+    const simulator = childrenOf(gateway.pid).find((pid) => !gateway.workerPids().includes(pid)) ?? 0;
+    process.kill(simulator, 'SIGKILL');
+    await gateway.untilLogged((entry) => entry.simulator === simulator);
+    let status = 0;
+    while (status !== 200) status = (await ask(gateway, 'after')).status;
+    t.equal(status, 200);
+  });
+
+  await t.test('a second gateway on the same port is refused instead of sharing it', async (t) => {
+    await t.rejects(startCli({ args: ['--port', `${gateway.port}`] }), {
+      message: new RegExp(`ended with 1:\n127.0.0.1:${gateway.port} is in use by another process`),
+    });
+  });
+
+  await t.test('SIGTERM lets a running stream end, refuses new connections, and exits with 0', async (t) => {
+    const workers = gateway.workerPids();
+    const answer = await ask(gateway, 'one two three four five six seven eight nine ten', true);
+    gateway.kill('SIGTERM');
+    await gateway.untilLogged((entry) => entry.msg === 'draining');
+    t.match(await answer.text(), /data: \[DONE\]\s*$/);
+    t.strictSame(await gateway.exited, { code: 0, signal: null });
+    await untilGone(workers);
+    await t.rejects(fetch(gateway.baseUrl));
   });
 });
 
-test('heads of up to limits.headerBytes are accepted by the workers', async (t) => {
+test('a gateway with two workers', async (t) => {
+  const gateway = await startCli({ workers: 2 });
+  t.teardown(() => gateway.stop());
+
+  await t.test('a worker that is killed is replaced, and the gateway serves through it', async (t) => {
+    const [victim = 0, survivor = 0] = gateway.workerPids();
+    process.kill(victim, 'SIGKILL');
+    await gateway.until(() => !gateway.workerPids().includes(victim));
+    t.strictSame(gateway.workerPids(), [survivor]);
+    t.equal((await ask(gateway, 'still here')).status, 200);
+    await gateway.until(() => gateway.workerPids().length === 2);
+    t.ok(gateway.workerPids().includes(survivor));
+    t.notOk(gateway.workerPids().includes(victim));
+  });
+
+  await t.test('a primary that is killed leaves no process behind', async (t) => {
+    const children = childrenOf(gateway.pid);
+    t.equal(children.length, 3);
+    gateway.kill('SIGKILL');
+    // Its output closes only when the last process that holds it, and that is every child, has ended.
+    t.strictSame(await gateway.exited, { code: null, signal: 'SIGKILL' });
+    await untilGone(children);
+  });
+});
+
+test('a gateway with two workers, a config and a limit for heads', async (t) => {
   const gateway = await startCli({
     config: { ...configWith(['sim-text']), limits: { headerBytes: 65_536 } },
+    workers: 2,
+    env: { SIMULATOR_TOKENS_PER_SECOND: '1' },
   });
   t.teardown(() => gateway.stop());
-  const status = await new Promise<number | undefined>((resolve, reject) => {
-    const headers = { authorization: `Bearer ${key}`, 'x-long': 'x'.repeat(40_000) };
-    request(`${gateway.baseUrl}/v1/models`, { headers }, (answer) => {
-      answer.resume();
-      resolve(answer.statusCode);
-    })
-      .once('error', reject)
-      .end();
+
+  await t.test('heads of up to limits.headerBytes are accepted by the workers', async (t) => {
+    const status = await new Promise<number | undefined>((resolve, reject) => {
+      const headers = { authorization: `Bearer ${key}`, 'x-long': 'x'.repeat(40_000) };
+      request(`${gateway.baseUrl}/v1/models`, { headers }, (answer) => {
+        answer.resume();
+        resolve(answer.statusCode);
+      })
+        .once('error', reject)
+        .end();
+    });
+    t.equal(status, 200);
   });
-  t.equal(status, 200);
+
+  await t.test(
+    'SIGHUP with a bad file keeps the running config and says why; with a good one it takes over',
+    async (t) => {
+      const path = gateway.configPath ?? '';
+
+      writeConfig(path, { ...configWith(['sim-text', 'other']), nonsense: 1 });
+      gateway.kill('SIGHUP');
+      const refused = await gateway.untilLogged(
+        (entry) => entry.msg === 'reload refused, the running config stays',
+      );
+      t.strictSame(refused.reasons, ['nonsense: unknown property']);
+      t.strictSame(await modelNames(gateway), ['sim-text']);
+
+      writeConfig(path, { ...configWith(['sim-text', 'other']), limits: { headerBytes: 32_768 } });
+      gateway.kill('SIGHUP');
+      const reloaded = await gateway.untilLogged((entry) => entry.msg === 'config reloaded');
+      t.equal(reloaded.workers, 2);
+      const warned = await gateway.untilLogged(
+        (entry) => entry.msg === 'these settings change only with a restart',
+      );
+      t.strictSame(warned.settings, ['limits.headerBytes']);
+      for (let round = 0; round < 8; round += 1)
+        t.strictSame(await modelNames(gateway), ['other', 'sim-text']);
+
+      const [victim = 0] = gateway.workerPids();
+      process.kill(victim, 'SIGKILL');
+      await gateway.until(() => gateway.workerPids().length === 2 && !gateway.workerPids().includes(victim));
+      for (let round = 0; round < 8; round += 1)
+        t.strictSame(await modelNames(gateway), ['other', 'sim-text']);
+    },
+  );
+
+  await t.test('a second signal ends the gateway at once', async (t) => {
+    const answer = await ask(gateway, 'one two three four five six seven eight nine ten', true);
+    gateway.kill('SIGTERM');
+    await gateway.untilLogged((entry) => entry.msg === 'draining');
+    gateway.kill('SIGTERM');
+    await t.rejects(answer.text());
+    t.strictSame(await gateway.exited, { code: 143, signal: null });
+  });
 });
 
-t.end();
+test('a gateway without a simulator, and with a short drain', async (t) => {
+  const timeouts = { drainMs: 50 };
+  const upstreams = { local: { kind: 'chat', baseUrl: 'http://127.0.0.1:9/v1' } };
+  const gateway = await startCli({
+    config: { ...configWith(['sim-text']), upstreams, timeouts },
+    env: { SIMULATOR_TOKENS_PER_SECOND: '10' },
+  });
+  t.teardown(() => gateway.stop());
+
+  await t.test('a reload that brings the first simulator starts it', async (t) => {
+    t.strictSame(childrenOf(gateway.pid), gateway.workerPids());
+    writeConfig(gateway.configPath ?? '', { ...configWith(['sim-text']), timeouts });
+    gateway.kill('SIGHUP');
+    await gateway.untilLogged((entry) => entry.msg === 'config reloaded');
+    t.equal((await ask(gateway, 'hello')).status, 200);
+  });
+
+  await t.test('requests that outlive the drain limit are cut, and the exit code is still 0', async (t) => {
+    const answer = await ask(gateway, 'one two three four five six seven eight nine ten', true);
+    gateway.kill('SIGINT');
+    await t.rejects(answer.text());
+    t.strictSame(await gateway.exited, { code: 0, signal: null });
+  });
+});

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import t, { test } from 'tap';
+import { test } from 'tap';
 import { findJsonFault, invalidJson } from '../../src/wire/json-fault.js';
 import { anyJson, noise, parsed, writeJson } from './json-text.js';
 
@@ -60,5 +60,3 @@ test('a fault is found exactly where JSON.parse refuses', (t) => {
   t.pass();
   t.end();
 });
-
-t.end();

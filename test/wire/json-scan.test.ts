@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import t, { test } from 'tap';
+import { test } from 'tap';
 import { type Span, scanBody } from '../../src/wire/json-scan.js';
 import { anyJson, anyText, noise, thrownBy, writeJson } from './json-text.js';
 
@@ -168,5 +168,3 @@ test('on any JSON object the spans are the values that JSON.parse finds', (t) =>
   t.pass();
   t.end();
 });
-
-t.end();

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import t, { test } from 'tap';
+import { test } from 'tap';
 import { endOfPlain, endOfText, endOfValue } from '../../src/wire/json-skip.js';
 import { anyJson, noise, parsed, writeJson } from './json-text.js';
 
@@ -95,5 +95,3 @@ test('a plain string has no escapes', (t) => {
   t.equal(endOfPlain(Buffer.from('abc'), 0), -1);
   t.end();
 });
-
-t.end();

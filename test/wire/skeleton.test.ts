@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import t, { test } from 'tap';
+import { test } from 'tap';
 import { GatewayError } from '../../src/errors.js';
 import { scanBody } from '../../src/wire/json-scan.js';
 import { parseBody, parseWhole } from '../../src/wire/skeleton.js';
@@ -142,5 +142,3 @@ test('a body cut at any byte is refused', (t) => {
   }
   t.end();
 });
-
-t.end();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import t, { test } from 'tap';
+import { test } from 'tap';
 import { scanBody } from '../../src/wire/json-scan.js';
 import { type BodyEdits, spliceBody } from '../../src/wire/splice.js';
 import { anyJson, anyText, noise, writeJson } from './json-text.js';
@@ -114,5 +114,3 @@ test('on any body the result is the edited value, made of uncopied slices of the
   t.pass();
   t.end();
 });
-
-t.end();

@@ -1,6 +1,6 @@
 import type { Upstream } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
-import type { ExchangeListener } from '../../http/exchange.js';
+import type { ExchangeListener } from '../../http/exchange-host.js';
 import type {
   ResponseHead,
   UpstreamExchange,

@@ -1,4 +1,4 @@
-import t, { test } from 'tap';
+import { test } from 'tap';
 import { chatBody, prose } from '../../../bench/bodies.js';
 import { chatRequest } from '../../../src/protocols/chat/schema.js';
 
@@ -169,5 +169,3 @@ function spaced(value: unknown): string {
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }
-
-t.end();

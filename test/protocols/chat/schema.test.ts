@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import t, { test } from 'tap';
+import { test } from 'tap';
 import { chatRequest } from '../../../src/protocols/chat/schema.js';
 import { scanBody } from '../../../src/wire/json-scan.js';
 import { parseBody } from '../../../src/wire/skeleton.js';
@@ -277,5 +277,3 @@ test('a damaged body gets the same verdict from skeleton and whole, and every re
   t.ok(refused > 300, `${refused} refused`);
   t.end();
 });
-
-t.end();

@@ -1,4 +1,4 @@
-import t, { test } from 'tap';
+import { test } from 'tap';
 import { prose } from '../../../bench/bodies.js';
 import { countTokensRequest, messagesRequest } from '../../../src/protocols/messages/schema.js';
 
@@ -120,5 +120,3 @@ for (const [name, body] of Object.entries(bodies)) {
     t.end();
   });
 }
-
-t.end();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import t, { test } from 'tap';
+import { test } from 'tap';
 import { compactRequest, responsesRequest } from '../../../src/protocols/responses/schema.js';
 import { scanBody } from '../../../src/wire/json-scan.js';
 import { parseBody } from '../../../src/wire/skeleton.js';
@@ -168,5 +168,3 @@ test('a damaged body gets one verdict from bytes, skeleton and whole, and every 
   t.ok(accepted > 200, `${accepted} accepted`);
   t.end();
 });
-
-t.end();

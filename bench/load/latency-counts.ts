@@ -1,0 +1,29 @@
+const slots = 500_000;
+
+/** How many latencies there were of each microsecond: at some hundred thousand a second a list of them would grow too long. */
+export class LatencyCounts {
+  readonly #counts = new Uint32Array(slots);
+  #total = 0;
+
+  /** Counts a latency; what takes half a second or more counts as half a second. */
+  add(ms: number): void {
+    const us = Math.min(slots - 1, Math.max(0, Math.floor(ms * 1000)));
+    this.#counts[us] = (this.#counts[us] ?? 0) + 1;
+    this.#total += 1;
+  }
+
+  clear(): void {
+    this.#counts.fill(0);
+    this.#total = 0;
+  }
+
+  /** @returns the latency that a share of all stays below, in microseconds; 0 for none. */
+  quantileUs(share: number): number {
+    let below = 0;
+    for (let us = 0; us < slots; us += 1) {
+      below += this.#counts[us] ?? 0;
+      if (below > this.#total * share) return us;
+    }
+    return 0;
+  }
+}

@@ -1,0 +1,27 @@
+import type { SocketTarget } from './raw-socket.js';
+import { startWarming, type WarmingClient } from './script.js';
+
+/** Sessions on which messages go there and back as fast as they can. */
+export interface RealtimePlan extends SocketTarget {
+  readonly sessions: number;
+  /** Messages under way on each session. */
+  readonly window: number;
+  readonly warmUpSeconds: number;
+  readonly seconds: number;
+}
+
+export interface RealtimeResult {
+  /** Messages that went there and back. */
+  readonly messagesPerSecond: number;
+  readonly p50Us: number;
+  readonly p99Us: number;
+  readonly errors: readonly string[];
+}
+
+/** Starts the client in a process of its own. */
+export function startRealtime(
+  plan: RealtimePlan,
+  core: number | null,
+): Promise<WarmingClient<RealtimeResult>> {
+  return startWarming<RealtimeResult>('realtime-process.js', plan, core);
+}

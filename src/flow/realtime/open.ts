@@ -1,0 +1,186 @@
+import type { Key, Target } from '../../config/types.js';
+import { queryParameter } from '../../dialects/query.js';
+import { credentialLine, vendorLines } from '../../dialects/upstream-lines.js';
+import { GatewayError } from '../../errors.js';
+import type { ExchangeListener } from '../../http/exchange-host.js';
+import { upstreamQuery } from '../../protocols/realtime/query.js';
+import { orderTargets } from '../../routing/candidates.js';
+import { verdict } from '../../routing/verdict.js';
+import type { ResponseHead, UpstreamFailure } from '../../upstream/client.js';
+import { openSocket, type SocketListener, type UpstreamSocket } from '../../upstream/socket.js';
+import { account } from '../account.js';
+import { answerLines } from '../answer.js';
+import type { Call } from '../call.js';
+import { failureError } from '../failure.js';
+import { refuse } from '../refuse.js';
+import { findModel } from '../resolve.js';
+import type { Services } from '../services.js';
+import { anyKey } from '../upstream-head.js';
+import { Bridge } from './bridge.js';
+
+const subprotocol = 'realtime';
+const betaSubprotocol = 'openai-beta.realtime-v1';
+const betaFeature = 'realtime=v1';
+
+/**
+ * Opens a realtime session: the upstream's side first, so that its refusal is an answer to the client's request, then
+ * the client's.
+ * @throws {GatewayError} of status 400 for a request that asks for no WebSocket, and as `findModel` does
+ */
+export function openSession(services: Services, call: Call): void {
+  const { exchange, running } = call;
+  if (exchange.offer === null) throw noUpgrade;
+  const named = queryParameter(exchange.head.query, 'model');
+  const { realtime } = running.snapshot.defaultModels;
+  call.model = findModel(call, 'realtime', named === '' ? (realtime ?? '') : named);
+  call.validatedAt = performance.now();
+  const { perKey } = running.snapshot.sockets;
+  const { id } = call.key as Key;
+  services.sessions.reserve(id, perKey);
+  new Opening(services, call, orderTargets(call.model.targets, Math.random())).next();
+}
+
+/** The attempts to open a session. */
+class Opening implements SocketListener, ExchangeListener {
+  readonly #services: Services;
+  readonly #call: Call;
+  readonly #targets: readonly Target[];
+  #index = 0;
+  #upstream: UpstreamSocket | null = null;
+  #bridge: Bridge | null = null;
+
+  constructor(services: Services, call: Call, targets: readonly Target[]) {
+    this.#services = services;
+    this.#call = call;
+    this.#targets = targets;
+    call.exchange.listener = this;
+  }
+
+  next(): void {
+    const call = this.#call;
+    const target = this.#targets[this.#index++] as Target;
+    const { timeouts, sockets } = call.running.snapshot;
+    call.target = target;
+    call.path = 'exact';
+    call.sentAt = performance.now();
+    this.#upstream = openSocket(
+      {
+        origin: target.upstream.origin,
+        path: pathAt(call, target),
+        headers: headersFor(call, target),
+        protocols: [],
+        maxMessageBytes: sockets.messageBytes,
+        connectMs: timeouts.connectMs,
+        firstByteMs: timeouts.firstByteMs,
+        pingMs: sockets.pingMs,
+      },
+      this.#services.secureProfiles,
+      this,
+    );
+  }
+
+  onOpen(): void {
+    const { exchange } = this.#call;
+    exchange.listener = null;
+    const upstream = this.#upstream as UpstreamSocket;
+    this.#bridge = new Bridge(this.#services, this.#call, upstream);
+    this.#bridge.begin(offers(exchange.head.socketProtocols, subprotocol) ? subprotocol : '');
+  }
+
+  onRefused(head: ResponseHead, body: Buffer): void {
+    const call = this.#call;
+    this.#release();
+    if (head.status < 400) {
+      refuse(this.#services, call, new GatewayError('upstream_error', 'The upstream opened no WebSocket.'));
+      return;
+    }
+    call.answeredAt = performance.now();
+    call.exchange.respond(head.status, answerLines(call, head), body);
+    account(this.#services, call, 'upstream_error');
+  }
+
+  onFailed(failure: UpstreamFailure): void {
+    const call = this.#call;
+    // An upgrade that is not answered has no effect: whatever was sent of it, the next target may be asked.
+    const decision = verdict({
+      reason: failure.reason,
+      bytesSent: false,
+      headRelayed: false,
+      replayable: true,
+    });
+    if (decision === 'next' && this.#index < this.#targets.length) {
+      call.retries++;
+      this.next();
+      return;
+    }
+    this.#release();
+    refuse(this.#services, call, failureError(failure));
+  }
+
+  onMessage(data: Buffer, isBinary: boolean): void {
+    this.#bridge?.onUpstreamMessage(data, isBinary);
+  }
+
+  onClosed(code: number, reason: Buffer): void {
+    this.#bridge?.onUpstreamClosed(code, reason);
+  }
+
+  /** The client left before its side was open. */
+  onClientGone(): void {
+    this.#upstream?.terminate();
+    this.#release();
+    account(this.#services, this.#call, 'client_gone');
+  }
+
+  /** Of the upstream: a client cannot be stopped, so nothing waits for it. */
+  onDrained(): void {}
+
+  #release(): void {
+    this.#services.sessions.release((this.#call.key as Key).id);
+  }
+}
+
+function pathAt({ exchange }: Call, { upstream, model }: Target): string {
+  const { query } = exchange.head;
+  const isNamed = queryParameter(query, 'model') !== '';
+  // A session of a call, or of an intent, has its model already.
+  const isKnown = queryParameter(query, 'call_id') !== '' || queryParameter(query, 'intent') !== '';
+  return `${upstream.basePath}/realtime?${upstreamQuery(query, isKnown && !isNamed ? null : model)}`;
+}
+
+/** Header lines of the upgrade at the upstream, as names and values. */
+function headersFor(call: Call, { upstream }: Target): readonly (readonly [string, string])[] {
+  const { head, id } = call.exchange;
+  const isBeta = offers(head.socketProtocols, betaSubprotocol) && !head.openaiBeta.includes(betaFeature);
+  const openaiBeta = [head.openaiBeta, isBeta ? betaFeature : ''].filter((part) => part !== '').join(', ');
+  const key = anyKey(upstream);
+  const lines =
+    (key === null ? '' : credentialLine(upstream.kind, key)) +
+    vendorLines('realtime', { ...vendorHeaders(head), openaiBeta }, upstream) +
+    head.forwarded;
+  return [
+    ...upstream.headers,
+    ['x-request-id', id],
+    ...lines
+      .split('\r\n')
+      .filter((line) => line !== '')
+      .map((line): [string, string] => {
+        const colon = line.indexOf(':');
+        return [line.slice(0, colon), line.slice(colon + 1).trim()];
+      }),
+  ];
+}
+
+function vendorHeaders({ vendorcBeta, vendorcVersion }: Call['exchange']['head']) {
+  return { vendorcBeta, vendorcVersion };
+}
+
+function offers(protocols: string, name: string): boolean {
+  return protocols.split(',').some((protocol) => protocol.trim() === name);
+}
+
+const noUpgrade = new GatewayError(
+  'invalid_request',
+  'This endpoint is a WebSocket. Send the headers of an upgrade: connection, upgrade, sec-websocket-key and ' +
+    'sec-websocket-version (RFC 6455 section 4.1).',
+);

@@ -1,0 +1,191 @@
+import type { Key } from '../config/types.js';
+import { GatewayError } from '../errors.js';
+import type { Exchange } from '../http/exchange.js';
+import { RequestHead } from '../http/request-head.js';
+import { acceptSocket, type ClientSocket, type ClientSocketListener } from '../http/socket.js';
+import { startTurn, type Turn, type TurnWords } from '../http/turn.js';
+import { turnBody } from '../protocols/responses/turn.js';
+import { account } from './account.js';
+import type { Call } from './call.js';
+import type { OpenSession } from './realtime/sessions.js';
+import type { Services } from './services.js';
+import { Watched } from './watch.js';
+
+const path = '/v1/responses';
+/** Messages that may wait for the turn before them. */
+const mostWaiting = 8;
+const closeCode = { internal: 1011, restart: 1012, tryLater: 1013, goingAway: 1001 } as const;
+
+/**
+ * A WebSocket over which a client has responses made, one after the other: each of its messages is served as the POST
+ * would be that holds the same, with the key and the limits of that moment, and the events of the stream come back as
+ * messages.
+ */
+export class TurnSocket extends Watched implements ClientSocketListener, OpenSession {
+  readonly #services: Services;
+  readonly #call: Call;
+  readonly #serve: (services: Services, exchange: Exchange) => void;
+  #client: ClientSocket | null = null;
+  #turn: Turn | null = null;
+  #waiting: Buffer[] = [];
+  #waitingBytes = 0;
+  #count = 0;
+  #draining = false;
+
+  /** @param serve serves the request that a message is made into */
+  constructor(services: Services, call: Call, serve: (services: Services, exchange: Exchange) => void) {
+    super();
+    this.#services = services;
+    this.#call = call;
+    this.#serve = serve;
+  }
+
+  begin(): void {
+    this.#services.sessions.add(this);
+    this.#services.watched.add(this);
+    this.#client = acceptSocket(this.#call.exchange, '', this);
+    if (this.#client === null) this.#end();
+  }
+
+  onMessage(data: Buffer, isBinary: boolean): void {
+    const { exchange } = this.#call;
+    exchange.bytesIn += data.length;
+    if (isBinary) this.#refuse(binary);
+    else if (this.#turn === null) this.#start(data);
+    else this.#keep(data);
+  }
+
+  #keep(data: Buffer): void {
+    const { waitingBytes } = this.#call.running.snapshot.sockets;
+    if (this.#waiting.length >= mostWaiting || this.#waitingBytes + data.length > waitingBytes) {
+      this.#refuse(tooMany);
+      return;
+    }
+    this.#waitingBytes += data.length;
+    this.#waiting.push(Buffer.from(data));
+  }
+
+  onBlocked(): void {}
+
+  onDrained(): void {
+    this.#turn?.drained();
+  }
+
+  onClosed(): void {
+    this.#client = null;
+    this.#turn?.leave();
+    this.#end();
+  }
+
+  override onTick(now: number): void {
+    const { sessionMs } = this.#call.running.snapshot.sockets;
+    if (now - this.#call.startedAt > sessionMs && this.#turn === null)
+      this.#close(closeCode.goingAway, 'The session has reached its longest duration.');
+  }
+
+  drain(): void {
+    this.#draining = true;
+    if (this.#turn === null) this.shutDown();
+  }
+
+  shutDown(): void {
+    this.#close(closeCode.restart, 'The gateway restarts.');
+  }
+
+  #start(message: Buffer): void {
+    const client = this.#client;
+    const { offer, head, id } = this.#call.exchange;
+    if (client === null || offer === null) return;
+    const body = turnBody(message);
+    if (body instanceof GatewayError) {
+      this.#refuse(body);
+      return;
+    }
+    const turnId = `${id}_${++this.#count}`;
+    let isOver = false;
+    const turn = startTurn(
+      client,
+      offer,
+      { method: 'POST', path, head: turnHead(head, body.length), id: turnId, body },
+      words,
+      (exchange) => this.#serve(this.#services, exchange),
+      () => {
+        isOver = true;
+        this.#onTurnEnd();
+      },
+    );
+    if (!isOver) this.#turn = turn;
+  }
+
+  #onTurnEnd(): void {
+    this.#turn = null;
+    if (this.#client === null) return;
+    // Not from within the end of the one before, which still has to be accounted for.
+    setImmediate(() => {
+      if (this.#turn !== null) return;
+      const next = this.#waiting.shift();
+      if (next !== undefined) {
+        this.#waitingBytes -= next.length;
+        this.#start(next);
+        if (this.#turn === null) this.#onTurnEnd();
+      } else if (this.#draining) this.shutDown();
+    });
+  }
+
+  #refuse(error: GatewayError): void {
+    const { dialect, exchange } = this.#call;
+    this.#client?.send(words.whole(error.status, dialect.errorBody(error, exchange.id)), false);
+  }
+
+  #close(code: number, reason: string): void {
+    this.#client?.close(code, reason);
+  }
+
+  #end(): void {
+    this.#services.sessions.remove(this);
+    this.#services.watched.remove(this);
+    this.#services.sessions.release((this.#call.key as Key).id);
+    this.#waiting = [];
+    account(this.#services, this.#call, 'complete');
+  }
+}
+
+/** The head of a turn's request: what the upgrade said of its client. */
+function turnHead(upgrade: RequestHead, length: number): RequestHead {
+  const head = new RequestHead();
+  head.authorization = upgrade.authorization;
+  head.host = upgrade.host;
+  head.openaiBeta = upgrade.openaiBeta;
+  head.forwarded = upgrade.forwarded;
+  head.contentType = 'application/json';
+  head.contentLength = length;
+  return head;
+}
+
+const words: TurnWords = {
+  whole: (status, body) => {
+    const isObject = body.startsWith('{') && body.endsWith('}');
+    if (status < 400 && isObject)
+      return `{"type":"response.completed","sequence_number":0,"response":${body}}`;
+    if (isObject && body.length > 2) return `{"type":"error","status":${status},${body.slice(1)}`;
+    const error = { message: body.slice(0, 1000), type: 'server_error', code: null, param: null };
+    return JSON.stringify({ type: 'error', status, error });
+  },
+  cut: JSON.stringify({
+    type: 'error',
+    status: 502,
+    error: {
+      message: 'The answer could not be brought to its end.',
+      type: 'server_error',
+      code: 'upstream_error',
+      param: null,
+    },
+  }),
+};
+
+const binary = new GatewayError('invalid_request', 'Messages are JSON text; a binary one came.');
+const tooMany = new GatewayError(
+  'rate_limit_exceeded',
+  'Too much waits for the response that is being made: wait for its end before you ask for more.',
+  { retryAfter: 1 },
+);

@@ -1,0 +1,72 @@
+import type { Origin } from './origin.js';
+import type { ResponseHead, UpstreamFailure } from './types.js';
+
+export interface SocketRequest {
+  readonly origin: Origin;
+  /** Request target: path and query. */
+  readonly path: string;
+  /**
+   * Further header lines as names and values in turn: credentials, `openai-beta`, forwarded ones. Latin-1 printable
+   * only. Those that the handshake itself is made of are left out.
+   */
+  readonly headers: readonly (readonly [string, string])[];
+  /** Subprotocols to offer. An upstream may choose none of them (RFC 6455 section 4.2.2). */
+  readonly protocols: readonly string[];
+  /** Largest message taken, in bytes; a larger one closes with 1009. */
+  readonly maxMessageBytes: number;
+  /** For TCP and TLS. */
+  readonly connectMs: number;
+  /** From the request handed over to the answer's head. */
+  readonly firstByteMs: number;
+  /**
+   * Silence (no byte) after which a ping is sent; twice that without anything ends the socket as broken. Both come up
+   * to a quarter late, and do not run while reading is paused.
+   */
+  readonly pingMs: number;
+}
+
+/**
+ * What hears of a socket. Nothing is called before `openSocket` has returned, nothing after onRefused, onFailed or
+ * onClosed, nothing after terminate(). What `onMessage` throws is not caught: it reaches the process after the
+ * connection has been destroyed.
+ */
+export interface SocketListener {
+  onOpen(protocol: string): void;
+  /** The upstream answered the upgrade with something else. `body` is its beginning, at most 64 KB. */
+  onRefused(head: ResponseHead, body: Buffer): void;
+  /** No answer to the upgrade. */
+  onFailed(failure: UpstreamFailure): void;
+  /** A whole message. The bytes may be kept. None comes between `pause` and `resume`, and none after `close`. */
+  onMessage(data: Buffer, isBinary: boolean): void;
+  /** After `send` has said false: little or nothing waits any more. */
+  onDrained(): void;
+  /**
+   * The open socket has ended. `code` is 1006 when it broke without a close frame, 1005 for a close frame without a
+   * code, and the one that was sent when what the upstream sent could not be taken (1002, 1008, 1009). Waits for
+   * `resume` where messages do.
+   */
+  onClosed(code: number, reason: Buffer): void;
+}
+
+export interface UpstreamSocket {
+  /**
+   * Sends a message; the bytes are copied before it returns (they may be a view of memory that is taken back).
+   * @returns false when the connection does not keep up: what was given is sent all the same, and `onDrained` follows;
+   * or when it is closing: what was given is dropped, and only `onClosed` follows
+   * @throws Error before `onOpen`
+   */
+  send(data: Uint8Array, isBinary: boolean): boolean;
+  /** Bytes that were sent and that the system has not taken. */
+  readonly waitingBytes: number;
+  /** Stops reading from the connection. */
+  pause(): void;
+  /** Goes on; messages that were read together with the one at which it was paused come before this returns. */
+  resume(): void;
+  /**
+   * Closing handshake; the connection is destroyed when the other side does not answer it within a second. `onClosed`
+   * still comes. For codes that may not be sent, see `closingOf`. Before `onOpen` it does what `terminate` does.
+   */
+  close(code: number, reason: string | Buffer): void;
+  /** Destroys the connection at once; nothing more is called. */
+  terminate(): void;
+}

@@ -1,0 +1,206 @@
+import { once } from 'node:events';
+import { ResponsesWS as ResponsesWS6 } from 'openai6/resources/responses/ws';
+import { ResponsesWS as ResponsesWS7 } from 'openai7/resources/responses/ws';
+import { type Test, test } from 'tap';
+import { WebSocket } from 'ws';
+import { createClient, sdks } from '../suites/openai.js';
+import {
+  callsOf,
+  functionTool,
+  inputOf,
+  type Responses,
+  resultsOf,
+  textOf,
+} from '../suites/openai-responses.js';
+import { closeOf } from '../suites/realtime.js';
+import { startOn } from '../suites/upstreams.js';
+
+interface Event {
+  readonly type: string;
+  readonly status?: number;
+  readonly sequence_number?: number;
+  readonly error?: Readonly<Record<string, unknown>>;
+  readonly response?: Responses;
+}
+
+interface Raw {
+  readonly socket: WebSocket;
+  send(message: unknown): void;
+  /** The events up to the end of the next answer. */
+  answer(): Promise<readonly Event[]>;
+}
+
+const last = new Set(['response.completed', 'response.incomplete', 'response.failed', 'error']);
+
+async function connect(t: Test, url: string, headers: Record<string, string> = bearer): Promise<Raw> {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/v1/responses`, { headers });
+  t.teardown(() => socket.terminate());
+  const answers: (readonly Event[])[] = [];
+  const waiting: ((events: readonly Event[]) => void)[] = [];
+  let events: Event[] = [];
+  socket.on('message', (data) => {
+    const event = JSON.parse(data.toString()) as Event;
+    events.push(event);
+    if (!last.has(event.type)) return;
+    const take = waiting.shift();
+    if (take === undefined) answers.push(events);
+    else take(events);
+    events = [];
+  });
+  await once(socket, 'open');
+  return {
+    socket,
+    send: (message) => socket.send(typeof message === 'string' ? message : JSON.stringify(message)),
+    answer: () =>
+      new Promise((resolve) => {
+        const known = answers.shift();
+        if (known === undefined) waiting.push(resolve);
+        else resolve(known);
+      }),
+  };
+}
+
+const bearer = { authorization: 'Bearer sk-demo', 'openai-beta': 'responses_websockets=2026-02-06' };
+const create = (fields: object) => ({ type: 'response.create', model: 'sim-text', ...fields });
+
+interface Helper {
+  on(event: 'event' | 'error', listener: (event: Event) => void): void;
+  send(event: object): void;
+  close(): void;
+}
+
+const helpers = [
+  { name: 'openai 6', Helper: ResponsesWS6 },
+  { name: 'openai 7', Helper: ResponsesWS7 },
+] as const;
+
+for (const { name, Helper } of helpers) {
+  for (const kind of ['simulator', 'chat', 'messages', 'generateContent'] as const) {
+    test(`${name} on ${kind}: two turns with a call of a tool over one socket`, async (t) => {
+      const gateway = await startOn(t, kind);
+      const sdk = sdks.find((each) => each.name === name);
+      if (sdk === undefined) throw new Error(`there is no ${name}`);
+      const client = createClient(sdk, gateway);
+      const socket = new Helper(client as never) as unknown as Helper;
+      t.teardown(() => socket.close());
+      const take = () =>
+        new Promise<Responses>((resolve, reject) => {
+          socket.on('error', reject);
+          socket.on('event', (event) => {
+            if (event.type === 'response.completed') resolve(event.response as Responses);
+          });
+        });
+      const tools = [functionTool('get_weather')];
+      const first = { role: 'user' as const, content: 'What is the weather in Oslo?' };
+      const asked = take();
+      socket.send(create({ input: [first], tools }));
+      const called = await asked;
+      t.equal(callsOf(called).length, 1);
+      const input = [first, ...inputOf(called.output), ...resultsOf(called, 'rain')];
+      const answered = take();
+      socket.send(create({ input, tools }));
+      t.match(textOf(await answered), /rain/);
+    });
+  }
+}
+
+test('each message is one response, and its frames are the events of the POST', async (t) => {
+  const gateway = await startOn(t, 'chat');
+  const { send, answer } = await connect(t, gateway.url);
+  const body = { model: 'sim-text', input: 'hello' };
+  const posted = await fetch(`${gateway.url}/v1/responses`, {
+    method: 'POST',
+    headers: { ...bearer, 'content-type': 'application/json' },
+    body: JSON.stringify({ ...body, stream: true }),
+  });
+  const events = [...(await posted.text()).matchAll(/^data: (\{.*)$/gm)].map(([, data]) =>
+    JSON.parse(data as string),
+  );
+  send(create(body));
+  send(create({ input: 'second', stream: false }));
+  const first = await answer();
+  t.same(
+    first.map(({ type }) => type),
+    events.map(({ type }) => type),
+  );
+  t.same(
+    first.map((event) => event.sequence_number),
+    events.map((_, index) => index),
+  );
+  t.match((await answer()).at(-1)?.response, { output: [{ content: [{ text: /second/ }] }] });
+});
+
+test('a message that asks for nothing that can be done is told so, and the socket goes on', async (t) => {
+  const gateway = await startOn(t, 'simulator');
+  const { socket, send, answer } = await connect(t, gateway.url);
+  const wrong: readonly (readonly [unknown, number, object])[] = [
+    ['{', 400, { code: 'invalid_json' }],
+    ['[]', 400, { code: 'invalid_json' }],
+    [{ model: 'sim-text', input: 'x' }, 400, { param: 'type' }],
+    [{ type: 'response.cancel' }, 400, { param: 'type' }],
+    [create({ input: 5 }), 400, { type: 'invalid_request_error', param: 'input' }],
+    [create({ model: 'none', input: 'x' }), 404, { code: 'model_not_found' }],
+  ];
+  for (const [message, status, error] of wrong) {
+    send(message);
+    t.match(await answer(), [{ type: 'error', status, error }]);
+  }
+  socket.send(Buffer.from('{}'), { binary: true });
+  t.match(await answer(), [{ type: 'error', status: 400, error: { message: /binary/ } }]);
+  send(create({ input: 'still here' }));
+  t.equal((await answer()).at(-1)?.type, 'response.completed');
+});
+
+test('an upstream that fails is told as an error, before its stream and within it', async (t) => {
+  const gateway = await startOn(t, 'chat');
+  const { send, answer } = await connect(t, gateway.url);
+  send(create({ input: '[[fault:status=503]] x' }));
+  t.match(await answer(), [{ type: 'error', status: 503, error: { message: /./ } }]);
+  send(create({ input: '[[fault:reset after=3]] one two three four five six' }));
+  t.match((await answer()).at(-1), { type: /^(error|response\.failed)$/ });
+  send(create({ input: 'still here' }));
+  // A failure may be told by two events.
+  let end = (await answer()).at(-1)?.type;
+  if (end !== 'response.completed') end = (await answer()).at(-1)?.type;
+  t.equal(end, 'response.completed');
+});
+
+test('a client that closes cancels what is being made for it', async (t) => {
+  const gateway = await startOn(t, 'chat');
+  const { socket, send } = await connect(t, gateway.url);
+  const begun = once(socket, 'message');
+  send(create({ input: '[[fault:hang after=3]] one two three four five six' }));
+  await begun;
+  socket.close(1000);
+  t.equal((await closeOf(socket)).code, 1000);
+  while (gateway.simulator.state().cancelledRequests === 0) await new Promise((done) => setTimeout(done, 5));
+  t.pass();
+});
+
+test('a key is asked for before the socket opens, and a switched-off socket is 426', async (t) => {
+  const gateway = await startOn(t, 'simulator');
+  await t.rejects(connect(t, gateway.url, {}), /401/);
+  const off = await startOn(t, 'simulator', (config) => ({
+    ...config,
+    sockets: { ...config.sockets, responses: false },
+  }));
+  await t.rejects(connect(t, off.url), /426/);
+});
+
+test('messages wait for the one before, up to a limit', async (t) => {
+  const gateway = await startOn(t, 'simulator');
+  const { send, answer } = await connect(t, gateway.url);
+  for (let index = 0; index < 10; index++) send(create({ input: `number ${index}` }));
+  const ends = [];
+  for (let index = 0; index < 10; index++) ends.push((await answer()).at(-1));
+  const texts = ends.flatMap((end) => (end?.response === undefined ? [] : [textOf(end.response)]));
+  t.same(
+    texts.map((text) => text.match(/number \d/)?.[0]),
+    Array.from({ length: 9 }, (_, index) => `number ${index}`),
+    'one was being made, and eight waited',
+  );
+  t.match(
+    ends.filter((end) => end?.type === 'error'),
+    [{ status: 429, error: { code: 'rate_limit_exceeded' } }],
+  );
+});

@@ -1,0 +1,223 @@
+import { randomBytes } from 'node:crypto';
+import { test } from 'tap';
+import type { WebSocket } from 'ws';
+import { open } from '../suites/raw-client.js';
+import {
+  openClient,
+  startRealtimeGateway,
+  startRealtimeUpstream,
+  upgradeRequest,
+} from '../suites/realtime.js';
+
+const mebibyte = 1024 * 1024;
+
+function echo({ socket }: { readonly socket: WebSocket }): void {
+  socket.on('message', (data: Buffer, isBinary) => socket.send(data, { binary: isBinary }));
+}
+
+test('messages of either kind pass both ways as they came, in order', async (t) => {
+  const upstream = await startRealtimeUpstream(t, echo);
+  const { port } = await startRealtimeGateway(t, { upstreams: [upstream.url] });
+  const client = await openClient(t, port);
+  const messages: (string | Buffer)[] = ['', 'text', 'ä€😀', Buffer.alloc(0), randomBytes(1), '{"type":"x"}'];
+  for (const size of [125, 126, 65_535, 65_536]) messages.push(randomBytes(size));
+  const small = messages.length;
+  for (const message of messages) client.socket.send(message);
+  await client.until(small);
+  for (const large of [randomBytes(mebibyte), randomBytes(15 * mebibyte), 'y'.repeat(16 * mebibyte)]) {
+    messages.push(large);
+    client.socket.send(large);
+    await client.until(messages.length);
+  }
+  for (const [index, message] of messages.entries()) {
+    const back = client.received[index] as string | Buffer;
+    t.equal(typeof back, typeof message);
+    t.ok(Buffer.from(back).equals(Buffer.from(message)), `message ${index}`);
+  }
+});
+
+test('fragments of a message are one message', async (t) => {
+  const upstream = await startRealtimeUpstream(t, echo);
+  const { port } = await startRealtimeGateway(t, { upstreams: [upstream.url] });
+  const client = await openClient(t, port);
+  const parts = Array.from({ length: 20 }, (_, index) => randomBytes(1 + index * 1000));
+  parts.forEach((part, index) => {
+    client.socket.send(part, { fin: index === parts.length - 1, binary: true });
+  });
+  await client.until(1);
+  t.ok((client.received[0] as Buffer).equals(Buffer.concat(parts)));
+  const { socket } = await upstream.arrival(0);
+  socket.send('a', { fin: false });
+  socket.send('b', { fin: true });
+  await client.until(2);
+  t.equal(client.received[1], 'ab');
+});
+
+test('close codes and reasons are carried over both ways', async (t) => {
+  const upstream = await startRealtimeUpstream(t);
+  const { port } = await startRealtimeGateway(t, { upstreams: [upstream.url] });
+  const codes: readonly (readonly [number, string])[] = [
+    [1000, 'done'],
+    [1001, ''],
+    [1008, 'policy'],
+    [1011, 'ä'.repeat(60)],
+    [3000, 'x'],
+    [4999, 'own'],
+  ];
+  let sessions = 0;
+  for (const [code, reason] of codes) {
+    // What uWS takes of a client: nothing between 1011 and 4000.
+    if (code <= 1011 || code >= 4000) {
+      const first = await openClient(t, port);
+      const { closed } = await upstream.arrival(sessions++);
+      first.socket.close(code, reason);
+      t.same(await closed, { code, reason });
+      t.same(await first.closed, { code, reason });
+    }
+    const second = await openClient(t, port);
+    const { socket } = await upstream.arrival(sessions++);
+    socket.close(code, reason);
+    t.same(await second.closed, { code, reason });
+  }
+  const silent = await openClient(t, port);
+  (await upstream.arrival(sessions)).socket.close();
+  t.equal((await silent.closed).code, 1005, 'a close without a code stays one');
+});
+
+test('the death of either side ends the other at once, with a fitting code', async (t) => {
+  const upstream = await startRealtimeUpstream(t);
+  const { port, line } = await startRealtimeGateway(t, { upstreams: [upstream.url] });
+  const client = await openClient(t, port);
+  (await upstream.arrival(0)).socket.terminate();
+  t.equal((await client.closed).code, 1011);
+  t.match(JSON.parse(client.received[0] as string), {
+    type: 'error',
+    event_id: /^event_/,
+    error: { type: 'server_error', code: 'upstream_error', event_id: null },
+  });
+  t.match(await line(({ outcome }) => outcome === 'upstream_error'), {
+    status: 101,
+    error: 'upstream_error',
+  });
+  const other = await openClient(t, port);
+  const { closed } = await upstream.arrival(1);
+  other.socket.terminate();
+  t.equal((await closed).code, 1001);
+  await line(({ outcome }) => outcome === 'client_gone');
+});
+
+test('a message beyond the limit closes with 1009, whoever sends it', async (t) => {
+  const upstream = await startRealtimeUpstream(t);
+  const { port } = await startRealtimeGateway(t, {
+    upstreams: [upstream.url],
+    sockets: { messageBytes: mebibyte },
+  });
+  const client = await openClient(t, port);
+  const { closed, socket } = await upstream.arrival(0);
+  socket.on('message', () => t.fail('nothing of it reaches the upstream'));
+  client.socket.send(Buffer.alloc(mebibyte + 1));
+  t.equal((await client.closed).code, 1009);
+  t.match(JSON.parse(client.received[0] as string), {
+    error: { code: 'request_too_large', message: /1048576/ },
+  });
+  t.equal((await closed).code, 1001);
+  const other = await openClient(t, port);
+  (await upstream.arrival(1)).socket.send(Buffer.alloc(mebibyte + 1));
+  t.equal((await other.closed).code, 1009);
+});
+
+test('a client that does not read stops its upstream, and gets everything when it reads again', async (t) => {
+  const total = 64;
+  const upstream = await startRealtimeUpstream(t, ({ socket }) => {
+    for (let index = 0; index < total; index++) socket.send(Buffer.alloc(mebibyte, index));
+  });
+  const { port } = await startRealtimeGateway(t, { upstreams: [upstream.url] });
+  const client = await openClient(t, port);
+  client.socket.pause();
+  const { socket } = await upstream.arrival(0);
+  let last = -1;
+  let turns = 0;
+  // Long enough for everything to pass, if nobody held it back.
+  while (turns < 300) {
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    turns = socket.bufferedAmount === last ? turns + 1 : 0;
+    last = socket.bufferedAmount;
+  }
+  t.ok(last > (total / 2) * mebibyte, `${last} bytes still wait at the upstream`);
+  client.socket.resume();
+  await client.until(total);
+  client.received.forEach((message, index) => {
+    if ((message as Buffer)[mebibyte - 1] !== index) t.fail(`message ${index}`);
+  });
+  client.socket.close();
+  await client.closed;
+});
+
+test('a client that is faster than its upstream is told to try later, once too much waits', async (t) => {
+  const upstream = await startRealtimeUpstream(t, ({ socket }) => socket.pause());
+  const { port, line } = await startRealtimeGateway(t, {
+    upstreams: [upstream.url],
+    sockets: { waitingBytes: 2 * mebibyte },
+  });
+  const client = await openClient(t, port);
+  for (let sent = 0; sent < 64; sent++) client.socket.send(Buffer.alloc(mebibyte));
+  t.equal((await client.closed).code, 1013);
+  t.match(JSON.parse(client.received[0] as string), { error: { code: 'overloaded', type: 'server_error' } });
+  const { bytesIn } = await line(({ status }) => status === 101);
+  t.ok((bytesIn as number) < 16 * mebibyte, `${bytesIn} bytes were taken`);
+});
+
+test('a session ends when it has lasted long enough', async (t) => {
+  const upstream = await startRealtimeUpstream(t);
+  const { port } = await startRealtimeGateway(t, { upstreams: [upstream.url], sockets: { sessionMs: 200 } });
+  const client = await openClient(t, port);
+  t.equal((await client.closed).code, 1001);
+  t.match(JSON.parse(client.received[0] as string), { error: { message: /longest/ } });
+});
+
+test('what responses have used is summed up in the log', async (t) => {
+  const upstream = await startRealtimeUpstream(t, ({ socket }) => {
+    for (const tokens of [10, 20]) {
+      const usage = { total_tokens: tokens, input_tokens: tokens - 3, output_tokens: 3 };
+      const response = { id: 'resp', output: [{ content: 'x'.repeat(500) }], usage };
+      socket.send(JSON.stringify({ type: 'response.done', event_id: 'event_1', response }));
+      socket.send(JSON.stringify({ type: 'response.output_text.delta', delta: '"response.done"' }));
+    }
+    socket.close(1000);
+  });
+  const { port, line } = await startRealtimeGateway(t, { upstreams: [upstream.url] });
+  const client = await openClient(t, port);
+  await client.closed;
+  t.match(await line(({ status }) => status === 101), {
+    inputTokens: 24,
+    outputTokens: 6,
+    outcome: 'complete',
+    protocol: 'realtime',
+  });
+});
+
+test('a gateway that ends tells both sides of its sessions; a reload leaves them alone', async (t) => {
+  const upstream = await startRealtimeUpstream(t, echo);
+  const { port, gateway } = await startRealtimeGateway(t, { upstreams: [upstream.url] });
+  const client = await openClient(t, port);
+  const { closed } = await upstream.arrival(0);
+  const drained = gateway.drain();
+  client.socket.send('still here');
+  await client.until(1);
+  gateway.close();
+  t.equal((await client.closed).code, 1012);
+  t.equal((await closed).code, 1001);
+  await drained;
+});
+
+test('a client that leaves as soon as it has asked leaves nothing behind', async (t) => {
+  const upstream = await startRealtimeUpstream(t);
+  const { port, gateway } = await startRealtimeGateway(t, { upstreams: [upstream.url] });
+  for (let round = 0; round < 50; round++) {
+    const socket = await open(port, upgradeRequest());
+    await new Promise((resolve) => setTimeout(resolve, round % 5));
+    socket.destroy();
+  }
+  await gateway.drain();
+  await Promise.all(upstream.arrivals.map(({ closed }) => closed));
+});

@@ -1,0 +1,138 @@
+/** What the tests of upstream sockets share: servers, and a socket whose outcome can be awaited. */
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws';
+import type { Origin } from '../../src/upstream/origin.js';
+import { createSecureProfiles } from '../../src/upstream/secure.js';
+import {
+  openSocket,
+  type SocketListener,
+  type SocketRequest,
+  type UpstreamSocket,
+} from '../../src/upstream/socket.js';
+import type { ResponseHead, UpstreamFailure } from '../../src/upstream/types.js';
+import { plainOrigin } from './raw.js';
+
+interface Teardown {
+  teardown(callback: () => unknown): void;
+}
+
+export const profiles = createSecureProfiles();
+
+export function socketRequest(origin: Origin, more: Partial<SocketRequest> = {}): SocketRequest {
+  return {
+    origin,
+    path: '/v1/realtime?model=x',
+    headers: [],
+    protocols: [],
+    maxMessageBytes: 1 << 24,
+    connectMs: 20_000,
+    firstByteMs: 20_000,
+    pingMs: 20_000,
+    ...more,
+  };
+}
+
+/** A socket with everything that its listener heard. */
+export class Heard implements SocketListener {
+  readonly events: string[] = [];
+  readonly messages: { data: Buffer; isBinary: boolean }[] = [];
+  protocol: string | null = null;
+  refusal: { head: ResponseHead; body: Buffer } | null = null;
+  failure: UpstreamFailure | null = null;
+  closed: { code: number; reason: string } | null = null;
+  readonly opened: Promise<this>;
+  /** Settles with `onRefused`, `onFailed` or `onClosed`. */
+  readonly over: Promise<this>;
+  readonly socket: UpstreamSocket;
+  onEvent: (event: string) => void = () => {};
+  #open!: (heard: this) => void;
+  #settle!: (heard: this) => void;
+
+  constructor(origin: Origin, more: Partial<SocketRequest> = {}) {
+    this.opened = new Promise((resolve) => {
+      this.#open = resolve;
+    });
+    this.over = new Promise((resolve) => {
+      this.#settle = resolve;
+    });
+    this.socket = openSocket(socketRequest(origin, more), profiles, this);
+  }
+
+  onOpen(protocol: string): void {
+    this.protocol = protocol;
+    this.#note('open');
+    this.#open(this);
+  }
+
+  onRefused(head: ResponseHead, body: Buffer): void {
+    this.refusal = { head, body };
+    this.#note('refused');
+    this.#settle(this);
+  }
+
+  onFailed(failure: UpstreamFailure): void {
+    this.failure = failure;
+    this.#note('failed');
+    this.#settle(this);
+  }
+
+  onMessage(data: Buffer, isBinary: boolean): void {
+    this.messages.push({ data, isBinary });
+    this.#note('message');
+  }
+
+  onDrained(): void {
+    this.#note('drained');
+  }
+
+  onClosed(code: number, reason: Buffer): void {
+    this.closed = { code, reason: reason.toString() };
+    this.#note('closed');
+    this.#settle(this);
+  }
+
+  #note(event: string): void {
+    this.events.push(event);
+    this.onEvent(event);
+  }
+}
+
+export interface SocketServer {
+  readonly origin: Origin;
+  /** What the server holds of each socket so far, in order. */
+  readonly peers: { socket: WebSocket; raw: Socket; request: IncomingMessage }[];
+}
+
+/** A server of `ws`; all is destroyed at the end of the test. */
+export async function socketServer(
+  t: Teardown,
+  onSocket: (socket: WebSocket, raw: Socket) => void = () => {},
+  options: ServerOptions = {},
+): Promise<SocketServer> {
+  const http = createServer();
+  const server = new WebSocketServer({ server: http, perMessageDeflate: false, ...options });
+  const peers: SocketServer['peers'] = [];
+  server.on('connection', (socket, request) => {
+    socket.on('error', () => {});
+    peers.push({ socket, raw: request.socket, request });
+    onSocket(socket, request.socket);
+  });
+  t.teardown(() => {
+    for (const { raw } of peers) raw.destroy();
+    server.close();
+    http.close();
+  });
+  http.listen(0, '127.0.0.1');
+  await once(http, 'listening');
+  return { origin: plainOrigin((http.address() as AddressInfo).port), peers };
+}
+
+/** The answer that accepts an upgrade. */
+export function acceptance(request: string): string {
+  const key = /sec-websocket-key: (.*)\r\n/i.exec(request)?.[1] ?? '';
+  const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
+  return `HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-accept: ${accept}\r\n\r\n`;
+}
