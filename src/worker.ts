@@ -64,7 +64,10 @@ async function leave(): Promise<void> {
     served.close();
     end(0);
   };
-  setTimeout(finish, drainMs);
+  setTimeout(() => {
+    log.logger.warn('drain limit reached, requests are cut');
+    finish();
+  }, drainMs);
   await served.drain();
   finish();
 }

@@ -27,6 +27,9 @@ export interface WorkerPool {
   kill(): void;
 }
 
+/** Workers end by themselves at the limit of a drain, and tell their clients: only one that hangs is killed. */
+const lastWordsMs = 1000;
+
 /** Forks the workers at once, while the config or the simulator may still be on their way, and keeps them running. */
 export function createWorkerPool(options: WorkersOptions): WorkerPool {
   const waiting = new Set<ChildProcess>();
@@ -143,9 +146,12 @@ export function createWorkerPool(options: WorkersOptions): WorkerPool {
         else if (!leaving.has(child)) child.kill('SIGKILL');
       }
       const timer = setTimeout(() => {
-        options.log.warn({ workers: running().length }, 'drain limit reached, requests are cut');
+        options.log.warn(
+          { workers: running().length },
+          'workers did not end at the drain limit, they are killed',
+        );
         kill();
-      }, limitMs);
+      }, limitMs + lastWordsMs);
       await allGone;
       clearTimeout(timer);
     },

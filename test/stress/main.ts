@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { strikeAll } from '../suites/stage.js';
 import { endGateways } from '../suites/tasks-gateway.js';
+import { strikeRealtime } from './realtime-stage.js';
 import { held, type Line, table } from './report.js';
 import type { Scenario } from './scenario.js';
 import { scenarios } from './scenarios.js';
@@ -8,7 +9,7 @@ import { scenarios } from './scenarios.js';
 const usage = `Usage: npm run stress -- [--only NAME[,NAME]] [--seconds N]
 
   --only     ${scenarios.map(({ name }) => name).join(', ')}
-  --seconds  how long slow-readers, video-readers and memory go on, and how long bodies rests
+  --seconds  how long slow-readers, video-readers, memory and realtime go on, and how long bodies rests
 `;
 
 /** Runs a scenario, and gives it up when it takes too long. */
@@ -24,7 +25,7 @@ async function play(scenario: Scenario, seconds: number | null): Promise<readonl
     return [held('runs to its end', error instanceof Error ? error.message : String(error), '', false)];
   } finally {
     clearTimeout(timer);
-    await Promise.all([strikeAll(), endGateways()]);
+    await Promise.all([strikeAll(), endGateways(), strikeRealtime()]);
   }
 }
 

@@ -5,6 +5,7 @@ import { drain } from './drain.js';
 import { leavers } from './leavers.js';
 import { mediaScenarios } from './media-scenarios.js';
 import { memory } from './memory.js';
+import { realtimeScenarios } from './realtime-scenarios.js';
 import { reload } from './reload.js';
 import { held, type Line, mb, ms, told } from './report.js';
 import type { Scenario } from './scenario.js';
@@ -214,4 +215,5 @@ export const scenarios: readonly Scenario[] = [
   },
   tasksScenario,
   ...mediaScenarios,
+  ...realtimeScenarios,
 ];
