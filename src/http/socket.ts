@@ -149,10 +149,10 @@ export function acceptSocket(
   const response = exchange.handOver(101);
   if (response === null) return null;
   const socket = new ClientSocket(listener, offer.host);
-  response.cork(() => {
-    response.writeStatus('101 Switching Protocols').writeHeader('x-request-id', id);
-    response.upgrade<SocketData>({ socket }, head.socketKey, protocol, '', offer.context);
-  });
+  response.cork(() => response.writeStatus('101 Switching Protocols').writeHeader('x-request-id', id));
+  // Not inside `cork`, the one exception: when the socket stays where it is in memory, uWS goes on after the callback as
+  // if it were a response still, and what it then takes for its state may say that the connection is to be closed.
+  response.upgrade<SocketData>({ socket }, head.socketKey, protocol, '', offer.context);
   return socket;
 }
 
