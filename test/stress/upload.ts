@@ -4,6 +4,8 @@ import { type Growth, onMediaStage, warmUp, watched } from './media-stage.js';
 export interface UploadPlan {
   readonly fileBytes: number;
   readonly warmUpSeconds: number;
+  /** Pace of the client; as fast as it can unless given. */
+  readonly bytesPerSecond?: number;
 }
 
 export interface UploadFigures extends Growth {
@@ -20,7 +22,7 @@ export function uploadOnce(plan: UploadPlan): Promise<UploadFigures> {
     await warmUp(stage, plan.warmUpSeconds);
     const before = stage.ears.received.length;
     const { result, growth, seconds } = await watched(stage, () =>
-      upload(stage.gateway.port, plan.fileBytes),
+      upload(stage.gateway.port, plan.fileBytes, plan.bytesPerSecond),
     );
     const received = stage.ears.received[before];
     return {

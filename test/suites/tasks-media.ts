@@ -76,10 +76,14 @@ export interface Uploaded {
 }
 
 /**
- * Sends a form with a file of so many bytes of the pattern to be transcribed, as fast as it is taken. The file is
- * held nowhere.
+ * Sends a form with a file of so many bytes of the pattern to be transcribed, as fast as it is taken or at a pace. The
+ * file is held nowhere.
  */
-export async function upload(port: number, fileBytes: number): Promise<Uploaded> {
+export async function upload(
+  port: number,
+  fileBytes: number,
+  bytesPerSecond = Number.POSITIVE_INFINITY,
+): Promise<Uploaded> {
   const boundary = 'a-boundary-of-the-upload';
   const before = Buffer.from(
     `--${boundary}\r\ncontent-disposition: form-data; name="model"\r\n\r\nears\r\n--${boundary}\r\n` +
@@ -108,9 +112,14 @@ export async function upload(port: number, fileBytes: number): Promise<Uploaded>
       `content-type: multipart/form-data; boundary=${boundary}\r\ncontent-length: ${bytes}\r\n\r\n`,
   );
   await send(before);
+  const begunAt = performance.now();
+  let sentBytes = 0;
   for (const piece of patternBytes({ from: 0, to: fileBytes })) {
     if (reader.done) break;
     await send(piece);
+    sentBytes += piece.length;
+    const early = (sentBytes / bytesPerSecond) * 1000 - (performance.now() - begunAt);
+    if (early > 1) await new Promise((resolve) => setTimeout(resolve, early));
   }
   await send(after);
   await answered;
