@@ -7,6 +7,7 @@ import { startTurn, type Turn, type TurnWords } from '../http/turn.js';
 import { turnBody } from '../protocols/responses/turn.js';
 import { account } from './account.js';
 import type { Call } from './call.js';
+import { closeCode } from './realtime/close-code.js';
 import type { OpenSession } from './realtime/sessions.js';
 import type { Services } from './services.js';
 import { Watched } from './watch.js';
@@ -14,7 +15,6 @@ import { Watched } from './watch.js';
 const path = '/v1/responses';
 /** Messages that may wait for the turn before them. */
 const mostWaiting = 8;
-const closeCode = { internal: 1011, restart: 1012, tryLater: 1013, goingAway: 1001 } as const;
 
 /**
  * A WebSocket over which a client has responses made, one after the other: each of its messages is served as the POST
@@ -51,7 +51,7 @@ export class TurnSocket extends Watched implements ClientSocketListener, OpenSes
     const { exchange } = this.#call;
     exchange.bytesIn += data.length;
     if (isBinary) this.#refuse(binary);
-    else if (this.#turn === null) this.#start(data);
+    else if (this.#turn === null && this.#waiting.length === 0) this.#start(data);
     else this.#keep(data);
   }
 

@@ -62,11 +62,6 @@ export class ClientSocket {
     this.#host = host;
   }
 
-  /** True while something can still be sent. */
-  get alive(): boolean {
-    return this.#socket !== null;
-  }
-
   /**
    * Sends a message. The bytes are taken over, and must not change any more. They leave when the callback that is
    * running has ended: what one read of an upstream brings goes out in one piece.

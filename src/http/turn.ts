@@ -24,7 +24,6 @@ export interface TurnWords {
 
 /** A turn under way. */
 export interface Turn {
-  readonly exchange: Exchange;
   /** Has the exchange hear that its client has left. */
   leave(): void;
   /** The client has taken what waited for it. */
@@ -54,7 +53,6 @@ export function startTurn(
   serve(exchange);
   response.feed(request.body);
   return {
-    exchange,
     leave: () => response.leave(),
     drained: () => response.drained(),
   };

@@ -8,19 +8,8 @@ import { account } from '../account.js';
 import type { Call, Outcome } from '../call.js';
 import type { Services } from '../services.js';
 import { Watched } from '../watch.js';
+import { closeCode } from './close-code.js';
 import type { OpenSession } from './sessions.js';
-
-/** Close codes (RFC 6455 section 7.4.1 and its registry). */
-const closeCode = {
-  normal: 1000,
-  goingAway: 1001,
-  noCode: 1005,
-  broken: 1006,
-  tooBig: 1009,
-  internal: 1011,
-  restart: 1012,
-  tryLater: 1013,
-} as const;
 
 /**
  * Two WebSockets as one: what comes from either side goes to the other as it came. A client that does not keep up

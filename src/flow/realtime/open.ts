@@ -156,7 +156,7 @@ function headersFor(call: Call, { upstream }: Target): readonly (readonly [strin
   const key = anyKey(upstream);
   const lines =
     (key === null ? '' : credentialLine(upstream.kind, key)) +
-    vendorLines('realtime', { ...vendorHeaders(head), openaiBeta }, upstream) +
+    vendorLines('realtime', { ...head, openaiBeta }, upstream) +
     head.forwarded;
   return [
     ...upstream.headers,
@@ -169,10 +169,6 @@ function headersFor(call: Call, { upstream }: Target): readonly (readonly [strin
         return [line.slice(0, colon), line.slice(colon + 1).trim()];
       }),
   ];
-}
-
-function vendorHeaders({ vendorcBeta, vendorcVersion }: Call['exchange']['head']) {
-  return { vendorcBeta, vendorcVersion };
 }
 
 function offers(protocols: string, name: string): boolean {
