@@ -1,5 +1,6 @@
 import { type Directive, textDirectives } from './directives.js';
 import { isObject, type JsonObject } from './json.js';
+import { parseObject } from './json-body.js';
 import { OpenAiError } from './openai-error.js';
 import type { OutputFormat, Prompt, Tool, ToolChoice } from './prompt.js';
 import { countTokens } from './tokens.js';
@@ -32,7 +33,7 @@ export function readChatRequest(
   digest: string,
   directives: readonly Directive[],
 ): ChatRequest {
-  const body = parse(bytes);
+  const body = parseObject(bytes);
   const model = required(body, 'model', (value) => typeof value === 'string', 'a string');
   if (!chatModels.includes(model as string)) {
     throw new OpenAiError(404, `The model '${model}' does not exist.`, 'model', 'model_not_found');
@@ -71,19 +72,6 @@ export function readChatRequest(
       digest,
     },
   };
-}
-
-function parse(bytes: Buffer): JsonObject {
-  let body: unknown;
-  try {
-    body = JSON.parse(bytes.toString());
-  } catch {
-    throw new OpenAiError(400, 'The body is not valid JSON.', null, 'invalid_json');
-  }
-  if (!isObject(body)) {
-    throw new OpenAiError(400, 'The body is not a JSON object.', null, 'invalid_json');
-  }
-  return body;
 }
 
 function required(body: JsonObject, name: string, holds: (value: unknown) => boolean, what: string): unknown {

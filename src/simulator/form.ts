@@ -1,5 +1,6 @@
 import { isObject, type JsonObject } from './json.js';
-import { invalid, parseObject } from './json-request.js';
+import { parseObject } from './json-body.js';
+import { invalid } from './json-request.js';
 import { contentTypeOf, type MediaRequest } from './media-route.js';
 import { OpenAiError } from './openai-error.js';
 

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { errorReply } from './chat.js';
 import { type Directive, DirectiveError } from './directives.js';
-import { isObject, type JsonObject } from './json.js';
+import type { JsonObject } from './json.js';
+import { parseObject } from './json-body.js';
 import { OpenAiError } from './openai-error.js';
 import type { Reply, Route, SimulatorRequest } from './reply.js';
 
@@ -37,23 +38,6 @@ function handle(request: SimulatorRequest, answer: (request: JsonRequest) => Rep
     }
     throw error;
   }
-}
-
-/**
- * A body as a JSON object.
- * @throws OpenAiError when it is none.
- */
-export function parseObject(bytes: Buffer): JsonObject {
-  let body: unknown;
-  try {
-    body = JSON.parse(bytes.toString());
-  } catch {
-    throw new OpenAiError(400, 'The body is not valid JSON.', null, 'invalid_json');
-  }
-  if (!isObject(body)) {
-    throw new OpenAiError(400, 'The body is not a JSON object.', null, 'invalid_json');
-  }
-  return body;
 }
 
 /** The refusal of a parameter's value. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Directive, DirectiveError, directiveValue, findDirective } from './directives.js';
 import { applyFaults } from './faults.js';
-import { parseObject } from './json-request.js';
+import { parseObject } from './json-body.js';
 import { OpenAiError, openAiErrorBody } from './openai-error.js';
 import type { Pace } from './realtime-play.js';
 import type { Reply, Step } from './reply.js';
