@@ -64,14 +64,18 @@ export class ClientSocket {
 
   /**
    * Sends a message. The bytes are taken over, and must not change any more. They leave when the callback that is
-   * running has ended: what one read of an upstream brings goes out in one piece.
+   * running has ended, together with what else it sends.
    * @returns false when the client does not keep up
    */
   send(data: Buffer | string, isBinary: boolean): boolean {
-    if (this.#socket === null) return true;
     if (this.#waiting.length === 0) process.nextTick(flush, this);
-    this.#waiting.push({ data, isBinary });
+    this.gather(data, isBinary);
     return !this.#blocked;
+  }
+
+  /** Sends a message with the next `flush`, until when its bytes must not change. */
+  gather(data: Buffer | string, isBinary: boolean): void {
+    if (this.#socket !== null) this.#waiting.push({ data, isBinary });
   }
 
   /** Hands what was sent to the system. */
@@ -79,9 +83,9 @@ export class ClientSocket {
     const socket = this.#socket;
     const waiting = this.#waiting;
     if (socket === null || waiting.length === 0) return;
-    this.#waiting = [];
     if (waiting.length === 1) sendAll(socket, waiting);
     else socket.cork(() => sendAll(socket, waiting));
+    waiting.length = 0;
     // The owner of a socket may end it in its callbacks, and nobody but uWS.
     if (this.#blocked || this.#socket === null || socket.getBufferedAmount() === 0) return;
     this.#blocked = true;

@@ -22,6 +22,7 @@ export class AnswerReader {
   problem: string | null = null;
 
   #toHead = false;
+  #mayUpgrade = false;
   #interim = 0;
   #kind: BodyKind = 'close';
   #remaining = 0;
@@ -30,14 +31,19 @@ export class AnswerReader {
   #partial: Buffer | null = null;
   #partialLength = 0;
 
-  /** Makes ready for another answer. @param toHead true when the request is a HEAD. */
-  begin(toHead: boolean): void {
+  /**
+   * Makes ready for another answer.
+   * @param toHead true when the request is a HEAD
+   * @param mayUpgrade true when the request asks for another protocol: 101 is an answer then
+   */
+  begin(toHead: boolean, mayUpgrade = false): void {
     this.next = 0;
     this.payloadStart = 0;
     this.done = false;
     this.leftover = false;
     this.problem = null;
     this.#toHead = toHead;
+    this.#mayUpgrade = mayUpgrade;
     this.#interim = 0;
     this.#kind = 'close';
     this.#remaining = 0;
@@ -63,7 +69,7 @@ export class AnswerReader {
       if (typeof head === 'string') return this.#refuse(head);
       at = this.#partial === null ? head.end : at + head.end - this.#partialLength;
       this.#partial = null;
-      if (head.status >= 200) {
+      if (head.status >= 200 || (head.status === 101 && this.#mayUpgrade)) {
         this.next = at;
         this.#enterBody(head);
         return head;

@@ -1,7 +1,4 @@
-/**
- * Data frames on their way to upstreams (RFC 6455 section 5.2). `ws` would mask them byte by byte and write each by
- * itself: measured with messages of 1 KB that are echoed, 16 us for each of them instead of 3 us.
- */
+/** Frames on their way to upstreams (RFC 6455 section 5.2): those of data in batches, those of control one by one. */
 import { randomFillSync } from 'node:crypto';
 import type { Socket } from 'node:net';
 
@@ -30,6 +27,7 @@ const maxHeadBytes = 14;
 const minWordBytes = 16;
 const textHead = 0x81;
 const binaryHead = 0x82;
+const controlHeads = { close: 0x88, ping: 0x89, pong: 0x8a };
 const masked = 0x80;
 
 /**
@@ -72,11 +70,12 @@ export function createFrameWriter(): FrameWriter {
 
   return {
     write(sink, data, isBinary) {
+      const head = isBinary ? binaryHead : textHead;
       const size = data.length + maxHeadBytes;
       if (data.length > shareLimit) {
         if (sink.batched > 0) flush();
         const own = Buffer.allocUnsafeSlow((size + 3) & ~3);
-        const end = putFrame(own, new Int32Array(own.buffer), 0, data, isBinary);
+        const end = putFrame(own, new Int32Array(own.buffer), 0, head, data);
         sink.raw.write(own.subarray(0, end));
         return;
       }
@@ -88,7 +87,7 @@ export function createFrameWriter(): FrameWriter {
         sinks.push(sink);
         starts.push(used);
       }
-      const end = putFrame(batch, words, used, data, isBinary);
+      const end = putFrame(batch, words, used, head, data);
       sink.batched += end - used;
       used = end;
       if (armed) return;
@@ -97,6 +96,15 @@ export function createFrameWriter(): FrameWriter {
     },
     flush,
   };
+}
+
+/**
+ * Makes a control frame.
+ * @param payload at most 125 bytes
+ */
+export function controlFrame(kind: 'close' | 'ping' | 'pong', payload: Uint8Array): Buffer {
+  const frame = Buffer.allocUnsafeSlow((maxHeadBytes + payload.length + 3) & ~3);
+  return frame.subarray(0, putFrame(frame, new Int32Array(frame.buffer), 0, controlHeads[kind], payload));
 }
 
 const maskPool = Buffer.alloc(8 * 1024);
@@ -110,16 +118,10 @@ const turnedWord = new Int32Array(turned.buffer);
  * @param words the same memory, which must start where its buffer starts
  * @returns where it ends
  */
-function putFrame(
-  target: Buffer,
-  words: Int32Array,
-  start: number,
-  data: Uint8Array,
-  isBinary: boolean,
-): number {
+function putFrame(target: Buffer, words: Int32Array, start: number, head: number, data: Uint8Array): number {
   const length = data.length;
   let at = start;
-  target[at++] = isBinary ? binaryHead : textHead;
+  target[at++] = head;
   if (length < 126) {
     target[at++] = masked | length;
   } else if (length < 0x10000) {

@@ -1,9 +1,8 @@
 /** The opening handshake with an upstream (RFC 6455 section 4.1): what is sent, and what is made of the answer. */
-import type { IncomingMessage } from 'node:http';
-import { connect, type Socket } from 'node:net';
-import { connectSecure, type SecureProfiles } from './secure.js';
+import { createHash, randomBytes } from 'node:crypto';
+import { type ParsedHead, textBytes, tokenBytes } from '../wire/head.js';
+import { AnswerReader } from './answer.js';
 import type { SocketRequest } from './socket-types.js';
-import type { ResponseHead } from './types.js';
 
 /** Fields that the handshake itself is made of, or that would give it a body. */
 const ownFields = new Set([
@@ -20,89 +19,117 @@ const ownFields = new Set([
 /** RFC 9112 section 3.2: white space would end the target, and a line feed the line. */
 const target = /^\/[\x21-\x7e]*$/;
 
-/** Opens the connection; read as a stream. Throws when Node refuses the origin. */
-export function connectStream({ origin }: SocketRequest, profiles: SecureProfiles): Socket {
-  return origin.secure
-    ? connectSecure(origin, profiles(origin))
-    : connect({ host: origin.host, port: origin.port, noDelay: true });
+const acceptSalt = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
+
+export interface Handshake {
+  /** The whole request; Latin-1. */
+  readonly text: string;
+  /** What `sec-websocket-accept` has to say. */
+  readonly accept: string;
 }
 
-/** The header lines beside those that `ws` adds. Throws when the target cannot be written. */
-export function handshakeHeaders(request: SocketRequest): Record<string, string | string[]> {
+/** Puts the request together. Throws when the target or a header cannot be written. */
+export function handshakeOf(request: SocketRequest): Handshake {
   if (!target.test(request.path)) throw new Error('the path cannot be written');
-  const headers: Record<string, string | string[]> = Object.create(null);
-  headers.host = request.origin.authority;
-  // Not through `ws`: it refuses an upstream that chooses none.
-  if (request.protocols.length > 0) headers['sec-websocket-protocol'] = request.protocols.join(', ');
+  const key = randomBytes(16).toString('base64');
+  let text =
+    `GET ${request.path} HTTP/1.1\r\nhost: ${request.origin.authority}\r\n` +
+    `upgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-version: 13\r\nsec-websocket-key: ${key}\r\n`;
+  if (request.protocols.length > 0) text += `sec-websocket-protocol: ${request.protocols.join(', ')}\r\n`;
   for (const [name, value] of request.headers) {
-    const key = name.toLowerCase();
-    if (ownFields.has(key) || key.startsWith('sec-websocket-')) continue;
-    const before = headers[key];
-    if (before === undefined) headers[key] = value;
-    else if (typeof before === 'string') headers[key] = [before, value];
-    else before.push(value);
+    const lower = name.toLowerCase();
+    if (ownFields.has(lower) || lower.startsWith('sec-websocket-')) continue;
+    if (!isMadeOf(name, tokenBytes) || name === '') throw new Error('a header name that is no token');
+    if (!isMadeOf(value, textBytes)) throw new Error(`a character that the header ${lower} may not hold`);
+    text += `${name}: ${value}\r\n`;
   }
-  return headers;
-}
-
-/**
- * Takes the subprotocol that an upstream chose out of its answer, where `ws` would refuse it as one not asked for.
- * @returns it, empty for none; null when it was not offered
- */
-export function takeProtocol(answer: IncomingMessage, offered: readonly string[]): string | null {
-  const chosen = answer.headers['sec-websocket-protocol'];
-  if (chosen === undefined) return '';
-  delete answer.headers['sec-websocket-protocol'];
-  return offered.includes(chosen) ? chosen : null;
-}
-
-/** The head of an answer that is no upgrade. */
-export class RefusalHead implements ResponseHead {
-  readonly status: number;
-  readonly fields: readonly string[];
-  readonly contentType: string | null;
-  readonly contentLength: number;
-
-  constructor(answer: IncomingMessage) {
-    this.status = answer.statusCode ?? 0;
-    this.fields = answer.rawHeaders.map((text, i) => (i % 2 === 0 ? text.toLowerCase() : text));
-    this.contentType = this.get('content-type');
-    const length = this.get('content-length');
-    if (this.status === 204 || this.status === 304) this.contentLength = 0;
-    else this.contentLength = length === null ? -1 : Number(length);
-  }
-
-  get(name: string): string | null {
-    for (let i = 0; i < this.fields.length; i += 2) {
-      if (this.fields[i] === name) return this.fields[i + 1] ?? null;
-    }
-    return null;
-  }
+  const accept = createHash('sha1')
+    .update(key + acceptSalt)
+    .digest('base64');
+  return { text: `${text}\r\n`, accept };
 }
 
 /** The most of a refusal's body that is kept. */
-const maxBodyBytes = 64 * 1024;
+const maxRefusalBytes = 64 * 1024;
 
-/** Reads the beginning of a refusal's body. */
-export class RefusalBody {
+/** What an answer has come to: `refused` until its body is complete, then `over`. */
+export type Answered = 'more' | 'open' | 'malformed' | 'refused' | 'over';
+
+/** Reads the answer to an upgrade: one that accepts it, or another with the beginning of its body. No I/O. */
+export class UpgradeAnswer {
+  /** Of an answer that refuses. */
+  head: ParsedHead | null = null;
+  /** What is wrong with a malformed one. */
+  problem = '';
+  /** The subprotocol that the upstream chose, empty for none. */
+  protocol = '';
+  /** Where the bytes behind the head of an answer that accepts begin. */
+  next = 0;
+  readonly #accept: string;
+  readonly #offered: readonly string[];
+  readonly #reader = new AnswerReader();
   readonly #pieces: Buffer[] = [];
   #size = 0;
 
-  /** @param onOver hears when all that will be kept has come, perhaps more than once */
-  constructor(answer: IncomingMessage, onOver: () => void) {
-    answer.on('data', (piece: Buffer) => {
-      this.#pieces.push(piece);
-      this.#size += piece.length;
-      if (this.#size >= maxBodyBytes) onOver();
-    });
-    answer.on('end', onOver);
-    // Cut off: its status says enough.
-    answer.on('error', onOver);
-    answer.on('close', onOver);
+  constructor(handshake: Handshake, offered: readonly string[]) {
+    this.#accept = handshake.accept;
+    this.#offered = offered;
+    this.#reader.begin(false, true);
   }
 
-  /** What has come so far. */
-  take(): Buffer {
-    return Buffer.concat(this.#pieces, Math.min(this.#size, maxBodyBytes));
+  /** Takes what one read brought. */
+  read(bytes: Buffer, length: number): Answered {
+    if (this.head !== null) return this.#readBody(bytes, 0, length);
+    const reader = this.#reader;
+    const head = reader.readHead(bytes, 0, length);
+    if (head === null) return reader.problem === null ? 'more' : this.#refuse(reader.problem);
+    this.next = reader.next;
+    if (head.status === 101) return this.#readAcceptance(head);
+    this.head = head;
+    return this.#readBody(bytes, reader.next, length);
   }
+
+  /** What has come so far of the body of a refusal. */
+  body(): Buffer {
+    return Buffer.concat(this.#pieces);
+  }
+
+  #readAcceptance(head: ParsedHead): Answered {
+    if (head.get('upgrade')?.toLowerCase() !== 'websocket') return this.#refuse('switch to another protocol');
+    if (head.get('sec-websocket-accept') !== this.#accept) {
+      return this.#refuse('wrong or missing sec-websocket-accept');
+    }
+    if (head.get('sec-websocket-extensions') !== null) {
+      return this.#refuse('an extension that was not offered');
+    }
+    this.protocol = head.get('sec-websocket-protocol') ?? '';
+    if (this.protocol !== '' && !this.#offered.includes(this.protocol)) {
+      return this.#refuse('a subprotocol that was not offered');
+    }
+    return 'open';
+  }
+
+  #readBody(bytes: Buffer, start: number, end: number): Answered {
+    const reader = this.#reader;
+    const size = reader.readBody(bytes, start, end);
+    if (size > 0) {
+      const from = reader.payloadStart;
+      const more = Math.min(size, maxRefusalBytes - this.#size);
+      this.#pieces.push(Buffer.from(bytes.subarray(from, from + more)));
+      this.#size += more;
+    }
+    // Malformed or cut: its status says enough.
+    return size === -1 || reader.done || this.#size === maxRefusalBytes ? 'over' : 'refused';
+  }
+
+  #refuse(problem: string): Answered {
+    this.problem = problem;
+    return 'malformed';
+  }
+}
+
+/** @param allowed by byte, 0 for those that may not be there */
+function isMadeOf(text: string, allowed: Uint8Array): boolean {
+  for (let i = 0; i < text.length; i++) if (!allowed[text.charCodeAt(i)]) return false;
+  return true;
 }

@@ -36,8 +36,13 @@ export interface SocketListener {
   onRefused(head: ResponseHead, body: Buffer): void;
   /** No answer to the upgrade. */
   onFailed(failure: UpstreamFailure): void;
-  /** A whole message. The bytes may be kept. None comes between `pause` and `resume`, and none after `close`. */
+  /**
+   * A whole message. None comes between `pause` and `resume`, and none after `close`. The bytes are valid until
+   * `onReadEnd` returns, which follows.
+   */
   onMessage(data: Buffer, isBinary: boolean): void;
+  /** All messages have been told of that one read brought. */
+  onReadEnd(): void;
   /** After `send` has said false: little or nothing waits any more. */
   onDrained(): void;
   /**
@@ -64,7 +69,7 @@ export interface UpstreamSocket {
   resume(): void;
   /**
    * Closing handshake; the connection is destroyed when the other side does not answer it within a second. `onClosed`
-   * still comes. For codes that may not be sent, see `closingOf`. Before `onOpen` it does what `terminate` does.
+   * still comes. For codes that may not be sent, see `closePayload`. Before `onOpen` it does what `terminate` does.
    */
   close(code: number, reason: string | Buffer): void;
   /** Destroys the connection at once; nothing more is called. */

@@ -1,24 +1,17 @@
 /**
- * A WebSocket toward an upstream: `ws` reads it and speaks its control frames; the connection, its deadlines and the
- * data frames that go out are our own.
+ * A WebSocket toward an upstream (RFC 6455).
  *
  *   connecting ──► asked ──► open ──► closing ──► over
- *        │           └──► refused ──────────────────▲
- *        └──────────────────────────────────────────┘
+ *        │           ├──► refused ──────────────────▲
+ *        └───────────┴──────────────────────────────┘
  */
-import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { type ClientOptions, WebSocket } from 'ws';
 import { type SecureProfiles, tlsFailureDetail } from './secure.js';
-import { closingOf, faultCode } from './socket-close.js';
-import { createFrameWriter, type FrameSink } from './socket-frames.js';
-import {
-  connectStream,
-  handshakeHeaders,
-  RefusalBody,
-  RefusalHead,
-  takeProtocol,
-} from './socket-handshake.js';
+import { closePayload } from './socket-close.js';
+import { connectRaw, type RawListener } from './socket-connect.js';
+import { controlFrame, createFrameWriter, type FrameSink } from './socket-frames.js';
+import { type Handshake, handshakeOf, UpgradeAnswer } from './socket-handshake.js';
+import { FrameReader } from './socket-reader.js';
 import type { SocketListener, SocketRequest, UpstreamSocket } from './socket-types.js';
 import { Timed, TimerWheel } from './timers.js';
 import type { UpstreamFailureReason } from './types.js';
@@ -31,35 +24,10 @@ const maxWaitingBytes = 64 * 1024;
 const closeMs = 1000;
 /** How long the body of a refusal is waited for. */
 const refusalMs = 2000;
-/**
- * Pongs that may wait to be written; with more the connection is destroyed. Pings that came while reading was paused
- * are read all at once.
- */
-const maxPendingPongs = 1024;
-/** `ws` takes a 32-bit number, and a larger one for no limit. */
-const mostMessageBytes = 0x7fffffff;
-/** `ws` wants an address, of which nothing is used: connection, `host` and path are given. */
-const placeholder = 'ws://upstream';
-
-/** Options that the types do not know yet. */
-interface Options extends Omit<ClientOptions, 'headers'> {
-  readonly headers: Record<string, string | string[]>;
-  readonly closeTimeout: number;
-  readonly maxPendingAutoPongs: number;
-}
-
-interface Message {
-  readonly data: Buffer;
-  readonly isBinary: boolean;
-}
-
-interface Ending {
-  readonly code: number;
-  readonly reason: Buffer;
-}
 
 const wheel = new TimerWheel();
 const frames = createFrameWriter();
+const nothing = Buffer.alloc(0);
 
 /** Opens a WebSocket. What goes wrong comes through the listener. */
 export function openSocket(
@@ -72,29 +40,27 @@ export function openSocket(
   return socket;
 }
 
-class SocketConnection extends Timed implements UpstreamSocket, FrameSink {
+class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawListener {
   batched = 0;
   raw!: Socket;
   readonly #request: SocketRequest;
   readonly #listener: SocketListener;
-  #websocket!: WebSocket;
-  #handshake: ClientRequest | null = null;
   #state: 'connecting' | 'asked' | 'refused' | 'open' | 'closing' | 'over' = 'connecting';
   /** TCP is connected: what fails before the request is sent is the TLS handshake. */
   #transportUp = false;
-  #protocol = '';
-  #refusal: { readonly head: RefusalHead; readonly body: RefusalBody } | null = null;
+  #handshake: Handshake | null = null;
+  /** From the request sent to the answer read. */
+  #answer: UpgradeAnswer | null = null;
+  #reader!: FrameReader;
   #paused = false;
-  /** Messages that came together with the one at which reading was paused. */
-  #held: Message[] = [];
-  /** How it ended, while messages are held. */
-  #ending: Ending | null = null;
+  /** Bytes of the read in which reading was paused that have not been looked at. */
+  #held: Buffer | null = null;
+  /** The connection has ended while bytes were held. */
+  #ended = false;
   /** `send` has said false. */
   #behind = false;
-  /** The code that what the upstream sent was refused with, or 0. */
-  #fault = 0;
-  /** The other side has ended the connection, perhaps without reading what is still to be written. */
-  #peerEnded = false;
+  /** What the newest ping held that is still to be answered (RFC 6455 section 5.5.3: the newest is enough). */
+  #owedPong: Buffer | null = null;
   /** Bytes read when silence was last looked for. */
   #bytesRead = 0;
   #heardAt = 0;
@@ -107,21 +73,21 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink {
   }
 
   start(profiles: SecureProfiles): void {
-    const request = this.#request;
+    const { origin, connectMs } = this.#request;
     try {
-      const headers = handshakeHeaders(request);
-      const raw = connectStream(request, profiles);
-      this.raw = raw;
-      // What there is to say of it comes from `ws`, which does not listen at all times.
-      raw.on('error', () => {});
-      this.#websocket = this.#wrap(raw, headers);
-      raw.on('connect', () => this.#onTransport());
-      if (request.origin.secure) raw.on('secureConnect', () => this.#ask());
-      wheel.set(this, performance.now() + request.connectMs);
+      this.#handshake = handshakeOf(this.#request);
+      this.raw = connectRaw(origin, profiles, this);
+      this.raw.on('connect', () => {
+        this.#transportUp = true;
+      });
+      this.raw.on('drain', () => this.#onDrain());
+      this.raw.on('end', () => this.#onEnd());
+      this.raw.on('error', (error: NodeJS.ErrnoException) => this.#onError(error));
+      this.raw.on('close', () => this.#onGone());
+      wheel.set(this, performance.now() + connectMs);
     } catch (error) {
-      // Node refuses a port out of range, a broken PEM text and what a header may not hold with an exception.
+      // Node refuses a port out of range and a broken PEM text with an exception.
       const detail = error instanceof Error ? error.message : 'not connectable';
-      this.raw?.destroy();
       process.nextTick(() => this.#fail('connect_failed', detail));
     }
   }
@@ -131,13 +97,13 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink {
   }
 
   get takesFrames(): boolean {
-    return this.#websocket.readyState === WebSocket.OPEN && this.raw.writable;
+    return this.#state === 'open' && this.raw.writable;
   }
 
   send(data: Uint8Array, isBinary: boolean): boolean {
     if (this.#state === 'connecting' || this.#state === 'asked')
       throw new Error('the socket is not open yet');
-    if (this.#state !== 'open' || !this.takesFrames) return false;
+    if (!this.takesFrames) return false;
     frames.write(this, data, isBinary);
     // Without the batch, which no 'drain' would follow.
     if (this.raw.writableLength <= maxWaitingBytes) return true;
@@ -148,20 +114,13 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink {
   pause(): void {
     if (this.#paused || this.#state === 'closing' || this.#state === 'over') return;
     this.#paused = true;
-    if (this.#state === 'open') this.#websocket.pause();
+    if (this.#state === 'open') this.raw.pause();
   }
 
   resume(): void {
     if (!this.#paused) return;
     this.#paused = false;
-    while (this.#held.length > 0) {
-      const { data, isBinary } = this.#held.shift() as Message;
-      this.#deliver(data, isBinary);
-      if (this.#paused) return;
-    }
-    if (this.#state !== 'open') return;
-    if (this.#ending !== null) this.#end(this.#ending);
-    else this.#websocket.resume();
+    this.#readOn();
   }
 
   close(code: number, reason: string | Buffer): void {
@@ -172,25 +131,16 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink {
     }
     frames.flush();
     this.#state = 'closing';
-    this.#held = [];
-    const ending = this.#ending;
-    if (ending !== null) {
-      process.nextTick(() => this.#end(ending));
-      return;
-    }
-    if (this.#paused) {
-      // Or the answer to the close frame would not be read.
-      this.#paused = false;
-      this.#websocket.resume();
-    }
-    const closing = closingOf(code, reason);
-    this.#websocket.close(closing.code, closing.reason);
+    this.#writeControl('close', closePayload(code, reason));
+    wheel.set(this, performance.now() + closeMs);
+    // Or the answer to the close frame would not be read. Later, since the listener expects no call yet.
+    this.#paused = false;
+    process.nextTick(() => this.#readOn());
   }
 
   terminate(): void {
-    if (this.#state === 'over') return;
     this.#leave();
-    this.#destroy();
+    this.raw?.destroy();
   }
 
   /** A deadline, or the time to look for silence. */
@@ -206,139 +156,181 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink {
         this.#refuse();
         break;
       case 'open':
-      case 'closing':
         this.#watch(now);
         break;
+      case 'closing':
+        this.#end(1006, nothing);
+        break;
+      case 'over':
+        this.raw.destroy();
     }
   }
 
-  #wrap(raw: Socket, headers: Record<string, string | string[]>): WebSocket {
-    const { path, maxMessageBytes } = this.#request;
-    const options: Options = {
-      headers,
-      createConnection: () => raw,
-      // The request, and the credentials in it, are sent once the certificate has been checked.
-      finishRequest: (handshake) => {
-        handshake.path = path;
-        this.#handshake = handshake;
-      },
-      perMessageDeflate: false,
-      followRedirects: false,
-      skipUTF8Validation: true,
-      maxPayload: Math.min(maxMessageBytes, mostMessageBytes),
-      maxPendingAutoPongs: maxPendingPongs,
-      closeTimeout: closeMs,
-    };
-    const websocket = new WebSocket(placeholder, options as ClientOptions);
-    websocket.on('upgrade', (answer) => this.#onUpgrade(answer));
-    websocket.on('unexpected-response', (_request, answer) => this.#onRefusal(answer));
-    websocket.on('open', () => this.#onOpen());
-    websocket.on('message', (data: Buffer, isBinary) => this.#onMessage(data, isBinary));
-    websocket.on('error', (error) => this.#onError(error));
-    websocket.on('close', (code, reason) => this.#onClose(code, reason));
-    return websocket;
-  }
-
-  #onTransport(): void {
-    this.#transportUp = true;
-    if (!this.#request.origin.secure) this.#ask();
-  }
-
-  #ask(): void {
+  onReady(): void {
     if (this.#state !== 'connecting') return;
     this.#state = 'asked';
-    wheel.set(this, performance.now() + this.#request.firstByteMs);
-    this.#handshake?.end();
-  }
-
-  #onUpgrade(answer: IncomingMessage): void {
-    const protocol = takeProtocol(answer, this.#request.protocols);
-    if (protocol === null) this.#fail('malformed_answer', 'a subprotocol that was not offered');
-    else this.#protocol = protocol;
-  }
-
-  #onRefusal(answer: IncomingMessage): void {
-    if (this.#state !== 'asked') return;
-    if (answer.statusCode === 101) {
-      this.#fail('malformed_answer', 'switch of protocols without its fields');
-      return;
-    }
-    this.#state = 'refused';
-    wheel.set(this, performance.now() + refusalMs);
-    const body = new RefusalBody(answer, () => this.#refuse());
-    this.#refusal = { head: new RefusalHead(answer), body };
-  }
-
-  #refuse(): void {
-    const refusal = this.#refusal;
-    if (this.#state !== 'refused' || refusal === null) return;
-    this.terminate();
-    this.#listener.onRefused(refusal.head, refusal.body.take());
-  }
-
-  #onOpen(): void {
-    if (this.#state !== 'asked') return;
-    this.#state = 'open';
+    const handshake = this.#handshake as Handshake;
     this.#handshake = null;
-    this.raw.on('drain', () => this.#onDrain());
-    this.raw.on('end', () => this.#onPeerEnd());
-    if (this.#paused) this.#websocket.pause();
+    this.#answer = new UpgradeAnswer(handshake, this.#request.protocols);
+    wheel.set(this, performance.now() + this.#request.firstByteMs);
+    this.raw.write(handshake.text, 'latin1');
+  }
+
+  onRead(bytes: Buffer, length: number): boolean {
+    switch (this.#state) {
+      case 'asked':
+      case 'refused':
+        this.#readAnswer(bytes, length);
+        break;
+      case 'open':
+      case 'closing':
+        this.#take(bytes, 0, length);
+        break;
+    }
+    return !this.#paused || this.#state !== 'open';
+  }
+
+  #readAnswer(bytes: Buffer, length: number): void {
+    const answer = this.#answer as UpgradeAnswer;
+    switch (answer.read(bytes, length)) {
+      case 'malformed':
+        this.#fail('malformed_answer', answer.problem);
+        break;
+      case 'open':
+        this.#open(answer);
+        // What came together with the answer.
+        if (this.#state === 'open') this.#take(bytes, answer.next, length);
+        break;
+      case 'refused':
+        if (this.#state === 'refused') return;
+        this.#state = 'refused';
+        wheel.set(this, performance.now() + refusalMs);
+        break;
+      case 'over':
+        this.#refuse();
+    }
+  }
+
+  #open({ protocol }: UpgradeAnswer): void {
+    this.#state = 'open';
+    this.#answer = null;
+    this.#reader = new FrameReader(this.#request.maxMessageBytes);
     this.#watch(performance.now());
-    this.#listener.onOpen(this.#protocol);
+    this.#listener.onOpen(protocol);
   }
 
-  #onMessage(data: Buffer, isBinary: boolean): void {
-    if (this.#state !== 'open') return;
-    if (this.#paused) this.#held.push({ data, isBinary });
-    else this.#deliver(data, isBinary);
+  /** With what has come of the body so far: the status says enough. */
+  #refuse(): void {
+    const answer = this.#answer;
+    if (answer === null || answer.head === null) return;
+    this.terminate();
+    this.#listener.onRefused(answer.head, answer.body());
   }
 
-  /** A listener that throws must not leave a half-read connection behind. */
-  #deliver(data: Buffer, isBinary: boolean): void {
+  /** Reads frames. A listener that throws must not leave a half-read connection behind. */
+  #take(bytes: Buffer, start: number, end: number): void {
     try {
-      this.#listener.onMessage(data, isBinary);
+      this.#takeFrames(bytes, start, end);
     } catch (error) {
       this.terminate();
       throw error;
     }
   }
 
+  #takeFrames(bytes: Buffer, start: number, end: number): void {
+    const reader = this.#reader;
+    const listener = this.#listener;
+    reader.begin(bytes, start, end);
+    let told = false;
+    for (;;) {
+      if (this.#paused) {
+        if (reader.at < end) this.#held = Buffer.from(bytes.subarray(reader.at, end));
+        break;
+      }
+      const found = reader.next();
+      if (found === 'more') break;
+      if (found === 'message') {
+        if (this.#state !== 'open') continue;
+        told = true;
+        listener.onMessage(reader.payload, reader.isBinary);
+        // By the listener.
+        if (this.#isOver) return;
+      } else if (found === 'ping') {
+        this.#owedPong = Buffer.from(reader.payload);
+      } else if (found !== 'pong') {
+        if (told && this.#state === 'open') listener.onReadEnd();
+        if (!this.#isOver) this.#endWith(reader.code, found === 'close' ? reader.payload : nothing);
+        return;
+      }
+    }
+    if (this.#owedPong !== null) this.#answerPing();
+    if (told && this.#state === 'open') listener.onReadEnd();
+  }
+
+  get #isOver(): boolean {
+    return this.#state === 'over';
+  }
+
+  /** After a pause, or before the end. */
+  #readOn(): void {
+    if (this.#state !== 'open' && this.#state !== 'closing') return;
+    const held = this.#held;
+    if (held !== null) {
+      this.#held = null;
+      this.#take(held, 0, held.length);
+      if (this.#paused || this.#isOver) return;
+    }
+    if (this.#ended) this.#end(1006, nothing);
+    else this.raw.resume();
+  }
+
+  #answerPing(): void {
+    if (this.#owedPong === null || !this.takesFrames || this.raw.writableLength > maxWaitingBytes) return;
+    this.#writeControl('pong', this.#owedPong);
+    this.#owedPong = null;
+  }
+
+  #writeControl(kind: 'close' | 'ping' | 'pong', payload: Buffer): void {
+    if (this.raw.writable) this.raw.write(controlFrame(kind, payload));
+  }
+
   #onDrain(): void {
+    this.#answerPing();
     if (!this.#behind || this.#state !== 'open') return;
     this.#behind = false;
     this.#listener.onDrained();
   }
 
-  /** `ws` waits for as long as the other side leaves what was written unread. */
-  #onPeerEnd(): void {
-    this.#peerEnded = true;
-    if (this.#state !== 'over') wheel.set(this, performance.now() + closeMs);
-  }
-
-  #onError(error: NodeJS.ErrnoException): void {
+  /** The upstream has ended its side, or the connection is gone. */
+  #onEnd(): void {
     switch (this.#state) {
       case 'connecting':
-        if (this.#transportUp) this.#fail('tls_failed', tlsFailureDetail(error));
-        else this.#fail('connect_failed', error.code ?? error.message);
+        this.#fail(this.#transportUp ? 'tls_failed' : 'connect_failed', 'closed');
         break;
       case 'asked':
-        this.#failAsked(error);
+        this.#fail('reset', this.raw.bytesRead === 0 ? beforeAnswer : withinAnswer);
         break;
       case 'refused':
         this.#refuse();
         break;
-      default:
-        this.#fault = faultCode(error);
+      case 'open':
+      case 'closing':
+        if (this.#held === null) this.#end(1006, nothing);
+        else this.#ended = true;
     }
   }
 
-  /** Errors of `ws` itself have no code: they say what is wrong with the answer. */
-  #failAsked(error: NodeJS.ErrnoException): void {
-    const { code, message } = error;
-    if (code === undefined || code.startsWith('HPE_')) this.#fail('malformed_answer', message);
-    else if (message !== 'socket hang up') this.#fail('reset', code);
-    else if (this.raw.bytesRead === 0) this.#fail('reset', 'closed before any byte of the answer');
-    else this.#fail('reset', 'closed within the head of the answer');
+  #onGone(): void {
+    if (this.#isOver) wheel.clear(this);
+    else this.#onEnd();
+  }
+
+  #onError(error: NodeJS.ErrnoException): void {
+    const words = error.code ?? error.message;
+    if (this.#state === 'asked') this.#fail('reset', words);
+    else if (this.#state !== 'connecting') return;
+    else if (this.#transportUp) this.#fail('tls_failed', tlsFailureDetail(error));
+    else this.#fail('connect_failed', words);
   }
 
   #fail(reason: UpstreamFailureReason, detail: string): void {
@@ -348,18 +340,21 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink {
     this.#listener.onFailed({ reason, detail, bytesSent, headSeen: false });
   }
 
-  #onClose(code: number, reason: Buffer): void {
-    if (this.#state !== 'open' && this.#state !== 'closing') return;
-    const ending = { code: code === 1006 && this.#fault !== 0 ? this.#fault : code, reason };
-    wheel.clear(this);
-    if (this.#held.length > 0) this.#ending = ending;
-    else this.#end(ending);
+  /** Answers the upstream's close frame, or says what is wrong with what it sent; it then has to end the connection. */
+  #endWith(code: number, reason: Buffer): void {
+    if (this.#state === 'open') {
+      frames.flush();
+      this.#writeControl('close', closePayload(code, reason));
+    }
+    this.#leave();
+    this.raw.end();
+    wheel.set(this, performance.now() + closeMs);
+    this.#listener.onClosed(code, reason);
   }
 
-  #end(ending: Ending): void {
-    if (this.#state === 'over') return;
-    this.#leave();
-    this.#listener.onClosed(ending.code, ending.reason);
+  #end(code: number, reason: Buffer): void {
+    this.terminate();
+    this.#listener.onClosed(code, reason);
   }
 
   /** Counts bytes, not messages: a large one on a slow line takes its time, and a pong cannot overtake it. */
@@ -372,26 +367,24 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink {
       this.#pinged = false;
     }
     const silence = now - this.#heardAt;
-    if (this.#peerEnded || silence >= 2 * pingMs) {
-      raw.destroy();
+    if (silence >= 2 * pingMs) {
+      this.#end(1006, nothing);
       return;
     }
     if (silence >= pingMs && !this.#pinged) {
       this.#pinged = true;
-      this.#websocket.ping();
+      this.#writeControl('ping', nothing);
     }
     wheel.set(this, now + pingMs / 4);
   }
 
   #leave(): void {
     this.#state = 'over';
-    this.#held = [];
+    this.#held = null;
+    this.#owedPong = null;
     wheel.clear(this);
   }
-
-  #destroy(): void {
-    // While it is connecting, this alone keeps it from going on; destroyed by itself, it would complain later.
-    this.#websocket?.terminate();
-    this.raw?.destroy();
-  }
 }
+
+const beforeAnswer = 'closed before any byte of the answer';
+const withinAnswer = 'closed within the head of the answer';

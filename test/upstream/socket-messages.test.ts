@@ -182,12 +182,16 @@ test('pause holds a fast upstream back, and resume loses nothing', async (t) => 
     for (let i = 0; i < count; i++) socket.send(Buffer.from(`${i} `.padEnd(1000)));
   });
   const heard = new Heard(server.origin);
+  let isPaused = false;
   heard.onEvent = (event) => {
-    if (event === 'message' && heard.messages.length % 5000 === 1) heard.socket.pause();
+    if (event !== 'message' || heard.messages.length % 5000 !== 1) return;
+    isPaused = true;
+    heard.socket.pause();
   };
   for (let pauses = 0; heard.messages.length < count; ) {
-    await until(() => heard.messages.length % 5000 === 1 || heard.messages.length === count);
+    await until(() => isPaused || heard.messages.length === count);
     if (heard.messages.length === count) break;
+    isPaused = false;
     const before = heard.messages.length;
     for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
     t.equal(heard.messages.length, before);

@@ -48,6 +48,8 @@ export class Heard implements SocketListener {
   readonly over: Promise<this>;
   readonly socket: UpstreamSocket;
   onEvent: (event: string) => void = () => {};
+  /** Messages whose bytes are the socket's. */
+  readonly #fresh: number[] = [];
   #open!: (heard: this) => void;
   #settle!: (heard: this) => void;
 
@@ -81,7 +83,17 @@ export class Heard implements SocketListener {
 
   onMessage(data: Buffer, isBinary: boolean): void {
     this.messages.push({ data, isBinary });
+    this.#fresh.push(this.messages.length - 1);
     this.#note('message');
+  }
+
+  onReadEnd(): void {
+    // Only now, since the bytes are valid until here.
+    for (const i of this.#fresh) {
+      const message = this.messages[i];
+      if (message !== undefined) message.data = Buffer.from(message.data);
+    }
+    this.#fresh.length = 0;
   }
 
   onDrained(): void {

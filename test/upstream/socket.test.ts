@@ -170,7 +170,7 @@ test('nobody listens, a name that does not resolve, a port that is none, and wha
     [plainOrigin(port, { ...secure, ca: 'no PEM', identity: 'broken' }), {}, /./],
     [plainOrigin(port), { path: '/a b' }, /path/],
     [plainOrigin(port), { headers: [['x', 'a\nb']] as const }, /character/],
-    [plainOrigin(port), { headers: [['x y', 'a']] as const }, /token|Header/],
+    [plainOrigin(port), { headers: [['x y', 'a']] as const }, /token/],
   ] as const;
   for (const [origin, more, detail] of cases) {
     const heard = new Heard(origin, more);
@@ -193,32 +193,37 @@ test('an upstream that never answers is given up in time', async (t) => {
 test('answers that are none', async (t) => {
   const wrong = (text: string, change: (text: string) => string) => change(acceptance(text));
   const cases: [string, (text: string) => string, string, RegExp][] = [
-    ['garbage', () => 'SSH-2.0-OpenSSH_9\r\n', 'malformed_answer', /Parse Error/],
-    ['large head', () => `HTTP/1.1 101 X\r\nx: ${'y'.repeat(20_000)}`, 'malformed_answer', /Parse Error/],
+    ['garbage', () => 'SSH-2.0-OpenSSH_9\r\n', 'malformed_answer', /status line/],
+    ['large head', () => `HTTP/1.1 101 X\r\nx: ${'y'.repeat(20_000)}`, 'malformed_answer', /too large/],
     [
       'accept',
       (text) => wrong(text, (ok) => ok.replace('accept: ', 'accept: x')),
       'malformed_answer',
-      /Accept/,
+      /accept/,
     ],
     [
       'no accept',
       (text) => wrong(text, (ok) => ok.replace(/sec-websocket-accept.*\r\n/, '')),
       'malformed_answer',
-      /Accept/,
+      /accept/,
     ],
-    ['upgrade', (text) => wrong(text, (ok) => ok.replace('websocket', 'h2c')), 'malformed_answer', /Upgrade/],
+    [
+      'upgrade',
+      (text) => wrong(text, (ok) => ok.replace('websocket', 'h2c')),
+      'malformed_answer',
+      /another protocol/,
+    ],
     [
       'no upgrade',
       (text) => wrong(text, (ok) => ok.replace('upgrade: websocket\r\n', '')),
       'malformed_answer',
-      /switch/,
+      /another protocol/,
     ],
     [
       'extension',
       (text) => wrong(text, (ok) => ok.replace('\r\n\r\n', '\r\nsec-websocket-extensions: x\r\n\r\n')),
       'malformed_answer',
-      /Extensions/,
+      /extension/,
     ],
   ];
   for (const [name, make, reason, detail] of cases) {

@@ -83,7 +83,12 @@ export class Bridge extends Watched implements ClientSocketListener, OpenSession
       const usage = usageOfEvent(data);
       if (usage !== null) call.usage = addUsage(call.usage, usage);
     }
-    client.send(data, isBinary);
+    client.gather(data, isBinary);
+  }
+
+  /** The upstream's messages are valid until here. */
+  onUpstreamReadEnd(): void {
+    this.#client?.flush();
   }
 
   /** The upstream's side has ended. */

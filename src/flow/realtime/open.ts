@@ -121,6 +121,10 @@ class Opening implements SocketListener, ExchangeListener {
     this.#bridge?.onUpstreamMessage(data, isBinary);
   }
 
+  onReadEnd(): void {
+    this.#bridge?.onUpstreamReadEnd();
+  }
+
   onClosed(code: number, reason: Buffer): void {
     this.#bridge?.onUpstreamClosed(code, reason);
   }

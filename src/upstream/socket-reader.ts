@@ -1,0 +1,218 @@
+/** Reads the frames of an upstream (RFC 6455 section 5) into messages. No I/O. */
+import { maySend } from './socket-close.js';
+
+/** What `next` found. */
+export type Found = 'more' | 'message' | 'ping' | 'pong' | 'close' | 'fault';
+
+const continuation = 0;
+const text = 1;
+const binary = 2;
+const close = 8;
+const ping = 9;
+const pong = 10;
+
+const fin = 0x80;
+const reserved = 0x70;
+const masked = 0x80;
+/** Of a frame that is not masked. */
+const maxHeadBytes = 10;
+/** What a control frame may hold (RFC 6455 section 5.5). */
+const maxControlBytes = 125;
+/** What a message that did not come in one read gets to begin with: a length that is announced costs nothing yet. */
+const firstBytes = 16 * 1024;
+const nothing = Buffer.alloc(0);
+
+/**
+ * The bytes of one read after the other are given to `begin`, and `next` tells what is in them until it says `more`.
+ * A message that came in one read and one frame is a view of that read; another has memory of its own.
+ */
+export class FrameReader {
+  /** The message, or what a control frame holds (without the code, for `close`). */
+  payload: Buffer = nothing;
+  isBinary = false;
+  /** The code of a close frame, 1005 for none; or the one that says what is wrong, for `fault`. */
+  code = 0;
+  /** Where the bytes begin that have not been looked at. */
+  at = 0;
+
+  readonly #maxMessageBytes: number;
+  #bytes: Buffer = nothing;
+  #end = 0;
+  /** Head of a frame that did not come in one read. */
+  readonly #head = Buffer.allocUnsafe(maxHeadBytes);
+  #headLength = 0;
+  /** The running frame: -1 between two of them. */
+  #opcode = -1;
+  #isLast = false;
+  /** Bytes of its payload that are still to come. */
+  #left = 0;
+  /** The running message's first opcode, or 0. */
+  #kind = 0;
+  /** What there is of a message in several frames or reads. */
+  #message: Buffer | null = null;
+  #messageLength = 0;
+  #control: Buffer | null = null;
+  #controlLength = 0;
+
+  constructor(maxMessageBytes: number) {
+    this.#maxMessageBytes = maxMessageBytes;
+  }
+
+  /** Gives it the bytes `[start, end)` of a read. */
+  begin(bytes: Buffer, start: number, end: number): void {
+    this.#bytes = bytes;
+    this.at = start;
+    this.#end = end;
+  }
+
+  /** Nothing is to be asked for after `close` and `fault`. */
+  next(): Found {
+    for (;;) {
+      if (this.#opcode === -1) {
+        const found = this.#readHead();
+        if (found !== null) return found;
+      }
+      const start = this.at;
+      const size = Math.min(this.#left, this.#end - start);
+      this.at += size;
+      this.#left -= size;
+      if (this.#opcode >= close) {
+        const found = this.#takeControl(start, size);
+        if (found !== null) return found;
+        continue;
+      }
+      if (this.#left === 0 && this.#isLast && this.#message === null) {
+        this.payload = this.#bytes.subarray(start, this.at);
+        return this.#endMessage();
+      }
+      if (size > 0) this.#append(start, size);
+      if (this.#left > 0) return 'more';
+      this.#opcode = -1;
+      if (!this.#isLast) continue;
+      this.payload = this.#message?.subarray(0, this.#messageLength) ?? nothing;
+      return this.#endMessage();
+    }
+  }
+
+  #endMessage(): Found {
+    this.#opcode = -1;
+    this.isBinary = this.#kind === binary;
+    this.#kind = 0;
+    this.#message = null;
+    this.#messageLength = 0;
+    return 'message';
+  }
+
+  /** @returns null when the frame's payload is next */
+  #readHead(): Found | null {
+    let bytes = this.#bytes;
+    let at = this.at;
+    let end = this.#end;
+    if (at === end) return 'more';
+    const before = this.#headLength;
+    if (before > 0) {
+      bytes = this.#head;
+      end = before + this.#bytes.copy(bytes, before, at, Math.min(end, at + maxHeadBytes - before));
+      at = 0;
+    }
+    const size = headSize(bytes, at, end);
+    if (end - at < size) {
+      if (before === 0) bytes.copy(this.#head, 0, at, end);
+      this.#headLength = end - at;
+      this.at = this.#end;
+      return 'more';
+    }
+    const first = bytes[at++] as number;
+    const second = bytes[at++] as number;
+    let length = second & ~masked;
+    if (length === 126) length = bytes.readUInt16BE(at);
+    else if (length === 127) length = bytes.readUInt32BE(at) * 0x1_0000_0000 + bytes.readUInt32BE(at + 4);
+    this.#headLength = 0;
+    this.at += size - before;
+    return this.#enter(first, second, length);
+  }
+
+  #enter(first: number, second: number, length: number): Found | null {
+    const opcode = first & 0x0f;
+    this.#isLast = (first & fin) !== 0;
+    // Masked by a server, or with the bits of an extension.
+    if ((second & masked) !== 0 || (first & reserved) !== 0) return this.#refuse(1002);
+    switch (opcode) {
+      case continuation:
+        if (this.#kind === 0) return this.#refuse(1002);
+        break;
+      case text:
+      case binary:
+        if (this.#kind !== 0) return this.#refuse(1002);
+        this.#kind = opcode;
+        break;
+      case close:
+      case ping:
+      case pong:
+        if (!this.#isLast || length > maxControlBytes) return this.#refuse(1002);
+        break;
+      default:
+        return this.#refuse(1002);
+    }
+    if (opcode < close && this.#messageLength + length > this.#maxMessageBytes) return this.#refuse(1009);
+    this.#opcode = opcode;
+    this.#left = length;
+    return null;
+  }
+
+  #takeControl(start: number, size: number): Found | null {
+    if (this.#left > 0 || this.#control !== null) {
+      this.#control ??= Buffer.allocUnsafe(maxControlBytes);
+      this.#controlLength += this.#bytes.copy(this.#control, this.#controlLength, start, start + size);
+      if (this.#left > 0) return 'more';
+      this.payload = this.#control.subarray(0, this.#controlLength);
+      this.#control = null;
+      this.#controlLength = 0;
+    } else {
+      this.payload = this.#bytes.subarray(start, start + size);
+    }
+    const opcode = this.#opcode;
+    this.#opcode = -1;
+    if (opcode === ping) return 'ping';
+    return opcode === pong ? 'pong' : this.#readClose();
+  }
+
+  #readClose(): Found {
+    const { payload } = this;
+    if (payload.length === 1) return this.#refuse(1002);
+    this.code = payload.length === 0 ? 1005 : payload.readUInt16BE(0);
+    if (payload.length > 0 && !maySend(this.code)) return this.#refuse(1002);
+    this.payload = Buffer.from(payload.subarray(2));
+    return 'close';
+  }
+
+  #append(start: number, size: number): void {
+    const used = this.#messageLength;
+    const needed = used + size;
+    let message = this.#message;
+    if (message === null || message.length < needed) {
+      const most = used + size + this.#left;
+      const room = Math.max(2 * (message?.length ?? 0), needed, firstBytes);
+      // What comes after this frame is not known; that it is the last one is.
+      const larger = Buffer.allocUnsafeSlow(this.#isLast ? Math.min(room, most) : room);
+      message?.copy(larger, 0, 0, used);
+      message = larger;
+      this.#message = message;
+    }
+    this.#bytes.copy(message, used, start, start + size);
+    this.#messageLength = needed;
+  }
+
+  #refuse(code: number): Found {
+    this.code = code;
+    return 'fault';
+  }
+}
+
+/** @returns the length of the head that begins there, as far as it is known yet */
+function headSize(bytes: Buffer, at: number, end: number): number {
+  if (end - at < 2) return 2;
+  const length = (bytes[at + 1] as number) & ~masked;
+  if (length === 126) return 4;
+  return length === 127 ? maxHeadBytes : 2;
+}
