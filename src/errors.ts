@@ -35,6 +35,11 @@ export const errorTable = {
   invalid_value: client(400, 'invalid_value', 'A parameter has a value that is not allowed.'),
   missing_parameter: client(400, 'missing_required_parameter', 'A required parameter is missing.'),
   unsupported_parameter: client(400, 'unsupported_parameter', 'A parameter is not supported here.'),
+  previous_response_not_found: client(
+    400,
+    'previous_response_not_found',
+    'The response to go on from is not known here: send the whole conversation.',
+  ),
   invalid_json: client(400, 'invalid_json', 'The request body is not valid JSON.'),
   invalid_request_body: client(400, 'invalid_request_body', 'The body belongs to another endpoint.'),
   invalid_api_key: client(401, 'invalid_api_key', 'The API key is missing or not valid.'),

@@ -44,6 +44,7 @@ export function demoConfig(created: number): ResolvedConfig {
         headers: [],
         tls: { ca: null, verify: true, serverName: null },
         injectUsage: defaults.injectUsage,
+        responsesSocket: false,
         fetchPrivate: false,
         maxConnections: defaults.maxConnections,
         maxWaiting: defaults.maxWaiting,

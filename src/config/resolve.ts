@@ -18,6 +18,7 @@ export interface ResolvedUpstream {
     readonly serverName: string | null;
   };
   readonly injectUsage: boolean;
+  readonly responsesSocket: boolean;
   readonly fetchPrivate: boolean;
   readonly maxConnections: number;
   readonly maxWaiting: number;
@@ -99,6 +100,7 @@ export const defaults = {
     pingMs: 30_000,
     sessionMs: 3_600_000,
     responses: true,
+    historyBytes: 4_194_304,
   },
   injectUsage: true,
   translation: {
@@ -148,6 +150,7 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
         serverName: upstream.tls?.serverName ?? null,
       },
       injectUsage: upstream.injectUsage ?? defaults.injectUsage,
+      responsesSocket: upstream.responsesSocket ?? false,
       fetchPrivate: upstream.fetchPrivate ?? false,
       maxConnections: upstream.maxConnections ?? defaults.maxConnections,
       maxWaiting: upstream.maxWaiting ?? defaults.maxWaiting,

@@ -75,6 +75,7 @@ const sockets = Type.Object(
     pingMs: Type.Optional(milliseconds),
     sessionMs: Type.Optional(milliseconds),
     responses: Type.Optional(Type.Boolean()),
+    historyBytes: Type.Optional(Type.Integer({ minimum: 0 })),
   },
   closed,
 );
@@ -107,6 +108,7 @@ const upstream = Type.Object(
       ),
     ),
     injectUsage: Type.Optional(Type.Boolean()),
+    responsesSocket: Type.Optional(Type.Boolean()),
     fetchPrivate: Type.Optional(Type.Boolean()),
     maxConnections: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_535 })),
     maxWaiting: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000_000 })),

@@ -74,6 +74,7 @@ function buildUpstream(upstream: ResolvedUpstream, surroundings: Surroundings): 
     }),
     basePath: new URL(baseUrl).pathname.replace(/\/+$/, '') || versionPaths[upstream.kind],
     injectUsage: upstream.injectUsage,
+    responsesSocket: upstream.responsesSocket,
     fetchPrivate: upstream.fetchPrivate,
     apiKeys: upstream.apiKeys,
     headers: upstream.headers,

@@ -37,6 +37,8 @@ export interface Upstream {
   readonly basePath: string;
   /** Ask for a stream's usage where the client did not, and hide it from the client again. */
   readonly injectUsage: boolean;
+  /** Responses may be asked for over a WebSocket, too. */
+  readonly responsesSocket: boolean;
   /** Media for it may be fetched from private addresses. */
   readonly fetchPrivate: boolean;
   readonly apiKeys: readonly string[];
@@ -132,6 +134,8 @@ export interface SocketSettings {
   readonly sessionMs: number;
   /** Responses are served over a WebSocket, too. */
   readonly responses: boolean;
+  /** Bytes of a conversation that are kept for one of those. */
+  readonly historyBytes: number;
 }
 
 /** Real vendor words beside the neutral ones: `{vendorc: ['anthropic'], …}`. */

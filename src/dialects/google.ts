@@ -20,6 +20,7 @@ const statuses: Readonly<Record<ErrorKind, GoogleStatus>> = {
   invalid_request: 'INVALID_ARGUMENT',
   invalid_value: 'INVALID_ARGUMENT',
   missing_parameter: 'INVALID_ARGUMENT',
+  previous_response_not_found: 'INVALID_ARGUMENT',
   unsupported_parameter: 'INVALID_ARGUMENT',
   invalid_json: 'INVALID_ARGUMENT',
   invalid_request_body: 'INVALID_ARGUMENT',

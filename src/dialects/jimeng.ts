@@ -9,6 +9,7 @@ const codes: Readonly<Record<ErrorKind, number>> = {
   invalid_request: 50400,
   invalid_value: 50400,
   missing_parameter: 50400,
+  previous_response_not_found: 50400,
   unsupported_parameter: 50400,
   invalid_json: 50400,
   invalid_request_body: 50400,

@@ -7,6 +7,7 @@ const codes: Readonly<Record<ErrorKind, number>> = {
   invalid_request: 1200,
   invalid_value: 1201,
   missing_parameter: 1201,
+  previous_response_not_found: 1201,
   unsupported_parameter: 1201,
   invalid_json: 1200,
   invalid_request_body: 1200,

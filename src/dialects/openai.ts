@@ -12,6 +12,7 @@ const errorTypes: Readonly<Record<ErrorKind, OpenaiErrorType>> = {
   invalid_request: 'invalid_request_error',
   invalid_value: 'invalid_request_error',
   missing_parameter: 'invalid_request_error',
+  previous_response_not_found: 'invalid_request_error',
   unsupported_parameter: 'invalid_request_error',
   invalid_json: 'invalid_request_error',
   invalid_request_body: 'invalid_request_error',

@@ -5,6 +5,7 @@ import type { GatewayError } from '../errors.js';
 import type { Exchange } from '../http/exchange.js';
 import type { Route } from '../routes.js';
 import type { Running } from './services.js';
+import type { TurnCall } from './turns/turn-call.js';
 import type { UploadBody } from './upload-body.js';
 import type { ValidatedBody } from './validate.js';
 
@@ -25,6 +26,8 @@ export class Call {
   params: Readonly<Record<string, string>> = none;
   key: Key | null = null;
   body: Buffer | null = null;
+  /** Of a call that came as a message of a WebSocket. */
+  turn: TurnCall | null = null;
   /** The form of a call that is passed on while it arrives; `body` is null then. */
   upload: UploadBody | null = null;
   validated: ValidatedBody | null = null;

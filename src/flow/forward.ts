@@ -2,9 +2,10 @@ import type { Target } from '../config/types.js';
 import type { ConversationRequest } from '../conversation/request.js';
 import { GatewayError } from '../errors.js';
 import type { Endpoint, Translation } from '../protocols/protocol.js';
+import { warmUpAnswer } from '../protocols/responses/turn.js';
 import { orderTargets } from '../routing/candidates.js';
 import { verdict } from '../routing/verdict.js';
-import type { Deadlines, ResponseHead, UpstreamFailure } from '../upstream/client.js';
+import type { Deadlines, ResponseHead, UpstreamExchange, UpstreamFailure } from '../upstream/client.js';
 import { account } from './account.js';
 import { reserveBody, shrinkReservation } from './admit.js';
 import { ownLines } from './answer.js';
@@ -16,6 +17,7 @@ import { refuse } from './refuse.js';
 import { Relay } from './relay.js';
 import type { Services } from './services.js';
 import { timingLine } from './timing.js';
+import type { TurnCall } from './turns/turn-call.js';
 import { upstreamHead } from './upstream-head.js';
 
 /** Bytes of all media of a call that are fetched by URL. */
@@ -38,7 +40,8 @@ export function forward(
   endpoint: Endpoint,
   targets: readonly Target[],
 ): Sending {
-  const ordered = orderTargets(targets, targets.length > 1 ? Math.random() : 0);
+  const drawn = orderTargets(targets, targets.length > 1 ? Math.random() : 0);
+  const ordered = call.turn === null ? drawn : call.turn.lane.arrange(drawn);
   const forwarding = new Forwarding(services, call, endpoint, ordered);
   forwarding.next();
   return forwarding;
@@ -82,8 +85,17 @@ class Forwarding implements AttemptOwner, Sending {
   #translate(target: Target, translation: Translation | null): void {
     const call = this.#call;
     if (translation === null) throw new Error(`${this.#endpoint.protocol} cannot be translated`);
-    const request = decodeCall(call, translation);
     call.path = 'translated';
+    if (call.turn !== null) {
+      call.turn.madeBy = 'gateway';
+      if (call.turn.previousId !== null)
+        throw new GatewayError('previous_response_not_found', undefined, atPrevious);
+      if (call.turn.isWarmUp) {
+        this.#warmUp();
+        return;
+      }
+    }
+    const request = decodeCall(call, translation);
     if (translation.answerHere !== null) {
       this.#answerHere(translation.answerHere(request));
       return;
@@ -124,29 +136,65 @@ class Forwarding implements AttemptOwner, Sending {
 
   #answerHere(json: string): void {
     const call = this.#call;
+    this.#relay?.leave();
     call.exchange.respond(200, ownLines(call) + timingLine(call), json);
     account(this.#services, call, 'complete');
   }
 
   #send(target: Target, prepared: Prepared): void {
     const call = this.#call;
-    const { upstream } = target;
     call.path = prepared.path;
     if (prepared.path === 'translated') this.#reserve(prepared.body);
     this.#relay ??= new Relay(this.#services, call, this);
     const relay = this.#relay;
     relay.reset(prepared.passage, null);
-    relay.upstream = this.#services.upstream.send(
-      upstream.origin,
+    const deadlines = this.#deadlines();
+    relay.upstream =
+      call.turn === null
+        ? this.#post(target, prepared, deadlines, relay)
+        : this.#sendTurn(call.turn, target, prepared, deadlines, relay);
+  }
+
+  #post(target: Target, prepared: Prepared, deadlines: Deadlines, relay: Relay): UpstreamExchange {
+    return this.#services.upstream.send(
+      target.upstream.origin,
       {
         method: 'POST',
-        head: upstreamHead(call, target, prepared),
+        head: upstreamHead(this.#call, target, prepared),
         body: prepared.body,
         source: prepared.source,
       },
-      this.#deadlines(),
+      deadlines,
       relay,
     );
+  }
+
+  /** @returns null when the gateway itself has answered */
+  #sendTurn(
+    turn: TurnCall,
+    target: Target,
+    prepared: Prepared,
+    deadlines: Deadlines,
+    relay: Relay,
+  ): UpstreamExchange | null {
+    const otherwise = (): UpstreamExchange | null => {
+      turn.madeBy = prepared.path === 'translated' ? 'gateway' : 'request';
+      if (!turn.isWarmUp) return this.#post(target, prepared, deadlines, relay);
+      turn.madeBy = 'gateway';
+      this.#warmUp();
+      return null;
+    };
+    if (!turn.lane.takes(target, prepared)) return otherwise();
+    turn.madeBy = 'lane';
+    const { isWarmUp } = turn;
+    return turn.lane.send(this.#call, { target, prepared, deadlines, handler: relay, isWarmUp, otherwise });
+  }
+
+  /** The gateway remembers what the message held, where no upstream can. */
+  #warmUp(): void {
+    const { model, exchange } = this.#call;
+    const id = exchange.id.slice('req_'.length);
+    this.#answerHere(warmUpAnswer(model?.name ?? '', id, Math.floor(Date.now() / 1000)));
   }
 
   /** The body that was written stands in memory beside the one that came. */
@@ -213,6 +261,8 @@ class Forwarding implements AttemptOwner, Sending {
     this.#end(error, null);
   }
 }
+
+const atPrevious = { param: 'previous_response_id' };
 
 /** Bytes of an upload in a millisecond that a client may be expected to send. */
 const slowestUpload = 64;

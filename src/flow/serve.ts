@@ -17,7 +17,8 @@ import { openSession } from './realtime/open.js';
 import { refuse } from './refuse.js';
 import { resolveModel } from './resolve.js';
 import type { Services } from './services.js';
-import { TurnSocket } from './turns.js';
+import { TurnSocket } from './turns/socket.js';
+import type { TurnCall } from './turns/turn-call.js';
 import { Upload } from './upload.js';
 import { validateBody } from './validate.js';
 import { serveContent } from './video/content.js';
@@ -28,9 +29,11 @@ import { takeAction, takeCreate } from './video/take.js';
  * The life of a request, in order: route, authenticate, take in the body (which `admit` makes room for), validate,
  * resolve the model, forward, relay, account. A refusal at any step goes to `refuse`, and every path ends in
  * `account` exactly once.
+ * @param turn of a request that came as a message of a WebSocket
  */
-export function serve(services: Services, exchange: Exchange): void {
+export function serve(services: Services, exchange: Exchange, turn: TurnCall | null = null): void {
   const call = new Call(exchange, services.running, openai);
+  call.turn = turn;
   try {
     begin(services, call);
   } catch (fault) {

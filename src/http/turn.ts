@@ -22,6 +22,17 @@ export interface TurnWords {
   readonly cut: string;
 }
 
+/** Who has a turn served. */
+export interface TurnOwner {
+  readonly words: TurnWords;
+  /** Is called with the exchange, as for a request. */
+  serve(exchange: Exchange): void;
+  /** Hears of every event of the answer, as JSON text. */
+  onEvent(event: string): void;
+  /** The answer has ended. */
+  onEnd(): void;
+}
+
 /** A turn under way. */
 export interface Turn {
   /** Has the exchange hear that its client has left. */
@@ -36,21 +47,17 @@ const longestEvent = 64 * 1024 * 1024;
 /**
  * Makes an exchange of a message: its request body is the message, and the events of the stream that answers it leave
  * as messages, each with the data of one.
- * @param serve is called with the exchange, as for a request
- * @param done hears once that the answer has ended
  */
 export function startTurn(
   socket: ClientSocket,
   { host }: SocketOffer,
   request: TurnRequest,
-  words: TurnWords,
-  serve: (exchange: Exchange) => void,
-  done: () => void,
+  owner: TurnOwner,
 ): Turn {
-  const response = new TurnResponse(socket, words, done);
+  const response = new TurnResponse(socket, owner);
   const { method, path, head, id } = request;
   const exchange = new Exchange(response as unknown as HttpResponse, method, path, head, id, host);
-  serve(exchange);
+  owner.serve(exchange);
   response.feed(request.body);
   return {
     leave: () => response.leave(),
@@ -61,8 +68,7 @@ export function startTurn(
 /** The part of uWS's response that an exchange uses, over a WebSocket in place of a connection. */
 class TurnResponse {
   readonly #socket: ClientSocket;
-  readonly #words: TurnWords;
-  readonly #done: () => void;
+  readonly #owner: TurnOwner;
   #onAborted: () => void = () => {};
   #onWritable: (offset: number) => boolean = () => true;
   #onData: ((chunk: ArrayBuffer, isLast: boolean) => void) | null = null;
@@ -72,10 +78,9 @@ class TurnResponse {
   #over = false;
   #written = 0;
 
-  constructor(socket: ClientSocket, words: TurnWords, done: () => void) {
+  constructor(socket: ClientSocket, owner: TurnOwner) {
     this.#socket = socket;
-    this.#words = words;
-    this.#done = done;
+    this.#owner = owner;
   }
 
   feed(body: Buffer): void {
@@ -166,24 +171,27 @@ class TurnResponse {
   /** An answer that cannot be made whole. */
   close(): void {
     if (this.#over) return;
-    this.#socket.send(this.#words.cut, false);
+    this.#socket.send(this.#owner.words.cut, false);
     this.#finish();
   }
 
   #sendEvent(text: string): boolean {
     const { data } = parseEvent(text);
     if (data === null || data === '[DONE]') return true;
+    this.#owner.onEvent(data);
     return this.#socket.send(data, false);
   }
 
   #sendWhole(body: string | Buffer): void {
     const text = typeof body === 'string' ? body : body.toString('utf8');
-    this.#socket.send(this.#words.whole(this.#status, text), false);
+    const event = this.#owner.words.whole(this.#status, text);
+    this.#owner.onEvent(event);
+    this.#socket.send(event, false);
   }
 
   #finish(): void {
     if (this.#over) return;
     this.#over = true;
-    this.#done();
+    this.#owner.onEnd();
   }
 }

@@ -23,6 +23,7 @@ export interface ResponsesSocketParts {
  */
 export function serveResponses(parts: ResponsesSocketParts): void {
   const { line } = parts;
+  const memory: Memory = { id: null, items: [] };
   let waiting = 0;
   let turns = Promise.resolve();
   const hear = (message: Buffer): void => {
@@ -32,7 +33,7 @@ export function serveResponses(parts: ResponsesSocketParts): void {
     }
     waiting += 1;
     turns = turns
-      .then(() => answer(parts, message))
+      .then(() => answer(parts, memory, message))
       .catch(() => line.reset())
       .finally(() => {
         waiting -= 1;
@@ -48,17 +49,34 @@ export function serveResponses(parts: ResponsesSocketParts): void {
   });
 }
 
-async function answer(parts: ResponsesSocketParts, message: Buffer): Promise<void> {
+/** The newest response of a socket, from which the next may go on, with all that was said before. */
+interface Memory {
+  id: string | null;
+  items: readonly unknown[];
+}
+
+async function answer(parts: ResponsesSocketParts, memory: Memory, message: Buffer): Promise<void> {
   try {
-    const { type, stream: _, ...fields } = parseObject(message);
+    const { type, stream: _, generate, ...fields } = parseObject(message);
     if (type !== 'response.create') {
       const told = `Invalid value: '${String(type)}'. Supported values are: 'response.create'.`;
       throw new OpenAiError(400, told, 'type', 'invalid_value');
     }
     const digest = createHash('sha256').update(message).digest('hex');
-    const reply = createResponse({ body: { ...fields, stream: true }, digest, directives: [] });
+    const items = itemsOf(fields.input);
+    const isKnown = memory.id !== null && fields.previous_response_id === memory.id;
+    const said = isKnown ? [...memory.items, ...items] : items;
+    if (generate === false) {
+      const id = `resp_${digest.slice(0, 48)}`;
+      for (const event of warmedUp(id, fields.model)) parts.line.send(JSON.stringify(event));
+      Object.assign(memory, { id, items: said });
+      return;
+    }
+    const body = isKnown ? { ...fields, previous_response_id: null, input: said } : fields;
+    const reply = createResponse({ body: { ...body, stream: true }, digest, directives: [] });
     const directives = reply.directives.filter(parts.isDue);
-    await give(parts, await applyFaults(reply, directives));
+    const made = await give(parts, await applyFaults(reply, directives));
+    if (made !== null) Object.assign(memory, { id: made.id, items: [...said, ...made.output] });
     const close = findDirective(directives, 'close');
     if (close !== undefined) {
       parts.line.close(directiveValue(close, 'code', 1000), close.options.get('reason') ?? '');
@@ -82,7 +100,33 @@ function errorMessage(error: OpenAiError): string {
   });
 }
 
-async function give(parts: ResponsesSocketParts, reply: Reply): Promise<void> {
+function itemsOf(input: unknown): readonly unknown[] {
+  if (Array.isArray(input)) return input;
+  return typeof input === 'string' ? [{ type: 'message', role: 'user', content: input }] : [];
+}
+
+/** The events of a response for which nothing is generated. */
+function warmedUp(id: string, model: unknown): readonly object[] {
+  const response = { id, object: 'response', created_at: Math.floor(Date.now() / 1000), model, output: [] };
+  const usage = { input_tokens: 0, output_tokens: 0, total_tokens: 0 };
+  return [
+    {
+      type: 'response.created',
+      sequence_number: 0,
+      response: { ...response, status: 'in_progress', usage: null },
+    },
+    { type: 'response.completed', sequence_number: 1, response: { ...response, status: 'completed', usage } },
+  ];
+}
+
+interface MadeResponse {
+  readonly id: string;
+  readonly output: readonly unknown[];
+}
+
+/** @returns the response, or null when it did not come to its end */
+async function give(parts: ResponsesSocketParts, reply: Reply): Promise<MadeResponse | null> {
+  let made: MadeResponse | null = null;
   const { line, pace } = parts;
   const latencyMs = reply.latencyMs ?? pace.latencyMs;
   const rate = reply.tokensPerSecond ?? pace.tokensPerSecond;
@@ -100,10 +144,20 @@ async function give(parts: ResponsesSocketParts, reply: Reply): Promise<void> {
       }
     }
     if (line.closed) {
-      return;
+      return null;
     }
+    made = madeBy(step, reply) ?? made;
     await take(line, step, reply);
   }
+  return made;
+}
+
+/** The response in the event that ends it; null for every other step. */
+function madeBy(step: Step, reply: Reply): MadeResponse | null {
+  if (step.kind !== 'data' || !reply.stream) return null;
+  const text = step.bytes.toString();
+  if (!text.startsWith('event: response.completed')) return null;
+  return (JSON.parse(dataOf(text)) as { response: MadeResponse }).response;
 }
 
 async function* stepsOf(reply: Reply): AsyncGenerator<Step> {

@@ -35,6 +35,15 @@ const expected: Readonly<
     1201,
     50400,
   ],
+  previous_response_not_found: [
+    400,
+    'invalid_request_error',
+    'previous_response_not_found',
+    'invalid_request_error',
+    'INVALID_ARGUMENT',
+    1201,
+    50400,
+  ],
   missing_parameter: [
     400,
     'invalid_request_error',

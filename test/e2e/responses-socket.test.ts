@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { ResponsesWS as ResponsesWS6 } from 'openai6/resources/responses/ws';
 import { ResponsesWS as ResponsesWS7 } from 'openai7/resources/responses/ws';
-import { type Test, test } from 'tap';
-import { WebSocket } from 'ws';
+import { test } from 'tap';
 import { createClient, sdks } from '../suites/openai.js';
 import {
   callsOf,
@@ -13,55 +12,8 @@ import {
   textOf,
 } from '../suites/openai-responses.js';
 import { closeOf } from '../suites/realtime.js';
+import { bearer, connect, create, type Event } from '../suites/responses-socket.js';
 import { startOn } from '../suites/upstreams.js';
-
-interface Event {
-  readonly type: string;
-  readonly status?: number;
-  readonly sequence_number?: number;
-  readonly error?: Readonly<Record<string, unknown>>;
-  readonly response?: Responses;
-}
-
-interface Raw {
-  readonly socket: WebSocket;
-  send(message: unknown): void;
-  /** The events up to the end of the next answer. */
-  answer(): Promise<readonly Event[]>;
-}
-
-const last = new Set(['response.completed', 'response.incomplete', 'response.failed', 'error']);
-
-async function connect(t: Test, url: string, headers: Record<string, string> = bearer): Promise<Raw> {
-  const socket = new WebSocket(`${url.replace('http', 'ws')}/v1/responses`, { headers });
-  t.teardown(() => socket.terminate());
-  const answers: (readonly Event[])[] = [];
-  const waiting: ((events: readonly Event[]) => void)[] = [];
-  let events: Event[] = [];
-  socket.on('message', (data) => {
-    const event = JSON.parse(data.toString()) as Event;
-    events.push(event);
-    if (!last.has(event.type)) return;
-    const take = waiting.shift();
-    if (take === undefined) answers.push(events);
-    else take(events);
-    events = [];
-  });
-  await once(socket, 'open');
-  return {
-    socket,
-    send: (message) => socket.send(typeof message === 'string' ? message : JSON.stringify(message)),
-    answer: () =>
-      new Promise((resolve) => {
-        const known = answers.shift();
-        if (known === undefined) waiting.push(resolve);
-        else resolve(known);
-      }),
-  };
-}
-
-const bearer = { authorization: 'Bearer sk-demo', 'openai-beta': 'responses_websockets=2026-02-06' };
-const create = (fields: object) => ({ type: 'response.create', model: 'sim-text', ...fields });
 
 interface Helper {
   on(event: 'event' | 'error', listener: (event: Event) => void): void;

@@ -1,6 +1,5 @@
 import type { Key, Target } from '../../config/types.js';
 import { queryParameter } from '../../dialects/query.js';
-import { credentialLine, vendorLines } from '../../dialects/upstream-lines.js';
 import { GatewayError } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange-host.js';
 import { upstreamQuery } from '../../protocols/realtime/query.js';
@@ -15,7 +14,7 @@ import { failureError } from '../failure.js';
 import { refuse } from '../refuse.js';
 import { findModel } from '../resolve.js';
 import type { Services } from '../services.js';
-import { anyKey } from '../upstream-head.js';
+import { socketLines } from '../socket-lines.js';
 import { Bridge } from './bridge.js';
 
 const subprotocol = 'realtime';
@@ -154,25 +153,10 @@ function pathAt({ exchange }: Call, { upstream, model }: Target): string {
 
 /** Header lines of the upgrade at the upstream, as names and values. */
 function headersFor(call: Call, { upstream }: Target): readonly (readonly [string, string])[] {
-  const { head, id } = call.exchange;
+  const { head } = call.exchange;
   const isBeta = offers(head.socketProtocols, betaSubprotocol) && !head.openaiBeta.includes(betaFeature);
   const openaiBeta = [head.openaiBeta, isBeta ? betaFeature : ''].filter((part) => part !== '').join(', ');
-  const key = anyKey(upstream);
-  const lines =
-    (key === null ? '' : credentialLine(upstream.kind, key)) +
-    vendorLines('realtime', { ...head, openaiBeta }, upstream) +
-    head.forwarded;
-  return [
-    ...upstream.headers,
-    ['x-request-id', id],
-    ...lines
-      .split('\r\n')
-      .filter((line) => line !== '')
-      .map((line): [string, string] => {
-        const colon = line.indexOf(':');
-        return [line.slice(0, colon), line.slice(colon + 1).trim()];
-      }),
-  ];
+  return socketLines(call, upstream, 'realtime', { ...head, openaiBeta });
 }
 
 function offers(protocols: string, name: string): boolean {

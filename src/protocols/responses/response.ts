@@ -27,7 +27,12 @@ export interface ResponseFrame {
 }
 
 /** Makes the frame of an answer's response objects, with the settings that the client sent. */
-export function frameResponse({ id, created, model, echo }: ReplyContext): ResponseFrame {
+export function frameResponse({
+  id,
+  created,
+  model,
+  echo,
+}: Pick<ReplyContext, 'id' | 'created' | 'model' | 'echo'>): ResponseFrame {
   const settings = echo ?? {};
   return {
     head: `{"id":"resp_${id}","object":"response","created_at":${created}`,

@@ -1,16 +1,29 @@
+/** Messages of a WebSocket over which responses are made: what a client asks for, and what an upstream answers. */
+import { isObject, parseObject } from '../../conversation/json.js';
 import { GatewayError } from '../../errors.js';
 import { withoutMembers } from '../../wire/json-members.js';
+import { frameResponse, responseText } from './response.js';
 
 /** They belong to the message alone, or are given by it: an answer over a WebSocket is always a stream. */
-const ofTheMessage = new Set(['type', 'stream']);
+const ofTheMessage = new Set(['type', 'stream', 'generate']);
+/** What a message has of its own where it goes on from a response that is kept. */
+const ofTheConversation = new Set(['input', 'previous_response_id', 'store']);
 const wanted = '"response.create"';
 
+/** What a client asks for with a message. */
+export interface TurnMessage {
+  /** Body of the POST that asks for the same. */
+  readonly body: Buffer;
+  /** Nothing is to be generated: what the message holds is to be known when the next one goes on from it. */
+  readonly isWarmUp: boolean;
+}
+
 /**
- * The body of the POST that asks for the same as a message of a client does.
+ * Reads a message of a client.
  * @param message JSON text; copied
  * @returns the error for a message that asks for no response
  */
-export function turnBody(message: Buffer): Buffer | GatewayError {
+export function readTurn(message: Buffer): TurnMessage | GatewayError {
   const found = withoutMembers(message, ofTheMessage);
   if (found === null) return new GatewayError('invalid_json', 'The message is not a JSON object.');
   const type = found.taken.get('type');
@@ -20,9 +33,112 @@ export function turnBody(message: Buffer): Buffer | GatewayError {
       `A message has the type 'response.create'${type === undefined ? '' : `, and not ${type.slice(0, 100)}`}.`,
       { param: 'type' },
     );
-  return Buffer.concat(found.rest.length === 0 ? [alone] : [begin, ...found.rest, close]);
+  const isWarmUp = found.taken.get('generate') === 'false';
+  return { body: objectOf('"stream":true', found.rest), isWarmUp };
 }
 
-const alone = Buffer.from('{"stream":true}');
-const begin = Buffer.from('{"stream":true,');
+/** What a turn's body says of the conversation that it belongs to. */
+export interface TurnConversation {
+  /** JSON texts of the items of its input, with commas between them. */
+  readonly items: string;
+  /** The response that it goes on from, or null. */
+  readonly previousId: string | null;
+  /** The upstream is to keep the response. */
+  readonly isStored: boolean;
+  /** Everything else, and how it is put together again with other items. */
+  withItems(items: string): Buffer;
+}
+
+/** @returns null when the body's members are not what they should be, which its validation says */
+export function readConversation(body: Buffer): TurnConversation | null {
+  const found = withoutMembers(body, ofTheConversation);
+  if (found === null) return null;
+  const { rest, taken } = found;
+  const items = itemsOf(taken.get('input') ?? '[]');
+  const previous = taken.get('previous_response_id') ?? 'null';
+  if (items === null || !(previous === 'null' || previous.startsWith('"'))) return null;
+  const store = taken.get('store');
+  const kept = store === undefined ? '' : `"store":${store},`;
+  return {
+    items,
+    previousId: JSON.parse(previous) as string | null,
+    isStored: store !== 'false',
+    withItems: (all) => objectOf(`${kept}"input":[${all}]`, rest),
+  };
+}
+
+/** Puts the items of two parts of a conversation together. */
+export function joinItems(before: string, after: string): string {
+  return before === '' || after === '' ? before + after : `${before},${after}`;
+}
+
+/** @returns the JSON texts of the items, or null for an input that is neither a text nor a list */
+function itemsOf(input: string): string | null {
+  if (input.startsWith('[')) return input.slice(1, -1).trim();
+  return input.startsWith('"') ? `{"type":"message","role":"user","content":${input}}` : null;
+}
+
+/** The response that an event of a stream says to have been made. */
+export interface MadeResponse {
+  readonly id: string;
+  /** JSON texts of its items, with commas between them. */
+  readonly items: string;
+}
+
+/** @returns what an event says that ends a response from which a client can go on; null for every other */
+export function madeResponse(event: string): MadeResponse | null {
+  const type = typeOf(event);
+  if (type !== 'response.completed' && type !== 'response.incomplete') return null;
+  const response = parseObject(event)?.response;
+  if (!isObject(response) || typeof response.id !== 'string' || !Array.isArray(response.output)) return null;
+  return { id: response.id, items: response.output.map((item) => JSON.stringify(item)).join(',') };
+}
+
+/** The response of a turn that generates nothing. */
+export function warmUpAnswer(model: string, id: string, created: number): string {
+  const frame = frameResponse({ id, created, model, echo: null });
+  const usage = { input: 0, output: 0, cached: 0, cacheWritten: 0, reasoning: 0 };
+  return responseText(frame, { status: 'completed', output: '', usage });
+}
+
+/** @param body of the POST that asks for the same, in pieces */
+export function messageOf(body: readonly Buffer[], isWarmUp: boolean): Buffer {
+  const found = withoutMembers(Buffer.concat(body), ofTheMessage);
+  if (found === null) throw new Error('a body that was taken is an object');
+  return objectOf(`"type":"response.create"${isWarmUp ? ',"generate":false' : ''}`, found.rest);
+}
+
+const last: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete', 'response.failed']);
+
+/** What the messages of an upstream mean. */
+export const turnAnswers = {
+  judge(message: Buffer): 'more' | 'last' | 'error' {
+    const type = typeOf(message.toString('utf8', 0, typeWithin)) ?? typeOf(message.toString('utf8'));
+    if (type === 'error') return 'error';
+    return type !== null && last.has(type) ? 'last' : 'more';
+  },
+  refusal(message: Buffer): { readonly status: number; readonly body: Buffer } {
+    const { type: _, status, status_code: other, ...rest } = parseObject(message.toString('utf8')) ?? {};
+    const said = typeof status === 'number' ? status : other;
+    const isStatus = typeof said === 'number' && said >= 400 && said < 600;
+    return { status: isStatus ? said : 502, body: Buffer.from(JSON.stringify(rest)) };
+  },
+};
+
+/** Servers begin an event with its type, or with little before it. */
+const typeWithin = 256;
+const usualBegin = '{"type":"';
+
+/** @returns null where the text does not say it, or is cut before it does */
+function typeOf(event: string): string | null {
+  if (event.startsWith(usualBegin))
+    return event.slice(usualBegin.length, event.indexOf('"', usualBegin.length));
+  const found = withoutMembers(Buffer.from(event), new Set(['type']))?.taken.get('type');
+  return found?.startsWith('"') ? (JSON.parse(found) as string) : null;
+}
+
+function objectOf(first: string, rest: readonly Buffer[]): Buffer {
+  return Buffer.concat([Buffer.from(rest.length === 0 ? `{${first}` : `{${first},`), ...rest, close]);
+}
+
 const close = Buffer.from('}');

@@ -1,16 +1,21 @@
-import type { Key } from '../config/types.js';
-import { GatewayError } from '../errors.js';
-import type { Exchange } from '../http/exchange.js';
-import { RequestHead } from '../http/request-head.js';
-import { acceptSocket, type ClientSocket, type ClientSocketListener } from '../http/socket.js';
-import { startTurn, type Turn, type TurnWords } from '../http/turn.js';
-import { turnBody } from '../protocols/responses/turn.js';
-import { account } from './account.js';
-import type { Call } from './call.js';
-import { closeCode } from './realtime/close-code.js';
-import type { OpenSession } from './realtime/sessions.js';
-import type { Services } from './services.js';
-import { Watched } from './watch.js';
+import type { Key } from '../../config/types.js';
+import { GatewayError } from '../../errors.js';
+import type { Exchange } from '../../http/exchange.js';
+import { RequestHead } from '../../http/request-head.js';
+import { acceptSocket, type ClientSocket, type ClientSocketListener } from '../../http/socket.js';
+import { startTurn, type Turn, type TurnWords } from '../../http/turn.js';
+import { readTurn } from '../../protocols/responses/turn.js';
+import { account } from '../account.js';
+import type { Call } from '../call.js';
+import { closeCode } from '../realtime/close-code.js';
+import type { OpenSession } from '../realtime/sessions.js';
+import type { Services } from '../services.js';
+import { Watched } from '../watch.js';
+import { type Room, TurnHistory } from './history.js';
+import { Lane } from './lane.js';
+import type { TurnCall } from './turn-call.js';
+
+type ServeTurn = (services: Services, exchange: Exchange, turn: TurnCall) => void;
 
 const path = '/v1/responses';
 /** Messages that may wait for the turn before them. */
@@ -24,7 +29,11 @@ const mostWaiting = 8;
 export class TurnSocket extends Watched implements ClientSocketListener, OpenSession {
   readonly #services: Services;
   readonly #call: Call;
-  readonly #serve: (services: Services, exchange: Exchange) => void;
+  readonly #serve: ServeTurn;
+  readonly #lane: Lane;
+  readonly #history: TurnHistory;
+  /** Who made the newest response. */
+  #madeBy: TurnCall['madeBy'] = 'request';
   #client: ClientSocket | null = null;
   #turn: Turn | null = null;
   #waiting: Buffer[] = [];
@@ -33,11 +42,13 @@ export class TurnSocket extends Watched implements ClientSocketListener, OpenSes
   #draining = false;
 
   /** @param serve serves the request that a message is made into */
-  constructor(services: Services, call: Call, serve: (services: Services, exchange: Exchange) => void) {
+  constructor(services: Services, call: Call, serve: ServeTurn) {
     super();
     this.#services = services;
     this.#call = call;
     this.#serve = serve;
+    this.#lane = new Lane(services);
+    this.#history = new TurnHistory(roomOf(services), call.running.snapshot.sockets.historyBytes);
   }
 
   begin(): void {
@@ -96,24 +107,32 @@ export class TurnSocket extends Watched implements ClientSocketListener, OpenSes
     const client = this.#client;
     const { offer, head, id } = this.#call.exchange;
     if (client === null || offer === null) return;
-    const body = turnBody(message);
-    if (body instanceof GatewayError) {
-      this.#refuse(body);
+    const asked = readTurn(message);
+    if (asked instanceof GatewayError) {
+      this.#refuse(asked);
       return;
     }
+    const isKnown = this.#madeBy === 'lane' && this.#lane.isOpen;
+    const { body, previousId } = this.#history.begin(asked.body, isKnown);
+    const turnCall: TurnCall = {
+      lane: this.#lane,
+      isWarmUp: asked.isWarmUp,
+      previousId,
+      madeBy: 'gateway',
+    };
     const turnId = `${id}_${++this.#count}`;
     let isOver = false;
-    const turn = startTurn(
-      client,
-      offer,
-      { method: 'POST', path, head: turnHead(head, body.length), id: turnId, body },
+    const request = { method: 'POST', path, head: turnHead(head, body.length), id: turnId, body };
+    const turn = startTurn(client, offer, request, {
       words,
-      (exchange) => this.#serve(this.#services, exchange),
-      () => {
+      serve: (exchange) => this.#serve(this.#services, exchange, turnCall),
+      onEvent: (event) => this.#history.onEvent(event, turnCall.madeBy !== 'gateway'),
+      onEnd: () => {
         isOver = true;
+        this.#madeBy = turnCall.madeBy;
         this.#onTurnEnd();
       },
-    );
+    });
     if (!isOver) this.#turn = turn;
   }
 
@@ -146,8 +165,24 @@ export class TurnSocket extends Watched implements ClientSocketListener, OpenSes
     this.#services.watched.remove(this);
     this.#services.sessions.release((this.#call.key as Key).id);
     this.#waiting = [];
+    this.#lane.close();
+    this.#history.clear();
     account(this.#services, this.#call, 'complete');
   }
+}
+
+/** What the sockets keep counts as the bodies of requests do. */
+function roomOf(services: Services): Room {
+  return {
+    take(bytes) {
+      if (services.bufferedBytes + bytes > services.running.snapshot.limits.bufferedBytes) return false;
+      services.bufferedBytes += bytes;
+      return true;
+    },
+    give(bytes) {
+      services.bufferedBytes -= bytes;
+    },
+  };
 }
 
 /** The head of a turn's request: what the upgrade said of its client. */

@@ -1,0 +1,74 @@
+import { joinItems, madeResponse, readConversation } from '../../protocols/responses/turn.js';
+
+/** Where the bytes that are kept are counted. */
+export interface Room {
+  /** @returns false when there is no room for so many more */
+  take(bytes: number): boolean;
+  give(bytes: number): void;
+}
+
+/**
+ * The newest response of a socket, with all that was said before it: a client goes on from it by its id alone, though
+ * the upstream that made it may know nothing of it any more.
+ */
+export class TurnHistory {
+  readonly #room: Room;
+  readonly #most: number;
+  #id: string | null = null;
+  #items: Buffer = nothing;
+  /** What the running turn's answer is added to; null when it need not be kept. */
+  #running: string | null = null;
+  #isStored = true;
+
+  /** @param most bytes that are kept at most */
+  constructor(room: Room, most: number) {
+    this.#room = room;
+    this.#most = most;
+  }
+
+  /**
+   * Begins a turn.
+   * @param isKnown says of the newest response whether who makes the next one knows it
+   * @returns the body to send: the same, or one with the whole conversation
+   */
+  begin(body: Buffer, isKnown: boolean): { readonly body: Buffer; readonly previousId: string | null } {
+    this.#running = null;
+    const turn = readConversation(body);
+    if (turn === null) return { body, previousId: null };
+    const isKept = turn.previousId !== null && turn.previousId === this.#id;
+    const before = isKept ? this.#items.toString('utf8') : '';
+    const all = joinItems(before, turn.items);
+    // What cannot be gone back to is not kept: its beginning is missing.
+    if ((turn.previousId === null || isKept) && all.length <= this.#most) this.#running = all;
+    this.#isStored = turn.isStored;
+    if (!isKept || isKnown) return { body, previousId: turn.previousId };
+    return { body: turn.withItems(all), previousId: null };
+  }
+
+  /**
+   * Hears of every event of the running turn's answer.
+   * @param isUpstreams an upstream of the protocol made it, which keeps what it is to store
+   */
+  onEvent(event: string, isUpstreams: boolean): void {
+    const before = this.#running;
+    if (before === null || (this.#isStored && isUpstreams)) return;
+    const made = madeResponse(event);
+    if (made !== null) this.#keep(made.id, Buffer.from(joinItems(before, made.items)));
+  }
+
+  clear(): void {
+    this.#room.give(this.#items.length);
+    this.#id = null;
+    this.#items = nothing;
+    this.#running = null;
+  }
+
+  #keep(id: string, items: Buffer): void {
+    this.clear();
+    if (items.length > this.#most || !this.#room.take(items.length)) return;
+    this.#id = id;
+    this.#items = items;
+  }
+}
+
+const nothing = Buffer.alloc(0);

@@ -1,0 +1,121 @@
+import type { Target, Upstream } from '../../config/types.js';
+import { messageOf, turnAnswers } from '../../protocols/responses/turn.js';
+import type { Deadlines, UpstreamExchange, UpstreamHandler } from '../../upstream/client.js';
+import { SocketTurns } from '../../upstream/socket-turns.js';
+import type { Call } from '../call.js';
+import type { Prepared } from '../prepare.js';
+import type { Services } from '../services.js';
+import { socketLines } from '../socket-lines.js';
+
+/** A turn to be sent, and what is done where its upstream turns out to know no WebSocket. */
+export interface LaneRequest {
+  readonly target: Target;
+  readonly prepared: Prepared;
+  readonly deadlines: Deadlines;
+  readonly handler: UpstreamHandler;
+  readonly isWarmUp: boolean;
+  /** @returns null when there is nothing more to send */
+  readonly otherwise: () => UpstreamExchange | null;
+}
+
+/**
+ * The upstream's side of a socket over which responses are made: a WebSocket, where the upstream has one, which stays
+ * open between the turns, since upstreams remember the newest response of a connection.
+ */
+export class Lane {
+  readonly #services: Services;
+  #turns: SocketTurns | null = null;
+  #upstream: Upstream | null = null;
+  /** Names of upstreams that turned out to have none. */
+  readonly #without = new Set<string>();
+
+  constructor(services: Services) {
+    this.#services = services;
+  }
+
+  /** The upstream of the newest turn still knows what was said. */
+  get isOpen(): boolean {
+    return this.#turns?.isOpen ?? false;
+  }
+
+  /** Puts the target first that the socket is open to. */
+  arrange(targets: readonly Target[]): readonly Target[] {
+    const at = this.isOpen ? targets.findIndex(({ upstream }) => isSame(upstream, this.#upstream)) : -1;
+    if (at < 1) return targets;
+    const first = targets[at] as Target;
+    return [first, ...targets.filter((target) => target !== first)];
+  }
+
+  /** Whether a turn can be sent to a target over a WebSocket. */
+  takes({ upstream }: Target, { wire, path }: Pick<Prepared, 'wire' | 'path'>): boolean {
+    const isNative = wire === 'responses' && path !== 'translated';
+    return isNative && upstream.responsesSocket && !this.#without.has(upstream.name);
+  }
+
+  send(call: Call, request: LaneRequest): UpstreamExchange {
+    const { target, prepared, deadlines, handler, isWarmUp, otherwise } = request;
+    const { upstream } = target;
+    if (this.#turns === null || !isSame(upstream, this.#upstream)) {
+      this.close();
+      this.#upstream = upstream;
+      this.#turns = this.#connectTo(call, upstream, prepared);
+    }
+    const exchange = new LaneExchange();
+    exchange.current = this.#turns.send(messageOf(prepared.body, isWarmUp), deadlines, handler, () => {
+      this.#without.add(upstream.name);
+      this.#turns = null;
+      exchange.current = otherwise();
+    });
+    return exchange;
+  }
+
+  close(): void {
+    this.#turns?.close();
+    this.#turns = null;
+    this.#upstream = null;
+  }
+
+  #connectTo(call: Call, upstream: Upstream, { upstreamPath }: Prepared): SocketTurns {
+    const { timeouts, sockets } = call.running.snapshot;
+    return new SocketTurns(
+      {
+        origin: upstream.origin,
+        path: `${upstream.basePath}${upstreamPath}`,
+        headers: socketLines(call, upstream, 'responses', call.exchange.head),
+        protocols: [],
+        maxMessageBytes: sockets.messageBytes,
+        connectMs: timeouts.connectMs,
+        firstByteMs: timeouts.firstByteMs,
+        pingMs: sockets.pingMs,
+      },
+      this.#services.secureProfiles,
+      turnAnswers,
+    );
+  }
+}
+
+/** A turn under way, over the socket or, where there is none, by a request. */
+class LaneExchange implements UpstreamExchange {
+  current: UpstreamExchange | null = null;
+
+  get sentAt(): number {
+    return this.current?.sentAt ?? 0;
+  }
+
+  get bodyReleased(): boolean {
+    return this.current?.bodyReleased ?? false;
+  }
+
+  resume(): void {
+    this.current?.resume();
+  }
+
+  cancel(): void {
+    this.current?.cancel();
+  }
+}
+
+/** A reload makes the upstreams anew. */
+function isSame(a: Upstream, b: Upstream | null): boolean {
+  return b !== null && a.name === b.name && a.origin.identity === b.origin.identity;
+}

@@ -1,0 +1,12 @@
+import type { Lane } from './lane.js';
+
+/** What a call is told that came as a message of a WebSocket, and what it tells. */
+export interface TurnCall {
+  readonly lane: Lane;
+  /** Nothing is to be generated. */
+  readonly isWarmUp: boolean;
+  /** The response that it goes on from, where only its upstream can know it. */
+  readonly previousId: string | null;
+  /** Who made the answer: an upstream over the WebSocket or a request of the same protocol, or the gateway had a part. */
+  madeBy: 'lane' | 'request' | 'gateway';
+}

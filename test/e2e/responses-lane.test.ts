@@ -1,0 +1,169 @@
+import { type Test, test } from 'tap';
+import type { ResolvedConfig } from '../../src/config/resolve.js';
+import { callsOf, functionTool, type Responses, resultsOf, textOf } from '../suites/openai-responses.js';
+import { closeOf } from '../suites/realtime.js';
+import { connect, create, type Event } from '../suites/responses-socket.js';
+import { type ServedBy, startOn } from '../suites/upstreams.js';
+import { until } from '../upstream/raw.js';
+
+const withSockets = (config: ResolvedConfig): ResolvedConfig => ({
+  ...config,
+  upstreams: config.upstreams.map((upstream) => ({ ...upstream, responsesSocket: true })),
+});
+
+/** The upstreams that there are: with a WebSocket, by POST, and of the other protocols. */
+const manners = [
+  ['a WebSocket', 'simulator', withSockets],
+  ['POST', 'simulator', undefined],
+  ['chat', 'chat', undefined],
+  ['messages', 'messages', undefined],
+  ['generateContent', 'generateContent', undefined],
+] as const;
+
+const start = (t: Test, kind: ServedBy, adapt?: (config: ResolvedConfig) => ResolvedConfig) =>
+  startOn(t, kind, adapt);
+
+const responseOf = (events: readonly Event[]): Responses => {
+  const last = events.at(-1);
+  if (last?.response === undefined) throw new Error(JSON.stringify(last));
+  return last.response;
+};
+
+for (const [name, kind, adapt] of manners) {
+  test(`${name}: a turn goes on from the one before with its new items alone`, async (t) => {
+    const gateway = await start(t, kind, adapt);
+    const { send, answer } = await connect(t, gateway.url);
+    const tools = [functionTool('get_weather')];
+    send(create({ store: false, input: 'What is the weather in Oslo?', tools }));
+    const called = responseOf(await answer());
+    t.equal(callsOf(called).length, 1);
+    const input = resultsOf(called, 'rain');
+    send(create({ store: false, previous_response_id: called.id, input, tools }));
+    const told = responseOf(await answer());
+    t.match(textOf(told), /rain/);
+    const more = [{ role: 'user', content: 'and tomorrow?' }];
+    send(create({ store: false, previous_response_id: told.id, input: more }));
+    t.match(textOf(responseOf(await answer())), /tomorrow/);
+  });
+
+  test(`${name}: a turn that generates nothing is remembered`, async (t) => {
+    const gateway = await start(t, kind, adapt);
+    const { send, answer } = await connect(t, gateway.url);
+    const before = gateway.simulator.state().totalRequests;
+    send(create({ store: false, generate: false, input: 'a long beginning' }));
+    const warm = responseOf(await answer());
+    t.match(warm, { id: /^resp_./, status: 'completed', model: 'sim-text', usage: { output_tokens: 0 } });
+    t.strictSame(warm.output, []);
+    t.equal(gateway.simulator.state().totalRequests, before, 'no request was made for it');
+    send(
+      create({ store: false, previous_response_id: warm.id, input: [{ role: 'user', content: 'the end' }] }),
+    );
+    const told = responseOf(await answer());
+    t.match(textOf(told), /the end/);
+    t.ok((told.usage?.input_tokens ?? 0) > 4, 'the beginning was counted too');
+  });
+
+  test(`${name}: a response that nobody knows is told by its code`, async (t) => {
+    const gateway = await start(t, kind, adapt);
+    const { send, answer } = await connect(t, gateway.url);
+    send(create({ store: false, previous_response_id: 'resp_none', input: 'x' }));
+    const error = { code: 'previous_response_not_found', param: 'previous_response_id' };
+    t.match(await answer(), [{ type: 'error', status: 400, error }]);
+    send(create({ input: 'still here' }));
+    t.match(textOf(responseOf(await answer())), /still here/);
+  });
+}
+
+test('all turns of a client go over one WebSocket, which ends with its own', async (t) => {
+  const gateway = await start(t, 'simulator', withSockets);
+  const { socket, send, answer } = await connect(t, gateway.url);
+  for (const word of ['one', 'two', 'three']) {
+    send(create({ input: word }));
+    const events = await answer();
+    t.match(textOf(responseOf(events)), word);
+    t.strictSame(
+      events.map((event) => event.sequence_number),
+      events.map((_, index) => index),
+    );
+  }
+  t.match(gateway.simulator.state(), { openSessions: 1, totalSessions: 1, totalRequests: 0 });
+  const request = gateway.simulator.lastRequest();
+  t.ok(request?.rawHeaders.includes('responses_websockets=2026-02-06'));
+  socket.close(1000);
+  await closeOf(socket);
+  await until(() => gateway.simulator.state().openSessions === 0);
+});
+
+test('a WebSocket that has been closed is opened again, and told what was said', async (t) => {
+  const gateway = await start(t, 'simulator', withSockets);
+  const { send, answer } = await connect(t, gateway.url);
+  send(create({ store: false, input: 'What is the weather in Oslo?', tools: [functionTool('get_weather')] }));
+  const called = responseOf(await answer());
+  const input = [
+    ...resultsOf(called, 'rain'),
+    { role: 'user', content: '[[fault:close=1000 after=99]] thanks' },
+  ];
+  send(create({ store: false, input, previous_response_id: called.id }));
+  const told = responseOf(await answer());
+  await until(() => gateway.simulator.state().openSessions === 0);
+  send(create({ store: false, input: 'go on', previous_response_id: told.id }));
+  t.match(textOf(responseOf(await answer())), /go on/);
+  t.match(gateway.simulator.state(), { openSessions: 1, totalSessions: 2 });
+});
+
+test('errors and cuts of the WebSocket are told, and the next turn is served', async (t) => {
+  const gateway = await start(t, 'simulator', withSockets);
+  const { send, answer } = await connect(t, gateway.url);
+  send(create({ input: '[[fault:status=429]] x' }));
+  t.match(await answer(), [{ type: 'error', status: 429, error: { code: 'rate_limit_exceeded' } }]);
+  for (const fault of ['reset after=3', 'close=1011 after=3', 'truncate after=3']) {
+    send(create({ input: `[[fault:${fault}]] one two three four five six` }));
+    const events = await answer();
+    t.match(events.at(-1), { type: /^(error|response\.failed)$/ }, fault);
+    t.match(events[0], { type: 'response.created' }, fault);
+    // A failure may be told by two events.
+    send(create({ input: 'still here' }));
+    let last = (await answer()).at(-1);
+    if (last?.type === 'error') last = (await answer()).at(-1);
+    t.equal(last?.type, 'response.completed', fault);
+  }
+  send(create({ input: '[[fault:error-event=failed after=2]] x' }));
+  t.match((await answer()).at(-1), { type: 'response.failed' });
+});
+
+test('a client that leaves ends the WebSocket in the middle of an answer', async (t) => {
+  const gateway = await start(t, 'simulator', withSockets);
+  const { socket, send } = await connect(t, gateway.url);
+  const begun = new Promise((resolve) => socket.once('message', resolve));
+  send(create({ input: '[[fault:hang after=3]] one two three four five six' }));
+  await begun;
+  socket.terminate();
+  await until(() => gateway.simulator.state().openSessions === 0);
+  t.equal(gateway.simulator.state().totalSessions, 1);
+});
+
+test('an upstream that knows no WebSocket is asked by POST', async (t) => {
+  // The gateway behind the gateway has them switched off, which it says with 426.
+  const behind = await start(t, 'simulator', (config) => ({
+    ...config,
+    sockets: { ...config.sockets, responses: false },
+  }));
+  const gateway = await start(t, 'simulator', (config) => ({
+    ...config,
+    upstreams: config.upstreams.map((upstream) => ({
+      ...upstream,
+      kind: 'chat',
+      baseUrl: `${behind.url}/v1`,
+      apiKeys: ['sk-demo'],
+      responsesSocket: true,
+    })),
+  }));
+  const { send, answer } = await connect(t, gateway.url);
+  for (const word of ['one', 'two']) {
+    send(create({ input: word }));
+    t.match(textOf(responseOf(await answer())), word);
+  }
+  send(create({ generate: false, store: false, input: 'warm' }));
+  t.strictSame(responseOf(await answer()).output, []);
+  t.equal(behind.simulator.state().totalRequests, 2);
+});
