@@ -1,5 +1,6 @@
 import type { Key, Target } from '../../config/types.js';
 import { queryParameter } from '../../dialects/query.js';
+import type { VendorHeaders } from '../../dialects/upstream-lines.js';
 import { GatewayError } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange-host.js';
 import { upstreamQuery } from '../../protocols/realtime/query.js';
@@ -14,7 +15,7 @@ import { failureError } from '../failure.js';
 import { refuse } from '../refuse.js';
 import { findModel } from '../resolve.js';
 import type { Services } from '../services.js';
-import { socketLines } from '../socket-lines.js';
+import { socketRequest } from '../socket-request.js';
 import { Bridge } from './bridge.js';
 
 const subprotocol = 'realtime';
@@ -58,24 +59,14 @@ class Opening implements SocketListener, ExchangeListener {
   next(): void {
     const call = this.#call;
     const target = this.#targets[this.#index++] as Target;
-    const { timeouts, sockets } = call.running.snapshot;
     call.target = target;
     call.path = 'exact';
     call.sentAt = performance.now();
-    this.#upstream = openSocket(
-      {
-        origin: target.upstream.origin,
-        path: pathAt(call, target),
-        headers: headersFor(call, target),
-        protocols: [],
-        maxMessageBytes: sockets.messageBytes,
-        connectMs: timeouts.connectMs,
-        firstByteMs: timeouts.firstByteMs,
-        pingMs: sockets.pingMs,
-      },
-      this.#services.secureProfiles,
-      this,
-    );
+    const request = socketRequest(call, target.upstream, pathAt(call, target), {
+      wire: 'realtime',
+      vendor: vendorHeaders(call),
+    });
+    this.#upstream = openSocket(request, this.#services.secureProfiles, this);
   }
 
   onOpen(): void {
@@ -143,20 +134,20 @@ class Opening implements SocketListener, ExchangeListener {
   }
 }
 
-function pathAt({ exchange }: Call, { upstream, model }: Target): string {
+function pathAt({ exchange }: Call, { model }: Target): string {
   const { query } = exchange.head;
   const isNamed = queryParameter(query, 'model') !== '';
   // A session of a call, or of an intent, has its model already.
   const isKnown = queryParameter(query, 'call_id') !== '' || queryParameter(query, 'intent') !== '';
-  return `${upstream.basePath}/realtime?${upstreamQuery(query, isKnown && !isNamed ? null : model)}`;
+  return `/realtime?${upstreamQuery(query, isKnown && !isNamed ? null : model)}`;
 }
 
-/** Header lines of the upgrade at the upstream, as names and values. */
-function headersFor(call: Call, { upstream }: Target): readonly (readonly [string, string])[] {
-  const { head } = call.exchange;
+/** A browser can ask for the beta only by a subprotocol. */
+function vendorHeaders({ exchange }: Call): VendorHeaders {
+  const { head } = exchange;
   const isBeta = offers(head.socketProtocols, betaSubprotocol) && !head.openaiBeta.includes(betaFeature);
   const openaiBeta = [head.openaiBeta, isBeta ? betaFeature : ''].filter((part) => part !== '').join(', ');
-  return socketLines(call, upstream, 'realtime', { ...head, openaiBeta });
+  return { ...head, openaiBeta };
 }
 
 function offers(protocols: string, name: string): boolean {

@@ -5,7 +5,7 @@ import { SocketTurns } from '../../upstream/socket-turns.js';
 import type { Call } from '../call.js';
 import type { Prepared } from '../prepare.js';
 import type { Services } from '../services.js';
-import { socketLines } from '../socket-lines.js';
+import { socketRequest } from '../socket-request.js';
 
 /** A turn to be sent, and what is done where its upstream turns out to know no WebSocket. */
 export interface LaneRequest {
@@ -76,21 +76,9 @@ export class Lane {
   }
 
   #connectTo(call: Call, upstream: Upstream, { upstreamPath }: Prepared): SocketTurns {
-    const { timeouts, sockets } = call.running.snapshot;
-    return new SocketTurns(
-      {
-        origin: upstream.origin,
-        path: `${upstream.basePath}${upstreamPath}`,
-        headers: socketLines(call, upstream, 'responses', call.exchange.head),
-        protocols: [],
-        maxMessageBytes: sockets.messageBytes,
-        connectMs: timeouts.connectMs,
-        firstByteMs: timeouts.firstByteMs,
-        pingMs: sockets.pingMs,
-      },
-      this.#services.secureProfiles,
-      turnAnswers,
-    );
+    const shape = { wire: 'responses', vendor: call.exchange.head } as const;
+    const request = socketRequest(call, upstream, upstreamPath, shape);
+    return new SocketTurns(request, this.#services.secureProfiles, turnAnswers);
   }
 }
 

@@ -1,10 +1,34 @@
 import type { Protocol, Upstream } from '../config/types.js';
 import { credentialLine, type VendorHeaders, vendorLines } from '../dialects/upstream-lines.js';
+import type { SocketRequest } from '../upstream/socket.js';
 import type { Call } from './call.js';
 import { anyKey } from './upstream-head.js';
 
-/** Header lines of an upgrade at an upstream, as names and values. */
-export function socketLines(
+/**
+ * The request for a WebSocket at an upstream.
+ * @param path under the upstream's base URL, with its query
+ */
+export function socketRequest(
+  call: Call,
+  upstream: Upstream,
+  path: string,
+  { wire, vendor }: { readonly wire: Protocol; readonly vendor: VendorHeaders },
+): SocketRequest {
+  const { timeouts, sockets } = call.running.snapshot;
+  return {
+    origin: upstream.origin,
+    path: `${upstream.basePath}${path}`,
+    headers: linesFor(call, upstream, wire, vendor),
+    protocols: [],
+    maxMessageBytes: sockets.messageBytes,
+    connectMs: timeouts.connectMs,
+    firstByteMs: timeouts.firstByteMs,
+    pingMs: sockets.pingMs,
+  };
+}
+
+/** Header lines, as names and values. */
+function linesFor(
   call: Call,
   upstream: Upstream,
   wire: Protocol,
