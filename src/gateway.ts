@@ -3,6 +3,7 @@ import type { Snapshot } from './config/types.js';
 import { createSealer } from './conversation/seal.js';
 import { createDialectForPath } from './dialects/select.js';
 import { createAccessLog } from './flow/access-log.js';
+import { factsOf } from './flow/call-facts.js';
 import { SessionList } from './flow/realtime/sessions.js';
 import { serve } from './flow/serve.js';
 import type { Running, Services } from './flow/services.js';
@@ -12,6 +13,9 @@ import { createRouter } from './http/router.js';
 import { createServer } from './http/server.js';
 import type { SocketLimits } from './http/socket.js';
 import { createKeyTable } from './keys/table.js';
+import { watchProcess } from './metrics/process-gauges.js';
+import { createRecorder } from './metrics/recorder.js';
+import type { MetricsSnapshot } from './metrics/snapshot.js';
 import { buildRoutes, socketPaths } from './routes.js';
 import { createStore } from './store/create.js';
 import { createTidy } from './tidy.js';
@@ -28,6 +32,8 @@ export interface Gateway {
   swap(snapshot: Snapshot): void;
   /** Stops accepting and resolves when every call has ended. */
   drain(): Promise<void>;
+  /** What was counted since the start, and the numbers of the moment. */
+  metrics(): MetricsSnapshot;
   /** Cuts what is left. */
   close(): void;
 }
@@ -38,6 +44,7 @@ const tickMs = 1000;
 export function createGateway(options: { readonly snapshot: Snapshot; readonly log: Logger }): Gateway {
   const { log } = options;
   const accessLog = createAccessLog(log);
+  const ownProcess = watchProcess();
   const upstream = createUpstreamClient();
   const store = createStore(options.snapshot.store);
   const book = createTaskBook(store);
@@ -47,7 +54,10 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
     secureProfiles: createSecureProfiles(),
     sessions: new SessionList(),
     book,
-    report: accessLog.add,
+    report: (call) => {
+      accessLog.add(call);
+      recorder.record(factsOf(call));
+    },
     reportFault: (call, fault) =>
       log.error({ id: call.exchange.id, err: fault }, 'a call failed by our own fault'),
     watched: new WatchList(),
@@ -56,9 +66,18 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
   };
   const server = createServer({
     words: options.snapshot.vendors,
+    cors: options.snapshot.listen.cors,
     tls: options.snapshot.listen.tls,
     sockets: { paths: socketPaths, limits: socketLimits(options.snapshot) },
     onRequest: (exchange) => serve(services, exchange),
+  });
+  const recorder = createRecorder({
+    openRequests: () => server.open() - services.sessions.size,
+    openSockets: () => services.sessions.size,
+    bufferedBytes: () => services.bufferedBytes,
+    upstream: () => upstream.stats(),
+    targets: () => [],
+    process: () => ownProcess.read(),
   });
   const tidy = createTidy(() => server.served());
   const ticker = setInterval(() => {
@@ -78,15 +97,17 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
     listen: (host, port) => server.listen(host, port),
     swap: (snapshot) => {
       services.running = runningFrom(snapshot);
-      server.setWords(snapshot.vendors);
+      server.set({ words: snapshot.vendors, cors: snapshot.listen.cors });
     },
     drain: async () => {
       services.sessions.drain();
       await server.drain();
       await services.unattended.ended();
     },
+    metrics: () => recorder.snapshot(),
     close: () => {
       clearInterval(ticker);
+      ownProcess.close();
       upkeep.stop();
       services.sessions.shutDown();
       server.close();

@@ -96,11 +96,12 @@ async function start(options: Options): Promise<number> {
   const log = createLog('primary', level);
   const code = await supervise({
     config,
+    version: version(),
     reload: load,
     workers: config.workers === 0 ? availableParallelism() : config.workers,
     log,
-    onListening(url) {
-      if (config.demo) process.stdout.write(demoBanner(url));
+    onListening(url, admin) {
+      if (config.demo) process.stdout.write(demoBanner(url, admin));
     },
   });
   log.flush();

@@ -53,6 +53,11 @@ function reload(order: WorkerOrder & { type: 'reload' }): void {
   report({ type: 'reloaded', generation: order.generation, problem });
 }
 
+function tellMetrics(id: number): void {
+  const snapshot = gateway?.metrics() ?? { counters: [], gauges: [], histograms: [] };
+  report({ type: 'collected', id, snapshot });
+}
+
 /** Ends once the requests in flight have, or at the limit: the primary keeps time too, but may be gone. */
 async function leave(): Promise<void> {
   if (leaving) return;
@@ -62,7 +67,9 @@ async function leave(): Promise<void> {
   const finish = () => {
     // Writes the lines of the last requests, too.
     served.close();
-    end(0);
+    // What was counted since the primary last asked.
+    setTimeout(() => end(0), lastReportMs);
+    report({ type: 'collected', id: 0, snapshot: served.metrics() }, () => end(0));
   };
   setTimeout(() => {
     log.logger.warn('drain limit reached, requests are cut');
@@ -80,6 +87,9 @@ process.on('message', (message) => {
       break;
     case 'reload':
       orders = orders.then(() => reload(order as WorkerOrder & { type: 'reload' }));
+      break;
+    case 'collect':
+      tellMetrics((order as WorkerOrder & { type: 'collect' }).id);
       break;
     case 'drain':
       orders = orders.then(leave).catch(fail);

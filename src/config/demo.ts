@@ -26,10 +26,11 @@ const demoModels: Readonly<Record<string, readonly Protocol[]>> = {
 export function demoConfig(created: number): ResolvedConfig {
   return {
     demo: true,
-    listen: { host: defaults.host, port: defaults.port, tls: null, publicUrl: null },
+    listen: { host: defaults.host, port: defaults.port, tls: null, publicUrl: null, cors: null },
     workers: 0,
     vendors: defaults.vendors,
     limits: defaults.limits,
+    routing: defaults.routing,
     sockets: defaults.sockets,
     timeouts: defaults.timeouts,
     store: { kind: 'embedded', path: resolve(storeDefaults.path), taskDays: storeDefaults.taskDays },
@@ -66,20 +67,26 @@ export function demoConfig(created: number): ResolvedConfig {
           },
         ],
         price: null,
+        limits: null,
+        hedgeMs: null,
         created,
       }),
     ),
     groups: [
-      { name: 'default', models: ['*'] },
-      { name: 'trial', models: ['sim-text'] },
+      { name: 'default', models: ['*'], limits: null },
+      { name: 'trial', models: ['sim-text'], limits: null },
     ],
     keys: Object.entries(demoKeys).map(([group, key]) => ({
       id: key.slice('sk-'.length),
       hash: createHash('sha256').update(key).digest('hex'),
       groups: [group],
       expiresAt: null,
+      limits: null,
+      budget: null,
+      mayRoute: false,
     })),
     unenforced: [],
+    admin: null,
   };
 }
 

@@ -2,7 +2,15 @@ import { randomBytes } from 'node:crypto';
 import type { ConfigFiles } from './files.js';
 import type { ConfigFile } from './schema.js';
 import { resolveStore } from './store-settings.js';
-import type { Protocol, Snapshot, TranslationManner, UpstreamKind } from './types.js';
+import type {
+  Budget,
+  Price,
+  Protocol,
+  RateLimits,
+  Snapshot,
+  TranslationManner,
+  UpstreamKind,
+} from './types.js';
 import { unenforcedSettings } from './unenforced.js';
 
 export interface ResolvedUpstream {
@@ -40,7 +48,9 @@ export interface ResolvedModel {
     readonly images: 'openai' | 'dashscope';
     readonly translation: TranslationSettings;
   }[];
-  readonly price: { readonly input: number; readonly output: number } | null;
+  readonly price: Price | null;
+  readonly limits: RateLimits | null;
+  readonly hedgeMs: number | null;
   /** Unix seconds. */
   readonly created: number;
 }
@@ -51,6 +61,15 @@ export interface ResolvedKey {
   readonly groups: readonly string[];
   /** Unix milliseconds, or null. */
   readonly expiresAt: number | null;
+  readonly limits: RateLimits | null;
+  readonly budget: Budget | null;
+  readonly mayRoute: boolean;
+}
+
+export interface ResolvedGroup {
+  readonly name: string;
+  readonly models: readonly string[];
+  readonly limits: RateLimits | null;
 }
 
 /**
@@ -60,22 +79,40 @@ export interface ResolvedKey {
 export interface ResolvedConfig
   extends Pick<
     Snapshot,
-    'demo' | 'listen' | 'workers' | 'vendors' | 'limits' | 'timeouts' | 'sockets' | 'store' | 'defaultModels'
+    | 'demo'
+    | 'listen'
+    | 'workers'
+    | 'vendors'
+    | 'limits'
+    | 'timeouts'
+    | 'routing'
+    | 'sockets'
+    | 'store'
+    | 'defaultModels'
   > {
   /** `given` in the file, or made up for this start. */
   readonly secret: { readonly text: string; readonly given: boolean };
   readonly upstreams: readonly ResolvedUpstream[];
   readonly models: readonly ResolvedModel[];
-  readonly groups: readonly { readonly name: string; readonly models: readonly string[] }[];
+  readonly groups: readonly ResolvedGroup[];
   readonly keys: readonly ResolvedKey[];
   /** Paths of settings in the file that do nothing yet. */
   readonly unenforced: readonly string[];
+  /** Where operators look and act; null where nobody may. */
+  readonly admin: AdminSettings | null;
+}
+
+export interface AdminSettings {
+  readonly host: string;
+  readonly port: number;
+  readonly token: string;
 }
 
 /** What a config file need not say. */
 export const defaults = {
   host: '127.0.0.1',
   port: 8080,
+  adminPort: 9090,
   vendors: { vendorc: ['anthropic'], vendorg: ['goog'], vendork: ['kling'], vendorj: ['jimeng'] },
   limits: {
     bodyBytes: 33_554_432,
@@ -91,6 +128,16 @@ export const defaults = {
     idleMs: 60_000,
     totalMs: 900_000,
     drainMs: 600_000,
+  },
+  routing: {
+    failures: 5,
+    failureRate: 0.5,
+    minimumCalls: 20,
+    windowMs: 10_000,
+    openMs: 2000,
+    maxOpenMs: 60_000,
+    affinity: true,
+    loadFactor: 1.25,
   },
   sockets: {
     messageBytes: 16_777_216,
@@ -129,11 +176,13 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
       port: file.listen?.port ?? defaults.port,
       tls: tls === undefined ? null : { cert: files.absolute(tls.cert), key: files.absolute(tls.key) },
       publicUrl: file.listen?.publicUrl?.replace(/\/+$/, '') ?? null,
+      cors: file.listen?.cors === undefined ? null : { maxAgeSeconds: 7200, ...file.listen.cors },
     },
     workers: file.workers ?? 0,
     vendors: { ...defaults.vendors, ...file.vendors },
     limits: { ...defaults.limits, ...file.limits },
     timeouts: { ...defaults.timeouts, ...file.timeouts },
+    routing: { ...defaults.routing, ...file.routing },
     sockets: { ...defaults.sockets, ...file.sockets },
     store: resolveStore(file.store ?? { kind: 'embedded' }, files),
     secret: file.secret === undefined ? madeUpSecret() : { text: file.secret, given: true },
@@ -167,18 +216,41 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
         images: target.images ?? 'openai',
         translation: resolveTranslation(target.translation ?? {}),
       })),
-      price: model.price === undefined ? null : { input: model.price.input, output: model.price.output ?? 0 },
+      price: model.price === undefined ? null : resolvePrice(model.price),
+      limits: resolveLimits(model.limits),
+      hedgeMs: model.hedgeMs ?? null,
       created,
     })),
-    groups: Object.entries(file.groups).map(([name, group]) => ({ name, models: group.models })),
+    groups: Object.entries(file.groups).map(([name, group]) => ({
+      name,
+      models: group.models,
+      limits: resolveLimits(group.limits),
+    })),
     keys: file.keys.map((key) => ({
       id: key.id,
       hash: key.hash.slice('sha256:'.length).toLowerCase(),
       groups: key.groups,
       expiresAt: key.expiresAt === undefined ? null : Date.parse(key.expiresAt),
+      limits: resolveLimits(key.limits),
+      budget: key.budget ?? null,
+      mayRoute: key.mayRoute ?? false,
     })),
     unenforced: unenforcedSettings(file),
+    admin: file.admin === undefined ? null : { host: defaults.host, port: defaults.adminPort, ...file.admin },
   };
+}
+
+type FileModel = ConfigFile['models'][string];
+
+/** What is cached costs as much as other input where nothing else is said. */
+function resolvePrice(price: NonNullable<FileModel['price']>): Price {
+  const input = price.input ?? 0;
+  return { input, output: 0, cached: input, cacheWritten: input, perCall: 0, perSecond: 0, ...price };
+}
+
+function resolveLimits(limits: FileModel['limits']): RateLimits | null {
+  if (limits === undefined) return null;
+  return { requestsPerMinute: null, tokensPerMinute: null, concurrent: null, ...limits };
 }
 
 /** A secret that lasts as long as the process that makes it. */

@@ -18,6 +18,21 @@ const listen = Type.Object(
     host: Type.Optional(text),
     port: Type.Optional(port),
     tls: Type.Optional(Type.Object({ cert: text, key: text }, closed)),
+    cors: Type.Optional(
+      Type.Object(
+        {
+          origins: Type.Array(
+            Type.String({
+              pattern: '^(\\*|[a-z][a-z0-9+.-]*://[^\\s/?#,]+)$',
+              expected: 'an origin such as "https://app.example.com", or "*"',
+            }),
+            { minItems: 1 },
+          ),
+          maxAgeSeconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 86_400 })),
+        },
+        closed,
+      ),
+    ),
     publicUrl: Type.Optional(
       Type.String({ pattern: '^https?://[^\\s?#]+$', expected: 'an http(s) URL without a query' }),
     ),
@@ -142,16 +157,50 @@ const target = Type.Object(
   closed,
 );
 
+const rateLimits = Type.Object(
+  {
+    requestsPerMinute: Type.Optional(positive),
+    tokensPerMinute: Type.Optional(positive),
+    concurrent: Type.Optional(positive),
+  },
+  closed,
+);
+
+const money = Type.Number({ minimum: 0 });
+
+const routing = Type.Object(
+  {
+    failures: Type.Optional(positive),
+    failureRate: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 1 })),
+    minimumCalls: Type.Optional(positive),
+    windowMs: Type.Optional(milliseconds),
+    openMs: Type.Optional(milliseconds),
+    maxOpenMs: Type.Optional(milliseconds),
+    affinity: Type.Optional(Type.Boolean()),
+    loadFactor: Type.Optional(Type.Number({ minimum: 1, maximum: 100 })),
+  },
+  closed,
+);
+
 const model = Type.Object(
   {
     protocols: Type.Array(Type.Enum(protocols), { minItems: 1 }),
     targets: Type.Array(target, { minItems: 1 }),
     price: Type.Optional(
       Type.Object(
-        { input: Type.Number({ minimum: 0 }), output: Type.Optional(Type.Number({ minimum: 0 })) },
+        {
+          input: Type.Optional(money),
+          output: Type.Optional(money),
+          cached: Type.Optional(money),
+          cacheWritten: Type.Optional(money),
+          perCall: Type.Optional(money),
+          perSecond: Type.Optional(money),
+        },
         closed,
       ),
     ),
+    limits: Type.Optional(rateLimits),
+    hedgeMs: Type.Optional(milliseconds),
   },
   closed,
 );
@@ -164,16 +213,8 @@ const key = Type.Object(
       expected: '"sha256:" and 64 hex digits (see: model-gateway key hash)',
     }),
     groups: Type.Array(text, { minItems: 1 }),
-    limits: Type.Optional(
-      Type.Object(
-        {
-          requestsPerMinute: Type.Optional(positive),
-          tokensPerMinute: Type.Optional(positive),
-          concurrent: Type.Optional(positive),
-        },
-        closed,
-      ),
-    ),
+    limits: Type.Optional(rateLimits),
+    mayRoute: Type.Optional(Type.Boolean()),
     budget: Type.Optional(
       Type.Object(
         { usd: Type.Number({ exclusiveMinimum: 0 }), per: Type.Enum(['day', 'week', 'month']) },
@@ -185,6 +226,8 @@ const key = Type.Object(
   closed,
 );
 
+const group = Type.Object({ models: Type.Array(text), limits: Type.Optional(rateLimits) }, closed);
+
 /** The config file's shape. What joins two places of it is checked in `check.ts`. */
 export const configSchema = Type.Object(
   {
@@ -195,6 +238,7 @@ export const configSchema = Type.Object(
     vendors: Type.Optional(vendors),
     limits: Type.Optional(limits),
     timeouts: Type.Optional(timeouts),
+    routing: Type.Optional(routing),
     sockets: Type.Optional(sockets),
     secret: Type.Optional(Type.String({ minLength: 32 })),
     defaultModels: Type.Optional(
@@ -205,7 +249,7 @@ export const configSchema = Type.Object(
     ),
     upstreams: Type.Record(Type.String(), upstream),
     models: Type.Record(Type.String(), model),
-    groups: Type.Record(Type.String(), Type.Object({ models: Type.Array(text) }, closed)),
+    groups: Type.Record(Type.String(), group),
     keys: Type.Array(key),
   },
   closed,

@@ -29,6 +29,7 @@ export function buildSnapshot(config: ResolvedConfig, surroundings: Surroundings
     workers: config.workers,
     vendors: config.vendors,
     limits: config.limits,
+    routing: config.routing,
     sockets: config.sockets,
     timeouts: config.timeouts,
     store: config.store,
@@ -111,6 +112,8 @@ function buildModel(model: ResolvedModel, upstreams: ReadonlyMap<string, Upstrea
     targets: targets.sort((a, b) => a.priority - b.priority),
     created: model.created,
     price: model.price,
+    limits: model.limits,
+    hedgeMs: model.hedgeMs,
   };
 }
 
@@ -136,6 +139,12 @@ function buildKeys(config: ResolvedConfig, models: ReadonlyMap<string, Model>): 
         groups: key.groups,
         models: modelsOf(key.groups),
         expiresAt: key.expiresAt,
+        limits: key.limits,
+        budget: key.budget,
+        groupLimits: config.groups.flatMap(({ name, limits }) =>
+          limits !== null && key.groups.includes(name) ? [{ group: name, limits }] : [],
+        ),
+        mayRoute: key.mayRoute,
       },
     ]),
   );

@@ -91,8 +91,55 @@ export interface Model {
   readonly targets: readonly Target[];
   /** Unix seconds: when this catalogue first knew the model. */
   readonly created: number;
-  /** USD per million tokens, or null. */
-  readonly price: { readonly input: number; readonly output: number } | null;
+  /** Null where nothing is charged. */
+  readonly price: Price | null;
+  readonly limits: RateLimits | null;
+  /** A call that is no stream is sent to the next target, too, when it has no answer after so long; null for never. */
+  readonly hedgeMs: number | null;
+}
+
+/** USD: for a million tokens, where nothing else is said. */
+export interface Price {
+  readonly input: number;
+  readonly output: number;
+  /** Input tokens that came from the prompt cache. */
+  readonly cached: number;
+  /** Input tokens that were written to it. */
+  readonly cacheWritten: number;
+  /** For each call, whatever it holds. */
+  readonly perCall: number;
+  /** For a second of audio or video. */
+  readonly perSecond: number;
+}
+
+/** Null where there is no limit. */
+export interface RateLimits {
+  readonly requestsPerMinute: number | null;
+  readonly tokensPerMinute: number | null;
+  readonly concurrent: number | null;
+}
+
+export interface Budget {
+  readonly usd: number;
+  /** Calendar periods in UTC; a week begins on Monday. */
+  readonly per: 'day' | 'week' | 'month';
+}
+
+/** How targets are chosen, and when one is taken for ill. */
+export interface RoutingSettings {
+  /** Failures in a row after which a target is left alone. */
+  readonly failures: number;
+  /** The same for a share of failures, of at least `minimumCalls` within `windowMs`. */
+  readonly failureRate: number;
+  readonly minimumCalls: number;
+  readonly windowMs: number;
+  /** How long it is left alone, doubled with every trial that fails, up to the longest. */
+  readonly openMs: number;
+  readonly maxOpenMs: number;
+  /** Calls of one key that begin alike go to the same target and upstream key, whose prompt cache knows them. */
+  readonly affinity: boolean;
+  /** How many times its fair share a target may have under way before such calls go elsewhere. */
+  readonly loadFactor: number;
 }
 
 export interface Key {
@@ -104,6 +151,12 @@ export interface Key {
   readonly models: ReadonlyMap<string, Model>;
   /** Unix milliseconds, or null for never. */
   readonly expiresAt: number | null;
+  readonly limits: RateLimits | null;
+  readonly budget: Budget | null;
+  /** Limits that its calls share with those of other keys. */
+  readonly groupLimits: readonly { readonly group: string; readonly limits: RateLimits }[];
+  /** Its calls may name the targets that they want, and those that they do not. */
+  readonly mayRoute: boolean;
 }
 
 export interface Timeouts {
@@ -183,6 +236,8 @@ export interface Snapshot {
     readonly tls: { readonly cert: string; readonly key: string } | null;
     /** Where clients reach the gateway, without a trailing slash; null for what their requests say. */
     readonly publicUrl: string | null;
+    /** Pages of which origins may call from a browser, `*` for all; null for none. */
+    readonly cors: { readonly origins: readonly string[]; readonly maxAgeSeconds: number } | null;
   };
   /** 0 means one per core. */
   readonly workers: number;
@@ -195,6 +250,7 @@ export interface Snapshot {
     readonly bufferedBytes: number;
   };
   readonly timeouts: Timeouts;
+  readonly routing: RoutingSettings;
   readonly sockets: SocketSettings;
   readonly store: StoreSettings;
   /** Some model has a target into whose protocol calls are translated. */

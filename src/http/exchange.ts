@@ -300,7 +300,7 @@ export class Exchange extends Tended {
     this.#headLines = null;
     // 200 is what uWS writes by itself.
     if (this.status !== 200) response.writeStatus(statusLines[this.status] ?? String(this.status));
-    response.writeHeader('x-request-id', this.id + lines);
+    response.writeHeader('x-request-id', this.id + this.head.answerLines + lines);
   }
 
   /**

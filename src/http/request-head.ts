@@ -26,6 +26,9 @@ const Slot = {
   IdempotencyKey: 16,
   SocketKey: 17,
   SocketProtocols: 18,
+  Origin: 19,
+  RequestedMethod: 20,
+  RequestedHeaders: 21,
 } as const;
 type Slot = (typeof Slot)[keyof typeof Slot];
 
@@ -53,6 +56,9 @@ export function headerSlots(words: HeaderWords): HeaderSlots {
     ['idempotency-key', Slot.IdempotencyKey],
     ['sec-websocket-key', Slot.SocketKey],
     ['sec-websocket-protocol', Slot.SocketProtocols],
+    ['origin', Slot.Origin],
+    ['access-control-request-method', Slot.RequestedMethod],
+    ['access-control-request-headers', Slot.RequestedHeaders],
   ]);
   for (const name of forwardedNames) slots.set(name, Slot.Forwarded);
   for (const word of ['vendorc', ...words.vendorc]) {
@@ -83,6 +89,12 @@ export class RequestHead {
   /** `sec-websocket-key` and the subprotocols on offer (RFC 6455 section 4.1); one of these may hold a key. */
   socketKey = '';
   socketProtocols = '';
+  /** Of a page in a browser, and what it asks for with a preflight. */
+  origin = '';
+  requestedMethod = '';
+  requestedHeaders = '';
+  /** Header lines of every answer to this request, CRLF before each. */
+  answerLines = '';
   /** Features that the client asks its vendor for, as a header value; upstreams of that vendor alone get them. */
   openaiBeta = '';
   vendorcBeta = '';
@@ -161,6 +173,15 @@ function onHeader(name: string, value: string): void {
       break;
     case Slot.SocketProtocols:
       head.socketProtocols = joined(head.socketProtocols, value);
+      break;
+    case Slot.Origin:
+      head.origin = value;
+      break;
+    case Slot.RequestedMethod:
+      head.requestedMethod = value;
+      break;
+    case Slot.RequestedHeaders:
+      head.requestedHeaders = value;
       break;
     case Slot.Forwarded:
       if (isPlain(value)) head.forwarded += `${name}: ${value}\r\n`;

@@ -10,6 +10,7 @@ import {
 } from 'uWebSockets.js';
 import { randomBytes } from 'node:crypto';
 import { createBodyPool } from './body-pool.js';
+import { type CorsSettings, createCors } from './cors.js';
 import { Exchange } from './exchange.js';
 import type { ExchangeHost } from './exchange-host.js';
 import { type HeaderSlots, type HeaderWords, headerSlots, readHead } from './request-head.js';
@@ -18,6 +19,7 @@ import { TendList } from './upkeep.js';
 
 export interface ServerOptions {
   readonly words: HeaderWords;
+  readonly cors: CorsSettings | null;
   /** Paths of PEM files, or null for plain HTTP. */
   readonly tls: { readonly cert: string; readonly key: string } | null;
   /** Where requests for a WebSocket are taken. */
@@ -28,7 +30,8 @@ export interface ServerOptions {
 export interface Server {
   /** @returns the port, which differs from the one asked for when that was 0. Rejects when it is taken. */
   listen(host: string, port: number): Promise<number>;
-  setWords(words: HeaderWords): void;
+  /** Puts other settings in force for the requests to come. */
+  set(settings: Pick<ServerOptions, 'words' | 'cors'>): void;
   /** Answers that have not ended. */
   open(): number;
   /** Requests since the start. */
@@ -60,6 +63,7 @@ export function createServer(options: ServerOptions): Server {
   };
   const nextId = requestIds();
   let slots: HeaderSlots = headerSlots(options.words);
+  let cors = createCors(options.cors);
   let listening: us_listen_socket | null = null;
   const app =
     options.tls === null
@@ -68,6 +72,7 @@ export function createServer(options: ServerOptions): Server {
 
   const take = (response: HttpResponse, request: HttpRequest, context: us_socket_context_t | null) => {
     const head = readHead(request, slots);
+    if (cors !== null && head.origin !== '') head.answerLines = cors.answerLines(head.origin);
     const exchange = new Exchange(
       response,
       request.getCaseSensitiveMethod(),
@@ -76,6 +81,10 @@ export function createServer(options: ServerOptions): Server {
       nextId(),
       host,
     );
+    if (cors !== null && isPreflight(exchange)) {
+      exchange.respond(204, cors.preflightLines(head.requestedHeaders), '');
+      return;
+    }
     if (context !== null) exchange.offer = { context, host };
     // While an answer is pending uWS cuts a connection on which another request begins: so what hides behind a
     // request of doubtful length is never read as one.
@@ -101,8 +110,9 @@ export function createServer(options: ServerOptions): Server {
           } else reject(new Error(`cannot listen on ${address}:${port}`));
         });
       }),
-    setWords: (words) => {
-      slots = headerSlots(words);
+    set: (settings) => {
+      slots = headerSlots(settings.words);
+      cors = createCors(settings.cors);
     },
     open: () => host.open,
     served: () => host.served,
@@ -131,6 +141,11 @@ export function createServer(options: ServerOptions): Server {
       app.close();
     },
   };
+}
+
+/** The question of a browser whether a page may call; nobody signs in with it. */
+function isPreflight({ method, head }: Exchange): boolean {
+  return method === 'OPTIONS' && head.origin !== '' && head.requestedMethod !== '';
 }
 
 /**

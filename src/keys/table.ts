@@ -1,5 +1,6 @@
 import * as crypto from 'node:crypto';
 import type { Key } from '../config/types.js';
+import type { KeyEntry, KeyResolver, ManagedKeySet } from './key-set.js';
 
 /** No key of ours is longer; a longer text is not worth a hash. */
 const longestPresented = 512;
@@ -11,6 +12,19 @@ export interface KeyTable {
    * @returns null when there is none
    */
   find(presented: string): Key | null;
+}
+
+/** Managed keys, and what their groups mean in the config that the table belongs to. */
+export interface ManagedKeys {
+  readonly set: ManagedKeySet;
+  readonly resolve: KeyResolver;
+}
+
+/** A key that was presented lately. */
+interface Recent {
+  readonly key: Key;
+  /** Null for one of the config file, which stays as long as the table. */
+  readonly entry: KeyEntry | null;
 }
 
 /** `crypto.hash` (Node 20.12) takes half the time of a `Hash` object for texts this short. */
@@ -26,21 +40,44 @@ const sha256: (text: string) => string =
  * Callers who were right lately are remembered by the text itself, which spares the hash. Only right texts are: a
  * guess always takes the long way, so the cache cannot be used to test one, nor filled by a stranger. It lives in
  * memory, in a process that sees every presented key anyway, and ends with the table.
+ *
+ * A change of the managed keys holds from the very next lookup on: what was remembered of them is asked whether it is
+ * still there. Where a managed key has the id or the hash of a key of the config file, the one of the file counts.
  * @param keys by SHA-256, lower-case hex
+ * @param managed those that come and go while the table is in use; null for none
  */
-export function createKeyTable(keys: ReadonlyMap<string, Key>): KeyTable {
-  const recent = new Map<string, Key>();
+export function createKeyTable(keys: ReadonlyMap<string, Key>, managed: ManagedKeys | null = null): KeyTable {
+  const recent = new Map<string, Recent>();
+  const ids = new Set(managed === null ? [] : [...keys.values()].map(({ id }) => id));
+  /** So that a key stays the same object however often it is looked up. */
+  const resolved = new WeakMap<KeyEntry, Key>();
+
+  const findManaged = (digest: string): Recent | null => {
+    const entry = managed?.set.find(digest) ?? null;
+    if (managed === null || entry === null || ids.has(entry.key.id)) return null;
+    let key = resolved.get(entry);
+    if (key === undefined) {
+      key = managed.resolve(entry);
+      resolved.set(entry, key);
+    }
+    return { key, entry };
+  };
 
   const find = (presented: string): Key | null => {
     const cached = recent.get(presented);
-    if (cached !== undefined) return cached;
+    if (cached !== undefined) {
+      if (cached.entry === null || cached.entry.isLive) return cached.key;
+      recent.delete(presented);
+    }
     if (presented.length === 0 || presented.length > longestPresented) return null;
     const digest = sha256(presented);
-    const key = keys.get(digest);
-    if (key === undefined) return null;
+    const configured = keys.get(digest);
+    const found = configured === undefined ? findManaged(digest) : { key: configured, entry: null };
+    if (found === null) return null;
+    const { key } = found;
     if (!crypto.timingSafeEqual(Buffer.from(digest, 'latin1'), Buffer.from(key.hash, 'latin1'))) return null;
     if (recent.size >= cacheEntries) recent.clear();
-    recent.set(presented, key);
+    recent.set(presented, found);
     return key;
   };
 

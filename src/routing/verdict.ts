@@ -1,36 +1,100 @@
 import type { UpstreamFailureReason } from '../errors.js';
 
-/** What to do after an attempt failed: the next candidate, or tell the caller. */
-export type Verdict = 'next' | 'stop';
+/**
+ * What to do after an attempt failed: the next candidate, the same one again after a `backoff`, or tell the caller.
+ */
+export type Verdict = 'next' | 'same' | 'stop';
 
-export interface Attempt {
-  readonly reason: UpstreamFailureReason | 'unusable_answer';
+/** How far an attempt came, whatever became of it. */
+interface Progress {
   /** Some byte of the request may have reached the upstream. */
   readonly bytesSent: boolean;
   /** Some byte of an answer has reached the client. */
   readonly headRelayed: boolean;
   /** The whole request is still in memory. */
   readonly replayable: boolean;
+  /** There is another candidate. Where this is not said the caller looks for itself, and never hears `same`. */
+  readonly others?: boolean;
+  /** This target has been asked for the second time already. */
+  readonly repeated?: boolean;
 }
+
+/** An attempt without an answer, or with one that is none. */
+export interface BrokenAttempt extends Progress {
+  readonly reason: UpstreamFailureReason | 'unusable_answer';
+}
+
+/** An attempt that the upstream answered with an error. */
+export interface AnsweredAttempt extends Progress {
+  readonly reason: 'error_answer';
+  readonly status: number;
+}
+
+export type Attempt = BrokenAttempt | AnsweredAttempt;
 
 /**
  * The retry rule, and the only place that knows it. Once something was relayed nothing is tried again. Before the
  * request was sent, the next candidate is free. After it was sent, only what proves that the upstream gave up
- * (a broken connection, an answer that is none) moves on; a deadline stops, since the work may still be going on
- * and the caller has waited long enough, and so does an answer that is too large, since it was given. A reused connection that turned out to be dead never comes here: the
- * client has then sent the request again by itself.
+ * (a broken connection, an answer that is none, an error of its own) moves on; a deadline stops, since the work may
+ * still be going on and the caller has waited long enough, and so does an answer that is too large, since it was given.
+ *
+ * Where there is no other candidate, the same one is asked once more if it refused the connection or broke it before
+ * anything was sent: a server that restarts does that. A reused connection that turned out to be dead never comes here:
+ * the client has then sent the request again by itself.
  */
 export function verdict(attempt: Attempt): Verdict {
-  if (attempt.headRelayed) return 'stop';
-  if (!attempt.bytesSent) return attempt.reason === 'total_timeout' ? 'stop' : 'next';
-  if (!attempt.replayable) return 'stop';
+  if (!mayGoOn(attempt)) return 'stop';
+  if (attempt.others !== false) return 'next';
+  return isPassing(attempt) && attempt.repeated !== true ? 'same' : 'stop';
+}
+
+/** Whether it is right to ask any target again. */
+function mayGoOn(attempt: Attempt): boolean {
+  if (attempt.headRelayed) return false;
+  // An answer is proof that the request was sent, or as much of it as matters.
+  if (attempt.reason === 'error_answer') return attempt.replayable && isUpstreamsOwn(attempt.status);
+  if (!attempt.bytesSent) return attempt.reason !== 'total_timeout';
+  if (!attempt.replayable) return false;
   switch (attempt.reason) {
     case 'first_byte_timeout':
     case 'idle_timeout':
     case 'total_timeout':
     case 'answer_too_large':
-      return 'stop';
+      return false;
     default:
-      return 'next';
+      return true;
   }
+}
+
+/** Whether an error lies with the upstream or with our account there, so that another target may do better. */
+function isUpstreamsOwn(status: number): boolean {
+  switch (status) {
+    // Our key, our balance or our rights there, not the caller's.
+    case 401:
+    case 402:
+    case 403:
+    // Too slow, or locked by another call.
+    case 408:
+    case 409:
+    case 429:
+    case 500:
+    case 502:
+    case 503:
+    case 504:
+    // A proxy in front of the upstream that cannot reach it, as many have one.
+    case 520:
+    case 521:
+    case 522:
+    case 523:
+    case 524:
+    // Overloaded.
+    case 529:
+      return true;
+    default:
+      return false;
+  }
+}
+
+function isPassing({ reason, bytesSent }: Attempt): boolean {
+  return !bytesSent && (reason === 'connect_failed' || reason === 'reset');
 }

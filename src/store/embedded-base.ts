@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Environment, type OpenLmdb, openEnvironment } from './environment.js';
+import type { LedgerBase } from './ledgers.js';
 import type { Bytes, Records } from './records.js';
 
 /** The open databases of an embedded store. */
@@ -9,15 +10,28 @@ export interface EmbeddedBase {
   readonly claims: Bytes;
   readonly changeRecords: Environment['change'];
   readonly changeClaims: Environment['change'];
+  /** Opens the ledgers when they are first needed. */
+  ledgers(): OpenLedgers;
+  /** Some process has made ledgers here. */
+  hasLedgers(): boolean;
   close(): void;
 }
+
+/** The open databases of the ledgers. */
+export interface OpenLedgers extends LedgerBase {
+  readonly change: Environment['change'];
+}
+
+/** Address space, of which a ledger of months needs more than the records do. */
+const ledgerMapBytes = 2 ** 38;
 
 const claimsPrefix = 'claims';
 
 /**
  * Opens the databases under a folder: `records`, and the claims apart from them. A claim lasts for seconds and is made
  * often, so that no disk need be waited for: a killed process loses nothing by that, only a machine that goes down
- * may, and after that the claims begin anew, in a folder that is named after the machine's start.
+ * may, and after that the claims begin anew, in a folder that is named after the machine's start. Ledgers are apart from
+ * the records too: whoever makes a record does not wait until a long batch is written.
  * @throws Error when they cannot be opened
  */
 export function openBase(open: OpenLmdb, folder: string): EmbeddedBase {
@@ -33,11 +47,28 @@ export function openBase(open: OpenLmdb, folder: string): EmbeddedBase {
     opened.push(records);
     const claims = openEnvironment(open, join(folder, claimsName), { durable: boot === null });
     opened.push(claims);
+    const ledgerFolder = join(folder, 'ledgers');
+    let ledgers: OpenLedgers | null = null;
+    const openLedgers = (): OpenLedgers => {
+      const environment = openEnvironment(open, ledgerFolder, { durable: true, mapBytes: ledgerMapBytes });
+      opened.push(environment);
+      return {
+        lines: environment.database('lines'),
+        retention: environment.database('retention'),
+        sums: { records: environment.database('sums'), expiry: environment.database('expiry') },
+        change: environment.change,
+      };
+    };
     return {
       records: { records: records.database('records'), expiry: records.database('expiry') },
       claims: claims.database('claims'),
       changeRecords: records.change,
       changeClaims: claims.change,
+      ledgers() {
+        ledgers ??= openLedgers();
+        return ledgers;
+      },
+      hasLedgers: () => ledgers !== null || existsSync(ledgerFolder),
       close,
     };
   } catch (error) {

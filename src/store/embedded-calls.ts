@@ -1,5 +1,5 @@
 import type { ExitState } from './embedded-exit.js';
-import type { StoredPage, StoredRecord } from './store.js';
+import type { LedgerBatch, LinePage, StoredPage, StoredRecord, SumPage } from './store.js';
 
 /** What the thread of an embedded store is started with. */
 export interface EmbeddedThreadData {
@@ -34,6 +34,21 @@ export type EmbeddedCall =
     }
   | { readonly name: 'remove'; readonly collection: string; readonly id: string }
   | { readonly name: 'claim'; readonly claim: string; readonly ttlMs: number }
+  | { readonly name: 'append'; readonly ledger: string; readonly batch: LedgerBatch }
+  | {
+      readonly name: 'readLines';
+      readonly ledger: string;
+      readonly range: { readonly from: number; readonly until: number };
+      readonly limit: number;
+      readonly from: string | null;
+    }
+  | {
+      readonly name: 'readSums';
+      readonly ledger: string;
+      readonly range: { readonly from: string; readonly until: string | null };
+      readonly limit: number;
+      readonly from: string | null;
+    }
   | { readonly name: 'sweep' }
   | { readonly name: 'close' };
 
@@ -45,6 +60,9 @@ export interface EmbeddedResults {
   readonly replace: boolean;
   readonly remove: null;
   readonly claim: boolean;
+  readonly append: boolean;
+  readonly readLines: LinePage;
+  readonly readSums: SumPage;
   /** True when there is more to sweep. */
   readonly sweep: boolean;
   readonly close: null;

@@ -10,6 +10,7 @@ import type {
   NumberedCall,
 } from './embedded-calls.js';
 import { doWork } from './embedded-exit.js';
+import { appendBatch, readLines, readSums, sweepLines } from './ledgers.js';
 import {
   createRecord,
   getRecord,
@@ -25,6 +26,8 @@ type Result = EmbeddedResults[keyof EmbeddedResults];
 
 /** Calls that share a commit, and removals of a sweep that do. */
 const mostTogether = 256;
+/** Lines that a sweep removes in one commit. */
+const mostLines = 2000;
 
 const { folder, exitState } = workerData as EmbeddedThreadData;
 const port = parentPort;
@@ -55,6 +58,11 @@ async function serve(calls: readonly NumberedCall[]): Promise<void> {
   });
   await attempt(of('claim'), ({ changeClaims }, run) => changeClaims(run));
   await attempt(of('create', 'replace', 'remove'), ({ changeRecords }, run) => changeRecords(run));
+  await attempt(of('readLines', 'readSums'), (base, run) => {
+    base.ledgers().lines.resetReadTxn();
+    run();
+  });
+  await attempt(of('append'), (base, run) => base.ledgers().change(run));
   await attempt(of('sweep'), (_, run) => run());
   for (const close of of('close')) {
     closeBase();
@@ -116,6 +124,12 @@ function perform(base: EmbeddedBase, call: EmbeddedCall): Result {
       return null;
     case 'claim':
       return claimName(claims, call.claim, call.ttlMs);
+    case 'append':
+      return appendBatch(base.ledgers(), call.ledger, call.batch);
+    case 'readLines':
+      return readLines(base.ledgers(), call);
+    case 'readSums':
+      return readSums(base.ledgers(), call);
     case 'sweep':
       return sweepSome(base);
     case 'close':
@@ -124,8 +138,15 @@ function perform(base: EmbeddedBase, call: EmbeddedCall): Result {
 }
 
 /** @returns true when there is more: whoever sweeps asks again, and others have their turn in between */
-function sweepSome({ records, claims, changeRecords, changeClaims }: EmbeddedBase): boolean {
+function sweepSome(base: EmbeddedBase): boolean {
+  const { records, claims, changeRecords, changeClaims } = base;
   if (changeRecords(() => sweepRecords(records, mostTogether)) === mostTogether) return true;
+  if (base.hasLedgers()) {
+    const { change, ...ledgers } = base.ledgers();
+    if (change(() => sweepRecords(ledgers.sums, mostTogether)) === mostTogether) return true;
+    if (change(() => sweepLines(ledgers, mostLines)) === mostLines) return true;
+    ledgers.lines.readerCheck();
+  }
   let last: Buffer | null = null;
   do {
     const after: Buffer | null = last;

@@ -7,7 +7,8 @@ import type {
   NumberedCall,
 } from './embedded-calls.js';
 import { awaitWork, createExitState } from './embedded-exit.js';
-import type { Store } from './store.js';
+import { checkBatch, checkSumRange } from './ledger-format.js';
+import type { Ledger, Store } from './store.js';
 import { storeClosed, storeUnavailable } from './unavailable.js';
 
 export interface EmbeddedStoreOptions {
@@ -33,7 +34,7 @@ interface Waiting {
  * requests cannot. (lmdb-js has a writer thread too, but when a transaction cannot begin there, it never answers and
  * keeps its lock.)
  */
-export function createEmbeddedStore(options: EmbeddedStoreOptions): Store {
+export function createEmbeddedStore(options: EmbeddedStoreOptions): Store & Ledger {
   const timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
   const waiting = new Map<number, Waiting>();
   let thread: Worker | null = null;
@@ -119,6 +120,15 @@ export function createEmbeddedStore(options: EmbeddedStoreOptions): Store {
     },
     list: (collection, limit, from) => ask({ name: 'list', collection, limit, from }),
     claim: (name, ttlMs) => ask({ name: 'claim', claim: name, ttlMs }),
+    async append(ledger, batch) {
+      checkBatch(batch);
+      return ask({ name: 'append', ledger, batch });
+    },
+    readLines: (ledger, range, limit, from) => ask({ name: 'readLines', ledger, range, limit, from }),
+    async readSums(ledger, range, limit, from) {
+      checkSumRange(range);
+      return ask({ name: 'readSums', ledger, range, limit, from });
+    },
     async sweep() {
       while (await ask({ name: 'sweep' }));
     },

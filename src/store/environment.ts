@@ -38,6 +38,8 @@ const leastBytes = 8192;
 export interface EnvironmentOptions {
   /** False: a commit does not wait for the disk, and a crash of the machine (not of a process) may lose all of it. */
   readonly durable: boolean;
+  /** Address space for the data; 1 GiB unless said otherwise. */
+  readonly mapBytes?: number;
 }
 
 /** Databases that are changed together. */
@@ -64,7 +66,9 @@ export function openEnvironment(open: OpenLmdb, folder: string, options: Environ
   const gate = openFolder(open, join(folder, 'gate'), { durable: false, mapSize: gateBytes });
   const pass = <T>(work: () => T): T => gate.transactionSync(work);
   try {
-    const root = pass(() => openFolder(open, folder, { durable: options.durable, mapSize: mapBytes }));
+    const root = pass(() =>
+      openFolder(open, folder, { durable: options.durable, mapSize: options.mapBytes ?? mapBytes }),
+    );
     return {
       database: (name) =>
         pass(() => root.openDB<Buffer, Buffer>({ name, encoding: 'binary', keyEncoding: 'binary' })),
@@ -80,7 +84,8 @@ export function openEnvironment(open: OpenLmdb, folder: string, options: Environ
   }
 }
 
-interface FolderOptions extends EnvironmentOptions {
+interface FolderOptions {
+  readonly durable: boolean;
   readonly mapSize: number;
 }
 

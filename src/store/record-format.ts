@@ -10,7 +10,7 @@ export interface HeldRecord {
 }
 
 /** LMDB takes keys of 1,978 bytes at most; what is longer than this stands under its hash. */
-const longestName = 500;
+export const longestName = 500;
 const plain = 1;
 const hashed = 2;
 
@@ -32,7 +32,7 @@ export function recordKey(collection: string, name: Buffer): Buffer {
 }
 
 /** Bytes of a time that sort as the times do: a positive double in big-endian order. */
-function timeBytes(time: number): Buffer {
+export function timeBytes(time: number): Buffer {
   const bytes = Buffer.alloc(8);
   bytes.writeDoubleBE(time);
   return bytes;

@@ -83,6 +83,31 @@ export function replaceRecord(
   return true;
 }
 
+/**
+ * Writes a record, whether there was one or not.
+ * @param change makes its value from that of the record that is there, or from null
+ * @param expiresAt Unix milliseconds; a record that is to last longer already keeps its time
+ */
+export function upsertRecord(
+  base: Records,
+  call: { readonly collection: string; readonly id: string; readonly expiresAt: number },
+  change: (value: string | null) => string,
+): void {
+  const { collection, id } = call;
+  const key = recordKey(collection, nameKey(id));
+  const old = find(base, key);
+  const live = old !== null && old.expiresAt > Date.now() ? old : null;
+  const expiresAt = Math.max(call.expiresAt, live?.expiresAt ?? 0);
+  const revision = live === null ? firstRevision() : live.revision + 1;
+  const record: HeldRecord = { id, value: change(live?.value ?? null), revision, expiresAt };
+  if (old !== null && old.expiresAt === expiresAt) {
+    void base.records.put(key, writeRecord(record));
+    return;
+  }
+  if (old !== null) take(base, collection, old);
+  put(base, collection, record);
+}
+
 export function removeRecord(base: Records, collection: string, id: string): void {
   const old = find(base, recordKey(collection, nameKey(id)));
   if (old !== null) take(base, collection, old);

@@ -1,7 +1,9 @@
 import type { RedisStoreSettings } from '../config/types.js';
+import { createRedisLedger } from './redis-ledger.js';
 import { createRedisLink, type SendRedis } from './redis-link.js';
+import { clockSkewMs, milliseconds, textsOf } from './redis-values.js';
 import { expiryOf, firstRevision } from './revision.js';
-import type { Store, StoredPage, StoredRecord } from './store.js';
+import type { Ledger, Store, StoredPage, StoredRecord } from './store.js';
 
 /**
  * Compares and sets in one step. KEYS: record. ARGV: `revision:` that it must begin with, the record as it is to be,
@@ -12,12 +14,6 @@ redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 return 1`;
 
 /**
- * An entry of the index outlives its record by this, so that hosts whose clocks differ do not lose one to another's
- * sweep.
- */
-const clockSkewMs = 600_000;
-
-/**
  * A store in Redis or Valkey, a single server or a cluster, for all gateways that name the same one.
  *
  * A record is a string `revision:value` with an expiry of its own, and stands in the sorted set of its collection by
@@ -25,8 +21,9 @@ const clockSkewMs = 600_000;
  * first, and what it names may not be there (any more). Its scores only grow, else a change that fails would take a
  * record from the list that is still there.
  */
-export function createRedisStore(settings: RedisStoreSettings): Store {
+export function createRedisStore(settings: RedisStoreSettings): Store & Ledger {
   const link = createRedisLink(settings);
+  const ledger = createRedisLedger(link, settings.prefix);
   const keys = keysUnder(settings.prefix);
   const registered = new Set<string>();
 
@@ -79,15 +76,20 @@ export function createRedisStore(settings: RedisStoreSettings): Store {
         const key = keys.claim(name);
         return (await send(key, ['SET', key, '1', 'NX', 'PX', milliseconds(ttlMs)])) !== null;
       }),
+    append: ledger.append,
+    readLines: ledger.readLines,
+    readSums: ledger.readSums,
     // Redis removes records and claims by itself.
-    sweep: () =>
-      link.call(async (send) => {
+    async sweep() {
+      await link.call(async (send) => {
         const until = `${Date.now() - clockSkewMs}`;
         for (const collection of textsOf(await send(keys.collections, ['SMEMBERS', keys.collections]))) {
           const key = keys.index(collection);
           await send(key, ['ZREMRANGEBYSCORE', key, '-inf', until]);
         }
-      }),
+      });
+      await ledger.sweep();
+    },
     close: () => link.close(),
   };
 }
@@ -101,19 +103,11 @@ function keysUnder(prefix: string) {
   };
 }
 
-function milliseconds(ttlMs: number): string {
-  return `${Math.ceil(Math.max(1, ttlMs))}`;
-}
-
 async function read(send: SendRedis, key: string): Promise<StoredRecord | null> {
   const text = await send(key, ['GET', key]);
   if (typeof text !== 'string') return null;
   const colon = text.indexOf(':');
   return { revision: Number(text.slice(0, colon)), value: text.slice(colon + 1) };
-}
-
-function textsOf(reply: unknown): string[] {
-  return Array.isArray(reply) ? reply.filter((each): each is string => typeof each === 'string') : [];
 }
 
 /**

@@ -41,8 +41,91 @@ export interface Store {
   list(collection: string, limit: number, from: string | null): Promise<StoredPage>;
   /** @returns true for one caller of all processes and hosts, and false for all others until `ttlMs` have passed */
   claim(name: string, ttlMs: number): Promise<boolean>;
-  /** Removes what has expired. Readers do not see it any more, swept or not. */
+  /** Removes what has expired, of ledgers too. Readers do not see it any more, swept or not. */
   sweep(): Promise<void>;
   /** Ends what is under way. May be called again; every other call rejects from then on. */
   close(): Promise<void>;
+}
+
+/** A line of a ledger. */
+export interface LedgerLine {
+  /** Unix milliseconds, whole: its place in the order of the lines. */
+  readonly at: number;
+  readonly value: string;
+}
+
+/** What a batch adds to the numbers of one sum. */
+export interface LedgerSum {
+  /** Any text of at most 500 bytes. */
+  readonly id: string;
+  /** The sum lasts at least so long from now on. */
+  readonly ttlMs: number;
+  /** Whole numbers by name. A name that the sum does not have yet begins with zero. */
+  readonly add: Readonly<Record<string, number>>;
+}
+
+/** Lines and what they add to sums: all of it is taken or nothing. */
+export interface LedgerBatch {
+  /** Whoever appends, by a name that nobody else has or had. */
+  readonly writer: string;
+  /**
+   * A whole number above that of the writer's batch before. A batch whose number is not above the last one that was
+   * taken from its writer is ignored, so that one whose fate is not known can be sent again.
+   */
+  readonly number: number;
+  readonly lines: readonly LedgerLine[];
+  /** How long lines are kept, counted from their own time: it holds for all lines of the ledger from now on. */
+  readonly lineTtlMs: number;
+  readonly sums: readonly LedgerSum[];
+}
+
+/** One page of lines by their time. Those of the same millisecond have an order of their own, which is always the same. */
+export interface LinePage {
+  readonly lines: readonly LedgerLine[];
+  /** Where the next page begins; null at the end. */
+  readonly next: string | null;
+}
+
+/** One page of sums by the bytes of their ids. A page may hold fewer than were asked for: `next` alone tells the end. */
+export interface SumPage {
+  /** A number is never beyond what a double counts one by one: there it stops. */
+  readonly sums: readonly { readonly id: string; readonly values: Readonly<Record<string, number>> }[];
+  /** Where the next page begins; null at the end. */
+  readonly next: string | null;
+}
+
+/**
+ * Append-only ledgers beside the records, each with its lines and its sums. Names of ledgers are those of the code:
+ * lower-case words and hyphens. Promises reject as those of `Store` do.
+ */
+export interface Ledger {
+  /**
+   * Lines and sums agree at any moment, and after a crash. Writers are remembered for a week after their last batch.
+   * @returns false when the batch was ignored, because it had been taken before
+   * @throws RangeError when a number is not whole or an id is too long
+   */
+  append(ledger: string, batch: LedgerBatch): Promise<boolean>;
+  /**
+   * Lines in the order of their time. One that is appended late, behind the place that a reader has reached, is missed.
+   * @param range Unix milliseconds, `until` excluded
+   * @param limit of lines on the page; all of them are held in memory
+   * @param from `next` of the page before; null for the first one
+   */
+  readLines(
+    ledger: string,
+    range: { readonly from: number; readonly until: number },
+    limit: number,
+    from: string | null,
+  ): Promise<LinePage>;
+  /**
+   * @param range of ids by their bytes, `until` excluded; null for all from there on
+   * @param limit of sums on the page; all of them are held in memory
+   * @param from `next` of the page before; null for the first one
+   */
+  readSums(
+    ledger: string,
+    range: { readonly from: string; readonly until: string | null },
+    limit: number,
+    from: string | null,
+  ): Promise<SumPage>;
 }

@@ -1,4 +1,5 @@
 import type { ResolvedConfig } from '../config/resolve.js';
+import type { MetricsSnapshot } from '../metrics/snapshot.js';
 
 /** What the primary tells a worker. */
 export type WorkerOrder =
@@ -15,7 +16,9 @@ export type WorkerOrder =
       readonly config: ResolvedConfig;
       readonly simulatorUrl: string | null;
     }
-  | { readonly type: 'drain' };
+  | { readonly type: 'drain' }
+  /** It is to tell what it has counted. */
+  | { readonly type: 'collect'; readonly id: number };
 
 /** What a worker tells the primary. */
 export type WorkerReport =
@@ -26,7 +29,15 @@ export type WorkerReport =
   /** It leaves of its own accord: it was signalled directly. */
   | { readonly type: 'draining' }
   /** It cannot start, and ends. */
-  | { readonly type: 'failed'; readonly reason: string };
+  | { readonly type: 'failed'; readonly reason: string }
+  | WorkerNews;
+
+/** What a worker tells while it serves. */
+export type WorkerNews = {
+  readonly type: 'collected';
+  readonly id: number;
+  readonly snapshot: MetricsSnapshot;
+};
 
 /** What the simulator's process tells the primary. */
 export interface SimulatorReport {

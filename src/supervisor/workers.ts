@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import type { ResolvedConfig } from '../config/resolve.js';
 import { type KeptProcess, keepRunning, tell } from './keep.js';
-import { messageType, type WorkerOrder, type WorkerReport } from './messages.js';
+import { messageType, type WorkerNews, type WorkerOrder, type WorkerReport } from './messages.js';
 
 const module = fileURLToPath(new URL('../worker.js', import.meta.url));
 
@@ -16,12 +16,21 @@ export interface WorkersOptions {
   readonly log: Logger;
   /** A worker began or ceased to serve: these process ids do now. */
   onChange(serving: readonly number[]): void;
+  /** A worker is gone, with all that it held. */
+  onGone(child: ChildProcess): void;
+  /** What a worker tells that is not of its life. */
+  onNews(child: ChildProcess, news: WorkerNews): void;
   onGivenUp(reason: string): void;
 }
 
 export interface WorkerPool {
-  /** Sets what workers run with, starts those that wait for it, and sends it to those that run. */
-  apply(config: ResolvedConfig, simulatorUrl: string | null): void;
+  /**
+   * Sets what workers run with, starts those that wait for it, and sends it to those that run.
+   * @returns resolves when all of these have it in force
+   */
+  apply(config: ResolvedConfig, simulatorUrl: string | null): Promise<void>;
+  /** Tells every worker that serves or drains. @returns to whom it was told */
+  tellAll(order: WorkerOrder): readonly ChildProcess[];
   /** Lets requests in flight end, for at most `limitMs`, and waits until every worker is gone. */
   drain(limitMs: number): Promise<void>;
   kill(): void;
@@ -40,6 +49,7 @@ export function createWorkerPool(options: WorkersOptions): WorkerPool {
   const unconfirmed = new Set<ChildProcess>();
   let current: { readonly config: ResolvedConfig; readonly simulatorUrl: string | null } | null = null;
   let generation = 0;
+  let onConfirmed: (() => void) | null = null;
   let onAllGone: (() => void) | null = null;
 
   const changed = (): void => options.onChange([...serving].flatMap((child) => child.pid ?? []));
@@ -60,9 +70,9 @@ export function createWorkerPool(options: WorkersOptions): WorkerPool {
 
   const confirm = (child: ChildProcess, problem: string | null): void => {
     if (problem !== null) options.log.error({ worker: child.pid, reason: problem }, 'worker did not reload');
-    if (unconfirmed.delete(child) && unconfirmed.size === 0) {
-      options.log.info({ generation, workers: serving.size }, 'config reloaded');
-    }
+    if (!unconfirmed.delete(child) || unconfirmed.size > 0) return;
+    options.log.info({ generation, workers: serving.size }, 'config reloaded');
+    onConfirmed?.();
   };
 
   const forget = (child: ChildProcess): void => {
@@ -96,6 +106,8 @@ export function createWorkerPool(options: WorkersOptions): WorkerPool {
       case 'failed':
         place.markFailed(child, report.reason);
         break;
+      default:
+        options.onNews(child, report);
     }
   };
 
@@ -110,6 +122,7 @@ export function createWorkerPool(options: WorkersOptions): WorkerPool {
       onExit(child) {
         forget(child);
         leaving.delete(child);
+        options.onGone(child);
         if (onAllGone !== null && running().length === 0) onAllGone();
       },
       onGivenUp: options.onGivenUp,
@@ -128,11 +141,29 @@ export function createWorkerPool(options: WorkersOptions): WorkerPool {
       current = { config, simulatorUrl };
       generation += 1;
       unconfirmed.clear();
+      // Whoever waits for the one before waits no longer than for this one.
+      const before = onConfirmed;
       for (const child of started) {
         unconfirmed.add(child);
         tell(child, { type: 'reload', generation, config, simulatorUrl } satisfies WorkerOrder);
       }
       startWaiting();
+      if (unconfirmed.size === 0) {
+        before?.();
+        return Promise.resolve();
+      }
+      return new Promise((resolve) => {
+        onConfirmed = () => {
+          onConfirmed = null;
+          before?.();
+          resolve();
+        };
+      });
+    },
+    tellAll(order) {
+      const heard = [...started, ...leaving].filter((child) => child.connected);
+      for (const child of heard) tell(child, order);
+      return heard;
     },
     async drain(limitMs) {
       for (const place of places) place.release();

@@ -52,7 +52,9 @@ test('names become references, and targets come in order of priority', (t) => {
       { ...target, model: 'first', priority: 0 },
       { ...target, model: 'second', priority: 0 },
     ],
-    price: { input: 1, output: 2 },
+    price: { input: 1, output: 2, cached: 1, cacheWritten: 1, perCall: 0, perSecond: 0 },
+    limits: null,
+    hedgeMs: null,
     created: 5,
   };
   const snapshot = buildSnapshot({ ...demo, models: [model] }, { simulatorUrl });
@@ -86,6 +88,9 @@ test('keys of the same groups share one map of models', (t) => {
     hash: id,
     groups: id === 'c' ? ['trial', 'default'] : ['default', 'trial'],
     expiresAt: null,
+    limits: null,
+    budget: null,
+    mayRoute: false,
   }));
   const built = [...buildSnapshot({ ...demo, keys }, { simulatorUrl }).keys.values()];
   t.equal(new Set(built.map((key) => key.models)).size, 1);
@@ -102,8 +107,18 @@ test('what a key may use is the union of its groups, sorted by name', (t) => {
       const config: ResolvedConfig = {
         ...demoConfig(1),
         models: ['b', 'a', 'A', 'c/1', 'é'].map((name) => ({ ...model, name })),
-        groups: lists.map((models, index) => ({ name: `g${index}`, models })),
-        keys: [{ id: 'k', hash: 'h', groups: lists.map((_, index) => `g${index}`), expiresAt: null }],
+        groups: lists.map((models, index) => ({ name: `g${index}`, models, limits: null })),
+        keys: [
+          {
+            id: 'k',
+            hash: 'h',
+            groups: lists.map((_, index) => `g${index}`),
+            expiresAt: null,
+            limits: null,
+            budget: null,
+            mayRoute: false,
+          },
+        ],
       };
       const key = buildSnapshot(config, { simulatorUrl }).keys.get('h');
       t.strictSame([...(key?.models.keys() ?? [])], [...new Set(lists.flat())].sort());

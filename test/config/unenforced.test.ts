@@ -12,9 +12,11 @@ test('settings that do nothing yet are told by their path', async (t) => {
   t.same(
     unenforced({
       store: { kind: 'embedded' },
-      keys: [{ ...key, limits: { concurrent: 1 }, budget: { usd: 1, per: 'day' } }],
+      keys: [{ ...key, limits: { concurrent: 1 }, budget: { usd: 1, per: 'day' }, mayRoute: true }],
+      groups: { default: { models: ['*'], limits: { concurrent: 1 } } },
+      routing: { failures: 1 },
     }),
-    ['keys[0].limits', 'keys[0].budget'],
+    ['keys[0].mayRoute', 'keys[0].limits', 'keys[0].budget', 'groups.default.limits', 'routing'],
   );
   t.same(unenforced({}), []);
 });

@@ -15,7 +15,7 @@ export async function startServer(
   tls: { readonly cert: string; readonly key: string } | null = null,
 ): Promise<TestServer> {
   const sockets = { paths: [], limits: { messageBytes: 1024, idleSeconds: 120 } };
-  const server = createServer({ words: { vendorc: [], vendorg: [] }, tls, sockets, onRequest });
+  const server = createServer({ words: { vendorc: [], vendorg: [] }, cors: null, tls, sockets, onRequest });
   t.teardown(() => server.close());
   return { server, port: await server.listen('127.0.0.1', 0) };
 }

@@ -5,10 +5,12 @@ import type { Key } from '../../src/config/types.js';
 import { hashKey, newKey } from '../../src/keys/secret.js';
 import { createKeyTable } from '../../src/keys/table.js';
 
+const unlimited = { limits: null, budget: null, groupLimits: [], mayRoute: false } as const;
+
 function tableOf(secrets: readonly string[], expiresAt: number | null = null) {
   const keys = secrets.map((secret, index): [string, Key] => {
     const hash = createHash('sha256').update(secret).digest('hex');
-    return [hash, { id: `key-${index}`, hash, groups: [], models: new Map(), expiresAt }];
+    return [hash, { id: `key-${index}`, hash, groups: [], models: new Map(), expiresAt, ...unlimited }];
   });
   return createKeyTable(new Map(keys));
 }
@@ -58,7 +60,7 @@ test('a new key is different each time, and its hash finds it', (t) => {
   t.match(key, /^sk-[\w-]{43}$/);
   t.not(newKey(), key);
   const hash = hashKey(key).slice('sha256:'.length);
-  const record: Key = { id: 'new', hash, groups: [], models: new Map(), expiresAt: null };
+  const record: Key = { id: 'new', hash, groups: [], models: new Map(), expiresAt: null, ...unlimited };
   t.equal(createKeyTable(new Map([[hash, record]])).find(key), record);
   t.end();
 });

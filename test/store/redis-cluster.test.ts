@@ -1,5 +1,6 @@
 import t, { test } from 'tap';
 import { createRedisStore } from '../../src/store/redis.js';
+import { testLedger } from '../suites/ledger.js';
 import { noRedis, startRedisCluster } from '../suites/redis.js';
 import { redisSettings, testStore, until } from '../suites/store.js';
 
@@ -11,6 +12,7 @@ const settings = { ...redisSettings(ports), cluster: true };
 const skip = nodes === null && noRedis;
 
 testStore('redis cluster', { settings, skip, processes: false });
+testLedger('redis cluster', { settings, skip, processes: false });
 
 test('a node that is gone concerns its own records, until it is back', { skip }, async (t) => {
   const store = createRedisStore({ ...settings, timeoutMs: 500 });

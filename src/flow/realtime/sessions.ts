@@ -13,6 +13,11 @@ export class SessionList {
   readonly #open = new Set<OpenSession>();
   readonly #byKey = new Map<string, number>();
 
+  /** Sessions that are open. */
+  get size(): number {
+    return this.#open.size;
+  }
+
   /**
    * Takes a place for a session that a key is about to open.
    * @throws {GatewayError} `rate_limit_exceeded` when it has as many as it may

@@ -9,6 +9,8 @@ const model = (name: string, ...protocols: readonly Protocol[]): Model => ({
   targets: [],
   created: 1_735_689_600,
   price: null,
+  limits: null,
+  hedgeMs: null,
 });
 const mapOf = (...models: readonly Model[]): ReadonlyMap<string, Model> =>
   new Map(models.map((entry) => [entry.name, entry]));

@@ -1,0 +1,86 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { GatewayError } from '../errors.js';
+
+/** Bodies of requests are a few settings. */
+const maxBodyBytes = 64 * 1024;
+
+/** What an operator's request is answered with. */
+export interface AdminAnswer {
+  readonly status: number;
+  readonly contentType: string;
+  /** Pieces of a body that is too long to be held, or all of it. */
+  readonly body: string | AsyncIterable<string>;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export function json(value: unknown, status = 200): AdminAnswer {
+  return { status, contentType: 'application/json', body: `${JSON.stringify(value)}\n` };
+}
+
+/** The answer for an error, in the form of the chat-family endpoints. */
+export function errorAnswer(error: GatewayError): AdminAnswer {
+  const { message, param, code, kind } = error;
+  const headers: Record<string, string> =
+    error.retryAfter === null ? {} : { 'retry-after': `${error.retryAfter}` };
+  if (error.allow !== null) headers.allow = error.allow;
+  return { ...json({ error: { message, type: kind, param, code } }, error.status), headers };
+}
+
+/**
+ * Sends an answer, and waits for a client that does not keep up.
+ * @throws whatever the body's source throws; the connection is destroyed then
+ */
+export async function send(response: ServerResponse, answer: AdminAnswer): Promise<void> {
+  const { status, contentType, body, headers } = answer;
+  response.writeHead(status, { 'content-type': contentType, 'cache-control': 'no-store', ...headers });
+  if (typeof body === 'string') {
+    response.end(body);
+    return;
+  }
+  try {
+    for await (const piece of body) {
+      if (response.destroyed) return;
+      if (!response.write(piece)) await drained(response);
+    }
+    response.end();
+  } catch (error) {
+    response.destroy();
+    throw error;
+  }
+}
+
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      response.off('drain', done);
+      response.off('close', done);
+      resolve();
+    };
+    response.on('drain', done);
+    response.on('close', done);
+  });
+}
+
+/**
+ * Reads a JSON object from a request's body; an empty body is an empty object.
+ * @throws {GatewayError} of status 400 or 413
+ */
+export async function readObject(request: IncomingMessage): Promise<Record<string, unknown>> {
+  const pieces: Buffer[] = [];
+  let size = 0;
+  for await (const piece of request as AsyncIterable<Buffer>) {
+    size += piece.length;
+    if (size > maxBodyBytes) throw new GatewayError('request_too_large');
+    pieces.push(piece);
+  }
+  if (size === 0) return {};
+  try {
+    const value: unknown = JSON.parse(Buffer.concat(pieces).toString('utf8'));
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      return value as Record<string, unknown>;
+    }
+  } catch {
+    throw new GatewayError('invalid_json');
+  }
+  throw new GatewayError('invalid_json', 'The request body is not a JSON object.');
+}

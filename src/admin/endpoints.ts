@@ -1,0 +1,56 @@
+import { json } from './answer.js';
+import type { AdminRoute } from './routes.js';
+
+/** What the listener tells of, and has done. */
+export interface AdminSources {
+  /** @returns null while requests are served, or why not */
+  notReady(): string | null;
+  status(): Promise<object>;
+  /** In the text format of Prometheus. */
+  metrics(): Promise<string>;
+  /** @returns what is wrong with the new config, with paths in the file; nothing when it is in force */
+  reload(): Promise<readonly string[]>;
+  openApi(): Promise<object>;
+}
+
+const metricsType = 'text/plain; version=0.0.4; charset=utf-8';
+
+export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
+  return [
+    // For load balancers and process managers, which have no token: they say nothing else.
+    { method: 'GET', path: '/health', needsToken: false, handle: () => json({ status: 'ok' }) },
+    {
+      method: 'GET',
+      path: '/ready',
+      needsToken: false,
+      handle: () => {
+        const reason = sources.notReady();
+        return reason === null ? json({ status: 'ready' }) : json({ status: 'not ready', reason }, 503);
+      },
+    },
+    {
+      method: 'GET',
+      path: '/metrics',
+      needsToken: true,
+      handle: async () => ({ status: 200, contentType: metricsType, body: await sources.metrics() }),
+    },
+    { method: 'GET', path: '/status', needsToken: true, handle: async () => json(await sources.status()) },
+    {
+      method: 'GET',
+      path: '/openapi.json',
+      needsToken: true,
+      handle: async () => json(await sources.openApi()),
+    },
+    {
+      method: 'POST',
+      path: '/reload',
+      needsToken: true,
+      handle: async () => {
+        const problems = await sources.reload();
+        return problems.length === 0
+          ? json({ status: 'reloaded' })
+          : json({ status: 'refused', problems }, 422);
+      },
+    },
+  ];
+}

@@ -1,0 +1,36 @@
+import type { CallFacts } from '../metrics/recorder.js';
+import type { Call } from './call.js';
+
+/** Filled anew for every call: what it is given to keeps nothing of it. */
+const facts: { -readonly [Name in keyof CallFacts]: CallFacts[Name] } = {
+  protocol: null,
+  model: null,
+  key: null,
+  status: 0,
+  outcome: 'complete',
+  durationMs: 0,
+  firstByteMs: -1,
+  ownMs: -1,
+  requestBytes: 0,
+  responseBytes: 0,
+  usage: null,
+  costNanos: 0,
+};
+
+/** What is counted of a call that has ended; valid until the next one. */
+export function factsOf(call: Call): CallFacts {
+  const { exchange, startedAt, endedAt, answeredAt, sentAt } = call;
+  facts.protocol = call.route?.protocol ?? null;
+  facts.model = call.model?.name ?? null;
+  facts.key = call.key?.id ?? null;
+  facts.status = exchange.status;
+  facts.outcome = call.outcome;
+  facts.durationMs = endedAt - startedAt;
+  facts.firstByteMs = answeredAt > 0 ? answeredAt - startedAt : -1;
+  // Up to the request's leaving: what comes after is the upstream's time and the client's.
+  facts.ownMs = sentAt > 0 && call.retries === 0 ? sentAt - startedAt : -1;
+  facts.requestBytes = exchange.bytesIn;
+  facts.responseBytes = exchange.bytesOut;
+  facts.usage = call.usage;
+  return facts;
+}

@@ -1,0 +1,49 @@
+/** What browsers ask before a page of another origin may call (the Fetch standard, "HTTP-CORS protocol"). */
+
+export interface CorsSettings {
+  /** Origins whose pages may call, such as `https://app.example.com`; `*` for all. */
+  readonly origins: readonly string[];
+  /** For how long a browser may remember what it was told. */
+  readonly maxAgeSeconds: number;
+}
+
+export interface Cors {
+  /** Header lines of every answer to a request with that origin, CRLF before each; empty for one that may not call. */
+  answerLines(origin: string): string;
+  /**
+   * Header lines of the answer to a preflight, besides those.
+   * @param headers that the page wants to send, as the request names them
+   */
+  preflightLines(headers: string): string;
+}
+
+const exposed =
+  'x-request-id, request-id, x-upstream-request-id, x-gateway-path, server-timing, retry-after, retry-after-ms, ' +
+  'x-should-retry, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, ' +
+  'x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, content-range, etag';
+/** Names of headers and the commas between them: nothing that could end the line. */
+const headerNames = /^[A-Za-z0-9!#$%&'*+.^_`|~, \t-]{1,4096}$/;
+
+/** @param settings null where no page of another origin may call */
+export function createCors(settings: CorsSettings | null): Cors | null {
+  if (settings === null) return null;
+  const isOpen = settings.origins.includes('*');
+  const lines = new Map(settings.origins.map((origin) => [origin, linesFor(origin)]));
+  const openLines = `\r\naccess-control-allow-origin: *\r\naccess-control-expose-headers: ${exposed}`;
+  return {
+    // No cookies are ever taken, so `*` may stand for every origin.
+    answerLines: (origin) => (isOpen ? openLines : (lines.get(origin) ?? '\r\nvary: origin')),
+    preflightLines: (headers) =>
+      '\r\naccess-control-allow-methods: GET, POST, DELETE, HEAD' +
+      (headerNames.test(headers) ? `\r\naccess-control-allow-headers: ${headers}` : '') +
+      `\r\naccess-control-max-age: ${settings.maxAgeSeconds}` +
+      '\r\nvary: access-control-request-headers',
+  };
+}
+
+function linesFor(origin: string): string {
+  return (
+    `\r\naccess-control-allow-origin: ${origin}\r\nvary: origin` +
+    `\r\naccess-control-expose-headers: ${exposed}`
+  );
+}

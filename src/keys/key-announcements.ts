@@ -1,0 +1,121 @@
+import { randomBytes } from 'node:crypto';
+import { GatewayError } from '../errors.js';
+import type { Store } from '../store/store.js';
+import { foreverMs } from './key-retention.js';
+import { isObject, parse } from './managed-key.js';
+
+/**
+ * Which keys were changed lately: one small record that everybody reads often. Each announcement in it has a mark of
+ * its own, drawn by lot, by which a reader knows where it stopped. A count would not do: a store that lost its latest
+ * changes counts the same numbers again for others.
+ */
+export interface Announcements {
+  /** The mark of the newest one; null when nothing was announced yet. */
+  readonly position: string | null;
+  readonly changes: readonly Announcement[];
+}
+
+/** A mark, and the ids that it is about; null for more than are told. */
+type Announcement = readonly [mark: string, ids: readonly string[] | null];
+
+const collection = 'key-changes';
+const recordId = 'latest';
+
+/** Ids in the record. It is read several times a second. */
+const mostIds = 256;
+/** Announcements of several processes meet each other; more in a row than this means that something is wrong. */
+const mostTries = 30;
+const longestPauseMs = 20;
+
+/** Reads what was announced lately. A record that cannot be read is as good as none. */
+export async function readAnnouncements(store: Store): Promise<Announcements> {
+  const record = await store.get(collection, recordId);
+  return parseAnnouncements(record?.value ?? '');
+}
+
+/**
+ * @param position that of an earlier reading
+ * @returns the ids that were announced after it, or null when that is not known any more
+ */
+export function announcedSince(
+  { changes }: Announcements,
+  position: string | null,
+): ReadonlySet<string> | null {
+  const at = changes.findIndex(([mark]) => mark === position);
+  if (at === -1) return null;
+  const ids = new Set<string>();
+  for (const [, each] of changes.slice(at + 1)) {
+    if (each === null) return null;
+    for (const id of each) ids.add(id);
+  }
+  return ids;
+}
+
+/**
+ * Makes the function that announces a key. What one process announces while the store is busy goes out together, so
+ * that only processes ever meet each other at the record.
+ * @returns a function whose promise resolves once the announcement is in the store. It rejects with the store's error,
+ * or with a {@link GatewayError} `overloaded` when too many others announce at once
+ */
+export function createAnnouncer(store: Store): (id: string) => Promise<void> {
+  let next: { readonly ids: Set<string>; readonly written: Promise<void> } | null = null;
+  let last: Promise<void> = Promise.resolve();
+
+  return (id) => {
+    if (next === null) {
+      const ids = new Set<string>();
+      const written = last.then(() => {
+        next = null;
+        return announce(store, [...ids]);
+      });
+      next = { ids, written };
+      last = written.catch(() => undefined);
+    }
+    next.ids.add(id);
+    return next.written;
+  };
+}
+
+async function announce(store: Store, ids: readonly string[]): Promise<void> {
+  const change: Announcement = [randomBytes(9).toString('base64url'), ids.length > mostIds ? null : ids];
+  for (let tries = 0; tries < mostTries; tries++) {
+    const record = await store.get(collection, recordId);
+    const { changes } = parseAnnouncements(record?.value ?? '');
+    const value = JSON.stringify({ version: 1, changes: newest([...changes, change]) });
+    const isDone =
+      record === null
+        ? await store.create(collection, recordId, value, foreverMs)
+        : await store.replace(collection, recordId, value, record.revision, foreverMs);
+    if (isDone) return;
+    // Others are at it: by lot, so that they do not meet again.
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(tries, longestPauseMs)));
+  }
+  throw new GatewayError('overloaded', 'Too many keys are being changed at once, try again shortly.');
+}
+
+/** The newest announcements that hold few enough ids, and the last one in any case. */
+function newest(changes: readonly Announcement[]): readonly Announcement[] {
+  let held = 0;
+  let from = changes.length;
+  while (from > 0) {
+    const [, ids] = changes[from - 1] as Announcement;
+    held += ids?.length ?? 1;
+    if (held > mostIds && from < changes.length) break;
+    from--;
+  }
+  return changes.slice(from);
+}
+
+function parseAnnouncements(text: string): Announcements {
+  const value = parse(text);
+  const changes = isObject(value) && value.version === 1 && Array.isArray(value.changes) ? value.changes : [];
+  if (!changes.every(isAnnouncement)) return { position: null, changes: [] };
+  return { position: changes.at(-1)?.[0] ?? null, changes };
+}
+
+function isAnnouncement(value: unknown): value is Announcement {
+  if (!Array.isArray(value)) return false;
+  const [mark, ids]: unknown[] = value;
+  if (typeof mark !== 'string') return false;
+  return ids === null || (Array.isArray(ids) && ids.every((id) => typeof id === 'string'));
+}

@@ -1,0 +1,239 @@
+import { randomBytes } from 'node:crypto';
+import { GatewayError } from '../errors.js';
+import type { Store } from '../store/store.js';
+import { createAnnouncer } from './key-announcements.js';
+import { createKeyCount } from './key-count.js';
+import { createKeyFeed, type FoundKey, foundKey, type KeyFeed, keyCollection } from './key-feed.js';
+import type { KeyUpdate, NewKey } from './key-input.js';
+import { retentionMs } from './key-retention.js';
+import { type FormerKey, type ManagedKey, writeManagedKey } from './managed-key.js';
+import { hashKey, newKey } from './secret.js';
+
+/** Revocations are never refused because somebody changed the key meanwhile; so often in a row, something is wrong. */
+const mostTries = 20;
+const mostListed = 1000;
+/** Former keys of one key that work at a time; the oldest ones go first. */
+const mostFormer = 4;
+
+export interface KeyBookOptions {
+  /** True for an id that the config file has given away. */
+  taken(id: string): boolean;
+  /** Records in the store, of ended keys, too; 100,000 unless said otherwise. */
+  readonly mostKeys?: number;
+  /** Unix milliseconds; the clock of the system unless said otherwise. */
+  readonly now?: () => number;
+}
+
+/** A key as it stands in the store. Its revision changes with each change. */
+export interface BookedKey {
+  readonly record: ManagedKey;
+  readonly revision: number;
+}
+
+/** A key that was just made: nobody can show it again. */
+export interface IssuedKey {
+  readonly key: string;
+  readonly record: ManagedKey;
+}
+
+export interface KeyPage {
+  readonly keys: readonly BookedKey[];
+  /** Ids of records that cannot be read, which are no keys to anybody. */
+  readonly damaged: readonly string[];
+  /** Where the next page begins; null at the end. */
+  readonly next: string | null;
+}
+
+/**
+ * The keys that operators make, change and revoke at run time. Inputs are taken as checked by `key-input.ts`.
+ *
+ * Every promise rejects with the store's error when it cannot be reached, and then nobody knows whether the change was
+ * made; with a {@link GatewayError} `not_found` where there is no such key, and `conflict` where the state of the key
+ * does not allow what is asked, or somebody else changed it meanwhile.
+ *
+ * A change is announced before and after it is made. Who follows the keys reads what is announced at once and again
+ * some time later, and so sees also the change of a process that ended in between.
+ */
+export interface KeyBook extends KeyFeed {
+  /**
+   * Makes a key. Others know it when the promise resolves, or, when the store was lost after it was made, some time
+   * later. An id is free again when its last key is forgotten.
+   */
+  create(input: NewKey): Promise<IssuedKey>;
+  /**
+   * Lists keys, in no order that means anything, a page at a time. What changes meanwhile may come twice.
+   * @param cursor `next` of the page before; null for the first one
+   * @param limit keys on the page; 100 unless said otherwise, 1000 at most
+   */
+  list(cursor: string | null, limit?: number): Promise<KeyPage>;
+  get(id: string): Promise<BookedKey>;
+  /**
+   * Revokes a key for good; again is nothing. When the promise resolves, everybody who looks at the announcements from
+   * then on refuses the key.
+   * @returns null for a record that could not be read: it is removed
+   */
+  revoke(id: string): Promise<BookedKey | null>;
+  /**
+   * Puts a new key in the place of the old one, which works on for a while, as do those of rotations before whose
+   * grace has not ended: so a rotation whose answer was lost can be done again.
+   * @param graceMs milliseconds; 0 ends all of them at once
+   * @param revision the only one that may be rotated; null for whichever it has
+   */
+  rotate(id: string, graceMs: number, revision?: number | null): Promise<IssuedKey>;
+  /** @param revision the only one that may be changed; null for whichever it has */
+  update(id: string, changes: KeyUpdate, revision?: number | null): Promise<BookedKey>;
+}
+
+/** Keeps managed keys in a store. */
+export function createKeyBook(store: Store, options: KeyBookOptions): KeyBook {
+  const now = options.now ?? Date.now;
+  const announce = createAnnouncer(store);
+  const count = createKeyCount(store, options.mostKeys ?? 100_000);
+
+  const find = async (id: string): Promise<FoundKey> => {
+    const stored = await store.get(keyCollection, id);
+    if (stored === null) throw new GatewayError('not_found', 'There is no key with this id.');
+    return foundKey(id, stored.value, stored.revision);
+  };
+
+  const get = async (id: string): Promise<BookedKey> => {
+    const { record, revision } = await find(id);
+    if (record !== null) return { record, revision };
+    throw new GatewayError('not_found', 'The record of the key cannot be read: revoke it and make another.');
+  };
+
+  const replace = ({ record, revision }: BookedKey): Promise<boolean> =>
+    store.replace(keyCollection, record.id, writeManagedKey(record), revision, retentionMs(record, now()));
+
+  /** Not announced yet that it is done. */
+  const change = async (
+    id: string,
+    expected: number | null,
+    edit: (record: ManagedKey) => ManagedKey,
+  ): Promise<BookedKey> => {
+    const { record, revision } = await get(id);
+    if (record.revokedAt !== null) throw new GatewayError('conflict', 'The key is revoked.');
+    if (expected !== null && expected !== revision) throw changedMeanwhile();
+    const changed = edit(record);
+    await announce(id);
+    if (!(await replace({ record: changed, revision }))) throw changedMeanwhile();
+    return { record: changed, revision: revision + 1 };
+  };
+
+  /** Whoever is shown a key must not lose it because others hear of it later. */
+  const announceIssued = (id: string): Promise<void> => announce(id).catch(() => undefined);
+
+  return {
+    ...createKeyFeed(store),
+    get,
+
+    async create(input) {
+      const id = input.id ?? `key-${randomBytes(9).toString('hex')}`;
+      if (options.taken(id)) throw idTaken();
+      const key = newKey();
+      const record: ManagedKey = {
+        id,
+        hash: hashOf(key),
+        former: [],
+        label: input.label,
+        groups: input.groups,
+        limits: input.limits,
+        budget: input.budget,
+        mayRoute: input.mayRoute,
+        expiresAt: input.expiresAt,
+        createdAt: now(),
+        revokedAt: null,
+      };
+      await count.add(async () => {
+        await announce(id);
+        const value = writeManagedKey(record);
+        if (!(await store.create(keyCollection, id, value, retentionMs(record, now())))) throw idTaken();
+      });
+      await announceIssued(id);
+      return { key, record };
+    },
+
+    async list(cursor, limit = 100) {
+      const page = await store.list(keyCollection, Math.min(Math.max(limit, 1), mostListed), cursor);
+      const keys: BookedKey[] = [];
+      const damaged: string[] = [];
+      for (const { id, value, revision } of page.records) {
+        const { record } = foundKey(id, value, revision);
+        if (record === null) damaged.push(id);
+        else keys.push({ record, revision });
+      }
+      return { keys, damaged, next: page.next };
+    },
+
+    async revoke(id) {
+      for (let tries = 0; tries < mostTries; tries++) {
+        const { record, revision } = await find(id);
+        if (record === null) {
+          await announce(id);
+          await store.remove(keyCollection, id);
+          await announce(id);
+          return null;
+        }
+        if (record.revokedAt !== null) {
+          // Whoever asks again may have been told that the store was lost before others heard of it.
+          await announce(id);
+          return { record, revision };
+        }
+        await announce(id);
+        const revoked: ManagedKey = { ...record, former: [], revokedAt: now() };
+        if (!(await replace({ record: revoked, revision }))) continue;
+        await announce(id);
+        return { record: revoked, revision: revision + 1 };
+      }
+      throw changedMeanwhile();
+    },
+
+    async rotate(id, graceMs, revision = null) {
+      const key = newKey();
+      const { record } = await change(id, revision, (old) => {
+        if (old.expiresAt !== null && old.expiresAt <= now()) {
+          throw new GatewayError('conflict', 'The key has expired: change when it expires first.');
+        }
+        return { ...old, hash: hashOf(key), former: graceMs > 0 ? formerOf(old, graceMs, now()) : [] };
+      });
+      await announceIssued(id);
+      return { key, record };
+    },
+
+    async update(id, changes, revision = null) {
+      const booked = await change(id, revision, (old) => updated(old, changes));
+      await announce(id);
+      return booked;
+    },
+  };
+}
+
+/** What is undefined in the changes stays as it is, and so a record never lacks a field. */
+function updated(old: ManagedKey, changes: KeyUpdate): ManagedKey {
+  return {
+    ...old,
+    label: changes.label ?? old.label,
+    groups: changes.groups ?? old.groups,
+    limits: changes.limits === undefined ? old.limits : changes.limits,
+    budget: changes.budget === undefined ? old.budget : changes.budget,
+    mayRoute: changes.mayRoute ?? old.mayRoute,
+    expiresAt: changes.expiresAt === undefined ? old.expiresAt : changes.expiresAt,
+  };
+}
+
+function formerOf({ hash, former }: ManagedKey, graceMs: number, now: number): readonly FormerKey[] {
+  const before = former.filter(({ until }) => until > now);
+  return [{ hash, until: now + graceMs }, ...before].slice(0, mostFormer);
+}
+
+function hashOf(key: string): string {
+  return hashKey(key).slice('sha256:'.length);
+}
+
+function idTaken(): GatewayError {
+  return new GatewayError('conflict', 'There is a key with this id already.', { param: 'id' });
+}
+
+function changedMeanwhile(): GatewayError {
+  return new GatewayError('conflict', 'The key was changed meanwhile: read it again.');
+}

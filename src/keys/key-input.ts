@@ -1,0 +1,221 @@
+import type { Budget, RateLimits } from '../config/types.js';
+import { isObject, isPeriod, isPositive, isSum, keyIdPattern } from './managed-key.js';
+
+/** What an operator says of a key. */
+export interface KeySettings {
+  readonly label: string;
+  readonly groups: readonly string[];
+  readonly limits: RateLimits | null;
+  readonly budget: Budget | null;
+  readonly mayRoute: boolean;
+  /** Unix milliseconds, or null for never. */
+  readonly expiresAt: number | null;
+}
+
+export interface NewKey extends KeySettings {
+  /** Null for one that is made up. */
+  readonly id: string | null;
+}
+
+/** Each field that is there takes the place of the old one as a whole. */
+export type KeyUpdate = Partial<KeySettings>;
+
+/** What holds at the moment of a check. */
+export interface KeyRules {
+  /** Names of the groups that a key may have. */
+  readonly groups: ReadonlySet<string>;
+  /** Unix milliseconds. */
+  readonly now: number;
+}
+
+export interface InputProblem {
+  /** The field at fault, as operators write it: `limits.requestsPerMinute`. Empty for the input itself. */
+  readonly field: string;
+  readonly message: string;
+}
+
+/** The outcome of a check: the value, or every problem that was found. */
+export type Checked<Value> =
+  | { readonly ok: true; readonly value: Value }
+  | { readonly ok: false; readonly problems: readonly InputProblem[] };
+
+const longestLabel = 200;
+const mostGroups = 64;
+const longestGraceMs = 30 * 24 * 60 * 60 * 1000;
+/** More unknown fields than these are not told one by one. */
+const mostProblems = 20;
+const longestFieldShown = 64;
+
+/** RFC 3339 section 5.6, without leap seconds. */
+const dateTime = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+const controlCharacter = /[\u0000-\u001f\u007f]/;
+
+const settings = {
+  label: checkLabel,
+  groups: checkGroups,
+  limits: checkLimits,
+  budget: checkBudget,
+  mayRoute: checkMayRoute,
+  expiresAt: checkExpiry,
+} as const;
+
+/**
+ * Checks what an operator wants a new key to be. Only `groups` must be there; null stands for what is not.
+ * @param input parsed JSON
+ */
+export function checkNewKey(input: unknown, rules: KeyRules): Checked<NewKey> {
+  const found = new Problems();
+  const given = found.fields(input, '', ['id', ...Object.keys(settings)]);
+  const checked = checkSettings(given, rules, found);
+  const id = given.id === null || given.id === undefined ? null : checkId(given.id, found);
+  if (given.groups === undefined && isObject(input)) found.add('groups', 'is missing');
+  const value: NewKey = {
+    label: '',
+    groups: [],
+    limits: null,
+    budget: null,
+    mayRoute: false,
+    expiresAt: null,
+    ...checked,
+    id,
+  };
+  return found.outcome(value);
+}
+
+/**
+ * Checks what an operator wants to change of a key: any of its settings.
+ * @param input parsed JSON
+ */
+export function checkKeyUpdate(input: unknown, rules: KeyRules): Checked<KeyUpdate> {
+  const found = new Problems();
+  const given = found.fields(input, '', Object.keys(settings));
+  return found.outcome(checkSettings(given, rules, found));
+}
+
+/**
+ * Checks how long a key that is rotated goes on working.
+ * @param input milliseconds; nothing for not at all
+ */
+export function checkGraceMs(input: unknown): Checked<number> {
+  const found = new Problems();
+  const value = input ?? 0;
+  if (value !== 0 && (!isPositive(value) || value > longestGraceMs)) {
+    found.add('graceMs', `must be a whole number of milliseconds from 0 to ${longestGraceMs}`);
+  }
+  return found.outcome(value as number);
+}
+
+type Given = Readonly<Record<string, unknown>>;
+
+class Problems {
+  readonly #problems: InputProblem[] = [];
+
+  add(field: string, message: string): void {
+    if (this.#problems.length < mostProblems) this.#problems.push({ field, message });
+  }
+
+  /** @returns the fields of an object, of which only the known ones may be there; none for any other value */
+  fields(value: unknown, path: string, known: readonly string[]): Given {
+    if (!isObject(value)) {
+      this.add(path, 'must be an object');
+      return {};
+    }
+    for (const name of Object.keys(value)) {
+      if (!known.includes(name))
+        this.add(path === '' ? shown(name) : `${path}.${shown(name)}`, 'is not known here');
+    }
+    return value;
+  }
+
+  outcome<Value>(value: Value): Checked<Value> {
+    return this.#problems.length === 0 ? { ok: true, value } : { ok: false, problems: this.#problems };
+  }
+}
+
+function shown(name: string): string {
+  return name.length > longestFieldShown ? `${name.slice(0, longestFieldShown)}…` : name;
+}
+
+function checkSettings(given: Given, rules: KeyRules, found: Problems): KeyUpdate {
+  const names = Object.keys(settings) as (keyof KeySettings)[];
+  return Object.fromEntries(
+    names
+      .filter((name) => Object.hasOwn(given, name) && given[name] !== undefined)
+      .map((name) => [name, settings[name](given[name], found, rules)]),
+  );
+}
+
+function checkId(value: unknown, found: Problems): string | null {
+  if (typeof value === 'string' && keyIdPattern.test(value)) return value;
+  found.add('id', 'must be 1 to 64 letters, digits, ".", "_" and "-", and begin with a letter or a digit');
+  return null;
+}
+
+function checkLabel(value: unknown, found: Problems): string {
+  if (value === null) return '';
+  if (typeof value === 'string' && value.length <= longestLabel && !controlCharacter.test(value))
+    return value;
+  found.add('label', `must be a text of at most ${longestLabel} characters without control characters`);
+  return '';
+}
+
+function checkGroups(value: unknown, found: Problems, rules: KeyRules): readonly string[] {
+  if (!Array.isArray(value) || value.length === 0 || value.length > mostGroups) {
+    found.add('groups', `must be a list of 1 to ${mostGroups} names of groups`);
+    return [];
+  }
+  value.forEach((name: unknown, index) => {
+    const field = `groups[${index}]`;
+    if (typeof name !== 'string') found.add(field, 'must be a text');
+    else if (!rules.groups.has(name)) found.add(field, `there is no group ${JSON.stringify(shown(name))}`);
+  });
+  return [...new Set(value as string[])];
+}
+
+function checkLimits(value: unknown, found: Problems): RateLimits | null {
+  if (value === null) return null;
+  const given = found.fields(value, 'limits', ['requestsPerMinute', 'tokensPerMinute', 'concurrent']);
+  const limit = (name: keyof RateLimits): number | null => {
+    const one = given[name] ?? null;
+    if (one === null || isPositive(one)) return one;
+    found.add(`limits.${name}`, 'must be a whole number above 0');
+    return null;
+  };
+  const limits: RateLimits = {
+    requestsPerMinute: limit('requestsPerMinute'),
+    tokensPerMinute: limit('tokensPerMinute'),
+    concurrent: limit('concurrent'),
+  };
+  return Object.values(limits).every((each) => each === null) ? null : limits;
+}
+
+function checkBudget(value: unknown, found: Problems): Budget | null {
+  if (value === null) return null;
+  const { usd, per } = found.fields(value, 'budget', ['usd', 'per']);
+  if (!isSum(usd)) found.add('budget.usd', 'must be a number above 0');
+  if (!isPeriod(per)) found.add('budget.per', 'must be "day", "week" or "month"');
+  return isSum(usd) && isPeriod(per) ? { usd, per } : null;
+}
+
+function checkMayRoute(value: unknown, found: Problems): boolean {
+  if (value === null || typeof value === 'boolean') return value ?? false;
+  found.add('mayRoute', 'must be true or false');
+  return false;
+}
+
+function checkExpiry(value: unknown, found: Problems, { now }: KeyRules): number | null {
+  if (value === null) return null;
+  const time = typeof value === 'string' ? timeOf(value) : null;
+  if (time === null) found.add('expiresAt', 'must be a date and time such as 2027-01-01T00:00:00Z');
+  else if (time <= now) found.add('expiresAt', 'must be in the future');
+  return time;
+}
+
+/** `Date.parse` rolls some days over that do not exist, such as the 30th of February. */
+function timeOf(text: string): number | null {
+  const time = dateTime.test(text) ? Date.parse(text) : Number.NaN;
+  const day = new Date(`${text.slice(0, 10)}T00:00:00Z`);
+  if (Number.isNaN(time) || Number.isNaN(day.getTime())) return null;
+  return day.toISOString().startsWith(text.slice(0, 10)) ? time : null;
+}

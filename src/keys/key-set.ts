@@ -1,0 +1,150 @@
+import type { Key, Model, RateLimits } from '../config/types.js';
+import type { ActiveKey, KeyChange, ManagedKey } from './managed-key.js';
+
+/** A group of the config, as far as keys are concerned. */
+export interface KeyGroup {
+  readonly name: string;
+  /** Names of models; `*` for all of them. */
+  readonly models: readonly string[];
+  readonly limits: RateLimits | null;
+}
+
+/** One hash under which a managed key is known: each has one, and more for a while after rotations. */
+export interface KeyEntry {
+  readonly key: ActiveKey;
+  readonly hash: string;
+  /** Unix milliseconds, or null for never. For a former hash, no later than its grace. */
+  readonly expiresAt: number | null;
+  /** False as soon as the entry is not in its set any more: whoever keeps one looks here before each use. */
+  readonly isLive: boolean;
+}
+
+/** The managed keys of a process, by hash. It outlives configs: what their groups mean is resolved elsewhere. */
+export interface ManagedKeySet {
+  /** Keys, not hashes. */
+  readonly size: number;
+  find(hash: string): KeyEntry | null;
+  /**
+   * Takes over a change at once: no lookup sees a part of it. Costs no more than the change itself is long, unless it
+   * is `whole`. What has expired by then is left out.
+   */
+  apply(change: KeyChange): void;
+}
+
+type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
+
+/**
+ * Makes an empty set. Of two keys with the same hash, which only a forged store can have, the first one counts.
+ * @param now Unix milliseconds; the clock of the system unless said otherwise
+ */
+export function createManagedKeySet(now: () => number = Date.now): ManagedKeySet {
+  const byHash = new Map<string, Mutable<KeyEntry>>();
+  const byId = new Map<string, readonly Mutable<KeyEntry>[]>();
+
+  const remove = (id: string): void => {
+    for (const entry of byId.get(id) ?? []) {
+      entry.isLive = false;
+      byHash.delete(entry.hash);
+    }
+    byId.delete(id);
+  };
+
+  const put = (key: ActiveKey, at: number): void => {
+    remove(key.id);
+    const entries = entriesOf(key, at).filter((entry) => {
+      if (byHash.has(entry.hash)) return false;
+      byHash.set(entry.hash, entry);
+      return true;
+    });
+    if (entries.length > 0) byId.set(key.id, entries);
+  };
+
+  return {
+    get size() {
+      return byId.size;
+    },
+    find: (hash) => byHash.get(hash) ?? null,
+    apply({ whole, put: changed, removed }) {
+      if (whole) for (const id of [...byId.keys()]) remove(id);
+      for (const id of removed) remove(id);
+      const at = now();
+      for (const key of changed) put(key, at);
+    },
+  };
+}
+
+/** Makes the key that a call runs under from an entry. */
+export type KeyResolver = (entry: KeyEntry) => Key;
+
+/**
+ * Says what the groups of keys mean in one config. Keys of the same groups share their models and limits. Groups that
+ * the config does not have (any more) open nothing.
+ * @param models sorted by name
+ */
+export function createKeyResolver(
+  groups: readonly KeyGroup[],
+  models: ReadonlyMap<string, Model>,
+): KeyResolver {
+  const opened = new Map(groups.map((group) => [group.name, group.models]));
+  const shared = new Map<string, Pick<Key, 'models' | 'groupLimits'>>();
+
+  const shareOf = (names: readonly string[]): Pick<Key, 'models' | 'groupLimits'> => {
+    const identity = JSON.stringify([...new Set(names)].sort());
+    const known = shared.get(identity);
+    if (known !== undefined) return known;
+    const open = new Set(names.flatMap((name) => opened.get(name) ?? []));
+    const made = {
+      // A filter of what is sorted stays so.
+      models: open.has('*') ? models : new Map([...models].filter(([name]) => open.has(name))),
+      groupLimits: groups.flatMap(({ name, limits }) =>
+        limits !== null && names.includes(name) ? [{ group: name, limits }] : [],
+      ),
+    };
+    shared.set(identity, made);
+    return made;
+  };
+
+  return ({ key, hash, expiresAt }) => ({
+    id: key.id,
+    hash,
+    groups: key.groups,
+    expiresAt,
+    limits: key.limits,
+    budget: key.budget,
+    mayRoute: key.mayRoute,
+    ...shareOf(key.groups),
+  });
+}
+
+/**
+ * Puts the keys of the config file and the managed ones into one table, for who needs it whole: a key table looks into
+ * both instead. Revoked and expired ones are left out, and so are managed keys whose id or hash the config file has.
+ * @param now Unix milliseconds
+ */
+export function mergeKeys(
+  configKeys: ReadonlyMap<string, Key>,
+  managed: readonly ManagedKey[],
+  groups: readonly KeyGroup[],
+  models: ReadonlyMap<string, Model>,
+  now: number = Date.now(),
+): ReadonlyMap<string, Key> {
+  const resolve = createKeyResolver(groups, models);
+  const ids = new Set([...configKeys.values()].map(({ id }) => id));
+  const merged = new Map(configKeys);
+  for (const key of managed) {
+    if (key.revokedAt !== null || ids.has(key.id)) continue;
+    for (const entry of entriesOf(key, now)) {
+      if (!merged.has(entry.hash)) merged.set(entry.hash, resolve(entry));
+    }
+  }
+  return merged;
+}
+
+function entriesOf(key: ActiveKey, now: number): Mutable<KeyEntry>[] {
+  const last = key.expiresAt ?? Number.POSITIVE_INFINITY;
+  const entries = [
+    { key, hash: key.hash, expiresAt: key.expiresAt, isLive: true },
+    ...key.former.map(({ hash, until }) => ({ key, hash, expiresAt: Math.min(until, last), isLive: true })),
+  ];
+  return entries.filter(({ expiresAt }) => expiresAt === null || expiresAt > now);
+}

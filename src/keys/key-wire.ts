@@ -1,0 +1,97 @@
+import type { Budget } from '../config/types.js';
+import type { ActiveKey, KeyChange } from './managed-key.js';
+
+/**
+ * A change of the managed keys as one process tells it to another: plain JSON, a few hundred bytes for one key, and
+ * about 140 for each of many.
+ */
+export interface WireKeys {
+  readonly whole: boolean;
+  /** Each list of groups that some key has. */
+  readonly groups: readonly (readonly string[])[];
+  readonly put: readonly WireKey[];
+  readonly removed: readonly string[];
+}
+
+/** A key by position: a hundred thousand keys would carry a hundred thousand names of each field. */
+type WireKey = readonly [
+  id: string,
+  hash: string,
+  /** Index into `groups`. */
+  groups: number,
+  mayRoute: 0 | 1,
+  expiresAt: number | null,
+  limits: WireLimits | null,
+  budget: readonly [usd: number, per: Budget['per']] | null,
+  former: readonly (readonly [hash: string, until: number])[],
+];
+
+type WireLimits = readonly [
+  requestsPerMinute: number | null,
+  tokensPerMinute: number | null,
+  concurrent: number | null,
+];
+
+/** Everything, for a process that knows nothing yet. */
+export function wholeToWire(keys: readonly ActiveKey[]): WireKeys {
+  return toWire({ whole: true, put: keys, removed: [] });
+}
+
+/** A change, as large as what has changed. */
+export function toWire({ whole, put, removed }: KeyChange): WireKeys {
+  const groups: (readonly string[])[] = [];
+  const indices = new Map<string, number>();
+  const indexOf = (names: readonly string[]): number => {
+    const identity = JSON.stringify(names);
+    const known = indices.get(identity);
+    if (known !== undefined) return known;
+    indices.set(identity, groups.length);
+    return groups.push(names) - 1;
+  };
+  return { whole, groups, put: put.map((key) => keyToWire(key, indexOf(key.groups))), removed };
+}
+
+/**
+ * Reads what `toWire` made, as it came from another process of the same gateway.
+ * @throws {RangeError} when a key names groups that are not there, which no `toWire` makes
+ */
+export function fromWire({ whole, groups, put, removed }: WireKeys): KeyChange {
+  return { whole, put: put.map((key) => keyFromWire(key, groups)), removed };
+}
+
+function keyToWire(
+  { id, hash, mayRoute, expiresAt, limits, budget, former }: ActiveKey,
+  groups: number,
+): WireKey {
+  return [
+    id,
+    hash,
+    groups,
+    mayRoute ? 1 : 0,
+    expiresAt,
+    limits === null ? null : [limits.requestsPerMinute, limits.tokensPerMinute, limits.concurrent],
+    budget === null ? null : [budget.usd, budget.per],
+    former.map(({ hash, until }) => [hash, until]),
+  ];
+}
+
+function keyFromWire(
+  [id, hash, index, mayRoute, expiresAt, limits, budget, former]: WireKey,
+  groups: WireKeys['groups'],
+): ActiveKey {
+  const names = groups[index];
+  if (names === undefined) throw new RangeError(`the key ${id} names groups that are not there`);
+  return {
+    id,
+    hash,
+    groups: names,
+    mayRoute: mayRoute === 1,
+    expiresAt,
+    limits:
+      limits === null
+        ? null
+        : { requestsPerMinute: limits[0], tokensPerMinute: limits[1], concurrent: limits[2] },
+    budget: budget === null ? null : { usd: budget[0], per: budget[1] },
+    former: former.map(([formerHash, until]) => ({ hash: formerHash, until })),
+  };
+}

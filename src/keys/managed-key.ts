@@ -1,0 +1,147 @@
+import type { Budget, RateLimits } from '../config/types.js';
+
+/** A key that operators made at run time, as it stands in the store. The key itself is nowhere: only its hash is. */
+export interface ManagedKey {
+  readonly id: string;
+  /** SHA-256 of the key, lower-case hex. */
+  readonly hash: string;
+  /** Keys that rotations replaced and that work all the same for a while, the latest first. Few. */
+  readonly former: readonly FormerKey[];
+  /** What operators call it; may be empty. */
+  readonly label: string;
+  readonly groups: readonly string[];
+  readonly limits: RateLimits | null;
+  readonly budget: Budget | null;
+  readonly mayRoute: boolean;
+  /** Unix milliseconds, or null for never. */
+  readonly expiresAt: number | null;
+  /** Unix milliseconds. */
+  readonly createdAt: number;
+  /** Unix milliseconds, or null. What is revoked stays so. */
+  readonly revokedAt: number | null;
+}
+
+export interface FormerKey {
+  readonly hash: string;
+  /** Unix milliseconds. */
+  readonly until: number;
+}
+
+/** What those who let calls in need to know of a key that is not revoked. */
+export type ActiveKey = Omit<ManagedKey, 'label' | 'createdAt' | 'revokedAt'>;
+
+/** How the keys that are not revoked have changed. */
+export interface KeyChange {
+  /** What is not in `put` is gone. */
+  readonly whole: boolean;
+  /** New ones, and those that are not as they were. No id comes twice. */
+  readonly put: readonly ActiveKey[];
+  /** Ids of those that were revoked or are gone. None of them is in `put`. */
+  readonly removed: readonly string[];
+}
+
+/** Ids that operators may choose: they stand in paths, logs and tables as they are. */
+export const keyIdPattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
+const hashPattern = /^[0-9a-f]{64}$/;
+
+/** The record of a key. Nothing but its known fields is written, whatever else the object carries. */
+export function writeManagedKey(key: ManagedKey): string {
+  const { id, hash, former, label, groups, limits, budget, mayRoute, expiresAt, createdAt, revokedAt } = key;
+  return JSON.stringify({
+    version: 1,
+    id,
+    hash,
+    former: former.map(({ hash, until }) => ({ hash, until })),
+    label,
+    groups,
+    limits: limits === null ? null : limitsOf(limits),
+    budget: budget === null ? null : { usd: budget.usd, per: budget.per },
+    mayRoute,
+    expiresAt,
+    createdAt,
+    revokedAt,
+  });
+}
+
+/**
+ * Reads what `writeManagedKey` wrote.
+ * @returns null for any other text, such as a damaged record or one of another version
+ */
+export function readManagedKey(text: string): ManagedKey | null {
+  const value = parse(text);
+  if (!isObject(value) || value.version !== 1) return null;
+  const { id, hash, former, label, groups, limits, budget, mayRoute, expiresAt, createdAt, revokedAt } =
+    value;
+  if (typeof id !== 'string' || !keyIdPattern.test(id) || !isHash(hash) || !isFormer(former)) return null;
+  if (typeof label !== 'string' || !isTexts(groups) || typeof mayRoute !== 'boolean') return null;
+  if (!isLimits(limits) || !isBudget(budget)) return null;
+  if (!isTime(createdAt) || !isTimeOrNull(expiresAt) || !isTimeOrNull(revokedAt)) return null;
+  return { id, hash, former, label, groups, limits, budget, mayRoute, expiresAt, createdAt, revokedAt };
+}
+
+/** True for a whole number above zero that a double holds exactly. */
+export function isPositive(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) > 0;
+}
+
+/** True for a period of a budget. */
+export function isPeriod(value: unknown): value is Budget['per'] {
+  return value === 'day' || value === 'week' || value === 'month';
+}
+
+/** True for a sum that a budget may have. */
+export function isSum(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value) && value > 0;
+}
+
+/** True for what JSON calls an object. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Parses JSON. @returns undefined for what is none */
+export function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function limitsOf({ requestsPerMinute, tokensPerMinute, concurrent }: RateLimits): RateLimits {
+  return { requestsPerMinute, tokensPerMinute, concurrent };
+}
+
+function isHash(value: unknown): value is string {
+  return typeof value === 'string' && hashPattern.test(value);
+}
+
+function isTime(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+function isTimeOrNull(value: unknown): value is number | null {
+  return value === null || isTime(value);
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((each) => typeof each === 'string');
+}
+
+function isFormer(value: unknown): value is readonly FormerKey[] {
+  return (
+    Array.isArray(value) && value.every((each) => isObject(each) && isHash(each.hash) && isTime(each.until))
+  );
+}
+
+function isLimits(value: unknown): value is RateLimits | null {
+  if (value === null) return true;
+  if (!isObject(value)) return false;
+  const { requestsPerMinute, tokensPerMinute, concurrent } = value;
+  return [requestsPerMinute, tokensPerMinute, concurrent].every((each) => each === null || isPositive(each));
+}
+
+function isBudget(value: unknown): value is Budget | null {
+  return value === null || (isObject(value) && isSum(value.usd) && isPeriod(value.per));
+}

@@ -1,0 +1,154 @@
+import { Cooling } from './cooling.js';
+import { kinds, type Pool } from './kinds.js';
+import type { PoolAnswer, PoolAsk } from './messages.js';
+import { WaitingLine } from './waiting-line.js';
+
+/** Client's wait where nobody knows when there will be units. */
+export const unknownRetryMs = 1000;
+/** Longest time for which a pool is taken for empty without asking. */
+const longestDryMs = 1000;
+/** Denials further apart than this have nothing to do with each other. */
+const denialsApartMs = 1000;
+/** Rest after the second denial in a row; each further one doubles it. */
+const firstRestMs = 10;
+/** Longest rest where there is news of units. */
+const restAfterNewsMs = 20;
+
+/** A pool as one worker sees it: what it was leased of it. `available`, `inUse` and what cools always make `held`. */
+export class HeldPool {
+  readonly name: string;
+  /** Units that may be used now; below zero only when more was used than the primary could be told of. */
+  available = 0;
+  /** Units that their users give back. */
+  inUse = 0;
+  /** Used units that come back by themselves; null where none do. */
+  readonly cooling: Cooling | null;
+  /** What the primary has leased to this worker, as far as it has arrived here. */
+  held = 0;
+  /** Least that was available since the last sweep: so much was idle all the time. */
+  idle = 0;
+  /** Units used since the last sweep, and between that and the one before. */
+  taken = 0;
+  takenBefore = 0;
+  /** Number of the last ask, and whether its answer is still to come. */
+  ask = 0;
+  isAsking = false;
+  /** The last ask was for calls up to this one, in their order at the worker. */
+  askedThrough = 0;
+  /** Calls that lack units of this pool. */
+  readonly line = new WaitingLine();
+  /** Until then other workers lack units, and what becomes idle goes back at once. */
+  contestedUntil = Number.NEGATIVE_INFINITY;
+  /** Until then nobody need be asked: there is nothing. */
+  dryUntil = Number.NEGATIVE_INFINITY;
+  /** Units that no worker had when the primary last spoke, and when that was. */
+  freeElsewhere: number | null = null;
+  freeAt = 0;
+  #retryAt: number | null = null;
+  #deniedAt = Number.NEGATIVE_INFINITY;
+  #denials = 0;
+
+  constructor({ name, kind }: Pool) {
+    this.name = name;
+    const { coolMs } = kinds[kind];
+    this.cooling = coolMs === null ? null : new Cooling(coolMs);
+  }
+
+  /** Nothing is lost when it is forgotten. */
+  isIdle(now: number): boolean {
+    return (
+      this.held === 0 &&
+      this.available === 0 &&
+      this.line.size === 0 &&
+      !this.isAsking &&
+      now >= this.dryUntil &&
+      now - this.#deniedAt > denialsApartMs
+    );
+  }
+
+  /** Makes available what has cooled. */
+  collect(now: number): void {
+    if (this.cooling !== null && this.cooling.total > 0) this.available += this.cooling.collect(now);
+  }
+
+  take(amount: number, now: number): void {
+    this.available -= amount;
+    this.taken += amount;
+    if (this.available < this.idle) this.idle = this.available;
+    if (this.cooling === null) this.inUse += amount;
+    else this.cooling.add(now, amount);
+  }
+
+  /** Takes units out that go back to the primary. */
+  giveBack(amount: number): void {
+    this.available -= amount;
+    this.held -= amount;
+    if (this.available < this.idle) this.idle = this.available;
+  }
+
+  /** Ends a sweep. @returns how much was idle since the one before */
+  sweep(): number {
+    const idle = Math.max(0, Math.min(this.idle, this.available));
+    this.idle = this.available;
+    this.takenBefore = this.taken;
+    this.taken = 0;
+    return idle;
+  }
+
+  /**
+   * Asks anew, in place of an ask that is under way, for what is missing of so many units.
+   * @param least fewer units help nobody
+   * @param sequence the last call that came to the worker
+   */
+  stateAsk(amount: number, least: number, sequence: number): PoolAsk {
+    this.isAsking = true;
+    this.askedThrough = sequence;
+    const need = Math.max(1, amount - this.available);
+    return {
+      pool: this.name,
+      number: ++this.ask,
+      need,
+      least: Math.max(1, least - this.available),
+      want: need + Math.max(this.taken, this.takenBefore),
+    };
+  }
+
+  /** Adds what the primary has granted. */
+  accept(answer: PoolAnswer, now: number): void {
+    this.available += answer.granted;
+    this.held += answer.granted;
+    this.freeElsewhere = answer.free;
+    this.freeAt = now;
+    if (answer.number === this.ask) this.isAsking = false;
+  }
+
+  /**
+   * The primary has no more. One denial may be chance, and whoever asks next is heard; when they come in a row, each
+   * makes this worker rest longer before it asks again.
+   * @param retryAt when others will have units, as far as that is known
+   */
+  markDry(retryAt: number | null, now: number): void {
+    this.#denials = now - this.#deniedAt > denialsApartMs ? 1 : Math.min(this.#denials + 1, 16);
+    this.#deniedAt = now;
+    this.#retryAt = retryAt;
+    this.dryUntil = Math.min(now + longestDryMs, Math.max(now + this.#restMs(), retryAt ?? now));
+  }
+
+  /** There are units again. They may be asked for, but not by one denied call after the other. */
+  markWet(): void {
+    this.dryUntil = Math.min(this.dryUntil, this.#deniedAt + Math.min(this.#restMs(), restAfterNewsMs));
+    this.#retryAt = null;
+  }
+
+  /** Milliseconds until there may be units. */
+  retryAfterMs(now: number): number {
+    const own = this.cooling?.nextAt() ?? null;
+    const elsewhere = this.#retryAt !== null && this.#retryAt > now ? this.#retryAt : null;
+    const at = Math.min(own ?? Number.POSITIVE_INFINITY, elsewhere ?? Number.POSITIVE_INFINITY);
+    return at === Number.POSITIVE_INFINITY ? unknownRetryMs : Math.max(1, Math.ceil(at - now));
+  }
+
+  #restMs(): number {
+    return this.#denials <= 1 ? 0 : firstRestMs * 2 ** (this.#denials - 2);
+  }
+}

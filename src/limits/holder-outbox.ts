@@ -1,0 +1,44 @@
+import type { HolderMessage, PoolAmount, PoolAsk, PoolRecalled } from './messages.js';
+
+/** What a worker is about to tell the primary: one message of each type for everything that happens at once. */
+export class HolderOutbox {
+  recalled: PoolRecalled[] = [];
+  overdrafts: PoolAmount[] = [];
+  returns: PoolAmount[] = [];
+  asks: PoolAsk[] = [];
+  #send: ((message: HolderMessage) => void) | null;
+
+  constructor(send: (message: HolderMessage) => void) {
+    this.#send = send;
+  }
+
+  /** Nothing is sent from now on. */
+  close(): void {
+    this.#send = null;
+  }
+
+  flush(): void {
+    const send = this.#send;
+    // Asks last: units that come back with them may be what they lack.
+    if (this.recalled.length > 0) {
+      const { recalled } = this;
+      this.recalled = [];
+      send?.({ type: 'lease-recalled', recalled });
+    }
+    if (this.overdrafts.length > 0) {
+      const { overdrafts } = this;
+      this.overdrafts = [];
+      send?.({ type: 'lease-overdraft', overdrafts });
+    }
+    if (this.returns.length > 0) {
+      const { returns } = this;
+      this.returns = [];
+      send?.({ type: 'lease-return', returns });
+    }
+    if (this.asks.length > 0) {
+      const { asks } = this;
+      this.asks = [];
+      send?.({ type: 'lease-ask', asks });
+    }
+  }
+}

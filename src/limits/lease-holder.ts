@@ -1,0 +1,389 @@
+import { Admission, type AdmissionHost } from './admission.js';
+import { bucketMs } from './cooling.js';
+import type { Decision, Denial, Pending } from './decision.js';
+import { HeldPool, unknownRetryMs } from './held-pool.js';
+import { HolderOutbox } from './holder-outbox.js';
+import { type Demand, isGivenBack, type Pool } from './kinds.js';
+import type { HolderMessage, OwnerMessage, PoolAnswer, PoolRecall } from './messages.js';
+import { type PoolView, untouched, viewOf } from './pool-view.js';
+import { Waiting } from './waiting-line.js';
+
+/** After a recall, what becomes idle goes back at once for so long. */
+const contestedMs = 1000;
+/** How often idle units are looked for. */
+const sweepMs = 1000;
+
+export interface LeaseHolderOptions {
+  /** Milliseconds of a monotonic clock that all processes of the host share. Never a remembered value. */
+  readonly now: () => number;
+  /** Sends to the primary, in order. Must not throw, nor call the holder. */
+  readonly send: (message: HolderMessage) => void;
+  /** Calls that may wait for units of one pool. Default 1,000. */
+  readonly maxWaiting?: number;
+  /** Milliseconds that a call waits at most. Default 1,000. */
+  readonly maxWaitMs?: number;
+}
+
+/** One pool's numbers at a worker. At every moment `available`, `inUse` and `cooling` make `held`. */
+export interface HeldUnits {
+  readonly name: string;
+  readonly available: number;
+  readonly inUse: number;
+  readonly cooling: number;
+  readonly held: number;
+  /** Calls that wait for units of this pool. */
+  readonly waiting: number;
+}
+
+/** A worker's side of all limits: it holds leased units and decides calls by them. */
+export interface LeaseHolder {
+  /**
+   * Takes the units of all demands, or of none.
+   * @param demands each pool once
+   * @param onDecided called once, later, when the result is `pending` and is not cancelled
+   */
+  acquire(demands: readonly Demand[], onDecided: (decision: Decision) => void): Decision | Pending;
+  /** Takes the primary's message. */
+  receive(message: OwnerMessage): void;
+  /** The primary is gone for good: what is held may be used up, all else is denied. */
+  disconnect(): void;
+  /** Denies who has waited long enough, and sends idle units back. To be called about every 100 ms. */
+  tick(): void;
+  peek(pool: Pool): PoolView;
+  /** The pools of which this worker knows anything. */
+  inspect(): HeldUnits[];
+}
+
+/** Makes a holder that has nothing yet. */
+export function createLeaseHolder(options: LeaseHolderOptions): LeaseHolder {
+  return new Holder(options);
+}
+
+class Holder implements LeaseHolder, AdmissionHost {
+  readonly #now: () => number;
+  readonly #maxWaiting: number;
+  readonly #maxWaitMs: number;
+  readonly #outbox: HolderOutbox;
+  readonly #pools = new Map<string, HeldPool>();
+  /** Those whose units other workers lack, or lacked a moment ago. */
+  readonly #contested = new Set<HeldPool>();
+  /** Those with calls that wait. */
+  readonly #awaited = new Set<HeldPool>();
+  /** Calls that are decided and not told. */
+  readonly #decided: Waiting[] = [];
+  #isTelling = false;
+  #isConnected = true;
+  #sequence = 0;
+  #sweptAt = Number.NEGATIVE_INFINITY;
+
+  constructor({ now, send, maxWaiting = 1000, maxWaitMs = 1000 }: LeaseHolderOptions) {
+    this.#now = now;
+    this.#outbox = new HolderOutbox(send);
+    this.#maxWaiting = maxWaiting;
+    this.#maxWaitMs = maxWaitMs;
+  }
+
+  acquire(demands: readonly Demand[], onDecided: (decision: Decision) => void): Decision | Pending {
+    const now = this.#now();
+    const sequence = ++this.#sequence;
+    const short = this.#firstShort(demands, sequence, now);
+    if (short === -1) return this.#take(demands, now);
+    const denial = this.#refuse(demands, sequence, now);
+    if (denial !== null) return denial;
+    const onCancel = (cancelled: Waiting) => this.#cancel(cancelled);
+    const deadline = now + this.#maxWaitMs;
+    const waiting = new Waiting({ sequence, deadline, demands, onDecided, onCancel });
+    this.#wait(waiting, short);
+    // It will lack the others, too, once it has this one: all are asked for at once.
+    for (let i = short + 1; i < demands.length; i++) {
+      const { pool, amount } = demands[i] as Demand;
+      const held = this.#held(pool);
+      if (held.line.size === 0 && held.available < amount) this.#ask(held, amount, amount);
+    }
+    this.#outbox.flush();
+    return waiting;
+  }
+
+  receive(message: OwnerMessage): void {
+    const now = this.#now();
+    switch (message.type) {
+      case 'lease-answer':
+        for (const answer of message.answers) this.#accept(answer, now);
+        break;
+      case 'lease-recall':
+        for (const recall of message.recalls) this.#giveUp(recall, now);
+        break;
+      case 'lease-news':
+        for (const name of message.pools) this.#pools.get(name)?.markWet();
+        break;
+    }
+    this.#finish();
+  }
+
+  disconnect(): void {
+    this.#isConnected = false;
+    this.#outbox.close();
+    const now = this.#now();
+    for (const held of this.#pools.values()) {
+      held.isAsking = false;
+      this.#serve(held, now, true);
+    }
+    this.#finish();
+  }
+
+  tick(): void {
+    const now = this.#now();
+    for (const held of this.#awaited) {
+      held.collect(now);
+      for (let late = held.line.first; late !== null && late.deadline <= now; late = held.line.first)
+        this.#deny(late, held, now);
+      this.#serve(held, now, false);
+      if (held.line.size === 0) this.#awaited.delete(held);
+    }
+    for (const held of this.#contested) {
+      held.collect(now);
+      this.#freed(held, now);
+      if (now >= held.contestedUntil) this.#contested.delete(held);
+    }
+    if (now - this.#sweptAt >= sweepMs) this.#sweep(now);
+    this.#finish();
+  }
+
+  peek(pool: Pool): PoolView {
+    const held = this.#pools.get(pool.name);
+    return held === undefined ? untouched(pool) : viewOf(pool, held, this.#now());
+  }
+
+  inspect(): HeldUnits[] {
+    return [...this.#pools.values()].map(({ name, available, inUse, cooling, held, line }) => ({
+      name,
+      available,
+      inUse,
+      cooling: cooling?.total ?? 0,
+      held,
+      waiting: line.size,
+    }));
+  }
+
+  unuse(pool: Pool, bucket: number, amount: number): void {
+    const held = this.#pools.get(pool.name);
+    // Where the bucket has come back, so have its units.
+    if (held?.cooling == null) return;
+    held.available += held.cooling.remove(bucket, amount);
+    this.#freed(held, this.#now());
+    this.#finish();
+  }
+
+  overuse(pool: Pool, amount: number): void {
+    const now = this.#now();
+    const held = this.#held(pool);
+    held.collect(now);
+    held.take(amount, now);
+    if (held.available >= 0 || !this.#isConnected) return;
+    const missing = -held.available;
+    held.available = 0;
+    held.held += missing;
+    this.#outbox.overdrafts.push({ pool: pool.name, amount: missing });
+    this.#outbox.flush();
+  }
+
+  release(demands: readonly Demand[]): void {
+    const now = this.#now();
+    for (const { pool, amount } of demands) {
+      if (!isGivenBack(pool)) continue;
+      const held = this.#held(pool);
+      held.inUse -= amount;
+      held.available += amount;
+      this.#freed(held, now);
+    }
+    this.#finish();
+  }
+
+  #held(pool: Pool): HeldPool {
+    const known = this.#pools.get(pool.name);
+    if (known !== undefined) return known;
+    const held = new HeldPool(pool);
+    this.#pools.set(pool.name, held);
+    return held;
+  }
+
+  /** @returns the index of the first demand that cannot be met before those who came earlier, or -1 */
+  #firstShort(demands: readonly Demand[], sequence: number, now: number): number {
+    for (let i = 0; i < demands.length; i++) {
+      const { pool, amount } = demands[i] as Demand;
+      const held = this.#held(pool);
+      held.collect(now);
+      if (isShort(held, amount, sequence)) return i;
+    }
+    return -1;
+  }
+
+  #take(demands: readonly Demand[], now: number): Admission {
+    for (const { pool, amount } of demands) this.#held(pool).take(amount, now);
+    return new Admission(this, demands, Math.floor(now / bucketMs));
+  }
+
+  /** A denial that needs nobody's word, or null. */
+  #refuse(demands: readonly Demand[], sequence: number, now: number): Denial | null {
+    let refused: Denial | null = null;
+    for (const { pool, amount } of demands) {
+      if (amount > pool.limit) return { outcome: 'denied', pool, reason: 'tooLarge', retryAfterMs: 0 };
+      const held = this.#held(pool);
+      held.collect(now);
+      if (!isShort(held, amount, sequence) || !this.#isHopeless(held, now)) continue;
+      const denial = denialOf(pool, held, now);
+      if (refused === null || denial.retryAfterMs > refused.retryAfterMs) refused = denial;
+    }
+    return refused;
+  }
+
+  #isHopeless(held: HeldPool, now: number): boolean {
+    return !this.#isConnected || now < held.dryUntil || held.line.size >= this.#maxWaiting;
+  }
+
+  /** Puts a call into the line of the pool that it lacks units of. */
+  #wait(waiting: Waiting, demand: number): void {
+    const held = this.#held((waiting.demands[demand] as Demand).pool);
+    held.line.insert(waiting, demand);
+    this.#awaited.add(held);
+    this.#askForLine(held);
+  }
+
+  #askForLine(held: HeldPool): void {
+    if (held.line.size > 0 && !held.isAsking) this.#ask(held, held.line.amount, held.line.least());
+  }
+
+  /** Asks the primary for what is missing of so many units, unless it is asked already. */
+  #ask(held: HeldPool, amount: number, least: number): void {
+    if (held.isAsking || !this.#isConnected) return;
+    this.#outbox.asks.push(held.stateAsk(amount, least, this.#sequence));
+  }
+
+  #accept(answer: PoolAnswer, now: number): void {
+    const held = this.#pools.get(answer.pool);
+    if (held === undefined) {
+      if (answer.granted > 0) this.#outbox.returns.push({ pool: answer.pool, amount: answer.granted });
+      return;
+    }
+    held.collect(now);
+    held.accept(answer, now);
+    // An answer to an earlier ask says nothing of what was asked since.
+    const isEnd = answer.short && !held.isAsking;
+    if (isEnd) held.markDry(answer.retryAt, now);
+    this.#serve(held, now, isEnd);
+  }
+
+  #giveUp({ pool, number }: PoolRecall, now: number): void {
+    const held = this.#pools.get(pool);
+    if (held === undefined) {
+      this.#outbox.recalled.push({ pool, recall: number, amount: 0, nextAt: null, ask: null });
+      return;
+    }
+    held.contestedUntil = now + contestedMs;
+    this.#contested.add(held);
+    held.collect(now);
+    const amount = Math.max(0, held.available);
+    held.giveBack(amount);
+    const counted = amount > 0 && held.line.size > 0;
+    const ask = counted ? held.stateAsk(held.line.amount, held.line.least(), this.#sequence) : null;
+    const nextAt = held.cooling?.nextAt() ?? null;
+    this.#outbox.recalled.push({ pool, recall: number, amount, nextAt, ask });
+  }
+
+  /** Units have become available: they are for those who wait here, or elsewhere. */
+  #freed(held: HeldPool, now: number): void {
+    if (held.line.size > 0) this.#serve(held, now, false);
+    if (now < held.contestedUntil && held.line.size === 0) this.#sendBack(held, held.available);
+  }
+
+  #sendBack(held: HeldPool, amount: number): void {
+    if (amount <= 0 || !this.#isConnected) return;
+    held.giveBack(amount);
+    this.#outbox.returns.push({ pool: held.name, amount });
+  }
+
+  /** @param isEnd there is no more: who was asked for and cannot be served now is denied */
+  #serve(held: HeldPool, now: number, isEnd: boolean): void {
+    for (let waiting = held.line.first; waiting !== null; waiting = held.line.first) {
+      const short = this.#firstShort(waiting.demands, waiting.sequence, now);
+      if (short === -1) {
+        held.line.remove(waiting);
+        this.#decide(waiting, this.#take(waiting.demands, now));
+        continue;
+      }
+      const lacking = this.#held((waiting.demands[short] as Demand).pool);
+      // The answer says nothing of those who came after the question, and may need less.
+      const isAnswered = isEnd && (waiting.sequence <= held.askedThrough || !this.#isConnected);
+      if (lacking === held && !isAnswered) break;
+      if (lacking === held || this.#isHopeless(lacking, now)) {
+        this.#deny(waiting, lacking, now, short);
+        continue;
+      }
+      held.line.remove(waiting);
+      this.#wait(waiting, short);
+    }
+    this.#askForLine(held);
+  }
+
+  #deny(waiting: Waiting, held: HeldPool, now: number, demand = waiting.demand): void {
+    waiting.line?.remove(waiting);
+    this.#decide(waiting, denialOf((waiting.demands[demand] as Demand).pool, held, now));
+  }
+
+  #decide(waiting: Waiting, decision: Decision): void {
+    waiting.decision = decision;
+    this.#decided.push(waiting);
+  }
+
+  #cancel(waiting: Waiting): void {
+    const { line, decision } = waiting;
+    if (decision?.outcome === 'admitted') decision.undo();
+    if (line === null) return;
+    line.remove(waiting);
+    // Those behind it may need less.
+    this.#serve(this.#held((waiting.demands[waiting.demand] as Demand).pool), this.#now(), false);
+    this.#finish();
+  }
+
+  /** Once a second: sends back what was idle since, and forgets the pools of which nothing is left. */
+  #sweep(now: number): void {
+    this.#sweptAt = now;
+    for (const held of this.#pools.values()) {
+      held.collect(now);
+      const idle = held.sweep();
+      if (held.line.size === 0) this.#sendBack(held, idle);
+      if (held.isIdle(now)) {
+        this.#pools.delete(held.name);
+        this.#contested.delete(held);
+      }
+    }
+  }
+
+  /** Sends what is to be sent, then tells what was decided: whoever is told may call the holder at once. */
+  #finish(): void {
+    this.#outbox.flush();
+    if (this.#isTelling || this.#decided.length === 0) return;
+    this.#isTelling = true;
+    try {
+      for (let waiting = this.#decided.shift(); waiting !== undefined; waiting = this.#decided.shift()) {
+        const { decision, isOver } = waiting;
+        if (isOver || decision === null) continue;
+        waiting.isOver = true;
+        waiting.onDecided(decision);
+      }
+    } finally {
+      this.#isTelling = false;
+    }
+  }
+}
+
+function isShort(held: HeldPool, amount: number, sequence: number): boolean {
+  const { first } = held.line;
+  if (amount === 0) return false;
+  return held.available < amount || (first !== null && first.sequence < sequence);
+}
+
+function denialOf(pool: Pool, held: HeldPool, now: number): Denial {
+  const retryAfterMs = held.available < 0 ? unknownRetryMs : held.retryAfterMs(now);
+  return { outcome: 'denied', pool, reason: 'exhausted', retryAfterMs };
+}

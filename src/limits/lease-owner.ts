@@ -1,0 +1,305 @@
+import type { Pool } from './kinds.js';
+import type {
+  HolderMessage,
+  OwnerMessage,
+  PoolAnswer,
+  PoolAsk,
+  PoolRecall,
+  PoolRecalled,
+} from './messages.js';
+import { type Ask, earlier, OwnedPool } from './owned-pool.js';
+
+/** How long workers may take to answer a recall before somebody is denied without them. */
+const recallMs = 250;
+/** After a recall its workers send back what becomes free for at least so long; nobody is given any to spare. */
+const scarceMs = 1000;
+
+export interface LeaseOwnerOptions {
+  /** The pools of the running config, by name; undefined for one that it has not. */
+  readonly poolOf: (name: string) => Pool | undefined;
+  /** Milliseconds of a monotonic clock that all processes of the host share. Never a remembered value. */
+  readonly now: () => number;
+}
+
+/** One pool's numbers. At every moment `free`, `cooling` and all of `leased` make `limit`. */
+export interface OwnedUnits {
+  readonly name: string;
+  readonly limit: number;
+  readonly free: number;
+  readonly cooling: number;
+  readonly leased: ReadonlyMap<number, number>;
+  /** Workers whose asks are not decided. */
+  readonly asks: number;
+}
+
+/** The primary's side of all limits: it owns their units and leases them to workers. */
+export interface LeaseOwner {
+  /**
+   * A worker has begun, which has no units.
+   * @param worker is not used for another process again
+   * @param send must not throw, nor call the owner
+   */
+  join(worker: number, send: (message: OwnerMessage) => void): void;
+  /** Takes a worker's message. One of a worker that is gone is passed over. */
+  receive(worker: number, message: HolderMessage): void;
+  /**
+   * A worker's process has ended. What it had of a window counts as used at this moment; its slots are free. Not to be
+   * called while it may still admit calls, even if it cannot be reached.
+   */
+  gone(worker: number): void;
+  /** Decides what has waited long enough. To be called about every 100 ms. */
+  tick(): void;
+  /** Reads the limits anew: `poolOf` knows others now. A pool that it has no more keeps its limit while it is in use. */
+  reload(): void;
+  /** The pools of which somebody has units, or had within the last minute. */
+  inspect(): OwnedUnits[];
+}
+
+interface Worker {
+  readonly id: number;
+  readonly send: (message: OwnerMessage) => void;
+  /** It let a recall pass without an answer and was not heard of since: nobody waits for it. */
+  late: boolean;
+  answers: PoolAnswer[];
+  recalls: PoolRecall[];
+  news: string[];
+}
+
+/** Makes the owner of all pools. Nothing is leased yet. */
+export function createLeaseOwner(options: LeaseOwnerOptions): LeaseOwner {
+  return new Owner(options);
+}
+
+class Owner implements LeaseOwner {
+  readonly #poolOf: (name: string) => Pool | undefined;
+  readonly #now: () => number;
+  readonly #workers = new Map<number, Worker>();
+  readonly #pools = new Map<string, OwnedPool>();
+  /** Those whose state time alone may change. */
+  readonly #due = new Set<OwnedPool>();
+  /** Those with something to send. */
+  readonly #sending = new Set<Worker>();
+  #recalls = 0;
+
+  constructor({ poolOf, now }: LeaseOwnerOptions) {
+    this.#poolOf = poolOf;
+    this.#now = now;
+  }
+
+  join(id: number, send: (message: OwnerMessage) => void): void {
+    this.#workers.set(id, { id, send, late: false, answers: [], recalls: [], news: [] });
+  }
+
+  receive(id: number, message: HolderMessage): void {
+    const worker = this.#workers.get(id);
+    if (worker === undefined) return;
+    worker.late = false;
+    const now = this.#now();
+    switch (message.type) {
+      case 'lease-ask':
+        for (const ask of message.asks) this.#take(worker, ask, now);
+        break;
+      case 'lease-return':
+        for (const { pool, amount } of message.returns)
+          this.#change(pool, now, (p) => p.giveBack(id, amount));
+        break;
+      case 'lease-overdraft':
+        for (const { pool, amount } of message.overdrafts) {
+          this.#open(pool);
+          this.#change(pool, now, (p) => p.lease(id, amount));
+        }
+        break;
+      case 'lease-recalled':
+        for (const recalled of message.recalled) this.#takeRecalled(worker, recalled, now);
+        break;
+    }
+    this.#flush();
+  }
+
+  gone(id: number): void {
+    const worker = this.#workers.get(id);
+    if (worker === undefined) return;
+    this.#workers.delete(id);
+    this.#sending.delete(worker);
+    const now = this.#now();
+    for (const pool of [...this.#pools.values()]) {
+      pool.lose(id, now);
+      this.#serve(pool, now);
+    }
+    this.#flush();
+  }
+
+  tick(): void {
+    const now = this.#now();
+    for (const pool of [...this.#due]) this.#serve(pool, now);
+    this.#flush();
+  }
+
+  reload(): void {
+    const now = this.#now();
+    for (const pool of [...this.#pools.values()]) {
+      const limit = this.#poolOf(pool.name)?.limit ?? pool.limit;
+      if (limit === pool.limit) continue;
+      pool.collect(now);
+      pool.resize(limit);
+      // What workers hold idle pays first.
+      if (pool.free < 0) this.#recall(pool, null, now);
+      this.#serve(pool, now);
+    }
+    this.#flush();
+  }
+
+  inspect(): OwnedUnits[] {
+    return [...this.#pools.values()].map((pool) => ({
+      name: pool.name,
+      limit: pool.limit,
+      free: pool.free,
+      cooling: pool.cooling?.total ?? 0,
+      leased: pool.leased,
+      asks: pool.asks.length,
+    }));
+  }
+
+  /** The pool of that name, or null where the config has none. */
+  #open(name: string): OwnedPool | null {
+    const known = this.#pools.get(name);
+    if (known !== undefined) return known;
+    const pool = this.#poolOf(name);
+    if (pool === undefined) return null;
+    const opened = new OwnedPool(pool);
+    this.#pools.set(name, opened);
+    return opened;
+  }
+
+  #change(name: string, now: number, change: (pool: OwnedPool) => void): void {
+    const pool = this.#pools.get(name);
+    if (pool === undefined) return;
+    change(pool);
+    this.#serve(pool, now);
+  }
+
+  #take(worker: Worker, stated: PoolAsk, now: number): void {
+    const pool = this.#open(stated.pool);
+    if (pool === null) {
+      this.#queueAnswer(worker, {
+        pool: stated.pool,
+        number: stated.number,
+        granted: 0,
+        short: true,
+        retryAt: null,
+        free: 0,
+      });
+      return;
+    }
+    pool.collect(now);
+    pool.denied.delete(worker.id);
+    const asked = pool.asks.find((ask) => ask.worker === worker.id);
+    if (asked === undefined) pool.asks.push(this.#begin(pool, worker, stated, now));
+    else asked.stated = stated;
+    this.#serve(pool, now);
+  }
+
+  /** Notes an ask; where there is too little for it and those before it, the other workers are asked what is idle. */
+  #begin(pool: OwnedPool, worker: Worker, stated: PoolAsk, now: number): Ask {
+    const before = pool.asks.reduce((sum, ask) => sum + ask.stated.need, 0);
+    const suffices = pool.free >= before + stated.need;
+    const waitingFor = suffices ? new Set<number>() : this.#recall(pool, worker, now);
+    return {
+      worker: worker.id,
+      stated,
+      recall: this.#recalls,
+      waitingFor,
+      deadline: now + recallMs,
+      nextAt: null,
+    };
+  }
+
+  /** @returns who will answer */
+  #recall(pool: OwnedPool, except: Worker | null, now: number): Set<number> {
+    const number = ++this.#recalls;
+    const waitingFor = new Set<number>();
+    for (const id of pool.leased.keys()) {
+      const worker = this.#workers.get(id);
+      // One that is late has a recall to answer yet: more of them would only pile up in its channel.
+      if (worker === undefined || worker === except || worker.late) continue;
+      worker.recalls.push({ pool: pool.name, number });
+      this.#sending.add(worker);
+      waitingFor.add(id);
+    }
+    pool.scarceUntil = now + scarceMs;
+    return waitingFor;
+  }
+
+  #takeRecalled(worker: Worker, recalled: PoolRecalled, now: number): void {
+    const pool = this.#pools.get(recalled.pool);
+    if (pool !== undefined) {
+      pool.giveBack(worker.id, recalled.amount);
+      for (const ask of pool.asks) {
+        if (ask.recall <= recalled.recall) ask.waitingFor.delete(worker.id);
+        ask.nextAt = earlier(ask.nextAt, recalled.nextAt);
+      }
+    }
+    if (recalled.ask !== null) this.#take(worker, recalled.ask, now);
+    else if (pool !== undefined) this.#serve(pool, now);
+  }
+
+  /** Decides the asks that can be decided, first come first served, and forgets the pool when nothing is left of it. */
+  #serve(pool: OwnedPool, now: number): void {
+    pool.collect(now);
+    for (let ask = pool.asks[0]; ask !== undefined; ask = pool.asks[0]) {
+      const isDecided = pool.free >= ask.stated.need || ask.waitingFor.size === 0;
+      if (!isDecided && now < ask.deadline) break;
+      if (!isDecided) this.#noteLate(ask);
+      pool.asks.shift();
+      const worker = this.#workers.get(ask.worker);
+      if (worker !== undefined) this.#queueAnswer(worker, pool.answer(ask, this.#workers.size, now));
+    }
+    this.#tell(pool);
+    if (pool.isIdle) {
+      this.#pools.delete(pool.name);
+      this.#due.delete(pool);
+    } else if (pool.asks.length > 0 || pool.denied.size > 0 || (pool.cooling?.total ?? 0) > 0) {
+      this.#due.add(pool);
+    } else this.#due.delete(pool);
+  }
+
+  #noteLate(ask: Ask): void {
+    for (const id of ask.waitingFor) {
+      const worker = this.#workers.get(id);
+      if (worker !== undefined) worker.late = true;
+    }
+  }
+
+  /** Tells as many of those who were denied as there are units for: the others would only ask in vain. */
+  #tell(pool: OwnedPool): void {
+    if (pool.asks.length > 0) return;
+    let left = pool.free;
+    for (const [id, least] of pool.denied) {
+      if (left < least) continue;
+      left -= least;
+      pool.denied.delete(id);
+      const worker = this.#workers.get(id);
+      if (worker === undefined) continue;
+      worker.news.push(pool.name);
+      this.#sending.add(worker);
+    }
+  }
+
+  #queueAnswer(worker: Worker, answer: PoolAnswer): void {
+    worker.answers.push(answer);
+    this.#sending.add(worker);
+  }
+
+  #flush(): void {
+    for (const worker of this.#sending) {
+      const { answers, recalls, news } = worker;
+      worker.answers = [];
+      worker.recalls = [];
+      worker.news = [];
+      if (answers.length > 0) worker.send({ type: 'lease-answer', answers });
+      if (recalls.length > 0) worker.send({ type: 'lease-recall', recalls });
+      if (news.length > 0) worker.send({ type: 'lease-news', pools: news });
+    }
+    this.#sending.clear();
+  }
+}

@@ -1,0 +1,121 @@
+import { Cooling } from './cooling.js';
+import { kinds, type Pool } from './kinds.js';
+import type { PoolAnswer, PoolAsk } from './messages.js';
+
+/** What a worker lacks, and who is still to say whether it has that idle. */
+export interface Ask {
+  readonly worker: number;
+  /** As the worker said last. */
+  stated: PoolAsk;
+  /** Number of the recall that was made for it. */
+  readonly recall: number;
+  /** Workers that have not answered that recall. */
+  readonly waitingFor: Set<number>;
+  /** When it is decided, whoever has not answered. */
+  readonly deadline: number;
+  /** When some worker will have units, as far as they have said. */
+  nextAt: number | null;
+}
+
+/** A pool as the primary sees it: who has its units. */
+export class OwnedPool {
+  readonly name: string;
+  limit: number;
+  /** Units that no worker has; below zero after a limit was lowered, or more was used than was leased. */
+  free: number;
+  /** Units by worker: idle, in use or cooling there, or on the way to or from it. Never 0. */
+  readonly leased = new Map<number, number>();
+  /** Units of workers that are gone; null where units do not cool. */
+  readonly cooling: Cooling | null;
+  /** What workers lack, first come first. One of a worker at most. */
+  readonly asks: Ask[] = [];
+  /** Workers that were denied units, with the least that they could use, first come first. */
+  readonly denied = new Map<number, number>();
+  /** Until then units are scarce: nobody gets more than it needs. */
+  scarceUntil = Number.NEGATIVE_INFINITY;
+
+  constructor({ name, kind, limit }: Pool) {
+    this.name = name;
+    this.limit = limit;
+    this.free = limit;
+    const { coolMs } = kinds[kind];
+    this.cooling = coolMs === null ? null : new Cooling(coolMs);
+  }
+
+  /** Nothing is lost when it is forgotten. */
+  get isIdle(): boolean {
+    return this.leased.size === 0 && this.asks.length === 0 && (this.cooling?.total ?? 0) === 0;
+  }
+
+  /** Adds what has cooled to the free units. */
+  collect(now: number): void {
+    if (this.cooling !== null) this.free += this.cooling.collect(now);
+  }
+
+  /** Moves units to a worker. */
+  lease(worker: number, amount: number): void {
+    if (amount === 0) return;
+    this.free -= amount;
+    this.leased.set(worker, (this.leased.get(worker) ?? 0) + amount);
+  }
+
+  /** Moves units of a worker back: never more than it has. */
+  giveBack(worker: number, amount: number): void {
+    const had = this.leased.get(worker) ?? 0;
+    const back = Math.min(amount, had);
+    this.free += back;
+    if (back === had) this.leased.delete(worker);
+    else this.leased.set(worker, had - back);
+  }
+
+  /** A worker ended without a word: whatever it had may have been used a moment ago. */
+  lose(worker: number, now: number): void {
+    const had = this.leased.get(worker) ?? 0;
+    this.leased.delete(worker);
+    if (this.cooling === null) this.free += had;
+    else this.cooling.add(now, had);
+    this.denied.delete(worker);
+    const asked = this.asks.findIndex((ask) => ask.worker === worker);
+    if (asked !== -1) this.asks.splice(asked, 1);
+    for (const ask of this.asks) ask.waitingFor.delete(worker);
+  }
+
+  /** The limit has another value from now on. */
+  resize(limit: number): void {
+    this.free += limit - this.limit;
+    this.limit = limit;
+  }
+
+  /**
+   * Grants what an ask needs, and a share of what is left to who will soon use it; where there is less, all of it.
+   * @param workers how many there are, who share what is left
+   */
+  answer(ask: Ask, workers: number, now: number): PoolAnswer {
+    const { worker, stated } = ask;
+    const short = this.free < stated.need;
+    let granted: number;
+    if (short) granted = this.free < stated.least ? 0 : Math.max(0, this.free);
+    else granted = stated.need + this.#spare(stated, workers, now);
+    this.lease(worker, granted);
+    if (short) this.denied.set(worker, stated.least);
+    return {
+      pool: this.name,
+      number: stated.number,
+      granted,
+      short,
+      retryAt: earlier(ask.nextAt, this.cooling?.nextAt() ?? null),
+      free: Math.max(0, this.free),
+    };
+  }
+
+  #spare({ need, want }: PoolAsk, workers: number, now: number): number {
+    if (this.asks.length > 0 || now < this.scarceUntil) return 0;
+    return Math.max(0, Math.min(want - need, Math.floor((this.free - need) / (2 * Math.max(1, workers)))));
+  }
+}
+
+/** The earlier of two times, of which each may be unknown. */
+export function earlier(one: number | null, other: number | null): number | null {
+  if (one === null || other === null) return one ?? other;
+  return Math.min(one, other);
+}

@@ -1,0 +1,38 @@
+import type { HeldPool } from './held-pool.js';
+import type { Pool } from './kinds.js';
+
+/** What a caller may be told of a limit. */
+export interface PoolView {
+  readonly limit: number;
+  /** An estimate: what this worker has, and what was free at the primary when that last spoke. From 0 to `limit`. */
+  readonly remaining: number;
+  /** Milliseconds until the pool is full again, as far as this worker knows; 0 when it is. */
+  readonly resetMs: number;
+}
+
+/** A pool of which a worker knows nothing: it has not used any lately. */
+export function untouched({ limit }: Pool): PoolView {
+  return { limit, remaining: limit, resetMs: 0 };
+}
+
+/** A pool as a worker knows it. */
+export function viewOf(pool: Pool, held: HeldPool, now: number): PoolView {
+  const { limit } = pool;
+  held.collect(now);
+  const used = held.inUse + (held.cooling?.total ?? 0);
+  const known = held.freeElsewhere === null ? limit : held.available + held.freeElsewhere;
+  const remaining = Math.max(0, Math.min(known, limit - used));
+  if (remaining >= limit) return untouched(pool);
+  const lastAt = held.cooling?.lastAt() ?? null;
+  const resetMs = lastAt === null ? held.retryAfterMs(now) : Math.max(1, Math.ceil(lastAt - now));
+  return { limit, remaining, resetMs };
+}
+
+/** The view of which the least share remains, or null where there is none: what a caller meets first. */
+export function tightest(views: readonly PoolView[]): PoolView | null {
+  let found: PoolView | null = null;
+  for (const view of views) {
+    if (found === null || view.remaining * found.limit < found.remaining * view.limit) found = view;
+  }
+  return found;
+}

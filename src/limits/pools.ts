@@ -1,0 +1,89 @@
+import type { Key, Model, RateLimits } from '../config/types.js';
+import type { Demand, Pool } from './kinds.js';
+
+/** The limits that a call of one key for one model falls under. */
+export interface CallPools {
+  /** Each once; the key's own first, so that a key that has used up its own does not wait in line for what is shared. */
+  readonly pools: readonly Pool[];
+  /** Indexes of the pools of which a call takes 1: requests, and calls at once. */
+  readonly singles: readonly number[];
+  /** Indexes of the pools of which a call takes as many as it has tokens. */
+  readonly tokens: readonly number[];
+  /** Indexes of the pools of which a call takes 1 for the minute. */
+  readonly requests: readonly number[];
+  /** One of each pool: the demands of a call where no tokens are limited, and the parts that every call has. */
+  readonly ones: readonly Demand[];
+}
+
+const byKey = new WeakMap<Key, WeakMap<Model, CallPools>>();
+
+/** The pools of a call, made once for each pair of a running config. */
+export function callPools(key: Key, model: Model): CallPools {
+  let byModel = byKey.get(key);
+  if (byModel === undefined) {
+    byModel = new WeakMap();
+    byKey.set(key, byModel);
+  }
+  let pools = byModel.get(model);
+  if (pools === undefined) {
+    pools = makeCallPools([...keyPools(key), ...modelPools(model)]);
+    byModel.set(model, pools);
+  }
+  return pools;
+}
+
+/**
+ * What a call demands.
+ * @param tokens an estimate of what it will use, in whole tokens
+ */
+export function demandsOf({ ones, tokens: indexes }: CallPools, tokens: number): readonly Demand[] {
+  if (indexes.length === 0) return ones;
+  const demands = ones.slice();
+  for (const index of indexes) demands[index] = { pool: (ones[index] as Demand).pool, amount: tokens };
+  return demands;
+}
+
+/** All pools of a config, by name: what the owner of the pools is to know. */
+export function allPools(keys: Iterable<Key>, models: Iterable<Model>): Map<string, Pool> {
+  const pools = new Map<string, Pool>();
+  for (const key of keys) for (const pool of keyPools(key)) pools.set(pool.name, pool);
+  for (const model of models) for (const pool of modelPools(model)) pools.set(pool.name, pool);
+  return pools;
+}
+
+function keyPools({ id, limits, groupLimits }: Key): Pool[] {
+  return [
+    ...poolsOf(`key:${id}`, limits),
+    ...groupLimits.flatMap((each) => poolsOf(`group:${each.group}`, each.limits)),
+  ];
+}
+
+function modelPools({ name, limits }: Model): Pool[] {
+  return poolsOf(`model:${name}`, limits);
+}
+
+/** The last word of a name tells what is counted; the first, for whom. */
+function poolsOf(owner: string, limits: RateLimits | null): Pool[] {
+  const pools: Pool[] = [];
+  if (limits === null) return pools;
+  const { requestsPerMinute, tokensPerMinute, concurrent } = limits;
+  if (requestsPerMinute !== null)
+    pools.push({ name: `${owner}:requests`, kind: 'window', limit: requestsPerMinute });
+  if (tokensPerMinute !== null)
+    pools.push({ name: `${owner}:tokens`, kind: 'window', limit: tokensPerMinute });
+  if (concurrent !== null) pools.push({ name: `${owner}:concurrent`, kind: 'slots', limit: concurrent });
+  return pools;
+}
+
+function makeCallPools(all: readonly Pool[]): CallPools {
+  const pools = [...new Map(all.map((pool) => [pool.name, pool])).values()];
+  const ending = (...endings: string[]) =>
+    pools.flatMap(({ name }, index) => (endings.some((end) => name.endsWith(end)) ? [index] : []));
+  return {
+    pools,
+    singles: ending(':requests', ':concurrent'),
+    tokens: ending(':tokens'),
+    requests: ending(':requests'),
+    ones: pools.map((pool) => ({ pool, amount: 1 })),
+  };
+}

@@ -1,0 +1,60 @@
+import type { PoolView } from './pool-view.js';
+
+/** What an answer tells of its caller's limits; null where there is none. */
+export interface RateViews {
+  readonly requests: PoolView | null;
+  readonly tokens: PoolView | null;
+}
+
+/** Header lines as the SDKs of the chat family read them, each with its CRLF; empty where nothing is limited. */
+export function chatRateLines({ requests, tokens }: RateViews): string {
+  return chatLines('requests', requests) + chatLines('tokens', tokens);
+}
+
+/**
+ * Header lines as the SDKs of the messages family read them, each with its CRLF; empty where nothing is limited.
+ * @param unixMs the present
+ * @param vendor first word of the names
+ */
+export function messagesRateLines({ requests, tokens }: RateViews, unixMs: number, vendor: string): string {
+  return (
+    messagesLines(`${vendor}-ratelimit-requests`, requests, unixMs) +
+    messagesLines(`${vendor}-ratelimit-tokens`, tokens, unixMs)
+  );
+}
+
+function chatLines(unit: string, view: PoolView | null): string {
+  if (view === null) return '';
+  const { limit, remaining, resetMs } = view;
+  return (
+    `x-ratelimit-limit-${unit}: ${limit}\r\n` +
+    `x-ratelimit-remaining-${unit}: ${remaining}\r\n` +
+    `x-ratelimit-reset-${unit}: ${durationText(resetMs)}\r\n`
+  );
+}
+
+function messagesLines(name: string, view: PoolView | null, unixMs: number): string {
+  if (view === null) return '';
+  const { limit, remaining, resetMs } = view;
+  return (
+    `${name}-limit: ${limit}\r\n` +
+    `${name}-remaining: ${remaining}\r\n` +
+    `${name}-reset: ${timeText(unixMs + resetMs)}\r\n`
+  );
+}
+
+/** A duration as `1h0m0s`, `6m0s`, `1.25s` or `20ms`: never shorter than it is. */
+export function durationText(ms: number): string {
+  const whole = Math.max(0, Math.ceil(ms));
+  if (whole === 0) return '0s';
+  if (whole < 1000) return `${whole}ms`;
+  const seconds = `${(whole % 60_000) / 1000}s`;
+  const minutes = Math.floor(whole / 60_000);
+  if (minutes === 0) return seconds;
+  return minutes < 60 ? `${minutes}m${seconds}` : `${Math.floor(minutes / 60)}h${minutes % 60}m${seconds}`;
+}
+
+/** RFC 3339 in UTC, in whole seconds: never earlier than it is. */
+function timeText(unixMs: number): string {
+  return new Date(Math.ceil(unixMs / 1000) * 1000).toISOString().replace('.000Z', 'Z');
+}

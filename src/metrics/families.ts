@@ -1,0 +1,137 @@
+/** Upper bounds of buckets in seconds, ascending, each at most two and a half times the one before. */
+export const latencyBounds: readonly number[] = [
+  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60, 120, 300, 600,
+];
+
+/** The same for the gateway's own share of a call, most of which is below a millisecond. */
+export const ownBounds: readonly number[] = [
+  0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
+  0.5, 1, 2.5,
+];
+
+/** The label value of all series for which there was no room. */
+export const otherLabel = 'other';
+
+/** The label value where a call has none: no protocol, no key, no status. */
+export const noLabel = 'none';
+
+/** Labels whose values come from a config. They become `other` first; the others have a few values that are known. */
+export const openLabels: ReadonlySet<string> = new Set(['model', 'target', 'key']);
+
+/** Labels that a series of any family may have. */
+export type LabelName =
+  | 'family'
+  | 'key'
+  | 'kind'
+  | 'limit'
+  | 'model'
+  | 'outcome'
+  | 'protocol'
+  | 'result'
+  | 'stat'
+  | 'state'
+  | 'status'
+  | 'status_class'
+  | 'target';
+
+interface FamilyBase {
+  readonly help: string;
+  /** At most four. */
+  readonly labels: readonly LabelName[];
+}
+
+/** A number that only grows. */
+export interface CounterFamily extends FamilyBase {
+  /** Its values are kept in whole units of which so many make one of the family's own: they add up exactly. */
+  readonly unitsPerOne: number;
+}
+
+/** A number of this moment. */
+export interface GaugeFamily extends FamilyBase {
+  /** What it is for all workers together. */
+  readonly merge: 'sum' | 'max';
+}
+
+/** How long something took, in seconds. */
+export interface HistogramFamily extends FamilyBase {
+  readonly bounds: readonly number[];
+}
+
+function counter(help: string, labels: readonly LabelName[] = [], unitsPerOne = 1): CounterFamily {
+  return { help, labels, unitsPerOne };
+}
+
+function gauge(merge: 'sum' | 'max', help: string, labels: readonly LabelName[] = []): GaugeFamily {
+  return { help, labels, merge };
+}
+
+function histogram(
+  help: string,
+  labels: readonly LabelName[] = [],
+  bounds: readonly number[] = latencyBounds,
+): HistogramFamily {
+  return { help, labels, bounds };
+}
+
+/** Every family of counters that a worker keeps. */
+export const counterFamilies = {
+  gateway_requests_total: counter('Finished requests.', ['protocol', 'model', 'status', 'outcome']),
+  gateway_key_requests_total: counter('Finished requests of a key.', ['key', 'status_class']),
+  gateway_tokens_total: counter(
+    'Tokens; cached ones are part of the input, and those for reasoning part of the output.',
+    ['model', 'kind'],
+  ),
+  gateway_cost_usd_total: counter('Cost of finished requests in USD.', ['model'], 1e9),
+  gateway_request_bytes_total: counter('Bytes of request bodies.'),
+  gateway_response_bytes_total: counter('Bytes of answers.'),
+  gateway_upstream_attempts_total: counter('Attempts at an upstream target.', ['target', 'result']),
+  gateway_retries_total: counter('Attempts at a target after another attempt of the same request.', [
+    'target',
+  ]),
+  gateway_limit_refusals_total: counter('Requests refused by a limit.', ['limit']),
+  gateway_ledger_dropped_total: counter('Ledger entries that were dropped.'),
+  gateway_metrics_overflow_total: counter(
+    'How often something was counted under the label value "other" because its family was full.',
+    ['family'],
+  ),
+} as const satisfies Record<string, CounterFamily>;
+
+/** Every family of histograms that a worker keeps. */
+export const histogramFamilies = {
+  gateway_request_duration_seconds: histogram('Time from the start of a request to its end.', ['protocol']),
+  gateway_first_byte_seconds: histogram('Time from the start of a request to the first byte of its answer.', [
+    'protocol',
+    'model',
+  ]),
+  gateway_own_seconds: histogram("The gateway's own share of the time of a request.", [], ownBounds),
+} as const satisfies Record<string, HistogramFamily>;
+
+/** Every family of gauges, read by a worker when it is asked. */
+export const gaugeFamilies = {
+  gateway_open_requests: gauge('sum', 'Requests in flight.'),
+  gateway_open_sockets: gauge('sum', 'Open WebSocket sessions.'),
+  gateway_upstream_connections_open: gauge('sum', 'Upstream connections of any state.'),
+  gateway_upstream_connections_idle: gauge('sum', 'Upstream connections without a request.'),
+  gateway_upstream_connections_busy: gauge('sum', 'Upstream connections with a request.'),
+  gateway_upstream_requests_waiting: gauge('sum', 'Requests that wait for an upstream connection.'),
+  gateway_buffered_bytes: gauge('sum', 'Bytes of request bodies held in memory.'),
+  gateway_resident_memory_bytes: gauge(
+    'sum',
+    'Resident memory of all workers; pages that they share are counted for each.',
+  ),
+  gateway_heap_used_bytes: gauge('sum', 'JavaScript heap in use.'),
+  gateway_event_loop_delay_seconds: gauge(
+    'max',
+    'Delay of the event loop since it was last asked for, of the worst worker.',
+    ['stat'],
+  ),
+  gateway_target_state: gauge('max', '1 where at least one worker sees the target in this state, else 0.', [
+    'target',
+    'state',
+  ]),
+  gateway_target_in_flight: gauge('sum', 'Requests that are under way to a target.', ['target']),
+} as const satisfies Record<string, GaugeFamily>;
+
+export type CounterName = keyof typeof counterFamilies;
+export type HistogramName = keyof typeof histogramFamilies;
+export type GaugeName = keyof typeof gaugeFamilies;

@@ -1,0 +1,92 @@
+import { type GaugeFamily, type GaugeName, gaugeFamilies } from './families.js';
+import type { ProcessGauges } from './process-gauges.js';
+import { SeriesTable } from './series.js';
+import { mapValues, NumberTable, type SeriesLimits } from './tables.js';
+
+/** Every state of a target; it is in one of them at a time. */
+export const targetStates = ['closed', 'cooling', 'open', 'half-open'] as const;
+
+/** A target at one worker. */
+export interface TargetGauge {
+  /** The upstream's name, and the model's name there. */
+  readonly upstream: string;
+  readonly model: string;
+  readonly state: (typeof targetStates)[number];
+  /** Requests under way. */
+  readonly inFlight: number;
+}
+
+export interface UpstreamGauges {
+  /** Connections of any state, and those of them without and with a request. */
+  readonly open: number;
+  readonly idle: number;
+  readonly busy: number;
+  /** Requests that wait for a connection. */
+  readonly waiting: number;
+}
+
+/** Where the numbers of the moment come from; each is asked once for a snapshot. */
+export interface GaugeSources {
+  openRequests(): number;
+  /** WebSocket sessions. */
+  openSockets(): number;
+  bufferedBytes(): number;
+  upstream(): UpstreamGauges;
+  targets(): Iterable<TargetGauge>;
+  process(): ProcessGauges;
+}
+
+export type GaugeTables = Readonly<Record<GaugeName, NumberTable>>;
+
+/** Empty tables of every gauge. */
+export function createGaugeTables(limits: SeriesLimits): GaugeTables {
+  return mapValues<GaugeName, GaugeFamily, NumberTable>(
+    gaugeFamilies,
+    ({ labels }) => new NumberTable(new SeriesTable(labels, limits.numbers)),
+  );
+}
+
+/**
+ * Joins a gauge with what its series has already, as its family says. What is no finite number is left out.
+ * @param number of the series
+ */
+export function joinGauge(tables: GaugeTables, name: GaugeName, number: number, value: number): void {
+  if (!Number.isFinite(value)) return;
+  const { values } = tables[name];
+  const before = values[number] as number;
+  values[number] = gaugeFamilies[name].merge === 'sum' ? before + value : Math.max(before, value);
+}
+
+/** Asks every source. */
+export function readGauges(sources: GaugeSources, limits: SeriesLimits): GaugeTables {
+  const tables = createGaugeTables(limits);
+  const put = (name: GaugeName, value: number, a?: string, b?: string): void =>
+    joinGauge(tables, name, tables[name].series.find(a, b), value);
+  const upstream = sources.upstream();
+  const ownProcess = sources.process();
+  put('gateway_open_requests', sources.openRequests());
+  put('gateway_open_sockets', sources.openSockets());
+  put('gateway_buffered_bytes', sources.bufferedBytes());
+  put('gateway_upstream_connections_open', upstream.open);
+  put('gateway_upstream_connections_idle', upstream.idle);
+  put('gateway_upstream_connections_busy', upstream.busy);
+  put('gateway_upstream_requests_waiting', upstream.waiting);
+  put('gateway_resident_memory_bytes', ownProcess.residentBytes);
+  put('gateway_heap_used_bytes', ownProcess.heapBytes);
+  for (const stat of ['p50', 'p99', 'max'] as const) {
+    put('gateway_event_loop_delay_seconds', ownProcess.loopDelay[stat], stat);
+  }
+  for (const { upstream: name, model, state, inFlight } of sources.targets()) {
+    const target = targetLabel(name, model);
+    put('gateway_target_in_flight', inFlight, target);
+    for (const each of targetStates) {
+      put('gateway_target_state', each === state ? 1 : 0, target, each);
+    }
+  }
+  return tables;
+}
+
+/** What a target is called in labels. */
+export function targetLabel(upstream: string, model: string): string {
+  return `${upstream}/${model}`;
+}

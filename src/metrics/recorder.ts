@@ -1,0 +1,153 @@
+import type { Protocol, Target } from '../config/types.js';
+import { noLabel } from './families.js';
+import { type GaugeSources, readGauges, targetLabel } from './gauges.js';
+import type { AttemptResult } from './results.js';
+import { Shortcuts } from './shortcuts.js';
+import { type MetricsSnapshot, snapshotOf } from './snapshot.js';
+import { createTables, defaultLimits, type SeriesLimits, type Tables } from './tables.js';
+
+/** What is counted of a finished call. Nothing of it is kept: its owner may fill the same object for the next one. */
+export interface CallFacts {
+  protocol: Protocol | null;
+  /** A name of the config, never one that only a client has said; null where it was not found. */
+  model: string | null;
+  /** Id of the key, or null. */
+  key: string | null;
+  /** HTTP status of the answer; 0 where there was none. */
+  status: number;
+  /** One of a few words of the gateway's own. */
+  outcome: string;
+  durationMs: number;
+  /** From the start of the call to the first byte of the answer; below zero where there was none. */
+  firstByteMs: number;
+  /** The gateway's own share of the duration; below zero where it is not known. */
+  ownMs: number;
+  requestBytes: number;
+  responseBytes: number;
+  /** Null where no tokens are counted. */
+  usage: TokenCounts | null;
+  /** Whole nano-dollars (1e-9 USD); 0 where nothing is charged. */
+  costNanos: number;
+}
+
+export interface TokenCounts {
+  readonly input: number;
+  readonly output: number;
+  readonly cached: number;
+  readonly reasoning: number;
+}
+
+/** What one worker counts. Only `snapshot` costs more than some look-ups. */
+export interface Recorder {
+  /** Counts a call that has ended, once. */
+  record(facts: CallFacts): void;
+  /** Counts an attempt at a target that has ended. */
+  recordAttempt(target: Target, result: AttemptResult): void;
+  /** Counts an attempt at a target that follows another one of the same call. */
+  recordRetry(target: Target): void;
+  /** @param limit what kind of limit it was, one of a few words of the gateway's own */
+  recordLimitRefusal(limit: string): void;
+  /** Counts entries of the ledger that were lost. */
+  recordLedgerDropped(entries: number): void;
+  /** All of it as plain data, for another process. */
+  snapshot(): MetricsSnapshot;
+}
+
+/**
+ * Counts from zero.
+ * @param sources asked for the gauges with each snapshot
+ * @param limits most series of a family; more share the label value `other`
+ */
+export function createRecorder(sources: GaugeSources, limits: SeriesLimits = defaultLimits): Recorder {
+  const tables = createTables(limits);
+  const { counters, histograms } = tables;
+  const shortcuts = new Shortcuts(limits.numbers);
+  const requests = counters.gateway_requests_total;
+  const keyRequests = counters.gateway_key_requests_total;
+  const tokens = counters.gateway_tokens_total;
+  const cost = counters.gateway_cost_usd_total;
+  const requestBytes = counters.gateway_request_bytes_total;
+  const responseBytes = counters.gateway_response_bytes_total;
+  const attempts = counters.gateway_upstream_attempts_total;
+  const retries = counters.gateway_retries_total;
+  const limitRefusals = counters.gateway_limit_refusals_total;
+  const ledgerDropped = counters.gateway_ledger_dropped_total;
+  const duration = histograms.gateway_request_duration_seconds;
+  const firstByte = histograms.gateway_first_byte_seconds;
+  const own = histograms.gateway_own_seconds.numbered(0);
+  // A target is another object after each reload, and its name then the same.
+  const names = new WeakMap<Target, string>();
+  const nameOf = (target: Target): string => {
+    let name = names.get(target);
+    if (name === undefined) {
+      name = targetLabel(target.upstream.name, target.model);
+      names.set(target, name);
+    }
+    return name;
+  };
+
+  return {
+    record(facts) {
+      const { usage, outcome } = facts;
+      const protocol = facts.protocol ?? noLabel;
+      const model = facts.model ?? noLabel;
+      const key = facts.key ?? noLabel;
+      const status = statusLabel(facts.status);
+      const known = shortcuts.ofCall(protocol, model);
+      const ending = known.numberOf(status, outcome);
+      const number = requests.addAt(ending, 1, protocol, model, status, outcome);
+      if (ending !== number) known.remember(status, outcome, number);
+
+      const ofKey = shortcuts.ofKey(key);
+      const statusClass = typeof status === 'number' ? Math.floor(status / 100) : 0;
+      ofKey[statusClass] = keyRequests.addAt(
+        ofKey[statusClass] as number,
+        1,
+        key,
+        classes[statusClass] as string,
+      );
+
+      requestBytes.addAt(0, facts.requestBytes);
+      responseBytes.addAt(0, facts.responseBytes);
+      if (usage !== null) {
+        known.input = tokens.addAt(known.input, usage.input, model, 'input');
+        known.output = tokens.addAt(known.output, usage.output, model, 'output');
+        known.cached = tokens.addAt(known.cached, usage.cached, model, 'cached');
+        known.reasoning = tokens.addAt(known.reasoning, usage.reasoning, model, 'reasoning');
+      }
+      known.cost = cost.addAt(known.cost, facts.costNanos, model);
+
+      known.duration ??= duration.own(protocol);
+      (known.duration ?? duration.at(protocol)).observe(facts.durationMs / 1000);
+      if (facts.firstByteMs >= 0) {
+        known.firstByte ??= firstByte.own(protocol, model);
+        (known.firstByte ?? firstByte.at(protocol, model)).observe(facts.firstByteMs / 1000);
+      }
+      if (facts.ownMs >= 0) own.observe(facts.ownMs / 1000);
+    },
+    recordAttempt: (target, result) => attempts.add(1, nameOf(target), result),
+    recordRetry: (target) => retries.add(1, nameOf(target)),
+    recordLimitRefusal: (limit) => limitRefusals.add(1, limit),
+    recordLedgerDropped: (entries) => ledgerDropped.add(entries),
+    snapshot() {
+      noteOverflow(tables);
+      return snapshotOf(tables, readGauges(sources, limits));
+    },
+  };
+}
+
+/** Brings the counter of what had no series of its own up to date. */
+function noteOverflow({ counters, histograms }: Tables): void {
+  const { series: families, values } = counters.gateway_metrics_overflow_total;
+  for (const [name, { series }] of [...Object.entries(counters), ...Object.entries(histograms)]) {
+    if (series !== families && series.overflowed > 0) values[families.find(name)] = series.overflowed;
+  }
+}
+
+/** A status as it is looked up. There are never more than 501 of them, whatever an upstream answers. */
+function statusLabel(status: number): number | string {
+  return status >= 100 && status < 600 && Number.isInteger(status) ? status : noLabel;
+}
+
+/** By the first digit of a status. */
+const classes = [noLabel, '1xx', '2xx', '3xx', '4xx', '5xx'];

@@ -1,0 +1,45 @@
+import type { UpstreamFailureReason } from '../errors.js';
+
+/** How an attempt at an upstream ended, as it is counted. */
+export type AttemptResult =
+  | 'ok'
+  | 'refused'
+  | 'tls_failed'
+  | 'queue_full'
+  | 'reset'
+  | 'timeout'
+  | 'truncated'
+  | 'malformed'
+  | 'too_large'
+  | 'canceled'
+  | 'status_429'
+  | 'status_4xx'
+  | 'status_5xx';
+
+const resultOfReason: Readonly<Record<UpstreamFailureReason | 'unusable_answer', AttemptResult>> = {
+  connect_failed: 'refused',
+  connect_timeout: 'timeout',
+  tls_failed: 'tls_failed',
+  queue_full: 'queue_full',
+  reset: 'reset',
+  first_byte_timeout: 'timeout',
+  idle_timeout: 'timeout',
+  total_timeout: 'timeout',
+  malformed_answer: 'malformed',
+  answer_too_large: 'too_large',
+  truncated: 'truncated',
+  closed: 'canceled',
+  unusable_answer: 'malformed',
+};
+
+/** The result of an attempt that came to no answer, or to no whole or usable one. */
+export function resultOfFailure(reason: UpstreamFailureReason | 'unusable_answer'): AttemptResult {
+  return resultOfReason[reason];
+}
+
+/** The result of an attempt that was answered whole. */
+export function resultOfStatus(status: number): AttemptResult {
+  if (status === 429) return 'status_429';
+  if (status >= 500) return 'status_5xx';
+  return status >= 400 ? 'status_4xx' : 'ok';
+}

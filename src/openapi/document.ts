@@ -1,0 +1,114 @@
+import type { VendorWords } from '../config/types.js';
+import { buildRoutes, type Route } from '../routes.js';
+import { errorBodies } from './error-bodies.js';
+import { type ErrorResponses, responseHeaders } from './error-responses.js';
+import { createOperationWords, type OperationWords } from './operation-words.js';
+import { describeParameters, parametersOf } from './parameters.js';
+import { placeRoutes } from './paths.js';
+import { modelReplies, taskReplies } from './replies.js';
+import { requestBodyOf, requestSchemas } from './request-bodies.js';
+import { responsesOf } from './responses.js';
+import { writeSchemas } from './schemas.js';
+import { describeSecurity } from './security.js';
+import type { OpenApiDocument, Operation } from './types.js';
+
+export interface OpenApiOptions {
+  /** Of the gateway. */
+  readonly version: string;
+  /** Where clients reach the gateway, without a trailing slash; null for wherever they have the document from. */
+  readonly publicUrl: string | null;
+  /** Real vendor words, whose paths and headers stand beside the neutral ones. */
+  readonly words: VendorWords;
+}
+
+/**
+ * Describes the gateway's whole HTTP surface, from its table of routes and the schemas that check its requests.
+ * @returns an OpenAPI 3.1 document: plain JSON that shares nothing with anything, the same for the same options
+ * @throws {Error} for a route that is not described; which routes there are does not depend on the config, so that
+ * the first call shows it
+ */
+export function createOpenApi({ version, publicUrl, words }: OpenApiOptions): OpenApiDocument {
+  const shared = describeParameters(words);
+  const security = describeSecurity(words);
+  const wordsOf = createOperationWords(words);
+  const errors: ErrorResponses = new Map();
+  const paths: Record<string, Record<string, Operation>> = {};
+  const usedTags = new Set<string>();
+  for (const placed of placeRoutes(buildRoutes(words))) {
+    const { route, template } = placed;
+    const told = wordsOf(route);
+    const parameters = parametersOf(placed, shared, words);
+    const requestBody = requestBodyOf(route);
+    const tag = tagOf(route);
+    usedTags.add(tag);
+    paths[template] = {
+      ...paths[template],
+      [route.method.toLowerCase()]: {
+        operationId: told.id,
+        tags: [tag],
+        summary: told.summary,
+        ...described(told),
+        ...(parameters.length === 0 ? {} : { parameters }),
+        ...(requestBody === null ? {} : { requestBody }),
+        responses: responsesOf(route, told, errors),
+        security: security.requirements[route.auth],
+      },
+    };
+  }
+  const document: OpenApiDocument = {
+    openapi: '3.1.0',
+    info: { title: 'Multi-Protocol Model Gateway API', version, description: about },
+    servers: [{ url: publicUrl ?? '/' }],
+    tags: Object.entries(tags)
+      .filter(([name]) => usedTags.has(name))
+      .map(([name, description]) => ({ name, description })),
+    paths,
+    components: {
+      schemas: writeSchemas([
+        ...requestSchemas,
+        ...Object.values(modelReplies).flatMap(({ one, list }) => [one, list]),
+        ...Object.values(taskReplies),
+        ...errorBodies,
+      ]),
+      responses: Object.fromEntries(errors),
+      parameters: shared,
+      headers: responseHeaders,
+      securitySchemes: security.schemes,
+    },
+  };
+  // Pieces that stand in several places are one object each: whoever changes one must not change the others.
+  return JSON.parse(JSON.stringify(document)) as OpenApiDocument;
+}
+
+const about =
+  'An HTTP gateway in front of AI models. The protocol, not the name of the model, decides the path, the body, the ' +
+  'place of the key and the form of a stream. Clients of the chat and responses protocols take `/v1` as the end of ' +
+  'their base URL; those of the messages and generateContent protocols append the whole path. Members of a body that ' +
+  'no schema names are passed on.';
+
+const tags = {
+  chat: 'Chat completions.',
+  responses: 'Responses.',
+  messages: 'Messages.',
+  generateContent: 'generateContent and what belongs to it.',
+  completions: 'Text completions.',
+  embeddings: 'Embeddings.',
+  rerank: 'Ordering documents.',
+  moderations: 'Moderation.',
+  audio: 'Transcription, translation and speech.',
+  images: 'Making and editing images.',
+  video: 'Video tasks in four formats.',
+  realtime: 'Realtime sessions over a WebSocket.',
+  models: 'The models of a key.',
+  unimplemented: 'Known and answered with 501.',
+} as const;
+
+function tagOf({ protocol, operation }: Route): keyof typeof tags {
+  if (protocol !== null) return protocol;
+  if (operation === 'unimplemented') return operation;
+  return operation === 'responsesSocket' ? 'responses' : 'models';
+}
+
+function described({ more }: OperationWords): { readonly description?: string } {
+  return more === null ? {} : { description: more };
+}

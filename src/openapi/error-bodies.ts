@@ -1,0 +1,82 @@
+import { type TSchema, Type } from 'typebox';
+import { anthropic } from '../dialects/anthropic.js';
+import type { Dialect } from '../dialects/dialect.js';
+import { google } from '../dialects/google.js';
+import { jimeng } from '../dialects/jimeng.js';
+import { kling } from '../dialects/kling.js';
+import { openai } from '../dialects/openai.js';
+import { rerank } from '../dialects/rerank.js';
+import type { NamedSchema } from './schemas.js';
+
+const text = Type.String();
+const orNull = (schema: TSchema) => Type.Union([schema, Type.Null()]);
+
+const chatError = Type.Object({ message: text, type: text, param: orNull(text), code: orNull(text) });
+const chatBody = named('ChatFamilyError', Type.Object({ error: chatError }));
+const messagesBody = named(
+  'MessagesError',
+  Type.Object({
+    type: Type.Literal('error'),
+    error: Type.Object({ type: text, message: text }),
+    request_id: text,
+  }),
+);
+const googleBody = named(
+  'GenerateContentError',
+  Type.Object({
+    error: Type.Object({
+      code: Type.Integer({ description: 'The HTTP status.' }),
+      message: text,
+      status: Type.String({ description: 'A name of google.rpc.Code.' }),
+      details: Type.Optional(Type.Array(Type.Object({ '@type': text }))),
+    }),
+  }),
+);
+const rerankBody = named('RerankError', Type.Object({ message: text, error: chatError }));
+const klingBody = named(
+  'VendorkError',
+  Type.Object({
+    error: chatError,
+    code: Type.Integer(),
+    message: text,
+    request_id: text,
+    data: Type.Null(),
+  }),
+);
+const jimengBody = named(
+  'VendorjError',
+  Type.Object({ code: Type.Integer(), message: text, data: Type.Null(), request_id: text }),
+);
+
+const byWriter: ReadonlyMap<Dialect['errorBody'], NamedSchema> = new Map([
+  [openai.errorBody, chatBody],
+  [anthropic.errorBody, messagesBody],
+  [google.errorBody, googleBody],
+  [rerank.errorBody, rerankBody],
+  [kling.errorBody, klingBody],
+  [jimeng.errorBody, jimengBody],
+]);
+
+/** The body of an error where the headers of a request choose the format of a model list. */
+export const modelListError: NamedSchema = named(
+  'ModelListError',
+  Type.Union([chatBody, messagesBody, googleBody].map(({ schema }) => schema as TSchema)),
+);
+
+/** Every error body. */
+export const errorBodies: readonly NamedSchema[] = [...byWriter.values(), modelListError];
+
+/**
+ * What the error bodies of a dialect are like.
+ * @throws {Error} for a dialect that is described nowhere
+ */
+export function errorBodyOf({ name, errorBody }: Dialect): NamedSchema {
+  // Dialects that differ in their streams alone write one and the same body.
+  const body = byWriter.get(errorBody);
+  if (body === undefined) throw new Error(`The error body of the dialect ${name} has no schema.`);
+  return body;
+}
+
+function named(name: string, schema: object): NamedSchema {
+  return { name, schema };
+}

@@ -1,0 +1,114 @@
+import { type ErrorKind, errorTable } from '../errors.js';
+import type { Route } from '../routes.js';
+import { errorBodyOf, modelListError } from './error-bodies.js';
+import { type NamedSchema, schemaReference } from './schemas.js';
+import type { Header, Reference, Response } from './types.js';
+
+/** Headers of answers, by the name under which responses refer to them. */
+export const responseHeaders: Readonly<Record<string, Header>> = {
+  'x-request-id': { description: 'Id of the request, to ask about it.', schema: { type: 'string' } },
+  'x-gateway-path': {
+    description: 'How the answer came: as it was, with bytes replaced, or translated from another protocol.',
+    schema: { type: 'string', enum: ['exact', 'spliced', 'translated'] },
+  },
+  'server-timing': { description: 'Where the time went, in milliseconds.', schema: { type: 'string' } },
+  'retry-after': {
+    description: 'Seconds to wait before the next request.',
+    schema: { type: 'integer', minimum: 0 },
+  },
+  'accept-encoding': { description: 'The content codings that are taken.', schema: { type: 'string' } },
+  upgrade: { description: 'What to upgrade to.', schema: { type: 'string', const: 'websocket' } },
+  'content-range': { description: 'Which part it is, or how long the whole is.', schema: { type: 'string' } },
+  'accept-ranges': { description: 'Parts can be asked for.', schema: { type: 'string', const: 'bytes' } },
+  etag: { description: 'Tells one file from another.', schema: { type: 'string' } },
+};
+
+/** References to headers that every answer has, and to some more. */
+export function headerReferences(...more: readonly string[]): Readonly<Record<string, Reference>> {
+  return Object.fromEntries(
+    ['x-request-id', 'server-timing', ...more].map((name) => [
+      name,
+      { $ref: `#/components/headers/${name}` },
+    ]),
+  );
+}
+
+/** One kind for each status. */
+const everywhere: readonly ErrorKind[] = ['invalid_request', 'invalid_api_key', 'internal_error'];
+const withBody: readonly ErrorKind[] = ['request_timeout', 'request_too_large', 'unsupported_media_type'];
+const fromUpstream: readonly ErrorKind[] = ['upstream_error', 'upstream_timeout', 'overloaded'];
+const fromAccount: readonly ErrorKind[] = ['insufficient_quota', 'permission_denied', 'rate_limit_exceeded'];
+const called = [...everywhere, ...fromUpstream, ...fromAccount, 'model_not_found'] as const;
+const ofTask = [...everywhere, ...fromUpstream, 'rate_limit_exceeded', 'not_found'] as const;
+
+/** What a request of an operation may be refused with. */
+const refusals: Readonly<Record<Route['operation'], readonly ErrorKind[]>> = {
+  call: [...called, ...withBody],
+  upload: [...called, ...withBody],
+  image: [...called, ...withBody],
+  videoCreate: [...called, ...withBody, 'conflict'],
+  videoAction: [...called, ...withBody, 'conflict'],
+  videoShow: ofTask,
+  videoContent: [...ofTask, 'range_not_satisfiable'],
+  modelList: everywhere,
+  model: [...everywhere, 'model_not_found'],
+  googleModelList: everywhere,
+  googleModel: [...everywhere, 'model_not_found'],
+  realtime: called,
+  responsesSocket: [...everywhere, 'rate_limit_exceeded', 'upgrade_required'],
+  unimplemented: ['invalid_api_key', 'not_implemented', 'internal_error'],
+};
+
+/** Calls whose upstream's own error keeps its status. */
+const relaying: ReadonlySet<Route['operation']> = new Set([
+  'call',
+  'upload',
+  'image',
+  'videoCreate',
+  'videoAction',
+  'realtime',
+]);
+
+/** Headers of an error beside those of every answer. */
+const ownHeaders: Readonly<Partial<Record<ErrorKind, string>>> = {
+  rate_limit_exceeded: 'retry-after',
+  overloaded: 'retry-after',
+  conflict: 'retry-after',
+  unsupported_media_type: 'accept-encoding',
+  upgrade_required: 'upgrade',
+  range_not_satisfiable: 'content-range',
+};
+
+/** Error answers by the name under which operations refer to them. */
+export type ErrorResponses = Map<string, Response>;
+
+/**
+ * References to the error answers of an operation, by status.
+ * @param known gets the answers that are not in it yet
+ */
+export function errorResponsesOf(route: Route, known: ErrorResponses): Readonly<Record<string, Reference>> {
+  const body = bodyOf(route);
+  const refer = (kind: ErrorKind | null): Reference => {
+    const name = `${body === null ? 'Bodyless' : body.name}-${kind ?? 'upstream'}`;
+    if (!known.has(name)) known.set(name, errorResponse(kind, body));
+    return { $ref: `#/components/responses/${name}` };
+  };
+  const byStatus = refusals[route.operation].map((kind) => [String(errorTable[kind].status), refer(kind)]);
+  if (relaying.has(route.operation)) byStatus.push(['default', refer(null)]);
+  return Object.fromEntries(byStatus);
+}
+
+/** What an error of a route has in its body; null where the method allows none. */
+function bodyOf({ method, auth, dialect }: Route): NamedSchema | null {
+  if (method === 'HEAD') return null;
+  return auth === 'modelList' ? modelListError : errorBodyOf(dialect);
+}
+
+function errorResponse(kind: ErrorKind | null, body: NamedSchema | null): Response {
+  const more = kind === null ? undefined : ownHeaders[kind];
+  const headers = headerReferences(...(more === undefined ? [] : [more]));
+  const description =
+    kind === null ? "An upstream's own error, which keeps its status." : errorTable[kind].message;
+  if (body === null) return { description, headers };
+  return { description, headers, content: { 'application/json': { schema: schemaReference(body) } } };
+}

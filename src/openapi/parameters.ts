@@ -1,0 +1,163 @@
+import type { VendorWords } from '../config/types.js';
+import type { PlacedRoute, Wildcard } from './paths.js';
+import type { JsonSchema, Parameter, Reference } from './types.js';
+
+const string: JsonSchema = { type: 'string' };
+const date: JsonSchema = { type: 'string', format: 'date', examples: ['2023-06-01'] };
+
+const query = (name: string, description: string, schema: JsonSchema = string): Parameter => ({
+  name,
+  in: 'query',
+  required: false,
+  description,
+  schema,
+});
+const header = (name: string, description: string, schema: JsonSchema = string): Parameter => ({
+  ...query(name, description, schema),
+  in: 'header',
+});
+
+const idempotencyKey = header(
+  'idempotency-key',
+  'A request with the key of one before, and the same body, is answered with the task of that one.',
+);
+const contentPages: Readonly<Record<string, Parameter>> = {
+  pageSize: query('pageSize', 'Models on a page of the generateContent list; more than 1000 means 1000.', {
+    type: 'integer',
+    minimum: 0,
+    default: 50,
+  }),
+  pageToken: query('pageToken', 'The `nextPageToken` of the page before, in the generateContent list.'),
+};
+const messagesPages: Readonly<Record<string, Parameter>> = {
+  limit: query('limit', 'Models on a page of the messages list.', {
+    type: 'integer',
+    minimum: 1,
+    maximum: 1000,
+    default: 20,
+  }),
+  afterId: query('after_id', 'The last model of the page before, in the messages list.'),
+  beforeId: query('before_id', 'The first model of the page after, in the messages list.'),
+};
+
+/** Parameters that stand once in the document, by the name under which operations refer to them. */
+export type SharedParameters = Readonly<Record<string, Parameter>>;
+
+/** @param words real vendor words, each of which makes another header name */
+export function describeParameters(words: VendorWords): SharedParameters {
+  return {
+    key: query('key', 'An API key, in place of a header.'),
+    alt: query('alt', 'With `sse` the answer is an event stream, else a JSON array.', {
+      type: 'string',
+      examples: ['sse'],
+    }),
+    ...contentPages,
+    ...messagesPages,
+    realtimeModel: query('model', 'The model of the session; without it the one that the gateway is set to.'),
+    variant: query('variant', 'What to have of the task.', {
+      type: 'string',
+      enum: ['video', 'thumbnail', 'spritesheet'],
+      default: 'video',
+    }),
+    range: header('range', 'A part of the file, such as `bytes=0-1023`.'),
+    ifRange: header('if-range', 'The `etag` for which the range holds; of another file, all is sent.'),
+    ifNoneMatch: header('if-none-match', 'The `etag` of what the client has; that is not sent again.'),
+    idempotencyKey,
+    action: {
+      ...query('Action', 'What to do.', {
+        type: 'string',
+        enum: ['CVSync2AsyncSubmitTask', 'CVSync2AsyncGetResult'],
+      }),
+      required: true,
+    },
+    actionVersion: {
+      ...query('Version', 'A date.', { type: 'string', format: 'date', examples: ['2022-08-31'] }),
+      required: true,
+    },
+    ...versionHeaders(words),
+  };
+}
+
+/** References to the parameters of an operation, and those of its path. */
+export function parametersOf(
+  placed: PlacedRoute,
+  shared: SharedParameters,
+  words: VendorWords,
+): readonly (Parameter | Reference)[] {
+  const names = sharedNames(placed, words);
+  for (const name of names) {
+    if (!Object.hasOwn(shared, name))
+      throw new Error(`No parameter of the OpenAPI document is named ${name}.`);
+  }
+  return [
+    ...placed.parameters.map(pathParameter),
+    ...names.map((name) => ({ $ref: `#/components/parameters/${name}` })),
+  ];
+}
+
+function sharedNames({ route }: PlacedRoute, words: VendorWords): readonly string[] {
+  const { operation, auth, stream, method } = route;
+  const names: string[] = [];
+  if (auth === 'messages') names.push(...versionNames(words));
+  if (auth === 'modelList') names.push(...versionNames(words).map(optionalName));
+  if (auth === 'modelList' || auth === 'generateContent') names.push('key');
+  if (stream === 'always') names.push('alt');
+  switch (operation) {
+    case 'modelList':
+      names.push(...Object.keys(messagesPages), ...Object.keys(contentPages));
+      break;
+    case 'googleModelList':
+      names.push(...Object.keys(contentPages));
+      break;
+    case 'realtime':
+      names.push('realtimeModel');
+      break;
+    case 'videoCreate':
+      names.push('idempotencyKey');
+      break;
+    case 'videoAction':
+      names.push('action', 'actionVersion', 'idempotencyKey');
+      break;
+    case 'videoContent':
+      names.push('variant', 'ifNoneMatch');
+      if (method === 'GET') names.push('range', 'ifRange');
+      break;
+  }
+  return names;
+}
+
+const pathDescriptions: Readonly<Record<string, string>> = {
+  model: 'Name of the model',
+  task_id: 'Id of the video task',
+};
+
+function pathParameter({ name, spansSlashes }: Wildcard): Parameter {
+  const what = pathDescriptions[name] ?? 'Id';
+  return {
+    name,
+    in: 'path',
+    required: true,
+    description: spansSlashes ? `${what}; it may hold slashes.` : `${what}.`,
+    schema: { type: 'string', minLength: 1 },
+  };
+}
+
+const versionWords = ({ vendorc }: VendorWords) => [...new Set(['vendorc', ...vendorc])];
+const versionNames = (words: VendorWords) => versionWords(words).map((word) => `${word}-version`);
+const optionalName = (name: string) => `${name}-of-list`;
+
+/** Where there are several spellings of the header, one of them is wanted, and that no list of parameters can say. */
+function versionHeaders(words: VendorWords): SharedParameters {
+  const names = versionNames(words);
+  const isOnly = names.length === 1;
+  const wanted = isOnly ? '' : ` One of ${names.map((name) => `\`${name}\``).join(', ')} is required.`;
+  return Object.fromEntries(
+    names.flatMap((name) => [
+      [
+        name,
+        { ...header(name, `Version of the messages protocol: a date.${wanted}`, date), required: isOnly },
+      ],
+      [optionalName(name), header(name, 'With `x-api-key` it asks for the messages list.', date)],
+    ]),
+  );
+}

@@ -1,0 +1,163 @@
+import type { Target } from '../config/types.js';
+import { rendezvousScore } from './affinity.js';
+import type { TargetHealth } from './health.js';
+import type { HealthTable } from './health-table.js';
+import { isAllowed, type TargetWishes } from './wishes.js';
+
+/** What a call says about where it goes. */
+export interface RouteRequest {
+  /** Hash of what the call begins with: calls with the same go together. Null where that does not matter. */
+  readonly affinity: number | null;
+  /** Null where every target will do. */
+  readonly wishes: TargetWishes | null;
+}
+
+/** A call that may go anywhere. */
+export const anyTarget: RouteRequest = Object.freeze({ affinity: null, wishes: null });
+
+const none: readonly Target[] = Object.freeze([]);
+
+/**
+ * Chooses the targets of calls at one worker. Its methods take all times in milliseconds of `performance.now()`, and a
+ * model's targets as its config has them, sorted by priority.
+ */
+export class TargetChooser {
+  readonly #health: HealthTable;
+  readonly #random: () => number;
+  /** Beside the list that is being made: what comes first in it, and what comes first among those. */
+  readonly #ranks: number[] = [];
+  readonly #scores: number[] = [];
+
+  /** @param random gives numbers in [0, 1) */
+  constructor(health: HealthTable, random: () => number) {
+    this.#health = health;
+    this.#random = random;
+  }
+
+  /**
+   * Gives the targets to try for a call, in order. The list is the model's own where it has one target.
+   *
+   * Targets whose circuit is open, that wait for a probe, or that asked to be left alone are not in it. One that merely
+   * rests comes after all others. Then the lower priority number is first, and among equals:
+   * - With a hash, the one that wants it most, unless it has more under way than `loadFactor` times its share of the
+   *   calls of all of them: then it comes after the others (consistent hashing with bounded loads).
+   * - Without, a draw by weight, and a second draw takes its place if it has less under way for its weight. Two draws
+   *   do nearly as well as a look at all, and shares stay near the weights: the least loaded of all would be a target
+   *   of little weight whenever it is idle, and most are idle at most times in one worker.
+   *
+   * Before each attempt but the first, ask `mayTake` again: time has passed. The call that `began` at a half-open
+   * target is its probe.
+   * @returns an empty list when there is none now: see `retryAt`
+   */
+  choose(targets: readonly Target[], request: RouteRequest, now: number): readonly Target[] {
+    const { affinity, wishes } = request;
+    if (targets.length === 1 && wishes === null)
+      return this.#health.of(targets[0] as Target).mayTake(now) ? targets : none;
+    const ordered = targets.slice();
+    let count = 0;
+    let rank = 0;
+    let callsPerWeight = 0;
+    for (let i = 0; i < targets.length; i++) {
+      const target = targets[i] as Target;
+      if (i === 0 || target.priority !== targets[i - 1]?.priority) {
+        rank += 2;
+        if (affinity !== null) callsPerWeight = this.#fairShare(targets, i, request, now);
+      }
+      if (wishes !== null && !isAllowed(target, wishes)) continue;
+      const health = this.#health.of(target);
+      if (!health.mayTake(now)) continue;
+      let ownRank = health.isResting(now) ? rank + 2 * targets.length : rank;
+      let score: number;
+      if (affinity === null) score = target.weight / -Math.log(this.#random());
+      else {
+        score = rendezvousScore(affinity, health.hash, target.weight);
+        if (isFull(health, target, callsPerWeight)) ownRank++;
+      }
+      this.#insert(ordered, count++, target, ownRank, score);
+    }
+    if (count === 0) return none;
+    if (count < ordered.length) ordered.length = count;
+    if (affinity === null && count > 1) this.#balance(ordered);
+    return ordered;
+  }
+
+  /**
+   * When the first of these targets may be asked again, for a call that `choose` has found none for.
+   * @returns a time, or Infinity when the call's own wishes leave none
+   */
+  retryAt(targets: readonly Target[], { wishes }: RouteRequest, now: number): number {
+    let earliest = Number.POSITIVE_INFINITY;
+    for (let i = 0; i < targets.length; i++) {
+      const target = targets[i] as Target;
+      if (wishes === null || isAllowed(target, wishes))
+        earliest = Math.min(earliest, this.#health.of(target).earliest(now));
+    }
+    return earliest;
+  }
+
+  /**
+   * Calls that targets of one priority may have under way for each unit of their weight, this call among them.
+   * @param start index of the first of them
+   */
+  #fairShare(targets: readonly Target[], start: number, { wishes }: RouteRequest, now: number): number {
+    const priority = targets[start]?.priority;
+    let calls = 1;
+    let weights = 0;
+    for (let i = start; i < targets.length && targets[i]?.priority === priority; i++) {
+      const target = targets[i] as Target;
+      if (wishes !== null && !isAllowed(target, wishes)) continue;
+      const health = this.#health.of(target);
+      if (!health.mayTake(now) || health.isResting(now)) continue;
+      calls += health.inFlight;
+      weights += target.weight;
+    }
+    return weights === 0 ? 0 : (this.#health.settings.loadFactor * calls) / weights;
+  }
+
+  /** Puts a target in its place among the first `count`: lower ranks first, then higher scores. */
+  #insert(ordered: Target[], count: number, target: Target, rank: number, score: number): void {
+    const ranks = this.#ranks;
+    const scores = this.#scores;
+    let at = count;
+    for (; at > 0; at--) {
+      const before = ranks[at - 1] as number;
+      if (before < rank || (before === rank && (scores[at - 1] as number) >= score)) break;
+      ordered[at] = ordered[at - 1] as Target;
+      ranks[at] = before;
+      scores[at] = scores[at - 1] as number;
+    }
+    ordered[at] = target;
+    ranks[at] = rank;
+    scores[at] = score;
+  }
+
+  /** The second draw: among those that share the first one's rank. */
+  #balance(ordered: Target[]): void {
+    let end = 1;
+    let weights = (ordered[0] as Target).weight;
+    while (end < ordered.length && this.#ranks[end] === this.#ranks[0]) {
+      weights += (ordered[end] as Target).weight;
+      end++;
+    }
+    if (end === 1) return;
+    let left = this.#random() * weights;
+    let drawn = 0;
+    while (drawn < end - 1) {
+      left -= (ordered[drawn] as Target).weight;
+      if (left < 0) break;
+      drawn++;
+    }
+    const first = ordered[0] as Target;
+    const second = ordered[drawn] as Target;
+    const firstLoad = this.#health.of(first).inFlight * second.weight;
+    const secondLoad = this.#health.of(second).inFlight * first.weight;
+    if (secondLoad >= firstLoad) return;
+    for (let i = drawn; i > 0; i--) ordered[i] = ordered[i - 1] as Target;
+    ordered[0] = second;
+  }
+}
+
+/** One call more than the bound is always free, or a handful of calls would leave the cache that knows them. */
+function isFull({ inFlight }: TargetHealth, { weight }: Target, callsPerWeight: number): boolean {
+  return inFlight >= 1 + Math.ceil(callsPerWeight * weight);
+}

@@ -1,0 +1,276 @@
+import type { RoutingSettings } from '../config/types.js';
+import { targetHash } from './affinity.js';
+
+/** The window moves on in so many steps. */
+const slotCount = 10;
+/** No upstream keeps itself away for longer, whatever it says. */
+export const longestRetryAfterMs = 600_000;
+/** How long a target that refuses calls for their number rests, where it does not say itself. */
+export const restMs = 1000;
+/** A probe that is under way may be over after so long: when to come back is a guess. */
+const probeGuessMs = 1000;
+/** Characters of an error that are kept. */
+const longestError = 200;
+/** The ticket of a call that began though the circuit was open: it does not count. */
+const outside = 0;
+
+/** An attempt that the target has failed. */
+export interface FailedCall {
+  /** `limited`: refused for the number of calls (429), which is no illness. */
+  readonly kind: 'failure' | 'limited';
+  /** What happened, in a few words for operators. */
+  readonly error: string;
+  /** How long the target asks to be left alone, in milliseconds; null where it did not say. */
+  readonly retryAfterMs: number | null;
+}
+
+/**
+ * How an attempt ended. `uncounted` is one that says nothing about the target: the client left, or the gateway itself
+ * could not go on.
+ */
+export type Outcome = 'success' | 'uncounted' | FailedCall;
+
+/** The state of a target for operators, at one worker. */
+export interface TargetStatus {
+  readonly upstream: string;
+  readonly model: string;
+  /** `cooling`: well, but it asked to be left alone. */
+  readonly state: 'closed' | 'cooling' | 'open' | 'half-open';
+  readonly inFlight: number;
+  /** Within the window, as are the failures. */
+  readonly calls: number;
+  readonly failures: number;
+  readonly consecutiveFailures: number;
+  /** How many times the circuit has opened since the worker started; a probe that fails is no new time. */
+  readonly opened: number;
+  /** Milliseconds until it may be taken again; 0 when it may be now. */
+  readonly waitMs: number;
+  readonly lastError: string | null;
+  /** Milliseconds since then, or null. */
+  readonly lastErrorAgoMs: number | null;
+}
+
+/**
+ * How one target fares at one worker: calls under way, a circuit breaker, and the times at which it asked to be left
+ * alone. All times are milliseconds of `performance.now()` and come from the caller.
+ *
+ * The circuit is closed until too many calls fail, in a row or as a share of those in the window. Then it is open for
+ * a time, and half-open after it: one call may go, the probe. When the probe succeeds the circuit is closed, and when
+ * it fails it is open for twice as long as before.
+ *
+ * Each call holds a ticket, the number of the period in which it began. A period ends when the circuit opens and when
+ * a probe is sent or lost, so that a late result of a call from before decides nothing about the time after.
+ */
+export class TargetHealth {
+  readonly upstream: string;
+  readonly model: string;
+  /** What `rendezvousScore` knows it by. */
+  readonly hash: number;
+  #settings: RoutingSettings;
+
+  #inFlight = 0;
+  #period = outside + 1;
+  #isOpen = false;
+  #isProbing = false;
+  #openedAt = 0;
+  #openForMs = 0;
+  #opened = 0;
+  #consecutive = 0;
+  /** It asked to be left alone until then. */
+  #coolUntil = Number.NEGATIVE_INFINITY;
+  /** It is better left alone until then. */
+  #restUntil = Number.NEGATIVE_INFINITY;
+
+  readonly #slotCalls = new Uint32Array(slotCount);
+  readonly #slotFailures = new Uint32Array(slotCount);
+  /** Number of the slot in use, counted from the beginning of time. */
+  #slot = 0;
+  #calls = 0;
+  #failures = 0;
+
+  #lastError: string | null = null;
+  #lastErrorAt = 0;
+
+  constructor(upstream: string, model: string, settings: RoutingSettings) {
+    this.upstream = upstream;
+    this.model = model;
+    this.hash = targetHash(upstream, model);
+    this.#settings = settings;
+  }
+
+  /** Calls under way. */
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  /** Whether a call may go to it now. Ask right before `began`: the place of a probe may have been taken meanwhile. */
+  mayTake(now: number): boolean {
+    if (now < this.#coolUntil) return false;
+    return !this.#isOpen || (!this.#isProbing && now >= this.#openedAt + this.#openForMs);
+  }
+
+  /** Whether others should be tried before it, since it has refused a call for their number a moment ago. */
+  isResting(now: number): boolean {
+    return now < this.#restUntil;
+  }
+
+  /** The earliest time at which a call may go to it: now, or later; a guess while a probe is under way. */
+  earliest(now: number): number {
+    if (!this.#isOpen) return Math.max(now, this.#coolUntil);
+    const free = this.#isProbing ? now + probeGuessMs : this.#openedAt + this.#openForMs;
+    return Math.max(now, free, this.#coolUntil);
+  }
+
+  /**
+   * A call goes to it. One that goes though `mayTake` says no is in flight, and counts for nothing else.
+   * @returns the ticket to give back to `ended`
+   */
+  began(now: number): number {
+    this.#inFlight++;
+    if (!this.#isOpen) return this.#period;
+    if (!this.mayTake(now)) return outside;
+    this.#isProbing = true;
+    return ++this.#period;
+  }
+
+  /**
+   * A call is being answered well. Its end may be minutes away, and a circuit that only waits for its probe closes
+   * now. For every other call it does nothing.
+   */
+  answered(ticket: number): void {
+    if (this.#isProbing && ticket === this.#period) this.#close();
+  }
+
+  /** A call is over. To be told exactly once for every `began`. */
+  ended(now: number, ticket: number, outcome: Outcome): void {
+    if (this.#inFlight > 0) this.#inFlight--;
+    const counts = ticket === this.#period;
+    if (outcome === 'success') {
+      if (!counts) return;
+      if (this.#isOpen) this.#close();
+      this.#count(now, 0);
+      this.#consecutive = 0;
+      return;
+    }
+    if (outcome !== 'uncounted') {
+      this.#note(now, outcome);
+      if (counts && outcome.kind === 'failure') {
+        this.#fail(now);
+        return;
+      }
+    }
+    if (counts && this.#isProbing) this.#freeProbe();
+  }
+
+  /** Other settings hold from now on. What is open stays so, but for no longer than they allow. */
+  setSettings(settings: RoutingSettings): void {
+    const { windowMs } = this.#settings;
+    this.#settings = settings;
+    this.#openForMs = Math.min(this.#openForMs, settings.maxOpenMs);
+    // The slots of one length cannot be told in those of another.
+    if (settings.windowMs !== windowMs) this.#clear();
+  }
+
+  status(now: number): TargetStatus {
+    this.#advance(now);
+    const wait = this.earliest(now) - now;
+    return {
+      upstream: this.upstream,
+      model: this.model,
+      state: this.#stateAt(now),
+      inFlight: this.#inFlight,
+      calls: this.#calls,
+      failures: this.#failures,
+      consecutiveFailures: this.#consecutive,
+      opened: this.#opened,
+      waitMs: wait,
+      lastError: this.#lastError,
+      lastErrorAgoMs: this.#lastError === null ? null : Math.max(0, now - this.#lastErrorAt),
+    };
+  }
+
+  #stateAt(now: number): TargetStatus['state'] {
+    if (this.#isOpen) return now < this.#openedAt + this.#openForMs ? 'open' : 'half-open';
+    return now < this.#coolUntil || now < this.#restUntil ? 'cooling' : 'closed';
+  }
+
+  #fail(now: number): void {
+    this.#count(now, 1);
+    this.#consecutive++;
+    const { failures, failureRate, minimumCalls, openMs, maxOpenMs } = this.#settings;
+    if (this.#isOpen) {
+      this.#openedAt = now;
+      this.#openForMs = Math.min(2 * this.#openForMs, maxOpenMs);
+      this.#freeProbe();
+      return;
+    }
+    const isFrequent = this.#calls >= minimumCalls && this.#failures / this.#calls >= failureRate;
+    if (this.#consecutive < failures && !isFrequent) return;
+    this.#isOpen = true;
+    this.#openedAt = now;
+    this.#openForMs = Math.min(openMs, maxOpenMs);
+    this.#opened++;
+    this.#period++;
+  }
+
+  #freeProbe(): void {
+    this.#isProbing = false;
+    this.#period++;
+  }
+
+  /** The period goes on, so that a probe that was answered counts like any other call when it ends. */
+  #close(): void {
+    this.#isOpen = false;
+    this.#isProbing = false;
+    this.#consecutive = 0;
+    this.#clear();
+  }
+
+  #note(now: number, { kind, error, retryAfterMs }: FailedCall): void {
+    this.#lastError = shortened(error);
+    this.#lastErrorAt = now;
+    if (retryAfterMs !== null && retryAfterMs > 0)
+      this.#coolUntil = Math.max(this.#coolUntil, now + Math.min(retryAfterMs, longestRetryAfterMs));
+    else if (kind === 'limited') this.#restUntil = Math.max(this.#restUntil, now + restMs);
+  }
+
+  #count(now: number, failures: number): void {
+    this.#advance(now);
+    const index = this.#slot % slotCount;
+    this.#slotCalls[index] = (this.#slotCalls[index] as number) + 1;
+    this.#slotFailures[index] = (this.#slotFailures[index] as number) + failures;
+    this.#calls++;
+    this.#failures += failures;
+  }
+
+  /** Takes out of the window what has become too old. */
+  #advance(now: number): void {
+    const slot = Math.floor((now * slotCount) / this.#settings.windowMs);
+    if (slot <= this.#slot) return;
+    if (slot - this.#slot >= slotCount) this.#clear();
+    else {
+      for (let each = this.#slot + 1; each <= slot; each++) {
+        const index = each % slotCount;
+        this.#calls -= this.#slotCalls[index] as number;
+        this.#failures -= this.#slotFailures[index] as number;
+        this.#slotCalls[index] = 0;
+        this.#slotFailures[index] = 0;
+      }
+    }
+    this.#slot = slot;
+  }
+
+  /** The next count finds its slot anew, also when slots have become longer and the numbers smaller. */
+  #clear(): void {
+    this.#slotCalls.fill(0);
+    this.#slotFailures.fill(0);
+    this.#slot = 0;
+    this.#calls = 0;
+    this.#failures = 0;
+  }
+}
+
+/** A copy: a part of a long text would keep the whole of it in memory. */
+function shortened(error: string): string {
+  return error.length <= longestError ? error : Buffer.from(error.slice(0, longestError)).toString();
+}

@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto';
+import { collectionKey, longestName, timeBytes } from './record-format.js';
+import type { LedgerBatch } from './store.js';
+
+/** How long a writer of batches is remembered after its last one. */
+export const writerTtlMs = 7 * 24 * 60 * 60 * 1000;
+
+const markBytes = 8;
+const indexBytes = 4;
+
+/**
+ * Holds that a store can take a batch as it is.
+ * @throws RangeError when a time or a number is not whole, or an id is too long
+ */
+export function checkBatch({ number, lines, lineTtlMs, sums }: LedgerBatch): void {
+  if (!Number.isSafeInteger(number) || number < 1) throw new RangeError(`${number} is no number of a batch`);
+  checkTtl(lineTtlMs);
+  for (const { at } of lines) {
+    if (!Number.isSafeInteger(at) || at < 0) throw new RangeError(`${at} is no time of a line`);
+  }
+  for (const { id, ttlMs, add } of sums) {
+    checkTtl(ttlMs);
+    if (Buffer.byteLength(id) > longestName) throw new RangeError(`the id of a sum is too long: ${id}`);
+    for (const [name, value] of Object.entries(add)) {
+      if (!Number.isSafeInteger(value)) throw new RangeError(`${value} cannot be added to ${name}`);
+    }
+  }
+}
+
+/**
+ * Holds that ids can be compared with the bounds of a range.
+ * @throws RangeError when a bound is longer than an id may be
+ */
+export function checkSumRange(range: { readonly from: string; readonly until: string | null }): void {
+  for (const bound of [range.from, range.until ?? '']) {
+    if (Buffer.byteLength(bound) > longestName) throw new RangeError(`no id of a sum is so long: ${bound}`);
+  }
+}
+
+function checkTtl(ttlMs: number): void {
+  if (!Number.isSafeInteger(Math.ceil(ttlMs))) throw new RangeError(`${ttlMs} is no time to keep something`);
+}
+
+/** What tells the lines of one batch from those of all others of the same millisecond. */
+export function batchMark({ writer, number }: LedgerBatch): Buffer {
+  return createHash('sha256').update(`${number} ${writer}`).digest().subarray(0, markBytes);
+}
+
+/** A whole number, kept where a double still tells it from its neighbours. */
+export function withinSafe(value: number): number {
+  return Math.min(Math.max(value, Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER);
+}
+
+/** Key of a line: ledger, time, mark of the batch, place in the batch. */
+export function lineKey(ledger: string, at: number, mark: Buffer, index: number): Buffer {
+  const place = Buffer.alloc(indexBytes);
+  place.writeUInt32BE(index);
+  return Buffer.concat([lineBound(ledger, at), mark, place]);
+}
+
+/** Stands before all lines of a time. */
+export function lineBound(ledger: string, at: number): Buffer {
+  return Buffer.concat([collectionKey(ledger), timeBytes(at)]);
+}
+
+/** The time in the key of a line. */
+export function lineTime(key: Buffer): number {
+  return key.readDoubleBE(key.length - indexBytes - markBytes - 8);
+}

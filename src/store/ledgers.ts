@@ -1,0 +1,156 @@
+import { batchMark, lineBound, lineKey, lineTime, withinSafe, writerTtlMs } from './ledger-format.js';
+import { nameKey, readRecord, recordKey } from './record-format.js';
+import { type Bytes, getRecord, type Records, upsertRecord } from './records.js';
+import type { LedgerBatch, LedgerLine, LinePage, SumPage } from './store.js';
+
+/** The ledgers of an embedded store: their lines, and beside them records that are swept like all others. */
+export interface LedgerBase {
+  /** By `lineKey`. */
+  readonly lines: Bytes;
+  /** How long the lines of each ledger are kept, in milliseconds, by its name. */
+  readonly retention: Bytes;
+  /** Sums and what was last taken from each writer, in collections of their own for each ledger. */
+  readonly sums: Records;
+}
+
+/** Sums are changed all the time; their place in the index of expiry moves once in so long. */
+const expiryStepMs = 3_600_000;
+
+const sumsOf = (ledger: string): string => `${ledger}-sums`;
+const writersOf = (ledger: string): string => `${ledger}-writers`;
+
+/**
+ * Takes a batch. Belongs into a write transaction.
+ * @returns false when it was taken before
+ */
+export function appendBatch(base: LedgerBase, ledger: string, batch: LedgerBatch): boolean {
+  const last = getRecord(base.sums, writersOf(ledger), batch.writer);
+  if (last !== null && Number(last.value) >= batch.number) return false;
+  const writer = { collection: writersOf(ledger), id: batch.writer, expiresAt: steppedExpiry(writerTtlMs) };
+  upsertRecord(base.sums, writer, () => `${batch.number}`);
+  if (retentionOf(base, ledger) !== batch.lineTtlMs) {
+    void base.retention.put(nameKey(ledger), Buffer.from(`${batch.lineTtlMs}`));
+  }
+  const mark = batchMark(batch);
+  for (const [index, { at, value }] of batch.lines.entries()) {
+    void base.lines.put(lineKey(ledger, at, mark, index), Buffer.from(value));
+  }
+  for (const { id, ttlMs, add } of batch.sums) {
+    if (Object.keys(add).length === 0) continue;
+    const sum = { collection: sumsOf(ledger), id, expiresAt: steppedExpiry(ttlMs) };
+    upsertRecord(base.sums, sum, (value) => writeValues(added(readValues(value), add)));
+  }
+  return true;
+}
+
+function steppedExpiry(ttlMs: number): number {
+  return Math.ceil((Date.now() + Math.max(1, ttlMs)) / expiryStepMs) * expiryStepMs;
+}
+
+function readValues(text: string | null): Map<string, number> {
+  return new Map(text === null ? [] : (JSON.parse(text) as [string, number][]));
+}
+
+function writeValues(values: ReadonlyMap<string, number>): string {
+  return JSON.stringify([...values]);
+}
+
+function added(values: Map<string, number>, add: Readonly<Record<string, number>>): Map<string, number> {
+  for (const [name, value] of Object.entries(add)) {
+    values.set(name, withinSafe((values.get(name) ?? 0) + value));
+  }
+  return values;
+}
+
+function retentionOf(base: LedgerBase, ledger: string): number | null {
+  const bytes = base.retention.get(nameKey(ledger));
+  return bytes === undefined ? null : Number(bytes.toString());
+}
+
+/** The first time that is still kept. */
+function firstKept(ttlMs: number | null): number {
+  return ttlMs === null ? 0 : Math.max(0, Math.floor(Date.now() - ttlMs) + 1);
+}
+
+/** A page of lines, as `Ledger.readLines` gives it. */
+export function readLines(
+  base: LedgerBase,
+  call: {
+    readonly ledger: string;
+    readonly range: { readonly from: number; readonly until: number };
+    readonly limit: number;
+    readonly from: string | null;
+  },
+): LinePage {
+  const { ledger, range, limit, from } = call;
+  const first = lineBound(ledger, Math.max(range.from, firstKept(retentionOf(base, ledger))));
+  const after = from === null ? null : Buffer.from(from, 'base64url');
+  const start = after !== null && Buffer.compare(after, first) > 0 ? after : first;
+  const end = lineBound(ledger, Math.max(0, range.until));
+  const lines: LedgerLine[] = [];
+  if (Buffer.compare(start, end) >= 0) return { lines, next: null };
+  let last: Buffer | null = null;
+  for (const { key, value } of base.lines.getRange({ start, end, limit: limit + 2 })) {
+    if (after?.equals(key)) continue;
+    if (lines.length === limit) return { lines, next: last?.toString('base64url') ?? from };
+    lines.push({ at: lineTime(key), value: value.toString() });
+    last = key;
+  }
+  return { lines, next: null };
+}
+
+/** A page of sums, as `Ledger.readSums` gives it. */
+export function readSums(
+  base: LedgerBase,
+  call: {
+    readonly ledger: string;
+    readonly range: { readonly from: string; readonly until: string | null };
+    readonly limit: number;
+    readonly from: string | null;
+  },
+): SumPage {
+  const { ledger, range, limit, from } = call;
+  const collection = sumsOf(ledger);
+  const now = Date.now();
+  const start = recordKey(collection, nameKey(from ?? range.from));
+  const end =
+    range.until === null ? recordKey(collection, afterNames) : recordKey(collection, nameKey(range.until));
+  const sums: { id: string; values: Readonly<Record<string, number>> }[] = [];
+  if (Buffer.compare(start, end) >= 0) return { sums, next: null };
+  let last = from;
+  let seen = 0;
+  for (const { value } of base.sums.records.getRange({ start, end, limit: limit + 2 })) {
+    const record = readRecord(value);
+    if (record.id === from) continue;
+    if (seen === limit) return { sums, next: last };
+    seen += 1;
+    last = record.id;
+    if (record.expiresAt > now) {
+      sums.push({ id: record.id, values: Object.fromEntries(readValues(record.value)) });
+    }
+  }
+  return { sums, next: null };
+}
+
+/** Behind all names that are not hashed, and no id of a sum is long enough for that. */
+const afterNames = Buffer.from([2]);
+
+/**
+ * Removes lines that are kept no longer, of every ledger. Belongs into a write transaction.
+ * @param most how many of them
+ * @returns how many there were; fewer than `most` when none is left
+ */
+export function sweepLines(base: LedgerBase, most: number): number {
+  let swept = 0;
+  for (const { key: name, value } of [...base.retention.getRange({ start: Buffer.from([0]) })]) {
+    const ledger = name.toString('utf8', 1);
+    const end = lineBound(ledger, firstKept(Number(value.toString())));
+    const range = { start: lineBound(ledger, 0), end, limit: most - swept };
+    for (const key of [...base.lines.getKeys(range)]) {
+      void base.lines.remove(key);
+      swept += 1;
+    }
+    if (swept === most) break;
+  }
+  return swept;
+}

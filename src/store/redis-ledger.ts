@@ -1,0 +1,188 @@
+import { batchMark, checkBatch, checkSumRange, withinSafe, writerTtlMs } from './ledger-format.js';
+import { appendScript, sweepScript } from './redis-ledger-scripts.js';
+import type { RedisLink, SendRedis } from './redis-link.js';
+import { clockSkewMs, milliseconds, textsOf } from './redis-values.js';
+import { expiryOf } from './revision.js';
+import type { Ledger, LedgerBatch, LedgerLine, LinePage, SumPage } from './store.js';
+
+export interface RedisLedger extends Ledger {
+  /** Removes what has expired and does not go by itself. */
+  sweep(): Promise<void>;
+}
+
+/** What one step of a sweep removes at most. */
+const mostSwept = 1000;
+/** Hex digits of a place in a batch. */
+const placeDigits = 8;
+
+/**
+ * Ledgers in Redis. All keys of one ledger have the same hash tag, so that a script can change them at once.
+ *
+ * Lines stand in a sorted set by their time, each behind the mark of its batch and its place there, which make it
+ * unique. A sum is a hash, and its id stands in two sorted sets: one by the id, one by the time of its expiry.
+ */
+export function createRedisLedger(link: RedisLink, prefix: string): RedisLedger {
+  const ledgers = `${prefix}:ledgers`;
+  const registered = new Set<string>();
+
+  const sweepLedger = async (ledger: string): Promise<void> => {
+    const { lines, retention, sums, expiry } = keysOf(prefix, ledger);
+    let swept = mostSwept;
+    while (swept >= mostSwept) {
+      const reply = await link.call(async (send) => {
+        const linesEnd = `(${firstKept(await send(retention, ['GET', retention]))}`;
+        const sumsEnd = `${Date.now() - clockSkewMs}`;
+        const keys = [lines, sums, expiry];
+        return send(lines, ['EVAL', sweepScript, '3', ...keys, linesEnd, sumsEnd, `${mostSwept}`]);
+      });
+      swept = Number(reply);
+    }
+  };
+
+  return {
+    async append(ledger, batch) {
+      checkBatch(batch);
+      return link.call(async (send) => {
+        if (!registered.has(ledger)) {
+          await send(ledgers, ['SADD', ledgers, ledger]);
+          registered.add(ledger);
+        }
+        const { tag, command } = appendCommand(prefix, ledger, batch);
+        return (await send(tag, command)) === 1;
+      });
+    },
+    readLines: (ledger, range, limit, from) =>
+      link.call(async (send) => {
+        const { lines, retention } = keysOf(prefix, ledger);
+        const kept = firstKept(await send(retention, ['GET', retention]));
+        return readLinePage(send, lines, { ...range, from: Math.max(range.from, kept) }, { limit, from });
+      }),
+    async readSums(ledger, range, limit, from) {
+      checkSumRange(range);
+      return link.call((send) => readSumPage(send, keysOf(prefix, ledger), range, { limit, from }));
+    },
+    async sweep() {
+      const names = await link.call((send) => send(ledgers, ['SMEMBERS', ledgers]));
+      for (const ledger of textsOf(names)) await sweepLedger(ledger);
+    },
+  };
+}
+
+interface LedgerKeys {
+  readonly lines: string;
+  readonly retention: string;
+  readonly sums: string;
+  readonly expiry: string;
+  writer(name: string): string;
+  sum(id: string): string;
+}
+
+function keysOf(prefix: string, ledger: string): LedgerKeys {
+  const tag = `${prefix}:ledger:{${ledger}}`;
+  return {
+    lines: `${tag}:lines`,
+    retention: `${tag}:retention`,
+    sums: `${tag}:sums`,
+    expiry: `${tag}:expiry`,
+    writer: (name) => `${tag}:writer:${name}`,
+    sum: (id) => `${tag}:sum:${id}`,
+  };
+}
+
+function appendCommand(
+  prefix: string,
+  ledger: string,
+  batch: LedgerBatch,
+): { readonly tag: string; readonly command: readonly string[] } {
+  const names = keysOf(prefix, ledger);
+  const now = Date.now();
+  const mark = batchMark(batch).toString('hex');
+  const keys = [names.writer(batch.writer), names.lines, names.retention, names.sums, names.expiry];
+  const values = [
+    `${batch.number}`,
+    `${writerTtlMs}`,
+    milliseconds(batch.lineTtlMs),
+    `${batch.lines.length}`,
+    `${batch.sums.length}`,
+  ];
+  for (const [index, { at, value }] of batch.lines.entries()) {
+    values.push(`${at}`, `${mark}${index.toString(16).padStart(placeDigits, '0')}${value}`);
+  }
+  for (const { id, ttlMs, add } of batch.sums) {
+    const numbers = Object.entries(add);
+    keys.push(names.sum(id));
+    values.push(id, milliseconds(ttlMs), `${expiryOf(ttlMs, now)}`, `${numbers.length}`);
+    for (const [name, value] of numbers) values.push(name, `${value}`);
+  }
+  return { tag: names.lines, command: ['EVAL', appendScript, `${keys.length}`, ...keys, ...values] };
+}
+
+/** The first time that is still kept, by the retention of a ledger, or 0 where nothing was said. */
+function firstKept(retention: unknown): number {
+  return typeof retention === 'string' ? Math.max(0, Date.now() - Number(retention) + 1) : 0;
+}
+
+interface Turn {
+  readonly limit: number;
+  readonly from: string | null;
+}
+
+/** Mark and place, with which each line in the set begins. */
+const headLength = 16 + placeDigits;
+
+/** A page begins behind `time:head` of the last line before. */
+async function readLinePage(
+  send: SendRedis,
+  key: string,
+  range: { readonly from: number; readonly until: number },
+  { limit, from }: Turn,
+): Promise<LinePage> {
+  const colon = from?.indexOf(':') ?? 0;
+  const after = from === null ? -1 : Number(from.slice(0, colon));
+  const head = from === null ? '' : from.slice(colon + 1);
+  const start = `${Math.max(range.from, after)}`;
+  const end = Number.isFinite(range.until) ? `(${range.until}` : '+inf';
+  const lines: LedgerLine[] = [];
+  // Lines of the millisecond in which the page before ended come again, and are passed over.
+  for (let offset = 0; ; offset += limit) {
+    const window = ['BYSCORE', 'LIMIT', `${offset}`, `${limit}`, 'WITHSCORES'];
+    const reply = textsOf(await send(key, ['ZRANGE', key, start, end, ...window]));
+    for (let index = 0; index + 1 < reply.length; index += 2) {
+      const [member = '', score = ''] = reply.slice(index, index + 2);
+      const at = Number(score);
+      const own = member.slice(0, headLength);
+      if (at === after && own <= head) continue;
+      lines.push({ at, value: member.slice(headLength) });
+      if (lines.length === limit) return { lines, next: `${at}:${own}` };
+    }
+    if (reply.length < limit * 2) return { lines, next: null };
+  }
+}
+
+/** A page begins behind the id of the last sum before. */
+async function readSumPage(
+  send: SendRedis,
+  names: LedgerKeys,
+  range: { readonly from: string; readonly until: string | null },
+  { limit, from }: Turn,
+): Promise<SumPage> {
+  const start = from === null ? `[${range.from}` : `(${from}`;
+  const end = range.until === null ? '+' : `(${range.until}`;
+  const page = ['BYLEX', 'LIMIT', '0', `${limit}`];
+  const ids = textsOf(await send(names.sums, ['ZRANGE', names.sums, start, end, ...page]));
+  const sums = await Promise.all(
+    ids.map(async (id) => {
+      const values = textsOf(await send(names.sum(id), ['HGETALL', names.sum(id)]));
+      return values.length === 0 ? [] : [{ id, values: readValues(values) }];
+    }),
+  );
+  return { sums: sums.flat(), next: ids.length === limit ? (ids.at(-1) ?? null) : null };
+}
+
+function readValues(pairs: readonly string[]): Readonly<Record<string, number>> {
+  const values: [string, number][] = [];
+  for (let index = 0; index + 1 < pairs.length; index += 2) {
+    values.push([pairs[index] ?? '', withinSafe(Number(pairs[index + 1]))]);
+  }
+  return Object.fromEntries(values);
+}

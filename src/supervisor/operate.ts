@@ -1,0 +1,141 @@
+import type { ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import type { Logger } from 'pino';
+import { type AdminSources, adminRoutes } from '../admin/endpoints.js';
+import { type AdminListener, startAdmin } from '../admin/listener.js';
+import type { AdminSettings, ResolvedConfig } from '../config/resolve.js';
+import { exposition } from '../metrics/exposition.js';
+import { createTotals } from '../metrics/totals.js';
+import { createCollector } from './collect.js';
+import type { WorkerNews, WorkerOrder } from './messages.js';
+import { formatAddress } from './port.js';
+import type { Reloader } from './reload.js';
+
+/** What the primary process knows that operators ask for. */
+export interface OperatedGateway {
+  readonly version: string;
+  readonly url: string;
+  /** Workers that there should be. */
+  readonly workers: number;
+  readonly reloader: Reloader;
+  /** Process ids of the workers that serve at this moment. */
+  serving(): readonly number[];
+  isStopping(): boolean;
+  tellAll(order: WorkerOrder): readonly ChildProcess[];
+}
+
+/** The operators' side of a gateway. */
+export interface Operations {
+  onNews(child: ChildProcess, news: WorkerNews): void;
+  onGone(child: ChildProcess): void;
+  readonly sources: AdminSources;
+}
+
+export function createOperations(gateway: OperatedGateway): Operations {
+  const startedAt = Date.now();
+  const totals = createTotals();
+  let restarts = 0;
+  const collector = createCollector<ChildProcess, null>((id) => gateway.tellAll({ type: 'collect', id }));
+
+  const notReady = (): string | null => {
+    if (gateway.isStopping()) return 'the gateway is draining';
+    return gateway.serving().length === 0 ? 'no worker serves yet' : null;
+  };
+
+  return {
+    onNews(child, { id, snapshot }) {
+      if (child.pid === undefined) return;
+      totals.update(child.pid, snapshot);
+      collector.onPart(child, id, null);
+    },
+    onGone(child) {
+      if (!gateway.isStopping()) restarts += 1;
+      collector.onGone(child);
+      const { pid } = child;
+      if (pid === undefined) return;
+      // Its last words may still be on their way.
+      if (child.connected) child.once('disconnect', () => totals.retire(pid));
+      else totals.retire(pid);
+    },
+    sources: {
+      notReady,
+      async status() {
+        return {
+          version: gateway.version,
+          node: process.version,
+          url: gateway.url,
+          startedAt: new Date(startedAt).toISOString(),
+          ready: notReady() === null,
+          workers: { wanted: gateway.workers, serving: gateway.serving(), restarts },
+          config: { generation: gateway.reloader.generation, ...countsOf(gateway.reloader.running) },
+        };
+      },
+      async metrics() {
+        await collector.collect();
+        return exposition(totals.merged(), {
+          version: gateway.version,
+          node: process.version,
+          workers: gateway.serving().length,
+          workerRestarts: restarts,
+          configGeneration: gateway.reloader.generation,
+          startedAt,
+        });
+      },
+      reload: () => gateway.reloader.reload(),
+      async openApi() {
+        // Loaded only here: the schemas of all bodies would hold up the start.
+        const { createOpenApi } = await import('../openapi/document.js');
+        const { listen, vendors } = gateway.reloader.running;
+        return createOpenApi({
+          version: gateway.version,
+          publicUrl: listen.publicUrl ?? gateway.url,
+          words: vendors,
+        });
+      },
+    },
+  };
+}
+
+function countsOf(config: ResolvedConfig) {
+  return {
+    upstreams: config.upstreams.length,
+    models: config.models.length,
+    groups: config.groups.length,
+    keys: config.keys.length,
+    notEnforced: config.unenforced,
+  };
+}
+
+/** Where operators sign in, and with what. */
+export interface AdminAccess {
+  readonly url: string;
+  readonly token: string;
+}
+
+/**
+ * Opens the operators' listener: that of the config, or, for the demo, one beside the gateway's port with a token made
+ * up for this start.
+ * @throws Error when the address of the config cannot be had
+ */
+export async function openAdmin(
+  config: ResolvedConfig,
+  port: number,
+  sources: AdminSources,
+  log: Logger,
+): Promise<(AdminListener & { readonly access: AdminAccess }) | null> {
+  const settings = config.demo ? demoSettings(config.listen.host, port) : config.admin;
+  if (settings === null) return null;
+  const routes = adminRoutes(sources);
+  const listener = await startAdmin(settings, routes, log).catch((error: unknown) => {
+    if (!config.demo) throw error;
+    return startAdmin({ ...settings, port: 0 }, routes, log);
+  });
+  const { host, token } = settings;
+  const url = `http://${formatAddress(host, listener.port)}`;
+  log.info({ url }, 'operators may sign in');
+  return { ...listener, access: { url, token } };
+}
+
+function demoSettings(host: string, port: number): AdminSettings {
+  return { host, port: port < 65_535 ? port + 1 : 0, token: randomBytes(18).toString('base64url') };
+}

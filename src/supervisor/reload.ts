@@ -1,0 +1,97 @@
+import type { Logger } from 'pino';
+import { ConfigError, formatProblem } from '../config/problem.js';
+import type { ResolvedConfig } from '../config/resolve.js';
+
+export interface ReloadOptions {
+  /** In force when the gateway starts. */
+  readonly config: ResolvedConfig;
+  /**
+   * Reads the config again.
+   * @throws ConfigError when it cannot be used
+   */
+  read(): ResolvedConfig | Promise<ResolvedConfig>;
+  apply(config: ResolvedConfig): Promise<void>;
+  readonly log: Logger;
+}
+
+export interface Reloader {
+  /** In force at this moment. */
+  readonly running: ResolvedConfig;
+  /** How many configs have been in force. */
+  readonly generation: number;
+  /** Reads the config again and puts it in force. @returns what is wrong with it; nothing when it is in force */
+  reload(): Promise<readonly string[]>;
+}
+
+/** One reload at a time; whoever asks during one gets the outcome of a later one, which reads the file again. */
+export function createReloader({ config, read, apply, log }: ReloadOptions): Reloader {
+  let running = config;
+  let generation = 1;
+  let current: Promise<readonly string[]> | null = null;
+  let next: Promise<readonly string[]> | null = null;
+
+  const once = async (): Promise<readonly string[]> => {
+    try {
+      const found = await read();
+      const kept = keepFromBefore(found, running);
+      const fixed = needRestart(running, found);
+      await apply(kept);
+      running = kept;
+      generation += 1;
+      if (fixed.length > 0) log.warn({ settings: fixed }, 'these settings change only with a restart');
+      return [];
+    } catch (error) {
+      const reasons = error instanceof ConfigError ? error.problems.map(formatProblem) : [String(error)];
+      log.error({ reasons }, 'reload refused, the running config stays');
+      return reasons;
+    }
+  };
+  const begin = (): Promise<readonly string[]> => {
+    next = null;
+    current = once().finally(() => {
+      current = null;
+    });
+    return current;
+  };
+
+  return {
+    get running() {
+      return running;
+    },
+    get generation() {
+      return generation;
+    },
+    reload() {
+      if (current === null) return begin();
+      next ??= current.then(begin);
+      return next;
+    },
+  };
+}
+
+/**
+ * A model that was known before the reload keeps its date, and a secret that was made up stays. So does the store: a
+ * worker that starts later must not look for its records elsewhere than the others.
+ */
+function keepFromBefore(next: ResolvedConfig, running: ResolvedConfig): ResolvedConfig {
+  const created = new Map(running.models.map((model) => [model.name, model.created]));
+  return {
+    ...next,
+    secret: next.secret.given ? next.secret : running.secret,
+    store: running.store,
+    models: next.models.map((model) => ({ ...model, created: created.get(model.name) ?? model.created })),
+  };
+}
+
+/** Settings that differ and that a running gateway cannot change. */
+function needRestart(running: ResolvedConfig, next: ResolvedConfig): string[] {
+  const read = (config: ResolvedConfig): [string, string][] => [
+    ['listen', JSON.stringify({ ...config.listen, publicUrl: null, cors: null })],
+    ['workers', String(config.workers)],
+    ['limits.headerBytes', String(config.limits.headerBytes)],
+    ['store', JSON.stringify(config.store)],
+    ['admin', JSON.stringify(config.admin)],
+  ];
+  const before = new Map(read(running));
+  return read(next).flatMap(([name, value]) => (before.get(name) === value ? [] : [name]));
+}

@@ -1,0 +1,68 @@
+import type { Budget } from '../config/types.js';
+
+/** A calendar period in UTC. */
+export interface BudgetPeriod {
+  /** `2026-03-09`, `2026-W11` (the week of ISO 8601) or `2026-03`: another one for each period. */
+  readonly id: string;
+  /** Unix milliseconds. */
+  readonly startsAt: number;
+  /** Unix milliseconds: when the next one begins. */
+  readonly endsAt: number;
+}
+
+const dayMs = 86_400_000;
+const weekMs = 7 * dayMs;
+/** Unix time began on a Thursday. */
+const mondayMs = -3 * dayMs;
+
+/**
+ * The period that a time belongs to. A week begins on Monday.
+ * @param at Unix milliseconds
+ * @throws RangeError when the time is none that a calendar has
+ */
+export function budgetPeriod(per: Budget['per'], at: number): BudgetPeriod {
+  switch (per) {
+    case 'day': {
+      const startsAt = dayStart(at);
+      return { id: dayOf(startsAt), startsAt, endsAt: startsAt + dayMs };
+    }
+    case 'week': {
+      const startsAt = Math.floor((at - mondayMs) / weekMs) * weekMs + mondayMs;
+      return { id: weekId(startsAt), startsAt, endsAt: startsAt + weekMs };
+    }
+    case 'month': {
+      const date = new Date(at);
+      const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
+      const startsAt = monthStart(year, month);
+      const day = dayOf(startsAt);
+      return { id: day.slice(0, -'-01'.length), startsAt, endsAt: monthStart(year, month + 1) };
+    }
+  }
+}
+
+/**
+ * The day of a time in UTC, as `2026-03-09`.
+ * @throws RangeError when the time is none that a calendar has
+ */
+export function dayOf(at: number): string {
+  const text = new Date(at).toISOString();
+  return text.slice(0, text.indexOf('T'));
+}
+
+/** When the day of a time began, in Unix milliseconds. */
+export function dayStart(at: number): number {
+  return Math.floor(at / dayMs) * dayMs;
+}
+
+/** `Date.UTC` takes the years up to 99 for those of another century. */
+function monthStart(year: number, month: number): number {
+  return new Date(0).setUTCFullYear(year, month, 1);
+}
+
+/** A week belongs to the year of its Thursday, and the first one has the fourth of January. */
+function weekId(monday: number): string {
+  const thursday = monday + 3 * dayMs;
+  const year = new Date(thursday).getUTCFullYear();
+  const number = Math.floor((thursday - monthStart(year, 0)) / weekMs) + 1;
+  return `${dayOf(thursday).replace(/-\d\d-\d\d$/, '')}-W${`${number}`.padStart(2, '0')}`;
+}

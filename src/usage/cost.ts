@@ -1,0 +1,103 @@
+import type { Price } from '../config/types.js';
+import type { Usage } from '../conversation/usage.js';
+
+/** What a call has consumed that may have a price. */
+export interface Consumption {
+  /** Null where no tokens are counted. */
+  readonly usage: Usage | null;
+  /** Of audio or video; counted by whole milliseconds. */
+  readonly seconds: number;
+  /** 1 for a call; more where one request stands for several. */
+  readonly calls: number;
+}
+
+/**
+ * Costs are counted in femto-dollars (1e-15 USD), of which the price of a token, given for a million of them, is a
+ * whole number as long as it has at most nine decimals.
+ */
+const decimalsOfDollar = 15;
+const decimalsPerMillion = decimalsOfDollar - 6;
+const decimalsPerThousand = decimalsOfDollar - 3;
+const femtoPerNano = 1_000_000n;
+
+/** A price in whole femto-dollars. */
+interface Rates {
+  readonly input: bigint;
+  readonly output: bigint;
+  readonly cached: bigint;
+  readonly cacheWritten: bigint;
+  readonly call: bigint;
+  readonly millisecond: bigint;
+}
+
+/** A price belongs to a model of a config and is used for each of its calls. */
+const knownRates = new WeakMap<Price, Rates>();
+
+/**
+ * The cost of a call in whole nano-dollars (1e-9 USD), computed without rounding but for one at the end, half up.
+ * Cached tokens and those written to the cache are charged at their own price in place of that of the input; they are
+ * never more than the input. Counts that are no whole numbers are rounded, and those below zero are none.
+ * @returns at most `Number.MAX_SAFE_INTEGER`, which is nine million dollars
+ * @throws RangeError when a price is negative or no number
+ */
+export function costOf(price: Price, { usage, seconds, calls }: Consumption): number {
+  const rates = ratesOf(price);
+  let femto = count(calls) * rates.call + count(seconds * 1000) * rates.millisecond;
+  if (usage !== null) {
+    const input = count(usage.input);
+    const cached = lesser(count(usage.cached), input);
+    const written = lesser(count(usage.cacheWritten), input - cached);
+    femto += (input - cached - written) * rates.input + cached * rates.cached;
+    femto += written * rates.cacheWritten + count(usage.output) * rates.output;
+  }
+  return nanoOf(femto);
+}
+
+/**
+ * An amount in USD as whole nano-dollars, rounded half up.
+ * @throws RangeError when it is negative or no number
+ */
+export function nanoDollars(usd: number): number {
+  return nanoOf(scaled(usd, decimalsOfDollar));
+}
+
+function ratesOf(price: Price): Rates {
+  const known = knownRates.get(price);
+  if (known !== undefined) return known;
+  const rates: Rates = {
+    input: scaled(price.input, decimalsPerMillion),
+    output: scaled(price.output, decimalsPerMillion),
+    cached: scaled(price.cached, decimalsPerMillion),
+    cacheWritten: scaled(price.cacheWritten, decimalsPerMillion),
+    call: scaled(price.perCall, decimalsOfDollar),
+    millisecond: scaled(price.perSecond, decimalsPerThousand),
+  };
+  knownRates.set(price, rates);
+  return rates;
+}
+
+/** A number, by the decimal digits in which it is written, times ten to the power of `decimals`, rounded half up. */
+function scaled(value: number, decimals: number): bigint {
+  if (!Number.isFinite(value) || value < 0) throw new RangeError(`${value} is no amount of money`);
+  const [mantissa = '', exponent = '0'] = `${value}`.split('e');
+  const [whole = '', fraction = ''] = mantissa.split('.');
+  const shift = decimals + Number(exponent) - fraction.length;
+  const digits = BigInt(whole + fraction);
+  return shift >= 0 ? digits * 10n ** BigInt(shift) : dividedHalfUp(digits, 10n ** BigInt(-shift));
+}
+
+function dividedHalfUp(value: bigint, divisor: bigint): bigint {
+  return (value + divisor / 2n) / divisor;
+}
+
+function nanoOf(femto: bigint): number {
+  return Number(lesser(dividedHalfUp(femto, femtoPerNano), BigInt(Number.MAX_SAFE_INTEGER)));
+}
+
+function lesser(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
+}
+
+function count(value: number): bigint {
+  return value > 0 && Number.isFinite(value) ? BigInt(Math.round(value)) : 0n;
+}

@@ -1,0 +1,151 @@
+import type { Ledger } from '../store/store.js';
+import { csvEntry, csvHeader } from './csv.js';
+import { readEntry } from './entry.js';
+import {
+  addTotals,
+  labelOf,
+  noTotals,
+  readSumId,
+  type SumLabels,
+  type UsageTotals,
+  usageLedger,
+} from './sums.js';
+
+/** By what usage can be told apart. */
+export type UsageGrouping = 'day' | 'key' | 'model';
+
+/** Which calls count. Null for a key or a model means calls without one; without the property all count. */
+export interface UsageFilter {
+  readonly keyId?: string | null;
+  readonly model?: string | null;
+}
+
+export interface UsageQuery extends UsageFilter {
+  /** First and last day in UTC, both included, as `2026-03-09`. */
+  readonly firstDay: string;
+  readonly lastDay: string;
+  readonly groupBy: readonly UsageGrouping[];
+  /** Rows of the report; 10,000 unless said otherwise. */
+  readonly mostRows?: number;
+}
+
+/** A row has a label for each grouping that was asked for. */
+export interface UsageRow {
+  readonly day?: string;
+  readonly keyId?: string | null;
+  readonly model?: string | null;
+  readonly totals: UsageTotals;
+}
+
+export interface UsageReport {
+  /** Sorted by day, key and model. */
+  readonly rows: readonly UsageRow[];
+  /** Of everything that counts. */
+  readonly total: UsageTotals;
+  /** False when there were more groups than rows: what is missing is in the total only. */
+  readonly complete: boolean;
+}
+
+const defaultMostRows = 10_000;
+/** Sums and lines that are held in memory at once. */
+const sumsOfPage = 500;
+const linesOfPage = 500;
+
+/**
+ * Usage from the sums of the ledger. Memory is bounded by the rows, whatever the range.
+ * @throws {GatewayError} of the store when it cannot be reached
+ */
+export async function reportUsage(store: Pick<Ledger, 'readSums'>, query: UsageQuery): Promise<UsageReport> {
+  const mostRows = query.mostRows ?? defaultMostRows;
+  const by = new Set(query.groupBy);
+  // In an id a slash follows the day, and a zero is the character behind it.
+  const range = { from: query.firstDay, until: `${query.lastDay}0` };
+  const filter: UsageFilter = {
+    ...(query.keyId === undefined ? {} : { keyId: labelOf(query.keyId) }),
+    ...(query.model === undefined ? {} : { model: labelOf(query.model) }),
+  };
+  const groups = new Map<string, UsageRow>();
+  const total = noTotals();
+  let complete = true;
+  let from: string | null = null;
+  do {
+    const page = await store.readSums(usageLedger, range, sumsOfPage, from);
+    for (const { id, values } of page.sums) {
+      const labels = readSumId(id);
+      if (labels === null || !counts(filter, labels)) continue;
+      addTotals(total, values);
+      const group = JSON.stringify([
+        by.has('day') ? labels.day : null,
+        by.has('key') ? labels.keyId : null,
+        by.has('model') ? labels.model : null,
+      ]);
+      let row = groups.get(group);
+      if (row === undefined) {
+        if (groups.size >= mostRows) {
+          complete = false;
+          continue;
+        }
+        row = { ...shown(by, labels), totals: noTotals() };
+        groups.set(group, row);
+      }
+      addTotals(row.totals, values);
+    }
+    from = page.next;
+  } while (from !== null);
+  return { rows: [...groups.values()].sort(compareRows), total, complete };
+}
+
+function counts(filter: UsageFilter, { keyId, model }: Omit<SumLabels, 'day'>): boolean {
+  if (filter.keyId !== undefined && filter.keyId !== keyId) return false;
+  return filter.model === undefined || filter.model === model;
+}
+
+function shown(by: ReadonlySet<UsageGrouping>, { day, keyId, model }: SumLabels): Omit<UsageRow, 'totals'> {
+  return {
+    ...(by.has('day') ? { day } : {}),
+    ...(by.has('key') ? { keyId } : {}),
+    ...(by.has('model') ? { model } : {}),
+  };
+}
+
+function compareRows(a: UsageRow, b: UsageRow): number {
+  return compare(a.day, b.day) || compare(a.keyId, b.keyId) || compare(a.model, b.model);
+}
+
+/** By code units; what is not there comes first. */
+function compare(a: string | null = null, b: string | null = null): number {
+  if (a === b) return 0;
+  if (a === null || b === null) return a === null ? -1 : 1;
+  return a < b ? -1 : 1;
+}
+
+export interface UsageExport extends UsageFilter {
+  /** Unix milliseconds; `until` is excluded. */
+  readonly from: number;
+  readonly until: number;
+  readonly format: 'jsonl' | 'csv';
+}
+
+/**
+ * The entries of a range in the order of their time, as chunks of text that hold whole lines. A table has its header
+ * row even without entries. Nothing is read before it is asked for; at most one page of the ledger is in memory.
+ * @throws {GatewayError} of the store when it cannot be reached, between two chunks
+ */
+export async function* exportUsage(
+  store: Pick<Ledger, 'readLines'>,
+  { from, until, format, ...filter }: UsageExport,
+): AsyncGenerator<string, void, undefined> {
+  if (format === 'csv') yield csvHeader();
+  let next: string | null = null;
+  do {
+    const page = await store.readLines(usageLedger, { from, until }, linesOfPage, next);
+    let chunk = '';
+    for (const { value } of page.lines) {
+      const entry = readEntry(value);
+      if (entry === null || !counts(filter, entry)) continue;
+      chunk += format === 'csv' ? csvEntry(entry) : `${value}\n`;
+    }
+    if (chunk !== '') yield chunk;
+    next = page.next;
+  } while (next !== null);
+}

@@ -1,0 +1,178 @@
+import { createHash } from 'node:crypto';
+import { dayOf } from './budget.js';
+import type { UsageEntry } from './entry.js';
+
+/** The ledger of usage in the store. Its name is in every store that is in use. */
+export const usageLedger = 'usage';
+
+/** What is summed of calls; their names are in the store. */
+export const totalNames = [
+  'calls',
+  /** Of these: how many ended in each way that is not complete. */
+  'incomplete',
+  'refused',
+  'clientGone',
+  'upstreamErrors',
+  /** Calls whose tokens the upstream did not report whole. */
+  'inexact',
+  'inputTokens',
+  'outputTokens',
+  'cachedTokens',
+  'cacheWrittenTokens',
+  'reasoningTokens',
+  'bytesIn',
+  'bytesOut',
+  /** Milliseconds of audio or video. */
+  'mediaMs',
+  'costNanoUsd',
+] as const;
+export type TotalName = (typeof totalNames)[number];
+
+/** Sums of many calls: whole numbers, which stop at `Number.MAX_SAFE_INTEGER`. */
+export type UsageTotals = Record<TotalName, number>;
+
+/** What a sum in the store is of: one day (UTC) of one key and one model. */
+export interface SumLabels {
+  /** `2026-03-09` */
+  readonly day: string;
+  readonly keyId: string | null;
+  readonly model: string | null;
+}
+
+/** A day, a key and a model fit into the id of a sum, which takes 500 bytes. */
+const longestPart = 200;
+const hashDigits = 32;
+
+/**
+ * The id of a sum. Ids sort by the day first. Of a name that is too long for it, the end is replaced by a hash.
+ */
+export function sumId({ day, keyId, model }: SumLabels): string {
+  return `${day}/${part(keyId)}/${part(model)}`;
+}
+
+/** Reads an id that `sumId` has made; null for any other text. */
+export function readSumId(id: string): SumLabels | null {
+  const [day, keyId, model, ...more] = id.split('/');
+  if (day === undefined || keyId === undefined || model === undefined || more.length > 0) return null;
+  try {
+    return { day, keyId: readPart(keyId), model: readPart(model) };
+  } catch {
+    return null;
+  }
+}
+
+/** What stands for a key or a model in the sums: itself, unless it is too long. */
+export function labelOf(name: string | null): string | null {
+  return readPart(part(name));
+}
+
+/** Null is empty, and a name begins with a letter that says so. */
+function part(name: string | null): string {
+  if (name === null) return '';
+  const text = encodeURIComponent(wellFormed(name));
+  if (text.length <= longestPart) return `n${text}`;
+  const hash = createHash('sha256').update(wellFormed(name)).digest('hex').slice(0, hashDigits);
+  return `n${encodedStart(name, longestPart - hashDigits)}~${hash}`;
+}
+
+/** As much of a name as fits. */
+function encodedStart(name: string, longest: number): string {
+  let text = '';
+  for (const character of wellFormed(name)) {
+    const more = encodeURIComponent(character);
+    if (text.length + more.length > longest) break;
+    text += more;
+  }
+  return text;
+}
+
+/** Halves of characters cannot be encoded. */
+function wellFormed(name: string): string {
+  return Buffer.from(name).toString();
+}
+
+function readPart(text: string): string | null {
+  return text === '' ? null : decodeURIComponent(text.slice(1));
+}
+
+export function noTotals(): UsageTotals {
+  return Object.fromEntries(totalNames.map((name) => [name, 0])) as UsageTotals;
+}
+
+/** Adds one to the other. */
+export function addTotals(totals: UsageTotals, more: Readonly<Record<string, number>>): void {
+  for (const name of totalNames) {
+    totals[name] = Math.min(totals[name] + (more[name] ?? 0), Number.MAX_SAFE_INTEGER);
+  }
+}
+
+/** What entries add to the sums of the store, by the ids of these. */
+export class SumCollector {
+  readonly #sums = new Map<string, UsageTotals>();
+  /** Ids of what is asked for again and again. */
+  readonly #ids = new Map<string | null, Map<string | null, string>>();
+  #day = '';
+
+  /** @throws RangeError when the time of the entry is none */
+  add(entry: UsageEntry): void {
+    const id = this.#idOf(entry);
+    let totals = this.#sums.get(id);
+    if (totals === undefined) {
+      totals = noTotals();
+      this.#sums.set(id, totals);
+    }
+    addTotals(totals, totalsOf(entry));
+  }
+
+  /** Only what is not zero. */
+  sums(): { readonly id: string; readonly add: Readonly<Record<string, number>> }[] {
+    return [...this.#sums].map(([id, totals]) => ({
+      id,
+      add: Object.fromEntries(Object.entries(totals).filter(([, value]) => value !== 0)),
+    }));
+  }
+
+  #idOf({ at, keyId, model }: UsageEntry): string {
+    const day = dayOf(at);
+    if (day !== this.#day) {
+      this.#day = day;
+      this.#ids.clear();
+    }
+    let ofKey = this.#ids.get(keyId);
+    if (ofKey === undefined) {
+      ofKey = new Map();
+      this.#ids.set(keyId, ofKey);
+    }
+    const known = ofKey.get(model);
+    if (known !== undefined) return known;
+    const id = sumId({ day, keyId, model });
+    ofKey.set(model, id);
+    return id;
+  }
+}
+
+function totalsOf(entry: UsageEntry): UsageTotals {
+  const { outcome, tokensKnown } = entry;
+  return {
+    calls: 1,
+    incomplete: outcome === 'incomplete' ? 1 : 0,
+    refused: outcome === 'refused' ? 1 : 0,
+    clientGone: outcome === 'client_gone' ? 1 : 0,
+    upstreamErrors: outcome === 'upstream_error' ? 1 : 0,
+    inexact: tokensKnown === 'partial' || tokensKnown === 'estimated' ? 1 : 0,
+    inputTokens: whole(entry.inputTokens),
+    outputTokens: whole(entry.outputTokens),
+    cachedTokens: whole(entry.cachedTokens),
+    cacheWrittenTokens: whole(entry.cacheWrittenTokens),
+    reasoningTokens: whole(entry.reasoningTokens),
+    bytesIn: whole(entry.bytesIn),
+    bytesOut: whole(entry.bytesOut),
+    mediaMs: whole(entry.mediaSeconds * 1000),
+    costNanoUsd: whole(entry.costNanoUsd),
+  };
+}
+
+/** What cannot be counted adds nothing. */
+function whole(value: number): number {
+  return value > 0 ? Math.min(Math.round(value), Number.MAX_SAFE_INTEGER) : 0;
+}

@@ -1,0 +1,245 @@
+import { randomUUID } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { GatewayError } from '../errors.js';
+import type { Ledger, LedgerBatch, LedgerLine } from '../store/store.js';
+import { type UsageEntry, writeEntry } from './entry.js';
+import { SumCollector, usageLedger } from './sums.js';
+
+/** How long usage is kept, in milliseconds. */
+export interface UsageRetention {
+  readonly lineMs: number;
+  readonly sumMs: number;
+}
+
+export interface UsageWriterOptions {
+  readonly store: Pick<Ledger, 'append'>;
+  /** What holds now; asked for each batch. */
+  retention(): UsageRetention;
+  /** Told how many entries were given up: there were too many while the store failed, or the writer has ended. */
+  onDropped(entries: number): void;
+  /** Told each time that the store did not take a batch, with the number of entries that wait. */
+  onFailure(error: unknown, waiting: number): void;
+  /** Longest wait of an entry while the store takes all; 250 ms unless said otherwise. */
+  readonly flushMs?: number;
+  /** Entries of one batch; 2,000 unless said otherwise. */
+  readonly batchEntries?: number;
+  /** Entries that wait beside the batch under way, while the store fails; 100,000 unless said otherwise. */
+  readonly mostWaiting?: number;
+  /** Pause after the first failure, doubled after each one up to 5 s; 100 ms unless said otherwise. */
+  readonly pauseMs?: number;
+}
+
+/** Writes the usage of a worker to the ledger, in batches and behind the calls' backs. */
+export interface UsageWriter {
+  /** Takes an entry; costs a push. */
+  add(entry: UsageEntry): void;
+  /** Entries that are not in the ledger yet. */
+  waiting(): number;
+  /** Resolves when what was added before is in the ledger, or was given up; never rejects. */
+  flush(): Promise<void>;
+  /**
+   * Writes what there is, but gives it up after `withinMs`. Resolves when it is done, and never rejects; entries that
+   * are added from then on are given up.
+   */
+  close(withinMs: number): Promise<void>;
+}
+
+const defaultFlushMs = 250;
+const defaultBatchEntries = 2000;
+const defaultMostWaiting = 100_000;
+const firstPauseMs = 100;
+const longestPauseMs = 5000;
+/** Entries that are made into lines before others have their turn. */
+const slice = 250;
+
+/** Entries that go together, and whoever waits for them. */
+interface Chunk {
+  readonly entries: UsageEntry[];
+  readonly settled: (() => void)[];
+}
+
+/** Makes the writer of a worker; it does nothing before the first entry. */
+export function createUsageWriter(options: UsageWriterOptions): UsageWriter {
+  const { store, onDropped, onFailure } = options;
+  const flushMs = options.flushMs ?? defaultFlushMs;
+  const batchEntries = options.batchEntries ?? defaultBatchEntries;
+  const mostWaiting = options.mostWaiting ?? defaultMostWaiting;
+  const pauses = createPauses(options.pauseMs ?? firstPauseMs);
+  const writer = randomUUID();
+  /** Chunks that take no more, the oldest first. */
+  const full: Chunk[] = [];
+  let filling: Chunk = { entries: [], settled: [] };
+  let current: Chunk | null = null;
+  /** Entries of all chunks but the current one. */
+  let count = 0;
+  let lastNumber = 0;
+  let running = false;
+  let timer: NodeJS.Timeout | null = null;
+  /** What is being filled has waited long enough. */
+  let isDue = false;
+  let closing: Promise<void> | null = null;
+  let ended = false;
+
+  const seal = (): void => {
+    isDue = false;
+    if (filling.entries.length === 0) return;
+    full.push(filling);
+    filling = { entries: [], settled: [] };
+  };
+
+  const settle = (chunk: Chunk, dropped: number): void => {
+    if (dropped > 0) onDropped(dropped);
+    for (const settled of chunk.settled) settled();
+  };
+
+  const dropOldest = (): void => {
+    const oldest = full.shift();
+    if (oldest === undefined) return;
+    count -= oldest.entries.length;
+    settle(oldest, oldest.entries.length);
+  };
+
+  /** @returns false when the batch is given up */
+  const append = async (batch: LedgerBatch): Promise<boolean> => {
+    for (let attempt = 0; !ended; attempt++) {
+      try {
+        await store.append(usageLedger, batch);
+        return true;
+      } catch (error) {
+        onFailure(error, count + (current?.entries.length ?? 0));
+        // What the store does not take for what it is, it will not take later.
+        if (!(error instanceof GatewayError)) return false;
+        if (!ended) await pauses.pause(attempt);
+      }
+    }
+    return false;
+  };
+
+  /** Nothing is sealed while a batch is under way, or a slow store would get many small ones. */
+  const nextChunk = (): Chunk | undefined => {
+    if (full.length === 0 && isDue) seal();
+    return full.shift();
+  };
+
+  const run = async (): Promise<void> => {
+    running = true;
+    for (let chunk = nextChunk(); chunk !== undefined; chunk = nextChunk()) {
+      current = chunk;
+      count -= chunk.entries.length;
+      lastNumber++;
+      const number = lastNumber;
+      const { lines, sums, damaged } = await prepare(chunk.entries);
+      const { lineMs, sumMs } = options.retention();
+      const kept = sums.map((sum) => ({ ...sum, ttlMs: sumMs }));
+      const taken = await append({ writer, number, lines, lineTtlMs: lineMs, sums: kept });
+      current = null;
+      settle(chunk, taken ? damaged : chunk.entries.length);
+    }
+    running = false;
+  };
+
+  const start = (): void => {
+    if (!running) void run();
+  };
+
+  const due = (): void => {
+    timer = null;
+    isDue = true;
+    start();
+  };
+
+  const flush = (): Promise<void> => {
+    seal();
+    const last = full.at(-1) ?? current;
+    if (last === null) return Promise.resolve();
+    const done = new Promise<void>((resolve) => last.settled.push(resolve));
+    start();
+    pauses.end();
+    return done;
+  };
+
+  const end = (): void => {
+    ended = true;
+    pauses.end();
+    seal();
+    while (full.length > 0) dropOldest();
+  };
+
+  return {
+    add(entry) {
+      if (closing !== null) {
+        onDropped(1);
+        return;
+      }
+      filling.entries.push(entry);
+      count++;
+      if (filling.entries.length >= batchEntries) {
+        seal();
+        start();
+      }
+      while (count > mostWaiting && full.length > 0) dropOldest();
+      timer ??= setTimeout(due, flushMs).unref();
+    },
+    waiting: () => count + (current?.entries.length ?? 0),
+    flush,
+    close(withinMs) {
+      closing ??= new Promise((resolve) => {
+        if (timer !== null) clearTimeout(timer);
+        const deadline = setTimeout(() => {
+          end();
+          resolve();
+        }, withinMs);
+        void flush().then(() => {
+          clearTimeout(deadline);
+          end();
+          resolve();
+        });
+      });
+      return closing;
+    },
+  };
+}
+
+/** What a batch holds of entries. */
+interface Prepared {
+  readonly lines: readonly LedgerLine[];
+  readonly sums: ReturnType<SumCollector['sums']>;
+  /** Entries that cannot be written. */
+  readonly damaged: number;
+}
+
+async function prepare(entries: readonly UsageEntry[]): Promise<Prepared> {
+  const lines: LedgerLine[] = [];
+  const collector = new SumCollector();
+  for (const [index, entry] of entries.entries()) {
+    if (index % slice === slice - 1) await nextTurn();
+    try {
+      const value = writeEntry(entry);
+      collector.add(entry);
+      lines.push({ at: Math.max(0, Math.floor(entry.at)), value });
+    } catch {
+      // An entry without a time: the others are not to be lost with it.
+    }
+  }
+  return { lines, sums: collector.sums(), damaged: entries.length - lines.length };
+}
+
+/** Pauses between attempts, of which there is one at a time. */
+function createPauses(firstMs: number) {
+  let resume: (() => void) | null = null;
+  return {
+    /** Longer with each attempt, and not the same for all workers. */
+    pause: (attempt: number): Promise<void> =>
+      new Promise((resolve) => {
+        const longest = Math.min(firstMs * 2 ** Math.min(attempt, 16), longestPauseMs);
+        const timer = setTimeout(() => resume?.(), longest * (0.5 + Math.random() / 2)).unref();
+        resume = () => {
+          clearTimeout(timer);
+          resume = null;
+          resolve();
+        };
+      }),
+    /** Ends the pause that is under way. */
+    end: (): void => resume?.(),
+  };
+}

@@ -1,0 +1,56 @@
+import fc from 'fast-check';
+import { test } from 'tap';
+import { fromWire, toWire, wholeToWire } from '../../src/keys/key-wire.js';
+import type { ActiveKey, ManagedKey } from '../../src/keys/managed-key.js';
+import { anyKey, managedKey } from './samples.js';
+
+function active({ id, hash, former, groups, limits, budget, mayRoute, expiresAt }: ManagedKey): ActiveKey {
+  return { id, hash, former, groups, limits, budget, mayRoute, expiresAt };
+}
+
+/** Through JSON, as between processes. */
+function sent<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T;
+}
+
+test('a change comes over as it was, without what only operators see', (t) => {
+  const change = fc.record({
+    whole: fc.boolean(),
+    put: fc.array(anyKey, { maxLength: 5 }),
+    removed: fc.array(fc.string(), { maxLength: 3 }),
+  });
+  fc.assert(
+    fc.property(change, ({ whole, put, removed }) => {
+      const arrived = fromWire(sent(toWire({ whole, put, removed })));
+      t.strictSame(arrived, { whole, put: put.map(active), removed });
+    }),
+  );
+  t.notMatch(JSON.stringify(wholeToWire([managedKey({ label: 'Team A' })])), /Team A/);
+  t.end();
+});
+
+test('one revocation among many keys is a small message, and all of them are no large one', (t) => {
+  const keys = Array.from({ length: 10_000 }, (_, index) =>
+    managedKey({ id: `customer-${index}`, hash: index.toString(16).padStart(64, '0') }),
+  );
+  const whole = sent(wholeToWire(keys));
+  t.ok(whole.whole);
+  t.equal(whole.groups.length, 1);
+  t.ok(JSON.stringify(whole).length < 140 * keys.length);
+  t.ok(JSON.stringify(toWire({ whole: false, put: [], removed: ['customer-7'] })).length < 100);
+  t.end();
+});
+
+test('keys of the same groups share one list of them', (t) => {
+  const keys = ['a', 'b', 'c'].map((id) => managedKey({ id, groups: id === 'c' ? ['x'] : ['x', 'y'] }));
+  const { put } = fromWire(sent(wholeToWire(keys)));
+  t.equal(put[0]?.groups, put[1]?.groups);
+  t.same(put[2]?.groups, ['x']);
+  t.end();
+});
+
+test('a message that names groups which are not there is refused whole', (t) => {
+  const message = { ...wholeToWire([managedKey()]), groups: [] };
+  t.throws(() => fromWire(message), RangeError);
+  t.end();
+});

@@ -1,0 +1,192 @@
+import type { Pool } from '../../src/limits/kinds.js';
+import { createLeaseHolder, type LeaseHolder } from '../../src/limits/lease-holder.js';
+import { createLeaseOwner, type LeaseOwner } from '../../src/limits/lease-owner.js';
+import type { HolderMessage, OwnerMessage } from '../../src/limits/messages.js';
+
+/** A worker of the simulated host. */
+export interface SimulatedWorker {
+  readonly id: number;
+  readonly holder: LeaseHolder;
+  isAlive: boolean;
+  /** Its event loop does not turn: messages wait. */
+  stalledUntil: number;
+  /** Units that are on the way to it, or come from it, by pool. */
+  readonly inFlight: Map<string, number>;
+  /** When the last message of each direction arrives: none overtakes another. */
+  arrivesThere: number;
+  arrivesHere: number;
+}
+
+interface Happening {
+  readonly at: number;
+  readonly order: number;
+  readonly run: () => void;
+}
+
+export interface HostOptions {
+  readonly pools: readonly Pool[];
+  /** Milliseconds that the next message is on its way. */
+  readonly delay: () => number;
+  readonly afterEach?: () => void;
+  readonly maxWaiting?: number;
+}
+
+/** One primary and its workers in a time of their own: whatever happens, happens in a fixed order. */
+export class SimulatedHost {
+  now = 1_000_000;
+  readonly pools: Map<string, Pool>;
+  readonly owner: LeaseOwner;
+  readonly workers: SimulatedWorker[] = [];
+  readonly sent: (HolderMessage | OwnerMessage)[] = [];
+  /** Units that were overdrawn, with the time. */
+  readonly overdrafts: { readonly pool: string; readonly at: number; readonly amount: number }[] = [];
+  readonly #options: HostOptions;
+  readonly #happenings: Happening[] = [];
+  #order = 0;
+  #ids = 0;
+
+  constructor(options: HostOptions) {
+    this.#options = options;
+    this.pools = new Map(options.pools.map((pool) => [pool.name, pool]));
+    this.owner = createLeaseOwner({ now: () => this.now, poolOf: (name) => this.pools.get(name) });
+    this.#everyTick(() => this.owner.tick());
+  }
+
+  start(): SimulatedWorker {
+    const id = ++this.#ids;
+    const worker: SimulatedWorker = {
+      id,
+      holder: createLeaseHolder({
+        now: () => this.now,
+        send: (message) => this.#fromWorker(worker, message),
+        maxWaiting: this.#options.maxWaiting,
+      }),
+      isAlive: true,
+      stalledUntil: 0,
+      inFlight: new Map(),
+      arrivesThere: 0,
+      arrivesHere: 0,
+    };
+    this.workers.push(worker);
+    this.owner.join(id, (message) => this.#toWorker(worker, message));
+    this.#everyTick(() => worker.holder.tick(), worker);
+    return worker;
+  }
+
+  /** Ends a worker without a word; the primary learns of it a little later. */
+  kill(worker: SimulatedWorker): void {
+    worker.isAlive = false;
+    this.workers.splice(this.workers.indexOf(worker), 1);
+    this.at(this.now + this.#options.delay(), () => this.owner.gone(worker.id));
+  }
+
+  at(at: number, run: () => void): void {
+    const happening = { at, order: ++this.#order, run };
+    let index = this.#happenings.length;
+    while (index > 0 && isAfter(this.#happenings[index - 1] as Happening, happening)) index--;
+    this.#happenings.splice(index, 0, happening);
+  }
+
+  /** Lets time pass. */
+  advance(ms: number): void {
+    const end = this.now + ms;
+    for (let next = this.#happenings[0]; next !== undefined && next.at <= end; next = this.#happenings[0]) {
+      this.#happenings.shift();
+      this.now = Math.max(this.now, next.at);
+      next.run();
+      this.#options.afterEach?.();
+    }
+    this.now = end;
+  }
+
+  /** What does not add up at this moment, or null. */
+  fault(): string | null {
+    for (const { name, free, cooling, leased, limit } of this.owner.inspect()) {
+      const sum = free + cooling + [...leased.values()].reduce((total, amount) => total + amount, 0);
+      if (sum !== limit)
+        return `${name}: free ${free} + cooling ${cooling} + leased make ${sum}, not ${limit}`;
+      if ([...leased.values()].some((amount) => amount <= 0)) return `${name}: leases nothing`;
+    }
+    const owned = new Map(this.owner.inspect().map((units) => [units.name, units]));
+    for (const { id, holder, inFlight } of this.workers) {
+      const held = new Map(holder.inspect().map((units) => [units.name, units]));
+      for (const name of this.pools.keys()) {
+        const units = held.get(name);
+        const leased = owned.get(name)?.leased.get(id) ?? 0;
+        const known = (units?.held ?? 0) + (inFlight.get(name) ?? 0);
+        if (leased !== known) return `${name}: worker ${id} is leased ${leased}, and has ${known}`;
+        if (units === undefined) continue;
+        const { available, inUse, cooling } = units;
+        if (available < 0 || inUse < 0 || cooling < 0) return `${name}: worker ${id} has less than nothing`;
+        if (available + inUse + cooling !== units.held) return `${name}: worker ${id} lost some`;
+      }
+    }
+    return null;
+  }
+
+  #everyTick(tick: () => void, worker?: SimulatedWorker): void {
+    this.at(this.now + 100, () => {
+      if (worker?.isAlive === false) return;
+      if (worker === undefined || this.now >= worker.stalledUntil) tick();
+      this.#everyTick(tick, worker);
+    });
+  }
+
+  #fromWorker(worker: SimulatedWorker, message: HolderMessage): void {
+    this.sent.push(message);
+    const units = unitsFrom(message);
+    for (const { pool, amount } of units) {
+      add(worker.inFlight, pool, amount);
+      if (message.type === 'lease-overdraft') this.overdrafts.push({ pool, at: this.now, amount: -amount });
+    }
+    worker.arrivesHere = Math.max(worker.arrivesHere, this.now + this.#options.delay());
+    this.at(worker.arrivesHere, () => {
+      for (const { pool, amount } of units) add(worker.inFlight, pool, -amount);
+      this.owner.receive(worker.id, structuredClone(message));
+    });
+  }
+
+  #toWorker(worker: SimulatedWorker, message: OwnerMessage): void {
+    this.sent.push(message);
+    const granted = message.type === 'lease-answer' ? message.answers : [];
+    for (const answer of granted) add(worker.inFlight, answer.pool, answer.granted);
+    const arrive = () => {
+      if (!worker.isAlive) return;
+      if (this.now < worker.stalledUntil) {
+        worker.arrivesThere = Math.max(worker.arrivesThere, worker.stalledUntil);
+        this.at(worker.stalledUntil, arrive);
+        return;
+      }
+      for (const answer of granted) add(worker.inFlight, answer.pool, -answer.granted);
+      worker.holder.receive(structuredClone(message));
+    };
+    worker.arrivesThere = Math.max(
+      worker.arrivesThere,
+      this.now + this.#options.delay(),
+      worker.stalledUntil,
+    );
+    this.at(worker.arrivesThere, arrive);
+  }
+}
+
+/** Units that leave a worker with a message; below zero for those that it takes. */
+function unitsFrom(message: HolderMessage): { readonly pool: string; readonly amount: number }[] {
+  switch (message.type) {
+    case 'lease-return':
+      return [...message.returns];
+    case 'lease-recalled':
+      return [...message.recalled];
+    case 'lease-overdraft':
+      return message.overdrafts.map(({ pool, amount }) => ({ pool, amount: -amount }));
+    default:
+      return [];
+  }
+}
+
+function add(sums: Map<string, number>, name: string, amount: number): void {
+  sums.set(name, (sums.get(name) ?? 0) + amount);
+}
+
+function isAfter(one: Happening, other: Happening): boolean {
+  return one.at > other.at || (one.at === other.at && one.order > other.order);
+}

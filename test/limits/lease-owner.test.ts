@@ -1,0 +1,206 @@
+import { test } from 'tap';
+import type { Decision, Denial } from '../../src/limits/decision.js';
+import type { Pool } from '../../src/limits/kinds.js';
+import { isHolderMessage, isOwnerMessage } from '../../src/limits/messages.js';
+import { SimulatedHost, type SimulatedWorker } from './host.js';
+
+const window: Pool = { name: 'key:a:requests', kind: 'window', limit: 10 };
+const slots: Pool = { name: 'key:a:concurrent', kind: 'slots', limit: 2 };
+
+function makeHost(count: number): { host: SimulatedHost; workers: SimulatedWorker[] } {
+  const host: SimulatedHost = new SimulatedHost({
+    pools: [window, slots],
+    delay: () => 1,
+    afterEach: () => {
+      const fault = host.fault();
+      if (fault !== null) throw new Error(fault);
+    },
+  });
+  return { host, workers: Array.from({ length: count }, () => host.start()) };
+}
+
+/** @returns how many of so many calls were admitted */
+function offer(host: SimulatedHost, { holder }: SimulatedWorker, pool: Pool, count: number): Decision[] {
+  const decisions: Decision[] = [];
+  for (let i = 0; i < count; i++) {
+    const result = holder.acquire([{ pool, amount: 1 }], (decision) => decisions.push(decision));
+    if (result.outcome !== 'pending') decisions.push(result);
+  }
+  host.advance(400);
+  return decisions;
+}
+
+const admitted = (decisions: Decision[]) => decisions.filter(({ outcome }) => outcome === 'admitted').length;
+
+test('the window units of a killed worker count as used when it ended', (t) => {
+  const { host, workers } = makeHost(2);
+  const [killed, other] = workers as [SimulatedWorker, SimulatedWorker];
+  t.equal(admitted(offer(host, killed, window, 6)), 6);
+  host.advance(30_000);
+  host.kill(killed);
+  const [, , , , denial] = offer(host, other, window, 5) as Denial[];
+  t.match(denial, { outcome: 'denied' });
+  host.advance(58_000);
+  t.equal(admitted(offer(host, other, window, 3)), 0);
+  host.advance(3000);
+  t.equal(admitted(offer(host, other, window, 6)), 6);
+  t.end();
+});
+
+test('the slots of a killed worker are free at once', (t) => {
+  const { host, workers } = makeHost(2);
+  const [killed, other] = workers as [SimulatedWorker, SimulatedWorker];
+  t.equal(admitted(offer(host, killed, slots, 2)), 2);
+  host.kill(killed);
+  host.advance(2);
+  t.equal(admitted(offer(host, other, slots, 2)), 2);
+  t.end();
+});
+
+test('a recall does not wait for a worker that ends', (t) => {
+  const { host, workers } = makeHost(2);
+  const [killed, other] = workers as [SimulatedWorker, SimulatedWorker];
+  offer(host, killed, slots, 2);
+  killed.stalledUntil = host.now + 10_000;
+  let told: Decision | null = null;
+  other.holder.acquire([{ pool: slots, amount: 1 }], (decision) => {
+    told = decision;
+  });
+  host.advance(5);
+  t.equal(told, null);
+  host.kill(killed);
+  host.advance(5);
+  t.match(told, { outcome: 'admitted' });
+  t.end();
+});
+
+test('nor does it when what that worker had is lost', (t) => {
+  const { host, workers } = makeHost(2);
+  const [killed, other] = workers as [SimulatedWorker, SimulatedWorker];
+  offer(host, killed, window, 10);
+  killed.stalledUntil = host.now + 10_000;
+  let told: Decision | null = null;
+  other.holder.acquire([{ pool: window, amount: 1 }], (decision) => {
+    told = decision;
+  });
+  host.kill(killed);
+  host.advance(10);
+  t.match(told, { outcome: 'denied', pool: window });
+  t.end();
+});
+
+test('after a recall, units that have cooled go back at once', (t) => {
+  const { host, workers } = makeHost(2);
+  const [here, there] = workers as [SimulatedWorker, SimulatedWorker];
+  offer(host, here, window, 10);
+  host.advance(59_000);
+  t.equal(admitted(offer(host, there, window, 1)), 0);
+  t.match(host.owner.inspect(), [{ free: 0 }]);
+  host.advance(500);
+  t.strictSame(host.owner.inspect(), []);
+  t.end();
+});
+
+test('a raised limit holds at once, and those who were denied learn of it', (t) => {
+  const { host, workers } = makeHost(1);
+  const [worker] = workers as [SimulatedWorker];
+  t.equal(admitted(offer(host, worker, window, 12)), 10);
+  const raised = { ...window, limit: 15 };
+  host.pools.set(raised.name, raised);
+  host.owner.reload();
+  host.advance(30);
+  t.equal(admitted(offer(host, worker, raised, 6)), 5);
+  t.end();
+});
+
+test('a lowered limit takes what is idle, and what comes back', (t) => {
+  const { host, workers } = makeHost(2);
+  const [here, there] = workers as [SimulatedWorker, SimulatedWorker];
+  t.equal(admitted(offer(host, here, window, 8)), 8);
+  host.advance(20_000);
+  const lowered = { ...window, limit: 4 };
+  host.pools.set(lowered.name, lowered);
+  host.owner.reload();
+  t.match(host.owner.inspect(), [{ free: -4, limit: 4 }]);
+  host.advance(10);
+  t.equal(admitted(offer(host, there, lowered, 1)), 0);
+  host.advance(43_000);
+  t.equal(admitted(offer(host, there, lowered, 6)), 4);
+  t.end();
+});
+
+test('a pool that the config has no more keeps its limit while it is in use, and is denied after', (t) => {
+  const { host, workers } = makeHost(1);
+  const [worker] = workers as [SimulatedWorker];
+  t.equal(admitted(offer(host, worker, slots, 1)), 1);
+  host.pools.delete(slots.name);
+  host.owner.reload();
+  t.equal(admitted(offer(host, worker, slots, 2)), 1);
+  const { host: other, workers: others } = makeHost(1);
+  other.pools.delete(slots.name);
+  t.equal(admitted(offer(other, others[0] as SimulatedWorker, slots, 1)), 0);
+  t.end();
+});
+
+test('without a primary, a worker uses up what it holds and denies the rest', (t) => {
+  const { host, workers } = makeHost(1);
+  const [worker] = workers as [SimulatedWorker];
+  const [first, second] = offer(host, worker, slots, 2);
+  let told: Decision | null = null;
+  worker.holder.acquire([{ pool: window, amount: 1 }], (decision) => {
+    told = decision;
+  });
+  worker.holder.disconnect();
+  t.match(told, { outcome: 'denied', reason: 'exhausted', pool: window });
+  const sent = host.sent.length;
+  for (const each of [first, second]) if (each?.outcome === 'admitted') each.release();
+  t.equal(worker.holder.acquire([{ pool: slots, amount: 2 }], () => {}).outcome, 'admitted');
+  t.equal(worker.holder.acquire([{ pool: slots, amount: 1 }], () => {}).outcome, 'denied');
+  for (let i = 0; i < 30; i++) worker.holder.tick();
+  t.equal(host.sent.length, sent);
+  t.end();
+});
+
+test('what is idle goes back within moments, and nothing is remembered', (t) => {
+  const { host, workers } = makeHost(2);
+  for (const worker of workers) {
+    for (const each of offer(host, worker, slots, 1)) if (each.outcome === 'admitted') each.release();
+    offer(host, worker, window, 2);
+  }
+  host.advance(3000);
+  t.match(
+    host.owner.inspect().map(({ name }) => name),
+    [window.name],
+  );
+  host.advance(62_000);
+  t.strictSame(host.owner.inspect(), []);
+  t.ok(workers.every(({ holder }) => holder.inspect().length === 0));
+  t.end();
+});
+
+test('a view tells what remains, and when all is back', (t) => {
+  const { host, workers } = makeHost(2);
+  const [worker, other] = workers as [SimulatedWorker, SimulatedWorker];
+  t.strictSame(worker.holder.peek(window), { limit: 10, remaining: 10, resetMs: 0 });
+  offer(host, worker, window, 4);
+  const { remaining, resetMs } = worker.holder.peek(window);
+  t.equal(remaining, 6);
+  t.ok(resetMs > 59_000 && resetMs <= 60_100, `${resetMs} ms`);
+  offer(host, other, window, 6);
+  offer(host, worker, window, 1);
+  t.equal(worker.holder.peek(window).remaining, 0);
+  host.advance(64_000);
+  t.strictSame(worker.holder.peek(window), { limit: 10, remaining: 10, resetMs: 0 });
+  t.end();
+});
+
+test('the messages are told from others by their type', (t) => {
+  t.ok(
+    ['lease-ask', 'lease-return', 'lease-overdraft', 'lease-recalled'].every((type) =>
+      isHolderMessage({ type }),
+    ),
+  );
+  t.ok(['lease-answer', 'lease-recall', 'lease-news'].every((type) => isOwnerMessage({ type })));
+  t.notOk(isHolderMessage({ type: 'ready' }) || isOwnerMessage({ type: 'start' }));
+  t.end();
+});

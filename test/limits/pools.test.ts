@@ -1,0 +1,86 @@
+import { test } from 'tap';
+import type { Key, Model, RateLimits } from '../../src/config/types.js';
+import { allPools, callPools, demandsOf } from '../../src/limits/pools.js';
+
+const limits = (requests: number | null, tokens: number | null, concurrent: number | null): RateLimits => ({
+  requestsPerMinute: requests,
+  tokensPerMinute: tokens,
+  concurrent,
+});
+
+function makeKey(own: RateLimits | null, ...groups: [string, RateLimits][]): Key {
+  return {
+    id: 'a',
+    hash: '',
+    groups: [],
+    models: new Map(),
+    expiresAt: null,
+    limits: own,
+    budget: null,
+    groupLimits: groups.map(([group, each]) => ({ group, limits: each })),
+    mayRoute: false,
+  };
+}
+
+function makeModel(own: RateLimits | null): Model {
+  return {
+    name: 'm',
+    protocols: new Set(),
+    targets: [],
+    created: 0,
+    price: null,
+    limits: own,
+    hedgeMs: null,
+  };
+}
+
+test('a call has the limits of its key, its groups and its model, in this order', (t) => {
+  const key = makeKey(limits(600, 1000, 5), ['g', limits(null, 2000, null)], ['h', limits(7, null, null)]);
+  const found = callPools(key, makeModel(limits(null, null, 9)));
+  t.strictSame(found.pools, [
+    { name: 'key:a:requests', kind: 'window', limit: 600 },
+    { name: 'key:a:tokens', kind: 'window', limit: 1000 },
+    { name: 'key:a:concurrent', kind: 'slots', limit: 5 },
+    { name: 'group:g:tokens', kind: 'window', limit: 2000 },
+    { name: 'group:h:requests', kind: 'window', limit: 7 },
+    { name: 'model:m:concurrent', kind: 'slots', limit: 9 },
+  ]);
+  t.strictSame(found.singles, [0, 2, 4, 5]);
+  t.strictSame(found.tokens, [1, 3]);
+  t.strictSame(found.requests, [0, 4]);
+  t.strictSame(
+    demandsOf(found, 50).map(({ amount }) => amount),
+    [1, 50, 1, 50, 1, 1],
+  );
+  t.end();
+});
+
+test('the list is made once for a key and a model, and a pool stands in it once', (t) => {
+  const key = makeKey(null, ['g', limits(3, null, null)], ['g', limits(3, null, null)]);
+  const [one, other] = [makeModel(null), makeModel(limits(1, null, null))];
+  t.equal(callPools(key, one), callPools(key, one));
+  t.not(callPools(key, one), callPools(key, other));
+  t.equal(callPools(key, one).pools.length, 1);
+  t.equal(demandsOf(callPools(key, one), 5), demandsOf(callPools(key, one), 6));
+  t.end();
+});
+
+test('where nothing is limited, nothing is demanded', (t) => {
+  const found = callPools(makeKey(null), makeModel(null));
+  t.strictSame(found.pools, []);
+  t.strictSame(demandsOf(found, 5), []);
+  t.end();
+});
+
+test('the pools of a whole config are found by name', (t) => {
+  const pools = allPools(
+    [makeKey(limits(1, null, null), ['g', limits(2, null, null)])],
+    [makeModel(limits(3, 4, null))],
+  );
+  t.strictSame(
+    [...pools.keys()],
+    ['key:a:requests', 'group:g:requests', 'model:m:requests', 'model:m:tokens'],
+  );
+  t.equal(pools.get('model:m:tokens')?.limit, 4);
+  t.end();
+});

@@ -1,0 +1,233 @@
+import fc from 'fast-check';
+import { test } from 'tap';
+import type { Decision } from '../../src/limits/decision.js';
+import type { Demand, Pool } from '../../src/limits/kinds.js';
+import { SimulatedHost, type SimulatedWorker } from './host.js';
+
+const requests: Pool = { name: 'key:a:requests', kind: 'window', limit: 20 };
+const tokens: Pool = { name: 'key:a:tokens', kind: 'window', limit: 500 };
+const shared: Pool = { name: 'model:m:requests', kind: 'window', limit: 40 };
+const calls: Pool = { name: 'key:a:concurrent', kind: 'slots', limit: 4 };
+const pools = [requests, tokens, calls, shared];
+
+/** Numbers that depend on the seed alone. */
+function numbers(seed: number): (below: number) => number {
+  let state = seed >>> 0;
+  return (below) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+interface Use {
+  readonly at: number;
+  amount: number;
+}
+
+/** Every use of a window, and the slots that are held. */
+class Ledger {
+  readonly uses = new Map<string, Use[]>();
+  slots = new Map<SimulatedWorker, number>();
+
+  used(pool: string, at: number, amount: number): Use {
+    const use = { at, amount };
+    const uses = this.uses.get(pool) ?? [];
+    uses.push(use);
+    this.uses.set(pool, uses);
+    return use;
+  }
+
+  /** @returns the most that was used of a pool in any minute, both ends counted, beyond what was overdrawn in it */
+  worst(pool: string, overdrafts: readonly Use[]): number {
+    const uses = this.uses.get(pool) ?? [];
+    let worst = 0;
+    for (let end = 0; end < uses.length; end++) {
+      const { at } = uses[end] as Use;
+      const within = (use: Use) => use.at <= at && use.at >= at - 60_000;
+      const sum = (of: readonly Use[]) => of.filter(within).reduce((total, use) => total + use.amount, 0);
+      worst = Math.max(worst, sum(uses) - sum(overdrafts));
+    }
+    return worst;
+  }
+}
+
+const steps = fc.array(
+  fc.record({
+    afterMs: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 30 }), fc.integer({ min: 0, max: 9000 })),
+    action: fc.oneof(
+      { weight: 12, arbitrary: fc.constant('call' as const) },
+      { weight: 6, arbitrary: fc.constant('burst' as const) },
+      { weight: 1, arbitrary: fc.constant('kill' as const) },
+      { weight: 1, arbitrary: fc.constant('stall' as const) },
+    ),
+    worker: fc.nat(3),
+    demanded: fc.integer({ min: 1, max: 15 }),
+    estimate: fc.integer({ min: 0, max: 200 }),
+    actual: fc.integer({ min: 0, max: 260 }),
+    lastsMs: fc.oneof(fc.integer({ min: 0, max: 50 }), fc.integer({ min: 0, max: 80_000 })),
+    patienceMs: fc.option(fc.integer({ min: 0, max: 40 })),
+  }),
+  { minLength: 20, maxLength: 120 },
+);
+
+test('whatever happens, no bound is passed, no unit is lost and nobody waits forever', (t) => {
+  let admitted = 0;
+  fc.assert(
+    fc.property(steps, fc.nat(), (plan, seed) => {
+      const next = numbers(seed);
+      const ledger = new Ledger();
+      const check = () => {
+        const fault = host.fault();
+        if (fault !== null) throw new Error(fault);
+        const held = [...ledger.slots.values()].reduce((total, count) => total + count, 0);
+        if (held > calls.limit) throw new Error(`${held} calls at once`);
+      };
+      const host: SimulatedHost = new SimulatedHost({
+        pools,
+        delay: () => next(next(8) === 0 ? 60 : 3),
+        afterEach: check,
+      });
+      let undecided = 0;
+      const call = (worker: SimulatedWorker, step: (typeof plan)[number]) => {
+        const demands: Demand[] = pools
+          .filter((_pool, index) => (step.demanded >> index) & 1)
+          .map((pool) => ({ pool, amount: pool === tokens ? step.estimate : 1 }));
+        const use = (decision: Decision) => {
+          if (decision.outcome !== 'admitted') return;
+          admitted++;
+          const uses = new Map(
+            demands.map(({ pool, amount }) => [pool, ledger.used(pool.name, host.now, amount)]),
+          );
+          const slots = demands.some(({ pool }) => pool === calls) ? 1 : 0;
+          ledger.slots.set(worker, (ledger.slots.get(worker) ?? 0) + slots);
+          host.at(host.now + step.lastsMs, () => {
+            if (!worker.isAlive) return;
+            const reserved = uses.get(tokens);
+            if (reserved !== undefined) {
+              const extra = step.actual - reserved.amount;
+              if (extra > 0) ledger.used(tokens.name, host.now, extra);
+              else reserved.amount = step.actual;
+              decision.settle(tokens, step.actual);
+            }
+            ledger.slots.set(worker, (ledger.slots.get(worker) ?? 0) - slots);
+            decision.release();
+            decision.release();
+          });
+        };
+        undecided++;
+        let isTold = false;
+        const result = worker.holder.acquire(demands, (decision) => {
+          if (isTold || !worker.isAlive) throw new Error('told twice, or too late');
+          isTold = true;
+          undecided--;
+          use(decision);
+        });
+        if (result.outcome !== 'pending') {
+          undecided--;
+          use(result);
+          return;
+        }
+        const giveUp = () => {
+          if (isTold) return;
+          isTold = true;
+          undecided--;
+          result.cancel();
+        };
+        if (step.patienceMs !== null) host.at(host.now + step.patienceMs, giveUp);
+        host.at(host.now + 2500, () => {
+          if (!isTold && worker.isAlive) throw new Error('it waits forever');
+          if (!isTold) undecided--;
+          isTold = true;
+        });
+      };
+      for (let i = 0; i < 4; i++) host.start();
+      for (const step of plan) {
+        host.advance(step.afterMs);
+        const worker = host.workers[step.worker % host.workers.length] as SimulatedWorker;
+        if (step.action === 'kill') {
+          host.kill(worker);
+          ledger.slots.delete(worker);
+          host.start();
+        } else if (step.action === 'stall') worker.stalledUntil = host.now + 700;
+        else if (host.now >= worker.stalledUntil) {
+          for (let i = step.action === 'burst' ? 12 : 1; i > 0; i--) call(worker, step);
+        }
+        check();
+      }
+      host.advance(230_000);
+      for (const pool of [requests, tokens, shared]) {
+        const worst = ledger.worst(
+          pool.name,
+          host.overdrafts.filter((each) => each.pool === pool.name),
+        );
+        if (worst > pool.limit) throw new Error(`${worst} of ${pool.name} within a minute`);
+      }
+      if (undecided !== 0) throw new Error(`${undecided} are not decided`);
+      if (host.owner.inspect().length > 0) throw new Error('the primary remembers');
+      if (host.workers.some(({ holder }) => holder.inspect().length > 0))
+        throw new Error('a worker remembers');
+    }),
+    { numRuns: 15, seed: 7 },
+  );
+  t.ok(admitted > 200, `${admitted} calls were admitted`);
+  t.end();
+});
+
+test('four workers that offer more get all of a window, and never more', (t) => {
+  const pool: Pool = { name: 'key:b:requests', kind: 'window', limit: 600 };
+  const next = numbers(11);
+  const host = new SimulatedHost({ pools: [pool], delay: () => 0.2 + next(10) / 10 });
+  const ledger = new Ledger();
+  const demands = [{ pool, amount: 1 }];
+  const use = (decision: { readonly outcome: string }) => {
+    if (decision.outcome === 'admitted') ledger.used(pool.name, host.now, 1);
+  };
+  for (let i = 0; i < 4; i++) host.start();
+  const begun = host.now;
+  for (let at = 0; at < 200_000; at += 7) {
+    host.advance(7);
+    // Never the same share for each, and each alone for a while.
+    const [busy, other] = [Math.floor(at / 20_000) % 4, next(4)];
+    for (const index of [busy, other])
+      use((host.workers[index] as SimulatedWorker).holder.acquire(demands, use));
+  }
+  const uses = ledger.uses.get(pool.name) ?? [];
+  t.equal(ledger.worst(pool.name, []), 600);
+  // It is full at the start, and again after each minute.
+  t.ok(uses.length >= 0.98 * 4 * 600, `${uses.length} in all`);
+  for (const fromMs of [0, 61_000, 122_000]) {
+    const within = uses.filter(({ at }) => at >= begun + fromMs && at < begun + fromMs + 61_000);
+    t.ok(within.length >= 590, `${within.length} in the minute after ${fromMs} ms`);
+  }
+  t.equal(host.fault(), null);
+  t.end();
+});
+
+test('slots are used to the full when all workers want them', (t) => {
+  const pool: Pool = { name: 'key:b:concurrent', kind: 'slots', limit: 10 };
+  const next = numbers(5);
+  const host = new SimulatedHost({ pools: [pool], delay: () => 0.3 });
+  let held = 0;
+  let most = 0;
+  let heldMs = 0;
+  for (let i = 0; i < 4; i++) host.start();
+  const use = (decision: Decision) => {
+    if (decision.outcome !== 'admitted') return;
+    most = Math.max(most, ++held);
+    const lastsMs = 50 + next(100);
+    heldMs += lastsMs;
+    host.at(host.now + lastsMs, () => {
+      held--;
+      decision.release();
+    });
+  };
+  for (let at = 0; at < 20_000; at += 2) {
+    host.advance(2);
+    const result = (host.workers[next(4)] as SimulatedWorker).holder.acquire([{ pool, amount: 1 }], use);
+    if (result.outcome !== 'pending') use(result);
+  }
+  t.equal(most, 10);
+  t.ok(heldMs / (10 * 20_000) > 0.85, `${heldMs / 2000} % of the time`);
+  t.ok(host.sent.length < 30_000, `${host.sent.length} messages`);
+  t.end();
+});

@@ -1,0 +1,69 @@
+import { test } from 'tap';
+import { exposition } from '../../src/metrics/exposition.js';
+import { counterFamilies, gaugeFamilies, histogramFamilies } from '../../src/metrics/families.js';
+import { createRecorder } from '../../src/metrics/recorder.js';
+import { createTotals } from '../../src/metrics/totals.js';
+import { callFacts, gaugeSources, target } from './facts.js';
+import { parseText } from './parse-text.js';
+
+const primary = {
+  version: '1.2.3',
+  node: 'v20.20.2',
+  workers: 4,
+  workerRestarts: 1,
+  configGeneration: 2,
+  startedAt: 1_700_000_000_500,
+};
+
+test('everything that was counted is written, with names that say their kind', async (t) => {
+  const recorder = createRecorder(
+    gaugeSources({ targets: () => [{ upstream: 'main', model: 'x', state: 'closed', inFlight: 2 }] }),
+    { numbers: 8, histograms: 8 },
+  );
+  const usage = { input: 10, output: 20, cached: 4, reasoning: 5 };
+  for (let i = 0; i < 20; i++)
+    recorder.record(callFacts({ model: `a "${i}"\n`, usage, costNanos: 1_500_000 }));
+  recorder.recordAttempt(target('main', 'x'), 'ok');
+  recorder.recordRetry(target('main', 'x'));
+  recorder.recordLimitRefusal('tokens');
+  const totals = createTotals();
+  totals.update(1, recorder.snapshot());
+  const families = parseText(exposition(totals.merged(), primary));
+
+  for (const name of Object.keys(counterFamilies)) {
+    t.equal(families.get(name)?.type, 'counter', name);
+    t.match(name, /^gateway_[a-z_]+_total$/);
+  }
+  for (const name of Object.keys(gaugeFamilies)) t.equal(families.get(name)?.type, 'gauge', name);
+  for (const name of Object.keys(histogramFamilies)) t.equal(families.get(name)?.type, 'histogram', name);
+  for (const [name, { help }] of families) t.ok(help.length > 0, name);
+  t.same(families.get('gateway_cost_usd_total')?.samples[0], {
+    name: 'gateway_cost_usd_total',
+    labels: { model: 'a "0"\n' },
+    value: 0.0015,
+  });
+  t.equal(
+    families.get('gateway_requests_total')?.samples.length,
+    7,
+    'six models, and one series for all others',
+  );
+});
+
+test('the primary process tells what only it knows', async (t) => {
+  const families = parseText(exposition(createTotals().merged(), primary));
+  t.same(families.get('gateway_build_info')?.samples, [
+    { name: 'gateway_build_info', labels: { version: '1.2.3', node: 'v20.20.2' }, value: 1 },
+  ]);
+  const firstValue = (name: string) => families.get(name)?.samples[0]?.value;
+  t.equal(firstValue('gateway_workers'), 4);
+  t.equal(firstValue('gateway_worker_restarts_total'), 1);
+  t.equal(firstValue('gateway_config_generation'), 2);
+  t.equal(firstValue('gateway_start_time_seconds'), 1_700_000_000.5);
+});
+
+test('counters without labels are there from the start, and families without series are not', async (t) => {
+  const families = parseText(exposition(createTotals().merged(), primary));
+  t.equal(families.get('gateway_ledger_dropped_total')?.samples[0]?.value, 0);
+  t.equal(families.get('gateway_own_seconds')?.samples.at(-1)?.value, 0);
+  t.notOk(families.has('gateway_requests_total'));
+});

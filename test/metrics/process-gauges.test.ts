@@ -1,0 +1,18 @@
+import { test } from 'tap';
+import { watchProcess } from '../../src/metrics/process-gauges.js';
+
+test('a process knows its memory, and how late its timers were', async (t) => {
+  const watch = watchProcess();
+  t.teardown(() => watch.close());
+  const nothingYet = watch.read();
+  t.same(nothingYet.loopDelay, { p50: 0, p99: 0, max: 0 });
+  t.ok(nothingYet.residentBytes > nothingYet.heapBytes && nothingYet.heapBytes > 0);
+
+  // Two looks at least, with the loop blocked between them.
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  const blockedUntil = performance.now() + 100;
+  while (performance.now() < blockedUntil);
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  const { p50, p99, max } = watch.read().loopDelay;
+  t.ok(max > 0.05 && max >= p99 && p99 >= p50 && p50 >= 0, `${p50} ${p99} ${max}`);
+});

@@ -1,0 +1,139 @@
+import { test } from 'tap';
+import { latencyBounds } from '../../src/metrics/families.js';
+import { createRecorder } from '../../src/metrics/recorder.js';
+import { bucketCounts, callFacts, gaugeSources, numbers, sent, target } from './facts.js';
+
+test('a call is counted in every family that it concerns', async (t) => {
+  const recorder = createRecorder(gaugeSources());
+  const usage = { input: 10, output: 20, cached: 4, reasoning: 0 };
+  recorder.record(callFacts({ usage, costNanos: 12_345 }));
+  recorder.record(callFacts({ usage, costNanos: 1 }));
+  const snapshot = sent(recorder.snapshot());
+  t.same(numbers(snapshot, 'gateway_requests_total'), { 'chat sim-text 200 complete': 2 });
+  t.same(numbers(snapshot, 'gateway_key_requests_total'), { 'team-a 2xx': 2 });
+  t.same(numbers(snapshot, 'gateway_tokens_total'), {
+    'sim-text input': 20,
+    'sim-text output': 40,
+    'sim-text cached': 8,
+  });
+  t.same(numbers(snapshot, 'gateway_cost_usd_total'), { 'sim-text': 12_346 });
+  t.same(numbers(snapshot, 'gateway_request_bytes_total'), { '': 200 });
+  t.same(numbers(snapshot, 'gateway_response_bytes_total'), { '': 2000 });
+  const counts = bucketCounts(snapshot, 'gateway_request_duration_seconds').chat as number[];
+  t.equal(counts[latencyBounds.indexOf(0.25)], 2);
+  t.same(Object.keys(bucketCounts(snapshot, 'gateway_first_byte_seconds')), ['chat sim-text']);
+  t.equal(bucketCounts(snapshot, 'gateway_own_seconds')['']?.[4], 2);
+});
+
+test('a call that was refused early has no names, no first byte and no tokens', async (t) => {
+  const recorder = createRecorder(gaugeSources());
+  const early = { protocol: null, model: null, key: null, firstByteMs: -1, ownMs: -1 };
+  recorder.record(callFacts({ ...early, status: 401, outcome: 'refused' }));
+  recorder.record(callFacts({ ...early, status: 0, outcome: 'client_gone' }));
+  const snapshot = recorder.snapshot();
+  t.same(numbers(snapshot, 'gateway_requests_total'), {
+    'none none 401 refused': 1,
+    'none none none client_gone': 1,
+  });
+  t.same(numbers(snapshot, 'gateway_key_requests_total'), { 'none 4xx': 1, 'none none': 1 });
+  t.same(numbers(snapshot, 'gateway_tokens_total'), {});
+  t.same(bucketCounts(snapshot, 'gateway_first_byte_seconds'), {});
+  t.equal(
+    bucketCounts(snapshot, 'gateway_own_seconds')['']?.every((count) => count === 0),
+    true,
+  );
+});
+
+test('what an upstream may claim does no harm to counters', async (t) => {
+  const recorder = createRecorder(gaugeSources());
+  for (const claim of [-1, Number.NaN, Number.POSITIVE_INFINITY, 1e300]) {
+    const usage = { input: claim, output: claim, cached: claim, reasoning: claim };
+    recorder.record(callFacts({ usage, costNanos: claim, status: claim, requestBytes: claim }));
+  }
+  const snapshot = recorder.snapshot();
+  t.same(numbers(snapshot, 'gateway_tokens_total'), {});
+  t.same(numbers(snapshot, 'gateway_cost_usd_total'), {});
+  t.same(numbers(snapshot, 'gateway_request_bytes_total'), { '': 0 });
+  t.same(numbers(snapshot, 'gateway_requests_total'), { 'chat sim-text none complete': 4 });
+  t.same(sent(snapshot), snapshot);
+});
+
+test('attempts are counted by the name of the target, whichever config it is of', async (t) => {
+  const recorder = createRecorder(gaugeSources());
+  recorder.recordAttempt(target('main', 'gpt-x'), 'reset');
+  const reloaded = target('main', 'gpt-x');
+  recorder.recordAttempt(reloaded, 'reset');
+  recorder.recordAttempt(reloaded, 'ok');
+  recorder.recordRetry(reloaded);
+  recorder.recordLimitRefusal('requests');
+  recorder.recordLedgerDropped(3);
+  recorder.recordLedgerDropped(4);
+  const snapshot = recorder.snapshot();
+  t.same(numbers(snapshot, 'gateway_upstream_attempts_total'), { 'main/gpt-x reset': 2, 'main/gpt-x ok': 1 });
+  t.same(numbers(snapshot, 'gateway_retries_total'), { 'main/gpt-x': 1 });
+  t.same(numbers(snapshot, 'gateway_limit_refusals_total'), { requests: 1 });
+  t.same(numbers(snapshot, 'gateway_ledger_dropped_total'), { '': 7 });
+});
+
+test('the sources of the gauges are asked with each snapshot', async (t) => {
+  let open = 3;
+  const recorder = createRecorder(
+    gaugeSources({
+      openRequests: () => open,
+      bufferedBytes: () => Number.NaN,
+      upstream: () => ({ open: 5, idle: 2, busy: 3, waiting: 1 }),
+      targets: () => [{ upstream: 'main', model: 'gpt-x', state: 'open', inFlight: 7 }],
+      process: () => ({ residentBytes: 100, heapBytes: 50, loopDelay: { p50: 0.001, p99: 0.002, max: 0.5 } }),
+    }),
+  );
+  const snapshot = recorder.snapshot();
+  t.same(numbers(snapshot, 'gateway_open_requests', 'gauges'), { '': 3 });
+  t.same(numbers(snapshot, 'gateway_buffered_bytes', 'gauges'), { '': 0 });
+  t.same(numbers(snapshot, 'gateway_upstream_connections_busy', 'gauges'), { '': 3 });
+  t.same(numbers(snapshot, 'gateway_upstream_requests_waiting', 'gauges'), { '': 1 });
+  t.same(numbers(snapshot, 'gateway_event_loop_delay_seconds', 'gauges'), {
+    p50: 0.001,
+    p99: 0.002,
+    max: 0.5,
+  });
+  t.same(numbers(snapshot, 'gateway_target_in_flight', 'gauges'), { 'main/gpt-x': 7 });
+  t.same(numbers(snapshot, 'gateway_target_state', 'gauges'), {
+    'main/gpt-x closed': 0,
+    'main/gpt-x cooling': 0,
+    'main/gpt-x open': 1,
+    'main/gpt-x half-open': 0,
+  });
+  open = 4;
+  t.same(numbers(recorder.snapshot(), 'gateway_open_requests', 'gauges'), { '': 4 });
+});
+
+test('no family grows without bound, and what had no room is counted', async (t) => {
+  const recorder = createRecorder(gaugeSources(), { numbers: 32, histograms: 8 });
+  const usage = { input: 1, output: 1, cached: 1, reasoning: 1 };
+  for (let call = 0; call < 2000; call++) {
+    const i = call % 1000;
+    recorder.record(callFacts({ model: `model-${i}`, key: `key-${i}`, status: 200 + (i % 300), usage }));
+    recorder.recordAttempt(target('main', `model-${i}`), 'ok');
+  }
+  const snapshot = recorder.snapshot();
+  for (const [name, , values] of snapshot.counters) t.ok(values.length <= 32, name);
+  for (const [name, , , sums] of snapshot.histograms) t.ok(sums.length <= 8, name);
+  const sum = (values: Record<string, number>) => Object.values(values).reduce((a, b) => a + b, 0);
+  t.equal(sum(numbers(snapshot, 'gateway_requests_total')), 2000);
+  t.equal(sum(numbers(snapshot, 'gateway_tokens_total')), 8000);
+  const overflow = numbers(snapshot, 'gateway_metrics_overflow_total');
+  t.equal(overflow.gateway_requests_total, 2 * (1000 - 27));
+  t.equal(overflow.gateway_key_requests_total, 2 * (1000 - 27));
+  t.equal(overflow.gateway_upstream_attempts_total, 2 * (1000 - 27));
+  t.equal(overflow.gateway_first_byte_seconds, 2 * (1000 - 6));
+  t.equal(overflow.gateway_request_duration_seconds, undefined);
+});
+
+test('a snapshot does not change any more', async (t) => {
+  const recorder = createRecorder(gaugeSources());
+  recorder.record(callFacts());
+  const snapshot = recorder.snapshot();
+  const before = sent(snapshot);
+  recorder.record(callFacts({ model: 'another' }));
+  t.same(snapshot, before);
+});

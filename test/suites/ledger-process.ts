@@ -1,0 +1,42 @@
+import type { StoreSettings } from '../../src/config/types.js';
+import { createStore } from '../../src/store/create.js';
+import type { LedgerBatch } from '../../src/store/store.js';
+
+/** Runs as its own process, started by the suite of the ledgers: appends batches until it is killed. */
+
+/** What such a process is started with. */
+export interface LedgerOrder {
+  readonly settings: StoreSettings;
+  readonly ledger: string;
+  readonly writer: string;
+}
+
+/** Lines of each batch. */
+export const batchLines = 20;
+
+/** A batch of which every line counts in two sums. */
+export function countedBatch(writer: string, number: number): LedgerBatch {
+  const at = 1_000_000 + number;
+  const lines = Array.from({ length: batchLines }, (_, index) => ({
+    at,
+    value: `${writer} ${number} ${index}`,
+  }));
+  const add = { lines: batchLines };
+  const sums = ['all', writer].map((id) => ({ id, ttlMs: 60_000, add }));
+  return { writer, number, lines, lineTtlMs: Date.now(), sums };
+}
+
+/** Sends every batch twice, and tells its number when the store has it. */
+async function appendForEver({ settings, ledger, writer }: LedgerOrder): Promise<never> {
+  const store = createStore(settings);
+  for (let number = 1; ; number++) {
+    const batch = countedBatch(writer, number);
+    await Promise.all([store.append(ledger, batch), store.append(ledger, batch)]);
+    process.send?.(number);
+  }
+}
+
+const [, script, order] = process.argv;
+if (order !== undefined && script === import.meta.filename) {
+  await appendForEver(JSON.parse(order) as LedgerOrder);
+}

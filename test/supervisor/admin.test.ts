@@ -1,0 +1,115 @@
+import { setTimeout } from 'node:timers/promises';
+import { type Test, test } from 'tap';
+import { startCli, writeConfig } from '../suites/start.js';
+
+const token = 'the-token-of-the-operators';
+const hash = 'sha256:f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7';
+
+const config = (models: readonly string[]) => ({
+  admin: { port: 0, token },
+  upstreams: { local: { kind: 'simulator' } },
+  models: Object.fromEntries(
+    models.map((name) => [
+      name,
+      { protocols: ['chat'], targets: [{ upstream: 'local', model: 'sim-text' }] },
+    ]),
+  ),
+  groups: { default: { models: ['*'] } },
+  keys: [{ id: 'team', hash, groups: ['default'] }],
+});
+
+async function start(t: Test, workers: number) {
+  const gateway = await startCli({ config: config(['m', 'n']), workers });
+  t.teardown(() => gateway.stop());
+  const { url } = await gateway.untilLogged(({ msg }) => msg === 'operators may sign in');
+  const ask = (path: string, init: RequestInit = {}) =>
+    fetch(`${url}${path}`, { headers: { authorization: `Bearer ${token}` }, ...init });
+  const call = (model: string) =>
+    fetch(`${gateway.baseUrl}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: 'Bearer sk-demo', 'content-type': 'application/json' },
+      body: JSON.stringify({ model, messages: [{ role: 'user', content: 'hi' }] }),
+    }).then(async (answer) => {
+      await answer.text();
+      return answer.status;
+    });
+  return { gateway, url: url as string, ask, call };
+}
+
+/** The sum of a family's values for which all of these labels hold. */
+function sumOf(text: string, family: string, labels: readonly string[] = []): number {
+  let sum = 0;
+  for (const line of text.split('\n')) {
+    const isOfFamily = line.startsWith(`${family}{`) || line.startsWith(`${family} `);
+    if (!isOfFamily || !labels.every((label) => line.includes(label))) continue;
+    sum += Number(line.slice(line.lastIndexOf(' ') + 1));
+  }
+  return sum;
+}
+
+test('the metrics say what clients have counted, over all workers and over their ends', async (t) => {
+  const { gateway, ask, call } = await start(t, 2);
+  const counted = { m: 0, n: 0, missing: 0 };
+  const load = async (times: number): Promise<void> => {
+    for (let i = 0; i < times; i++) {
+      if ((await call('m')) === 200) counted.m++;
+      if (i % 2 === 0 && (await call('n')) === 200) counted.n++;
+      if (i % 3 === 0 && (await call('missing')) === 404) counted.missing++;
+    }
+  };
+  const compare = async (): Promise<void> => {
+    const text = await (await ask('/metrics')).text();
+    const requests = (...labels: string[]) => sumOf(text, 'gateway_requests_total', labels);
+    t.equal(requests('model="m"', 'status="200"'), counted.m);
+    t.equal(requests('model="n"'), counted.n);
+    t.equal(requests('status="404"'), counted.missing);
+    t.equal(
+      sumOf(text, 'gateway_key_requests_total', ['key="team"']),
+      counted.m + counted.n + counted.missing,
+    );
+    t.equal(sumOf(text, 'gateway_request_duration_seconds_count'), counted.m + counted.n + counted.missing);
+    t.equal(sumOf(text, 'gateway_workers'), 2);
+  };
+  await Promise.all([load(20), load(20), load(20)]);
+  t.equal(counted.m, 60);
+  await compare();
+  const [first = 0] = gateway.workerPids();
+  process.kill(first, 'SIGTERM');
+  await gateway.until(() => gateway.workerPids().length === 2 && !gateway.workerPids().includes(first));
+  await load(10);
+  // The one that ends may still be telling its last counts.
+  while (sumOf(await (await ask('/metrics')).text(), 'gateway_open_requests') > 0) await setTimeout(20);
+  await compare();
+});
+
+test('health, readiness, status, the API document and reload', async (t) => {
+  const { gateway, url, ask } = await start(t, 1);
+  t.equal((await fetch(`${url}/health`)).status, 200);
+  t.match(await (await fetch(`${url}/ready`)).json(), { status: 'ready' });
+  t.equal((await fetch(`${url}/metrics`)).status, 401);
+  t.match(await (await ask('/status')).json(), {
+    ready: true,
+    url: gateway.baseUrl,
+    workers: { wanted: 1, serving: gateway.workerPids() },
+    config: { generation: 1, models: 2, keys: 1 },
+  });
+  const document = (await (await ask('/openapi.json')).json()) as { openapi: string; paths: object };
+  t.match(document.openapi, '3.1');
+  t.ok('/v1/chat/completions' in document.paths);
+  const path = gateway.configPath as string;
+  writeConfig(path, config(['m', 'n', 'o']));
+  t.match(await (await ask('/reload', { method: 'POST' })).json(), { status: 'reloaded' });
+  t.match(await (await ask('/status')).json(), { config: { generation: 2, models: 3 } });
+  writeConfig(path, { ...config(['m']), groups: {} });
+  const refused = await ask('/reload', { method: 'POST' });
+  t.equal(refused.status, 422);
+  const { problems } = (await refused.json()) as { problems: string[] };
+  t.match(problems.join('\n'), 'keys[0].groups');
+  t.match(await (await ask('/status')).json(), { config: { generation: 2, models: 3 } });
+});
+
+test('an address that is taken for operators is said, and ends the start', async (t) => {
+  const { url } = await start(t, 1);
+  const port = Number(new URL(url).port);
+  await t.rejects(startCli({ config: { ...config(['m']), admin: { port, token } } }), /EADDRINUSE|in use/);
+});

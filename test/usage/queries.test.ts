@@ -1,0 +1,151 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import t, { test } from 'tap';
+import { createEmbeddedStore } from '../../src/store/embedded.js';
+import type { UsageEntry } from '../../src/usage/entry.js';
+import { readEntry } from '../../src/usage/entry.js';
+import { exportUsage, reportUsage, type UsageExport } from '../../src/usage/queries.js';
+import { createUsageWriter } from '../../src/usage/writer.js';
+import { usageEntry } from './entries.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'usage-'));
+const store = createEmbeddedStore({ path: folder });
+t.teardown(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Three days, of which each hour has a call of each key and model, and one without either. */
+const keys = ['team-a', 'team/b', null];
+const models = ['sim-text', `long-${'€'.repeat(100)}`];
+const first = Date.UTC(2026, 2, 8);
+const entries: UsageEntry[] = [];
+for (let hour = 0; hour < 72; hour++) {
+  const at = first + hour * 3_600_000;
+  for (const keyId of keys) {
+    for (const model of models)
+      entries.push(usageEntry({ at, keyId, model, requestId: `${entries.length}` }));
+  }
+  entries.push(
+    usageEntry({ at, keyId: null, model: null, outcome: 'refused', requestId: `${entries.length}` }),
+  );
+}
+const yearMs = 365 * 86_400_000;
+const writer = createUsageWriter({
+  store,
+  retention: () => ({ lineMs: Date.now(), sumMs: yearMs }),
+  onDropped: (count) => {
+    throw new Error(`${count} entries were dropped`);
+  },
+  onFailure: (error) => {
+    throw error;
+  },
+});
+for (const entry of entries) writer.add(entry);
+await writer.close(60_000);
+
+const days = { firstDay: '2026-03-08', lastDay: '2026-03-10' };
+
+test('all usage of a range of days, as one row or in the total', async (t) => {
+  const { rows, total, complete } = await reportUsage(store, { ...days, groupBy: [] });
+  t.equal(complete, true);
+  t.equal(rows.length, 1);
+  t.same(rows[0]?.totals, total);
+  t.match(total, { calls: 504, refused: 72, inputTokens: 50_400, costNanoUsd: 756_000 });
+});
+
+test('the range includes its first and last day, and no other', async (t) => {
+  const calls = async (firstDay: string, lastDay: string) =>
+    (await reportUsage(store, { firstDay, lastDay, groupBy: [] })).total.calls;
+  t.equal(await calls('2026-03-09', '2026-03-09'), 168);
+  t.equal(await calls('2026-03-09', '2026-03-31'), 336);
+  t.equal(await calls('2026-03-01', '2026-03-07'), 0);
+  t.equal(await calls('2026-03-10', '2026-03-09'), 0);
+});
+
+test('usage by day, key and model', async (t) => {
+  const byDay = await reportUsage(store, { ...days, groupBy: ['day'] });
+  t.same(
+    byDay.rows.map(({ day, totals }) => [day, totals.calls]),
+    [
+      ['2026-03-08', 168],
+      ['2026-03-09', 168],
+      ['2026-03-10', 168],
+    ],
+  );
+  const byKey = await reportUsage(store, { ...days, groupBy: ['key'] });
+  t.same(
+    byKey.rows.map(({ keyId, totals }) => [keyId, totals.calls]),
+    [
+      [null, 216],
+      ['team-a', 144],
+      ['team/b', 144],
+    ],
+  );
+  const byAll = await reportUsage(store, { ...days, groupBy: ['model', 'key', 'day'] });
+  t.equal(byAll.rows.length, 21);
+  t.match(byAll.rows[0], { day: '2026-03-08', keyId: null, model: null });
+});
+
+test('filters take a key, a model, or calls without', async (t) => {
+  const calls = async (filter: { keyId?: string | null; model?: string | null }) =>
+    (await reportUsage(store, { ...days, groupBy: [], ...filter })).total.calls;
+  t.equal(await calls({ keyId: 'team/b' }), 144);
+  t.equal(await calls({ keyId: null }), 216);
+  t.equal(await calls({ keyId: null, model: null }), 72);
+  t.equal(await calls({ keyId: 'team-a', model: models[1] ?? '' }), 72, 'a name too long for an id is found');
+  t.equal(await calls({ keyId: 'nobody' }), 0);
+});
+
+test('rows are bounded, and the total is whole', async (t) => {
+  const { rows, total, complete } = await reportUsage(store, {
+    ...days,
+    groupBy: ['key', 'model'],
+    mostRows: 2,
+  });
+  t.equal(complete, false);
+  t.equal(rows.length, 2);
+  t.equal(total.calls, 504);
+});
+
+async function chunks(change: Partial<UsageExport>): Promise<string[]> {
+  const all: string[] = [];
+  const range = { from: first, until: first + yearMs, format: 'jsonl' } as const;
+  for await (const chunk of exportUsage(store, { ...range, ...change })) all.push(chunk);
+  return all;
+}
+
+test('an export has every entry of the range once, in the order of time', async (t) => {
+  const parts = await chunks({});
+  t.ok(parts.length > 1, 'in parts');
+  t.ok(parts.every((part) => part.endsWith('\n')));
+  const lines = parts.join('').trimEnd().split('\n');
+  t.same(lines.map(readEntry), entries);
+  const some = (await chunks({ from: first + 1, until: first + 3_600_001, keyId: 'team-a' })).join('');
+  t.equal(some.trimEnd().split('\n').length, 2);
+});
+
+test('an export as a table has a header, and a row for each entry', async (t) => {
+  const rows = (await chunks({ format: 'csv', model: null })).join('').split('\r\n');
+  t.equal(rows.length, 1 + 72 + 1);
+  t.match(rows[0], /^at,requestId,keyId,/);
+  t.match(rows[1], /^2026-03-08T00:00:00.000Z,6,,default,chat,,/);
+  t.equal((await chunks({ format: 'csv', from: 0, until: 1 })).length, 1);
+  t.same(await chunks({ from: 0, until: 1 }), []);
+});
+
+test('an export that is left early asks for no more', async (t) => {
+  let pages = 0;
+  const counting: Pick<typeof store, 'readLines'> = {
+    readLines: (...asked) => {
+      pages++;
+      return store.readLines(...asked);
+    },
+  };
+  for await (const chunk of exportUsage(counting, { from: 0, until: first + yearMs, format: 'jsonl' })) {
+    t.ok(chunk.length > 0);
+    break;
+  }
+  t.equal(pages, 1);
+});

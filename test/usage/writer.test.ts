@@ -1,0 +1,222 @@
+import { test } from 'tap';
+import { createUsageWriter, type UsageWriter, type UsageWriterOptions } from '../../src/usage/writer.js';
+import { usageEntry } from './entries.js';
+import { ledgerDouble, requestsOf, unreachable } from './ledger-double.js';
+
+const retention = { lineMs: 5000, sumMs: 9000 };
+
+/** A writer on a ledger in memory, which writes soon and tries again soon. */
+function open(change: Partial<UsageWriterOptions> = {}) {
+  const ledger = ledgerDouble();
+  const dropped: number[] = [];
+  const failures: unknown[] = [];
+  const writer = createUsageWriter({
+    store: ledger,
+    retention: () => retention,
+    onDropped: (entries) => dropped.push(entries),
+    onFailure: (error) => failures.push(error),
+    flushMs: 5,
+    pauseMs: 1,
+    ...change,
+  });
+  return { ledger, writer, failures, dropped: () => dropped.reduce((sum, count) => sum + count, 0) };
+}
+
+function add(writer: UsageWriter, first: number, behind: number): void {
+  for (let id = first; id < behind; id++) writer.add(usageEntry({ requestId: `${id}` }));
+}
+
+function ids(first: number, behind: number): string[] {
+  return Array.from({ length: behind - first }, (_, index) => `${first + index}`);
+}
+
+/** Resolves as soon as the condition holds; the test's own limit ends a wait that is in vain. */
+async function until(condition: () => boolean): Promise<void> {
+  const alive = setInterval(() => {}, 1000);
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 2));
+  clearInterval(alive);
+}
+
+test('entries reach the ledger by themselves, together', async (t) => {
+  const { ledger, writer, dropped } = open();
+  add(writer, 0, 3);
+  t.equal(writer.waiting(), 3);
+  t.equal(ledger.offered.length, 0, 'nothing is done at once');
+  await until(() => ledger.taken.length === 1);
+  t.same(requestsOf(ledger.taken), ids(0, 3));
+  add(writer, 3, 4);
+  await until(() => ledger.taken.length === 2);
+  await until(() => writer.waiting() === 0);
+  const [first, second] = ledger.taken;
+  t.equal(first?.writer, second?.writer);
+  t.ok((second?.number ?? 0) > (first?.number ?? 0));
+  t.equal(first?.lineTtlMs, 5000);
+  t.equal(dropped(), 0);
+});
+
+test('sums are made of day, key and model', async (t) => {
+  const { ledger, writer } = open();
+  const late = Date.UTC(2026, 2, 10);
+  writer.add(usageEntry({ at: late - 1 }));
+  writer.add(
+    usageEntry({ at: late - 1, outcome: 'refused', tokensKnown: 'none', inputTokens: 0, costNanoUsd: 0 }),
+  );
+  writer.add(
+    usageEntry({ at: late, keyId: null, model: null, outcome: 'client_gone', tokensKnown: 'partial' }),
+  );
+  writer.add(usageEntry({ at: late, model: 'a/b', mediaSeconds: 1.5, durationMs: 0.5 }));
+  await writer.flush();
+  const sums = new Map(ledger.taken[0]?.sums.map((sum) => [sum.id, sum]));
+  t.same([...sums.keys()].sort(), [
+    '2026-03-09/nteam-a/nsim-text',
+    '2026-03-10//',
+    '2026-03-10/nteam-a/na%2Fb',
+  ]);
+  t.match(sums.get('2026-03-09/nteam-a/nsim-text'), {
+    ttlMs: 9000,
+    add: { calls: 2, refused: 1, inputTokens: 100, outputTokens: 40, costNanoUsd: 1500 },
+  });
+  t.match(sums.get('2026-03-10//')?.add, { calls: 1, clientGone: 1, inexact: 1 });
+  t.match(sums.get('2026-03-10/nteam-a/na%2Fb')?.add, { calls: 1, mediaMs: 1500 });
+  t.notOk('incomplete' in (sums.get('2026-03-10//')?.add ?? {}), 'what is zero is not written');
+});
+
+test('a full batch does not wait, and there is one append at a time', async (t) => {
+  const { ledger, writer } = open({ batchEntries: 10, flushMs: 60_000 });
+  ledger.holds = true;
+  add(writer, 0, 35);
+  await until(() => ledger.held.length === 1);
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  t.equal(ledger.offered.length, 1);
+  ledger.holds = false;
+  ledger.held[0]?.();
+  await writer.flush();
+  t.same(
+    ledger.taken.map(({ lines }) => lines.length),
+    [10, 10, 10, 5],
+  );
+  t.same(requestsOf(ledger.taken), ids(0, 35));
+  t.equal(ledger.mostAtOnce, 1);
+});
+
+test('what comes while an append is slow goes together', async (t) => {
+  const { ledger, writer } = open();
+  ledger.holds = true;
+  add(writer, 0, 1);
+  await until(() => ledger.held.length === 1);
+  for (let id = 1; id < 6; id++) {
+    add(writer, id, id + 1);
+    await new Promise((resolve) => setTimeout(resolve, 8));
+  }
+  ledger.holds = false;
+  ledger.held[0]?.();
+  await until(() => writer.waiting() === 0);
+  t.same(requestsOf(ledger.taken), ids(0, 6));
+  t.equal(ledger.taken.length, 2);
+});
+
+test('a batch that failed is sent again as it was, until it is taken', async (t) => {
+  for (const takesFirst of [false, true]) {
+    const { ledger, writer, failures, dropped } = open();
+    ledger.failure = unreachable;
+    ledger.takesFirst = takesFirst;
+    add(writer, 0, 2);
+    await until(() => failures.length >= 3);
+    add(writer, 2, 4);
+    ledger.failure = null;
+    await writer.flush();
+    t.same(requestsOf(ledger.taken), ids(0, 4), 'each once');
+    t.equal(new Set(ledger.offered.slice(0, 3).map(({ number }) => number)).size, 1);
+    t.ok(failures.every((failure) => failure === unreachable));
+    t.equal(dropped(), 0);
+  }
+});
+
+test('while the store fails the oldest are given up, and counted', async (t) => {
+  const { ledger, writer, dropped } = open({ batchEntries: 10, mostWaiting: 30 });
+  ledger.failure = unreachable;
+  add(writer, 0, 10);
+  await until(() => ledger.offered.length > 0);
+  add(writer, 10, 105);
+  t.ok(writer.waiting() <= 40, 'the batch under way and those behind it');
+  t.equal(dropped() + writer.waiting(), 105);
+  const kept = writer.waiting();
+  ledger.failure = null;
+  await writer.flush();
+  const written = requestsOf(ledger.taken);
+  t.same(written.slice(0, 10), ids(0, 10), 'nobody knows whether the batch under way was taken: it stays');
+  t.same(written.slice(10), ids(105 - (kept - 10), 105));
+});
+
+test('a flush of what is given up ends too', async (t) => {
+  const { ledger, writer } = open({ batchEntries: 2, mostWaiting: 2, pauseMs: 60_000 });
+  ledger.failure = unreachable;
+  add(writer, 0, 2);
+  await until(() => ledger.offered.length > 0);
+  add(writer, 2, 3);
+  const flushed = writer.flush();
+  add(writer, 3, 6);
+  await t.resolves(flushed);
+  ledger.failure = null;
+  await writer.close(60_000);
+});
+
+test('a batch that the store will never take is given up, and the next one goes', async (t) => {
+  const { ledger, writer, failures, dropped } = open();
+  ledger.failure = new RangeError('no');
+  add(writer, 0, 3);
+  await writer.flush();
+  t.equal(failures.length, 1);
+  t.equal(dropped(), 3);
+  ledger.failure = null;
+  add(writer, 3, 4);
+  await writer.flush();
+  t.same(requestsOf(ledger.taken), ['3']);
+});
+
+test('an entry that cannot be written does not take others with it', async (t) => {
+  const { ledger, writer, dropped } = open();
+  add(writer, 0, 1);
+  writer.add(usageEntry({ at: Number.NaN }));
+  writer.add(usageEntry({ requestId: 'odd', inputTokens: Number.NaN, bytesIn: -1, costNanoUsd: 1e300 }));
+  await writer.flush();
+  t.same(requestsOf(ledger.taken), ['0', 'odd']);
+  t.equal(dropped(), 1);
+  t.equal(ledger.taken[0]?.sums[0]?.add.costNanoUsd, Number.MAX_SAFE_INTEGER);
+  t.equal(ledger.taken[0]?.sums[0]?.add.inputTokens, 100);
+});
+
+test('a flush without entries is done', async (t) => {
+  const { ledger, writer } = open();
+  await writer.flush();
+  await Promise.all([writer.close(1000), writer.close(1000)]);
+  t.equal(ledger.offered.length, 0);
+});
+
+test('flushes in a row are each done', async (t) => {
+  const { ledger, writer } = open({ flushMs: 60_000 });
+  for (let id = 0; id < 20; id++) {
+    add(writer, id, id + 1);
+    await writer.flush();
+  }
+  t.same(requestsOf(ledger.taken), ids(0, 20));
+});
+
+test('a close writes what there is, and what comes later is counted', async (t) => {
+  const { ledger, writer, dropped } = open({ batchEntries: 10 });
+  add(writer, 0, 25);
+  await writer.close(60_000);
+  t.same(requestsOf(ledger.taken), ids(0, 25));
+  t.equal(dropped(), 0);
+  add(writer, 25, 27);
+  t.equal(dropped(), 2);
+});
+
+test('a close does not wait for ever', async (t) => {
+  const { ledger, writer, dropped } = open({ batchEntries: 10, pauseMs: 60_000 });
+  ledger.failure = unreachable;
+  add(writer, 0, 25);
+  await writer.close(20);
+  await until(() => writer.waiting() === 0);
+  t.equal(dropped(), 25);
+});
