@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Snapshot } from './config/types.js';
+import type { Snapshot, Target } from './config/types.js';
 import { createSealer } from './conversation/seal.js';
 import { createDialectForPath } from './dialects/select.js';
 import { createAccessLog } from './flow/access-log.js';
@@ -17,6 +17,8 @@ import { watchProcess } from './metrics/process-gauges.js';
 import { createRecorder } from './metrics/recorder.js';
 import type { MetricsSnapshot } from './metrics/snapshot.js';
 import { buildRoutes, socketPaths } from './routes.js';
+import { TargetChooser } from './routing/choose.js';
+import { HealthTable } from './routing/health-table.js';
 import { createStore } from './store/create.js';
 import { createTidy } from './tidy.js';
 import { startUpkeep } from './upkeep.js';
@@ -48,6 +50,16 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
   const upstream = createUpstreamClient();
   const store = createStore(options.snapshot.store);
   const book = createTaskBook(store);
+  const health = new HealthTable(options.snapshot.routing);
+  health.retain(targetsOf(options.snapshot));
+  const recorder = createRecorder({
+    openRequests: () => server.open() - services.sessions.size,
+    openSockets: () => services.sessions.size,
+    bufferedBytes: () => services.bufferedBytes,
+    upstream: () => upstream.stats(),
+    targets: () => health.status(performance.now()),
+    process: () => ownProcess.read(),
+  });
   const services: Services = {
     running: runningFrom(options.snapshot),
     upstream,
@@ -60,6 +72,9 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
     },
     reportFault: (call, fault) =>
       log.error({ id: call.exchange.id, err: fault }, 'a call failed by our own fault'),
+    health,
+    chooser: new TargetChooser(health, Math.random),
+    attempts: recorder,
     watched: new WatchList(),
     bufferedBytes: 0,
     unattended: createUnattended(),
@@ -70,14 +85,6 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
     tls: options.snapshot.listen.tls,
     sockets: { paths: socketPaths, limits: socketLimits(options.snapshot) },
     onRequest: (exchange) => serve(services, exchange),
-  });
-  const recorder = createRecorder({
-    openRequests: () => server.open() - services.sessions.size,
-    openSockets: () => services.sessions.size,
-    bufferedBytes: () => services.bufferedBytes,
-    upstream: () => upstream.stats(),
-    targets: () => [],
-    process: () => ownProcess.read(),
   });
   const tidy = createTidy(() => server.served());
   const ticker = setInterval(() => {
@@ -97,6 +104,8 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
     listen: (host, port) => server.listen(host, port),
     swap: (snapshot) => {
       services.running = runningFrom(snapshot);
+      health.setSettings(snapshot.routing);
+      health.retain(targetsOf(snapshot));
       server.set({ words: snapshot.vendors, cors: snapshot.listen.cors });
     },
     drain: async () => {
@@ -122,6 +131,10 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
 /** Messages beyond the limit are told so up to twice its size; uWS cuts the connection at larger ones without a word. */
 function socketLimits({ sockets }: Snapshot): SocketLimits {
   return { messageBytes: 2 * sockets.messageBytes, idleSeconds: Math.round(sockets.idleMs / 1000) };
+}
+
+function targetsOf({ models }: Snapshot): readonly Target[] {
+  return [...models.values()].flatMap((model) => model.targets);
 }
 
 function runningFrom(snapshot: Snapshot): Running {

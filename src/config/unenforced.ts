@@ -9,7 +9,6 @@ import type { ConfigFile } from './schema.js';
 export function unenforcedSettings(file: ConfigFile): readonly string[] {
   const paths: PathSegments[] = [];
   for (const [index, key] of file.keys.entries()) {
-    if (key.mayRoute !== undefined) paths.push(['keys', index, 'mayRoute']);
     if (key.limits !== undefined) paths.push(['keys', index, 'limits']);
     if (key.budget !== undefined) paths.push(['keys', index, 'budget']);
   }
@@ -19,6 +18,5 @@ export function unenforcedSettings(file: ConfigFile): readonly string[] {
     if (model.limits !== undefined) paths.push(['models', name, 'limits']);
     if (model.hedgeMs !== undefined) paths.push(['models', name, 'hedgeMs']);
   }
-  if (file.routing !== undefined) paths.push(['routing']);
   return paths.map(formatPath);
 }

@@ -26,6 +26,8 @@ export class Call {
   params: Readonly<Record<string, string>> = none;
   key: Key | null = null;
   body: Buffer | null = null;
+  /** Hash of what it begins with, where calls that begin alike are to go together. */
+  affinity: number | null = null;
   /** Of a call that came as a message of a WebSocket. */
   turn: TurnCall | null = null;
   /** The form of a call that is passed on while it arrives; `body` is null then. */

@@ -64,7 +64,7 @@ export function statusError(head: ResponseHead, body: Buffer, unrepeatable = fal
 }
 
 /** Whole seconds of a `retry-after` (RFC 9110 section 10.2.3), which may be a date; null where it says nothing. */
-function secondsOf(value: string | null): number | null {
+export function secondsOf(value: string | null): number | null {
   if (value === null || value === '') return null;
   const seconds = Number(value);
   const waited = Number.isNaN(seconds) ? (Date.parse(value) - Date.now()) / 1000 : seconds;

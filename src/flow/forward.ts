@@ -3,18 +3,24 @@ import type { ConversationRequest } from '../conversation/request.js';
 import { GatewayError } from '../errors.js';
 import type { Endpoint, Translation } from '../protocols/protocol.js';
 import { warmUpAnswer } from '../protocols/responses/turn.js';
-import { orderTargets } from '../routing/candidates.js';
 import { verdict } from '../routing/verdict.js';
-import type { Deadlines, ResponseHead, UpstreamExchange, UpstreamFailure } from '../upstream/client.js';
+import type {
+  Deadlines,
+  ResponseHead,
+  UpstreamExchange,
+  UpstreamFailure,
+  UpstreamHandler,
+} from '../upstream/client.js';
 import { account } from './account.js';
 import { reserveBody, shrinkReservation } from './admit.js';
 import { ownLines } from './answer.js';
-import type { AttemptOwner } from './attempt.js';
+import { Attempt, type AttemptJudge, type AttemptOwner } from './attempt.js';
 import type { Call } from './call.js';
 import { fetchMedia, remoteMedia } from './fetch-media.js';
 import { decodeCall, type Prepared, prepareNative, prepareTranslated, prepareUpload } from './prepare.js';
 import { refuse } from './refuse.js';
 import { Relay } from './relay.js';
+import { routeCall } from './route.js';
 import type { Services } from './services.js';
 import { timingLine } from './timing.js';
 import type { TurnCall } from './turns/turn-call.js';
@@ -40,21 +46,22 @@ export function forward(
   endpoint: Endpoint,
   targets: readonly Target[],
 ): Sending {
-  const drawn = orderTargets(targets, targets.length > 1 ? Math.random() : 0);
-  const ordered = call.turn === null ? drawn : call.turn.lane.arrange(drawn);
+  const chosen = routeCall(services, call, targets);
+  const ordered = call.turn === null ? chosen : call.turn.lane.arrange(chosen);
   const forwarding = new Forwarding(services, call, endpoint, ordered);
   forwarding.next();
   return forwarding;
 }
 
 /** The attempts of one call. */
-class Forwarding implements AttemptOwner, Sending {
+class Forwarding implements AttemptOwner, AttemptJudge, Sending {
   readonly #services: Services;
   readonly #call: Call;
   readonly #endpoint: Endpoint;
   readonly #targets: readonly Target[];
   #index = 0;
   #relay: Relay | null = null;
+  #attempt: Attempt | null = null;
   /** Why an attempt before failed: a target that then cannot be asked at all is not the caller's mistake. */
   #failure: GatewayError | null = null;
   /** Time went by before the first attempt. */
@@ -65,6 +72,42 @@ class Forwarding implements AttemptOwner, Sending {
     this.#call = call;
     this.#endpoint = endpoint;
     this.#targets = targets;
+  }
+
+  get isWanted(): boolean {
+    return this.#call.exchange.alive;
+  }
+
+  passesOver(status: number): boolean {
+    if (!this.#hasNext() || !this.isWanted) return false;
+    const headRelayed = this.#relay?.committed ?? false;
+    const replayable = this.#isReplayable;
+    return verdict({ reason: 'error_answer', status, bytesSent: true, headRelayed, replayable }) === 'next';
+  }
+
+  onPassedOver(): void {
+    this.#goOn();
+  }
+
+  get #isReplayable(): boolean {
+    return this.#call.upload?.canReplay ?? this.#call.body !== null;
+  }
+
+  /** Whether a target is left that may be asked now; those before it that may not are passed over. */
+  #hasNext(): boolean {
+    const now = performance.now();
+    for (; this.#index < this.#targets.length; this.#index++) {
+      if (this.#services.health.of(this.#targets[this.#index] as Target).mayTake(now)) return true;
+    }
+    return false;
+  }
+
+  /** Asks the next target in place of the one before. */
+  #goOn(): void {
+    const target = this.#targets[this.#index] as Target;
+    this.#call.retries++;
+    this.#services.attempts.recordRetry(target);
+    this.next();
   }
 
   next(): void {
@@ -149,13 +192,21 @@ class Forwarding implements AttemptOwner, Sending {
     const relay = this.#relay;
     relay.reset(prepared.passage, null);
     const deadlines = this.#deadlines();
-    relay.upstream =
+    const attempt = new Attempt(this.#services, target, this, relay);
+    this.#attempt = attempt;
+    relay.upstream = attempt;
+    attempt.exchange =
       call.turn === null
-        ? this.#post(target, prepared, deadlines, relay)
-        : this.#sendTurn(call.turn, target, prepared, deadlines, relay);
+        ? this.#post(target, prepared, deadlines, attempt)
+        : this.#sendTurn(call.turn, target, prepared, deadlines, attempt);
   }
 
-  #post(target: Target, prepared: Prepared, deadlines: Deadlines, relay: Relay): UpstreamExchange {
+  #post(
+    target: Target,
+    prepared: Prepared,
+    deadlines: Deadlines,
+    handler: UpstreamHandler,
+  ): UpstreamExchange {
     return this.#services.upstream.send(
       target.upstream.origin,
       {
@@ -165,7 +216,7 @@ class Forwarding implements AttemptOwner, Sending {
         source: prepared.source,
       },
       deadlines,
-      relay,
+      handler,
     );
   }
 
@@ -175,19 +226,20 @@ class Forwarding implements AttemptOwner, Sending {
     target: Target,
     prepared: Prepared,
     deadlines: Deadlines,
-    relay: Relay,
+    handler: UpstreamHandler,
   ): UpstreamExchange | null {
     const otherwise = (): UpstreamExchange | null => {
       turn.madeBy = prepared.path === 'translated' ? 'gateway' : 'request';
-      if (!turn.isWarmUp) return this.#post(target, prepared, deadlines, relay);
+      if (!turn.isWarmUp) return this.#post(target, prepared, deadlines, handler);
       turn.madeBy = 'gateway';
+      this.#attempt?.leave();
       this.#warmUp();
       return null;
     };
     if (!turn.lane.takes(target, prepared)) return otherwise();
     turn.madeBy = 'lane';
     const { isWarmUp } = turn;
-    return turn.lane.send(this.#call, { target, prepared, deadlines, handler: relay, isWarmUp, otherwise });
+    return turn.lane.send(this.#call, { target, prepared, deadlines, handler, isWarmUp, otherwise });
   }
 
   /** The gateway remembers what the message held, where no upstream can. */
@@ -231,6 +283,7 @@ class Forwarding implements AttemptOwner, Sending {
   }
 
   abandon(fault: unknown): void {
+    this.#attempt?.leave();
     this.#relay?.upstream?.cancel();
     this.#end(fault, null);
   }
@@ -245,17 +298,15 @@ class Forwarding implements AttemptOwner, Sending {
   }
 
   onAttemptFailed(error: GatewayError, failure: UpstreamFailure | null): void {
-    const more = this.#index < this.#targets.length;
     const decision = verdict({
       reason: failure?.reason ?? 'unusable_answer',
       bytesSent: failure?.bytesSent ?? true,
       headRelayed: false,
-      replayable: this.#call.upload?.canReplay ?? this.#call.body !== null,
+      replayable: this.#isReplayable,
     });
-    if (more && decision === 'next' && this.#call.exchange.alive) {
-      this.#call.retries++;
+    if (this.#hasNext() && decision === 'next' && this.#call.exchange.alive) {
       this.#failure = error;
-      this.next();
+      this.#goOn();
       return;
     }
     this.#end(error, null);

@@ -36,7 +36,7 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
   #mode: 'waiting' | 'whole' | 'bytes' | 'events' | 'sent' | 'over' = 'waiting';
   #head: ResponseHead | null = null;
   /** The answer's head has left, or will with the next write. */
-  #committed = false;
+  committed = false;
   #gathered: Gather | null = null;
   #runs: EventRuns | null = null;
   /** An event of the protocol has come. */
@@ -141,7 +141,7 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
     if (this.#mode === 'over') return;
     const error = failureError(failure);
     this.#call.sentAt = this.upstream?.sentAt ?? 0;
-    if (!this.#committed) {
+    if (!this.committed) {
       this.#mode = 'over';
       this.#owner.onAttemptFailed(error, failure);
     } else if (this.#mode === 'bytes') {
@@ -201,7 +201,7 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
 
   /** Ends a call that no attempt will answer. @param head of the upstream's answer that the error tells of, or null */
   refuse(fault: unknown, head: ResponseHead | null): void {
-    if (this.#committed) {
+    if (this.committed) {
       // Nothing can be said in an answer that is no event stream.
       if (this.#mode === 'bytes') this.#call.exchange.abort();
       if (fault instanceof GatewayError) this.#failStream(fault);
@@ -217,7 +217,7 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
   #give(error: GatewayError): void {
     this.#mode = 'over';
     this.upstream?.cancel();
-    if (this.#committed) this.#failStream(error);
+    if (this.committed) this.#failStream(error);
     else this.#owner.onAttemptFailed(error, null);
   }
 
@@ -261,7 +261,7 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
   #beginBytes(): void {
     const head = this.#head as ResponseHead;
     this.#mode = 'bytes';
-    this.#committed = true;
+    this.committed = true;
     this.#call.exchange.begin(head.status, answerLines(this.#call, head));
     this.#call.endedAt = 0;
     releaseBody(this.#services, this.#call, this.upstream?.bodyReleased ?? false);
@@ -270,11 +270,11 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
   #onWhole(chunk: Buffer): boolean {
     const head = this.#head as ResponseHead;
     const gathered = this.#gathered as Gather;
-    if (gathered.length === 0 && chunk.length === head.contentLength && !this.#committed) {
+    if (gathered.length === 0 && chunk.length === head.contentLength && !this.committed) {
       this.#sendWhole(head, chunk);
       return true;
     }
-    if (gathered.add(chunk, head.contentLength) || this.#committed) return true;
+    if (gathered.add(chunk, head.contentLength) || this.committed) return true;
     const before = gathered.take();
     this.#outgrown(before);
     if (before.length > 0) this.#take(before);
@@ -310,13 +310,13 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
   #endWhole(): void {
     const head = this.#head as ResponseHead;
     const body = (this.#gathered as Gather).take();
-    if (this.#committed) this.#failStream(statusError(head, body));
+    if (this.committed) this.#failStream(statusError(head, body));
     else this.#sendWhole(head, body);
   }
 
   #commitStream(): void {
-    if (this.#committed) return;
-    this.#committed = true;
+    if (this.committed) return;
+    this.committed = true;
     this.#call.exchange.begin(200, streamLines(this.#call, this.#head));
     this.#call.endedAt = 0;
   }
@@ -383,7 +383,7 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
       return;
     }
     const { last, error, failed } = passage.end();
-    if (!this.#committed && passage.error !== null) {
+    if (!this.committed && passage.error !== null) {
       this.#give(passage.error);
       return;
     }

@@ -3,7 +3,10 @@ import type { Sealer } from '../conversation/seal.js';
 import type { Dialect } from '../dialects/dialect.js';
 import type { Router } from '../http/router.js';
 import type { KeyTable } from '../keys/table.js';
+import type { Recorder } from '../metrics/recorder.js';
 import type { Route } from '../routes.js';
+import type { TargetChooser } from '../routing/choose.js';
+import type { HealthTable } from '../routing/health-table.js';
 import type { UpstreamClient } from '../upstream/client.js';
 import type { SecureProfiles } from '../upstream/secure.js';
 import type { TaskBook } from '../video/book.js';
@@ -33,6 +36,10 @@ export interface Services {
   readonly report: (call: Call) => void;
   /** Takes note of a mistake of ours that a call survived. */
   readonly reportFault: (call: Call, fault: unknown) => void;
+  /** How well every target is, as this worker has seen it. */
+  readonly health: HealthTable;
+  readonly chooser: TargetChooser;
+  readonly attempts: Pick<Recorder, 'recordAttempt' | 'recordRetry'>;
   readonly watched: WatchList;
   /** Bytes of request bodies in memory. */
   bufferedBytes: number;

@@ -29,6 +29,7 @@ const Slot = {
   Origin: 19,
   RequestedMethod: 20,
   RequestedHeaders: 21,
+  GatewayTarget: 22,
 } as const;
 type Slot = (typeof Slot)[keyof typeof Slot];
 
@@ -56,6 +57,7 @@ export function headerSlots(words: HeaderWords): HeaderSlots {
     ['idempotency-key', Slot.IdempotencyKey],
     ['sec-websocket-key', Slot.SocketKey],
     ['sec-websocket-protocol', Slot.SocketProtocols],
+    ['x-gateway-target', Slot.GatewayTarget],
     ['origin', Slot.Origin],
     ['access-control-request-method', Slot.RequestedMethod],
     ['access-control-request-headers', Slot.RequestedHeaders],
@@ -93,6 +95,8 @@ export class RequestHead {
   origin = '';
   requestedMethod = '';
   requestedHeaders = '';
+  /** Targets that the request wants or does not: `x-gateway-target`. */
+  gatewayTarget = '';
   /** Header lines of every answer to this request, CRLF before each. */
   answerLines = '';
   /** Features that the client asks its vendor for, as a header value; upstreams of that vendor alone get them. */
@@ -173,6 +177,9 @@ function onHeader(name: string, value: string): void {
       break;
     case Slot.SocketProtocols:
       head.socketProtocols = joined(head.socketProtocols, value);
+      break;
+    case Slot.GatewayTarget:
+      head.gatewayTarget = joined(head.gatewayTarget, value);
       break;
     case Slot.Origin:
       head.origin = value;

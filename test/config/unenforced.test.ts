@@ -16,7 +16,7 @@ test('settings that do nothing yet are told by their path', async (t) => {
       groups: { default: { models: ['*'], limits: { concurrent: 1 } } },
       routing: { failures: 1 },
     }),
-    ['keys[0].mayRoute', 'keys[0].limits', 'keys[0].budget', 'groups.default.limits', 'routing'],
+    ['keys[0].limits', 'keys[0].budget', 'groups.default.limits'],
   );
   t.same(unenforced({}), []);
 });
