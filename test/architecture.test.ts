@@ -44,7 +44,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   limits: ['errors', 'config/types'],
   usage: ['errors', 'config/types', 'store/store', 'conversation/usage'],
   metrics: ['errors', 'config/types'],
-  admin: ['errors', 'config/resolve'],
+  admin: ['errors', 'http', 'metrics', 'config/resolve'],
   routes: ['dialects', 'protocols', 'schema', 'errors', 'config/types', 'video/task'],
   openapi: ['routes', 'schema', 'protocols', 'dialects', 'errors', 'video', 'config/types'],
   flow: [

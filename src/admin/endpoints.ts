@@ -1,3 +1,4 @@
+import { textFormatType } from '../metrics/text-format.js';
 import { json } from './answer.js';
 import type { AdminRoute } from './routes.js';
 
@@ -12,8 +13,6 @@ export interface AdminSources {
   reload(): Promise<readonly string[]>;
   openApi(): Promise<object>;
 }
-
-const metricsType = 'text/plain; version=0.0.4; charset=utf-8';
 
 export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
   return [
@@ -32,7 +31,7 @@ export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
       method: 'GET',
       path: '/metrics',
       needsToken: true,
-      handle: async () => ({ status: 200, contentType: metricsType, body: await sources.metrics() }),
+      handle: async () => ({ status: 200, contentType: textFormatType, body: await sources.metrics() }),
     },
     { method: 'GET', path: '/status', needsToken: true, handle: async () => json(await sources.status()) },
     {

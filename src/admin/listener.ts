@@ -2,8 +2,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Logger } from 'pino';
 import type { AdminSettings } from '../config/resolve.js';
 import { GatewayError } from '../errors.js';
+import { createRouter, type Router } from '../http/router.js';
 import { type AdminAnswer, errorAnswer, send } from './answer.js';
-import { type AdminRoute, findRoute } from './routes.js';
+import type { AdminRoute } from './routes.js';
 import { createTokenCheck } from './token.js';
 
 /** Operators and their tools are few. */
@@ -28,10 +29,13 @@ export function startAdmin(
   log: Logger,
 ): Promise<AdminListener> {
   const isAllowed = createTokenCheck(settings.token);
+  const router = createRouter(
+    routes.map((route) => ({ method: route.method, path: route.path, value: route })),
+  );
   const server = createServer(
     { maxHeaderSize: maxHeaderBytes, headersTimeout: headersMs, requestTimeout: requestMs },
     (request, response) => {
-      serve(routes, isAllowed, request, response).catch((error: unknown) => {
+      serve(router, isAllowed, request, response).catch((error: unknown) => {
         log.error({ err: error }, 'an answer to an operator broke off');
       });
     },
@@ -55,30 +59,31 @@ export function startAdmin(
 }
 
 async function serve(
-  routes: readonly AdminRoute[],
+  router: Router<AdminRoute>,
   isAllowed: (authorization: string | undefined) => boolean,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   response.on('error', () => {});
-  await send(response, await answer(routes, isAllowed, request));
+  await send(response, await answer(router, isAllowed, request));
 }
 
 async function answer(
-  routes: readonly AdminRoute[],
+  router: Router<AdminRoute>,
   isAllowed: (authorization: string | undefined) => boolean,
   request: IncomingMessage,
 ): Promise<AdminAnswer> {
   try {
     const url = new URL(request.url ?? '/', 'http://admin');
-    const found = findRoute(routes, request.method ?? 'GET', url.pathname);
-    const needsToken = found.kind !== 'found' || found.route.needsToken;
+    const method = request.method === 'HEAD' ? 'GET' : (request.method ?? 'GET');
+    const found = router.find(method, url.pathname);
+    const needsToken = found.kind !== 'found' || found.value.needsToken;
     if (needsToken && !isAllowed(request.headers.authorization)) throw noToken;
     if (found.kind === 'notFound') throw new GatewayError('unknown_url');
     if (found.kind === 'methodNotAllowed') {
       throw new GatewayError('method_not_allowed', undefined, { allow: found.allow });
     }
-    return await found.route.handle({ request, query: url.searchParams, params: found.params });
+    return await found.value.handle({ request, query: url.searchParams, params: found.params });
   } catch (error) {
     if (error instanceof GatewayError) return errorAnswer(error);
     return errorAnswer(

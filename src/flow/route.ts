@@ -15,13 +15,13 @@ const leastBytes = 2048;
  * its targets
  */
 export function routeCall(services: Services, call: Call, targets: readonly Target[]): readonly Target[] {
-  const now = performance.now();
   const wishes = wishesOf(call);
   call.affinity = affinityOf(call, targets);
   // Where there is no choice, what the upstream itself says is worth more than that it has failed before.
   if (targets.length === 1 && wishes === null) return targets;
   const request: RouteRequest =
     wishes === null && call.affinity === null ? anyTarget : { affinity: call.affinity, wishes };
+  const now = performance.now();
   const chosen = services.chooser.choose(targets, request, now);
   if (chosen.length > 0) return chosen;
   const at = services.chooser.retryAt(targets, request, now);

@@ -23,11 +23,11 @@ const routes: readonly AdminRoute[] = [
   { method: 'GET', path: '/open', needsToken: false, handle: () => json({ open: true }) },
   {
     method: 'GET',
-    path: '/things/:id',
+    path: '/things/{id}',
     needsToken: true,
     handle: ({ params, query }) => json({ params, at: query.get('at') }),
   },
-  { method: 'DELETE', path: '/things/:id', needsToken: true, handle: () => json({ gone: true }) },
+  { method: 'DELETE', path: '/things/{id}', needsToken: true, handle: () => json({ gone: true }) },
   {
     method: 'POST',
     path: '/things',
@@ -99,7 +99,7 @@ test('unknown paths, wrong methods and what handlers refuse are answered as erro
   t.equal((await ask('/things/%zz')).status, 404);
   const wrong = await ask('/things/1', 'PUT');
   t.equal(wrong.status, 405);
-  t.equal(wrong.headers.get('allow'), 'GET, DELETE');
+  t.equal(wrong.headers.get('allow'), 'DELETE, GET');
   t.equal((await ask('/things/1', 'HEAD')).status, 200);
   const refused = await ask('/refused');
   t.equal(refused.status, 503);

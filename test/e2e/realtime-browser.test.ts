@@ -1,14 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import t, { type Test, test } from 'tap';
+import t, { test } from 'tap';
 import { WebSocket } from 'ws';
 import { without } from '../simulator/media/programs.js';
+import { browserFailure, openPage } from '../suites/browser.js';
 import { startDemo } from '../suites/demo.js';
 import { closeOf } from '../suites/realtime.js';
 import { openEvents, respond, says, writes } from '../suites/realtime-events.js';
@@ -111,48 +108,13 @@ test('a page in a browser gets a turn, and nothing with a wrong key', {
     pages.closeAllConnections();
     pages.close();
   });
-  const browser = browse(t, `http://127.0.0.1:${(pages.address() as AddressInfo).port}/`);
-  const seen = await Promise.race([found, failure(browser)]);
+  const browser = openPage(t, `http://127.0.0.1:${(pages.address() as AddressInfo).port}/`);
+  const seen = await Promise.race([found, browserFailure(browser, longestWaitMs)]);
   t.equal(seen.protocol, 'realtime');
   t.strictSame(seen.types.slice(0, 3), ['session.created', 'conversation.created', 'session.updated']);
   t.equal(seen.text, answer);
   t.strictSame(seen.close, [1000, 'bye', true]);
   t.strictSame(seen.refused, { opened: false, code: 1006 });
 });
-
-/** Opens a page in a browser that ends, with all of its processes, at the end of the test. */
-function browse(t: Test, address: string): ChildProcess {
-  const profile = mkdtempSync(join(tmpdir(), 'realtime-page-'));
-  const flags = [
-    '--headless=new',
-    '--no-sandbox',
-    '--disable-gpu',
-    '--disable-dev-shm-usage',
-    '--no-first-run',
-  ];
-  const browser = spawn(
-    'chromium',
-    [...flags, '--disable-background-networking', `--user-data-dir=${profile}`, address],
-    { detached: true, stdio: 'ignore' },
-  );
-  const ended = new Promise((resolve) => browser.once('close', resolve));
-  t.teardown(async () => {
-    if (browser.pid !== undefined && browser.exitCode === null && browser.signalCode === null) {
-      process.kill(-browser.pid, 'SIGKILL');
-      await ended;
-    }
-    rmSync(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
-  });
-  return browser;
-}
-
-/** Never gives anything: it throws when the browser ends by itself or takes too long. */
-function failure(browser: ChildProcess): Promise<never> {
-  return new Promise((_, reject) => {
-    setTimeout(() => reject(new Error(`nothing within ${longestWaitMs} ms`)), longestWaitMs).unref();
-    browser.once('error', reject);
-    browser.once('close', (code) => reject(new Error(`the browser ended with ${code}`)));
-  });
-}
 
 t.end();

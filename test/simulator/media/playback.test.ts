@@ -1,10 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type Test, test } from 'tap';
 import { mp4Video } from '../../../src/simulator/media/mp4.js';
@@ -18,10 +14,12 @@ import {
 import { pngImage } from '../../../src/simulator/media/png.js';
 import { speech } from '../../../src/simulator/media/speech.js';
 import { jpegSheet, webpThumbnail } from '../../../src/simulator/media/thumbnail.js';
+import { browserFailure, openPage } from '../../suites/browser.js';
 import { without } from './programs.js';
 
 /** Only a browser that hangs takes so long; a whole run is a few seconds. */
 const longestWait = 60_000;
+const pageFlags = ['--mute-audio', '--autoplay-policy=no-user-gesture-required'];
 const seed = 'a lighthouse';
 const size = { width: 320, height: 176 };
 const seconds = 2;
@@ -131,8 +129,8 @@ interface Seen {
 
 test('a browser plays and shows all of it', { skip: without('chromium') }, async (t) => {
   const { server, seen } = await serve(t);
-  const browser = open(t, `http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
-  const found = await Promise.race([seen, failure(browser)]);
+  const browser = openPage(t, `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, pageFlags);
+  const found = await Promise.race([seen, browserFailure(browser, longestWait)]);
   for (const [file, { error }] of Object.entries(found)) {
     t.equal(error, undefined, file);
   }
@@ -207,43 +205,4 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
   response
     .writeHead(206, { 'content-type': type, 'content-range': `bytes ${from}-${end - 1}/${body.length}` })
     .end(body.subarray(Number(from), end));
-}
-
-/** Opens the page in a browser that ends, with all of its processes, at the end of the test. */
-function open(t: Test, address: string): ChildProcess {
-  const profile = mkdtempSync(join(tmpdir(), 'playback-'));
-  const browser = spawn(
-    'chromium',
-    [
-      '--headless=new',
-      '--no-sandbox',
-      '--disable-gpu',
-      '--disable-dev-shm-usage',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--mute-audio',
-      '--autoplay-policy=no-user-gesture-required',
-      `--user-data-dir=${profile}`,
-      address,
-    ],
-    { detached: true, stdio: 'ignore' },
-  );
-  const ended = new Promise((resolve) => browser.once('close', resolve));
-  t.teardown(async () => {
-    if (browser.pid !== undefined && browser.exitCode === null && browser.signalCode === null) {
-      process.kill(-browser.pid, 'SIGKILL');
-      await ended;
-    }
-    rmSync(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
-  });
-  return browser;
-}
-
-/** Never gives anything: it throws when the browser ends by itself or takes too long. */
-function failure(browser: ChildProcess): Promise<never> {
-  return new Promise((_, reject) => {
-    setTimeout(() => reject(new Error(`nothing within ${longestWait} ms`)), longestWait).unref();
-    browser.once('error', reject);
-    browser.once('close', (code) => reject(new Error(`the browser ended with ${code}`)));
-  });
 }
