@@ -6,6 +6,7 @@ import { type AdminListener, startAdmin } from '../admin/listener.js';
 import type { AdminSettings, ResolvedConfig } from '../config/resolve.js';
 import { exposition } from '../metrics/exposition.js';
 import { createTotals } from '../metrics/totals.js';
+import type { Ledger, Store } from '../store/store.js';
 import { createCollector } from './collect.js';
 import type { WorkerNews, WorkerOrder } from './messages.js';
 import { formatAddress } from './port.js';
@@ -18,6 +19,8 @@ export interface OperatedGateway {
   /** Workers that there should be. */
   readonly workers: number;
   readonly reloader: Reloader;
+  /** That of the workers, which the primary opens when it first needs it. */
+  readonly store: Store & Ledger;
   /** Process ids of the workers that serve at this moment. */
   serving(): readonly number[];
   isStopping(): boolean;

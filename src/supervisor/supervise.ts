@@ -2,6 +2,7 @@ import { constants } from 'node:os';
 import type { ResolvedConfig } from '../config/resolve.js';
 import { needsSimulator } from '../config/snapshot.js';
 import type { Log } from '../log.js';
+import { createStore } from '../store/create.js';
 import type { GatewayReport } from './messages.js';
 import { type AdminAccess, createOperations, openAdmin } from './operate.js';
 import { claimPort, formatAddress } from './port.js';
@@ -60,7 +61,10 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
       pool.kill();
       simulator.kill();
       for (const [signal, listener] of listeners) process.removeListener(signal, listener);
-      finish(code);
+      store
+        .close()
+        .catch((error: unknown) => logger.error({ err: error }, 'the store did not close'))
+        .finally(() => finish(code));
     };
 
     const onChange = (now: readonly number[]): void => {
@@ -77,6 +81,7 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
     };
 
     const simulator = createSimulatorProcess(logger);
+    const store = createStore(options.config.store);
     const pool = createWorkerPool({
       count: options.workers,
       host,
@@ -105,6 +110,7 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
       url,
       workers: options.workers,
       reloader,
+      store,
       serving: () => serving,
       isStopping: () => stopping !== null,
       tellAll: (order) => pool.tellAll(order),
