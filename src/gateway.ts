@@ -142,6 +142,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       upkeep.stop();
       services.sessions.shutDown();
       server.close();
+      limits.close();
       upstream.close();
       store.close().catch((error: unknown) => log.error({ err: error }, 'the store did not close'));
       // Last, for the lines of the calls that were cut just now.
