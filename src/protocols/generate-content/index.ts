@@ -1,6 +1,6 @@
 import { estimateTokens } from '../../conversation/estimate.js';
 import { isObject, type JsonObject } from '../../conversation/json.js';
-import { wholeAnswers } from '../../conversation/manner.js';
+import { growingMetering, reportedMetering, wholeAnswers } from '../../conversation/manner.js';
 import type { Endpoint } from '../protocol.js';
 import { generateContentCodec } from './codec.js';
 import { judgeEnd, judgeStart, marksEnd } from './manner.js';
@@ -22,6 +22,7 @@ export const generateContent: Endpoint = {
   judgeEnd,
   findUsageEvent: () => null,
   usageOf: lastUsage,
+  metering: growingMetering,
   translation: {
     codec: generateContentCodec,
     answerHere: null,
@@ -33,7 +34,7 @@ export const generateContent: Endpoint = {
 
 /** `POST /v1beta/models/{model}:countTokens`. */
 export const countTokens: Endpoint = {
-  ...wholeAnswers(() => null),
+  ...wholeAnswers(() => null, reportedMetering),
   protocol: 'generateContent',
   upstreamPath: (model) => `${modelPath(model)}:countTokens`,
   modelInBody: false,
