@@ -8,11 +8,13 @@ import { SessionList } from './flow/realtime/sessions.js';
 import { serve } from './flow/serve.js';
 import type { Running, Services } from './flow/services.js';
 import { createUnattended } from './flow/unattended.js';
+import { isMetered, usageEntryOf } from './flow/usage-entry.js';
 import { WatchList } from './flow/watch.js';
 import { createRouter } from './http/router.js';
 import { createServer } from './http/server.js';
 import type { SocketLimits } from './http/socket.js';
 import { createKeyTable } from './keys/table.js';
+import { createLedger } from './ledger.js';
 import { watchProcess } from './metrics/process-gauges.js';
 import { createRecorder } from './metrics/recorder.js';
 import type { MetricsSnapshot } from './metrics/snapshot.js';
@@ -36,11 +38,13 @@ export interface Gateway {
   drain(): Promise<void>;
   /** What was counted since the start, and the numbers of the moment. */
   metrics(): MetricsSnapshot;
-  /** Cuts what is left. */
-  close(): void;
+  /** Cuts what is left, and resolves when what was noted of it is in the store, or after two seconds without that. */
+  close(): Promise<void>;
 }
 
 const tickMs = 1000;
+/** Longest wait for the last entries of the ledger. */
+const lastEntriesMs = 2000;
 
 /** Composes a gateway: the only place that knows every part. */
 export function createGateway(options: { readonly snapshot: Snapshot; readonly log: Logger }): Gateway {
@@ -56,10 +60,12 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
     openRequests: () => server.open() - services.sessions.size,
     openSockets: () => services.sessions.size,
     bufferedBytes: () => services.bufferedBytes,
+    ledgerWaiting: () => ledger.waiting(),
     upstream: () => upstream.stats(),
     targets: () => health.status(performance.now()),
     process: () => ownProcess.read(),
   });
+  const ledger = createLedger({ store, settings: () => services.running.snapshot.usage, recorder, log });
   const services: Services = {
     running: runningFrom(options.snapshot),
     upstream,
@@ -69,6 +75,7 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
     report: (call) => {
       accessLog.add(call);
       recorder.record(factsOf(call));
+      if (isMetered(call)) ledger.add(usageEntryOf(call));
     },
     reportFault: (call, fault) =>
       log.error({ id: call.exchange.id, err: fault }, 'a call failed by our own fault'),
@@ -114,16 +121,17 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
       await services.unattended.ended();
     },
     metrics: () => recorder.snapshot(),
-    close: () => {
+    close: async () => {
       clearInterval(ticker);
       ownProcess.close();
       upkeep.stop();
       services.sessions.shutDown();
       server.close();
       upstream.close();
-      store.close().catch((error: unknown) => log.error({ err: error }, 'the store did not close'));
-      // Last, for the lines of the calls that were cut just now.
+      // With the lines of the calls that were cut just now.
       accessLog.close();
+      await ledger.close(lastEntriesMs);
+      await store.close().catch((error: unknown) => log.error({ err: error }, 'the store did not close'));
     },
   };
 }

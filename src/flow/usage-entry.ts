@@ -7,8 +7,8 @@ import { costOfCall } from './consumption.js';
  * Whether a call has a line in the ledger: one of a known key that asked a model for something. What nobody can be
  * charged for would flood it, and so would clients that ask how their tasks stand.
  */
-export function isMetered({ key, model, isOfTask }: Call): boolean {
-  return key !== null && model !== null && !isOfTask;
+export function isMetered({ key, model, isOfTask, running }: Call): boolean {
+  return running.snapshot.usage.ledger && key !== null && model !== null && !isOfTask;
 }
 
 /** The line of a call that has ended. Nothing is formatted, and nothing of the call itself is kept. */
