@@ -73,6 +73,8 @@ class Holder implements LeaseHolder, AdmissionHost {
   readonly #decided: Waiting[] = [];
   #isTelling = false;
   #isConnected = true;
+  /** What is held may be used until then. */
+  #until = Number.POSITIVE_INFINITY;
   #sequence = 0;
   #sweptAt = Number.NEGATIVE_INFINITY;
 
@@ -115,6 +117,10 @@ class Holder implements LeaseHolder, AdmissionHost {
         break;
       case 'lease-news':
         for (const name of message.pools) this.#pools.get(name)?.markWet();
+        break;
+      case 'lease-term':
+        this.#until = message.until ?? Number.POSITIVE_INFINITY;
+        for (const held of this.#awaited) this.#serve(held, now, false);
         break;
     }
     this.#finish();
@@ -213,7 +219,7 @@ class Holder implements LeaseHolder, AdmissionHost {
       const { pool, amount } = demands[i] as Demand;
       const held = this.#held(pool);
       held.collect(now);
-      if (isShort(held, amount, sequence)) return i;
+      if (this.#isShort(held, amount, sequence, now)) return i;
     }
     return -1;
   }
@@ -230,11 +236,19 @@ class Holder implements LeaseHolder, AdmissionHost {
       if (amount > pool.limit) return { outcome: 'denied', pool, reason: 'tooLarge', retryAfterMs: 0 };
       const held = this.#held(pool);
       held.collect(now);
-      if (!isShort(held, amount, sequence) || !this.#isHopeless(held, now)) continue;
+      if (!this.#isShort(held, amount, sequence, now) || !this.#isHopeless(held, now)) continue;
       const denial = denialOf(pool, held, now);
       if (refused === null || denial.retryAfterMs > refused.retryAfterMs) refused = denial;
     }
     return refused;
+  }
+
+  /** There is too little for a call, or others came before it. */
+  #isShort(held: HeldPool, amount: number, sequence: number, now: number): boolean {
+    if (amount === 0) return false;
+    const { first } = held.line;
+    if (first !== null && first.sequence < sequence) return true;
+    return held.available < amount || now >= this.#until;
   }
 
   #isHopeless(held: HeldPool, now: number): boolean {
@@ -375,12 +389,6 @@ class Holder implements LeaseHolder, AdmissionHost {
       this.#isTelling = false;
     }
   }
-}
-
-function isShort(held: HeldPool, amount: number, sequence: number): boolean {
-  const { first } = held.line;
-  if (amount === 0) return false;
-  return held.available < amount || (first !== null && first.sequence < sequence);
 }
 
 function denialOf(pool: Pool, held: HeldPool, now: number): Denial {

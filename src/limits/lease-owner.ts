@@ -8,20 +8,25 @@ import type {
   PoolRecalled,
 } from './messages.js';
 import { type Ask, earlier, OwnedPool } from './owned-pool.js';
+import { type ShareSource, undivided } from './share-source.js';
 
 /** How long workers may take to answer a recall before somebody is denied without them. */
 const recallMs = 250;
 /** After a recall its workers send back what becomes free for at least so long; nobody is given any to spare. */
 const scarceMs = 1000;
+/** Workers are told of a later end of their term in steps of this. */
+const termStepMs = 1000;
 
 export interface LeaseOwnerOptions {
   /** The pools of the running config, by name; undefined for one that it has not. */
   readonly poolOf: (name: string) => Pool | undefined;
   /** Milliseconds of a monotonic clock that all processes of the host share. Never a remembered value. */
   readonly now: () => number;
+  /** Where the units come from; without it this host has all limits to itself. */
+  readonly shares?: ShareSource;
 }
 
-/** One pool's numbers. At every moment `free`, `cooling` and all of `leased` make `limit`. */
+/** One pool's numbers. At every moment `free`, `cooling` and all of `leased` make `limit`, this host's share. */
 export interface OwnedUnits {
   readonly name: string;
   readonly limit: number;
@@ -60,6 +65,10 @@ interface Worker {
   readonly send: (message: OwnerMessage) => void;
   /** It let a recall pass without an answer and was not heard of since: nobody waits for it. */
   late: boolean;
+  /** It was answered: it may have units. */
+  isAnswered: boolean;
+  /** End of its term, as it was told. */
+  toldUntil: number | null;
   answers: PoolAnswer[];
   recalls: PoolRecall[];
   news: string[];
@@ -73,6 +82,7 @@ export function createLeaseOwner(options: LeaseOwnerOptions): LeaseOwner {
 class Owner implements LeaseOwner {
   readonly #poolOf: (name: string) => Pool | undefined;
   readonly #now: () => number;
+  readonly #shares: ShareSource;
   readonly #workers = new Map<number, Worker>();
   readonly #pools = new Map<string, OwnedPool>();
   /** Those whose state time alone may change. */
@@ -81,13 +91,20 @@ class Owner implements LeaseOwner {
   readonly #sending = new Set<Worker>();
   #recalls = 0;
 
-  constructor({ poolOf, now }: LeaseOwnerOptions) {
+  constructor({ poolOf, now, shares = undivided }: LeaseOwnerOptions) {
     this.#poolOf = poolOf;
     this.#now = now;
+    this.#shares = shares;
+    shares.begin({
+      onAnswered: (pools) => this.#takeShares(pools),
+      onWanted: (pools) => this.#seek(pools),
+      onTerm: () => this.#tellTerm(),
+    });
   }
 
   join(id: number, send: (message: OwnerMessage) => void): void {
-    this.#workers.set(id, { id, send, late: false, answers: [], recalls: [], news: [] });
+    const worker = { id, send, late: false, isAnswered: false, toldUntil: null };
+    this.#workers.set(id, { ...worker, answers: [], recalls: [], news: [] });
   }
 
   receive(id: number, message: HolderMessage): void {
@@ -130,6 +147,7 @@ class Owner implements LeaseOwner {
   }
 
   tick(): void {
+    this.#shares.tick();
     const now = this.#now();
     for (const pool of [...this.#due]) this.#serve(pool, now);
     this.#flush();
@@ -138,10 +156,11 @@ class Owner implements LeaseOwner {
   reload(): void {
     const now = this.#now();
     for (const pool of [...this.#pools.values()]) {
-      const limit = this.#poolOf(pool.name)?.limit ?? pool.limit;
-      if (limit === pool.limit) continue;
+      const total = this.#poolOf(pool.name)?.limit ?? pool.total;
+      if (total === pool.total) continue;
       pool.collect(now);
-      pool.resize(limit);
+      pool.total = total;
+      this.#shares.changed(pool);
       // What workers hold idle pays first.
       if (pool.free < 0) this.#recall(pool, null, now);
       this.#serve(pool, now);
@@ -168,6 +187,7 @@ class Owner implements LeaseOwner {
     if (pool === undefined) return null;
     const opened = new OwnedPool(pool);
     this.#pools.set(name, opened);
+    this.#shares.add(opened);
     return opened;
   }
 
@@ -194,34 +214,85 @@ class Owner implements LeaseOwner {
     pool.collect(now);
     pool.denied.delete(worker.id);
     const asked = pool.asks.find((ask) => ask.worker === worker.id);
-    if (asked === undefined) pool.asks.push(this.#begin(pool, worker, stated, now));
+    if (asked === undefined) this.#begin(pool, worker, stated, now);
     else asked.stated = stated;
     this.#serve(pool, now);
   }
 
-  /** Notes an ask; where there is too little for it and those before it, the other workers are asked what is idle. */
-  #begin(pool: OwnedPool, worker: Worker, stated: PoolAsk, now: number): Ask {
+  /**
+   * Notes an ask. Where there is too little for it and those before it, other hosts are asked, and where they have no
+   * more, the other workers of this one are asked what is idle.
+   */
+  #begin(pool: OwnedPool, worker: Worker, stated: PoolAsk, now: number): void {
     const before = pool.asks.reduce((sum, ask) => sum + ask.stated.need, 0);
-    const suffices = pool.free >= before + stated.need;
-    const waitingFor = suffices ? new Set<number>() : this.#recall(pool, worker, now);
-    return {
+    const suffices = this.#shares.isValid(now) && pool.free >= before + stated.need;
+    const ask: Ask = {
       worker: worker.id,
       stated,
+      awaitsShare: !suffices && this.#shares.lack(pool, now),
       recall: this.#recalls,
-      waitingFor,
+      waitingFor: new Set<number>(),
       deadline: now + recallMs,
       nextAt: null,
     };
+    pool.asks.push(ask);
+    if (!suffices && !ask.awaitsShare) this.#recallFor(pool, ask, now);
+  }
+
+  #recallFor(pool: OwnedPool, ask: Ask, now: number): void {
+    for (const id of this.#recall(pool, ask.worker, now)) ask.waitingFor.add(id);
+    ask.recall = this.#recalls;
+  }
+
+  /** Other hosts have given units, or have none. */
+  #takeShares(pools: readonly OwnedPool[]): void {
+    const now = this.#now();
+    for (const pool of pools) {
+      this.#serve(pool, now);
+      const isAsking = this.#shares.isAsking(pool);
+      for (const ask of pool.asks) {
+        if (!ask.awaitsShare || isAsking) continue;
+        ask.awaitsShare = false;
+        this.#recallFor(pool, ask, now);
+      }
+      this.#serve(pool, now);
+    }
+    this.#flush();
+  }
+
+  /** Other hosts lack units: what is idle at workers may help them. */
+  #seek(pools: readonly OwnedPool[]): void {
+    const now = this.#now();
+    for (const pool of pools) this.#recall(pool, null, now);
+    this.#flush();
+  }
+
+  #tellTerm(): void {
+    const { until } = this.#shares;
+    for (const worker of this.#workers.values()) {
+      if (!worker.isAnswered || worker.toldUntil === until) continue;
+      const isNear = until !== null && worker.toldUntil !== null && until - worker.toldUntil < termStepMs;
+      if (!isNear) this.#sendTerm(worker);
+    }
+    const now = this.#now();
+    for (const pool of [...this.#due]) this.#serve(pool, now);
+    this.#flush();
+  }
+
+  #sendTerm(worker: Worker): void {
+    const { until } = this.#shares;
+    worker.toldUntil = until;
+    worker.send({ type: 'lease-term', until });
   }
 
   /** @returns who will answer */
-  #recall(pool: OwnedPool, except: Worker | null, now: number): Set<number> {
+  #recall(pool: OwnedPool, except: number | null, now: number): Set<number> {
     const number = ++this.#recalls;
     const waitingFor = new Set<number>();
     for (const id of pool.leased.keys()) {
       const worker = this.#workers.get(id);
       // One that is late has a recall to answer yet: more of them would only pile up in its channel.
-      if (worker === undefined || worker === except || worker.late) continue;
+      if (worker === undefined || id === except || worker.late) continue;
       worker.recalls.push({ pool: pool.name, number });
       this.#sending.add(worker);
       waitingFor.add(id);
@@ -246,16 +317,19 @@ class Owner implements LeaseOwner {
   /** Decides the asks that can be decided, first come first served, and forgets the pool when nothing is left of it. */
   #serve(pool: OwnedPool, now: number): void {
     pool.collect(now);
+    const isValid = this.#shares.isValid(now);
     for (let ask = pool.asks[0]; ask !== undefined; ask = pool.asks[0]) {
-      const isDecided = pool.free >= ask.stated.need || ask.waitingFor.size === 0;
+      const isMet = isValid && pool.free >= ask.stated.need;
+      const isDecided = isMet || (ask.waitingFor.size === 0 && !ask.awaitsShare);
       if (!isDecided && now < ask.deadline) break;
       if (!isDecided) this.#noteLate(ask);
       pool.asks.shift();
       const worker = this.#workers.get(ask.worker);
-      if (worker !== undefined) this.#queueAnswer(worker, pool.answer(ask, this.#workers.size, now));
+      if (worker === undefined) continue;
+      this.#queueAnswer(worker, pool.answer(ask, isValid ? this.#workers.size : 0, now));
     }
-    this.#tell(pool);
-    if (pool.isIdle) {
+    if (isValid) this.#tell(pool);
+    if (pool.isIdle && this.#shares.forget(pool)) {
       this.#pools.delete(pool.name);
       this.#due.delete(pool);
     } else if (pool.asks.length > 0 || pool.denied.size > 0 || (pool.cooling?.total ?? 0) > 0) {
@@ -296,10 +370,15 @@ class Owner implements LeaseOwner {
       worker.answers = [];
       worker.recalls = [];
       worker.news = [];
-      if (answers.length > 0) worker.send({ type: 'lease-answer', answers });
+      if (answers.length > 0) {
+        worker.isAnswered = true;
+        if (worker.toldUntil !== this.#shares.until) this.#sendTerm(worker);
+        worker.send({ type: 'lease-answer', answers });
+      }
       if (recalls.length > 0) worker.send({ type: 'lease-recall', recalls });
       if (news.length > 0) worker.send({ type: 'lease-news', pools: news });
     }
     this.#sending.clear();
+    this.#shares.flush();
   }
 }

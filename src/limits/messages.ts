@@ -7,7 +7,7 @@
 export type HolderMessage = AskMessage | ReturnMessage | OverdraftMessage | RecalledMessage;
 
 /** What the primary tells a worker. */
-export type OwnerMessage = AnswerMessage | RecallMessage | NewsMessage;
+export type OwnerMessage = AnswerMessage | RecallMessage | NewsMessage | TermMessage;
 
 export interface AskMessage {
   readonly type: 'lease-ask';
@@ -96,6 +96,12 @@ export interface NewsMessage {
   readonly pools: readonly string[];
 }
 
+/** What was leased may be used until then, and from then on only by the primary's word; null for no bound. */
+export interface TermMessage {
+  readonly type: 'lease-term';
+  readonly until: number | null;
+}
+
 /** Tells these messages from others on the same channel, by their `type` alone. */
 export function isHolderMessage(message: { readonly type: string }): message is HolderMessage {
   switch (message.type) {
@@ -111,5 +117,13 @@ export function isHolderMessage(message: { readonly type: string }): message is 
 
 /** Tells these messages from others on the same channel, by their `type` alone. */
 export function isOwnerMessage(message: { readonly type: string }): message is OwnerMessage {
-  return message.type === 'lease-answer' || message.type === 'lease-recall' || message.type === 'lease-news';
+  switch (message.type) {
+    case 'lease-answer':
+    case 'lease-recall':
+    case 'lease-news':
+    case 'lease-term':
+      return true;
+    default:
+      return false;
+  }
 }

@@ -1,5 +1,5 @@
 import { Cooling } from './cooling.js';
-import { kinds, type Pool } from './kinds.js';
+import { kinds, type Pool, type PoolKind } from './kinds.js';
 import type { PoolAnswer, PoolAsk } from './messages.js';
 
 /** What a worker lacks, and who is still to say whether it has that idle. */
@@ -7,8 +7,10 @@ export interface Ask {
   readonly worker: number;
   /** As the worker said last. */
   stated: PoolAsk;
-  /** Number of the recall that was made for it. */
-  readonly recall: number;
+  /** Other hosts may have more of the pool, and are asked first. */
+  awaitsShare: boolean;
+  /** Number of the last recall that was made when it was noted, or for it. */
+  recall: number;
   /** Workers that have not answered that recall. */
   readonly waitingFor: Set<number>;
   /** When it is decided, whoever has not answered. */
@@ -20,9 +22,17 @@ export interface Ask {
 /** A pool as the primary sees it: who has its units. */
 export class OwnedPool {
   readonly name: string;
+  readonly kind: PoolKind;
+  /** The config's limit. */
+  total: number;
+  /** What this host may use of it: all, or its share. */
   limit: number;
+  /** Units that are in no host's share, as far as is known; below zero where the shares are more than the limit. */
+  left = 0;
   /** Units that no worker has; below zero after a limit was lowered, or more was used than was leased. */
   free: number;
+  /** Least that was free since this was last set: so much was idle all the time. */
+  idle = 0;
   /** Units by worker: idle, in use or cooling there, or on the way to or from it. Never 0. */
   readonly leased = new Map<number, number>();
   /** Units of workers that are gone; null where units do not cool. */
@@ -36,6 +46,8 @@ export class OwnedPool {
 
   constructor({ name, kind, limit }: Pool) {
     this.name = name;
+    this.kind = kind;
+    this.total = limit;
     this.limit = limit;
     this.free = limit;
     const { coolMs } = kinds[kind];
@@ -55,7 +67,7 @@ export class OwnedPool {
   /** Moves units to a worker. */
   lease(worker: number, amount: number): void {
     if (amount === 0) return;
-    this.free -= amount;
+    this.#addFree(-amount);
     this.leased.set(worker, (this.leased.get(worker) ?? 0) + amount);
   }
 
@@ -80,21 +92,22 @@ export class OwnedPool {
     for (const ask of this.asks) ask.waitingFor.delete(worker);
   }
 
-  /** The limit has another value from now on. */
+  /** The host may use another number of units from now on. */
   resize(limit: number): void {
-    this.free += limit - this.limit;
+    this.#addFree(limit - this.limit);
     this.limit = limit;
   }
 
   /**
    * Grants what an ask needs, and a share of what is left to who will soon use it; where there is less, all of it.
-   * @param workers how many there are, who share what is left
+   * @param workers how many there are, who share what is left; 0 where no units may be used now
    */
   answer(ask: Ask, workers: number, now: number): PoolAnswer {
     const { worker, stated } = ask;
-    const short = this.free < stated.need;
+    const usable = workers === 0 ? 0 : Math.max(0, this.free);
+    const short = usable < stated.need;
     let granted: number;
-    if (short) granted = this.free < stated.least ? 0 : Math.max(0, this.free);
+    if (short) granted = usable < stated.least ? 0 : usable;
     else granted = stated.need + this.#spare(stated, workers, now);
     this.lease(worker, granted);
     if (short) this.denied.set(worker, stated.least);
@@ -104,8 +117,13 @@ export class OwnedPool {
       granted,
       short,
       retryAt: earlier(ask.nextAt, this.cooling?.nextAt() ?? null),
-      free: Math.max(0, this.free),
+      free: Math.max(0, this.free) + Math.max(0, this.left),
     };
+  }
+
+  #addFree(amount: number): void {
+    this.free += amount;
+    if (this.free < this.idle) this.idle = this.free;
   }
 
   #spare({ need, want }: PoolAsk, workers: number, now: number): number {
