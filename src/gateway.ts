@@ -13,6 +13,9 @@ import { createRouter } from './http/router.js';
 import { createServer } from './http/server.js';
 import type { SocketLimits } from './http/socket.js';
 import { createKeyTable } from './keys/table.js';
+import { hostClock } from './limits/clock.js';
+import { createLeaseHolder } from './limits/lease-holder.js';
+import type { HolderMessage, OwnerMessage } from './limits/messages.js';
 import { watchProcess } from './metrics/process-gauges.js';
 import { createRecorder } from './metrics/recorder.js';
 import type { MetricsSnapshot } from './metrics/snapshot.js';
@@ -34,16 +37,28 @@ export interface Gateway {
   swap(snapshot: Snapshot): void;
   /** Stops accepting and resolves when every call has ended. */
   drain(): Promise<void>;
+  /** Hears of the limits of this host. */
+  receiveLease(message: OwnerMessage): void;
+  /** Nobody owns the limits any more: what is leased may be used up. */
+  loseLeases(): void;
   /** What was counted since the start, and the numbers of the moment. */
   metrics(): MetricsSnapshot;
   /** Cuts what is left. */
   close(): void;
 }
 
+export interface GatewayOptions {
+  readonly snapshot: Snapshot;
+  readonly log: Logger;
+  /** Tells whoever owns the limits of this host. Must not throw. */
+  readonly sendLease: (message: HolderMessage) => void;
+}
+
 const tickMs = 1000;
+const leaseTickMs = 100;
 
 /** Composes a gateway: the only place that knows every part. */
-export function createGateway(options: { readonly snapshot: Snapshot; readonly log: Logger }): Gateway {
+export function createGateway(options: GatewayOptions): Gateway {
   const { log } = options;
   const accessLog = createAccessLog(log);
   const ownProcess = watchProcess();
@@ -60,6 +75,7 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
     targets: () => health.status(performance.now()),
     process: () => ownProcess.read(),
   });
+  const limits = createLeaseHolder({ now: hostClock(), send: options.sendLease });
   const services: Services = {
     running: runningFrom(options.snapshot),
     upstream,
@@ -75,6 +91,8 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
     health,
     chooser: new TargetChooser(health, Math.random),
     attempts: recorder,
+    limits,
+    reportLimit: recorder.recordLimitRefusal,
     watched: new WatchList(),
     bufferedBytes: 0,
     unattended: createUnattended(),
@@ -93,6 +111,7 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
     services.watched.tick(now);
   }, tickMs);
   ticker.unref();
+  const leaseTicker = setInterval(() => limits.tick(), leaseTickMs).unref();
   const upkeep = startUpkeep({
     settings: options.snapshot.store,
     store,
@@ -113,9 +132,12 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
       await server.drain();
       await services.unattended.ended();
     },
+    receiveLease: (message) => limits.receive(message),
+    loseLeases: () => limits.disconnect(),
     metrics: () => recorder.snapshot(),
     close: () => {
       clearInterval(ticker);
+      clearInterval(leaseTicker);
       ownProcess.close();
       upkeep.stop();
       services.sessions.shutDown();
