@@ -14,6 +14,17 @@ const firstRestMs = 10;
 /** Longest rest where there is news of units. */
 const restAfterNewsMs = 20;
 
+/** One pool's numbers at a worker. At every moment `available`, `inUse` and `cooling` make `held`. */
+export interface HeldUnits {
+  readonly name: string;
+  readonly available: number;
+  readonly inUse: number;
+  readonly cooling: number;
+  readonly held: number;
+  /** Calls that wait for units of this pool. */
+  readonly waiting: number;
+}
+
 /** A pool as one worker sees it: what it was leased of it. `available`, `inUse` and what cools always make `held`. */
 export class HeldPool {
   readonly name: string;
@@ -25,6 +36,8 @@ export class HeldPool {
   readonly cooling: Cooling | null;
   /** What the primary has leased to this worker, as far as it has arrived here. */
   held = 0;
+  /** Units that are to go back before any is used. */
+  owed = 0;
   /** Least that was available since the last sweep: so much was idle all the time. */
   idle = 0;
   /** Units used since the last sweep, and between that and the one before. */
@@ -66,6 +79,18 @@ export class HeldPool {
     );
   }
 
+  units(): HeldUnits {
+    const { name, available, inUse, cooling, held, line } = this;
+    return { name, available, inUse, cooling: cooling?.total ?? 0, held, waiting: line.size };
+  }
+
+  /** There is too little for a call, or others came before it. */
+  isShort(amount: number, sequence: number): boolean {
+    if (amount === 0) return false;
+    const { first } = this.line;
+    return this.available - this.owed < amount || (first !== null && first.sequence < sequence);
+  }
+
   /** Makes available what has cooled. */
   collect(now: number): void {
     if (this.cooling !== null && this.cooling.total > 0) this.available += this.cooling.collect(now);
@@ -83,6 +108,7 @@ export class HeldPool {
   giveBack(amount: number): void {
     this.available -= amount;
     this.held -= amount;
+    this.owed = Math.max(0, this.owed - amount);
     if (this.available < this.idle) this.idle = this.available;
   }
 
@@ -103,12 +129,13 @@ export class HeldPool {
   stateAsk(amount: number, least: number, sequence: number): PoolAsk {
     this.isAsking = true;
     this.askedThrough = sequence;
-    const need = Math.max(1, amount - this.available);
+    const usable = this.available - this.owed;
+    const need = Math.max(1, amount - usable);
     return {
       pool: this.name,
       number: ++this.ask,
       need,
-      least: Math.max(1, least - this.available),
+      least: Math.max(1, least - usable),
       want: need + Math.max(this.taken, this.takenBefore),
     };
   }

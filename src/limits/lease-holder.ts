@@ -1,7 +1,7 @@
 import { Admission, type AdmissionHost } from './admission.js';
 import { bucketMs } from './cooling.js';
 import type { Decision, Denial, Pending } from './decision.js';
-import { HeldPool, unknownRetryMs } from './held-pool.js';
+import { HeldPool, type HeldUnits, unknownRetryMs } from './held-pool.js';
 import { HolderOutbox } from './holder-outbox.js';
 import { type Demand, isGivenBack, type Pool } from './kinds.js';
 import type { HolderMessage, OwnerMessage, PoolAnswer, PoolRecall } from './messages.js';
@@ -22,17 +22,6 @@ export interface LeaseHolderOptions {
   readonly maxWaiting?: number;
   /** Milliseconds that a call waits at most. Default 1,000. */
   readonly maxWaitMs?: number;
-}
-
-/** One pool's numbers at a worker. At every moment `available`, `inUse` and `cooling` make `held`. */
-export interface HeldUnits {
-  readonly name: string;
-  readonly available: number;
-  readonly inUse: number;
-  readonly cooling: number;
-  readonly held: number;
-  /** Calls that wait for units of this pool. */
-  readonly waiting: number;
 }
 
 /** A worker's side of all limits: it holds leased units and decides calls by them. */
@@ -118,6 +107,9 @@ class Holder implements LeaseHolder, AdmissionHost {
       case 'lease-news':
         for (const name of message.pools) this.#pools.get(name)?.markWet();
         break;
+      case 'lease-debt':
+        for (const { pool, amount } of message.debts) this.#owe(pool, amount, now);
+        break;
       case 'lease-term':
         this.#until = message.until ?? Number.POSITIVE_INFINITY;
         for (const held of this.#awaited) this.#serve(held, now, false);
@@ -149,7 +141,7 @@ class Holder implements LeaseHolder, AdmissionHost {
     for (const held of this.#contested) {
       held.collect(now);
       this.#freed(held, now);
-      if (now >= held.contestedUntil) this.#contested.delete(held);
+      if (now >= held.contestedUntil && held.owed === 0) this.#contested.delete(held);
     }
     if (now - this.#sweptAt >= sweepMs) this.#sweep(now);
     this.#finish();
@@ -161,14 +153,7 @@ class Holder implements LeaseHolder, AdmissionHost {
   }
 
   inspect(): HeldUnits[] {
-    return [...this.#pools.values()].map(({ name, available, inUse, cooling, held, line }) => ({
-      name,
-      available,
-      inUse,
-      cooling: cooling?.total ?? 0,
-      held,
-      waiting: line.size,
-    }));
+    return [...this.#pools.values()].map((held) => held.units());
   }
 
   unuse(pool: Pool, bucket: number, amount: number): void {
@@ -219,7 +204,7 @@ class Holder implements LeaseHolder, AdmissionHost {
       const { pool, amount } = demands[i] as Demand;
       const held = this.#held(pool);
       held.collect(now);
-      if (this.#isShort(held, amount, sequence, now)) return i;
+      if (held.isShort(amount, sequence) || (now >= this.#until && amount > 0)) return i;
     }
     return -1;
   }
@@ -236,19 +221,11 @@ class Holder implements LeaseHolder, AdmissionHost {
       if (amount > pool.limit) return { outcome: 'denied', pool, reason: 'tooLarge', retryAfterMs: 0 };
       const held = this.#held(pool);
       held.collect(now);
-      if (!this.#isShort(held, amount, sequence, now) || !this.#isHopeless(held, now)) continue;
+      if (!(held.isShort(amount, sequence) || now >= this.#until) || !this.#isHopeless(held, now)) continue;
       const denial = denialOf(pool, held, now);
       if (refused === null || denial.retryAfterMs > refused.retryAfterMs) refused = denial;
     }
     return refused;
-  }
-
-  /** There is too little for a call, or others came before it. */
-  #isShort(held: HeldPool, amount: number, sequence: number, now: number): boolean {
-    if (amount === 0) return false;
-    const { first } = held.line;
-    if (first !== null && first.sequence < sequence) return true;
-    return held.available < amount || now >= this.#until;
   }
 
   #isHopeless(held: HeldPool, now: number): boolean {
@@ -304,8 +281,19 @@ class Holder implements LeaseHolder, AdmissionHost {
     this.#outbox.recalled.push({ pool, recall: number, amount, nextAt, ask });
   }
 
-  /** Units have become available: they are for those who wait here, or elsewhere. */
+  #owe(pool: string, amount: number, now: number): void {
+    const held = this.#pools.get(pool);
+    // What it had is on its way back.
+    if (held === undefined) return;
+    held.owed = Math.min(held.held, held.owed + amount);
+    this.#contested.add(held);
+    held.collect(now);
+    this.#freed(held, now);
+  }
+
+  /** Units have become available: they are owed, or for those who wait here, or elsewhere. */
   #freed(held: HeldPool, now: number): void {
+    this.#sendBack(held, Math.min(held.owed, held.available));
     if (held.line.size > 0) this.#serve(held, now, false);
     if (now < held.contestedUntil && held.line.size === 0) this.#sendBack(held, held.available);
   }

@@ -1,21 +1,13 @@
 import type { Pool } from './kinds.js';
-import type {
-  HolderMessage,
-  OwnerMessage,
-  PoolAnswer,
-  PoolAsk,
-  PoolRecall,
-  PoolRecalled,
-} from './messages.js';
+import type { HolderMessage, OwnerMessage, PoolAnswer, PoolAsk, PoolRecalled } from './messages.js';
 import { type Ask, earlier, OwnedPool } from './owned-pool.js';
+import { OwnedWorker } from './owned-worker.js';
 import { type ShareSource, undivided } from './share-source.js';
 
 /** How long workers may take to answer a recall before somebody is denied without them. */
 const recallMs = 250;
 /** After a recall its workers send back what becomes free for at least so long; nobody is given any to spare. */
 const scarceMs = 1000;
-/** Workers are told of a later end of their term in steps of this. */
-const termStepMs = 1000;
 
 export interface LeaseOwnerOptions {
   /** The pools of the running config, by name; undefined for one that it has not. */
@@ -60,20 +52,6 @@ export interface LeaseOwner {
   inspect(): OwnedUnits[];
 }
 
-interface Worker {
-  readonly id: number;
-  readonly send: (message: OwnerMessage) => void;
-  /** It let a recall pass without an answer and was not heard of since: nobody waits for it. */
-  late: boolean;
-  /** It was answered: it may have units. */
-  isAnswered: boolean;
-  /** End of its term, as it was told. */
-  toldUntil: number | null;
-  answers: PoolAnswer[];
-  recalls: PoolRecall[];
-  news: string[];
-}
-
 /** Makes the owner of all pools. Nothing is leased yet. */
 export function createLeaseOwner(options: LeaseOwnerOptions): LeaseOwner {
   return new Owner(options);
@@ -83,12 +61,12 @@ class Owner implements LeaseOwner {
   readonly #poolOf: (name: string) => Pool | undefined;
   readonly #now: () => number;
   readonly #shares: ShareSource;
-  readonly #workers = new Map<number, Worker>();
+  readonly #workers = new Map<number, OwnedWorker>();
   readonly #pools = new Map<string, OwnedPool>();
   /** Those whose state time alone may change. */
   readonly #due = new Set<OwnedPool>();
   /** Those with something to send. */
-  readonly #sending = new Set<Worker>();
+  readonly #sending = new Set<OwnedWorker>();
   #recalls = 0;
 
   constructor({ poolOf, now, shares = undivided }: LeaseOwnerOptions) {
@@ -103,14 +81,13 @@ class Owner implements LeaseOwner {
   }
 
   join(id: number, send: (message: OwnerMessage) => void): void {
-    const worker = { id, send, late: false, isAnswered: false, toldUntil: null };
-    this.#workers.set(id, { ...worker, answers: [], recalls: [], news: [] });
+    this.#workers.set(id, new OwnedWorker(id, send));
   }
 
   receive(id: number, message: HolderMessage): void {
     const worker = this.#workers.get(id);
     if (worker === undefined) return;
-    worker.late = false;
+    worker.isLate = false;
     const now = this.#now();
     switch (message.type) {
       case 'lease-ask':
@@ -161,8 +138,7 @@ class Owner implements LeaseOwner {
       pool.collect(now);
       pool.total = total;
       this.#shares.changed(pool);
-      // What workers hold idle pays first.
-      if (pool.free < 0) this.#recall(pool, null, now);
+      this.#dun(pool);
       this.#serve(pool, now);
     }
     this.#flush();
@@ -198,7 +174,7 @@ class Owner implements LeaseOwner {
     this.#serve(pool, now);
   }
 
-  #take(worker: Worker, stated: PoolAsk, now: number): void {
+  #take(worker: OwnedWorker, stated: PoolAsk, now: number): void {
     const pool = this.#open(stated.pool);
     if (pool === null) {
       this.#queueAnswer(worker, {
@@ -223,9 +199,9 @@ class Owner implements LeaseOwner {
    * Notes an ask. Where there is too little for it and those before it, other hosts are asked, and where they have no
    * more, the other workers of this one are asked what is idle.
    */
-  #begin(pool: OwnedPool, worker: Worker, stated: PoolAsk, now: number): void {
+  #begin(pool: OwnedPool, worker: OwnedWorker, stated: PoolAsk, now: number): void {
     const before = pool.asks.reduce((sum, ask) => sum + ask.stated.need, 0);
-    const suffices = this.#shares.isValid(now) && pool.free >= before + stated.need;
+    const suffices = this.#shares.isValid(now) && pool.usable >= before + stated.need;
     const ask: Ask = {
       worker: worker.id,
       stated,
@@ -255,9 +231,20 @@ class Owner implements LeaseOwner {
         ask.awaitsShare = false;
         this.#recallFor(pool, ask, now);
       }
+      this.#dun(pool);
       this.#serve(pool, now);
     }
     this.#flush();
+  }
+
+  /** Where there is less than workers have, they owe it: nothing else makes busy ones give up what they use again. */
+  #dun(pool: OwnedPool): void {
+    for (const [id, amount] of pool.collectDebts()) {
+      const worker = this.#workers.get(id);
+      if (worker === undefined) continue;
+      worker.debts.push({ pool: pool.name, amount });
+      this.#sending.add(worker);
+    }
   }
 
   /** Other hosts lack units: what is idle at workers may help them. */
@@ -268,21 +255,10 @@ class Owner implements LeaseOwner {
   }
 
   #tellTerm(): void {
-    const { until } = this.#shares;
-    for (const worker of this.#workers.values()) {
-      if (!worker.isAnswered || worker.toldUntil === until) continue;
-      const isNear = until !== null && worker.toldUntil !== null && until - worker.toldUntil < termStepMs;
-      if (!isNear) this.#sendTerm(worker);
-    }
+    for (const worker of this.#workers.values()) worker.tellTerm(this.#shares.until);
     const now = this.#now();
     for (const pool of [...this.#due]) this.#serve(pool, now);
     this.#flush();
-  }
-
-  #sendTerm(worker: Worker): void {
-    const { until } = this.#shares;
-    worker.toldUntil = until;
-    worker.send({ type: 'lease-term', until });
   }
 
   /** @returns who will answer */
@@ -292,7 +268,7 @@ class Owner implements LeaseOwner {
     for (const id of pool.leased.keys()) {
       const worker = this.#workers.get(id);
       // One that is late has a recall to answer yet: more of them would only pile up in its channel.
-      if (worker === undefined || id === except || worker.late) continue;
+      if (worker === undefined || id === except || worker.isLate) continue;
       worker.recalls.push({ pool: pool.name, number });
       this.#sending.add(worker);
       waitingFor.add(id);
@@ -301,7 +277,7 @@ class Owner implements LeaseOwner {
     return waitingFor;
   }
 
-  #takeRecalled(worker: Worker, recalled: PoolRecalled, now: number): void {
+  #takeRecalled(worker: OwnedWorker, recalled: PoolRecalled, now: number): void {
     const pool = this.#pools.get(recalled.pool);
     if (pool !== undefined) {
       pool.giveBack(worker.id, recalled.amount);
@@ -319,7 +295,7 @@ class Owner implements LeaseOwner {
     pool.collect(now);
     const isValid = this.#shares.isValid(now);
     for (let ask = pool.asks[0]; ask !== undefined; ask = pool.asks[0]) {
-      const isMet = isValid && pool.free >= ask.stated.need;
+      const isMet = isValid && pool.usable >= ask.stated.need;
       const isDecided = isMet || (ask.waitingFor.size === 0 && !ask.awaitsShare);
       if (!isDecided && now < ask.deadline) break;
       if (!isDecided) this.#noteLate(ask);
@@ -340,14 +316,14 @@ class Owner implements LeaseOwner {
   #noteLate(ask: Ask): void {
     for (const id of ask.waitingFor) {
       const worker = this.#workers.get(id);
-      if (worker !== undefined) worker.late = true;
+      if (worker !== undefined) worker.isLate = true;
     }
   }
 
   /** Tells as many of those who were denied as there are units for: the others would only ask in vain. */
   #tell(pool: OwnedPool): void {
     if (pool.asks.length > 0) return;
-    let left = pool.free;
+    let left = pool.usable;
     for (const [id, least] of pool.denied) {
       if (left < least) continue;
       left -= least;
@@ -359,25 +335,13 @@ class Owner implements LeaseOwner {
     }
   }
 
-  #queueAnswer(worker: Worker, answer: PoolAnswer): void {
+  #queueAnswer(worker: OwnedWorker, answer: PoolAnswer): void {
     worker.answers.push(answer);
     this.#sending.add(worker);
   }
 
   #flush(): void {
-    for (const worker of this.#sending) {
-      const { answers, recalls, news } = worker;
-      worker.answers = [];
-      worker.recalls = [];
-      worker.news = [];
-      if (answers.length > 0) {
-        worker.isAnswered = true;
-        if (worker.toldUntil !== this.#shares.until) this.#sendTerm(worker);
-        worker.send({ type: 'lease-answer', answers });
-      }
-      if (recalls.length > 0) worker.send({ type: 'lease-recall', recalls });
-      if (news.length > 0) worker.send({ type: 'lease-news', pools: news });
-    }
+    for (const worker of this.#sending) worker.flush(this.#shares.until);
     this.#sending.clear();
     this.#shares.flush();
   }

@@ -7,7 +7,7 @@
 export type HolderMessage = AskMessage | ReturnMessage | OverdraftMessage | RecalledMessage;
 
 /** What the primary tells a worker. */
-export type OwnerMessage = AnswerMessage | RecallMessage | NewsMessage | TermMessage;
+export type OwnerMessage = AnswerMessage | RecallMessage | DebtMessage | NewsMessage | TermMessage;
 
 export interface AskMessage {
   readonly type: 'lease-ask';
@@ -90,6 +90,12 @@ export interface PoolRecall {
   readonly number: number;
 }
 
+/** There is less than was leased: so many units are to be given back before any of the pool is used. */
+export interface DebtMessage {
+  readonly type: 'lease-debt';
+  readonly debts: readonly PoolAmount[];
+}
+
 /** There are units again in pools of which the worker was denied some. */
 export interface NewsMessage {
   readonly type: 'lease-news';
@@ -120,6 +126,7 @@ export function isOwnerMessage(message: { readonly type: string }): message is O
   switch (message.type) {
     case 'lease-answer':
     case 'lease-recall':
+    case 'lease-debt':
     case 'lease-news':
     case 'lease-term':
       return true;

@@ -35,6 +35,8 @@ export class OwnedPool {
   idle = 0;
   /** Units by worker: idle, in use or cooling there, or on the way to or from it. Never 0. */
   readonly leased = new Map<number, number>();
+  /** Units that workers are to give back before they use any, by worker. Never 0. */
+  readonly #owed = new Map<number, number>();
   /** Units of workers that are gone; null where units do not cool. */
   readonly cooling: Cooling | null;
   /** What workers lack, first come first. One of a worker at most. */
@@ -76,6 +78,7 @@ export class OwnedPool {
     const had = this.leased.get(worker) ?? 0;
     const back = Math.min(amount, had);
     this.free += back;
+    this.#pay(worker, amount);
     if (back === had) this.leased.delete(worker);
     else this.leased.set(worker, had - back);
   }
@@ -84,6 +87,7 @@ export class OwnedPool {
   lose(worker: number, now: number): void {
     const had = this.leased.get(worker) ?? 0;
     this.leased.delete(worker);
+    this.#owed.delete(worker);
     if (this.cooling === null) this.free += had;
     else this.cooling.add(now, had);
     this.denied.delete(worker);
@@ -98,13 +102,46 @@ export class OwnedPool {
     this.limit = limit;
   }
 
+  /** Units that this host is to give up: its part of what the shares of all are beyond the total. */
+  get excess(): number {
+    if (this.left >= 0) return 0;
+    return Math.ceil((-this.left * this.limit) / (this.total - this.left));
+  }
+
+  /** Units that a worker can be given. */
+  get usable(): number {
+    return Math.max(0, this.free - this.excess);
+  }
+
+  /**
+   * Notes what workers owe, each by what it has, where the free units do not make up for what there is too much.
+   * @returns what is new of it, by worker
+   */
+  collectDebts(): Map<number, number> {
+    const debts = new Map<number, number>();
+    let owed = 0;
+    for (const amount of this.#owed.values()) owed += amount;
+    let leased = 0;
+    for (const amount of this.leased.values()) leased += amount;
+    const missing = Math.min(this.excess - this.free, leased) - owed;
+    if (missing <= 0) return debts;
+    for (const [worker, had] of this.leased) {
+      const before = this.#owed.get(worker) ?? 0;
+      const debt = Math.min(had - before, Math.ceil((missing * (had - before)) / (leased - owed)));
+      if (debt <= 0) continue;
+      this.#owed.set(worker, before + debt);
+      debts.set(worker, debt);
+    }
+    return debts;
+  }
+
   /**
    * Grants what an ask needs, and a share of what is left to who will soon use it; where there is less, all of it.
    * @param workers how many there are, who share what is left; 0 where no units may be used now
    */
   answer(ask: Ask, workers: number, now: number): PoolAnswer {
     const { worker, stated } = ask;
-    const usable = workers === 0 ? 0 : Math.max(0, this.free);
+    const usable = workers === 0 ? 0 : this.usable;
     const short = usable < stated.need;
     let granted: number;
     if (short) granted = usable < stated.least ? 0 : usable;
@@ -117,8 +154,14 @@ export class OwnedPool {
       granted,
       short,
       retryAt: earlier(ask.nextAt, this.cooling?.nextAt() ?? null),
-      free: Math.max(0, this.free) + Math.max(0, this.left),
+      free: this.usable + Math.max(0, this.left),
     };
+  }
+
+  #pay(worker: number, amount: number): void {
+    const owed = this.#owed.get(worker) ?? 0;
+    if (owed > amount) this.#owed.set(worker, owed - amount);
+    else this.#owed.delete(worker);
   }
 
   #addFree(amount: number): void {
@@ -128,7 +171,7 @@ export class OwnedPool {
 
   #spare({ need, want }: PoolAsk, workers: number, now: number): number {
     if (this.asks.length > 0 || now < this.scarceUntil) return 0;
-    return Math.max(0, Math.min(want - need, Math.floor((this.free - need) / (2 * Math.max(1, workers)))));
+    return Math.max(0, Math.min(want - need, Math.floor((this.usable - need) / (2 * Math.max(1, workers)))));
   }
 }
 

@@ -46,8 +46,11 @@ export class PoolShare {
   /** Other hosts lack units. @returns false where that is known */
   wish(now: number): boolean {
     const isKnown = this.wishedUntil - now > wishedMs / 2;
-    if (!isKnown) this.wishedUntil = now + wishedMs;
-    return !isKnown;
+    if (isKnown) return false;
+    this.wishedUntil = now + wishedMs;
+    // It may be that all have too much.
+    this.isDirty = true;
+    return true;
   }
 
   /** Notes from time to time what was free all the while. */
@@ -75,7 +78,9 @@ export class PoolShare {
   state(now: number): PoolStatement {
     const { pool } = this;
     if (pool.free < 0) this.disown();
-    pool.resize(pool.limit - this.#surplus(now));
+    const surplus = this.#surplus(now);
+    pool.resize(pool.limit - surplus);
+    pool.left += surplus;
     this.#idle = 0;
     this.isDirty = true;
     let need = 0;
@@ -86,14 +91,14 @@ export class PoolShare {
       want += stated.want;
       least = Math.min(least, stated.least);
     }
-    const lacked = Math.max(0, need - pool.free);
+    const lacked = Math.max(0, need - pool.usable);
     const spare = Math.max(leastSpare, spareSeconds * (want - need));
     return {
       pool: pool.name,
       limit: pool.total,
       held: pool.limit,
       need: lacked,
-      least: lacked === 0 ? 0 : Math.max(1, least - pool.free),
+      least: lacked === 0 ? 0 : Math.max(1, least - pool.usable),
       want: lacked === 0 ? 0 : lacked + spare,
       blockMs: kinds[pool.kind].coolMs ?? slotGraceMs,
     };
@@ -109,9 +114,9 @@ export class PoolShare {
   }
 
   #surplus(now: number): number {
-    const { free, left, asks } = this.pool;
-    if (free <= 0 || asks.length > 0) return 0;
-    if (now < this.wishedUntil) return free;
-    return Math.min(free, Math.max(this.#idle, -left));
+    const { free, excess, asks } = this.pool;
+    if (free <= 0) return 0;
+    if (asks.length > 0) return Math.min(free, excess);
+    return now < this.wishedUntil ? free : Math.min(free, Math.max(this.#idle, excess));
   }
 }

@@ -287,6 +287,7 @@ class Keeper implements ShareKeeper {
     this.#unknown.clear();
     for (const share of this.#shares.values()) {
       share.isDirty ||= share.pool.limit > 0;
+      share.pool.left = 0;
       share.pool.resize(share.pool.total);
     }
     this.#user.onTerm();

@@ -57,7 +57,7 @@ for index = 3, #KEYS do
     redis.call('HSET', key, host, text(held + grant))
     redis.call('PEXPIRE', key, text(keptMs))
   else redis.call('HDEL', key, host) end
-  if grant < need and others > 0 then
+  if (grant < need or free < 0) and others > 0 then
     redis.call('ZADD', KEYS[2], text(now + tonumber(ARGV[5])), host .. ' ' .. ARGV[at])
     redis.call('PEXPIRE', KEYS[2], text(keptMs))
   end

@@ -44,7 +44,7 @@ export interface HostAnswer {
   readonly seen: number;
   /** In the order of the statement. */
   readonly pools: readonly PoolAnswer[];
-  /** Pools of which other hosts lacked units within the last second. */
+  /** Pools of which other hosts lacked units within the last second, or found that all have too many. */
   readonly wanted: readonly string[];
 }
 
