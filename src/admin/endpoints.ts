@@ -1,5 +1,6 @@
 import { textFormatType } from '../metrics/text-format.js';
 import { json } from './answer.js';
+import { type KeyDesk, keyRoutes } from './keys.js';
 import type { AdminRoute } from './routes.js';
 
 /** What the listener tells of, and has done. */
@@ -12,6 +13,7 @@ export interface AdminSources {
   /** @returns what is wrong with the new config, with paths in the file; nothing when it is in force */
   reload(): Promise<readonly string[]>;
   openApi(): Promise<object>;
+  readonly keys: KeyDesk;
 }
 
 export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
@@ -51,5 +53,6 @@ export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
           : json({ status: 'refused', problems }, 422);
       },
     },
+    ...keyRoutes(sources.keys),
   ];
 }

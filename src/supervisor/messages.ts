@@ -1,4 +1,5 @@
 import type { ResolvedConfig } from '../config/resolve.js';
+import type { WireKeys } from '../keys/key-wire.js';
 import type { MetricsSnapshot } from '../metrics/snapshot.js';
 
 /** What the primary tells a worker. */
@@ -17,6 +18,8 @@ export type WorkerOrder =
       readonly simulatorUrl: string | null;
     }
   | { readonly type: 'drain' }
+  /** How the managed keys have changed; the first one, which comes before the start, holds all of them. */
+  | { readonly type: 'keys'; readonly number: number; readonly keys: WireKeys }
   /** It is to tell what it has counted. */
   | { readonly type: 'collect'; readonly id: number };
 
@@ -33,11 +36,10 @@ export type WorkerReport =
   | WorkerNews;
 
 /** What a worker tells while it serves. */
-export type WorkerNews = {
-  readonly type: 'collected';
-  readonly id: number;
-  readonly snapshot: MetricsSnapshot;
-};
+export type WorkerNews =
+  | { readonly type: 'collected'; readonly id: number; readonly snapshot: MetricsSnapshot }
+  /** From here on no call begins that these keys do not let in. */
+  | { readonly type: 'keys-applied'; readonly number: number };
 
 /** What the simulator's process tells the primary. */
 export interface SimulatorReport {

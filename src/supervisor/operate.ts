@@ -8,6 +8,7 @@ import { exposition } from '../metrics/exposition.js';
 import { createTotals } from '../metrics/totals.js';
 import type { Ledger, Store } from '../store/store.js';
 import { createCollector } from './collect.js';
+import type { ManagedKeys } from './managed-keys.js';
 import type { WorkerNews, WorkerOrder } from './messages.js';
 import { formatAddress } from './port.js';
 import type { Reloader } from './reload.js';
@@ -21,6 +22,7 @@ export interface OperatedGateway {
   readonly reloader: Reloader;
   /** That of the workers, which the primary opens when it first needs it. */
   readonly store: Store & Ledger;
+  readonly keys: ManagedKeys;
   /** Process ids of the workers that serve at this moment. */
   serving(): readonly number[];
   isStopping(): boolean;
@@ -46,7 +48,12 @@ export function createOperations(gateway: OperatedGateway): Operations {
   };
 
   return {
-    onNews(child, { id, snapshot }) {
+    onNews(child, news) {
+      if (news.type === 'keys-applied') {
+        gateway.keys.onApplied(child, news.number);
+        return;
+      }
+      const { id, snapshot } = news;
       if (child.pid === undefined) return;
       totals.update(child.pid, snapshot);
       collector.onPart(child, id, null);
@@ -54,6 +61,7 @@ export function createOperations(gateway: OperatedGateway): Operations {
     onGone(child) {
       if (!gateway.isStopping()) restarts += 1;
       collector.onGone(child);
+      gateway.keys.onGone(child);
       const { pid } = child;
       if (pid === undefined) return;
       // Its last words may still be on their way.
@@ -71,6 +79,7 @@ export function createOperations(gateway: OperatedGateway): Operations {
           ready: notReady() === null,
           workers: { wanted: gateway.workers, serving: gateway.serving(), restarts },
           config: { generation: gateway.reloader.generation, ...countsOf(gateway.reloader.running) },
+          managedKeys: gateway.keys.count(),
         };
       },
       async metrics() {
@@ -85,6 +94,7 @@ export function createOperations(gateway: OperatedGateway): Operations {
         });
       },
       reload: () => gateway.reloader.reload(),
+      keys: gateway.keys.desk,
       async openApi() {
         // Loaded only here: the schemas of all bodies would hold up the start.
         const { createOpenApi } = await import('../openapi/document.js');

@@ -3,6 +3,7 @@ import type { ResolvedConfig } from '../config/resolve.js';
 import { needsSimulator } from '../config/snapshot.js';
 import type { Log } from '../log.js';
 import { createStore } from '../store/create.js';
+import { createManagedKeys } from './managed-keys.js';
 import type { GatewayReport } from './messages.js';
 import { type AdminAccess, createOperations, openAdmin } from './operate.js';
 import { claimPort, formatAddress } from './port.js';
@@ -60,6 +61,7 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
       admin?.close();
       pool.kill();
       simulator.kill();
+      keys.stop();
       for (const [signal, listener] of listeners) process.removeListener(signal, listener);
       store
         .close()
@@ -89,6 +91,7 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
       headerBytes: options.config.limits.headerBytes,
       log: logger,
       onChange,
+      onStart: (child) => keys.greet(child),
       onGone: (child) => operations.onGone(child),
       onNews: (child, news) => operations.onNews(child, news),
       onGivenUp: abandon,
@@ -97,7 +100,11 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
     const apply = async (config: ResolvedConfig): Promise<void> => {
       if (config.unenforced.length > 0)
         logger.warn({ settings: config.unenforced }, 'these settings are not enforced yet');
-      const simulatorUrl = needsSimulator(config) ? await simulator.ensure() : null;
+      const [simulatorUrl] = await Promise.all([
+        needsSimulator(config) ? simulator.ensure() : null,
+        // Whoever has a key of the store is not refused because the gateway has just started.
+        keys.looked(),
+      ]);
       if (stopping === null) await pool.apply(config, simulatorUrl);
     };
 
@@ -105,12 +112,19 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
     const reload = async (): Promise<void> => {
       if (stopping === null) await reloader.reload();
     };
+    const keys = createManagedKeys({
+      store,
+      config: () => reloader.running,
+      tellAll: (order) => pool.tellAll(order),
+      log: logger,
+    });
     const operations = createOperations({
       version: options.version,
       url,
       workers: options.workers,
       reloader,
       store,
+      keys,
       serving: () => serving,
       isStopping: () => stopping !== null,
       tellAll: (order) => pool.tellAll(order),

@@ -2,13 +2,17 @@ import { pino } from 'pino';
 import type { Test } from 'tap';
 import { parseConfig } from '../../src/config/load.js';
 import { buildSnapshot } from '../../src/config/snapshot.js';
+import type { Snapshot } from '../../src/config/types.js';
 import { createGateway, type Gateway } from '../../src/gateway.js';
+import type { ManagedKeySet } from '../../src/keys/key-set.js';
 import { hashKey } from '../../src/keys/secret.js';
 
 export const testKey = 'sk-test';
 
 export interface RunningGateway {
   readonly gateway: Gateway;
+  /** What it runs with. */
+  readonly snapshot: Snapshot;
   readonly port: number;
   readonly url: string;
   /** Every line that the gateway has logged, parsed; requests have `msg: 'request'`. */
@@ -26,6 +30,8 @@ export interface GatewayOptions {
   readonly config?: Record<string, unknown>;
   /** Merged over every upstream of the config. */
   readonly upstream?: Record<string, unknown>;
+  /** Keys beside those of the config. */
+  readonly managedKeys?: ManagedKeySet;
 }
 
 /** The config of a gateway with the model `m` in the chat protocol and the key `testKey`. */
@@ -69,11 +75,14 @@ export async function startGateway(t: Test, options: GatewayOptions): Promise<Ru
     environment: {},
     created: 1,
   });
-  const gateway = createGateway({ snapshot: buildSnapshot(config, { simulatorUrl: null }), log });
+  const snapshot = buildSnapshot(config, { simulatorUrl: null });
+  const { managedKeys } = options;
+  const gateway = createGateway({ snapshot, log, ...(managedKeys === undefined ? {} : { managedKeys }) });
   const port = await gateway.listen('127.0.0.1', 0);
   t.teardown(() => gateway.close());
   return {
     gateway,
+    snapshot,
     port,
     url: `http://127.0.0.1:${port}`,
     lines,

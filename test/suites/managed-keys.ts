@@ -1,0 +1,81 @@
+import { request } from 'node:http';
+import type { Test } from 'tap';
+import { hashKey } from '../../src/keys/secret.js';
+import { type StartedGateway, startCli } from './start.js';
+
+const token = 'the-token-of-the-operators';
+
+/** The key of the config file in these tests. */
+export const configKey = 'sk-of-the-config';
+
+export interface KeysGateway {
+  readonly gateway: StartedGateway;
+  /** Asks the operators' listener. */
+  operate(
+    method: string,
+    path: string,
+    body?: unknown,
+  ): Promise<{ status: number; body: Record<string, unknown> }>;
+  /** Calls the gateway on a connection of its own, and so any of its workers. @returns the status */
+  call(key: string): Promise<number>;
+  /** The same several times at once. @returns each status that came */
+  calls(key: string, times: number): Promise<ReadonlySet<number>>;
+  /** Calls until each of the workers that serve now has answered; every answer must have the status. */
+  callEveryWorker(t: Test, key: string, id: string): Promise<void>;
+}
+
+/** Starts a gateway whose operators may make keys. It ends with the test. */
+export async function startKeysGateway(
+  t: Test,
+  options: { readonly store: object; readonly workers: number },
+): Promise<KeysGateway> {
+  const gateway = await startCli({
+    workers: options.workers,
+    config: {
+      admin: { port: 0, token },
+      store: options.store,
+      upstreams: { none: { kind: 'chat', baseUrl: 'http://127.0.0.1:9/v1' } },
+      models: { m: { protocols: ['chat'], targets: [{ upstream: 'none' }] } },
+      groups: { default: { models: ['*'] } },
+      keys: [{ id: 'fixed', hash: hashKey(configKey), groups: ['default'] }],
+    },
+  });
+  t.teardown(() => gateway.stop());
+  const { url } = await gateway.untilLogged(({ msg }) => msg === 'operators may sign in');
+
+  const call = (key: string): Promise<number> =>
+    new Promise((resolve, reject) => {
+      const headers = { authorization: `Bearer ${key}` };
+      request(`${gateway.baseUrl}/v1/models`, { headers, agent: false }, (answer) => {
+        answer.resume().once('end', () => resolve(answer.statusCode ?? 0));
+      })
+        .once('error', reject)
+        .end();
+    });
+  const calls = async (key: string, times: number): Promise<ReadonlySet<number>> =>
+    new Set(await Promise.all(Array.from({ length: times }, () => call(key))));
+
+  return {
+    gateway,
+    async operate(method, path, body) {
+      const answer = await fetch(`${url}${path}`, {
+        method,
+        headers: { authorization: `Bearer ${token}` },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
+    },
+    call,
+    calls,
+    async callEveryWorker(t, key, id) {
+      const missing = new Set(gateway.workerPids());
+      while (missing.size > 0) {
+        t.strictSame([...(await calls(key, 10))], [200]);
+        for (const line of gateway.logs) {
+          const entry = JSON.parse(line) as Record<string, unknown>;
+          if (entry.msg === 'request' && entry.key === id) missing.delete(Number(entry.pid));
+        }
+      }
+    },
+  };
+}
