@@ -14,6 +14,9 @@ import { createServer } from './http/server.js';
 import type { SocketLimits } from './http/socket.js';
 import { createKeyResolver, type ManagedKeySet } from './keys/key-set.js';
 import { createKeyTable } from './keys/table.js';
+import { hostClock } from './limits/clock.js';
+import { createLeaseHolder } from './limits/lease-holder.js';
+import type { HolderMessage, OwnerMessage } from './limits/messages.js';
 import { watchProcess } from './metrics/process-gauges.js';
 import { createRecorder } from './metrics/recorder.js';
 import type { MetricsSnapshot } from './metrics/snapshot.js';
@@ -37,20 +40,27 @@ export interface Gateway {
   onKeysChanged(): void;
   /** Stops accepting and resolves when every call has ended. */
   drain(): Promise<void>;
+  /** Hears of the limits of this host. */
+  receiveLease(message: OwnerMessage): void;
+  /** Nobody owns the limits any more: what is leased may be used up. */
+  loseLeases(): void;
   /** What was counted since the start, and the numbers of the moment. */
   metrics(): MetricsSnapshot;
   /** Cuts what is left. */
   close(): void;
 }
 
-const tickMs = 1000;
-
 export interface GatewayOptions {
   readonly snapshot: Snapshot;
   readonly log: Logger;
+  /** Tells whoever owns the limits of this host. Must not throw. */
+  readonly sendLease: (message: HolderMessage) => void;
   /** Keys that come and go beside those of the config; none unless given. */
   readonly managedKeys?: ManagedKeySet;
 }
+
+const tickMs = 1000;
+const leaseTickMs = 100;
 
 /** Composes a gateway: the only place that knows every part. */
 export function createGateway(options: GatewayOptions): Gateway {
@@ -70,6 +80,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     targets: () => health.status(performance.now()),
     process: () => ownProcess.read(),
   });
+  const limits = createLeaseHolder({ now: hostClock(), send: options.sendLease });
   const services: Services = {
     running: runningFrom(options.snapshot, managedKeys),
     upstream,
@@ -85,6 +96,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     health,
     chooser: new TargetChooser(health, Math.random),
     attempts: recorder,
+    limits,
+    reportLimit: recorder.recordLimitRefusal,
     watched: new WatchList(),
     bufferedBytes: 0,
     unattended: createUnattended(),
@@ -103,6 +116,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     services.watched.tick(now);
   }, tickMs);
   ticker.unref();
+  const leaseTicker = setInterval(() => limits.tick(), leaseTickMs).unref();
   const upkeep = startUpkeep({
     settings: options.snapshot.store,
     store,
@@ -124,13 +138,17 @@ export function createGateway(options: GatewayOptions): Gateway {
       await server.drain();
       await services.unattended.ended();
     },
+    receiveLease: (message) => limits.receive(message),
+    loseLeases: () => limits.disconnect(),
     metrics: () => recorder.snapshot(),
     close: () => {
       clearInterval(ticker);
+      clearInterval(leaseTicker);
       ownProcess.close();
       upkeep.stop();
       services.sessions.shutDown();
       server.close();
+      limits.close();
       upstream.close();
       store.close().catch((error: unknown) => log.error({ err: error }, 'the store did not close'));
       // Last, for the lines of the calls that were cut just now.

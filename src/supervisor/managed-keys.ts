@@ -5,6 +5,7 @@ import type { ResolvedConfig } from '../config/resolve.js';
 import { createKeyBook } from '../keys/key-book.js';
 import { watchKeys } from '../keys/key-watch.js';
 import { toWire, wholeToWire } from '../keys/key-wire.js';
+import type { KeyChange } from '../keys/managed-key.js';
 import type { Store } from '../store/store.js';
 import { withoutMaking } from '../store/unmade.js';
 import { tell } from './keep.js';
@@ -22,6 +23,8 @@ export interface ManagedKeysOptions {
   config(): ResolvedConfig;
   /** Tells every worker. @returns to whom it was told */
   tellAll(order: WorkerOrder): readonly ChildProcess[];
+  /** Hears of each change before the workers do. */
+  onChange(change: KeyChange): void;
   readonly log: Logger;
 }
 
@@ -55,6 +58,7 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
   const watch = watchKeys(book, {
     onKeys(change) {
       isKnown = true;
+      options.onChange(change);
       const keys = toWire(change);
       delivery.tell((number) => options.tellAll({ type: 'keys', number, keys }));
     },

@@ -1,5 +1,6 @@
 import type { ResolvedConfig } from '../config/resolve.js';
 import type { WireKeys } from '../keys/key-wire.js';
+import type { HolderMessage, OwnerMessage } from '../limits/messages.js';
 import type { MetricsSnapshot } from '../metrics/snapshot.js';
 
 /** What the primary tells a worker. */
@@ -21,7 +22,8 @@ export type WorkerOrder =
   /** How the managed keys have changed; the first one, which comes before the start, holds all of them. */
   | { readonly type: 'keys'; readonly number: number; readonly keys: WireKeys }
   /** It is to tell what it has counted. */
-  | { readonly type: 'collect'; readonly id: number };
+  | { readonly type: 'collect'; readonly id: number }
+  | OwnerMessage;
 
 /** What a worker tells the primary. */
 export type WorkerReport =
@@ -36,10 +38,20 @@ export type WorkerReport =
   | WorkerNews;
 
 /** What a worker tells while it serves. */
-export type WorkerNews =
-  | { readonly type: 'collected'; readonly id: number; readonly snapshot: MetricsSnapshot }
-  /** From here on no call begins that these keys do not let in. */
-  | { readonly type: 'keys-applied'; readonly number: number };
+export type WorkerNews = Collected | KeysApplied | HolderMessage;
+
+/** What a worker has counted. */
+export interface Collected {
+  readonly type: 'collected';
+  readonly id: number;
+  readonly snapshot: MetricsSnapshot;
+}
+
+/** No call begins any more that the keys of this number do not let in. */
+export interface KeysApplied {
+  readonly type: 'keys-applied';
+  readonly number: number;
+}
 
 /** What the simulator's process tells the primary. */
 export interface SimulatorReport {

@@ -9,7 +9,7 @@ import { createTotals } from '../metrics/totals.js';
 import type { Ledger, Store } from '../store/store.js';
 import { createCollector } from './collect.js';
 import type { ManagedKeys } from './managed-keys.js';
-import type { WorkerNews, WorkerOrder } from './messages.js';
+import type { Collected, WorkerOrder } from './messages.js';
 import { formatAddress } from './port.js';
 import type { Reloader } from './reload.js';
 
@@ -22,7 +22,7 @@ export interface OperatedGateway {
   readonly reloader: Reloader;
   /** That of the workers, which the primary opens when it first needs it. */
   readonly store: Store & Ledger;
-  readonly keys: ManagedKeys;
+  readonly keys: Pick<ManagedKeys, 'desk' | 'count'>;
   /** Process ids of the workers that serve at this moment. */
   serving(): readonly number[];
   isStopping(): boolean;
@@ -31,7 +31,7 @@ export interface OperatedGateway {
 
 /** The operators' side of a gateway. */
 export interface Operations {
-  onNews(child: ChildProcess, news: WorkerNews): void;
+  onCollected(child: ChildProcess, collected: Collected): void;
   onGone(child: ChildProcess): void;
   readonly sources: AdminSources;
 }
@@ -48,12 +48,7 @@ export function createOperations(gateway: OperatedGateway): Operations {
   };
 
   return {
-    onNews(child, news) {
-      if (news.type === 'keys-applied') {
-        gateway.keys.onApplied(child, news.number);
-        return;
-      }
-      const { id, snapshot } = news;
+    onCollected(child, { id, snapshot }) {
       if (child.pid === undefined) return;
       totals.update(child.pid, snapshot);
       collector.onPart(child, id, null);
@@ -61,7 +56,6 @@ export function createOperations(gateway: OperatedGateway): Operations {
     onGone(child) {
       if (!gateway.isStopping()) restarts += 1;
       collector.onGone(child);
-      gateway.keys.onGone(child);
       const { pid } = child;
       if (pid === undefined) return;
       // Its last words may still be on their way.

@@ -1,8 +1,10 @@
 import { constants } from 'node:os';
 import type { ResolvedConfig } from '../config/resolve.js';
 import { needsSimulator } from '../config/snapshot.js';
+import { isHolderMessage } from '../limits/messages.js';
 import type { Log } from '../log.js';
 import { createStore } from '../store/create.js';
+import { createLeases } from './leases.js';
 import { createManagedKeys } from './managed-keys.js';
 import type { GatewayReport } from './messages.js';
 import { type AdminAccess, createOperations, openAdmin } from './operate.js';
@@ -59,6 +61,7 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
     };
     const end = (code: number): void => {
       admin?.close();
+      leases.stop();
       pool.kill();
       simulator.kill();
       keys.stop();
@@ -84,6 +87,7 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
 
     const simulator = createSimulatorProcess(logger);
     const store = createStore(options.config.store);
+    const leases = createLeases(options.config);
     const pool = createWorkerPool({
       count: options.workers,
       host,
@@ -92,8 +96,16 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
       log: logger,
       onChange,
       onStart: (child) => keys.greet(child),
-      onGone: (child) => operations.onGone(child),
-      onNews: (child, news) => operations.onNews(child, news),
+      onGone: (child) => {
+        leases.onGone(child);
+        keys.onGone(child);
+        operations.onGone(child);
+      },
+      onNews: (child, news) => {
+        if (isHolderMessage(news)) leases.onMessage(child, news);
+        else if (news.type === 'keys-applied') keys.onApplied(child, news.number);
+        else operations.onCollected(child, news);
+      },
       onGivenUp: abandon,
     });
 
@@ -105,7 +117,9 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
         // Whoever has a key of the store is not refused because the gateway has just started.
         keys.looked(),
       ]);
-      if (stopping === null) await pool.apply(config, simulatorUrl);
+      if (stopping !== null) return;
+      leases.apply(config);
+      await pool.apply(config, simulatorUrl);
     };
 
     const reloader = createReloader({ config: options.config, read: options.reload, apply, log: logger });
@@ -116,6 +130,7 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
       store,
       config: () => reloader.running,
       tellAll: (order) => pool.tellAll(order),
+      onChange: (change) => leases.applyKeys(change),
       log: logger,
     });
     const operations = createOperations({

@@ -6,6 +6,7 @@ import type { Snapshot } from '../../src/config/types.js';
 import { createGateway, type Gateway } from '../../src/gateway.js';
 import type { ManagedKeySet } from '../../src/keys/key-set.js';
 import { hashKey } from '../../src/keys/secret.js';
+import { ownLimits } from './leases.js';
 
 export const testKey = 'sk-test';
 
@@ -28,6 +29,8 @@ export interface GatewayOptions {
   readonly alias?: string;
   /** Merged over the config. */
   readonly config?: Record<string, unknown>;
+  /** How long each message about limits is on its way. */
+  readonly leaseDelayMs?: number;
   /** Merged over every upstream of the config. */
   readonly upstream?: Record<string, unknown>;
   /** Keys beside those of the config. */
@@ -77,7 +80,9 @@ export async function startGateway(t: Test, options: GatewayOptions): Promise<Ru
   });
   const snapshot = buildSnapshot(config, { simulatorUrl: null });
   const { managedKeys } = options;
-  const gateway = createGateway({ snapshot, log, ...(managedKeys === undefined ? {} : { managedKeys }) });
+  const gateway = ownLimits(t, config, options.leaseDelayMs).join((sendLease) =>
+    createGateway({ snapshot, log, sendLease, ...(managedKeys === undefined ? {} : { managedKeys }) }),
+  );
   const port = await gateway.listen('127.0.0.1', 0);
   t.teardown(() => gateway.close());
   return {

@@ -1,4 +1,6 @@
-import { request } from 'node:http';
+import { once } from 'node:events';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { Test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
 import { type StartedGateway, startCli } from './start.js';
@@ -18,6 +20,8 @@ export interface KeysGateway {
   ): Promise<{ status: number; body: Record<string, unknown> }>;
   /** Calls the gateway on a connection of its own, and so any of its workers. @returns the status */
   call(key: string): Promise<number>;
+  /** Calls a model on a connection of its own, which counts for limits. @returns the status */
+  chat(key: string): Promise<number>;
   /** The same several times at once. @returns each status that came */
   calls(key: string, times: number): Promise<ReadonlySet<number>>;
   /** Calls until each of the workers that serve now has answered; every answer must have the status. */
@@ -29,13 +33,14 @@ export async function startKeysGateway(
   t: Test,
   options: { readonly store: object; readonly workers: number },
 ): Promise<KeysGateway> {
+  const upstreamUrl = await startUpstream(t);
   const gateway = await startCli({
     workers: options.workers,
     config: {
       admin: { port: 0, token },
       store: options.store,
-      upstreams: { none: { kind: 'chat', baseUrl: 'http://127.0.0.1:9/v1' } },
-      models: { m: { protocols: ['chat'], targets: [{ upstream: 'none' }] } },
+      upstreams: { main: { kind: 'chat', baseUrl: upstreamUrl } },
+      models: { m: { protocols: ['chat'], targets: [{ upstream: 'main' }] } },
       groups: { default: { models: ['*'] } },
       keys: [{ id: 'fixed', hash: hashKey(configKey), groups: ['default'] }],
     },
@@ -43,15 +48,17 @@ export async function startKeysGateway(
   t.teardown(() => gateway.stop());
   const { url } = await gateway.untilLogged(({ msg }) => msg === 'operators may sign in');
 
-  const call = (key: string): Promise<number> =>
+  const ask = (path: string, key: string, body: string | null): Promise<number> =>
     new Promise((resolve, reject) => {
-      const headers = { authorization: `Bearer ${key}` };
-      request(`${gateway.baseUrl}/v1/models`, { headers, agent: false }, (answer) => {
+      const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+      const method = body === null ? 'GET' : 'POST';
+      request(`${gateway.baseUrl}${path}`, { method, headers, agent: false }, (answer) => {
         answer.resume().once('end', () => resolve(answer.statusCode ?? 0));
       })
         .once('error', reject)
-        .end();
+        .end(body ?? undefined);
     });
+  const call = (key: string): Promise<number> => ask('/v1/models', key, null);
   const calls = async (key: string, times: number): Promise<ReadonlySet<number>> =>
     new Set(await Promise.all(Array.from({ length: times }, () => call(key))));
 
@@ -66,6 +73,7 @@ export async function startKeysGateway(
       return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
     },
     call,
+    chat: (key) => ask('/v1/chat/completions', key, chatBody),
     calls,
     async callEveryWorker(t, key, id) {
       const missing = new Set(gateway.workerPids());
@@ -78,4 +86,24 @@ export async function startKeysGateway(
       }
     },
   };
+}
+
+const chatBody = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hi' }] });
+
+/** An upstream that gives the same short answer to every call. @returns its base URL */
+async function startUpstream(t: Test): Promise<string> {
+  const server = createServer((asked, answer) => {
+    asked.resume().once('end', () => {
+      answer
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end('{"object":"chat.completion","choices":[]}');
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
 }

@@ -48,6 +48,22 @@ test('a gateway with four workers', async (t) => {
     t.strictSame([...(await calls(key, 20))], [401]);
   });
 
+  await t.test('its limits hold over all workers, and change with it', async (t) => {
+    const limits = { requestsPerMinute: 3 };
+    const { body } = await operate('POST', '/keys', { id: 'limited', groups: ['default'], limits });
+    const key = String(body.key);
+    const accepted = async (): Promise<number> => {
+      let count = 0;
+      for (let i = 0; i < 12; i++) if ((await started.chat(key)) === 200) count++;
+      return count;
+    };
+    t.equal(await accepted(), 3);
+    await operate('PATCH', '/keys/limited', { limits: { requestsPerMinute: 5 } });
+    t.equal(await accepted(), 2);
+    await operate('PATCH', '/keys/limited', { limits: null });
+    t.equal(await accepted(), 12);
+  });
+
   await t.test('a worker that is started anew knows the keys, and that they are revoked', async (t) => {
     const key = await make(started, 'kept');
     const gone = await make(started, 'lost');

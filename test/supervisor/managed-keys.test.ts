@@ -33,6 +33,9 @@ const sha256 = (key: string) => hashKey(key).slice('sha256:'.length);
 function make(t: Test, data = fakeData(), before: (call: FakeCall) => void = () => {}) {
   const lines: Record<string, unknown>[] = [];
   const workers = [new FakeWorker(), new FakeWorker()];
+  const knows = (key: string) => workers.map(({ set }) => set.find(sha256(key)) !== null);
+  /** Ids of keys of which the primary heard before its workers. */
+  const early: string[] = [];
   const demo = demoConfig(1);
   const config = { ...demo, store: { kind: 'embedded', path: t.testdir(), taskDays: 1 } as const };
   const keys = createManagedKeys({
@@ -42,22 +45,26 @@ function make(t: Test, data = fakeData(), before: (call: FakeCall) => void = () 
       for (const worker of workers) worker.send(order);
       return workers as unknown as readonly ChildProcess[];
     },
+    onChange(change) {
+      for (const { id, hash } of change.put)
+        if (workers.every(({ set }) => set.find(hash) === null)) early.push(id);
+    },
     log: pino({ base: null }, { write: (text: string) => void lines.push(JSON.parse(text)) }),
   });
   for (const worker of workers) worker.keys = keys;
   t.teardown(() => keys.stop());
-  const knows = (key: string) => workers.map(({ set }) => set.find(sha256(key)) !== null);
-  return { keys, workers, lines, data, knows };
+  return { keys, workers, lines, data, knows, early };
 }
 
 test('what an operator changes is in force on every worker before the answer', async (t) => {
-  const { keys, knows, lines } = make(t);
+  const { keys, knows, lines, early } = make(t);
   await keys.looked();
   t.equal(keys.count(), 0);
   const made = await keys.desk.create({ ...plainInput, id: 'team' });
   t.equal(made.inForce, true);
   const { key } = made.outcome;
   t.strictSame(knows(key), [true, true]);
+  t.strictSame(early, ['team']);
   t.equal(keys.count(), 1);
   const rotated = await keys.desk.rotate('team', 60_000, null);
   t.strictSame([...knows(key), ...knows(rotated.outcome.key)], [true, true, true, true]);
