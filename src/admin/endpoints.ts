@@ -2,6 +2,7 @@ import { textFormatType } from '../metrics/text-format.js';
 import { json } from './answer.js';
 import { type KeyDesk, keyRoutes } from './keys.js';
 import type { AdminRoute } from './routes.js';
+import { type UsageLedger, usageRoutes } from './usage.js';
 
 /** What the listener tells of, and has done. */
 export interface AdminSources {
@@ -14,6 +15,8 @@ export interface AdminSources {
   reload(): Promise<readonly string[]>;
   openApi(): Promise<object>;
   readonly keys: KeyDesk;
+  /** @returns null where nothing was ever stored */
+  usageLedger(): UsageLedger | null;
 }
 
 export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
@@ -54,5 +57,6 @@ export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
       },
     },
     ...keyRoutes(sources.keys),
+    ...usageRoutes(() => sources.usageLedger()),
   ];
 }

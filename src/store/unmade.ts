@@ -1,16 +1,15 @@
-import { existsSync } from 'node:fs';
 import type { StoreSettings } from '../config/types.js';
+import { mayHoldAnything } from './create.js';
 import type { Store } from './store.js';
 
 /**
- * The same records for somebody who looks often and changes little: as long as nobody has written anything, an
- * embedded store has no files, and whoever only reads does not make them.
+ * The same records for somebody who looks often and changes little: as long as nobody has stored anything, there is
+ * nothing to read, and looking does not make the files of an embedded store.
  */
 export function withoutMaking(store: Store, settings: StoreSettings): Store {
-  if (settings.kind !== 'embedded') return store;
   let isMade = false;
   const isThere = (): boolean => {
-    isMade ||= existsSync(settings.path);
+    isMade ||= mayHoldAnything(settings);
     return isMade;
   };
   return {
