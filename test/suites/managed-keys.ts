@@ -3,7 +3,7 @@ import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
-import { type StartedGateway, startCli } from './start.js';
+import { parseEntry, type StartedGateway, startCli } from './start.js';
 
 const token = 'the-token-of-the-operators';
 
@@ -80,8 +80,8 @@ export async function startKeysGateway(
       while (missing.size > 0) {
         t.strictSame([...(await calls(key, 10))], [200]);
         for (const line of gateway.logs) {
-          const entry = JSON.parse(line) as Record<string, unknown>;
-          if (entry.msg === 'request' && entry.key === id) missing.delete(Number(entry.pid));
+          const entry = parseEntry(line);
+          if (entry?.msg === 'request' && entry.key === id) missing.delete(Number(entry.pid));
         }
       }
     },

@@ -11,8 +11,8 @@ test('two gateways on one Redis', { skip }, async (t) => {
   t.teardown(() => redis.stop());
   const store = { kind: 'redis', url: redis.url, timeoutMs: 1000 };
   const [here, there] = await Promise.all([
-    startKeysGateway(t, { workers: 2, store }),
-    startKeysGateway(t, { workers: 2, store }),
+    startKeysGateway(t, { workers: 1, store }),
+    startKeysGateway(t, { workers: 1, store }),
   ]);
   /** Calls the other gateway until it answers so, on all of many connections. @returns milliseconds */
   const until = async (key: string, status: number): Promise<number> => {
@@ -66,7 +66,7 @@ test('a gateway starts without its store, and its keys come with it', { skip }, 
   const key = String(body.key);
   await first.gateway.stop();
   await redis.crash();
-  const second = await startKeysGateway(t, { workers: 2, store });
+  const second = await startKeysGateway(t, { workers: 1, store });
   t.equal(await second.call(configKey), 200);
   t.equal(await second.call(key), 503);
   await redis.restart();
