@@ -15,6 +15,9 @@ import { createServer } from './http/server.js';
 import type { SocketLimits } from './http/socket.js';
 import { createKeyTable } from './keys/table.js';
 import { createLedger } from './ledger.js';
+import { hostClock } from './limits/clock.js';
+import { createLeaseHolder } from './limits/lease-holder.js';
+import type { HolderMessage, OwnerMessage } from './limits/messages.js';
 import { watchProcess } from './metrics/process-gauges.js';
 import { createRecorder } from './metrics/recorder.js';
 import type { MetricsSnapshot } from './metrics/snapshot.js';
@@ -36,18 +39,30 @@ export interface Gateway {
   swap(snapshot: Snapshot): void;
   /** Stops accepting and resolves when every call has ended. */
   drain(): Promise<void>;
+  /** Hears of the limits of this host. */
+  receiveLease(message: OwnerMessage): void;
+  /** Nobody owns the limits any more: what is leased may be used up. */
+  loseLeases(): void;
   /** What was counted since the start, and the numbers of the moment. */
   metrics(): MetricsSnapshot;
   /** Cuts what is left, and resolves when what was noted of it is in the store, or after two seconds without that. */
   close(): Promise<void>;
 }
 
+export interface GatewayOptions {
+  readonly snapshot: Snapshot;
+  readonly log: Logger;
+  /** Tells whoever owns the limits of this host. Must not throw. */
+  readonly sendLease: (message: HolderMessage) => void;
+}
+
 const tickMs = 1000;
+const leaseTickMs = 100;
 /** Longest wait for the last entries of the ledger. */
 const lastEntriesMs = 2000;
 
 /** Composes a gateway: the only place that knows every part. */
-export function createGateway(options: { readonly snapshot: Snapshot; readonly log: Logger }): Gateway {
+export function createGateway(options: GatewayOptions): Gateway {
   const { log } = options;
   const accessLog = createAccessLog(log);
   const ownProcess = watchProcess();
@@ -65,6 +80,7 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
     targets: () => health.status(performance.now()),
     process: () => ownProcess.read(),
   });
+  const limits = createLeaseHolder({ now: hostClock(), send: options.sendLease });
   const ledger = createLedger({ store, settings: () => services.running.snapshot.usage, recorder, log });
   const services: Services = {
     running: runningFrom(options.snapshot),
@@ -82,6 +98,8 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
     health,
     chooser: new TargetChooser(health, Math.random),
     attempts: recorder,
+    limits,
+    reportLimit: recorder.recordLimitRefusal,
     watched: new WatchList(),
     bufferedBytes: 0,
     unattended: createUnattended(),
@@ -100,6 +118,7 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
     services.watched.tick(now);
   }, tickMs);
   ticker.unref();
+  const leaseTicker = setInterval(() => limits.tick(), leaseTickMs).unref();
   const upkeep = startUpkeep({
     settings: options.snapshot.store,
     store,
@@ -120,13 +139,17 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
       await server.drain();
       await services.unattended.ended();
     },
+    receiveLease: (message) => limits.receive(message),
+    loseLeases: () => limits.disconnect(),
     metrics: () => recorder.snapshot(),
     close: async () => {
       clearInterval(ticker);
+      clearInterval(leaseTicker);
       ownProcess.close();
       upkeep.stop();
       services.sessions.shutDown();
       server.close();
+      limits.close();
       upstream.close();
       // With the lines of the calls that were cut just now.
       accessLog.close();

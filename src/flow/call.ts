@@ -4,6 +4,7 @@ import type { Dialect } from '../dialects/dialect.js';
 import type { GatewayError } from '../errors.js';
 import type { Exchange } from '../http/exchange.js';
 import type { Route } from '../routes.js';
+import type { LimitedCall } from './limited-call.js';
 import type { Running } from './services.js';
 import type { TurnCall } from './turns/turn-call.js';
 import type { UploadBody } from './upload-body.js';
@@ -40,6 +41,8 @@ export class Call {
   framing: 'sse' | 'array' = 'sse';
   error: GatewayError | null = null;
   usage: Usage | null = null;
+  /** Null for a call that falls under no limits. */
+  limited: LimitedCall | null = null;
   /** An upstream has done what was asked for, or is at it: a price per call or second counts. */
   isServed = false;
   /** For how many calls its price counts: one for each image. */

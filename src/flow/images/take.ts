@@ -8,6 +8,7 @@ import type { CompiledSchema } from '../../schema/compile.js';
 import { isMultipart } from '../../wire/multipart.js';
 import type { Call } from '../call.js';
 import { forward } from '../forward.js';
+import { limit } from '../limit.js';
 import { findModel } from '../resolve.js';
 import type { Services } from '../services.js';
 import { readValidated, validateBody } from '../validate.js';
@@ -32,9 +33,11 @@ export function takeImages(services: Services, call: Call, route: ImageRoute): v
   call.validatedAt = performance.now();
   const plain = model.targets.filter((target) => target.images === 'openai');
   const isPlain = request.form === 'prompt' && (request.stream || request.responseFormat === null);
-  if (isPlain && plain.length > 0 && (request.stream || plain.length === model.targets.length))
-    forward(services, call, route.endpoint, plain);
-  else convertImages(services, call, route.endpoint, request);
+  const passes = isPlain && plain.length > 0 && (request.stream || plain.length === model.targets.length);
+  limit(services, call, () => {
+    if (passes) forward(services, call, route.endpoint, plain);
+    else convertImages(services, call, route.endpoint, request);
+  });
 }
 
 function read(call: Call, { operation, schema }: ImageRoute): ImageRequest {

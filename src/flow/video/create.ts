@@ -18,6 +18,7 @@ import { answerJson, attend } from '../attend.js';
 import type { Call } from '../call.js';
 import { failureError, statusError } from '../failure.js';
 import { idempotencyMark } from '../idempotency.js';
+import { limit } from '../limit.js';
 import { findModel } from '../resolve.js';
 import type { Services } from '../services.js';
 import { timingLine } from '../timing.js';
@@ -52,8 +53,12 @@ type Choices = Generator<Choice, GatewayError | null, void>;
 export function createTask(services: Services, call: Call, request: VideoRequest): void {
   call.model = findModel(call, 'video', request.model);
   call.validatedAt = performance.now();
+  limit(services, call, () => openTask(services, call, request));
+}
+
+function openTask(services: Services, call: Call, request: VideoRequest): void {
   const id = `video_${randomBytes(16).toString('hex')}`;
-  const choices = choicesFor(call.model, request, id);
+  const choices = choicesFor(call.model as Model, request, id);
   const first = choices.next();
   if (first.done === true) throw first.value;
   // The upstream is sent parts of the body, whether or not the client stays: the buffer and its room are not the call's.
@@ -275,7 +280,7 @@ class Submitting {
     const error = statusError(head, body, unrepeatable);
     // What may not be tried again is told in our words, which say so.
     if (!isOwn || unrepeatable || head.contentType?.startsWith('application/json') !== true) throw error;
-    const lines = ownLines(call) + passedLines(head) + timingLine(call);
+    const lines = ownLines(call) + passedLines(call, head) + timingLine(call);
     if (call.accounted) return;
     call.error = error;
     call.isServed = false;

@@ -8,6 +8,7 @@ const audio = {
   protocol: 'audio',
   modelInBody: true,
   usageOnRequest: false,
+  outputLimit: null,
   translation: null,
   amender: null,
 } as const;

@@ -11,6 +11,7 @@ export const chat: Endpoint = {
   upstreamPath: () => '/chat/completions',
   modelInBody: true,
   usageOnRequest: true,
+  outputLimit: { within: null, fields: ['max_completion_tokens', 'max_tokens'], choices: 'n' },
   mayStream: false,
   judgeStart,
   usageAtStart: null,

@@ -10,6 +10,7 @@ export const completions: Endpoint = {
   upstreamPath: () => '/completions',
   modelInBody: true,
   usageOnRequest: true,
+  outputLimit: { within: null, fields: ['max_tokens'], choices: 'n' },
   mayStream: false,
   judgeStart,
   usageAtStart: null,

@@ -10,6 +10,7 @@ export const embeddings: Endpoint = {
   upstreamPath: () => '/embeddings',
   modelInBody: true,
   usageOnRequest: false,
+  outputLimit: null,
   mayStream: false,
   translation: null,
   amender: encodingAmender,

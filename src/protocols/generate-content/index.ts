@@ -15,6 +15,11 @@ export const generateContent: Endpoint = {
     modelPath(model) + (stream ? ':streamGenerateContent?alt=sse' : ':generateContent'),
   modelInBody: false,
   usageOnRequest: false,
+  outputLimit: {
+    within: 'generationConfig',
+    fields: ['maxOutputTokens'],
+    choices: 'candidateCount',
+  },
   mayStream: false,
   judgeStart,
   usageAtStart: null,
@@ -39,6 +44,7 @@ export const countTokens: Endpoint = {
   upstreamPath: (model) => `${modelPath(model)}:countTokens`,
   modelInBody: false,
   usageOnRequest: false,
+  outputLimit: null,
   mayStream: false,
   translation: {
     codec: generateContentCodec,

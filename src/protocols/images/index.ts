@@ -7,6 +7,7 @@ const images: Omit<Endpoint, 'upstreamPath' | 'mayStream'> = {
   protocol: 'images',
   modelInBody: true,
   usageOnRequest: false,
+  outputLimit: null,
   judgeStart,
   usageAtStart: null,
   marksEnd: null,

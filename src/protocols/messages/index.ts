@@ -12,6 +12,7 @@ export const messages: Endpoint = {
   upstreamPath: () => '/messages',
   modelInBody: true,
   usageOnRequest: false,
+  outputLimit: { within: null, fields: ['max_tokens'], choices: 'n' },
   mayStream: false,
   judgeStart,
   usageAtStart: firstUsage,
@@ -31,6 +32,7 @@ export const countTokens: Endpoint = {
   upstreamPath: () => '/messages/count_tokens',
   modelInBody: true,
   usageOnRequest: false,
+  outputLimit: null,
   mayStream: false,
   translation: {
     codec,

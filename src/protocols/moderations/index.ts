@@ -9,6 +9,7 @@ export const moderations: Endpoint = {
   upstreamPath: () => '/moderations',
   modelInBody: true,
   usageOnRequest: false,
+  outputLimit: null,
   mayStream: false,
   translation: null,
   amender: null,

@@ -10,6 +10,7 @@ export const rerank: Endpoint = {
   upstreamPath: () => '/rerank',
   modelInBody: true,
   usageOnRequest: false,
+  outputLimit: null,
   mayStream: false,
   translation: null,
   amender: rerankAmender,
