@@ -392,6 +392,7 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
     if (error !== null) this.#failStream(error);
     else if (passage.error !== null) this.#endFailed(passage.error);
     else {
+      if (failed) this.upstream?.cancel();
       exchange.end();
       this.#settle(failed ? 'upstream_error' : 'complete');
     }
