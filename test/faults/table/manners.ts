@@ -19,6 +19,8 @@ export interface Told {
   readonly code: string | null;
   /** `error.type` in the messages dialect. */
   readonly type: string;
+  /** Value of `retry-after`; null where there is none. */
+  readonly retryAfter?: string | null;
 }
 
 /** Sends one call for the model `m` and reads its answer, or what came of it. */
@@ -54,6 +56,7 @@ export function checkGood(t: Test, manner: Manner, { status, body }: RawAnswer):
 export function checkTold(t: Test, manner: Manner, told: Told, { status, head, body }: RawAnswer): void {
   t.equal(status, told.status, `${manner}: ${body}`);
   t.match(head, /\r\ncontent-type: application\/json/);
+  t.equal(/\r\nretry-after: (.*)/.exec(head)?.[1] ?? null, told.retryAfter ?? null);
   checkError(t, manner, told, JSON.parse(body));
 }
 

@@ -1,6 +1,10 @@
-import { jsonAnswer } from '../../suites/raw-upstream.js';
+import { test } from 'tap';
+import { startGateway } from '../../suites/gateway.js';
+import { jsonAnswer, startRawUpstream } from '../../suites/raw-upstream.js';
 import { type Fault, playFaults } from './fault.js';
-import { answering } from './hostile.js';
+import { figuresOf } from './figures.js';
+import { answering, answerWell } from './hostile.js';
+import { ask, checkGood } from './manners.js';
 
 /** An error of the upstream, in its own words. */
 const error = (status: number, lines = ''): string =>
@@ -47,7 +51,7 @@ const rows: readonly Fault[] = [
   {
     name: 'status 429 with retry-after',
     upstream: answering(error(429, 'retry-after: 60\r\n')),
-    told: { status: 429, code: 'own_429', type: 'rate_limit_error' },
+    told: { status: 429, code: 'own_429', type: 'rate_limit_error', retryAfter: '60' },
     when: 'before',
     failsOver: true,
     counted: 'status_429',
@@ -57,7 +61,7 @@ const rows: readonly Fault[] = [
   {
     name: 'status 503 with retry-after',
     upstream: answering(error(503, 'retry-after: 60\r\n')),
-    told: { status: 503, code: 'own_503', type: 'overloaded_error' },
+    told: { status: 503, code: 'own_503', type: 'overloaded_error', retryAfter: '60' },
     when: 'before',
     failsOver: true,
     counted: 'status_5xx',
@@ -67,3 +71,18 @@ const rows: readonly Fault[] = [
 ];
 
 playFaults(rows);
+
+test('status 429 without retry-after is no illness, however often it comes', async (t) => {
+  const limited = await startRawUpstream(t, ({ socket }) => socket.write(error(429)));
+  const other = await startRawUpstream(t, answerWell);
+  const gateway = await startGateway(t, {
+    upstreams: [limited.url, other.url],
+    config: { routing: { failures: 1 } },
+  });
+  for (let i = 0; i < 5; i++) checkGood(t, 'chat', await ask(gateway.port, 'chat'));
+  const figures = figuresOf(gateway);
+  const attempts = figures.sum('gateway_upstream_attempts_total', { target: 'u0/m', result: 'status_429' });
+  t.equal(attempts, limited.requests.length);
+  t.equal(figures.sum('gateway_retries_total', { target: 'u1/m' }), attempts);
+  t.ok(['cooling', 'closed'].includes(figures.stateOf('u0/m') ?? ''));
+});
