@@ -1,6 +1,7 @@
 // One worker process: a gateway that the primary starts, reloads and drains over IPC.
 import { buildSnapshot } from './config/snapshot.js';
 import { createGateway, type Gateway } from './gateway.js';
+import type { OwnerMessage } from './limits/messages.js';
 import { createLog } from './log.js';
 import { messageType, type WorkerOrder, type WorkerReport } from './supervisor/messages.js';
 
@@ -15,7 +16,9 @@ let drainMs = 0;
 /** Orders are carried out one after another: a reload may come while the start still runs. */
 let orders: Promise<void> = Promise.resolve();
 
-function report(message: WorkerReport, onSent: () => void = () => {}): void {
+const ignore = (): void => {};
+
+function report(message: WorkerReport, onSent: () => void = ignore): void {
   if (process.connected) process.send?.(message, undefined, undefined, onSent);
   else onSent();
 }
@@ -35,7 +38,7 @@ function fail(error: unknown): void {
 async function start(order: WorkerOrder & { type: 'start' }): Promise<void> {
   const snapshot = buildSnapshot(order.config, order);
   drainMs = snapshot.timeouts.drainMs;
-  gateway = createGateway({ snapshot, log: log.logger });
+  gateway = createGateway({ snapshot, log: log.logger, sendLease: report });
   await gateway.listen(order.host, order.port);
   listening = true;
   report({ type: 'listening' });
@@ -64,19 +67,19 @@ async function leave(): Promise<void> {
   leaving = true;
   if (gateway === null || !listening) return end(0);
   const served = gateway;
-  const finish = () => {
+  const finish = async (): Promise<void> => {
     // Writes the lines of the last requests, too.
-    served.close();
+    await served.close();
     // What was counted since the primary last asked.
     setTimeout(() => end(0), lastReportMs);
     report({ type: 'collected', id: 0, snapshot: served.metrics() }, () => end(0));
   };
   setTimeout(() => {
     log.logger.warn('drain limit reached, requests are cut');
-    finish();
+    finish().catch(fail);
   }, drainMs);
   await served.drain();
-  finish();
+  await finish();
 }
 
 process.on('message', (message) => {
@@ -91,12 +94,18 @@ process.on('message', (message) => {
     case 'collect':
       tellMetrics((order as WorkerOrder & { type: 'collect' }).id);
       break;
+    case 'lease-answer':
+    case 'lease-recall':
+    case 'lease-news':
+      gateway?.receiveLease(order as OwnerMessage);
+      break;
     case 'drain':
       orders = orders.then(leave).catch(fail);
       break;
   }
 });
 process.on('disconnect', () => {
+  gateway?.loseLeases();
   orders = orders.then(leave).catch(fail);
 });
 process.on('SIGTERM', () => {

@@ -55,6 +55,7 @@ export const anthropic: Dialect = {
   name: 'anthropic',
   keepAlive: 'event: ping\ndata: {"type":"ping"}\n\n',
   requestIdHeader: 'request-id',
+  rateHeaders: 'messages',
   errorBody,
   // The SDK skips an event without its `event:` line.
   errorEvent: (error, requestId) => `event: error\ndata: ${errorBody(error, requestId)}\n\n`,

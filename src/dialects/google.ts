@@ -61,6 +61,7 @@ export const google: Dialect = {
   name: 'google',
   keepAlive: ': keep-alive\n\n',
   requestIdHeader: null,
+  rateHeaders: null,
   errorBody,
   // The SDK drops a block that does not begin with `data:`.
   errorEvent: (error) => `data: ${errorBody(error)}\n\n`,

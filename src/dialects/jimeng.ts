@@ -46,6 +46,7 @@ export const jimeng: Dialect = {
   name: 'jimeng',
   keepAlive: ': keep-alive\n\n',
   requestIdHeader: null,
+  rateHeaders: null,
   errorBody,
   errorEvent: (error, requestId) => `data: ${errorBody(error, requestId)}\n\n`,
 };

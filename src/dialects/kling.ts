@@ -47,6 +47,7 @@ export const kling: Dialect = {
   name: 'kling',
   keepAlive: ': keep-alive\n\n',
   requestIdHeader: null,
+  rateHeaders: null,
   errorBody,
   errorEvent: (error, requestId) => `data: ${errorBody(error, requestId)}\n\n`,
 };

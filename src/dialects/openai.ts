@@ -52,6 +52,7 @@ export const openai: Dialect = {
   name: 'openai',
   keepAlive: ': keep-alive\n\n',
   requestIdHeader: null,
+  rateHeaders: 'chat',
   errorBody: (error) => `{"error":${openaiError(error)}}`,
   // Without an `event:` line (the 4.x SDK wraps a chunk that has one) and without `[DONE]` after it.
   errorEvent: (error) => `data: {"error":${openaiError(error)}}\n\n`,

@@ -1,7 +1,7 @@
 import { Admission, type AdmissionHost } from './admission.js';
 import { bucketMs } from './cooling.js';
 import type { Decision, Denial, Pending } from './decision.js';
-import { HeldPool, unknownRetryMs } from './held-pool.js';
+import { HeldPool, type HeldUnits } from './held-pool.js';
 import { HolderOutbox } from './holder-outbox.js';
 import { type Demand, isGivenBack, type Pool } from './kinds.js';
 import type { HolderMessage, OwnerMessage, PoolAnswer, PoolRecall } from './messages.js';
@@ -24,17 +24,6 @@ export interface LeaseHolderOptions {
   readonly maxWaitMs?: number;
 }
 
-/** One pool's numbers at a worker. At every moment `available`, `inUse` and `cooling` make `held`. */
-export interface HeldUnits {
-  readonly name: string;
-  readonly available: number;
-  readonly inUse: number;
-  readonly cooling: number;
-  readonly held: number;
-  /** Calls that wait for units of this pool. */
-  readonly waiting: number;
-}
-
 /** A worker's side of all limits: it holds leased units and decides calls by them. */
 export interface LeaseHolder {
   /**
@@ -49,6 +38,8 @@ export interface LeaseHolder {
   disconnect(): void;
   /** Denies who has waited long enough, and sends idle units back. To be called about every 100 ms. */
   tick(): void;
+  /** Sends back all that is not in use: the worker is about to end. */
+  close(): void;
   peek(pool: Pool): PoolView;
   /** The pools of which this worker knows anything. */
   inspect(): HeldUnits[];
@@ -69,6 +60,8 @@ class Holder implements LeaseHolder, AdmissionHost {
   readonly #contested = new Set<HeldPool>();
   /** Those with calls that wait. */
   readonly #awaited = new Set<HeldPool>();
+  /** Those of which units were spent since the last tick. */
+  readonly #spending = new Set<HeldPool>();
   /** Calls that are decided and not told. */
   readonly #decided: Waiting[] = [];
   #isTelling = false;
@@ -145,7 +138,14 @@ class Holder implements LeaseHolder, AdmissionHost {
       this.#freed(held, now);
       if (now >= held.contestedUntil) this.#contested.delete(held);
     }
+    this.#tellSpent();
     if (now - this.#sweptAt >= sweepMs) this.#sweep(now);
+    this.#finish();
+  }
+
+  close(): void {
+    this.#tellSpent();
+    for (const held of this.#pools.values()) this.#sendBack(held, held.available);
     this.#finish();
   }
 
@@ -155,23 +155,21 @@ class Holder implements LeaseHolder, AdmissionHost {
   }
 
   inspect(): HeldUnits[] {
-    return [...this.#pools.values()].map(({ name, available, inUse, cooling, held, line }) => ({
-      name,
-      available,
-      inUse,
-      cooling: cooling?.total ?? 0,
-      held,
-      waiting: line.size,
-    }));
+    return [...this.#pools.values()].map((held) => held.units());
   }
 
   unuse(pool: Pool, bucket: number, amount: number): void {
     const held = this.#pools.get(pool.name);
-    // Where the bucket has come back, so have its units.
-    if (held?.cooling == null) return;
-    held.available += held.cooling.remove(bucket, amount);
+    if (held === undefined) return;
+    held.unuse(bucket, amount);
     this.#freed(held, this.#now());
     this.#finish();
+  }
+
+  spend(pool: Pool, amount: number): void {
+    const held = this.#held(pool);
+    held.spend(amount);
+    this.#spending.add(held);
   }
 
   overuse(pool: Pool, amount: number): void {
@@ -231,7 +229,7 @@ class Holder implements LeaseHolder, AdmissionHost {
       const held = this.#held(pool);
       held.collect(now);
       if (!isShort(held, amount, sequence) || !this.#isHopeless(held, now)) continue;
-      const denial = denialOf(pool, held, now);
+      const denial = held.denial(pool, now);
       if (refused === null || denial.retryAfterMs > refused.retryAfterMs) refused = denial;
     }
     return refused;
@@ -327,7 +325,7 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   #deny(waiting: Waiting, held: HeldPool, now: number, demand = waiting.demand): void {
     waiting.line?.remove(waiting);
-    this.#decide(waiting, denialOf((waiting.demands[demand] as Demand).pool, held, now));
+    this.#decide(waiting, held.denial((waiting.demands[demand] as Demand).pool, now));
   }
 
   #decide(waiting: Waiting, decision: Decision): void {
@@ -343,6 +341,14 @@ class Holder implements LeaseHolder, AdmissionHost {
     // Those behind it may need less.
     this.#serve(this.#held((waiting.demands[waiting.demand] as Demand).pool), this.#now(), false);
     this.#finish();
+  }
+
+  #tellSpent(): void {
+    for (const held of this.#spending) {
+      const amount = held.tellSpent();
+      if (amount > 0) this.#outbox.spent.push({ pool: held.name, amount });
+    }
+    this.#spending.clear();
   }
 
   /** Once a second: sends back what was idle since, and forgets the pools of which nothing is left. */
@@ -381,9 +387,4 @@ function isShort(held: HeldPool, amount: number, sequence: number): boolean {
   const { first } = held.line;
   if (amount === 0) return false;
   return held.available < amount || (first !== null && first.sequence < sequence);
-}
-
-function denialOf(pool: Pool, held: HeldPool, now: number): Denial {
-  const retryAfterMs = held.available < 0 ? unknownRetryMs : held.retryAfterMs(now);
-  return { outcome: 'denied', pool, reason: 'exhausted', retryAfterMs };
 }

@@ -109,6 +109,9 @@ class Owner implements LeaseOwner {
           this.#change(pool, now, (p) => p.lease(id, amount));
         }
         break;
+      case 'lease-spent':
+        for (const { pool, amount } of message.spent) this.#change(pool, now, (p) => p.spend(id, amount));
+        break;
       case 'lease-recalled':
         for (const recalled of message.recalled) this.#takeRecalled(worker, recalled, now);
         break;
@@ -255,7 +258,8 @@ class Owner implements LeaseOwner {
       if (worker !== undefined) this.#queueAnswer(worker, pool.answer(ask, this.#workers.size, now));
     }
     this.#tell(pool);
-    if (pool.isIdle) {
+    // What was spent of a pool is to be remembered.
+    if (pool.isIdle && pool.kind !== 'spend') {
       this.#pools.delete(pool.name);
       this.#due.delete(pool);
     } else if (pool.asks.length > 0 || pool.denied.size > 0 || (pool.cooling?.total ?? 0) > 0) {

@@ -1,5 +1,5 @@
 import { Cooling } from './cooling.js';
-import { kinds, type Pool } from './kinds.js';
+import { kinds, type Pool, type PoolKind } from './kinds.js';
 import type { PoolAnswer, PoolAsk } from './messages.js';
 
 /** What a worker lacks, and who is still to say whether it has that idle. */
@@ -20,6 +20,7 @@ export interface Ask {
 /** A pool as the primary sees it: who has its units. */
 export class OwnedPool {
   readonly name: string;
+  readonly kind: PoolKind;
   limit: number;
   /** Units that no worker has; below zero after a limit was lowered, or more was used than was leased. */
   free: number;
@@ -36,6 +37,7 @@ export class OwnedPool {
 
   constructor({ name, kind, limit }: Pool) {
     this.name = name;
+    this.kind = kind;
     this.limit = limit;
     this.free = limit;
     const { coolMs } = kinds[kind];
@@ -68,12 +70,21 @@ export class OwnedPool {
     else this.leased.set(worker, had - back);
   }
 
+  /** Units of a worker are used up: nobody will have them again. */
+  spend(worker: number, amount: number): void {
+    const used = Math.min(amount, this.leased.get(worker) ?? 0);
+    this.giveBack(worker, used);
+    this.free -= used;
+    this.limit -= used;
+  }
+
   /** A worker ended without a word: whatever it had may have been used a moment ago. */
   lose(worker: number, now: number): void {
     const had = this.leased.get(worker) ?? 0;
+    if (this.cooling !== null) this.cooling.add(now, had);
+    if (kinds[this.kind].isGivenBack) this.giveBack(worker, had);
+    else if (this.cooling === null) this.spend(worker, had);
     this.leased.delete(worker);
-    if (this.cooling === null) this.free += had;
-    else this.cooling.add(now, had);
     this.denied.delete(worker);
     const asked = this.asks.findIndex((ask) => ask.worker === worker);
     if (asked !== -1) this.asks.splice(asked, 1);

@@ -1,4 +1,5 @@
 import type { ResolvedConfig } from '../config/resolve.js';
+import type { HolderMessage, OwnerMessage } from '../limits/messages.js';
 import type { MetricsSnapshot } from '../metrics/snapshot.js';
 
 /** What the primary tells a worker. */
@@ -18,7 +19,8 @@ export type WorkerOrder =
     }
   | { readonly type: 'drain' }
   /** It is to tell what it has counted. */
-  | { readonly type: 'collect'; readonly id: number };
+  | { readonly type: 'collect'; readonly id: number }
+  | OwnerMessage;
 
 /** What a worker tells the primary. */
 export type WorkerReport =
@@ -33,11 +35,14 @@ export type WorkerReport =
   | WorkerNews;
 
 /** What a worker tells while it serves. */
-export type WorkerNews = {
+export type WorkerNews = Collected | HolderMessage;
+
+/** What a worker has counted. */
+export interface Collected {
   readonly type: 'collected';
   readonly id: number;
   readonly snapshot: MetricsSnapshot;
-};
+}
 
 /** What the simulator's process tells the primary. */
 export interface SimulatorReport {

@@ -6,9 +6,10 @@ import { type AdminListener, startAdmin } from '../admin/listener.js';
 import type { AdminSettings, ResolvedConfig } from '../config/resolve.js';
 import { exposition } from '../metrics/exposition.js';
 import { createTotals } from '../metrics/totals.js';
+import { mayHoldAnything } from '../store/create.js';
 import type { Ledger, Store } from '../store/store.js';
 import { createCollector } from './collect.js';
-import type { WorkerNews, WorkerOrder } from './messages.js';
+import type { Collected, WorkerOrder } from './messages.js';
 import { formatAddress } from './port.js';
 import type { Reloader } from './reload.js';
 
@@ -29,7 +30,7 @@ export interface OperatedGateway {
 
 /** The operators' side of a gateway. */
 export interface Operations {
-  onNews(child: ChildProcess, news: WorkerNews): void;
+  onCollected(child: ChildProcess, collected: Collected): void;
   onGone(child: ChildProcess): void;
   readonly sources: AdminSources;
 }
@@ -46,7 +47,7 @@ export function createOperations(gateway: OperatedGateway): Operations {
   };
 
   return {
-    onNews(child, { id, snapshot }) {
+    onCollected(child, { id, snapshot }) {
       if (child.pid === undefined) return;
       totals.update(child.pid, snapshot);
       collector.onPart(child, id, null);
@@ -85,6 +86,7 @@ export function createOperations(gateway: OperatedGateway): Operations {
         });
       },
       reload: () => gateway.reloader.reload(),
+      usageLedger: () => (mayHoldAnything(gateway.reloader.running.store) ? gateway.store : null),
       async openApi() {
         // Loaded only here: the schemas of all bodies would hold up the start.
         const { createOpenApi } = await import('../openapi/document.js');

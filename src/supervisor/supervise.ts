@@ -1,8 +1,10 @@
 import { constants } from 'node:os';
 import type { ResolvedConfig } from '../config/resolve.js';
 import { needsSimulator } from '../config/snapshot.js';
+import { isHolderMessage } from '../limits/messages.js';
 import type { Log } from '../log.js';
 import { createStore } from '../store/create.js';
+import { createLeases } from './leases.js';
 import type { GatewayReport } from './messages.js';
 import { type AdminAccess, createOperations, openAdmin } from './operate.js';
 import { claimPort, formatAddress } from './port.js';
@@ -58,6 +60,7 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
     };
     const end = (code: number): void => {
       admin?.close();
+      leases.stop();
       pool.kill();
       simulator.kill();
       for (const [signal, listener] of listeners) process.removeListener(signal, listener);
@@ -82,6 +85,7 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
 
     const simulator = createSimulatorProcess(logger);
     const store = createStore(options.config.store);
+    const leases = createLeases(options.config);
     const pool = createWorkerPool({
       count: options.workers,
       host,
@@ -89,8 +93,14 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
       headerBytes: options.config.limits.headerBytes,
       log: logger,
       onChange,
-      onGone: (child) => operations.onGone(child),
-      onNews: (child, news) => operations.onNews(child, news),
+      onGone: (child) => {
+        leases.onGone(child);
+        operations.onGone(child);
+      },
+      onNews: (child, news) => {
+        if (isHolderMessage(news)) leases.onMessage(child, news);
+        else operations.onCollected(child, news);
+      },
       onGivenUp: abandon,
     });
 
@@ -98,7 +108,9 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
       if (config.unenforced.length > 0)
         logger.warn({ settings: config.unenforced }, 'these settings are not enforced yet');
       const simulatorUrl = needsSimulator(config) ? await simulator.ensure() : null;
-      if (stopping === null) await pool.apply(config, simulatorUrl);
+      if (stopping !== null) return;
+      leases.apply(config);
+      await pool.apply(config, simulatorUrl);
     };
 
     const reloader = createReloader({ config: options.config, read: options.reload, apply, log: logger });

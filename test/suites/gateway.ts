@@ -4,6 +4,7 @@ import { parseConfig } from '../../src/config/load.js';
 import { buildSnapshot } from '../../src/config/snapshot.js';
 import { createGateway, type Gateway } from '../../src/gateway.js';
 import { hashKey } from '../../src/keys/secret.js';
+import { ownLimits } from './leases.js';
 
 export const testKey = 'sk-test';
 
@@ -24,6 +25,8 @@ export interface GatewayOptions {
   readonly alias?: string;
   /** Merged over the config. */
   readonly config?: Record<string, unknown>;
+  /** How long each message about limits is on its way. */
+  readonly leaseDelayMs?: number;
   /** Merged over every upstream of the config. */
   readonly upstream?: Record<string, unknown>;
 }
@@ -45,6 +48,8 @@ export function testConfig(options: GatewayOptions): Record<string, unknown> {
         targets: names.map((upstream, priority) => ({ upstream, model: options.alias ?? 'm', priority })),
       },
     },
+    // A store would be made in the folder of whoever runs the tests.
+    usage: { ledger: false },
     groups: { default: { models: ['*'] } },
     keys: [{ id: 'test', hash: hashKey(testKey), groups: ['default'] }],
     ...options.config,
@@ -69,7 +74,10 @@ export async function startGateway(t: Test, options: GatewayOptions): Promise<Ru
     environment: {},
     created: 1,
   });
-  const gateway = createGateway({ snapshot: buildSnapshot(config, { simulatorUrl: null }), log });
+  const snapshot = buildSnapshot(config, { simulatorUrl: null });
+  const gateway = ownLimits(t, config, options.leaseDelayMs).join((sendLease) =>
+    createGateway({ snapshot, log, sendLease }),
+  );
   const port = await gateway.listen('127.0.0.1', 0);
   t.teardown(() => gateway.close());
   return {
