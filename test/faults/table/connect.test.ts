@@ -8,6 +8,7 @@ const rows: readonly Fault[] = [
     upstream: refusing,
     ...brokenBefore,
     counted: 'refused',
+    repeatable: true,
     seen: 0,
   },
   {
@@ -15,6 +16,7 @@ const rows: readonly Fault[] = [
     upstream: nameless,
     ...brokenBefore,
     counted: 'refused',
+    repeatable: true,
     seen: 0,
   },
   {
