@@ -9,6 +9,7 @@ import { serve } from './flow/serve.js';
 import type { Running, Services } from './flow/services.js';
 import { createUnattended } from './flow/unattended.js';
 import { WatchList } from './flow/watch.js';
+import { trustedProxies } from './http/client-address.js';
 import { createRouter } from './http/router.js';
 import { createServer } from './http/server.js';
 import type { SocketLimits } from './http/socket.js';
@@ -82,6 +83,7 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
   const server = createServer({
     words: options.snapshot.vendors,
     cors: options.snapshot.listen.cors,
+    readsPeers: options.snapshot.listen.trustedProxies !== null,
     tls: options.snapshot.listen.tls,
     sockets: { paths: socketPaths, limits: socketLimits(options.snapshot) },
     onRequest: (exchange) => serve(services, exchange),
@@ -106,7 +108,8 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
       services.running = runningFrom(snapshot);
       health.setSettings(snapshot.routing);
       health.retain(targetsOf(snapshot));
-      server.set({ words: snapshot.vendors, cors: snapshot.listen.cors });
+      const { cors, trustedProxies: proxies } = snapshot.listen;
+      server.set({ words: snapshot.vendors, cors, readsPeers: proxies !== null });
     },
     drain: async () => {
       services.sessions.drain();
@@ -139,10 +142,12 @@ function targetsOf({ models }: Snapshot): readonly Target[] {
 
 function runningFrom(snapshot: Snapshot): Running {
   const routes = buildRoutes(snapshot.vendors);
+  const { trustedProxies: proxies } = snapshot.listen;
   return {
     snapshot,
     keys: createKeyTable(snapshot.keys),
     router: createRouter(routes.map((route) => ({ method: route.method, path: route.path, value: route }))),
+    proxies: proxies === null ? null : trustedProxies(proxies),
     sealer: createSealer(snapshot.secret),
     dialectForPath: createDialectForPath(snapshot.vendors),
   };

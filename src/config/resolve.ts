@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { ConfigFiles } from './files.js';
+import { parseNetwork } from './networks.js';
 import type { ConfigFile } from './schema.js';
 import { resolveStore } from './store-settings.js';
 import type {
@@ -176,6 +177,7 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
       port: file.listen?.port ?? defaults.port,
       tls: tls === undefined ? null : { cert: files.absolute(tls.cert), key: files.absolute(tls.key) },
       publicUrl: file.listen?.publicUrl?.replace(/\/+$/, '') ?? null,
+      trustedProxies: file.listen?.trustedProxies?.flatMap((text) => parseNetwork(text) ?? []) ?? null,
       cors: file.listen?.cors === undefined ? null : { maxAgeSeconds: 7200, ...file.listen.cors },
     },
     workers: file.workers ?? 0,

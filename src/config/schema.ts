@@ -33,6 +33,7 @@ const listen = Type.Object(
         closed,
       ),
     ),
+    trustedProxies: Type.Optional(Type.Array(text)),
     publicUrl: Type.Optional(
       Type.String({ pattern: '^https?://[^\\s?#]+$', expected: 'an http(s) URL without a query' }),
     ),

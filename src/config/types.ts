@@ -1,4 +1,5 @@
 import type { Origin } from '../upstream/origin.js';
+import type { Network } from './networks.js';
 
 /** Where a model can be offered. */
 export const protocols = [
@@ -236,6 +237,8 @@ export interface Snapshot {
     readonly tls: { readonly cert: string; readonly key: string } | null;
     /** Where clients reach the gateway, without a trailing slash; null for what their requests say. */
     readonly publicUrl: string | null;
+    /** Who is believed about the addresses of clients; null where nobody wants to know them. */
+    readonly trustedProxies: readonly Network[] | null;
     /** Pages of which origins may call from a browser, `*` for all; null for none. */
     readonly cors: { readonly origins: readonly string[]; readonly maxAgeSeconds: number } | null;
   };

@@ -22,6 +22,8 @@ export interface ServerOptions {
   readonly cors: CorsSettings | null;
   /** Paths of PEM files, or null for plain HTTP. */
   readonly tls: { readonly cert: string; readonly key: string } | null;
+  /** The addresses of clients are wanted, and what proxies say of them. */
+  readonly readsPeers: boolean;
   /** Where requests for a WebSocket are taken. */
   readonly sockets: { readonly paths: readonly string[]; readonly limits: SocketLimits };
   readonly onRequest: (exchange: Exchange) => void;
@@ -31,7 +33,7 @@ export interface Server {
   /** @returns the port, which differs from the one asked for when that was 0. Rejects when it is taken. */
   listen(host: string, port: number): Promise<number>;
   /** Puts other settings in force for the requests to come. */
-  set(settings: Pick<ServerOptions, 'words' | 'cors'>): void;
+  set(settings: Pick<ServerOptions, 'words' | 'cors' | 'readsPeers'>): void;
   /** Answers that have not ended. */
   open(): number;
   /** Requests since the start. */
@@ -62,7 +64,8 @@ export function createServer(options: ServerOptions): Server {
     bodies: createBodyPool(pooledBytes),
   };
   const nextId = requestIds();
-  let slots: HeaderSlots = headerSlots(options.words);
+  let slots: HeaderSlots = headerSlots(options.words, options.readsPeers);
+  let { readsPeers } = options;
   let cors = createCors(options.cors);
   let listening: us_listen_socket | null = null;
   const app =
@@ -72,6 +75,7 @@ export function createServer(options: ServerOptions): Server {
 
   const take = (response: HttpResponse, request: HttpRequest, context: us_socket_context_t | null) => {
     const head = readHead(request, slots);
+    if (readsPeers) head.peer = response.getRemoteAddress();
     if (cors !== null && head.origin !== '') head.answerLines = cors.answerLines(head.origin);
     const exchange = new Exchange(
       response,
@@ -111,7 +115,8 @@ export function createServer(options: ServerOptions): Server {
         });
       }),
     set: (settings) => {
-      slots = headerSlots(settings.words);
+      slots = headerSlots(settings.words, settings.readsPeers);
+      readsPeers = settings.readsPeers;
       cors = createCors(settings.cors);
     },
     open: () => host.open,
