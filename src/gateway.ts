@@ -33,8 +33,11 @@ export interface Gateway {
   listen(host: string, port: number): Promise<number>;
   /** Puts another config in force for the calls to come; calls under way keep theirs. */
   swap(snapshot: Snapshot): void;
-  /** Stops accepting and resolves when every call has ended. */
-  drain(): Promise<void>;
+  /**
+   * Stops accepting and resolves when every call has ended.
+   * @param graceMs for so long what still comes on idle connections is served; a moment unless given
+   */
+  drain(graceMs?: number): Promise<void>;
   /** What was counted since the start, and the numbers of the moment. */
   metrics(): MetricsSnapshot;
   /** Cuts what is left. */
@@ -111,9 +114,9 @@ export function createGateway(options: { readonly snapshot: Snapshot; readonly l
       const { cors, trustedProxies: proxies } = snapshot.listen;
       server.set({ words: snapshot.vendors, cors, readsPeers: proxies !== null });
     },
-    drain: async () => {
+    drain: async (graceMs) => {
       services.sessions.drain();
-      await server.drain();
+      await server.drain(graceMs);
       await services.unattended.ended();
     },
     metrics: () => recorder.snapshot(),

@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { demoConfig, isLoopback } from './config/demo.js';
 import { ConfigError, formatProblem } from './config/problem.js';
@@ -98,7 +97,6 @@ async function start(options: Options): Promise<number> {
     config,
     version: version(),
     reload: load,
-    workers: config.workers === 0 ? availableParallelism() : config.workers,
     log,
     onListening(url, admin) {
       if (config.demo) process.stdout.write(demoBanner(url, admin));

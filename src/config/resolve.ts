@@ -5,6 +5,7 @@ import type { ConfigFile } from './schema.js';
 import { resolveStore } from './store-settings.js';
 import type {
   Budget,
+  ListenTls,
   Price,
   Protocol,
   RateLimits,
@@ -175,7 +176,7 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
     listen: {
       host: file.listen?.host ?? defaults.host,
       port: file.listen?.port ?? defaults.port,
-      tls: tls === undefined ? null : { cert: files.absolute(tls.cert), key: files.absolute(tls.key) },
+      tls: tls === undefined ? null : resolveTls(tls, files),
       publicUrl: file.listen?.publicUrl?.replace(/\/+$/, '') ?? null,
       trustedProxies: file.listen?.trustedProxies?.flatMap((text) => parseNetwork(text) ?? []) ?? null,
       cors: file.listen?.cors === undefined ? null : { maxAgeSeconds: 7200, ...file.listen.cors },
@@ -240,6 +241,11 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
     unenforced: unenforcedSettings(file),
     admin: file.admin === undefined ? null : { host: defaults.host, port: defaults.adminPort, ...file.admin },
   };
+}
+
+function resolveTls(tls: { readonly cert: string; readonly key: string }, files: ConfigFiles): ListenTls {
+  const [cert, key] = [files.absolute(tls.cert), files.absolute(tls.key)];
+  return { cert, key, fingerprint: files.fingerprint([cert, key]) };
 }
 
 type FileModel = ConfigFile['models'][string];

@@ -228,13 +228,22 @@ export interface RedisStoreSettings {
   readonly taskDays: number;
 }
 
+/** How the listener speaks HTTPS. */
+export interface ListenTls {
+  /** Absolute paths of PEM files. */
+  readonly cert: string;
+  readonly key: string;
+  /** Of what the files hold: their names stay when a certificate is renewed. */
+  readonly fingerprint: string;
+}
+
 /** The running config: frozen, swapped whole on reload, kept by each call from its start to its end. */
 export interface Snapshot {
   readonly demo: boolean;
   readonly listen: {
     readonly host: string;
     readonly port: number;
-    readonly tls: { readonly cert: string; readonly key: string } | null;
+    readonly tls: ListenTls | null;
     /** Where clients reach the gateway, without a trailing slash; null for what their requests say. */
     readonly publicUrl: string | null;
     /** Who is believed about the addresses of clients; null where nobody wants to know them. */

@@ -38,8 +38,11 @@ export interface Server {
   open(): number;
   /** Requests since the start. */
   served(): number;
-  /** Stops accepting; from now on answers end their connections; resolves when the last one open has ended. */
-  drain(): Promise<void>;
+  /**
+   * Stops accepting; from now on answers end their connections; resolves when the last one open has ended.
+   * @param graceMs for so long after it what still comes on idle connections is served; a moment unless given
+   */
+  drain(graceMs?: number): Promise<void>;
   /** Closes everything at once. */
   close(): void;
 }
@@ -48,6 +51,9 @@ export interface Server {
 const upkeepMs = 4000;
 /** Buffers for request bodies that may wait for their next use. */
 const pooledBytes = 32 * 1024 * 1024;
+/** A turn of the event loop that is as short as this took no connection and no request; and how long one is waited for. */
+const quietMs = 0.05;
+const quietPatienceMs = 200;
 /** Between the end of listening and the first answer that ends its connection. */
 const drainDelayMs = 100;
 /** Requests on connections that were idle when the drain began are still served for so long. */
@@ -121,16 +127,20 @@ export function createServer(options: ServerOptions): Server {
     },
     open: () => host.open,
     served: () => host.served,
-    drain: () => {
-      if (listening) us_listen_socket_close(listening);
+    drain: async (graceMs = drainGraceMs) => {
+      const socket = listening;
       listening = null;
+      if (socket !== null) {
+        await quietTurn();
+        us_listen_socket_close(socket);
+      }
       return new Promise((resolve) => {
         let quiet: NodeJS.Timeout | undefined;
         const settle = () => {
           clearTimeout(quiet);
           quiet = setTimeout(() => {
             if (host.open === 0) resolve();
-          }, drainGraceMs);
+          }, graceMs);
         };
         // Clients that are told to close connect anew: not before every worker has stopped to listen, or they would
         // wait in the queue of one that closes it in their face.
@@ -146,6 +156,26 @@ export function createServer(options: ServerOptions): Server {
       app.close();
     },
   };
+}
+
+/**
+ * Waits for a turn of the event loop in which there was next to nothing to do. Each turn begins with taking every
+ * connection that waits in the listener's queue; the system resets those that come between that and the end of the
+ * listening, so this is when the fewest can.
+ */
+function quietTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    const patienceEnds = performance.now() + quietPatienceMs;
+    let turnedAt = 0;
+    const turn = (): void => {
+      const now = performance.now();
+      const isQuiet = now - turnedAt < quietMs;
+      turnedAt = now;
+      if (isQuiet || now > patienceEnds) resolve();
+      else setImmediate(turn);
+    };
+    setImmediate(turn);
+  });
 }
 
 /** The question of a browser whether a page may call; nobody signs in with it. */

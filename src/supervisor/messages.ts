@@ -16,7 +16,10 @@ export type WorkerOrder =
       readonly config: ResolvedConfig;
       readonly simulatorUrl: string | null;
     }
-  | { readonly type: 'drain' }
+  /** `graceMs`: for so long what still comes on idle connections is served. */
+  | { readonly type: 'drain'; readonly graceMs: number }
+  /** It is to end at once. */
+  | { readonly type: 'cut' }
   /** It is to tell what it has counted. */
   | { readonly type: 'collect'; readonly id: number };
 

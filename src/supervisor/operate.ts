@@ -17,7 +17,7 @@ export interface OperatedGateway {
   readonly version: string;
   readonly url: string;
   /** Workers that there should be. */
-  readonly workers: number;
+  workers(): number;
   readonly reloader: Reloader;
   /** That of the workers, which the primary opens when it first needs it. */
   readonly store: Store & Ledger;
@@ -30,7 +30,8 @@ export interface OperatedGateway {
 /** The operators' side of a gateway. */
 export interface Operations {
   onNews(child: ChildProcess, news: WorkerNews): void;
-  onGone(child: ChildProcess): void;
+  /** @param isPlanned it was to end */
+  onGone(child: ChildProcess, isPlanned: boolean): void;
   readonly sources: AdminSources;
 }
 
@@ -51,8 +52,8 @@ export function createOperations(gateway: OperatedGateway): Operations {
       totals.update(child.pid, snapshot);
       collector.onPart(child, id, null);
     },
-    onGone(child) {
-      if (!gateway.isStopping()) restarts += 1;
+    onGone(child, isPlanned) {
+      if (!isPlanned) restarts += 1;
       collector.onGone(child);
       const { pid } = child;
       if (pid === undefined) return;
@@ -69,7 +70,7 @@ export function createOperations(gateway: OperatedGateway): Operations {
           url: gateway.url,
           startedAt: new Date(startedAt).toISOString(),
           ready: notReady() === null,
-          workers: { wanted: gateway.workers, serving: gateway.serving(), restarts },
+          workers: { wanted: gateway.workers(), serving: gateway.serving(), restarts },
           config: { generation: gateway.reloader.generation, ...countsOf(gateway.reloader.running) },
         };
       },

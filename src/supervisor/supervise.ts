@@ -1,4 +1,4 @@
-import { constants } from 'node:os';
+import { availableParallelism, constants } from 'node:os';
 import type { ResolvedConfig } from '../config/resolve.js';
 import { needsSimulator } from '../config/snapshot.js';
 import type { Log } from '../log.js';
@@ -19,8 +19,6 @@ export interface SuperviseOptions {
    * @throws ConfigError when it cannot be used
    */
   reload(): ResolvedConfig | Promise<ResolvedConfig>;
-  /** At least 1. */
-  readonly workers: number;
   readonly log: Log;
   /** Every worker listens, for the first time. */
   onListening(url: string, admin: AdminAccess | null): void;
@@ -74,7 +72,7 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
       announce();
     };
     const announce = (): void => {
-      if (announced || !isOpen || serving.length < options.workers) return;
+      if (announced || !isOpen || serving.length < workerCount(reloader.running)) return;
       announced = true;
       logger.info({ url, port, workers: serving }, 'listening');
       options.onListening(url, admin?.access ?? null);
@@ -83,22 +81,22 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
     const simulator = createSimulatorProcess(logger);
     const store = createStore(options.config.store);
     const pool = createWorkerPool({
-      count: options.workers,
+      count: workerCount(options.config),
       host,
       port,
       headerBytes: options.config.limits.headerBytes,
       log: logger,
       onChange,
-      onGone: (child) => operations.onGone(child),
+      onGone: (child, isPlanned) => operations.onGone(child, isPlanned),
       onNews: (child, news) => operations.onNews(child, news),
       onGivenUp: abandon,
     });
 
-    const apply = async (config: ResolvedConfig): Promise<void> => {
+    const apply = async (config: ResolvedConfig): Promise<string | null> => {
       if (config.unenforced.length > 0)
         logger.warn({ settings: config.unenforced }, 'these settings are not enforced yet');
       const simulatorUrl = needsSimulator(config) ? await simulator.ensure() : null;
-      if (stopping === null) await pool.apply(config, simulatorUrl);
+      return stopping === null ? pool.apply(config, simulatorUrl, workerCount(config)) : null;
     };
 
     const reloader = createReloader({ config: options.config, read: options.reload, apply, log: logger });
@@ -108,7 +106,7 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
     const operations = createOperations({
       version: options.version,
       url,
-      workers: options.workers,
+      workers: () => workerCount(reloader.running),
       reloader,
       store,
       serving: () => serving,
@@ -130,7 +128,7 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
       }
       stopping = { at: performance.now() };
       logger.info({ signal, limitMs: reloader.running.timeouts.drainMs }, 'draining');
-      await pool.drain(reloader.running.timeouts.drainMs);
+      await pool.drain(reloader.running.timeouts.drainMs, false);
       await simulator.stop();
       logger.info('stopped');
       end(0);
@@ -146,4 +144,8 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
       abandon(error instanceof Error ? error.message : String(error)),
     );
   });
+}
+
+function workerCount({ workers }: ResolvedConfig): number {
+  return workers === 0 ? availableParallelism() : workers;
 }
