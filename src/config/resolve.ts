@@ -130,6 +130,7 @@ export const defaults = {
     idleMs: 60_000,
     totalMs: 900_000,
     drainMs: 600_000,
+    unreadyMs: 0,
   },
   routing: {
     failures: 5,

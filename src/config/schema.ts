@@ -105,6 +105,7 @@ const timeouts = Type.Object(
     idleMs: Type.Optional(milliseconds),
     totalMs: Type.Optional(milliseconds),
     drainMs: Type.Optional(milliseconds),
+    unreadyMs: Type.Optional(Type.Integer({ minimum: 0, maximum: longestMs })),
   },
   closed,
 );

@@ -170,6 +170,8 @@ export interface Timeouts {
   readonly idleMs: number;
   readonly totalMs: number;
   readonly drainMs: number;
+  /** Between the word that the gateway is not ready any more and the end of listening. */
+  readonly unreadyMs: number;
 }
 
 /** What holds for WebSockets. */

@@ -52,7 +52,7 @@ const upkeepMs = 4000;
 /** Buffers for request bodies that may wait for their next use. */
 const pooledBytes = 32 * 1024 * 1024;
 /** A turn of the event loop that is as short as this took no connection and no request; and how long one is waited for. */
-const quietMs = 0.05;
+const quietMs = 0.02;
 const quietPatienceMs = 200;
 /** Between the end of listening and the first answer that ends its connection. */
 const drainDelayMs = 100;

@@ -30,7 +30,7 @@ export interface KeptProcess {
    * serve yet ends at once.
    */
   renew(): void;
-  /** Why the last one that did not serve did not; null when one does. */
+  /** Why the last process did not serve; null when it does, or may yet. */
   readonly problem: string | null;
   /** Every process of this place that still runs: the one in it, and those that are leaving. */
   running(): readonly ChildProcess[];
@@ -67,14 +67,14 @@ export function keepRunning(options: KeepOptions): KeptProcess {
 
   const onEnd = (child: ChildProcess, how: string): void => {
     if (!running.delete(child)) return;
+    const said = reason ?? `it ended with ${how}`;
+    if (child === current && servingSince === 0) problem = said;
     options.onExit(child);
     if (child !== current) return;
     current = null;
     if (released) return;
     const restart = nextRestart(servingSince === 0 ? 0 : performance.now() - servingSince, failures);
     failures = restart.failures;
-    const said = reason ?? `it ended with ${how}`;
-    if (servingSince === 0) problem = said;
     if (!everServed && failures >= mostFirstFailures) {
       options.onGivenUp(`the ${options.role} does not start: ${said}`);
       return;
@@ -104,6 +104,7 @@ export function keepRunning(options: KeepOptions): KeptProcess {
       if (timer !== null) clearTimeout(timer);
       const [before, served] = [current, servingSince > 0];
       failures = 0;
+      problem = null;
       start();
       if (!served) before?.kill('SIGKILL');
     },

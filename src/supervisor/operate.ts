@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type AdminSources, adminRoutes } from '../admin/endpoints.js';
 import { type AdminListener, startAdmin } from '../admin/listener.js';
@@ -138,6 +139,37 @@ export async function openAdmin(
   const url = `http://${formatAddress(host, listener.port)}`;
   log.info({ url }, 'operators may sign in');
   return { ...listener, access: { url, token } };
+}
+
+/** How often an address is tried that the gateway before this one is about to give up. */
+const retryMs = 50;
+const patienceMs = 10_000;
+
+/**
+ * Opens a listener as soon as its address is free, however long that takes: the gateway serves meanwhile.
+ * @returns null when it was wanted no more before that
+ * @throws Error when it cannot be opened for any other reason
+ */
+export async function untilFree<Opened>(
+  open: () => Promise<Opened>,
+  isWanted: () => boolean,
+  log: Logger,
+): Promise<Opened | null> {
+  const startedAt = performance.now();
+  let isSaid = false;
+  while (isWanted()) {
+    try {
+      return await open();
+    } catch (error) {
+      if (!(error instanceof Error) || Reflect.get(error, 'code') !== 'EADDRINUSE') throw error;
+    }
+    if (!isSaid && performance.now() - startedAt > patienceMs) {
+      isSaid = true;
+      log.warn("the operators' address is still in use, it is tried again and again");
+    }
+    await setTimeout(retryMs);
+  }
+  return null;
 }
 
 function demoSettings(host: string, port: number): AdminSettings {

@@ -1,17 +1,21 @@
 import { availableParallelism, constants } from 'node:os';
+import { setTimeout } from 'node:timers/promises';
 import type { ResolvedConfig } from '../config/resolve.js';
 import { needsSimulator } from '../config/snapshot.js';
 import type { Log } from '../log.js';
 import { createStore } from '../store/create.js';
 import type { GatewayReport } from './messages.js';
-import { type AdminAccess, createOperations, openAdmin } from './operate.js';
+import { type AdminAccess, createOperations, openAdmin, untilFree } from './operate.js';
 import { claimPort, formatAddress } from './port.js';
 import { createReloader } from './reload.js';
 import { createSimulatorProcess } from './simulator.js';
+import { replacedSignal, takePort } from './take-over.js';
 import { createWorkerPool } from './workers.js';
 
 export interface SuperviseOptions {
   readonly config: ResolvedConfig;
+  /** A gateway that serves on the port already is to be replaced. */
+  readonly takeOver: boolean;
   /** Of the gateway. */
   readonly version: string;
   /**
@@ -32,21 +36,26 @@ const samePressMs = 500;
 
 /**
  * Runs the gateway from its start to its end: the simulator where it is needed, the workers, reload on SIGHUP, drain
- * on SIGTERM and SIGINT.
+ * on SIGTERM and SIGINT, or once another gateway has taken its place.
  * @returns the exit code of the process, when everything that was started has ended
  * @throws Error when a port cannot be had
  */
 export async function supervise(options: SuperviseOptions): Promise<number> {
   const { logger } = options.log;
   const { host, tls } = options.config.listen;
-  const port = await claimPort(host, options.config.listen.port);
+  const wanted = options.config.listen.port;
+  const { port, predecessor } = options.takeOver
+    ? await takePort(host, wanted)
+    : { port: await claimPort(host, wanted), predecessor: null };
   const url = `${tls === null ? 'http' : 'https'}://${formatAddress(host, port)}`;
 
   return new Promise((finish) => {
     let announced = false;
+    let succeeded = false;
     /** The operators' listener is open, where there is to be one. */
     let isOpen = false;
-    let stopping: { readonly at: number } | null = null;
+    /** `isReplaced`: another gateway has the port, and nobody has asked this one to end yet. */
+    let stopping: { readonly at: number; readonly isReplaced: boolean } | null = null;
     let serving: readonly number[] = [];
     let admin: Awaited<ReturnType<typeof openAdmin>> = null;
 
@@ -69,7 +78,15 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
       serving = now;
       const report: GatewayReport = { type: 'listening', url, port, workers: serving };
       process.send?.(report, undefined, undefined, () => {});
+      succeed();
       announce();
+    };
+    /** Once every worker serves, the gateway before this one may go. */
+    const succeed = (): void => {
+      if (predecessor === null || succeeded || serving.length < workerCount(reloader.running)) return;
+      succeeded = true;
+      const isTold = predecessor.dismiss();
+      logger.info({ predecessor: predecessor.pid, isTold }, 'the gateway on this port is replaced');
     };
     const announce = (): void => {
       if (announced || !isOpen || serving.length < workerCount(reloader.running)) return;
@@ -114,30 +131,49 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
       tellAll: (order) => pool.tellAll(order),
     });
     const open = async (): Promise<void> => {
-      admin = await openAdmin(options.config, port, operations.sources, logger);
+      const openOnce = () => openAdmin(options.config, port, operations.sources, logger);
+      admin = await (options.takeOver ? untilFree(openOnce, () => stopping === null, logger) : openOnce());
       isOpen = true;
       announce();
     };
 
     const stop = async (signal: 'SIGTERM' | 'SIGINT'): Promise<void> => {
-      if (stopping !== null) {
-        if (signal === 'SIGINT' && performance.now() - stopping.at < samePressMs) return;
+      const before = stopping;
+      if (before !== null && !before.isReplaced) {
+        if (signal === 'SIGINT' && performance.now() - before.at < samePressMs) return;
         logger.warn({ signal }, 'second signal, requests are cut');
         end(128 + constants.signals[signal]);
         return;
       }
-      stopping = { at: performance.now() };
-      logger.info({ signal, limitMs: reloader.running.timeouts.drainMs }, 'draining');
-      await pool.drain(reloader.running.timeouts.drainMs, false);
+      stopping = { at: performance.now(), isReplaced: false };
+      if (before !== null) {
+        pool.hasten();
+        return;
+      }
+      const { drainMs, unreadyMs } = reloader.running.timeouts;
+      logger.info({ signal, limitMs: drainMs }, 'draining');
+      if (unreadyMs > 0) await setTimeout(unreadyMs);
+      await finishCalls(false);
+    };
+    const finishCalls = async (isReplaced: boolean): Promise<void> => {
+      await pool.drain(reloader.running.timeouts.drainMs, isReplaced);
       await simulator.stop();
       logger.info('stopped');
       end(0);
+    };
+    const leave = (): void => {
+      if (stopping !== null) return;
+      stopping = { at: performance.now(), isReplaced: true };
+      admin?.close();
+      logger.info({ limitMs: reloader.running.timeouts.drainMs }, 'replaced by another gateway, draining');
+      void finishCalls(true);
     };
 
     const listeners: [NodeJS.Signals, () => void][] = [
       ['SIGTERM', () => void stop('SIGTERM')],
       ['SIGINT', () => void stop('SIGINT')],
       ['SIGHUP', () => void reload()],
+      [replacedSignal, leave],
     ];
     for (const [signal, listener] of listeners) process.on(signal, listener);
     Promise.all([apply(options.config), open()]).catch((error: unknown) =>
