@@ -152,7 +152,8 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
       }
       const { drainMs, unreadyMs } = reloader.running.timeouts;
       logger.info({ signal, limitMs: drainMs }, 'draining');
-      if (unreadyMs > 0) await setTimeout(unreadyMs);
+      // A second signal does not wait for it.
+      if (unreadyMs > 0) await setTimeout(unreadyMs, undefined, { ref: false });
       await finishCalls(false);
     };
     const finishCalls = async (isReplaced: boolean): Promise<void> => {
