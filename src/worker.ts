@@ -1,6 +1,9 @@
 // One worker process: a gateway that the primary starts, reloads and drains over IPC.
 import { buildSnapshot } from './config/snapshot.js';
 import { createGateway, type Gateway } from './gateway.js';
+import { createManagedKeySet } from './keys/key-set.js';
+import { fromWire } from './keys/key-wire.js';
+import type { OwnerMessage } from './limits/messages.js';
 import { createLog } from './log.js';
 import { messageType, type WorkerOrder, type WorkerReport } from './supervisor/messages.js';
 
@@ -8,6 +11,8 @@ import { messageType, type WorkerOrder, type WorkerReport } from './supervisor/m
 const lastReportMs = 500;
 
 const log = createLog('worker', process.env.LOG_LEVEL ?? 'info');
+/** They are there before the gateway is, and stay through its reloads. */
+const managedKeys = createManagedKeySet();
 let gateway: Gateway | null = null;
 let listening = false;
 let leaving = false;
@@ -16,7 +21,9 @@ let drainMs = 0;
 /** Orders are carried out one after another: a reload may come while the start still runs. */
 let orders: Promise<void> = Promise.resolve();
 
-function report(message: WorkerReport, onSent: () => void = () => {}): void {
+const ignore = (): void => {};
+
+function report(message: WorkerReport, onSent: () => void = ignore): void {
   if (process.connected) process.send?.(message, undefined, undefined, onSent);
   else onSent();
 }
@@ -36,7 +43,7 @@ function fail(error: unknown): void {
 async function start(order: WorkerOrder & { type: 'start' }): Promise<void> {
   const snapshot = buildSnapshot(order.config, order);
   drainMs = snapshot.timeouts.drainMs;
-  gateway = createGateway({ snapshot, log: log.logger });
+  gateway = createGateway({ snapshot, log: log.logger, sendLease: report, managedKeys });
   await gateway.listen(order.host, order.port);
   listening = true;
   report({ type: 'listening' });
@@ -54,6 +61,12 @@ function reload(order: WorkerOrder & { type: 'reload' }): void {
   report({ type: 'reloaded', generation: order.generation, problem });
 }
 
+function takeKeys({ number, keys }: WorkerOrder & { type: 'keys' }): void {
+  managedKeys.apply(fromWire(keys));
+  gateway?.onKeysChanged();
+  report({ type: 'keys-applied', number });
+}
+
 function tellMetrics(id: number): void {
   const snapshot = gateway?.metrics() ?? { counters: [], gauges: [], histograms: [] };
   report({ type: 'collected', id, snapshot });
@@ -68,20 +81,20 @@ async function leave(graceMs?: number): Promise<void> {
   if (!leaving) setTimeout(cut, drainMs);
   leaving = true;
   await gateway.drain(graceMs);
-  finish(gateway);
+  await finish(gateway);
 }
 
 function cut(): void {
   log.logger.warn('drain limit reached, requests are cut');
   if (gateway === null) end(0);
-  else finish(gateway);
+  else finish(gateway).catch(fail);
 }
 
-function finish(served: Gateway): void {
+async function finish(served: Gateway): Promise<void> {
   if (finished) return;
   finished = true;
   // Writes the lines of the last requests, too.
-  served.close();
+  await served.close();
   // What was counted since the primary last asked.
   setTimeout(() => end(0), lastReportMs);
   report({ type: 'collected', id: 0, snapshot: served.metrics() }, () => end(0));
@@ -101,8 +114,16 @@ process.on('message', (message) => {
     case 'reload':
       orders = orders.then(() => reload(order as WorkerOrder & { type: 'reload' }));
       break;
+    case 'keys':
+      takeKeys(order as WorkerOrder & { type: 'keys' });
+      break;
     case 'collect':
       tellMetrics((order as WorkerOrder & { type: 'collect' }).id);
+      break;
+    case 'lease-answer':
+    case 'lease-recall':
+    case 'lease-news':
+      gateway?.receiveLease(order as OwnerMessage);
       break;
     case 'drain':
       drain(order as WorkerOrder & { type: 'drain' });
@@ -113,6 +134,7 @@ process.on('message', (message) => {
   }
 });
 process.on('disconnect', () => {
+  gateway?.loseLeases();
   orders = orders.then(() => leave()).catch(fail);
 });
 process.on('SIGTERM', () => {

@@ -5,6 +5,7 @@ import type { ConfigFile } from './schema.js';
 import { resolveStore } from './store-settings.js';
 import type {
   Budget,
+  Group,
   ListenTls,
   Price,
   Protocol,
@@ -68,12 +69,6 @@ export interface ResolvedKey {
   readonly mayRoute: boolean;
 }
 
-export interface ResolvedGroup {
-  readonly name: string;
-  readonly models: readonly string[];
-  readonly limits: RateLimits | null;
-}
-
 /**
  * A config that was checked, with every default filled in and every file that it names read. It is plain JSON: this
  * is what the primary sends to its workers, and each of them builds the same snapshot from it.
@@ -90,13 +85,14 @@ export interface ResolvedConfig
     | 'routing'
     | 'sockets'
     | 'store'
+    | 'usage'
     | 'defaultModels'
   > {
   /** `given` in the file, or made up for this start. */
   readonly secret: { readonly text: string; readonly given: boolean };
   readonly upstreams: readonly ResolvedUpstream[];
   readonly models: readonly ResolvedModel[];
-  readonly groups: readonly ResolvedGroup[];
+  readonly groups: readonly Group[];
   readonly keys: readonly ResolvedKey[];
   /** Paths of settings in the file that do nothing yet. */
   readonly unenforced: readonly string[];
@@ -152,6 +148,7 @@ export const defaults = {
     responses: true,
     historyBytes: 4_194_304,
   },
+  usage: { ledger: true, lineDays: 30, sumDays: 400 },
   injectUsage: true,
   translation: {
     maxTokens: 4096,
@@ -189,6 +186,7 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
     routing: { ...defaults.routing, ...file.routing },
     sockets: { ...defaults.sockets, ...file.sockets },
     store: resolveStore(file.store ?? { kind: 'embedded' }, files),
+    usage: { ...defaults.usage, ...file.usage },
     secret: file.secret === undefined ? madeUpSecret() : { text: file.secret, given: true },
     defaultModels: { ...defaults.defaultModels, ...file.defaultModels },
     upstreams: Object.entries(file.upstreams).map(([name, upstream]) => ({

@@ -9,13 +9,9 @@ import type { ConfigFile } from './schema.js';
 export function unenforcedSettings(file: ConfigFile): readonly string[] {
   const paths: PathSegments[] = [];
   for (const [index, key] of file.keys.entries()) {
-    if (key.limits !== undefined) paths.push(['keys', index, 'limits']);
     if (key.budget !== undefined) paths.push(['keys', index, 'budget']);
   }
-  for (const [name, group] of Object.entries(file.groups))
-    if (group.limits !== undefined) paths.push(['groups', name, 'limits']);
   for (const [name, model] of Object.entries(file.models)) {
-    if (model.limits !== undefined) paths.push(['models', name, 'limits']);
     if (model.hedgeMs !== undefined) paths.push(['models', name, 'hedgeMs']);
   }
   return paths.map(formatPath);

@@ -11,4 +11,6 @@ export interface Dialect {
   readonly keepAlive: string;
   /** Name of a second header that carries the request id, or null. */
   readonly requestIdHeader: string | null;
+  /** In which family's headers its SDKs read the limits of their key; null for none. */
+  readonly rateHeaders: 'chat' | 'messages' | null;
 }

@@ -30,6 +30,7 @@ const errorTypes: Readonly<Record<ErrorKind, OpenaiErrorType>> = {
   upgrade_required: 'invalid_request_error',
   range_not_satisfiable: 'invalid_request_error',
   rate_limit_exceeded: 'rate_limit_error',
+  budget_exceeded: 'insufficient_quota',
   client_closed: 'invalid_request_error',
   internal_error: 'server_error',
   not_implemented: 'invalid_request_error',
@@ -52,6 +53,7 @@ export const openai: Dialect = {
   name: 'openai',
   keepAlive: ': keep-alive\n\n',
   requestIdHeader: null,
+  rateHeaders: 'chat',
   errorBody: (error) => `{"error":${openaiError(error)}}`,
   // Without an `event:` line (the 4.x SDK wraps a chunk that has one) and without `[DONE]` after it.
   errorEvent: (error) => `data: {"error":${openaiError(error)}}\n\n`,

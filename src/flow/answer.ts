@@ -5,8 +5,9 @@ import { timingLine } from './timing.js';
 /**
  * The line under which an upstream's answer header is handed on, or an empty string for one that stays here: what
  * SDKs read of it passes, and its request id beside ours.
+ * @param isLimited the gateway has limits of its own to tell of, and those of its own key at the upstream stay here
  */
-function passedLine(name: string, value: string): string {
+function passedLine(name: string, value: string, isLimited: boolean): string {
   // Told apart by first letters: looking strings up that were cut a moment ago means hashing every one of them.
   switch (name.charCodeAt(0)) {
     case 0x72: // r
@@ -14,9 +15,11 @@ function passedLine(name: string, value: string): string {
       return name === 'retry-after' || name === 'retry-after-ms' ? `\r\n${name}: ${value}` : '';
     case 0x78: // x
       if (name === 'x-request-id') return `\r\nx-upstream-request-id: ${value}`;
-      return name === 'x-should-retry' || name.startsWith('x-ratelimit-') ? `\r\n${name}: ${value}` : '';
+      return name === 'x-should-retry' || (!isLimited && name.startsWith('x-ratelimit-'))
+        ? `\r\n${name}: ${value}`
+        : '';
     case 0x61: // a
-      return name.startsWith('anthropic-ratelimit-') ? `\r\n${name}: ${value}` : '';
+      return !isLimited && name.startsWith('anthropic-ratelimit-') ? `\r\n${name}: ${value}` : '';
     case 0x6f: // o
       return name === 'openai-processing-ms' || name === 'openai-version' ? `\r\n${name}: ${value}` : '';
     default:
@@ -25,17 +28,22 @@ function passedLine(name: string, value: string): string {
 }
 
 /** Header lines of an upstream's answer that are handed on, each with CRLF before it. */
-export function passedLines(head: ResponseHead): string {
+export function passedLines(call: Call, head: ResponseHead): string {
   const { fields } = head;
+  const isLimited = call.limited !== null;
   let lines = '';
   for (let i = 0; i < fields.length; i += 2)
-    lines += passedLine(fields[i] as string, fields[i + 1] as string);
+    lines += passedLine(fields[i] as string, fields[i + 1] as string, isLimited);
   return lines;
 }
 
 /** Header lines of a JSON answer of the gateway's own, each with CRLF before it, but for its timing. */
 export function ownLines(call: Call): string {
-  return `\r\ncontent-type: application/json${requestIdLine(call)}`;
+  return `\r\ncontent-type: application/json${requestIdLine(call)}${rateLines(call)}`;
+}
+
+function rateLines({ limited, dialect }: Call): string {
+  return limited === null ? '' : limited.lines(dialect);
 }
 
 /** The request id under the name that the dialect's SDKs read beside `x-request-id`. */
@@ -51,7 +59,8 @@ export function answerLines(call: Call, head: ResponseHead): string {
     `\r\nx-gateway-path: ${call.path}` +
     requestIdLine(call) +
     (type === null ? '' : `\r\ncontent-type: ${type}`) +
-    passedLines(head) +
+    passedLines(call, head) +
+    rateLines(call) +
     timingLine(call)
   );
 }
@@ -67,7 +76,8 @@ export function streamLines(call: Call, head: ResponseHead | null): string {
     streamTypes[call.framing] +
     requestIdLine(call) +
     `\r\nx-gateway-path: ${call.path}` +
-    (head === null ? '' : passedLines(head)) +
+    (head === null ? '' : passedLines(call, head)) +
+    rateLines(call) +
     timingLine(call)
   );
 }

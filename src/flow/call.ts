@@ -4,6 +4,7 @@ import type { Dialect } from '../dialects/dialect.js';
 import type { GatewayError } from '../errors.js';
 import type { Exchange } from '../http/exchange.js';
 import type { Route } from '../routes.js';
+import type { LimitedCall } from './limited-call.js';
 import type { Running } from './services.js';
 import type { TurnCall } from './turns/turn-call.js';
 import type { UploadBody } from './upload-body.js';
@@ -40,6 +41,18 @@ export class Call {
   framing: 'sse' | 'array' = 'sse';
   error: GatewayError | null = null;
   usage: Usage | null = null;
+  /** Null for a call that falls under no limits. */
+  limited: LimitedCall | null = null;
+  /** An upstream has done what was asked for, or is at it: a price per call or second counts. */
+  isServed = false;
+  /** For how many calls its price counts: one for each image. */
+  units = 1;
+  /** Seconds of audio or video, as far as they are known. */
+  mediaSeconds = 0;
+  /** See `costOfCall`; below zero until it was asked for. */
+  costNanos = -1;
+  /** It asks for a video task that an earlier call has made. */
+  isOfTask = false;
   /** Body bytes reserved in `Services.bufferedBytes`. */
   reserved = 0;
   /** Attempts at an upstream after the first. */

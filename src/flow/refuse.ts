@@ -27,6 +27,9 @@ export function refuse(
 ): void {
   const error = toGatewayError(services, call, fault);
   call.error = error;
+  // Whatever an upstream has done for it: who gets an error is not charged.
+  call.isServed = false;
+  call.usage = null;
   const { exchange, dialect } = call;
   // An announced rest of the body is read and thrown away, so that the client gets to read the answer; one of unknown
   // or absurd length is not waited for.
@@ -34,7 +37,7 @@ export function refuse(
   if (call.body === null && (chunked || contentLength > call.running.snapshot.limits.uploadBytes))
     exchange.closing = true;
   let lines = ownLines(call);
-  if (head !== null) lines += passedLines(head);
+  if (head !== null) lines += passedLines(call, head);
   if (error.retryAfter !== null && (head === null || head.get('retry-after') === null))
     lines += `\r\nretry-after: ${error.retryAfter}`;
   if (error.allow !== null) lines += `\r\nallow: ${error.allow}`;

@@ -1,4 +1,4 @@
-import type { Key } from '../config/types.js';
+import type { Key, Model } from '../config/types.js';
 import { openai } from '../dialects/openai.js';
 import { queryParameter } from '../dialects/query.js';
 import { GatewayError } from '../errors.js';
@@ -12,6 +12,7 @@ import { Call } from './call.js';
 import { forward, type Sending } from './forward.js';
 import { takeImages } from './images/take.js';
 import { Intake } from './intake.js';
+import { limit } from './limit.js';
 import { answerModels, modelsDialect } from './models.js';
 import { openSession } from './realtime/open.js';
 import { refuse } from './refuse.js';
@@ -27,7 +28,7 @@ import { takeAction, takeCreate } from './video/take.js';
 
 /**
  * The life of a request, in order: route, authenticate, take in the body (which `admit` makes room for), validate,
- * resolve the model, forward, relay, account. A refusal at any step goes to `refuse`, and every path ends in
+ * resolve the model, take what it needs of its limits, forward, relay, account. A refusal at any step goes to `refuse`, and every path ends in
  * `account` exactly once.
  * @param turn of a request that came as a message of a WebSocket
  */
@@ -134,7 +135,11 @@ function proceed(services: Services, call: Call): void {
   if (stream === 'always' && queryParameter(call.exchange.head.query, 'alt') !== 'sse')
     call.framing = 'array';
   call.validatedAt = performance.now();
-  forward(services, call, endpoint, call.model.targets);
+  limit(services, call, send);
+}
+
+function send(services: Services, call: Call): Sending {
+  return forward(services, call, (call.route as Route).endpoint as Endpoint, (call.model as Model).targets);
 }
 
 /** With as much of a form as tells where it goes. */
@@ -142,7 +147,30 @@ function proceedUpload(services: Services, call: Call): Sending {
   const endpoint = (call.route as Route).endpoint as Endpoint;
   call.model = resolveModel(call, endpoint.protocol);
   call.validatedAt = performance.now();
-  return forward(services, call, endpoint, call.model.targets);
+  const sending = new UploadSending(services, call);
+  limit(services, call, sending.begin);
+  return sending;
+}
+
+/** An upload goes on arriving while its limits let it wait. */
+class UploadSending implements Sending {
+  readonly #services: Services;
+  readonly #call: Call;
+  #sending: Sending | null = null;
+
+  constructor(services: Services, call: Call) {
+    this.#services = services;
+    this.#call = call;
+  }
+
+  readonly begin = (services: Services, call: Call): void => {
+    this.#sending = send(services, call);
+  };
+
+  abandon(fault: unknown): void {
+    if (this.#sending === null) refuse(this.#services, this.#call, fault);
+    else this.#sending.abandon(fault);
+  }
 }
 
 /** With the whole body of a call that is not passed on as it is. */

@@ -4,6 +4,7 @@ import type { Dialect } from '../dialects/dialect.js';
 import type { TrustedProxies } from '../http/client-address.js';
 import type { Router } from '../http/router.js';
 import type { KeyTable } from '../keys/table.js';
+import type { LeaseHolder } from '../limits/holding.js';
 import type { Recorder } from '../metrics/recorder.js';
 import type { Route } from '../routes.js';
 import type { TargetChooser } from '../routing/choose.js';
@@ -43,6 +44,9 @@ export interface Services {
   readonly health: HealthTable;
   readonly chooser: TargetChooser;
   readonly attempts: Pick<Recorder, 'recordAttempt' | 'recordRetry'>;
+  readonly limits: LeaseHolder;
+  /** Notes that a limit refused a call. @param limit what was counted: `requests` */
+  readonly reportLimit: (limit: string) => void;
   readonly watched: WatchList;
   /** Bytes of request bodies in memory. */
   bufferedBytes: number;

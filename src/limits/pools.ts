@@ -34,20 +34,40 @@ export function callPools(key: Key, model: Model): CallPools {
 
 /**
  * What a call demands.
- * @param tokens an estimate of what it will use, in whole tokens
+ * @param tokens an estimate of what it will use, in whole tokens; of a pool that is smaller, all of it is demanded,
+ * since a call must not be refused for ever because of a guess
  */
 export function demandsOf({ ones, tokens: indexes }: CallPools, tokens: number): readonly Demand[] {
   if (indexes.length === 0) return ones;
   const demands = ones.slice();
-  for (const index of indexes) demands[index] = { pool: (ones[index] as Demand).pool, amount: tokens };
+  for (const index of indexes) {
+    const { pool } = ones[index] as Demand;
+    demands[index] = { pool, amount: Math.min(tokens, pool.limit) };
+  }
   return demands;
 }
 
+/** Name of the pool of what a key may spend in one period. */
+export function budgetPoolName(keyId: string, period: string): string {
+  return `key:${keyId}:budget:${period}`;
+}
+
+/** Whatever of a config has limits. */
+export interface LimitedParts {
+  readonly keys: Iterable<{ readonly id: string; readonly limits: RateLimits | null }>;
+  readonly groups: Iterable<{ readonly name: string; readonly limits: RateLimits | null }>;
+  readonly models: Iterable<{ readonly name: string; readonly limits: RateLimits | null }>;
+}
+
 /** All pools of a config, by name: what the owner of the pools is to know. */
-export function allPools(keys: Iterable<Key>, models: Iterable<Model>): Map<string, Pool> {
+export function allPools({ keys, groups, models }: LimitedParts): Map<string, Pool> {
   const pools = new Map<string, Pool>();
-  for (const key of keys) for (const pool of keyPools(key)) pools.set(pool.name, pool);
-  for (const model of models) for (const pool of modelPools(model)) pools.set(pool.name, pool);
+  const add = (owner: string, limits: RateLimits | null): void => {
+    for (const pool of poolsOf(owner, limits)) pools.set(pool.name, pool);
+  };
+  for (const { id, limits } of keys) add(`key:${id}`, limits);
+  for (const { name, limits } of groups) add(`group:${name}`, limits);
+  for (const { name, limits } of models) add(`model:${name}`, limits);
   return pools;
 }
 

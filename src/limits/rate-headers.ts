@@ -6,13 +6,13 @@ export interface RateViews {
   readonly tokens: PoolView | null;
 }
 
-/** Header lines as the SDKs of the chat family read them, each with its CRLF; empty where nothing is limited. */
+/** Header lines as the SDKs of the chat family read them, each with CRLF before it; empty where nothing is limited. */
 export function chatRateLines({ requests, tokens }: RateViews): string {
   return chatLines('requests', requests) + chatLines('tokens', tokens);
 }
 
 /**
- * Header lines as the SDKs of the messages family read them, each with its CRLF; empty where nothing is limited.
+ * Header lines as the SDKs of the messages family read them, each with CRLF before it; empty where nothing is limited.
  * @param unixMs the present
  * @param vendor first word of the names
  */
@@ -27,9 +27,9 @@ function chatLines(unit: string, view: PoolView | null): string {
   if (view === null) return '';
   const { limit, remaining, resetMs } = view;
   return (
-    `x-ratelimit-limit-${unit}: ${limit}\r\n` +
-    `x-ratelimit-remaining-${unit}: ${remaining}\r\n` +
-    `x-ratelimit-reset-${unit}: ${durationText(resetMs)}\r\n`
+    `\r\nx-ratelimit-limit-${unit}: ${limit}` +
+    `\r\nx-ratelimit-remaining-${unit}: ${remaining}` +
+    `\r\nx-ratelimit-reset-${unit}: ${durationText(resetMs)}`
   );
 }
 
@@ -37,9 +37,9 @@ function messagesLines(name: string, view: PoolView | null, unixMs: number): str
   if (view === null) return '';
   const { limit, remaining, resetMs } = view;
   return (
-    `${name}-limit: ${limit}\r\n` +
-    `${name}-remaining: ${remaining}\r\n` +
-    `${name}-reset: ${timeText(unixMs + resetMs)}\r\n`
+    `\r\n${name}-limit: ${limit}` +
+    `\r\n${name}-remaining: ${remaining}` +
+    `\r\n${name}-reset: ${timeText(unixMs + resetMs)}`
   );
 }
 

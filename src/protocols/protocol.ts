@@ -15,6 +15,8 @@ export interface Endpoint extends StreamManner {
   readonly modelInBody: boolean;
   /** A stream's usage comes only when the body asks for it with `stream_options.include_usage`. */
   readonly usageOnRequest: boolean;
+  /** Where a body says how much it may be answered at most; null where answers are not made of tokens. */
+  readonly outputLimit: OutputLimit | null;
   /** How a call is served by an upstream of another protocol; null when it cannot be. */
   readonly translation: Translation | null;
   /** The upstream decides whether its answer is a stream, whatever the call asked for. */
@@ -24,6 +26,16 @@ export interface Endpoint extends StreamManner {
    * What it returns is called with a whole successful answer and gives that very buffer back when nothing is to do.
    */
   readonly amender: ((body: Buffer) => ((reply: Buffer) => Buffer) | null) | null;
+}
+
+/** Names of fields of a request body. */
+export interface OutputLimit {
+  /** The object of the body that they stand in; null for the body itself. */
+  readonly within: string | null;
+  /** Tokens of one answer; the first that is there counts. */
+  readonly fields: readonly string[];
+  /** How many answers are asked for. */
+  readonly choices: string;
 }
 
 /** How the calls of an endpoint are served by an upstream of another protocol. */

@@ -1,4 +1,6 @@
 import type { ResolvedConfig } from '../config/resolve.js';
+import type { WireKeys } from '../keys/key-wire.js';
+import type { HolderMessage, OwnerMessage } from '../limits/messages.js';
 import type { MetricsSnapshot } from '../metrics/snapshot.js';
 
 /** What the primary tells a worker. */
@@ -20,8 +22,11 @@ export type WorkerOrder =
   | { readonly type: 'drain'; readonly graceMs: number }
   /** It is to end at once. */
   | { readonly type: 'cut' }
+  /** How the managed keys have changed; the first one, which comes before the start, holds all of them. */
+  | { readonly type: 'keys'; readonly number: number; readonly keys: WireKeys }
   /** It is to tell what it has counted. */
-  | { readonly type: 'collect'; readonly id: number };
+  | { readonly type: 'collect'; readonly id: number }
+  | OwnerMessage;
 
 /** What a worker tells the primary. */
 export type WorkerReport =
@@ -36,11 +41,20 @@ export type WorkerReport =
   | WorkerNews;
 
 /** What a worker tells while it serves. */
-export type WorkerNews = {
+export type WorkerNews = Collected | KeysApplied | HolderMessage;
+
+/** What a worker has counted. */
+export interface Collected {
   readonly type: 'collected';
   readonly id: number;
   readonly snapshot: MetricsSnapshot;
-};
+}
+
+/** No call begins any more that the keys of this number do not let in. */
+export interface KeysApplied {
+  readonly type: 'keys-applied';
+  readonly number: number;
+}
 
 /** What the simulator's process tells the primary. */
 export interface SimulatorReport {

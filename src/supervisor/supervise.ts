@@ -2,8 +2,11 @@ import { availableParallelism, constants } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
 import type { ResolvedConfig } from '../config/resolve.js';
 import { needsSimulator } from '../config/snapshot.js';
+import { isHolderMessage } from '../limits/messages.js';
 import type { Log } from '../log.js';
 import { createStore } from '../store/create.js';
+import { createLeases } from './leases.js';
+import { createManagedKeys } from './managed-keys.js';
 import type { GatewayReport } from './messages.js';
 import { type AdminAccess, createOperations, openAdmin, untilFree } from './operate.js';
 import { claimPort, formatAddress } from './port.js';
@@ -65,8 +68,10 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
     };
     const end = (code: number): void => {
       admin?.close();
+      leases.stop();
       pool.kill();
       simulator.kill();
+      keys.stop();
       for (const [signal, listener] of listeners) process.removeListener(signal, listener);
       store
         .close()
@@ -97,6 +102,7 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
 
     const simulator = createSimulatorProcess(logger);
     const store = createStore(options.config.store);
+    const leases = createLeases(options.config);
     const pool = createWorkerPool({
       count: workerCount(options.config),
       host,
@@ -104,28 +110,51 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
       headerBytes: options.config.limits.headerBytes,
       log: logger,
       onChange,
-      onGone: (child, isPlanned) => operations.onGone(child, isPlanned),
-      onNews: (child, news) => operations.onNews(child, news),
+      onStart: (child) => keys.greet(child),
+      onGone: (child, isPlanned) => {
+        leases.onGone(child);
+        keys.onGone(child);
+        operations.onGone(child, isPlanned);
+      },
+      onNews: (child, news) => {
+        if (isHolderMessage(news)) leases.onMessage(child, news);
+        else if (news.type === 'keys-applied') keys.onApplied(child, news.number);
+        else operations.onCollected(child, news);
+      },
       onGivenUp: abandon,
     });
 
     const apply = async (config: ResolvedConfig): Promise<string | null> => {
       if (config.unenforced.length > 0)
         logger.warn({ settings: config.unenforced }, 'these settings are not enforced yet');
-      const simulatorUrl = needsSimulator(config) ? await simulator.ensure() : null;
-      return stopping === null ? pool.apply(config, simulatorUrl, workerCount(config)) : null;
+      const [simulatorUrl] = await Promise.all([
+        needsSimulator(config) ? simulator.ensure() : null,
+        // Whoever has a key of the store is not refused because the gateway has just started.
+        keys.looked(),
+      ]);
+      if (stopping !== null) return null;
+      leases.apply(config);
+      return pool.apply(config, simulatorUrl, workerCount(config));
     };
 
     const reloader = createReloader({ config: options.config, read: options.reload, apply, log: logger });
     const reload = async (): Promise<void> => {
       if (stopping === null) await reloader.reload();
     };
+    const keys = createManagedKeys({
+      store,
+      config: () => reloader.running,
+      tellAll: (order) => pool.tellAll(order),
+      onChange: (change) => leases.applyKeys(change),
+      log: logger,
+    });
     const operations = createOperations({
       version: options.version,
       url,
       workers: () => workerCount(reloader.running),
       reloader,
       store,
+      keys,
       serving: () => serving,
       isStopping: () => stopping !== null,
       tellAll: (order) => pool.tellAll(order),

@@ -19,6 +19,8 @@ export interface WorkersOptions {
   readonly log: Logger;
   /** A worker began or ceased to serve: these process ids do now. */
   onChange(serving: readonly number[]): void;
+  /** A worker is about to be told to start: what it is told now, it knows before it listens. */
+  onStart(child: ChildProcess): void;
   /** A worker is gone, with all that it held; `isPlanned` when it was to end, or another has its place. */
   onGone(child: ChildProcess, isPlanned: boolean): void;
   /** What a worker tells that is not of its life. */
@@ -46,8 +48,11 @@ export interface WorkerPool {
   kill(): void;
 }
 
-/** Workers end by themselves at the limit of a drain, and tell their clients: only one that hangs is killed. */
-const lastWordsMs = 1000;
+/**
+ * Workers end by themselves at the limit of a drain, tell their clients, and write down what these have used: only one
+ * that hangs is killed.
+ */
+const lastWordsMs = 4000;
 /** Longest wait for a successor. */
 const startMs = 30_000;
 /** Workers of one place that still drain; the oldest is cut when there are more. */
@@ -82,6 +87,7 @@ export function createWorkerPool(options: WorkersOptions): WorkerPool {
     if (current === null) return;
     for (const child of waiting) {
       started.add(child);
+      options.onStart(child);
       tell(child, {
         type: 'start',
         ...current,

@@ -98,6 +98,15 @@ interface ObjectScan {
   cutBytes: number;
 }
 
+/**
+ * Finds some values of the object that begins at `from`, under the terms of `scanBody`.
+ * @param names of its own keys
+ * @throws {GatewayError} as `scanBody` does
+ */
+export function findValues(body: Buffer, from: number, names: readonly string[]): readonly (Span | null)[] {
+  return scanObject(body, from, names, defaultScanLimits.maxDepth).values;
+}
+
 /** The loop of `scanBody`: from the `{` at `from` to its `}`, looking for the object's own keys `names`. */
 function scanObject(body: Buffer, from: number, names: readonly string[], maxDepth: number): ObjectScan {
   const scan: ObjectScan = {

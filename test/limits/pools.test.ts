@@ -73,10 +73,11 @@ test('where nothing is limited, nothing is demanded', (t) => {
 });
 
 test('the pools of a whole config are found by name', (t) => {
-  const pools = allPools(
-    [makeKey(limits(1, null, null), ['g', limits(2, null, null)])],
-    [makeModel(limits(3, 4, null))],
-  );
+  const pools = allPools({
+    keys: [makeKey(limits(1, null, null))],
+    groups: [{ name: 'g', limits: limits(2, null, null) }],
+    models: [makeModel(limits(3, 4, null))],
+  });
   t.strictSame(
     [...pools.keys()],
     ['key:a:requests', 'group:g:requests', 'model:m:requests', 'model:m:tokens'],

@@ -8,8 +8,8 @@ const tokens = { limit: 1000, remaining: 0, resetMs: 360_000 };
 test('the chat family reads limits as durations', (t) => {
   t.equal(
     chatRateLines({ requests, tokens }),
-    'x-ratelimit-limit-requests: 600\r\nx-ratelimit-remaining-requests: 599\r\nx-ratelimit-reset-requests: 59.9s\r\n' +
-      'x-ratelimit-limit-tokens: 1000\r\nx-ratelimit-remaining-tokens: 0\r\nx-ratelimit-reset-tokens: 6m0s\r\n',
+    '\r\nx-ratelimit-limit-requests: 600\r\nx-ratelimit-remaining-requests: 599\r\nx-ratelimit-reset-requests: 59.9s' +
+      '\r\nx-ratelimit-limit-tokens: 1000\r\nx-ratelimit-remaining-tokens: 0\r\nx-ratelimit-reset-tokens: 6m0s',
   );
   t.equal(chatRateLines({ requests: null, tokens: null }), '');
   t.end();
@@ -18,8 +18,8 @@ test('the chat family reads limits as durations', (t) => {
 test('the messages family reads limits as times', (t) => {
   t.equal(
     messagesRateLines({ requests, tokens: null }, Date.UTC(2026, 0, 2, 3, 4, 5, 1), 'anthropic'),
-    'anthropic-ratelimit-requests-limit: 600\r\nanthropic-ratelimit-requests-remaining: 599\r\n' +
-      'anthropic-ratelimit-requests-reset: 2026-01-02T03:05:05Z\r\n',
+    '\r\nanthropic-ratelimit-requests-limit: 600\r\nanthropic-ratelimit-requests-remaining: 599' +
+      '\r\nanthropic-ratelimit-requests-reset: 2026-01-02T03:05:05Z',
   );
   t.end();
 });

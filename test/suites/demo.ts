@@ -5,6 +5,7 @@ import type { ResolvedConfig } from '../../src/config/resolve.js';
 import { buildSnapshot } from '../../src/config/snapshot.js';
 import { createGateway, type Gateway } from '../../src/gateway.js';
 import { type Simulator, startSimulator } from '../../src/simulator/server.js';
+import { ownLimits } from './leases.js';
 
 /** A line of the gateway's log. */
 export type LogLine = Readonly<Record<string, unknown>>;
@@ -22,6 +23,11 @@ export interface DemoGateway {
    * them.
    */
   linesUntil(id: string): Promise<readonly LogLine[]>;
+}
+
+/** A store would be made in the folder of whoever runs the tests. */
+function withoutLedger(config: ResolvedConfig): ResolvedConfig {
+  return { ...config, usage: { ...config.usage, ledger: false } };
 }
 
 /**
@@ -42,15 +48,13 @@ export async function startDemo(
     calls.push(line);
     for (const look of waiting) look();
   };
-  const gateway = createGateway({
-    snapshot: buildSnapshot(adapt(demoConfig(created)), {
-      simulatorUrl: `http://127.0.0.1:${simulator.port}`,
-    }),
-    log: pino({ base: null }, { write }),
-  });
+  const config = adapt(withoutLedger(demoConfig(created)));
+  const snapshot = buildSnapshot(config, { simulatorUrl: `http://127.0.0.1:${simulator.port}` });
+  const log = pino({ base: null }, { write });
+  const gateway = ownLimits(t, config).join((sendLease) => createGateway({ snapshot, log, sendLease }));
   const port = await gateway.listen('127.0.0.1', 0);
   t.teardown(async () => {
-    gateway.close();
+    await gateway.close();
     await simulator.close();
   });
   return {

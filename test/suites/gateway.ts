@@ -2,13 +2,18 @@ import { pino } from 'pino';
 import type { Test } from 'tap';
 import { parseConfig } from '../../src/config/load.js';
 import { buildSnapshot } from '../../src/config/snapshot.js';
+import type { Snapshot } from '../../src/config/types.js';
 import { createGateway, type Gateway } from '../../src/gateway.js';
+import type { ManagedKeySet } from '../../src/keys/key-set.js';
 import { hashKey } from '../../src/keys/secret.js';
+import { ownLimits } from './leases.js';
 
 export const testKey = 'sk-test';
 
 export interface RunningGateway {
   readonly gateway: Gateway;
+  /** What it runs with. */
+  readonly snapshot: Snapshot;
   readonly port: number;
   readonly url: string;
   /** Every line that the gateway has logged, parsed; requests have `msg: 'request'`. */
@@ -24,8 +29,12 @@ export interface GatewayOptions {
   readonly alias?: string;
   /** Merged over the config. */
   readonly config?: Record<string, unknown>;
+  /** How long each message about limits is on its way. */
+  readonly leaseDelayMs?: number;
   /** Merged over every upstream of the config. */
   readonly upstream?: Record<string, unknown>;
+  /** Keys beside those of the config. */
+  readonly managedKeys?: ManagedKeySet;
 }
 
 /** The config of a gateway with the model `m` in the chat protocol and the key `testKey`. */
@@ -45,6 +54,8 @@ export function testConfig(options: GatewayOptions): Record<string, unknown> {
         targets: names.map((upstream, priority) => ({ upstream, model: options.alias ?? 'm', priority })),
       },
     },
+    // A store would be made in the folder of whoever runs the tests.
+    usage: { ledger: false },
     groups: { default: { models: ['*'] } },
     keys: [{ id: 'test', hash: hashKey(testKey), groups: ['default'] }],
     ...options.config,
@@ -69,11 +80,16 @@ export async function startGateway(t: Test, options: GatewayOptions): Promise<Ru
     environment: {},
     created: 1,
   });
-  const gateway = createGateway({ snapshot: buildSnapshot(config, { simulatorUrl: null }), log });
+  const snapshot = buildSnapshot(config, { simulatorUrl: null });
+  const { managedKeys } = options;
+  const gateway = ownLimits(t, config, options.leaseDelayMs).join((sendLease) =>
+    createGateway({ snapshot, log, sendLease, ...(managedKeys === undefined ? {} : { managedKeys }) }),
+  );
   const port = await gateway.listen('127.0.0.1', 0);
   t.teardown(() => gateway.close());
   return {
     gateway,
+    snapshot,
     port,
     url: `http://127.0.0.1:${port}`,
     lines,

@@ -32,6 +32,7 @@ test('a worker that does not start with new settings leaves the one before it in
       serving = pids;
       look();
     },
+    onStart() {},
     onGone() {},
     onNews() {},
     onGivenUp(reason) {

@@ -8,6 +8,7 @@ import type { CompiledSchema } from '../../schema/compile.js';
 import { isMultipart } from '../../wire/multipart.js';
 import type { Call } from '../call.js';
 import { forward } from '../forward.js';
+import { limit } from '../limit.js';
 import { findModel } from '../resolve.js';
 import type { Services } from '../services.js';
 import { readValidated, validateBody } from '../validate.js';
@@ -28,12 +29,15 @@ export function takeImages(services: Services, call: Call, route: ImageRoute): v
   const request = read(call, route);
   const model = findModel(call, 'images', request.model);
   call.model = model;
+  call.units = request.count ?? 1;
   call.validatedAt = performance.now();
   const plain = model.targets.filter((target) => target.images === 'openai');
   const isPlain = request.form === 'prompt' && (request.stream || request.responseFormat === null);
-  if (isPlain && plain.length > 0 && (request.stream || plain.length === model.targets.length))
-    forward(services, call, route.endpoint, plain);
-  else convertImages(services, call, route.endpoint, request);
+  const passes = isPlain && plain.length > 0 && (request.stream || plain.length === model.targets.length);
+  limit(services, call, () => {
+    if (passes) forward(services, call, route.endpoint, plain);
+    else convertImages(services, call, route.endpoint, request);
+  });
 }
 
 function read(call: Call, { operation, schema }: ImageRoute): ImageRequest {

@@ -1,4 +1,4 @@
-import type { Key, Target } from '../../config/types.js';
+import type { Key, Model, Target } from '../../config/types.js';
 import { queryParameter } from '../../dialects/query.js';
 import type { VendorHeaders } from '../../dialects/upstream-lines.js';
 import { GatewayError } from '../../errors.js';
@@ -12,6 +12,7 @@ import { account } from '../account.js';
 import { answerLines } from '../answer.js';
 import type { Call } from '../call.js';
 import { failureError } from '../failure.js';
+import { limit } from '../limit.js';
 import { refuse } from '../refuse.js';
 import { findModel } from '../resolve.js';
 import type { Services } from '../services.js';
@@ -34,10 +35,12 @@ export function openSession(services: Services, call: Call): void {
   const { realtime } = running.snapshot.defaultModels;
   call.model = findModel(call, 'realtime', named === '' ? (realtime ?? '') : named);
   call.validatedAt = performance.now();
-  const { perKey } = running.snapshot.sockets;
-  const { id } = call.key as Key;
-  services.sessions.reserve(id, perKey);
-  new Opening(services, call, orderTargets(call.model.targets, Math.random())).next();
+  limit(services, call, open);
+}
+
+function open(services: Services, call: Call): void {
+  services.sessions.reserve((call.key as Key).id, call.running.snapshot.sockets.perKey);
+  new Opening(services, call, orderTargets((call.model as Model).targets, Math.random())).next();
 }
 
 /** The attempts to open a session. */

@@ -18,6 +18,7 @@ import { answerJson, attend } from '../attend.js';
 import type { Call } from '../call.js';
 import { failureError, statusError } from '../failure.js';
 import { idempotencyMark } from '../idempotency.js';
+import { limit } from '../limit.js';
 import { findModel } from '../resolve.js';
 import type { Services } from '../services.js';
 import { timingLine } from '../timing.js';
@@ -52,8 +53,12 @@ type Choices = Generator<Choice, GatewayError | null, void>;
 export function createTask(services: Services, call: Call, request: VideoRequest): void {
   call.model = findModel(call, 'video', request.model);
   call.validatedAt = performance.now();
+  limit(services, call, () => openTask(services, call, request));
+}
+
+function openTask(services: Services, call: Call, request: VideoRequest): void {
   const id = `video_${randomBytes(16).toString('hex')}`;
-  const choices = choicesFor(call.model, request, id);
+  const choices = choicesFor(call.model as Model, request, id);
   const first = choices.next();
   if (first.done === true) throw first.value;
   // The upstream is sent parts of the body, whether or not the client stays: the buffer and its room are not the call's.
@@ -64,6 +69,8 @@ export function createTask(services: Services, call: Call, request: VideoRequest
   const submit = async (): Promise<void> => {
     try {
       const task = taskOf(call, request, id, first.value);
+      call.units = request.count ?? 1;
+      call.mediaSeconds = call.units * (Number(task.seconds) || 0);
       const once = onceOnly(call, request);
       const submission = thisProcess(id, call.running.snapshot.timeouts.totalMs + marginMs);
       const earlier = await services.book.open(task, submission, once);
@@ -211,6 +218,8 @@ class Submitting {
     const call = this.#call;
     call.target = target;
     call.path = 'translated';
+    // The task is made even if its client leaves before it is told, and has its price then.
+    call.isServed = true;
     const { forwarded } = call.exchange.head;
     return new Promise((resolve) => {
       ask(
@@ -271,9 +280,10 @@ class Submitting {
     const error = statusError(head, body, unrepeatable);
     // What may not be tried again is told in our words, which say so.
     if (!isOwn || unrepeatable || head.contentType?.startsWith('application/json') !== true) throw error;
-    const lines = ownLines(call) + passedLines(head) + timingLine(call);
+    const lines = ownLines(call) + passedLines(call, head) + timingLine(call);
     if (call.accounted) return;
     call.error = error;
+    call.isServed = false;
     call.exchange.respond(head.status, lines, body);
     account(this.#services, call, 'upstream_error');
   }

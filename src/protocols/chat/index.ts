@@ -1,4 +1,5 @@
 import { endsWithMark } from '../../conversation/choice-stream.js';
+import { conversationMetering } from '../../conversation/manner.js';
 import type { Endpoint } from '../protocol.js';
 import { chatCodec } from './codec.js';
 import { findUsageEvent, judgeEnd, judgeStart } from './manner.js';
@@ -10,6 +11,7 @@ export const chat: Endpoint = {
   upstreamPath: () => '/chat/completions',
   modelInBody: true,
   usageOnRequest: true,
+  outputLimit: { within: null, fields: ['max_completion_tokens', 'max_tokens'], choices: 'n' },
   mayStream: false,
   judgeStart,
   usageAtStart: null,
@@ -17,6 +19,7 @@ export const chat: Endpoint = {
   judgeEnd,
   findUsageEvent,
   usageOf: lastUsage,
+  metering: conversationMetering,
   translation: { codec: chatCodec, answerHere: null, unwrap: null, restore: null },
   amender: null,
 };

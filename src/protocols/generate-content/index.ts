@@ -1,6 +1,6 @@
 import { estimateTokens } from '../../conversation/estimate.js';
 import { isObject, type JsonObject } from '../../conversation/json.js';
-import { wholeAnswers } from '../../conversation/manner.js';
+import { growingMetering, reportedMetering, wholeAnswers } from '../../conversation/manner.js';
 import type { Endpoint } from '../protocol.js';
 import { generateContentCodec } from './codec.js';
 import { judgeEnd, judgeStart, marksEnd } from './manner.js';
@@ -15,6 +15,11 @@ export const generateContent: Endpoint = {
     modelPath(model) + (stream ? ':streamGenerateContent?alt=sse' : ':generateContent'),
   modelInBody: false,
   usageOnRequest: false,
+  outputLimit: {
+    within: 'generationConfig',
+    fields: ['maxOutputTokens'],
+    choices: 'candidateCount',
+  },
   mayStream: false,
   judgeStart,
   usageAtStart: null,
@@ -22,6 +27,7 @@ export const generateContent: Endpoint = {
   judgeEnd,
   findUsageEvent: () => null,
   usageOf: lastUsage,
+  metering: growingMetering,
   translation: {
     codec: generateContentCodec,
     answerHere: null,
@@ -33,11 +39,12 @@ export const generateContent: Endpoint = {
 
 /** `POST /v1beta/models/{model}:countTokens`. */
 export const countTokens: Endpoint = {
-  ...wholeAnswers(() => null),
+  ...wholeAnswers(() => null, reportedMetering),
   protocol: 'generateContent',
   upstreamPath: (model) => `${modelPath(model)}:countTokens`,
   modelInBody: false,
   usageOnRequest: false,
+  outputLimit: null,
   mayStream: false,
   translation: {
     codec: generateContentCodec,

@@ -1,3 +1,4 @@
+import { reportedMetering } from '../../conversation/manner.js';
 import type { Endpoint } from '../protocol.js';
 import { judgeEnd, judgeStart } from './manner.js';
 import { lastUsage } from './usage.js';
@@ -6,12 +7,14 @@ const images: Omit<Endpoint, 'upstreamPath' | 'mayStream'> = {
   protocol: 'images',
   modelInBody: true,
   usageOnRequest: false,
+  outputLimit: null,
   judgeStart,
   usageAtStart: null,
   marksEnd: null,
   judgeEnd,
   findUsageEvent: () => null,
   usageOf: lastUsage,
+  metering: reportedMetering,
   translation: null,
   amender: null,
 };

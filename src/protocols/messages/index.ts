@@ -1,5 +1,5 @@
 import { estimateTokens } from '../../conversation/estimate.js';
-import { wholeAnswers } from '../../conversation/manner.js';
+import { growingMetering, reportedMetering, wholeAnswers } from '../../conversation/manner.js';
 import type { Endpoint } from '../protocol.js';
 import { codec } from './codec.js';
 import { judgeEnd, judgeStart } from './manner.js';
@@ -12,6 +12,7 @@ export const messages: Endpoint = {
   upstreamPath: () => '/messages',
   modelInBody: true,
   usageOnRequest: false,
+  outputLimit: { within: null, fields: ['max_tokens'], choices: 'n' },
   mayStream: false,
   judgeStart,
   usageAtStart: firstUsage,
@@ -19,17 +20,19 @@ export const messages: Endpoint = {
   judgeEnd,
   findUsageEvent: () => null,
   usageOf: lastUsage,
+  metering: growingMetering,
   translation: { codec, answerHere: null, unwrap: null, restore },
   amender: null,
 };
 
 /** `POST /v1/messages/count_tokens`. Other protocols have no such question: for their models the answer is an estimate. */
 export const countTokens: Endpoint = {
-  ...wholeAnswers(() => null),
+  ...wholeAnswers(() => null, reportedMetering),
   protocol: 'messages',
   upstreamPath: () => '/messages/count_tokens',
   modelInBody: true,
   usageOnRequest: false,
+  outputLimit: null,
   mayStream: false,
   translation: {
     codec,

@@ -1,0 +1,71 @@
+import type { VendorWords } from '../config/types.js';
+import type { Dialect } from '../dialects/dialect.js';
+import type { Admission } from '../limits/admission.js';
+import type { Pending } from '../limits/decision.js';
+import type { LeaseHolder } from '../limits/holding.js';
+import { type PoolView, tightest } from '../limits/pool-view.js';
+import type { CallPools } from '../limits/pools.js';
+import { chatRateLines, messagesRateLines, type RateViews } from '../limits/rate-headers.js';
+import type { PeriodBudget } from './budget.js';
+import type { Call } from './call.js';
+import { costOfCall } from './consumption.js';
+
+/** A call that falls under limits: what it holds of them, and what its client is told of them. */
+export class LimitedCall {
+  /** Null until it is let in. */
+  admission: Admission | null = null;
+  /** While it waits to be. */
+  pending: Pending | null = null;
+  readonly pools: CallPools;
+  /** Null for a key without one, and for a model that costs nothing. */
+  budget: PeriodBudget | null = null;
+  readonly #limits: LeaseHolder;
+  readonly #vendors: VendorWords;
+
+  constructor(limits: LeaseHolder, pools: CallPools, vendors: VendorWords) {
+    this.#limits = limits;
+    this.pools = pools;
+    this.#vendors = vendors;
+  }
+
+  /** Header lines that tell how much is left, each with CRLF before it. */
+  lines({ rateHeaders }: Dialect): string {
+    if (rateHeaders === null) return '';
+    const { requests, tokens } = this.pools;
+    const views: RateViews = { requests: this.#view(requests), tokens: this.#view(tokens) };
+    if (rateHeaders === 'chat') return chatRateLines(views);
+    return messagesRateLines(views, Date.now(), this.#vendors.vendorc[0] ?? 'vendorc');
+  }
+
+  /** Says what was really used and gives the call's place to others. */
+  end(call: Call): void {
+    const { admission } = this;
+    this.pending?.cancel();
+    if (admission === null) return;
+    const used = usedTokens(call);
+    if (used !== null)
+      for (const index of this.pools.tokens) {
+        const pool = this.pools.pools[index];
+        if (pool !== undefined) admission.settle(pool, used);
+      }
+    if (this.budget !== null) admission.settle(this.budget.pool, costOfCall(call));
+    admission.release();
+  }
+
+  #view(indexes: readonly number[]): PoolView | null {
+    if (indexes.length === 1) return this.#peek(indexes[0] as number);
+    return tightest(indexes.map((index) => this.#peek(index)));
+  }
+
+  #peek(index: number): PoolView {
+    const pool = this.pools.pools[index];
+    if (pool === undefined) throw new Error('there is no such pool');
+    return this.#limits.peek(pool);
+  }
+}
+
+/** Null where nobody knows: then what was expected stands. */
+function usedTokens({ usage, outcome }: Call): number | null {
+  if (usage !== null) return usage.input + usage.output;
+  return outcome === 'refused' || outcome === 'upstream_error' ? 0 : null;
+}

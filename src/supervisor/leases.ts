@@ -1,0 +1,74 @@
+import type { ChildProcess } from 'node:child_process';
+import type { ResolvedConfig } from '../config/resolve.js';
+import type { KeyChange } from '../keys/managed-key.js';
+import { hostClock } from '../limits/clock.js';
+import { createKeyPools } from '../limits/key-pools.js';
+import type { Pool } from '../limits/kinds.js';
+import { createLeaseOwner, type OwnedUnits } from '../limits/lease-owner.js';
+import type { HolderMessage } from '../limits/messages.js';
+import { allPools } from '../limits/pools.js';
+import { tell } from './keep.js';
+
+const tickMs = 100;
+
+/** The primary's side of all limits. */
+export interface Leases {
+  /** A worker lacks units, or gives some back. */
+  onMessage(child: ChildProcess, message: HolderMessage): void;
+  /** The process has ended. */
+  onGone(child: ChildProcess): void;
+  /** The limits of this config hold from now on. */
+  apply(config: ResolvedConfig): void;
+  /** The limits of the keys that are made at run time hold from now on, beside those of the config. */
+  applyKeys(change: KeyChange): void;
+  /** See `LeaseOwner.inspect`. */
+  inspect(): OwnedUnits[];
+  stop(): void;
+}
+
+/** Owns the units of all limits of a config, and leases them to the workers. */
+export function createLeases(config: ResolvedConfig): Leases {
+  let pools: ReadonlyMap<string, Pool> = allPools(config);
+  const keyPools = createKeyPools();
+  const owner = createLeaseOwner({
+    now: hostClock(),
+    poolOf: (name) => pools.get(name) ?? keyPools.get(name),
+  });
+  /** A process id may come again, and these do not. */
+  const numbers = new Map<ChildProcess, number>();
+  let count = 0;
+  const timer = setInterval(() => owner.tick(), tickMs).unref();
+
+  const numberOf = (child: ChildProcess): number => {
+    const known = numbers.get(child);
+    if (known !== undefined) return known;
+    const number = ++count;
+    numbers.set(child, number);
+    owner.join(number, (message) => tell(child, message));
+    return number;
+  };
+
+  return {
+    onMessage(child, message) {
+      // What a process has sent may arrive after its end is known.
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      owner.receive(numberOf(child), message);
+    },
+    onGone(child) {
+      const number = numbers.get(child);
+      if (number === undefined) return;
+      numbers.delete(child);
+      owner.gone(number);
+    },
+    apply(next) {
+      pools = allPools(next);
+      owner.reload();
+    },
+    applyKeys(change) {
+      keyPools.apply(change);
+      owner.reload();
+    },
+    inspect: () => owner.inspect(),
+    stop: () => clearInterval(timer),
+  };
+}

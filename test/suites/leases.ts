@@ -1,0 +1,29 @@
+import type { Test } from 'tap';
+import type { ResolvedConfig } from '../../src/config/resolve.js';
+import type { Gateway, GatewayOptions } from '../../src/gateway.js';
+import { hostClock } from '../../src/limits/clock.js';
+import { createLeaseOwner } from '../../src/limits/lease-owner.js';
+import { allPools } from '../../src/limits/pools.js';
+
+/**
+ * The limits of gateways in this process, owned as the primary owns those of its workers.
+ * @param delayMs how long each message is on its way
+ */
+export function ownLimits(t: Test, config: ResolvedConfig, delayMs = 0) {
+  const pools = allPools(config);
+  const owner = createLeaseOwner({ now: hostClock(), poolOf: (name) => pools.get(name) });
+  const timer = setInterval(() => owner.tick(), 100);
+  t.teardown(() => clearInterval(timer));
+  let count = 0;
+  return {
+    owner,
+    /** Has a gateway made that takes part in the limits. */
+    join(make: (sendLease: GatewayOptions['sendLease']) => Gateway): Gateway {
+      const id = ++count;
+      // Messages between processes come later, and in order.
+      const gateway = make((message) => void setTimeout(() => owner.receive(id, message), delayMs));
+      owner.join(id, (message) => void setTimeout(() => gateway.receiveLease(message), delayMs));
+      return gateway;
+    },
+  };
+}

@@ -1,0 +1,147 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import { type Test, test } from 'tap';
+import { hashKey } from '../../src/keys/secret.js';
+import { type StartedGateway, startCli } from '../suites/start.js';
+
+const key = 'sk-limited';
+
+async function start(t: Test, limits: object, workers: number): Promise<StartedGateway> {
+  const gateway = await startCli({
+    workers,
+    env: { LOG_LEVEL: 'warn' },
+    config: {
+      upstreams: { local: { kind: 'simulator' } },
+      models: { m: { protocols: ['chat'], targets: [{ upstream: 'local', model: 'sim-text' }] } },
+      groups: { default: { models: ['*'] } },
+      keys: [{ id: 'team', hash: hashKey(key), groups: ['default'], limits }],
+    },
+  });
+  t.teardown(() => gateway.stop());
+  return gateway;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly retryAfter: string | undefined;
+}
+
+const body = JSON.stringify({
+  model: 'm',
+  messages: [{ role: 'user', content: '[[fault:latency=0 rate=0]] hi' }],
+});
+
+/** One request over the agent's connection. */
+function ask(gateway: StartedGateway, agent: Agent): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    const asked = request(`${gateway.baseUrl}/v1/chat/completions`, { method: 'POST', agent, headers });
+    asked.on('error', reject);
+    asked.on('response', (answer) => {
+      answer.resume();
+      answer.on('error', reject);
+      answer.on('end', () =>
+        resolve({ status: answer.statusCode ?? 0, retryAfter: answer.headers['retry-after'] }),
+      );
+    });
+    asked.end(body);
+  });
+}
+
+/** Hammers until `isOver`, each client over connections of its own that it opens anew now and then. */
+async function hammer(gateway: StartedGateway, clients: number, isOver: () => boolean): Promise<Answer[]> {
+  const answers: Answer[] = [];
+  const client = async (): Promise<void> => {
+    while (!isOver()) {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      for (let i = 0; i < 25 && !isOver(); i++) answers.push(await ask(gateway, agent));
+      agent.destroy();
+    }
+  };
+  await Promise.all(Array.from({ length: clients }, client));
+  return answers;
+}
+
+test('600 requests per minute are 600 over four workers and eight clients that hammer', async (t) => {
+  const gateway = await start(t, { requestsPerMinute: 600 }, 4);
+  const startedAt = performance.now();
+  let offered = 0;
+  // Less than a minute, so that nothing comes back meanwhile.
+  const isOver = () => {
+    offered++;
+    const elapsedMs = performance.now() - startedAt;
+    return (elapsedMs > 5000 && offered > 1500) || elapsedMs > 50_000;
+  };
+  const answers = await hammer(gateway, 8, isOver);
+  const accepted = answers.filter(({ status }) => status === 200);
+  const refused = answers.filter(({ status }) => status === 429);
+  t.comment(`${answers.length} offered, ${accepted.length} accepted`);
+  t.equal(accepted.length + refused.length, answers.length);
+  t.ok(refused.length > 100, 'more was offered');
+  t.ok(accepted.length <= 600, `${accepted.length} accepted`);
+  t.ok(accepted.length >= 590, `${accepted.length} accepted`);
+  t.ok(refused.every(({ retryAfter }) => Number(retryAfter) >= 1 && Number(retryAfter) <= 61));
+});
+
+test('a limit of calls at once holds over workers, and survives the end of one', async (t) => {
+  const gateway = await start(t, { concurrent: 4 }, 2);
+  let open = 0;
+  let most = 0;
+  const slow = JSON.stringify({
+    model: 'm',
+    messages: [{ role: 'user', content: '[[fault:latency=40]] hi' }],
+  });
+  const call = async (): Promise<number> => {
+    const answer = await fetch(`${gateway.baseUrl}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', connection: 'close' },
+      body: slow,
+    });
+    if (answer.status === 200) {
+      open++;
+      most = Math.max(most, open);
+    }
+    await answer.text();
+    if (answer.status === 200) open--;
+    return answer.status;
+  };
+  const burst = async (): Promise<Record<string, number>> => {
+    const counts: Record<string, number> = {};
+    for (let round = 0; round < 5; round++) {
+      const statuses = await Promise.all(Array.from({ length: 16 }, () => call().catch(() => 0)));
+      for (const status of statuses) counts[status] = (counts[status] ?? 0) + 1;
+    }
+    return counts;
+  };
+  const before = await burst();
+  t.ok((before[200] ?? 0) >= 5 && (before[429] ?? 0) > 0, JSON.stringify(before));
+  const [first = 0] = gateway.workerPids();
+  process.kill(first, 'SIGKILL');
+  await gateway.until(() => gateway.workerPids().length === 2 && !gateway.workerPids().includes(first));
+  const after = await burst();
+  t.ok((after[200] ?? 0) >= 5 && (after[429] ?? 0) > 0, JSON.stringify(after));
+  t.ok(most <= 4, `${most} at once`);
+  // Nothing of it is lost: one after the other, all are served.
+  for (let i = 0; i < 20; i++) t.equal(await call(), 200);
+});
+
+test('another limit holds after a reload', async (t) => {
+  const gateway = await start(t, { requestsPerMinute: 5 }, 2);
+  const agent = new Agent({ keepAlive: false });
+  const statuses = async (count: number): Promise<number> => {
+    let served = 0;
+    for (let i = 0; i < count; i++) if ((await ask(gateway, agent)).status === 200) served++;
+    return served;
+  };
+  t.equal(await statuses(10), 5);
+  const path = gateway.configPath as string;
+  writeFileSync(path, readFileSync(path, 'utf8').replace('"requestsPerMinute":5', '"requestsPerMinute":12'));
+  gateway.kill('SIGHUP');
+  let served = 0;
+  for (let i = 0; i < 300 && served < 7; i++) {
+    served += await statuses(1);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  t.equal(served, 7);
+  t.equal(await statuses(10), 0);
+});
