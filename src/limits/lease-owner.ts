@@ -187,6 +187,7 @@ class Owner implements LeaseOwner {
         short: true,
         retryAt: null,
         free: 0,
+        isCutOff: false,
       });
       return;
     }

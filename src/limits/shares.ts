@@ -276,6 +276,8 @@ class Keeper implements ShareKeeper {
     if (this.#isGone === isGone) return;
     this.#isGone = isGone;
     this.#options.onAvailable(!isGone);
+    const isCutOff = isGone && this.#options.whenGone === 'closed';
+    for (const { pool } of this.#shares.values()) pool.isCutOff = isCutOff;
     if (!isGone) return;
     this.#lacking.clear();
     if (this.#options.whenGone === 'open' && !this.#isLeaving) this.#standAlone();

@@ -90,14 +90,6 @@ function exactCost(rates: RatesIn<bigint>, { usage, seconds, calls }: Consumptio
   return nanoOf(femto);
 }
 
-/**
- * An amount in USD as whole nano-dollars, rounded half up.
- * @throws RangeError when it is negative or no number
- */
-export function nanoDollars(usd: number): number {
-  return nanoOf(scaled(usd, decimalsOfDollar));
-}
-
 function ratesOf(price: Price): Rates {
   const known = knownRates.get(price);
   if (known !== undefined) return known;
