@@ -9,6 +9,12 @@ import type { Call } from './call.js';
 /** Output of a call that sets no limit to it. */
 const presumedOutput = 1000;
 const openBrace = 0x7b;
+/** Of a text, when it is spoken. */
+const bytesOfSpokenSecond = 15;
+/** Of a recording, as it is usually packed. */
+const bytesOfRecordedSecond = 16_000;
+/** Of a recording whose length nobody has told. */
+const presumedSeconds = 60;
 
 /**
  * The tokens for which a call is taken until its upstream has counted them: of what it says, by its length, and of
@@ -19,6 +25,14 @@ export function expectedUsage({ body, route, upload }: Call): Usage {
   if (body === null || upload !== null || endpoint == null) return estimatedUsage(0, 0);
   const { outputLimit } = endpoint;
   return estimatedUsage(bodyEstimate(body), outputLimit === null ? 0 : outputTokens(body, outputLimit));
+}
+
+/** The seconds of audio or video for which a call is taken until they are known. */
+export function expectedSeconds({ mediaSeconds, route, body, upload, exchange }: Call): number {
+  if (mediaSeconds > 0 || route?.protocol !== 'audio') return mediaSeconds;
+  if (upload === null) return (body?.length ?? 0) / bytesOfSpokenSecond;
+  const { contentLength } = exchange.head;
+  return contentLength > 0 ? contentLength / bytesOfRecordedSecond : presumedSeconds;
 }
 
 function outputTokens(body: Buffer, { within, fields, choices }: OutputLimit): number {

@@ -40,6 +40,8 @@ interface Account {
   idleSince: number;
   /** Spent while the store was gone, beyond what was reserved: it is to be told. */
   lent: number;
+  /** The total is another: what was reserved by the one before goes back. */
+  isChanged: boolean;
 }
 
 /**
@@ -54,6 +56,8 @@ export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
   let user: ShareUser | null = null;
   let isAvailable = true;
   let isLeaving = false;
+  /** While the store is gone, one account at a time finds out whether it is there again. */
+  let probeAt = Number.NEGATIVE_INFINITY;
 
   const setAvailable = (next: boolean): void => {
     if (next === isAvailable) return;
@@ -72,6 +76,7 @@ export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
         account.dryUntil = now() + retryMs;
         if (options.whenGone() === 'open') lend(account);
       }
+      if (account.isChanged) reserveAnew(account);
       user?.onAnswered([pool]);
     };
     account.work = call().then(
@@ -99,7 +104,7 @@ export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
       const paid = owed - account.lent;
       account.lent = 0;
       pool.resize(pool.limit + granted + paid);
-      if (granted === 0) account.dryUntil = now() + dryMs;
+      if (granted === 0 && want > 0) account.dryUntil = now() + dryMs;
     });
   };
 
@@ -109,6 +114,14 @@ export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
     // At once: nobody may be leased what is on its way back. Where that fails it counts as spent.
     pool.resize(pool.limit - amount);
     work(account, () => accounts.giveBack(pool.name, amount, keptMs));
+  };
+
+  /** Gives back what is free, and asks again for those who wait: what there is in all is looked at with each reservation. */
+  const reserveAnew = (account: Account): void => {
+    account.isChanged = false;
+    account.dryUntil = Number.NEGATIVE_INFINITY;
+    if (account.pool.asks.length > 0) lacking.add(account);
+    if (account.pool.free > 0) giveBack(account);
   };
 
   /** Lets calls spend what the store has not said they may, and keeps that in mind. */
@@ -122,16 +135,21 @@ export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
 
   const seek = (account: Account): void => {
     lacking.delete(account);
+    // What was reserved for others was enough for them, too.
+    if (account.pool.asks.length === 0) return;
     if (isAvailable || now() >= account.dryUntil) {
       reserve(account);
       return;
     }
-    lend(account);
+    if (options.whenGone() === 'open') lend(account);
     user?.onAnswered([account.pool]);
   };
 
-  const isDue = ({ pool, dryUntil, lent }: Account, at: number): boolean =>
-    at >= dryUntil && (pool.free < 0 || (lent > 0 && isAvailable));
+  /** More was spent than the store knows. */
+  const isBehind = ({ pool, lent }: Account): boolean => pool.free < 0 || lent > 0;
+
+  const isDue = (account: Account, at: number): boolean =>
+    isBehind(account) && at >= account.dryUntil && (isAvailable || at >= probeAt);
 
   return {
     until: null,
@@ -150,14 +168,14 @@ export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
         dryUntil: Number.NEGATIVE_INFINITY,
         idleSince: now(),
         lent: 0,
+        isChanged: false,
       });
     },
     changed(pool) {
       const account = known.get(pool);
       if (account === undefined) return;
-      account.dryUntil = Number.NEGATIVE_INFINITY;
-      // The total is looked at with each reservation: what is reserved beyond a lower one is not to be used.
-      if (pool.free > 0 && account.work === null) giveBack(account);
+      account.isChanged = true;
+      if (account.work === null) reserveAnew(account);
     },
     lack(pool, at) {
       const account = known.get(pool);
@@ -173,7 +191,8 @@ export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
     forget(pool) {
       const account = known.get(pool);
       if (account === undefined) return true;
-      if (account.work !== null || account.lent > 0 || pool.free < 0) return false;
+      // An account that has no more, or cannot be reached, is remembered: it would be asked again by the next call.
+      if (account.work !== null || isBehind(account) || now() < account.dryUntil) return false;
       if (pool.free > 0) {
         if (now() - account.idleSince >= idleMs) giveBack(account);
         return false;
@@ -183,6 +202,7 @@ export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
       return true;
     },
     flush() {
+      if (isLeaving) return;
       for (const account of lacking) if (account.work === null) seek(account);
     },
     tick() {
@@ -191,13 +211,18 @@ export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
         const { pool } = account;
         if (pool.leased.size > 0 || pool.asks.length > 0) account.idleSince = at;
         if (account.work !== null) continue;
-        if (isDue(account, at)) reserve(account);
-        else if (pool.free > 0 && at - account.idleSince >= idleMs) giveBack(account);
+        if (isDue(account, at)) {
+          if (!isAvailable) probeAt = at + retryMs;
+          reserve(account);
+        } else if (pool.free > 0 && at - account.idleSince >= idleMs) giveBack(account);
+        else if (pool.isIdle && pool.free === 0) user?.onAnswered([pool]);
       }
     },
     async leave() {
       isLeaving = true;
       const settle = async (account: Account): Promise<void> => {
+        await account.work;
+        if (isBehind(account)) reserve(account);
         await account.work;
         if (account.pool.free > 0) giveBack(account);
         await account.work;

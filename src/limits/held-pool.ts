@@ -1,6 +1,6 @@
 import { Cooling } from './cooling.js';
 import type { Denial } from './decision.js';
-import { kinds, type Pool } from './kinds.js';
+import { kinds, type Pool, type PoolKind } from './kinds.js';
 import type { PoolAnswer, PoolAsk } from './messages.js';
 import { WaitingLine } from './waiting-line.js';
 
@@ -30,6 +30,7 @@ export interface HeldUnits {
 /** A pool as one worker sees it: what it was leased of it. `available`, `inUse`, `spent` and what cools always make `held`. */
 export class HeldPool {
   readonly name: string;
+  readonly #kind: PoolKind;
   /** Units that may be used now; below zero only when more was used than the primary could be told of. */
   available = 0;
   /** Units in use that time does not bring back. */
@@ -69,6 +70,7 @@ export class HeldPool {
 
   constructor({ name, kind }: Pool) {
     this.name = name;
+    this.#kind = kind;
     const { coolMs } = kinds[kind];
     this.cooling = coolMs === null ? null : new Cooling(coolMs);
   }
@@ -142,7 +144,9 @@ export class HeldPool {
   /** What a call hears for which there is too little. */
   denial(pool: Pool, now: number): Denial {
     const retryAfterMs = this.available < 0 ? unknownRetryMs : this.retryAfterMs(now);
-    return { outcome: 'denied', pool, reason: this.isCutOff ? 'unknown' : 'exhausted', retryAfterMs };
+    // Of what never comes back nobody says that it is used up before whoever knows has answered.
+    const isUnknown = this.isCutOff || (this.isAsking && this.#kind === 'spend');
+    return { outcome: 'denied', pool, reason: isUnknown ? 'unknown' : 'exhausted', retryAfterMs };
   }
 
   /** Its numbers. */

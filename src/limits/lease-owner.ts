@@ -221,6 +221,7 @@ class Owner implements LeaseOwner {
 
   #recallFor(pool: OwnedPool, ask: Ask, now: number): void {
     for (const id of this.#recall(pool, ask.worker, now)) ask.waitingFor.add(id);
+    ask.deadline = now + recallMs;
     ask.recall = this.#recalls;
   }
 
@@ -301,7 +302,8 @@ class Owner implements LeaseOwner {
     for (let ask = pool.asks[0]; ask !== undefined; ask = pool.asks[0]) {
       const isMet = isValid && pool.usable >= ask.stated.need;
       const isDecided = isMet || (ask.waitingFor.size === 0 && !ask.awaitsShare);
-      if (!isDecided && now < ask.deadline) break;
+      // Money is not refused because the store is slow: the calls that wait have a deadline of their own.
+      if (!isDecided && (now < ask.deadline || (pool.kind === 'spend' && ask.awaitsShare))) break;
       if (!isDecided) this.#noteLate(ask);
       pool.asks.shift();
       const worker = this.#workers.get(ask.worker);

@@ -4,7 +4,7 @@ import { GatewayError } from '../../errors.js';
 import { orderTargets } from '../../routing/candidates.js';
 import { verdict } from '../../routing/verdict.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
-import { failedTask, newTask, submitted } from '../../video/advance.js';
+import { failedTask, newTask, submitted, usualSeconds } from '../../video/advance.js';
 import type { OnceRequest } from '../../video/book.js';
 import { videoFaces, videoWires, wireOfKind } from '../../video/formats.js';
 import { thisProcess } from '../../video/recovery.js';
@@ -51,9 +51,17 @@ type Choices = Generator<Choice, GatewayError | null, void>;
  * then answers. A client that leaves does not stop this, since the upstream may have begun.
  */
 export function createTask(services: Services, call: Call, request: VideoRequest): void {
-  call.model = findModel(call, 'video', request.model);
+  const model = findModel(call, 'video', request.model);
+  call.model = model;
+  call.units = request.count ?? 1;
+  call.mediaSeconds = call.units * (request.seconds ?? usualLength(model));
   call.validatedAt = performance.now();
   limit(services, call, () => openTask(services, call, request));
+}
+
+/** Seconds of a video for which no length is asked, as its model's first target makes it. */
+function usualLength({ targets: [target] }: Model): number {
+  return target === undefined ? 0 : usualSeconds[wireOfKind(target.upstream.kind)];
 }
 
 function openTask(services: Services, call: Call, request: VideoRequest): void {
@@ -69,7 +77,6 @@ function openTask(services: Services, call: Call, request: VideoRequest): void {
   const submit = async (): Promise<void> => {
     try {
       const task = taskOf(call, request, id, first.value);
-      call.units = request.count ?? 1;
       call.mediaSeconds = call.units * (Number(task.seconds) || 0);
       const once = onceOnly(call, request);
       const submission = thisProcess(id, call.running.snapshot.timeouts.totalMs + marginMs);
