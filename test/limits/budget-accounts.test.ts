@@ -8,7 +8,7 @@ import { storeFolder } from '../suites/tasks-gateway.js';
 import { SharedRecords } from './shared-records.js';
 
 const ttlMs = 60_000;
-const unavailable = { kind: 'store_unavailable', status: 503 };
+const unavailable = /account of a budget/;
 
 const reservation = (total: number, want: number, least = 1, owed = 0) => ({
   total,
