@@ -40,6 +40,8 @@ export class HeldPool {
   readonly cooling: Cooling | null;
   /** What the primary has leased to this worker, as far as it has arrived here. */
   held = 0;
+  /** Units that are to go back before any is used. */
+  owed = 0;
   /** Least that was available since the last sweep: so much was idle all the time. */
   idle = 0;
   /** Units used since the last sweep, and between that and the one before. */
@@ -56,6 +58,8 @@ export class HeldPool {
   contestedUntil = Number.NEGATIVE_INFINITY;
   /** Until then nobody need be asked: there is nothing. */
   dryUntil = Number.NEGATIVE_INFINITY;
+  /** Nobody knew whether there was more when the primary last spoke. */
+  isCutOff = false;
   /** Units that no worker had when the primary last spoke, and when that was. */
   freeElsewhere: number | null = null;
   freeAt = 0;
@@ -82,6 +86,13 @@ export class HeldPool {
     );
   }
 
+  /** There is too little for a call, or others came before it. */
+  isShort(amount: number, sequence: number): boolean {
+    if (amount === 0) return false;
+    const { first } = this.line;
+    return this.available - this.owed < amount || (first !== null && first.sequence < sequence);
+  }
+
   /** Makes available what has cooled. */
   collect(now: number): void {
     if (this.cooling !== null && this.cooling.total > 0) this.available += this.cooling.collect(now);
@@ -99,6 +110,7 @@ export class HeldPool {
   giveBack(amount: number): void {
     this.available -= amount;
     this.held -= amount;
+    this.owed = Math.max(0, this.owed - amount);
     if (this.available < this.idle) this.idle = this.available;
   }
 
@@ -130,20 +142,13 @@ export class HeldPool {
   /** What a call hears for which there is too little. */
   denial(pool: Pool, now: number): Denial {
     const retryAfterMs = this.available < 0 ? unknownRetryMs : this.retryAfterMs(now);
-    return { outcome: 'denied', pool, reason: 'exhausted', retryAfterMs };
+    return { outcome: 'denied', pool, reason: this.isCutOff ? 'unknown' : 'exhausted', retryAfterMs };
   }
 
   /** Its numbers. */
   units(): HeldUnits {
-    return {
-      name: this.name,
-      available: this.available,
-      inUse: this.inUse,
-      spent: this.spent,
-      cooling: this.cooling?.total ?? 0,
-      held: this.held,
-      waiting: this.line.size,
-    };
+    const { name, available, inUse, spent, cooling, held, line } = this;
+    return { name, available, inUse, spent, cooling: cooling?.total ?? 0, held, waiting: line.size };
   }
 
   /** Ends a sweep. @returns how much was idle since the one before */
@@ -163,12 +168,13 @@ export class HeldPool {
   stateAsk(amount: number, least: number, sequence: number): PoolAsk {
     this.isAsking = true;
     this.askedThrough = sequence;
-    const need = Math.max(1, amount - this.available);
+    const usable = this.available - this.owed;
+    const need = Math.max(1, amount - usable);
     return {
       pool: this.name,
       number: ++this.ask,
       need,
-      least: Math.max(1, least - this.available),
+      least: Math.max(1, least - usable),
       want: need + Math.max(this.taken, this.takenBefore),
     };
   }
@@ -178,6 +184,7 @@ export class HeldPool {
     this.available += answer.granted;
     this.held += answer.granted;
     this.freeElsewhere = answer.free;
+    this.isCutOff = answer.isCutOff;
     this.freeAt = now;
     if (answer.number === this.ask) this.isAsking = false;
   }

@@ -3,8 +3,9 @@ import { bucketMs } from './cooling.js';
 import type { Decision, Denial, Pending } from './decision.js';
 import { HeldPool, type HeldUnits } from './held-pool.js';
 import { HolderOutbox } from './holder-outbox.js';
+import type { LeaseHolder, LeaseHolderOptions } from './holding.js';
 import { type Demand, isGivenBack, type Pool } from './kinds.js';
-import type { HolderMessage, OwnerMessage, PoolAnswer, PoolRecall } from './messages.js';
+import type { OwnerMessage, PoolAnswer, PoolRecall } from './messages.js';
 import { type PoolView, untouched, viewOf } from './pool-view.js';
 import { Waiting } from './waiting-line.js';
 
@@ -12,38 +13,6 @@ import { Waiting } from './waiting-line.js';
 const contestedMs = 1000;
 /** How often idle units are looked for. */
 const sweepMs = 1000;
-
-export interface LeaseHolderOptions {
-  /** Milliseconds of a monotonic clock that all processes of the host share. Never a remembered value. */
-  readonly now: () => number;
-  /** Sends to the primary, in order. Must not throw, nor call the holder. */
-  readonly send: (message: HolderMessage) => void;
-  /** Calls that may wait for units of one pool. Default 1,000. */
-  readonly maxWaiting?: number;
-  /** Milliseconds that a call waits at most. Default 1,000. */
-  readonly maxWaitMs?: number;
-}
-
-/** A worker's side of all limits: it holds leased units and decides calls by them. */
-export interface LeaseHolder {
-  /**
-   * Takes the units of all demands, or of none.
-   * @param demands each pool once
-   * @param onDecided called once, later, when the result is `pending` and is not cancelled
-   */
-  acquire(demands: readonly Demand[], onDecided: (decision: Decision) => void): Decision | Pending;
-  /** Takes the primary's message. */
-  receive(message: OwnerMessage): void;
-  /** The primary is gone for good: what is held may be used up, all else is denied. */
-  disconnect(): void;
-  /** Denies who has waited long enough, and sends idle units back. To be called about every 100 ms. */
-  tick(): void;
-  /** Sends back all that is not in use: the worker is about to end. */
-  close(): void;
-  peek(pool: Pool): PoolView;
-  /** The pools of which this worker knows anything. */
-  inspect(): HeldUnits[];
-}
 
 /** Makes a holder that has nothing yet. */
 export function createLeaseHolder(options: LeaseHolderOptions): LeaseHolder {
@@ -66,6 +35,8 @@ class Holder implements LeaseHolder, AdmissionHost {
   readonly #decided: Waiting[] = [];
   #isTelling = false;
   #isConnected = true;
+  /** What is held may be used until then. */
+  #until = Number.POSITIVE_INFINITY;
   #sequence = 0;
   #sweptAt = Number.NEGATIVE_INFINITY;
 
@@ -109,6 +80,13 @@ class Holder implements LeaseHolder, AdmissionHost {
       case 'lease-news':
         for (const name of message.pools) this.#pools.get(name)?.markWet();
         break;
+      case 'lease-debt':
+        for (const { pool, amount } of message.debts) this.#owe(pool, amount, now);
+        break;
+      case 'lease-term':
+        this.#until = message.until ?? Number.POSITIVE_INFINITY;
+        for (const held of this.#awaited) this.#serve(held, now, false);
+        break;
     }
     this.#finish();
   }
@@ -136,7 +114,7 @@ class Holder implements LeaseHolder, AdmissionHost {
     for (const held of this.#contested) {
       held.collect(now);
       this.#freed(held, now);
-      if (now >= held.contestedUntil) this.#contested.delete(held);
+      if (now >= held.contestedUntil && held.owed === 0) this.#contested.delete(held);
     }
     this.#tellSpent();
     if (now - this.#sweptAt >= sweepMs) this.#sweep(now);
@@ -211,7 +189,7 @@ class Holder implements LeaseHolder, AdmissionHost {
       const { pool, amount } = demands[i] as Demand;
       const held = this.#held(pool);
       held.collect(now);
-      if (isShort(held, amount, sequence)) return i;
+      if (held.isShort(amount, sequence) || (now >= this.#until && amount > 0)) return i;
     }
     return -1;
   }
@@ -228,7 +206,7 @@ class Holder implements LeaseHolder, AdmissionHost {
       if (amount > pool.limit) return { outcome: 'denied', pool, reason: 'tooLarge', retryAfterMs: 0 };
       const held = this.#held(pool);
       held.collect(now);
-      if (!isShort(held, amount, sequence) || !this.#isHopeless(held, now)) continue;
+      if (!(held.isShort(amount, sequence) || now >= this.#until) || !this.#isHopeless(held, now)) continue;
       const denial = held.denial(pool, now);
       if (refused === null || denial.retryAfterMs > refused.retryAfterMs) refused = denial;
     }
@@ -288,8 +266,19 @@ class Holder implements LeaseHolder, AdmissionHost {
     this.#outbox.recalled.push({ pool, recall: number, amount, nextAt, ask });
   }
 
-  /** Units have become available: they are for those who wait here, or elsewhere. */
+  #owe(pool: string, amount: number, now: number): void {
+    const held = this.#pools.get(pool);
+    // What it had is on its way back.
+    if (held === undefined) return;
+    held.owed = Math.min(held.held, held.owed + amount);
+    this.#contested.add(held);
+    held.collect(now);
+    this.#freed(held, now);
+  }
+
+  /** Units have become available: they are owed, or for those who wait here, or elsewhere. */
   #freed(held: HeldPool, now: number): void {
+    this.#sendBack(held, Math.min(held.owed, held.available));
     if (held.line.size > 0) this.#serve(held, now, false);
     if (now < held.contestedUntil && held.line.size === 0) this.#sendBack(held, held.available);
   }
@@ -381,10 +370,4 @@ class Holder implements LeaseHolder, AdmissionHost {
       this.#isTelling = false;
     }
   }
-}
-
-function isShort(held: HeldPool, amount: number, sequence: number): boolean {
-  const { first } = held.line;
-  if (amount === 0) return false;
-  return held.available < amount || (first !== null && first.sequence < sequence);
 }

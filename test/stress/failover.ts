@@ -22,8 +22,8 @@ export interface FailoverPlan {
   readonly wellAtSeconds: number;
   /** The share of both targets is counted over so many seconds at the end. */
   readonly lastSeconds: number;
-  /** Deadline by which the gateway tells silence. */
-  readonly firstByteMs: number;
+  /** For a connection, and for the first byte of an answer, by which the gateway tells silence. */
+  readonly deadlineMs: number;
 }
 
 export interface FailoverFigures {
@@ -59,7 +59,7 @@ const patienceMs = 15_000;
 const noticedCalls = 50;
 
 /** Two targets of the same rank; the load is the same whatever becomes of them. */
-function configOf({ firstByteMs }: FailoverPlan, wellUrl: string, illUrl: string, adminPort: number) {
+function configOf({ deadlineMs }: FailoverPlan, wellUrl: string, illUrl: string, adminPort: number) {
   const config = stageConfig(wellUrl);
   const upstream = { ...config.upstreams.load, apiKeys: ['upstream-key'] };
   return {
@@ -68,7 +68,7 @@ function configOf({ firstByteMs }: FailoverPlan, wellUrl: string, illUrl: string
     models: { m: { protocols: ['chat'], targets: [{ upstream: 'well' }, { upstream: 'ill' }] } },
     // A probe every few seconds at the latest, so that there is time for the traffic to come back.
     routing: { openMs: 500, maxOpenMs: 1000 },
-    timeouts: { firstByteMs },
+    timeouts: { connectMs: deadlineMs, firstByteMs: deadlineMs },
   };
 }
 
@@ -212,7 +212,7 @@ const scenarioOf = (name: string, illness: Illness): Scenario => ({
   name,
   mostSeconds: 60,
   async run() {
-    const plan = { ...full, illness, firstByteMs: illness === 'silent' ? shortMs : longMs };
+    const plan = { ...full, illness, deadlineMs: illness === 'silent' ? shortMs : longMs };
     return lines(plan, await failover(plan));
   },
 });
