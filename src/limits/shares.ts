@@ -10,8 +10,9 @@ const marginMs = 500;
 /** How often a host is heard of: with shares, and without. */
 const heartbeatMs = 250;
 const restMs = 1000;
-/** Without an answer for so long, the store is gone. */
+/** Without an answer for so long, the store is gone; at the start it may take longer to be reached. */
 const goneMs = 1000;
+const firstGoneMs = 3000;
 /** Rest after a failure. */
 const retryMs = 100;
 /** Pools in one statement. */
@@ -269,7 +270,9 @@ class Keeper implements ShareKeeper {
   }
 
   #noteSilence(now: number): void {
-    if (this.#silentSince !== null && now - this.#silentSince >= goneMs) this.#setGone(true);
+    if (this.#silentSince === null) return;
+    const limitMs = this.#answered === 0 ? firstGoneMs : goneMs;
+    if (now - this.#silentSince >= limitMs) this.#setGone(true);
   }
 
   #setGone(isGone: boolean): void {
