@@ -8,11 +8,13 @@ import { SessionList } from './flow/realtime/sessions.js';
 import { serve } from './flow/serve.js';
 import type { Running, Services } from './flow/services.js';
 import { createUnattended } from './flow/unattended.js';
+import { isMetered, usageEntryOf } from './flow/usage-entry.js';
 import { WatchList } from './flow/watch.js';
 import { createRouter } from './http/router.js';
 import { createServer } from './http/server.js';
 import type { SocketLimits } from './http/socket.js';
 import { createKeyTable } from './keys/table.js';
+import { createLedger } from './ledger.js';
 import { hostClock } from './limits/clock.js';
 import { createLeaseHolder } from './limits/lease-holder.js';
 import type { HolderMessage, OwnerMessage } from './limits/messages.js';
@@ -43,8 +45,8 @@ export interface Gateway {
   loseLeases(): void;
   /** What was counted since the start, and the numbers of the moment. */
   metrics(): MetricsSnapshot;
-  /** Cuts what is left. */
-  close(): void;
+  /** Cuts what is left, and resolves when what was noted of it is in the store, or after two seconds without that. */
+  close(): Promise<void>;
 }
 
 export interface GatewayOptions {
@@ -56,6 +58,8 @@ export interface GatewayOptions {
 
 const tickMs = 1000;
 const leaseTickMs = 100;
+/** Longest wait for the last entries of the ledger. */
+const lastEntriesMs = 2000;
 
 /** Composes a gateway: the only place that knows every part. */
 export function createGateway(options: GatewayOptions): Gateway {
@@ -71,11 +75,13 @@ export function createGateway(options: GatewayOptions): Gateway {
     openRequests: () => server.open() - services.sessions.size,
     openSockets: () => services.sessions.size,
     bufferedBytes: () => services.bufferedBytes,
+    ledgerWaiting: () => ledger.waiting(),
     upstream: () => upstream.stats(),
     targets: () => health.status(performance.now()),
     process: () => ownProcess.read(),
   });
   const limits = createLeaseHolder({ now: hostClock(), send: options.sendLease });
+  const ledger = createLedger({ store, settings: () => services.running.snapshot.usage, recorder, log });
   const services: Services = {
     running: runningFrom(options.snapshot),
     upstream,
@@ -85,6 +91,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     report: (call) => {
       accessLog.add(call);
       recorder.record(factsOf(call));
+      if (isMetered(call)) ledger.add(usageEntryOf(call));
     },
     reportFault: (call, fault) =>
       log.error({ id: call.exchange.id, err: fault }, 'a call failed by our own fault'),
@@ -135,17 +142,19 @@ export function createGateway(options: GatewayOptions): Gateway {
     receiveLease: (message) => limits.receive(message),
     loseLeases: () => limits.disconnect(),
     metrics: () => recorder.snapshot(),
-    close: () => {
+    close: async () => {
       clearInterval(ticker);
       clearInterval(leaseTicker);
       ownProcess.close();
       upkeep.stop();
       services.sessions.shutDown();
       server.close();
+      limits.close();
       upstream.close();
-      store.close().catch((error: unknown) => log.error({ err: error }, 'the store did not close'));
-      // Last, for the lines of the calls that were cut just now.
+      // With the lines of the calls that were cut just now.
       accessLog.close();
+      await ledger.close(lastEntriesMs);
+      await store.close().catch((error: unknown) => log.error({ err: error }, 'the store did not close'));
     },
   };
 }

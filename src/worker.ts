@@ -67,19 +67,19 @@ async function leave(): Promise<void> {
   leaving = true;
   if (gateway === null || !listening) return end(0);
   const served = gateway;
-  const finish = () => {
+  const finish = async (): Promise<void> => {
     // Writes the lines of the last requests, too.
-    served.close();
+    await served.close();
     // What was counted since the primary last asked.
     setTimeout(() => end(0), lastReportMs);
     report({ type: 'collected', id: 0, snapshot: served.metrics() }, () => end(0));
   };
   setTimeout(() => {
     log.logger.warn('drain limit reached, requests are cut');
-    finish();
+    finish().catch(fail);
   }, drainMs);
   await served.drain();
-  finish();
+  await finish();
 }
 
 process.on('message', (message) => {

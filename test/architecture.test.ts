@@ -69,6 +69,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   gateway: [
     ...everything,
     'flow',
+    'ledger',
     'limits',
     'metrics',
     'store',
@@ -79,6 +80,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     'video',
   ],
   upkeep: ['config/types', 'store', 'video'],
+  ledger: ['config/types', 'metrics', 'store/store', 'usage'],
   log: [],
   tidy: [],
   worker: [...everything, 'gateway', 'limits', 'log', 'supervisor'],

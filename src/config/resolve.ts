@@ -88,6 +88,7 @@ export interface ResolvedConfig
     | 'routing'
     | 'sockets'
     | 'store'
+    | 'usage'
     | 'defaultModels'
   > {
   /** `given` in the file, or made up for this start. */
@@ -149,6 +150,7 @@ export const defaults = {
     responses: true,
     historyBytes: 4_194_304,
   },
+  usage: { ledger: true, lineDays: 30, sumDays: 400 },
   injectUsage: true,
   translation: {
     maxTokens: 4096,
@@ -185,6 +187,7 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
     routing: { ...defaults.routing, ...file.routing },
     sockets: { ...defaults.sockets, ...file.sockets },
     store: resolveStore(file.store ?? { kind: 'embedded' }, files),
+    usage: { ...defaults.usage, ...file.usage },
     secret: file.secret === undefined ? madeUpSecret() : { text: file.secret, given: true },
     defaultModels: { ...defaults.defaultModels, ...file.defaultModels },
     upstreams: Object.entries(file.upstreams).map(([name, upstream]) => ({

@@ -60,6 +60,12 @@ const store = Type.Object(
   closed,
 );
 
+const days = Type.Integer({ minimum: 1, maximum: 3650 });
+const usage = Type.Object(
+  { ledger: Type.Optional(Type.Boolean()), lineDays: Type.Optional(days), sumDays: Type.Optional(days) },
+  closed,
+);
+
 const vendors = Type.Object(
   {
     vendorc: Type.Optional(words),
@@ -235,6 +241,7 @@ export const configSchema = Type.Object(
     admin: Type.Optional(admin),
     workers: Type.Optional(Type.Integer({ minimum: 0, maximum: 1024 })),
     store: Type.Optional(store),
+    usage: Type.Optional(usage),
     vendors: Type.Optional(vendors),
     limits: Type.Optional(limits),
     timeouts: Type.Optional(timeouts),

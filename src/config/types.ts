@@ -227,6 +227,15 @@ export interface RedisStoreSettings {
   readonly taskDays: number;
 }
 
+/** What is noted of finished calls in the store. */
+export interface UsageSettings {
+  /** Calls have their lines in the ledger. */
+  readonly ledger: boolean;
+  /** For how many days lines, and the sums of each day, are kept. */
+  readonly lineDays: number;
+  readonly sumDays: number;
+}
+
 /** The running config: frozen, swapped whole on reload, kept by each call from its start to its end. */
 export interface Snapshot {
   readonly demo: boolean;
@@ -253,6 +262,7 @@ export interface Snapshot {
   readonly routing: RoutingSettings;
   readonly sockets: SocketSettings;
   readonly store: StoreSettings;
+  readonly usage: UsageSettings;
   /** Some model has a target into whose protocol calls are translated. */
   readonly translates: boolean;
   /** What texts are sealed with that clients carry for the gateway. */

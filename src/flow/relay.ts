@@ -10,6 +10,7 @@ import { answerLines, streamLines } from './answer.js';
 import { answerOutcome, answerRefusal, isEventStream, isWholeEvent, leavesWhole } from './answer-kind.js';
 import type { AttemptOwner } from './attempt.js';
 import type { Call, Outcome } from './call.js';
+import { noteUsage } from './consumption.js';
 import { failureError, statusError } from './failure.js';
 import { keepAliveBytes, refuse, refuseStream } from './refuse.js';
 import type { Services } from './services.js';
@@ -188,8 +189,8 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
     this.#mode = 'over';
     this.leave();
     releaseBody(this.#services, this.#call, this.upstream?.bodyReleased ?? false);
+    if (this.upstream?.sentAt) noteUsage(this.#call, this.#passage, this.#head, outcome);
     this.upstream = null;
-    this.#call.usage ??= this.#passage?.usage ?? null;
     this.#passage = null;
     account(this.#services, this.#call, outcome);
   }

@@ -1,10 +1,11 @@
 import { Cooling } from './cooling.js';
+import type { Denial } from './decision.js';
 import { kinds, type Pool } from './kinds.js';
 import type { PoolAnswer, PoolAsk } from './messages.js';
 import { WaitingLine } from './waiting-line.js';
 
 /** Client's wait where nobody knows when there will be units. */
-export const unknownRetryMs = 1000;
+const unknownRetryMs = 1000;
 /** Longest time for which a pool is taken for empty without asking. */
 const longestDryMs = 1000;
 /** Denials further apart than this have nothing to do with each other. */
@@ -14,24 +15,27 @@ const firstRestMs = 10;
 /** Longest rest where there is news of units. */
 const restAfterNewsMs = 20;
 
-/** One pool's numbers at a worker. At every moment `available`, `inUse` and `cooling` make `held`. */
+/** One pool's numbers at a worker. At every moment `available`, `inUse`, `spent` and `cooling` make `held`. */
 export interface HeldUnits {
   readonly name: string;
   readonly available: number;
   readonly inUse: number;
+  readonly spent: number;
   readonly cooling: number;
   readonly held: number;
   /** Calls that wait for units of this pool. */
   readonly waiting: number;
 }
 
-/** A pool as one worker sees it: what it was leased of it. `available`, `inUse` and what cools always make `held`. */
+/** A pool as one worker sees it: what it was leased of it. `available`, `inUse`, `spent` and what cools always make `held`. */
 export class HeldPool {
   readonly name: string;
   /** Units that may be used now; below zero only when more was used than the primary could be told of. */
   available = 0;
-  /** Units that their users give back. */
+  /** Units in use that time does not bring back. */
   inUse = 0;
+  /** Units that are used up, of which the primary has not heard. */
+  spent = 0;
   /** Used units that come back by themselves; null where none do. */
   readonly cooling: Cooling | null;
   /** What the primary has leased to this worker, as far as it has arrived here. */
@@ -72,16 +76,12 @@ export class HeldPool {
     return (
       this.held === 0 &&
       this.available === 0 &&
+      this.spent === 0 &&
       this.line.size === 0 &&
       !this.isAsking &&
       now >= this.dryUntil &&
       now - this.#deniedAt > denialsApartMs
     );
-  }
-
-  units(): HeldUnits {
-    const { name, available, inUse, cooling, held, line } = this;
-    return { name, available, inUse, cooling: cooling?.total ?? 0, held, waiting: line.size };
   }
 
   /** There is too little for a call, or others came before it. */
@@ -110,6 +110,50 @@ export class HeldPool {
     this.held -= amount;
     this.owed = Math.max(0, this.owed - amount);
     if (this.available < this.idle) this.idle = this.available;
+  }
+
+  /** Units in use will not come back. */
+  spend(amount: number): void {
+    this.inUse -= amount;
+    this.spent += amount;
+  }
+
+  /** @returns what was spent since this was last asked: it is no part of what is held any more */
+  tellSpent(): number {
+    const { spent } = this;
+    this.spent = 0;
+    this.held -= spent;
+    return spent;
+  }
+
+  /** Units in use were not needed after all. @param bucket when they were taken, in the terms of `Cooling` */
+  unuse(bucket: number, amount: number): void {
+    if (this.cooling !== null) {
+      // Where the bucket has come back, so have its units.
+      this.available += this.cooling.remove(bucket, amount);
+      return;
+    }
+    this.inUse -= amount;
+    this.available += amount;
+  }
+
+  /** What a call hears for which there is too little. */
+  denial(pool: Pool, now: number): Denial {
+    const retryAfterMs = this.available < 0 ? unknownRetryMs : this.retryAfterMs(now);
+    return { outcome: 'denied', pool, reason: 'exhausted', retryAfterMs };
+  }
+
+  /** Its numbers. */
+  units(): HeldUnits {
+    return {
+      name: this.name,
+      available: this.available,
+      inUse: this.inUse,
+      spent: this.spent,
+      cooling: this.cooling?.total ?? 0,
+      held: this.held,
+      waiting: this.line.size,
+    };
   }
 
   /** Ends a sweep. @returns how much was idle since the one before */

@@ -1,7 +1,8 @@
 import { Admission, type AdmissionHost } from './admission.js';
 import { bucketMs } from './cooling.js';
+import { DecidedCalls } from './decided-calls.js';
 import type { Decision, Denial, Pending } from './decision.js';
-import { HeldPool, type HeldUnits, unknownRetryMs } from './held-pool.js';
+import { HeldPool, type HeldUnits } from './held-pool.js';
 import { HolderOutbox } from './holder-outbox.js';
 import { type Demand, isGivenBack, type Pool } from './kinds.js';
 import type { HolderMessage, OwnerMessage, PoolAnswer, PoolRecall } from './messages.js';
@@ -38,6 +39,8 @@ export interface LeaseHolder {
   disconnect(): void;
   /** Denies who has waited long enough, and sends idle units back. To be called about every 100 ms. */
   tick(): void;
+  /** Sends back all that is not in use: the worker is about to end. */
+  close(): void;
   peek(pool: Pool): PoolView;
   /** The pools of which this worker knows anything. */
   inspect(): HeldUnits[];
@@ -58,9 +61,9 @@ class Holder implements LeaseHolder, AdmissionHost {
   readonly #contested = new Set<HeldPool>();
   /** Those with calls that wait. */
   readonly #awaited = new Set<HeldPool>();
-  /** Calls that are decided and not told. */
-  readonly #decided: Waiting[] = [];
-  #isTelling = false;
+  /** Those of which units were spent since the last tick. */
+  readonly #spending = new Set<HeldPool>();
+  readonly #decided = new DecidedCalls();
   #isConnected = true;
   /** What is held may be used until then. */
   #until = Number.POSITIVE_INFINITY;
@@ -143,7 +146,14 @@ class Holder implements LeaseHolder, AdmissionHost {
       this.#freed(held, now);
       if (now >= held.contestedUntil && held.owed === 0) this.#contested.delete(held);
     }
+    this.#tellSpent();
     if (now - this.#sweptAt >= sweepMs) this.#sweep(now);
+    this.#finish();
+  }
+
+  close(): void {
+    this.#tellSpent();
+    for (const held of this.#pools.values()) this.#sendBack(held, held.available);
     this.#finish();
   }
 
@@ -158,11 +168,16 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   unuse(pool: Pool, bucket: number, amount: number): void {
     const held = this.#pools.get(pool.name);
-    // Where the bucket has come back, so have its units.
-    if (held?.cooling == null) return;
-    held.available += held.cooling.remove(bucket, amount);
+    if (held === undefined) return;
+    held.unuse(bucket, amount);
     this.#freed(held, this.#now());
     this.#finish();
+  }
+
+  spend(pool: Pool, amount: number): void {
+    const held = this.#held(pool);
+    held.spend(amount);
+    this.#spending.add(held);
   }
 
   overuse(pool: Pool, amount: number): void {
@@ -204,7 +219,7 @@ class Holder implements LeaseHolder, AdmissionHost {
       const { pool, amount } = demands[i] as Demand;
       const held = this.#held(pool);
       held.collect(now);
-      if (held.isShort(amount, sequence) || (now >= this.#until && amount > 0)) return i;
+      if (held.isShort(amount, sequence) || (amount > 0 && this.#isLapsed(pool, now))) return i;
     }
     return -1;
   }
@@ -221,11 +236,17 @@ class Holder implements LeaseHolder, AdmissionHost {
       if (amount > pool.limit) return { outcome: 'denied', pool, reason: 'tooLarge', retryAfterMs: 0 };
       const held = this.#held(pool);
       held.collect(now);
-      if (!(held.isShort(amount, sequence) || now >= this.#until) || !this.#isHopeless(held, now)) continue;
-      const denial = denialOf(pool, held, now);
+      const isShort = held.isShort(amount, sequence) || this.#isLapsed(pool, now);
+      if (!isShort || !this.#isHopeless(held, now)) continue;
+      const denial = held.denial(pool, now);
       if (refused === null || denial.retryAfterMs > refused.retryAfterMs) refused = denial;
     }
     return refused;
+  }
+
+  /** What is held of it must not be used now. Money is not divided among hosts as rates are. */
+  #isLapsed(pool: Pool, now: number): boolean {
+    return now >= this.#until && pool.kind !== 'spend';
   }
 
   #isHopeless(held: HeldPool, now: number): boolean {
@@ -310,7 +331,7 @@ class Holder implements LeaseHolder, AdmissionHost {
       const short = this.#firstShort(waiting.demands, waiting.sequence, now);
       if (short === -1) {
         held.line.remove(waiting);
-        this.#decide(waiting, this.#take(waiting.demands, now));
+        this.#decided.add(waiting, this.#take(waiting.demands, now));
         continue;
       }
       const lacking = this.#held((waiting.demands[short] as Demand).pool);
@@ -329,12 +350,7 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   #deny(waiting: Waiting, held: HeldPool, now: number, demand = waiting.demand): void {
     waiting.line?.remove(waiting);
-    this.#decide(waiting, denialOf((waiting.demands[demand] as Demand).pool, held, now));
-  }
-
-  #decide(waiting: Waiting, decision: Decision): void {
-    waiting.decision = decision;
-    this.#decided.push(waiting);
+    this.#decided.add(waiting, held.denial((waiting.demands[demand] as Demand).pool, now));
   }
 
   #cancel(waiting: Waiting): void {
@@ -345,6 +361,14 @@ class Holder implements LeaseHolder, AdmissionHost {
     // Those behind it may need less.
     this.#serve(this.#held((waiting.demands[waiting.demand] as Demand).pool), this.#now(), false);
     this.#finish();
+  }
+
+  #tellSpent(): void {
+    for (const held of this.#spending) {
+      const amount = held.tellSpent();
+      if (amount > 0) this.#outbox.spent.push({ pool: held.name, amount });
+    }
+    this.#spending.clear();
   }
 
   /** Once a second: sends back what was idle since, and forgets the pools of which nothing is left. */
@@ -364,22 +388,6 @@ class Holder implements LeaseHolder, AdmissionHost {
   /** Sends what is to be sent, then tells what was decided: whoever is told may call the holder at once. */
   #finish(): void {
     this.#outbox.flush();
-    if (this.#isTelling || this.#decided.length === 0) return;
-    this.#isTelling = true;
-    try {
-      for (let waiting = this.#decided.shift(); waiting !== undefined; waiting = this.#decided.shift()) {
-        const { decision, isOver } = waiting;
-        if (isOver || decision === null) continue;
-        waiting.isOver = true;
-        waiting.onDecided(decision);
-      }
-    } finally {
-      this.#isTelling = false;
-    }
+    this.#decided.tell();
   }
-}
-
-function denialOf(pool: Pool, held: HeldPool, now: number): Denial {
-  const retryAfterMs = held.available < 0 ? unknownRetryMs : held.retryAfterMs(now);
-  return { outcome: 'denied', pool, reason: 'exhausted', retryAfterMs };
 }

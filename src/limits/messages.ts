@@ -4,7 +4,7 @@
  */
 
 /** What a worker tells the primary. */
-export type HolderMessage = AskMessage | ReturnMessage | OverdraftMessage | RecalledMessage;
+export type HolderMessage = AskMessage | ReturnMessage | OverdraftMessage | SpentMessage | RecalledMessage;
 
 /** What the primary tells a worker. */
 export type OwnerMessage = AnswerMessage | RecallMessage | DebtMessage | NewsMessage | TermMessage;
@@ -36,6 +36,12 @@ export interface ReturnMessage {
 export interface OverdraftMessage {
   readonly type: 'lease-overdraft';
   readonly overdrafts: readonly PoolAmount[];
+}
+
+/** Leased units are used up for good. */
+export interface SpentMessage {
+  readonly type: 'lease-spent';
+  readonly spent: readonly PoolAmount[];
 }
 
 export interface PoolAmount {
@@ -114,6 +120,7 @@ export function isHolderMessage(message: { readonly type: string }): message is 
     case 'lease-ask':
     case 'lease-return':
     case 'lease-overdraft':
+    case 'lease-spent':
     case 'lease-recalled':
       return true;
     default:

@@ -83,13 +83,23 @@ export class OwnedPool {
     else this.leased.set(worker, had - back);
   }
 
+  /** Units of a worker are used up: nobody will have them again. */
+  spend(worker: number, amount: number): void {
+    const used = Math.min(amount, this.leased.get(worker) ?? 0);
+    this.giveBack(worker, used);
+    this.free -= used;
+    this.limit -= used;
+    this.total -= used;
+  }
+
   /** A worker ended without a word: whatever it had may have been used a moment ago. */
   lose(worker: number, now: number): void {
     const had = this.leased.get(worker) ?? 0;
+    if (this.cooling !== null) this.cooling.add(now, had);
+    if (kinds[this.kind].isGivenBack) this.giveBack(worker, had);
+    else if (this.cooling === null) this.spend(worker, had);
     this.leased.delete(worker);
     this.#owed.delete(worker);
-    if (this.cooling === null) this.free += had;
-    else this.cooling.add(now, had);
     this.denied.delete(worker);
     const asked = this.asks.findIndex((ask) => ask.worker === worker);
     if (asked !== -1) this.asks.splice(asked, 1);

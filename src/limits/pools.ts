@@ -47,6 +47,11 @@ export function demandsOf({ ones, tokens: indexes }: CallPools, tokens: number):
   return demands;
 }
 
+/** Name of the pool of what a key may spend in one period. */
+export function budgetPoolName(keyId: string, period: string): string {
+  return `key:${keyId}:budget:${period}`;
+}
+
 /** Whatever of a config has limits. */
 export interface LimitedParts {
   readonly keys: Iterable<{ readonly id: string; readonly limits: RateLimits | null }>;

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { StoreSettings } from '../config/types.js';
 import { createEmbeddedStore } from './embedded.js';
 import { createRedisStore } from './redis.js';
@@ -13,4 +14,9 @@ export function createStore(settings: StoreSettings): Store & Ledger {
 /** Makes what hosts divide limits by; null for a store that one host has to itself. */
 export function createShareStore(settings: StoreSettings): ShareStore | null {
   return settings.kind === 'embedded' ? null : createRedisShares(settings);
+}
+
+/** Whether something may have been stored: looking into a store that was never used would make its files. */
+export function mayHoldAnything(settings: StoreSettings): boolean {
+  return settings.kind !== 'embedded' || existsSync(settings.path);
 }

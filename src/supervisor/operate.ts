@@ -6,6 +6,7 @@ import { type AdminListener, startAdmin } from '../admin/listener.js';
 import type { AdminSettings, ResolvedConfig } from '../config/resolve.js';
 import { exposition } from '../metrics/exposition.js';
 import { createTotals } from '../metrics/totals.js';
+import { mayHoldAnything } from '../store/create.js';
 import type { Ledger, Store } from '../store/store.js';
 import { createCollector } from './collect.js';
 import type { Collected, WorkerOrder } from './messages.js';
@@ -85,6 +86,7 @@ export function createOperations(gateway: OperatedGateway): Operations {
         });
       },
       reload: () => gateway.reloader.reload(),
+      usageLedger: () => (mayHoldAnything(gateway.reloader.running.store) ? gateway.store : null),
       async openApi() {
         // Loaded only here: the schemas of all bodies would hold up the start.
         const { createOpenApi } = await import('../openapi/document.js');

@@ -36,8 +36,11 @@ export interface WorkerPool {
   kill(): void;
 }
 
-/** Workers end by themselves at the limit of a drain, and tell their clients: only one that hangs is killed. */
-const lastWordsMs = 1000;
+/**
+ * Workers end by themselves at the limit of a drain, tell their clients, and write down what these have used: only one
+ * that hangs is killed.
+ */
+const lastWordsMs = 4000;
 
 /** Forks the workers at once, while the config or the simulator may still be on their way, and keeps them running. */
 export function createWorkerPool(options: WorkersOptions): WorkerPool {

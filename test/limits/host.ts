@@ -125,9 +125,9 @@ export class SimulatedHost {
         const known = (units?.held ?? 0) + (inFlight.get(name) ?? 0);
         if (leased !== known) return `${name}: worker ${id} is leased ${leased}, and has ${known}`;
         if (units === undefined) continue;
-        const { available, inUse, cooling } = units;
+        const { available, inUse, spent, cooling } = units;
         if (available < 0 || inUse < 0 || cooling < 0) return `${name}: worker ${id} has less than nothing`;
-        if (available + inUse + cooling !== units.held) return `${name}: worker ${id} lost some`;
+        if (available + inUse + spent + cooling !== units.held) return `${name}: worker ${id} lost some`;
       }
     }
     return null;
@@ -183,6 +183,8 @@ function unitsFrom(message: HolderMessage): { readonly pool: string; readonly am
   switch (message.type) {
     case 'lease-return':
       return [...message.returns];
+    case 'lease-spent':
+      return [...message.spent];
     case 'lease-recalled':
       return [...message.recalled];
     case 'lease-overdraft':

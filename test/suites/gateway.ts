@@ -48,6 +48,8 @@ export function testConfig(options: GatewayOptions): Record<string, unknown> {
         targets: names.map((upstream, priority) => ({ upstream, model: options.alias ?? 'm', priority })),
       },
     },
+    // A store would be made in the folder of whoever runs the tests.
+    usage: { ledger: false },
     groups: { default: { models: ['*'] } },
     keys: [{ id: 'test', hash: hashKey(testKey), groups: ['default'] }],
     ...options.config,

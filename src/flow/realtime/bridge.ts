@@ -37,6 +37,7 @@ export class Bridge extends Watched implements ClientSocketListener, OpenSession
   begin(protocol: string): void {
     this.#services.sessions.add(this);
     this.#services.watched.add(this);
+    this.#call.isServed = true;
     const client = acceptSocket(this.#call.exchange, protocol, this);
     if (client === null) this.#end('client_gone', closeCode.goingAway, '');
     else if (!this.#over) this.#client = client;
@@ -141,6 +142,9 @@ export class Bridge extends Watched implements ClientSocketListener, OpenSession
     services.sessions.remove(this);
     services.sessions.release((this.#call.key as Key).id);
     if (code !== null) this.#upstream.close(code, reason);
+    const { usage } = this.#call;
+    // A response that was being made is reported to nobody any more.
+    if (usage !== null && outcome !== 'complete') this.#call.usage = { ...usage, partial: true };
     account(services, this.#call, outcome);
   }
 }
