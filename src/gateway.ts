@@ -13,6 +13,7 @@ import { WatchList } from './flow/watch.js';
 import { createRouter } from './http/router.js';
 import { createServer } from './http/server.js';
 import type { SocketLimits } from './http/socket.js';
+import { createKeyResolver, type ManagedKeySet } from './keys/key-set.js';
 import { createKeyTable } from './keys/table.js';
 import { createLedger } from './ledger.js';
 import { hostClock } from './limits/clock.js';
@@ -37,6 +38,8 @@ export interface Gateway {
   listen(host: string, port: number): Promise<number>;
   /** Puts another config in force for the calls to come; calls under way keep theirs. */
   swap(snapshot: Snapshot): void;
+  /** The managed keys are not what they were: sessions end whose key is none any more. */
+  onKeysChanged(): void;
   /** Stops accepting and resolves when every call has ended. */
   drain(): Promise<void>;
   /** Hears of the limits of this host. */
@@ -54,6 +57,8 @@ export interface GatewayOptions {
   readonly log: Logger;
   /** Tells whoever owns the limits of this host. Must not throw. */
   readonly sendLease: (message: HolderMessage) => void;
+  /** Keys that come and go beside those of the config; none unless given. */
+  readonly managedKeys?: ManagedKeySet;
 }
 
 const tickMs = 1000;
@@ -63,7 +68,7 @@ const lastEntriesMs = 2000;
 
 /** Composes a gateway: the only place that knows every part. */
 export function createGateway(options: GatewayOptions): Gateway {
-  const { log } = options;
+  const { log, managedKeys = null } = options;
   const accessLog = createAccessLog(log);
   const ownProcess = watchProcess();
   const upstream = createUpstreamClient();
@@ -83,7 +88,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const limits = createLeaseHolder({ now: hostClock(), send: options.sendLease });
   const ledger = createLedger({ store, settings: () => services.running.snapshot.usage, recorder, log });
   const services: Services = {
-    running: runningFrom(options.snapshot),
+    running: runningFrom(options.snapshot, managedKeys),
     upstream,
     secureProfiles: createSecureProfiles(),
     sessions: new SessionList(),
@@ -129,11 +134,12 @@ export function createGateway(options: GatewayOptions): Gateway {
   return {
     listen: (host, port) => server.listen(host, port),
     swap: (snapshot) => {
-      services.running = runningFrom(snapshot);
+      services.running = runningFrom(snapshot, managedKeys);
       health.setSettings(snapshot.routing);
       health.retain(targetsOf(snapshot));
       server.set({ words: snapshot.vendors, cors: snapshot.listen.cors });
     },
+    onKeysChanged: () => services.sessions.onKeysChanged(),
     drain: async () => {
       services.sessions.drain();
       await server.drain();
@@ -168,11 +174,13 @@ function targetsOf({ models }: Snapshot): readonly Target[] {
   return [...models.values()].flatMap((model) => model.targets);
 }
 
-function runningFrom(snapshot: Snapshot): Running {
+function runningFrom(snapshot: Snapshot, managedKeys: ManagedKeySet | null): Running {
+  const { keys, groups, models } = snapshot;
+  const managed = managedKeys && { set: managedKeys, resolve: createKeyResolver(groups, models) };
   const routes = buildRoutes(snapshot.vendors);
   return {
     snapshot,
-    keys: createKeyTable(snapshot.keys),
+    keys: createKeyTable(keys, managed),
     router: createRouter(routes.map((route) => ({ method: route.method, path: route.path, value: route }))),
     sealer: createSealer(snapshot.secret),
     dialectForPath: createDialectForPath(snapshot.vendors),

@@ -41,7 +41,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   video: ['conversation', 'media', 'schema', 'store', 'wire', 'errors', 'config/types'],
   routing: ['errors', 'config/types'],
   keys: ['errors', 'config/types', 'store/store'],
-  limits: ['errors', 'config/types', 'store/shares'],
+  limits: ['errors', 'config/types', 'store/shares', 'store/store'],
   usage: ['errors', 'config/types', 'store/store', 'conversation/usage'],
   metrics: ['errors', 'config/types'],
   admin: ['errors', 'http', 'keys', 'metrics', 'config/resolve', 'store', 'usage'],

@@ -1,5 +1,6 @@
 import { textFormatType } from '../metrics/text-format.js';
 import { json } from './answer.js';
+import { type KeyDesk, keyRoutes } from './keys.js';
 import type { AdminRoute } from './routes.js';
 import { type UsageLedger, usageRoutes } from './usage.js';
 
@@ -13,6 +14,7 @@ export interface AdminSources {
   /** @returns what is wrong with the new config, with paths in the file; nothing when it is in force */
   reload(): Promise<readonly string[]>;
   openApi(): Promise<object>;
+  readonly keys: KeyDesk;
   /** @returns null where nothing was ever stored */
   usageLedger(): UsageLedger | null;
 }
@@ -54,6 +56,7 @@ export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
           : json({ status: 'refused', problems }, 422);
       },
     },
+    ...keyRoutes(sources.keys),
     ...usageRoutes(() => sources.usageLedger()),
   ];
 }

@@ -4,6 +4,7 @@ import type { ConfigFile } from './schema.js';
 import { resolveStore } from './store-settings.js';
 import type {
   Budget,
+  Group,
   Price,
   Protocol,
   RateLimits,
@@ -66,12 +67,6 @@ export interface ResolvedKey {
   readonly mayRoute: boolean;
 }
 
-export interface ResolvedGroup {
-  readonly name: string;
-  readonly models: readonly string[];
-  readonly limits: RateLimits | null;
-}
-
 /**
  * A config that was checked, with every default filled in and every file that it names read. It is plain JSON: this
  * is what the primary sends to its workers, and each of them builds the same snapshot from it.
@@ -95,7 +90,7 @@ export interface ResolvedConfig
   readonly secret: { readonly text: string; readonly given: boolean };
   readonly upstreams: readonly ResolvedUpstream[];
   readonly models: readonly ResolvedModel[];
-  readonly groups: readonly ResolvedGroup[];
+  readonly groups: readonly Group[];
   readonly keys: readonly ResolvedKey[];
   /** Paths of settings in the file that do nothing yet. */
   readonly unenforced: readonly string[];

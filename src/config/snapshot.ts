@@ -39,6 +39,7 @@ export function buildSnapshot(config: ResolvedConfig, surroundings: Surroundings
     defaultModels: config.defaultModels,
     upstreams,
     models,
+    groups: config.groups,
     keys: buildKeys(config, models),
   };
 }

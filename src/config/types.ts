@@ -125,6 +125,14 @@ export interface Budget {
   readonly per: 'day' | 'week' | 'month';
 }
 
+/** What the keys of one group may do. */
+export interface Group {
+  readonly name: string;
+  /** Names of models; `*` for all of them. */
+  readonly models: readonly string[];
+  readonly limits: RateLimits | null;
+}
+
 /** How targets are chosen, and when one is taken for ill. */
 export interface RoutingSettings {
   /** Failures in a row after which a target is left alone. */
@@ -271,6 +279,7 @@ export interface Snapshot {
   readonly defaultModels: Readonly<Partial<Record<Protocol, string>>>;
   readonly upstreams: ReadonlyMap<string, Upstream>;
   readonly models: ReadonlyMap<string, Model>;
+  readonly groups: readonly Group[];
   /** By SHA-256, lower-case hex. */
   readonly keys: ReadonlyMap<string, Key>;
 }

@@ -64,6 +64,7 @@ function enter(services: Services, limited: LimitedCall, decision: Decision): vo
   }
   const { budget } = limited;
   const isBudget = decision.pool === budget?.pool;
+  if (decision.reason === 'unknown') throw unknown;
   services.reportLimit(isBudget ? 'budget' : unitOf(decision.pool));
   throw isBudget ? overBudget(budget as PeriodBudget) : denied(decision);
 }
@@ -113,6 +114,12 @@ function denied({ pool, retryAfterMs }: Denial): GatewayError {
     { retryAfter: seconds },
   );
 }
+
+const unknown = new GatewayError(
+  'store_unavailable',
+  'What is left of your limits is not known, since the store of the gateway cannot be reached: try again shortly.',
+  { retryAfter: 1 },
+);
 
 function overBudget({ pool, endsAt }: PeriodBudget): GatewayError {
   const dollars = pool.limit / nanosOfDollar;

@@ -2,7 +2,7 @@ import type { VendorWords } from '../config/types.js';
 import type { Dialect } from '../dialects/dialect.js';
 import type { Admission } from '../limits/admission.js';
 import type { Pending } from '../limits/decision.js';
-import type { LeaseHolder } from '../limits/lease-holder.js';
+import type { LeaseHolder } from '../limits/holding.js';
 import { type PoolView, tightest } from '../limits/pool-view.js';
 import type { CallPools } from '../limits/pools.js';
 import { chatRateLines, messagesRateLines, type RateViews } from '../limits/rate-headers.js';

@@ -58,6 +58,8 @@ export class HeldPool {
   contestedUntil = Number.NEGATIVE_INFINITY;
   /** Until then nobody need be asked: there is nothing. */
   dryUntil = Number.NEGATIVE_INFINITY;
+  /** Nobody knew whether there was more when the primary last spoke. */
+  isCutOff = false;
   /** Units that no worker had when the primary last spoke, and when that was. */
   freeElsewhere: number | null = null;
   freeAt = 0;
@@ -140,20 +142,13 @@ export class HeldPool {
   /** What a call hears for which there is too little. */
   denial(pool: Pool, now: number): Denial {
     const retryAfterMs = this.available < 0 ? unknownRetryMs : this.retryAfterMs(now);
-    return { outcome: 'denied', pool, reason: 'exhausted', retryAfterMs };
+    return { outcome: 'denied', pool, reason: this.isCutOff ? 'unknown' : 'exhausted', retryAfterMs };
   }
 
   /** Its numbers. */
   units(): HeldUnits {
-    return {
-      name: this.name,
-      available: this.available,
-      inUse: this.inUse,
-      spent: this.spent,
-      cooling: this.cooling?.total ?? 0,
-      held: this.held,
-      waiting: this.line.size,
-    };
+    const { name, available, inUse, spent, cooling, held, line } = this;
+    return { name, available, inUse, spent, cooling: cooling?.total ?? 0, held, waiting: line.size };
   }
 
   /** Ends a sweep. @returns how much was idle since the one before */
@@ -189,6 +184,7 @@ export class HeldPool {
     this.available += answer.granted;
     this.held += answer.granted;
     this.freeElsewhere = answer.free;
+    this.isCutOff = answer.isCutOff;
     this.freeAt = now;
     if (answer.number === this.ask) this.isAsking = false;
   }

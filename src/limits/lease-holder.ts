@@ -1,11 +1,11 @@
 import { Admission, type AdmissionHost } from './admission.js';
 import { bucketMs } from './cooling.js';
-import { DecidedCalls } from './decided-calls.js';
 import type { Decision, Denial, Pending } from './decision.js';
 import { HeldPool, type HeldUnits } from './held-pool.js';
 import { HolderOutbox } from './holder-outbox.js';
+import type { LeaseHolder, LeaseHolderOptions } from './holding.js';
 import { type Demand, isGivenBack, type Pool } from './kinds.js';
-import type { HolderMessage, OwnerMessage, PoolAnswer, PoolRecall } from './messages.js';
+import type { OwnerMessage, PoolAnswer, PoolRecall } from './messages.js';
 import { type PoolView, untouched, viewOf } from './pool-view.js';
 import { Waiting } from './waiting-line.js';
 
@@ -13,38 +13,6 @@ import { Waiting } from './waiting-line.js';
 const contestedMs = 1000;
 /** How often idle units are looked for. */
 const sweepMs = 1000;
-
-export interface LeaseHolderOptions {
-  /** Milliseconds of a monotonic clock that all processes of the host share. Never a remembered value. */
-  readonly now: () => number;
-  /** Sends to the primary, in order. Must not throw, nor call the holder. */
-  readonly send: (message: HolderMessage) => void;
-  /** Calls that may wait for units of one pool. Default 1,000. */
-  readonly maxWaiting?: number;
-  /** Milliseconds that a call waits at most. Default 1,000. */
-  readonly maxWaitMs?: number;
-}
-
-/** A worker's side of all limits: it holds leased units and decides calls by them. */
-export interface LeaseHolder {
-  /**
-   * Takes the units of all demands, or of none.
-   * @param demands each pool once
-   * @param onDecided called once, later, when the result is `pending` and is not cancelled
-   */
-  acquire(demands: readonly Demand[], onDecided: (decision: Decision) => void): Decision | Pending;
-  /** Takes the primary's message. */
-  receive(message: OwnerMessage): void;
-  /** The primary is gone for good: what is held may be used up, all else is denied. */
-  disconnect(): void;
-  /** Denies who has waited long enough, and sends idle units back. To be called about every 100 ms. */
-  tick(): void;
-  /** Sends back all that is not in use: the worker is about to end. */
-  close(): void;
-  peek(pool: Pool): PoolView;
-  /** The pools of which this worker knows anything. */
-  inspect(): HeldUnits[];
-}
 
 /** Makes a holder that has nothing yet. */
 export function createLeaseHolder(options: LeaseHolderOptions): LeaseHolder {
@@ -63,7 +31,9 @@ class Holder implements LeaseHolder, AdmissionHost {
   readonly #awaited = new Set<HeldPool>();
   /** Those of which units were spent since the last tick. */
   readonly #spending = new Set<HeldPool>();
-  readonly #decided = new DecidedCalls();
+  /** Calls that are decided and not told. */
+  readonly #decided: Waiting[] = [];
+  #isTelling = false;
   #isConnected = true;
   /** What is held may be used until then. */
   #until = Number.POSITIVE_INFINITY;
@@ -244,7 +214,7 @@ class Holder implements LeaseHolder, AdmissionHost {
     return refused;
   }
 
-  /** What is held of it must not be used now. Money is not divided among hosts as rates are. */
+  /** What is held of it must not be used now. What is spent was reserved for good. */
   #isLapsed(pool: Pool, now: number): boolean {
     return now >= this.#until && pool.kind !== 'spend';
   }
@@ -331,7 +301,7 @@ class Holder implements LeaseHolder, AdmissionHost {
       const short = this.#firstShort(waiting.demands, waiting.sequence, now);
       if (short === -1) {
         held.line.remove(waiting);
-        this.#decided.add(waiting, this.#take(waiting.demands, now));
+        this.#decide(waiting, this.#take(waiting.demands, now));
         continue;
       }
       const lacking = this.#held((waiting.demands[short] as Demand).pool);
@@ -350,7 +320,12 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   #deny(waiting: Waiting, held: HeldPool, now: number, demand = waiting.demand): void {
     waiting.line?.remove(waiting);
-    this.#decided.add(waiting, held.denial((waiting.demands[demand] as Demand).pool, now));
+    this.#decide(waiting, held.denial((waiting.demands[demand] as Demand).pool, now));
+  }
+
+  #decide(waiting: Waiting, decision: Decision): void {
+    waiting.decision = decision;
+    this.#decided.push(waiting);
   }
 
   #cancel(waiting: Waiting): void {
@@ -388,6 +363,17 @@ class Holder implements LeaseHolder, AdmissionHost {
   /** Sends what is to be sent, then tells what was decided: whoever is told may call the holder at once. */
   #finish(): void {
     this.#outbox.flush();
-    this.#decided.tell();
+    if (this.#isTelling || this.#decided.length === 0) return;
+    this.#isTelling = true;
+    try {
+      for (let waiting = this.#decided.shift(); waiting !== undefined; waiting = this.#decided.shift()) {
+        const { decision, isOver } = waiting;
+        if (isOver || decision === null) continue;
+        waiting.isOver = true;
+        waiting.onDecided(decision);
+      }
+    } finally {
+      this.#isTelling = false;
+    }
   }
 }

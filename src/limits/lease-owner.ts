@@ -140,7 +140,7 @@ class Owner implements LeaseOwner {
       if (total === pool.total) continue;
       pool.collect(now);
       pool.total = total;
-      this.#sharesOf(pool).changed(pool);
+      this.#shares.changed(pool);
       this.#dun(pool);
       this.#serve(pool, now);
     }
@@ -166,13 +166,8 @@ class Owner implements LeaseOwner {
     if (pool === undefined) return null;
     const opened = new OwnedPool(pool);
     this.#pools.set(name, opened);
-    this.#sharesOf(opened).add(opened);
+    this.#shares.add(opened);
     return opened;
-  }
-
-  /** Where its units come from. What is spent for good is not divided as rates are. */
-  #sharesOf(pool: OwnedPool): ShareSource {
-    return pool.kind === 'spend' ? undivided : this.#shares;
   }
 
   #change(name: string, now: number, change: (pool: OwnedPool) => void): void {
@@ -192,6 +187,7 @@ class Owner implements LeaseOwner {
         short: true,
         retryAt: null,
         free: 0,
+        isCutOff: false,
       });
       return;
     }
@@ -209,12 +205,11 @@ class Owner implements LeaseOwner {
    */
   #begin(pool: OwnedPool, worker: OwnedWorker, stated: PoolAsk, now: number): void {
     const before = pool.asks.reduce((sum, ask) => sum + ask.stated.need, 0);
-    const shares = this.#sharesOf(pool);
-    const suffices = shares.isValid(now) && pool.usable >= before + stated.need;
+    const suffices = this.#shares.isValid(pool, now) && pool.usable >= before + stated.need;
     const ask: Ask = {
       worker: worker.id,
       stated,
-      awaitsShare: !suffices && shares.lack(pool, now),
+      awaitsShare: !suffices && this.#shares.lack(pool, now),
       recall: this.#recalls,
       waitingFor: new Set<number>(),
       deadline: now + recallMs,
@@ -302,8 +297,7 @@ class Owner implements LeaseOwner {
   /** Decides the asks that can be decided, first come first served, and forgets the pool when nothing is left of it. */
   #serve(pool: OwnedPool, now: number): void {
     pool.collect(now);
-    const shares = this.#sharesOf(pool);
-    const isValid = shares.isValid(now);
+    const isValid = this.#shares.isValid(pool, now);
     for (let ask = pool.asks[0]; ask !== undefined; ask = pool.asks[0]) {
       const isMet = isValid && pool.usable >= ask.stated.need;
       const isDecided = isMet || (ask.waitingFor.size === 0 && !ask.awaitsShare);
@@ -315,8 +309,7 @@ class Owner implements LeaseOwner {
       this.#queueAnswer(worker, pool.answer(ask, isValid ? this.#workers.size : 0, now));
     }
     if (isValid) this.#tell(pool);
-    // What was spent of a pool is to be remembered.
-    if (pool.isIdle && pool.kind !== 'spend' && shares.forget(pool)) {
+    if (pool.isIdle && this.#shares.forget(pool)) {
       this.#pools.delete(pool.name);
       this.#due.delete(pool);
     } else if (pool.asks.length > 0 || pool.denied.size > 0 || (pool.cooling?.total ?? 0) > 0) {

@@ -83,6 +83,8 @@ export interface PoolAnswer {
   readonly retryAt: number | null;
   /** Units that no worker has. */
   readonly free: number;
+  /** Nobody knows whether there is more: the store that says so cannot be reached. */
+  readonly isCutOff: boolean;
 }
 
 /** Other workers lack units: what is idle is to be given back. */

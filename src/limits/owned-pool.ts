@@ -31,6 +31,8 @@ export class OwnedPool {
   left = 0;
   /** Units that no worker has; below zero after a limit was lowered, or more was used than was leased. */
   free: number;
+  /** Nobody knows whether there is more of it. */
+  isCutOff = false;
   /** Least that was free since this was last set: so much was idle all the time. */
   idle = 0;
   /** Units by worker: idle, in use or cooling there, or on the way to or from it. Never 0. */
@@ -89,7 +91,6 @@ export class OwnedPool {
     this.giveBack(worker, used);
     this.free -= used;
     this.limit -= used;
-    this.total -= used;
   }
 
   /** A worker ended without a word: whatever it had may have been used a moment ago. */
@@ -165,6 +166,7 @@ export class OwnedPool {
       short,
       retryAt: earlier(ask.nextAt, this.cooling?.nextAt() ?? null),
       free: this.usable + Math.max(0, this.left),
+      isCutOff: this.isCutOff,
     };
   }
 

@@ -9,8 +9,8 @@ export interface ShareSource {
   readonly until: number | null;
   /** Tells who is to hear of changes. Called once, before anything else. */
   begin(user: ShareUser): void;
-  /** Units may be used now. */
-  isValid(now: number): boolean;
+  /** Units of a pool may be used now. */
+  isValid(pool: OwnedPool, now: number): boolean;
   /** A pool is in use from now on. */
   add(pool: OwnedPool): void;
   /** The pool's `total` is another. */
@@ -49,7 +49,8 @@ export const undivided: ShareSource = {
   changed: (pool) => pool.resize(pool.total),
   lack: () => false,
   isAsking: () => false,
-  forget: () => true,
+  // What was spent of a pool is to be remembered.
+  forget: ({ kind, limit, total }) => kind !== 'spend' || limit === total,
   flush: () => {},
   tick: () => {},
 };

@@ -96,8 +96,8 @@ class Keeper implements ShareKeeper {
     this.#user = user;
   }
 
-  isValid(now: number): boolean {
-    return this.#isAlone || now < this.#deadline;
+  isValid(_pool: OwnedPool, now: number): boolean {
+    return this.#isInTerm(now);
   }
 
   add(pool: OwnedPool): void {
@@ -105,6 +105,7 @@ class Keeper implements ShareKeeper {
     this.#shares.set(pool, share);
     this.#byName.set(pool.name, share);
     pool.resize(this.#isAlone ? pool.total : 0);
+    pool.isCutOff = this.#isGone && !this.#isAlone;
   }
 
   changed(pool: OwnedPool): void {
@@ -117,7 +118,7 @@ class Keeper implements ShareKeeper {
   lack(pool: OwnedPool, now: number): boolean {
     const share = this.#shares.get(pool);
     if (share === undefined || this.#isGone || now < share.dryUntil) return false;
-    if (this.isValid(now) && pool.limit >= pool.total) return false;
+    if (this.#isInTerm(now) && pool.limit >= pool.total) return false;
     this.#lacking.add(share);
     return true;
   }
@@ -162,7 +163,7 @@ class Keeper implements ShareKeeper {
 
   /** @param isWhole says all that is to be said; else only what is urgent */
   #send(now: number, isWhole: boolean): void {
-    if (!this.isValid(now) && !this.#isDisowned) this.#disown();
+    if (!this.#isInTerm(now) && !this.#isDisowned) this.#disown();
     const shares = this.#gather(now, isWhole);
     const pools = shares.map((share) => share.state(now));
     const number = ++this.#number;
@@ -269,6 +270,10 @@ class Keeper implements ShareKeeper {
     }
   }
 
+  #isInTerm(now: number): boolean {
+    return this.#isAlone || now < this.#deadline;
+  }
+
   #noteSilence(now: number): void {
     if (this.#silentSince === null) return;
     const limitMs = this.#answered === 0 ? firstGoneMs : goneMs;
@@ -279,6 +284,8 @@ class Keeper implements ShareKeeper {
     if (this.#isGone === isGone) return;
     this.#isGone = isGone;
     this.#options.onAvailable(!isGone);
+    const isCutOff = isGone && this.#options.whenGone === 'closed';
+    for (const { pool } of this.#shares.values()) pool.isCutOff = isCutOff;
     if (!isGone) return;
     this.#lacking.clear();
     if (this.#options.whenGone === 'open' && !this.#isLeaving) this.#standAlone();

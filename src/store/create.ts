@@ -11,12 +11,12 @@ export function createStore(settings: StoreSettings): Store & Ledger {
   return settings.kind === 'embedded' ? createEmbeddedStore(settings) : createRedisStore(settings);
 }
 
-/** Makes what hosts divide limits by; null for a store that one host has to itself. */
-export function createShareStore(settings: StoreSettings): ShareStore | null {
-  return settings.kind === 'embedded' ? null : createRedisShares(settings);
-}
-
 /** Whether something may have been stored: looking into a store that was never used would make its files. */
 export function mayHoldAnything(settings: StoreSettings): boolean {
   return settings.kind !== 'embedded' || existsSync(settings.path);
+}
+
+/** Makes what hosts divide limits by; null for a store that one host has to itself. */
+export function createShareStore(settings: StoreSettings): ShareStore | null {
+  return settings.kind === 'embedded' ? null : createRedisShares(settings);
 }

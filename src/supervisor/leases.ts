@@ -1,6 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
 import type { ResolvedConfig } from '../config/resolve.js';
+import type { KeyChange } from '../keys/managed-key.js';
 import { hostClock } from '../limits/clock.js';
+import { createKeyPools } from '../limits/key-pools.js';
 import type { Pool } from '../limits/kinds.js';
 import { createLeaseOwner, type OwnedUnits } from '../limits/lease-owner.js';
 import type { HolderMessage } from '../limits/messages.js';
@@ -17,6 +19,8 @@ export interface Leases {
   onGone(child: ChildProcess): void;
   /** The limits of this config hold from now on. */
   apply(config: ResolvedConfig): void;
+  /** The limits of the keys that are made at run time hold from now on, beside those of the config. */
+  applyKeys(change: KeyChange): void;
   /** See `LeaseOwner.inspect`. */
   inspect(): OwnedUnits[];
   stop(): void;
@@ -25,7 +29,11 @@ export interface Leases {
 /** Owns the units of all limits of a config, and leases them to the workers. */
 export function createLeases(config: ResolvedConfig): Leases {
   let pools: ReadonlyMap<string, Pool> = allPools(config);
-  const owner = createLeaseOwner({ now: hostClock(), poolOf: (name) => pools.get(name) });
+  const keyPools = createKeyPools();
+  const owner = createLeaseOwner({
+    now: hostClock(),
+    poolOf: (name) => pools.get(name) ?? keyPools.get(name),
+  });
   /** A process id may come again, and these do not. */
   const numbers = new Map<ChildProcess, number>();
   let count = 0;
@@ -54,6 +62,10 @@ export function createLeases(config: ResolvedConfig): Leases {
     },
     apply(next) {
       pools = allPools(next);
+      owner.reload();
+    },
+    applyKeys(change) {
+      keyPools.apply(change);
       owner.reload();
     },
     inspect: () => owner.inspect(),

@@ -9,6 +9,7 @@ import { createTotals } from '../metrics/totals.js';
 import { mayHoldAnything } from '../store/create.js';
 import type { Ledger, Store } from '../store/store.js';
 import { createCollector } from './collect.js';
+import type { ManagedKeys } from './managed-keys.js';
 import type { Collected, WorkerOrder } from './messages.js';
 import { formatAddress } from './port.js';
 import type { Reloader } from './reload.js';
@@ -22,6 +23,7 @@ export interface OperatedGateway {
   readonly reloader: Reloader;
   /** That of the workers, which the primary opens when it first needs it. */
   readonly store: Store & Ledger;
+  readonly keys: Pick<ManagedKeys, 'desk' | 'count'>;
   /** Process ids of the workers that serve at this moment. */
   serving(): readonly number[];
   isStopping(): boolean;
@@ -72,6 +74,7 @@ export function createOperations(gateway: OperatedGateway): Operations {
           ready: notReady() === null,
           workers: { wanted: gateway.workers, serving: gateway.serving(), restarts },
           config: { generation: gateway.reloader.generation, ...countsOf(gateway.reloader.running) },
+          managedKeys: gateway.keys.count(),
         };
       },
       async metrics() {
@@ -86,6 +89,7 @@ export function createOperations(gateway: OperatedGateway): Operations {
         });
       },
       reload: () => gateway.reloader.reload(),
+      keys: gateway.keys.desk,
       usageLedger: () => (mayHoldAnything(gateway.reloader.running.store) ? gateway.store : null),
       async openApi() {
         // Loaded only here: the schemas of all bodies would hold up the start.

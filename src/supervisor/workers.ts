@@ -16,6 +16,8 @@ export interface WorkersOptions {
   readonly log: Logger;
   /** A worker began or ceased to serve: these process ids do now. */
   onChange(serving: readonly number[]): void;
+  /** A worker is about to be told to start: what it is told now, it knows before it listens. */
+  onStart(child: ChildProcess): void;
   /** A worker is gone, with all that it held. */
   onGone(child: ChildProcess): void;
   /** What a worker tells that is not of its life. */
@@ -61,6 +63,7 @@ export function createWorkerPool(options: WorkersOptions): WorkerPool {
     if (current === null) return;
     for (const child of waiting) {
       started.add(child);
+      options.onStart(child);
       tell(child, {
         type: 'start',
         ...current,

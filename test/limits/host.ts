@@ -1,5 +1,6 @@
+import type { LeaseHolder } from '../../src/limits/holding.js';
 import type { Pool } from '../../src/limits/kinds.js';
-import { createLeaseHolder, type LeaseHolder } from '../../src/limits/lease-holder.js';
+import { createLeaseHolder } from '../../src/limits/lease-holder.js';
 import { createLeaseOwner, type LeaseOwner } from '../../src/limits/lease-owner.js';
 import type { HolderMessage, OwnerMessage } from '../../src/limits/messages.js';
 import type { ShareSource } from '../../src/limits/share-source.js';
