@@ -83,6 +83,7 @@ export interface ResolvedConfig
     | 'routing'
     | 'sockets'
     | 'store'
+    | 'outage'
     | 'usage'
     | 'defaultModels'
   > {
@@ -145,6 +146,7 @@ export const defaults = {
     responses: true,
     historyBytes: 4_194_304,
   },
+  outage: { budgets: 'closed' },
   usage: { ledger: true, lineDays: 30, sumDays: 400 },
   injectUsage: true,
   translation: {
@@ -182,6 +184,7 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
     routing: { ...defaults.routing, ...file.routing },
     sockets: { ...defaults.sockets, ...file.sockets },
     store: resolveStore(file.store ?? { kind: 'embedded' }, files),
+    outage: { ...defaults.outage, ...file.outage },
     usage: { ...defaults.usage, ...file.usage },
     secret: file.secret === undefined ? madeUpSecret() : { text: file.secret, given: true },
     defaultModels: { ...defaults.defaultModels, ...file.defaultModels },

@@ -87,7 +87,7 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
 
     const simulator = createSimulatorProcess(logger);
     const store = createStore(options.config.store);
-    const leases = createLeases(options.config);
+    const leases = createLeases({ config: options.config, store, log: logger });
     const pool = createWorkerPool({
       count: options.workers,
       host,
@@ -160,6 +160,7 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
       stopping = { at: performance.now() };
       logger.info({ signal, limitMs: reloader.running.timeouts.drainMs }, 'draining');
       await pool.drain(reloader.running.timeouts.drainMs);
+      await leases.leave();
       await simulator.stop();
       logger.info('stopped');
       end(0);

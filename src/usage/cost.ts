@@ -53,14 +53,6 @@ export function costOf(price: Price, { usage, seconds, calls }: Consumption): nu
   return nanoOf(femto);
 }
 
-/**
- * An amount in USD as whole nano-dollars, rounded half up.
- * @throws RangeError when it is negative or no number
- */
-export function nanoDollars(usd: number): number {
-  return nanoOf(scaled(usd, decimalsOfDollar));
-}
-
 function ratesOf(price: Price): Rates {
   const known = knownRates.get(price);
   if (known !== undefined) return known;
