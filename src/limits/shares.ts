@@ -26,7 +26,7 @@ export interface ShareKeeperOptions {
   /** Hands a statement to the store. `onAnswer` is called once, later: with null when its fate is not known. */
   readonly exchange: (statement: HostStatement, onAnswer: (answer: HostAnswer | null) => void) => void;
   /** Without the store this host counts alone with the whole limits, `open`, or uses up the shares it has, `closed`. */
-  readonly whenGone: 'open' | 'closed';
+  readonly whenGone: () => 'open' | 'closed';
   /** The store is gone, or is there again. */
   readonly onAvailable: (isAvailable: boolean) => void;
 }
@@ -154,9 +154,10 @@ class Keeper implements ShareKeeper {
   }
 
   leave(): void {
-    const now = this.#options.now();
+    const isSilent = this.#isLeaving || this.#isAlone || this.#isUnderWay;
     this.#isLeaving = true;
-    if (this.#isAlone || this.#isUnderWay) return;
+    if (isSilent) return;
+    const now = this.#options.now();
     for (const share of this.#shares.values()) share.disown();
     this.#send(now, true);
   }
@@ -278,29 +279,41 @@ class Keeper implements ShareKeeper {
     if (this.#silentSince === null) return;
     const limitMs = this.#answered === 0 ? firstGoneMs : goneMs;
     if (now - this.#silentSince >= limitMs) this.#setGone(true);
+    if (this.#isGone) this.#takeStance();
   }
 
   #setGone(isGone: boolean): void {
     if (this.#isGone === isGone) return;
     this.#isGone = isGone;
     this.#options.onAvailable(!isGone);
-    const isCutOff = isGone && this.#options.whenGone === 'closed';
-    for (const { pool } of this.#shares.values()) pool.isCutOff = isCutOff;
-    if (!isGone) return;
-    this.#lacking.clear();
-    if (this.#options.whenGone === 'open' && !this.#isLeaving) this.#standAlone();
-    this.#user.onAnswered([...this.#shares.keys()]);
+    if (isGone) this.#lacking.clear();
+    this.#takeStance();
+    this.#markCutOff();
+    if (isGone) this.#user.onAnswered([...this.#shares.keys()]);
+  }
+
+  /** The config may change its mind while the store is gone. */
+  #takeStance(): void {
+    const isAlone = this.#isGone && !this.#isLeaving && this.#options.whenGone() === 'open';
+    if (isAlone === this.#isAlone) return;
+    this.#isAlone = isAlone;
+    if (isAlone) this.#standAlone();
+    else this.#disown();
+    this.#markCutOff();
+    this.#user.onTerm();
+  }
+
+  #markCutOff(): void {
+    for (const { pool } of this.#shares.values()) pool.isCutOff = this.#isGone && !this.#isAlone;
   }
 
   #standAlone(): void {
-    this.#isAlone = true;
     this.#unknown.clear();
     for (const share of this.#shares.values()) {
       share.isDirty ||= share.pool.limit > 0;
       share.pool.left = 0;
       share.pool.resize(share.pool.total);
     }
-    this.#user.onTerm();
   }
 }
 

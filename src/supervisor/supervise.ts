@@ -116,6 +116,7 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
         needsSimulator(config) ? simulator.ensure() : null,
         // Whoever has a key of the store is not refused because the gateway has just started.
         keys.looked(),
+        leases.ready,
       ]);
       if (stopping !== null) return;
       leases.apply(config);
@@ -142,6 +143,7 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
       keys,
       serving: () => serving,
       isStopping: () => stopping !== null,
+      gauges: () => leases.gauges(),
       tellAll: (order) => pool.tellAll(order),
     });
     const open = async (): Promise<void> => {

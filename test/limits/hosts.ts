@@ -54,7 +54,7 @@ export class SimulatedHosts {
     const keeper = createShareKeeper({
       now: () => this.time.now,
       host: name,
-      whenGone,
+      whenGone: () => whenGone,
       onAvailable: (isAvailable) => news.push(isAvailable),
       exchange: (statement, onAnswer) => {
         shared.statements++;
