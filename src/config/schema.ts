@@ -33,6 +33,7 @@ const listen = Type.Object(
         closed,
       ),
     ),
+    trustedProxies: Type.Optional(Type.Array(text)),
     publicUrl: Type.Optional(
       Type.String({ pattern: '^https?://[^\\s?#]+$', expected: 'an http(s) URL without a query' }),
     ),
@@ -113,6 +114,7 @@ const timeouts = Type.Object(
     idleMs: Type.Optional(milliseconds),
     totalMs: Type.Optional(milliseconds),
     drainMs: Type.Optional(milliseconds),
+    unreadyMs: Type.Optional(Type.Integer({ minimum: 0, maximum: longestMs })),
   },
   closed,
 );

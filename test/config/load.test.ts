@@ -105,7 +105,14 @@ test('files that are no object are refused without a crash', (t) => {
 test('defaults are filled in, and what the file says wins', (t) => {
   const text = JSON.stringify({ ...validConfig(), timeouts: { idleMs: 5 }, vendors: { vendork: [] } });
   const config = parseConfig(text, { environment: {}, directory: '.', created: 7 });
-  t.strictSame(config.listen, { host: '127.0.0.1', port: 9000, tls: null, publicUrl: null, cors: null });
+  t.strictSame(config.listen, {
+    host: '127.0.0.1',
+    port: 9000,
+    tls: null,
+    publicUrl: null,
+    trustedProxies: null,
+    cors: null,
+  });
   t.match(config.timeouts, { idleMs: 5, connectMs: 3000, drainMs: 600_000, keepAliveMs: 15_000 });
   t.match(config.limits, { bodyBytes: 33_554_432, bufferedBytes: 1_073_741_824 });
   t.strictSame(config.vendors.vendork, []);

@@ -92,6 +92,19 @@ test('a cost is the exact sum of its parts', async (t) => {
   t.pass();
 });
 
+test('a cost is exact on both sides of what numbers can hold', async (t) => {
+  // A nano-dollar is a million femto-dollars, and a token at this price is one of these short of it.
+  const price = { ...free, input: 0.000999999, perCall: 1, perSecond: 1e-9 };
+  fc.assert(
+    fc.property(fc.nat(1_000_000_000), fc.nat(20), fc.nat(1_000_000), (input, calls, ms) => {
+      const femto = BigInt(input) * 999_999n + BigInt(calls) * 10n ** 15n + BigInt(ms) * 1000n;
+      const cost = costOf(price, { usage: { ...none, input }, seconds: ms / 1000, calls });
+      return BigInt(cost) === (femto + 500_000n) / 1_000_000n;
+    }),
+  );
+  t.pass();
+});
+
 test('calls at a price in whole nano-dollars cost as much together as one by one', async (t) => {
   fc.assert(
     fc.property(micros, fc.array(fc.integer({ min: 0, max: 10_000 }), { maxLength: 50 }), (price, counts) => {
