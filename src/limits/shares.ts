@@ -66,6 +66,8 @@ class Keeper implements ShareKeeper {
   /** It counts alone. */
   #isAlone = false;
   #isGone = false;
+  /** Changes whenever all shares do: an answer to what was said before says nothing of them. */
+  #round = 0;
   #isLeaving = false;
   /** When the first statement was sent that has had no answer since the last that had one. */
   #silentSince: number | null = null;
@@ -168,6 +170,7 @@ class Keeper implements ShareKeeper {
     const shares = this.#gather(now, isWhole);
     const pools = shares.map((share) => share.state(now));
     const number = ++this.#number;
+    const round = this.#round;
     this.#isUnderWay = true;
     this.#silentSince ??= now;
     this.#heartbeatAt = now + (this.#shares.size === 0 ? restMs : heartbeatMs);
@@ -175,7 +178,7 @@ class Keeper implements ShareKeeper {
       this.#isUnderWay = false;
       const isLate = this.#options.now() - now >= leaseMs;
       if (answer === null || isLate) this.#fail();
-      else this.#accept(answer, { number, sentAt: now, shares, pools });
+      else this.#accept(answer, { number, sentAt: now, round, isWhole, shares, pools });
     });
   }
 
@@ -213,32 +216,34 @@ class Keeper implements ShareKeeper {
   #accept(answer: HostAnswer, sent: Sent): void {
     const now = this.#options.now();
     this.#silentSince = null;
+    const wasInTerm = this.#isInTerm(now);
     const isForgotten = answer.seen < this.#answered;
     this.#answered = sent.number;
-    if (this.#isAlone) {
-      this.#isAlone = false;
-      this.#disown();
-    } else {
-      if (isForgotten) for (const share of this.#shares.values()) this.#unknown.add(share);
-      this.#apply(answer, sent, now);
-    }
+    if (isForgotten) for (const share of this.#shares.values()) this.#unknown.add(share);
+    if (sent.round === this.#round) this.#apply(answer, sent, now);
+    this.#isTelling = true;
+    this.#setGone(false);
     if (this.#unknown.size === 0) {
       this.#deadline = sent.sentAt + leaseMs - marginMs;
       this.#isDisowned = false;
     } else this.#isBehind = true;
-    this.#setGone(false);
+    // Not with every answer: there may be many.
+    if (sent.isWhole || !wasInTerm) this.#user.onTerm();
     this.#tell(answer, sent, now);
+    this.#isTelling = false;
     this.flush();
   }
 
-  #tell(answer: HostAnswer, { shares }: Sent, now: number): void {
+  #tell(answer: HostAnswer, { shares, isWhole }: Sent, now: number): void {
     const changed = new Set(shares.map(({ pool }) => pool));
-    for (const { pool } of this.#shares.values()) if (pool.limit === 0 && pool.isIdle) changed.add(pool);
-    this.#isTelling = true;
-    this.#user.onTerm();
+    if (isWhole) this.#addUnused(changed);
     this.#hear(answer.wanted, now);
     this.#user.onAnswered([...changed]);
-    this.#isTelling = false;
+  }
+
+  /** Adds the pools that can be forgotten. */
+  #addUnused(pools: Set<OwnedPool>): void {
+    for (const { pool } of this.#shares.values()) if (pool.limit === 0 && pool.isIdle) pools.add(pool);
   }
 
   #apply(answer: HostAnswer, { shares, pools }: Sent, now: number): void {
@@ -297,6 +302,7 @@ class Keeper implements ShareKeeper {
     const isAlone = this.#isGone && !this.#isLeaving && this.#options.whenGone() === 'open';
     if (isAlone === this.#isAlone) return;
     this.#isAlone = isAlone;
+    this.#round++;
     if (isAlone) this.#standAlone();
     else this.#disown();
     this.#markCutOff();
@@ -321,6 +327,10 @@ interface Sent {
   readonly number: number;
   /** Milliseconds of the host's clock, before it was handed on. */
   readonly sentAt: number;
+  /** The keeper's round at that time. */
+  readonly round: number;
+  /** It said all that was to be said. */
+  readonly isWhole: boolean;
   readonly shares: readonly PoolShare[];
   readonly pools: readonly PoolStatement[];
 }
