@@ -138,6 +138,7 @@ export const defaults = {
     maxOpenMs: 60_000,
     affinity: true,
     loadFactor: 1.25,
+    retries: 2,
   },
   sockets: {
     messageBytes: 16_777_216,

@@ -3,7 +3,7 @@ import type { ConversationRequest } from '../conversation/request.js';
 import { GatewayError } from '../errors.js';
 import type { Endpoint, Translation } from '../protocols/protocol.js';
 import { warmUpAnswer } from '../protocols/responses/turn.js';
-import { verdict } from '../routing/verdict.js';
+import type { FailedAttempt } from '../routing/verdict.js';
 import type {
   Deadlines,
   ResponseHead,
@@ -16,7 +16,10 @@ import { reserveBody, shrinkReservation } from './admit.js';
 import { ownLines } from './answer.js';
 import { Attempt, type AttemptJudge, type AttemptOwner } from './attempt.js';
 import type { Call } from './call.js';
+import type { Candidates } from './candidates.js';
+import { deadlinesLeft, timeLeft } from './deadlines.js';
 import { fetchMedia, remoteMedia } from './fetch-media.js';
+import { Pause } from './pause.js';
 import { decodeCall, type Prepared, prepareNative, prepareTranslated, prepareUpload } from './prepare.js';
 import { refuse } from './refuse.js';
 import { Relay } from './relay.js';
@@ -46,10 +49,8 @@ export function forward(
   endpoint: Endpoint,
   targets: readonly Target[],
 ): Sending {
-  const chosen = routeCall(services, call, targets);
-  const ordered = call.turn === null ? chosen : call.turn.lane.arrange(chosen);
-  const forwarding = new Forwarding(services, call, endpoint, ordered);
-  forwarding.next();
+  const forwarding = new Forwarding(services, call, endpoint, routeCall(services, call, targets));
+  forwarding.ask();
   return forwarding;
 }
 
@@ -58,20 +59,21 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
   readonly #services: Services;
   readonly #call: Call;
   readonly #endpoint: Endpoint;
-  readonly #targets: readonly Target[];
-  #index = 0;
+  readonly #candidates: Candidates;
   #relay: Relay | null = null;
   #attempt: Attempt | null = null;
   /** Why an attempt before failed: a target that then cannot be asked at all is not the caller's mistake. */
   #failure: GatewayError | null = null;
   /** Time went by before the first attempt. */
   #isLate = false;
+  /** Milliseconds to wait before the attempt that takes the place of one that is given up. */
+  #wait = 0;
 
-  constructor(services: Services, call: Call, endpoint: Endpoint, targets: readonly Target[]) {
+  constructor(services: Services, call: Call, endpoint: Endpoint, candidates: Candidates) {
     this.#services = services;
     this.#call = call;
     this.#endpoint = endpoint;
-    this.#targets = targets;
+    this.#candidates = candidates;
   }
 
   get isWanted(): boolean {
@@ -79,10 +81,13 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
   }
 
   passesOver(status: number): boolean {
-    if (!this.#hasNext() || !this.isWanted) return false;
-    const headRelayed = this.#relay?.committed ?? false;
-    const replayable = this.#isReplayable;
-    return verdict({ reason: 'error_answer', status, bytesSent: true, headRelayed, replayable }) === 'next';
+    return this.#mayGoOn({
+      reason: 'error_answer',
+      status,
+      bytesSent: true,
+      headRelayed: this.#relay?.committed ?? false,
+      replayable: this.#isReplayable,
+    });
   }
 
   onPassedOver(): void {
@@ -93,25 +98,22 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
     return this.#call.upload?.canReplay ?? this.#call.body !== null;
   }
 
-  /** Whether a target is left that may be asked now; those before it that may not are passed over. */
-  #hasNext(): boolean {
-    const now = performance.now();
-    for (; this.#index < this.#targets.length; this.#index++) {
-      if (this.#services.health.of(this.#targets[this.#index] as Target).mayTake(now)) return true;
-    }
-    return false;
+  /** Whether there is an attempt to follow one that failed: then `#goOn` makes it. */
+  #mayGoOn(attempt: FailedAttempt): boolean {
+    if (!this.isWanted) return false;
+    const wait = this.#candidates.after(attempt);
+    this.#wait = wait ?? 0;
+    return wait !== null;
   }
 
-  /** Asks the next target in place of the one before. */
   #goOn(): void {
-    const target = this.#targets[this.#index] as Target;
-    this.#call.retries++;
-    this.#services.attempts.recordRetry(target);
-    this.next();
+    if (this.#wait === 0) this.ask();
+    else this.#relay?.reset(null, new Pause(this.#wait, () => this.ask()));
   }
 
-  next(): void {
-    const target = this.#targets[this.#index++] as Target;
+  /** Asks the present one of the candidates. */
+  ask(): void {
+    const { target } = this.#candidates;
     const { translation, protocol } = this.#endpoint;
     const { upload } = this.#call;
     this.#call.target = target;
@@ -156,7 +158,7 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
     const maxBytes = Math.min(bodyBytes, mostFetched, Math.floor(bufferedBytes / (fetchShare * fetchCopies)));
     const limits = {
       maxBytes,
-      timeoutMs: this.#timeLeft(),
+      timeoutMs: timeLeft(call),
       allowPrivate: target.upstream.fetchPrivate,
     };
     reserveBody(this.#services, call, fetchCopies * maxBytes);
@@ -192,17 +194,18 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
     const relay = this.#relay;
     relay.reset(prepared.passage, null);
     const deadlines = this.#deadlines();
-    const attempt = new Attempt(this.#services, target, this, relay);
+    const attempt = new Attempt(this.#services, this.#candidates, this, relay);
     this.#attempt = attempt;
     relay.upstream = attempt;
     attempt.exchange =
       call.turn === null
-        ? this.#post(target, prepared, deadlines, attempt)
+        ? this.#post(target, this.#candidates.key, prepared, deadlines, attempt)
         : this.#sendTurn(call.turn, target, prepared, deadlines, attempt);
   }
 
   #post(
     target: Target,
+    key: number,
     prepared: Prepared,
     deadlines: Deadlines,
     handler: UpstreamHandler,
@@ -211,7 +214,7 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
       target.upstream.origin,
       {
         method: 'POST',
-        head: upstreamHead(this.#call, target, prepared),
+        head: upstreamHead(this.#call, target, key, prepared),
         body: prepared.body,
         source: prepared.source,
       },
@@ -228,9 +231,10 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
     deadlines: Deadlines,
     handler: UpstreamHandler,
   ): UpstreamExchange | null {
+    const { key } = this.#candidates;
     const otherwise = (): UpstreamExchange | null => {
       turn.madeBy = prepared.path === 'translated' ? 'gateway' : 'request';
-      if (!turn.isWarmUp) return this.#post(target, prepared, deadlines, handler);
+      if (!turn.isWarmUp) return this.#post(target, key, prepared, deadlines, handler);
       turn.madeBy = 'gateway';
       this.#attempt?.leave();
       this.#warmUp();
@@ -239,7 +243,7 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
     if (!turn.lane.takes(target, prepared)) return otherwise();
     turn.madeBy = 'lane';
     const { isWarmUp } = turn;
-    return turn.lane.send(this.#call, { target, prepared, deadlines, handler, isWarmUp, otherwise });
+    return turn.lane.send(this.#call, { target, key, prepared, deadlines, handler, isWarmUp, otherwise });
   }
 
   /** The gateway remembers what the message held, where no upstream can. */
@@ -263,20 +267,14 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
     const { timeouts, limits } = this.#call.running.snapshot;
     const { upload, exchange } = this.#call;
     if (upload !== null) return uploadDeadlines(timeouts, exchange.head.contentLength, limits.uploadBytes);
-    if (this.#index === 1 && !this.#isLate) return timeouts;
-    return { ...timeouts, totalMs: this.#timeLeft() };
-  }
-
-  /** Milliseconds of the call's total time. */
-  #timeLeft(): number {
-    const { totalMs } = this.#call.running.snapshot.timeouts;
-    return Math.max(1, totalMs - (performance.now() - this.#call.validatedAt));
+    if (this.#call.retries === 0 && !this.#isLate) return timeouts;
+    return deadlinesLeft(this.#call);
   }
 
   /** A target that cannot be asked this: the next one may speak a protocol that can. */
   #onRefused(fault: unknown): void {
-    if (fault instanceof GatewayError && this.#index < this.#targets.length) {
-      this.next();
+    if (fault instanceof GatewayError && this.#candidates.skip()) {
+      this.ask();
       return;
     }
     this.#end(this.#failure ?? fault, null);
@@ -298,13 +296,13 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
   }
 
   onAttemptFailed(error: GatewayError, failure: UpstreamFailure | null): void {
-    const decision = verdict({
+    const mayGoOn = this.#mayGoOn({
       reason: failure?.reason ?? 'unusable_answer',
       bytesSent: failure?.bytesSent ?? true,
       headRelayed: false,
       replayable: this.#isReplayable,
     });
-    if (this.#hasNext() && decision === 'next' && this.#call.exchange.alive) {
+    if (mayGoOn) {
       this.#failure = error;
       this.#goOn();
       return;

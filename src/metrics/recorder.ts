@@ -2,6 +2,7 @@ import type { Protocol, Target } from '../config/types.js';
 import { noLabel } from './families.js';
 import { type GaugeSources, readGauges, targetLabel } from './gauges.js';
 import type { AttemptResult } from './results.js';
+import { noNumber } from './series.js';
 import { Shortcuts } from './shortcuts.js';
 import { type MetricsSnapshot, snapshotOf } from './snapshot.js';
 import { createTables, defaultLimits, type SeriesLimits, type Tables } from './tables.js';
@@ -53,6 +54,13 @@ export interface Recorder {
   snapshot(): MetricsSnapshot;
 }
 
+/** What is known of a target once it was counted. */
+interface KnownTarget {
+  readonly name: string;
+  /** The series of its attempts that went well, as nearly all do. */
+  ok: number;
+}
+
 /**
  * Counts from zero.
  * @param sources asked for the gauges with each snapshot
@@ -76,14 +84,14 @@ export function createRecorder(sources: GaugeSources, limits: SeriesLimits = def
   const firstByte = histograms.gateway_first_byte_seconds;
   const own = histograms.gateway_own_seconds.numbered(0);
   // A target is another object after each reload, and its name then the same.
-  const names = new WeakMap<Target, string>();
-  const nameOf = (target: Target): string => {
-    let name = names.get(target);
-    if (name === undefined) {
-      name = targetLabel(target.upstream.name, target.model);
-      names.set(target, name);
+  const knownTargets = new WeakMap<Target, KnownTarget>();
+  const knownOf = (target: Target): KnownTarget => {
+    let known = knownTargets.get(target);
+    if (known === undefined) {
+      known = { name: targetLabel(target.upstream.name, target.model), ok: noNumber };
+      knownTargets.set(target, known);
     }
-    return name;
+    return known;
   };
 
   return {
@@ -125,8 +133,12 @@ export function createRecorder(sources: GaugeSources, limits: SeriesLimits = def
       }
       if (facts.ownMs >= 0) own.observe(facts.ownMs / 1000);
     },
-    recordAttempt: (target, result) => attempts.add(1, nameOf(target), result),
-    recordRetry: (target) => retries.add(1, nameOf(target)),
+    recordAttempt(target, result) {
+      const known = knownOf(target);
+      if (result === 'ok') known.ok = attempts.addAt(known.ok, 1, known.name, result);
+      else attempts.add(1, known.name, result);
+    },
+    recordRetry: (target) => retries.add(1, knownOf(target).name),
     recordLimitRefusal: (limit) => limitRefusals.add(1, limit),
     recordLedgerDropped: (entries) => ledgerDropped.add(entries),
     snapshot() {

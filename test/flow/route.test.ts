@@ -1,36 +1,6 @@
-import { type Test, test } from 'tap';
-import { type GatewayOptions, startGateway, testKey } from '../suites/gateway.js';
-import { completion, jsonAnswer, type RawRequest, startRawUpstream } from '../suites/raw-upstream.js';
-
-const error = (status: number, headers = '') =>
-  jsonAnswer(status, `{"error":{"message":"from the upstream","code":"own_${status}"}}`, headers);
-const good = jsonAnswer(200, completion);
-
-/** An upstream that answers as it is told at the moment. */
-async function upstream(t: Test, answer: string) {
-  const state = { answer };
-  const raw = await startRawUpstream(t, (request: RawRequest) => request.socket.write(state.answer));
-  return Object.assign(state, raw);
-}
-
-async function start(t: Test, answers: readonly string[], more: Partial<GatewayOptions> = {}) {
-  const upstreams = await Promise.all(answers.map((answer) => upstream(t, answer)));
-  const gateway = await startGateway(t, { upstreams: upstreams.map(({ url }) => url), ...more });
-  const ask = async (headers: Record<string, string> = {}) => {
-    const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json', ...headers },
-      body: '{"model":"m","messages":[{"role":"user","content":"hi"}]}',
-    });
-    return {
-      status: answer.status,
-      retryAfter: answer.headers.get('retry-after'),
-      body: await answer.text(),
-    };
-  };
-  const counts = () => upstreams.map(({ requests }) => requests.length);
-  return { gateway, upstreams, ask, counts };
-}
+import { test } from 'tap';
+import { testKey } from '../suites/gateway.js';
+import { errorAnswer as error, goodAnswer as good, startRouted as start } from '../suites/routed.js';
 
 test('an error of one upstream is answered by the next, a mistake of the caller is not', async (t) => {
   for (const status of [401, 403, 408, 409, 429, 500, 502, 503, 504, 529]) {

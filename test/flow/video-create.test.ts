@@ -41,8 +41,8 @@ test('where nothing listens, the next target is asked, and has the task from the
 });
 
 test('where nothing listens at all, the answer is 502 in each format, and nothing remains', async (t) => {
-  const gateway = await start(t, [nowhere, nowhere]);
   for (const face of faces) {
+    const gateway = await start(t, [nowhere, nowhere]);
     const failed = await face.create(gateway, asked);
     t.equal(failed.status, 502);
     if (face.format === 'vendorj') t.match(failed.json, { code: 50_502 });

@@ -10,6 +10,8 @@ import { socketRequest } from '../socket-request.js';
 /** A turn to be sent, and what is done where its upstream turns out to know no WebSocket. */
 export interface LaneRequest {
   readonly target: Target;
+  /** Index of the upstream's key, for a connection that is still to be made. */
+  readonly key: number;
   readonly prepared: Prepared;
   readonly deadlines: Deadlines;
   readonly handler: UpstreamHandler;
@@ -53,12 +55,12 @@ export class Lane {
   }
 
   send(call: Call, request: LaneRequest): UpstreamExchange {
-    const { target, prepared, deadlines, handler, isWarmUp, otherwise } = request;
+    const { target, key, prepared, deadlines, handler, isWarmUp, otherwise } = request;
     const { upstream } = target;
     if (this.#turns === null || !isSame(upstream, this.#upstream)) {
       this.close();
       this.#upstream = upstream;
-      this.#turns = this.#connectTo(call, upstream, prepared);
+      this.#turns = this.#connectTo(call, upstream, key, prepared);
     }
     const exchange = new LaneExchange();
     exchange.current = this.#turns.send(messageOf(prepared.body, isWarmUp), deadlines, handler, () => {
@@ -75,8 +77,8 @@ export class Lane {
     this.#upstream = null;
   }
 
-  #connectTo(call: Call, upstream: Upstream, { upstreamPath }: Prepared): SocketTurns {
-    const shape = { wire: 'responses', vendor: call.exchange.head } as const;
+  #connectTo(call: Call, upstream: Upstream, key: number, { upstreamPath }: Prepared): SocketTurns {
+    const shape = { wire: 'responses', vendor: call.exchange.head, key } as const;
     const request = socketRequest(call, upstream, upstreamPath, shape);
     return new SocketTurns(request, this.#services.secureProfiles, turnAnswers);
   }
