@@ -11,8 +11,5 @@ export function unenforcedSettings(file: ConfigFile): readonly string[] {
   for (const [index, key] of file.keys.entries()) {
     if (key.budget !== undefined) paths.push(['keys', index, 'budget']);
   }
-  for (const [name, model] of Object.entries(file.models)) {
-    if (model.hedgeMs !== undefined) paths.push(['models', name, 'hedgeMs']);
-  }
   return paths.map(formatPath);
 }

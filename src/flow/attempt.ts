@@ -14,9 +14,13 @@ export interface AttemptOwner {
 
 /** Who may have another target asked in place of an answer. */
 export interface AttemptJudge {
-  /** @returns true when the answer is given up, and `onPassedOver` follows */
-  passesOver(status: number): boolean;
+  /** @returns true when an error answer is given up, and `onPassedOver` follows */
+  passesOver(attempt: Attempt, status: number): boolean;
   onPassedOver(): void;
+  /** A good answer begins, and will be handed on. */
+  onTaken(attempt: Attempt): void;
+  /** @returns true when another attempt of the call is still under way, and takes its place */
+  survives(attempt: Attempt): boolean;
   /** The client is still there: an answer that is given up is then of no use. */
   readonly isWanted: boolean;
 }
@@ -52,11 +56,12 @@ export class Attempt extends Trial implements UpstreamHandler, UpstreamExchange 
     const { status } = head;
     if (status < 400) {
       this.answered();
+      this.#judge.onTaken(this);
       this.#handler.onHead(head);
       return;
     }
     this.refused(head);
-    if (!this.#judge.passesOver(status)) {
+    if (!this.#judge.passesOver(this, status)) {
       this.#handler.onHead(head);
       return;
     }
@@ -76,7 +81,7 @@ export class Attempt extends Trial implements UpstreamHandler, UpstreamExchange 
 
   onFailure(failure: UpstreamFailure): void {
     this.failed(failure.reason, failure.headSeen);
-    if (!this.#isPassedOver) this.#handler.onFailure(failure);
+    if (!this.#isPassedOver && !this.#judge.survives(this)) this.#handler.onFailure(failure);
   }
 
   resume(): void {

@@ -10,3 +10,23 @@ export function timeLeft({ running, validatedAt }: Call): number {
 export function deadlinesLeft(call: Call): Deadlines {
   return { ...call.running.snapshot.timeouts, totalMs: timeLeft(call) };
 }
+
+/**
+ * The deadlines of the next attempt of a call that is forwarded.
+ * @param isLate time went by before the first attempt
+ */
+export function attemptDeadlines(call: Call, isLate: boolean): Deadlines {
+  const { timeouts, limits } = call.running.snapshot;
+  if (call.upload !== null)
+    return uploadDeadlines(timeouts, call.exchange.head.contentLength, limits.uploadBytes);
+  return call.retries === 0 && !isLate ? timeouts : deadlinesLeft(call);
+}
+
+/** Bytes of an upload in a millisecond that a client may be expected to send. */
+const slowestUpload = 64;
+
+/** An upload may take as long as its size asks for, since both sides are watched for silence. */
+function uploadDeadlines(timeouts: Deadlines, announced: number, most: number): Deadlines {
+  const bytes = announced === -1 ? most : announced;
+  return { ...timeouts, totalMs: timeouts.totalMs + bytes / slowestUpload };
+}

@@ -1,4 +1,4 @@
-import type { Target } from '../config/types.js';
+import type { Model, Target } from '../config/types.js';
 import type { ConversationRequest } from '../conversation/request.js';
 import { GatewayError } from '../errors.js';
 import type { Endpoint, Translation } from '../protocols/protocol.js';
@@ -17,10 +17,11 @@ import { ownLines } from './answer.js';
 import { Attempt, type AttemptJudge, type AttemptOwner } from './attempt.js';
 import type { Call } from './call.js';
 import type { Candidates } from './candidates.js';
-import { deadlinesLeft, timeLeft } from './deadlines.js';
+import { attemptDeadlines, deadlinesLeft, timeLeft } from './deadlines.js';
 import { fetchMedia, remoteMedia } from './fetch-media.js';
 import { Pause } from './pause.js';
 import { decodeCall, type Prepared, prepareNative, prepareTranslated, prepareUpload } from './prepare.js';
+import { mayRace, prepareHedge, Race, type Runner } from './race.js';
 import { refuse } from './refuse.js';
 import { Relay } from './relay.js';
 import { routeCall } from './route.js';
@@ -66,8 +67,10 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
   #failure: GatewayError | null = null;
   /** Time went by before the first attempt. */
   #isLate = false;
-  /** Milliseconds to wait before the attempt that takes the place of one that is given up. */
-  #wait = 0;
+  /** Milliseconds to wait before the attempt that follows one that is given up; null where none has to be made. */
+  #wait: number | null = null;
+  /** While a second target may be asked beside the first, or is. */
+  #race: Race | null = null;
 
   constructor(services: Services, call: Call, endpoint: Endpoint, candidates: Candidates) {
     this.#services = services;
@@ -80,7 +83,11 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
     return this.#call.exchange.alive;
   }
 
-  passesOver(status: number): boolean {
+  passesOver(attempt: Attempt, status: number): boolean {
+    if (this.survives(attempt)) {
+      this.#wait = null;
+      return true;
+    }
     return this.#mayGoOn({
       reason: 'error_answer',
       status,
@@ -101,14 +108,70 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
   /** Whether there is an attempt to follow one that failed: then `#goOn` makes it. */
   #mayGoOn(attempt: FailedAttempt): boolean {
     if (!this.isWanted) return false;
-    const wait = this.#candidates.after(attempt);
-    this.#wait = wait ?? 0;
-    return wait !== null;
+    this.#wait = this.#candidates.after(attempt);
+    return this.#wait !== null;
   }
 
   #goOn(): void {
+    if (this.#wait === null) return;
     if (this.#wait === 0) this.ask();
     else this.#relay?.reset(null, new Pause(this.#wait, () => this.ask()));
+  }
+
+  onTaken(attempt: Attempt): void {
+    const race = this.#race;
+    if (race === null) return;
+    this.#race = null;
+    if (attempt !== this.#attempt) this.#services.attempts.recordHedge(this.#modelName, 'won');
+    this.#adopt(race.wonBy(attempt));
+  }
+
+  survives(attempt: Attempt): boolean {
+    const other = this.#race?.without(attempt) ?? null;
+    this.#race = null;
+    if (other !== null) this.#adopt(other);
+    return other !== null;
+  }
+
+  /** What becomes of an attempt is what becomes of the call from now on. */
+  #adopt({ attempt, passage, path }: Runner): void {
+    this.#attempt = attempt;
+    this.#call.target = attempt.target;
+    this.#call.path = path;
+    this.#relay?.reset(passage, attempt);
+  }
+
+  get #modelName(): string {
+    return this.#call.model?.name ?? '';
+  }
+
+  /** Gets ready to ask a second target as well when the first takes too long. */
+  #watch(first: Runner): void {
+    const { hedgeMs } = this.#call.model as Model;
+    this.#services.hedges.of(this.#call.model as Model).earn();
+    this.#race = new Race(first, hedgeMs ?? 0, () => this.#hedge());
+    if (this.#relay !== null) this.#relay.upstream = this.#race;
+  }
+
+  #hedge(): Runner | null {
+    const call = this.#call;
+    const budget = this.#services.hedges.of(call.model as Model);
+    if (!budget.isFree || !this.#candidates.skip()) return null;
+    const { target, key } = this.#candidates;
+    try {
+      const prepared = prepareHedge(this.#services, call, this.#endpoint, target);
+      if (prepared === null) return null;
+      const attempt = new Attempt(this.#services, this.#candidates, this, this.#relay as Relay);
+      attempt.exchange = this.#post(target, key, prepared, deadlinesLeft(call), attempt);
+      call.retries++;
+      budget.spend();
+      this.#services.attempts.recordHedge(this.#modelName, 'sent');
+      return { attempt, passage: prepared.passage, path: prepared.path };
+    } catch (fault) {
+      // The first is still under way.
+      if (!(fault instanceof GatewayError)) this.#services.reportFault(call, fault);
+      return null;
+    }
   }
 
   /** Asks the present one of the candidates. */
@@ -193,7 +256,7 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
     this.#relay ??= new Relay(this.#services, call, this);
     const relay = this.#relay;
     relay.reset(prepared.passage, null);
-    const deadlines = this.#deadlines();
+    const deadlines = attemptDeadlines(call, this.#isLate);
     const attempt = new Attempt(this.#services, this.#candidates, this, relay);
     this.#attempt = attempt;
     relay.upstream = attempt;
@@ -201,6 +264,7 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
       call.turn === null
         ? this.#post(target, this.#candidates.key, prepared, deadlines, attempt)
         : this.#sendTurn(call.turn, target, prepared, deadlines, attempt);
+    if (mayRace(call)) this.#watch({ attempt, passage: prepared.passage, path: prepared.path });
   }
 
   #post(
@@ -262,15 +326,6 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
     else shrinkReservation(this.#services, call, needed);
   }
 
-  /** What is left of the total time after the attempts so far. */
-  #deadlines(): Deadlines {
-    const { timeouts, limits } = this.#call.running.snapshot;
-    const { upload, exchange } = this.#call;
-    if (upload !== null) return uploadDeadlines(timeouts, exchange.head.contentLength, limits.uploadBytes);
-    if (this.#call.retries === 0 && !this.#isLate) return timeouts;
-    return deadlinesLeft(this.#call);
-  }
-
   /** A target that cannot be asked this: the next one may speak a protocol that can. */
   #onRefused(fault: unknown): void {
     if (fault instanceof GatewayError && this.#candidates.skip()) {
@@ -312,12 +367,3 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
 }
 
 const atPrevious = { param: 'previous_response_id' };
-
-/** Bytes of an upload in a millisecond that a client may be expected to send. */
-const slowestUpload = 64;
-
-/** An upload may take as long as its size asks for, since both sides are watched for silence. */
-function uploadDeadlines(timeouts: Deadlines, announced: number, most: number): Deadlines {
-  const bytes = announced === -1 ? most : announced;
-  return { ...timeouts, totalMs: timeouts.totalMs + bytes / slowestUpload };
-}

@@ -46,6 +46,8 @@ export interface Recorder {
   recordAttempt(target: Target, result: AttemptResult): void;
   /** Counts an attempt at a target that follows another one of the same call. */
   recordRetry(target: Target): void;
+  /** Counts a second attempt beside a slow first one, and again when it is the one that answers. */
+  recordHedge(model: string, result: 'sent' | 'won'): void;
   /** @param limit what kind of limit it was, one of a few words of the gateway's own */
   recordLimitRefusal(limit: string): void;
   /** Counts entries of the ledger that were lost. */
@@ -78,6 +80,7 @@ export function createRecorder(sources: GaugeSources, limits: SeriesLimits = def
   const responseBytes = counters.gateway_response_bytes_total;
   const attempts = counters.gateway_upstream_attempts_total;
   const retries = counters.gateway_retries_total;
+  const hedges = counters.gateway_hedges_total;
   const limitRefusals = counters.gateway_limit_refusals_total;
   const ledgerDropped = counters.gateway_ledger_dropped_total;
   const duration = histograms.gateway_request_duration_seconds;
@@ -139,6 +142,7 @@ export function createRecorder(sources: GaugeSources, limits: SeriesLimits = def
       else attempts.add(1, known.name, result);
     },
     recordRetry: (target) => retries.add(1, knownOf(target).name),
+    recordHedge: (model, result) => hedges.add(1, model, result),
     recordLimitRefusal: (limit) => limitRefusals.add(1, limit),
     recordLedgerDropped: (entries) => ledgerDropped.add(entries),
     snapshot() {
