@@ -64,6 +64,7 @@ export const errorTable = {
     'There is nothing in the range that was asked for.',
   ),
   rate_limit_exceeded: client(429, 'rate_limit_exceeded', 'Too many requests.'),
+  budget_exceeded: client(429, 'insufficient_quota', 'The budget is used up.'),
   client_closed: client(499, 'client_closed', 'The client closed the connection.'),
   internal_error: gateway(500, 'internal_error', 'The gateway had an internal error.'),
   not_implemented: gateway(501, 'not_implemented', 'This endpoint is not implemented.'),

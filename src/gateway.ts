@@ -8,11 +8,14 @@ import { SessionList } from './flow/realtime/sessions.js';
 import { serve } from './flow/serve.js';
 import type { Running, Services } from './flow/services.js';
 import { createUnattended } from './flow/unattended.js';
+import { isMetered, usageEntryOf } from './flow/usage-entry.js';
 import { WatchList } from './flow/watch.js';
 import { createRouter } from './http/router.js';
 import { createServer } from './http/server.js';
 import type { SocketLimits } from './http/socket.js';
+import { createKeyResolver, type ManagedKeySet } from './keys/key-set.js';
 import { createKeyTable } from './keys/table.js';
+import { createLedger } from './ledger.js';
 import { hostClock } from './limits/clock.js';
 import { createLeaseHolder } from './limits/lease-holder.js';
 import type { HolderMessage, OwnerMessage } from './limits/messages.js';
@@ -36,6 +39,8 @@ export interface Gateway {
   listen(host: string, port: number): Promise<number>;
   /** Puts another config in force for the calls to come; calls under way keep theirs. */
   swap(snapshot: Snapshot): void;
+  /** The managed keys are not what they were: sessions end whose key is none any more. */
+  onKeysChanged(): void;
   /** Stops accepting and resolves when every call has ended. */
   drain(): Promise<void>;
   /** Hears of the limits of this host. */
@@ -44,8 +49,8 @@ export interface Gateway {
   loseLeases(): void;
   /** What was counted since the start, and the numbers of the moment. */
   metrics(): MetricsSnapshot;
-  /** Cuts what is left. */
-  close(): void;
+  /** Cuts what is left, and resolves when what was noted of it is in the store, or after two seconds without that. */
+  close(): Promise<void>;
 }
 
 export interface GatewayOptions {
@@ -53,14 +58,18 @@ export interface GatewayOptions {
   readonly log: Logger;
   /** Tells whoever owns the limits of this host. Must not throw. */
   readonly sendLease: (message: HolderMessage) => void;
+  /** Keys that come and go beside those of the config; none unless given. */
+  readonly managedKeys?: ManagedKeySet;
 }
 
 const tickMs = 1000;
 const leaseTickMs = 100;
+/** Longest wait for the last entries of the ledger. */
+const lastEntriesMs = 2000;
 
 /** Composes a gateway: the only place that knows every part. */
 export function createGateway(options: GatewayOptions): Gateway {
-  const { log } = options;
+  const { log, managedKeys = null } = options;
   const accessLog = createAccessLog(log);
   const ownProcess = watchProcess();
   const upstream = createUpstreamClient();
@@ -72,13 +81,15 @@ export function createGateway(options: GatewayOptions): Gateway {
     openRequests: () => server.open() - services.sessions.size,
     openSockets: () => services.sessions.size,
     bufferedBytes: () => services.bufferedBytes,
+    ledgerWaiting: () => ledger.waiting(),
     upstream: () => upstream.stats(),
     targets: () => health.status(performance.now()),
     process: () => ownProcess.read(),
   });
   const limits = createLeaseHolder({ now: hostClock(), send: options.sendLease });
+  const ledger = createLedger({ store, settings: () => services.running.snapshot.usage, recorder, log });
   const services: Services = {
-    running: runningFrom(options.snapshot),
+    running: runningFrom(options.snapshot, managedKeys),
     upstream,
     secureProfiles: createSecureProfiles(),
     sessions: new SessionList(),
@@ -86,6 +97,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     report: (call) => {
       accessLog.add(call);
       recorder.record(factsOf(call));
+      if (isMetered(call)) ledger.add(usageEntryOf(call));
     },
     reportFault: (call, fault) =>
       log.error({ id: call.exchange.id, err: fault }, 'a call failed by our own fault'),
@@ -124,11 +136,12 @@ export function createGateway(options: GatewayOptions): Gateway {
   return {
     listen: (host, port) => server.listen(host, port),
     swap: (snapshot) => {
-      services.running = runningFrom(snapshot);
+      services.running = runningFrom(snapshot, managedKeys);
       health.setSettings(snapshot.routing);
       health.retain(targetsOf(snapshot));
       server.set({ words: snapshot.vendors, cors: snapshot.listen.cors });
     },
+    onKeysChanged: () => services.sessions.onKeysChanged(),
     drain: async () => {
       services.sessions.drain();
       await server.drain();
@@ -137,17 +150,19 @@ export function createGateway(options: GatewayOptions): Gateway {
     receiveLease: (message) => limits.receive(message),
     loseLeases: () => limits.disconnect(),
     metrics: () => recorder.snapshot(),
-    close: () => {
+    close: async () => {
       clearInterval(ticker);
       clearInterval(leaseTicker);
       ownProcess.close();
       upkeep.stop();
       services.sessions.shutDown();
       server.close();
+      limits.close();
       upstream.close();
-      store.close().catch((error: unknown) => log.error({ err: error }, 'the store did not close'));
-      // Last, for the lines of the calls that were cut just now.
+      // With the lines of the calls that were cut just now.
       accessLog.close();
+      await ledger.close(lastEntriesMs);
+      await store.close().catch((error: unknown) => log.error({ err: error }, 'the store did not close'));
     },
   };
 }
@@ -161,11 +176,13 @@ function targetsOf({ models }: Snapshot): readonly Target[] {
   return [...models.values()].flatMap((model) => model.targets);
 }
 
-function runningFrom(snapshot: Snapshot): Running {
+function runningFrom(snapshot: Snapshot, managedKeys: ManagedKeySet | null): Running {
+  const { keys, groups, models } = snapshot;
+  const managed = managedKeys && { set: managedKeys, resolve: createKeyResolver(groups, models) };
   const routes = buildRoutes(snapshot.vendors);
   return {
     snapshot,
-    keys: createKeyTable(snapshot.keys),
+    keys: createKeyTable(keys, managed),
     router: createRouter(routes.map((route) => ({ method: route.method, path: route.path, value: route }))),
     sealer: createSealer(snapshot.secret),
     dialectForPath: createDialectForPath(snapshot.vendors),

@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs';
 import type { Logger } from 'pino';
 import type { StoreSettings } from './config/types.js';
+import { mayHoldAnything } from './store/create.js';
 import type { Store } from './store/store.js';
 import type { TaskBook } from './video/book.js';
 import { endInterrupted } from './video/recovery.js';
@@ -47,8 +47,7 @@ export function startUpkeep(options: UpkeepOptions): { stop(): void } {
 }
 
 async function keepUp({ settings, store, book, log }: UpkeepOptions): Promise<void> {
-  // Nothing was ever stored, and looking would make the files.
-  if (settings.kind === 'embedded' && !existsSync(settings.path)) return;
+  if (!mayHoldAnything(settings)) return;
   for (const { submission, task } of await endInterrupted(book)) {
     log.error(
       {

@@ -1,6 +1,8 @@
 // One worker process: a gateway that the primary starts, reloads and drains over IPC.
 import { buildSnapshot } from './config/snapshot.js';
 import { createGateway, type Gateway } from './gateway.js';
+import { createManagedKeySet } from './keys/key-set.js';
+import { fromWire } from './keys/key-wire.js';
 import type { OwnerMessage } from './limits/messages.js';
 import { createLog } from './log.js';
 import { messageType, type WorkerOrder, type WorkerReport } from './supervisor/messages.js';
@@ -9,6 +11,8 @@ import { messageType, type WorkerOrder, type WorkerReport } from './supervisor/m
 const lastReportMs = 500;
 
 const log = createLog('worker', process.env.LOG_LEVEL ?? 'info');
+/** They are there before the gateway is, and stay through its reloads. */
+const managedKeys = createManagedKeySet();
 let gateway: Gateway | null = null;
 let listening = false;
 let leaving = false;
@@ -38,7 +42,7 @@ function fail(error: unknown): void {
 async function start(order: WorkerOrder & { type: 'start' }): Promise<void> {
   const snapshot = buildSnapshot(order.config, order);
   drainMs = snapshot.timeouts.drainMs;
-  gateway = createGateway({ snapshot, log: log.logger, sendLease: report });
+  gateway = createGateway({ snapshot, log: log.logger, sendLease: report, managedKeys });
   await gateway.listen(order.host, order.port);
   listening = true;
   report({ type: 'listening' });
@@ -56,6 +60,12 @@ function reload(order: WorkerOrder & { type: 'reload' }): void {
   report({ type: 'reloaded', generation: order.generation, problem });
 }
 
+function takeKeys({ number, keys }: WorkerOrder & { type: 'keys' }): void {
+  managedKeys.apply(fromWire(keys));
+  gateway?.onKeysChanged();
+  report({ type: 'keys-applied', number });
+}
+
 function tellMetrics(id: number): void {
   const snapshot = gateway?.metrics() ?? { counters: [], gauges: [], histograms: [] };
   report({ type: 'collected', id, snapshot });
@@ -67,19 +77,19 @@ async function leave(): Promise<void> {
   leaving = true;
   if (gateway === null || !listening) return end(0);
   const served = gateway;
-  const finish = () => {
+  const finish = async (): Promise<void> => {
     // Writes the lines of the last requests, too.
-    served.close();
+    await served.close();
     // What was counted since the primary last asked.
     setTimeout(() => end(0), lastReportMs);
     report({ type: 'collected', id: 0, snapshot: served.metrics() }, () => end(0));
   };
   setTimeout(() => {
     log.logger.warn('drain limit reached, requests are cut');
-    finish();
+    finish().catch(fail);
   }, drainMs);
   await served.drain();
-  finish();
+  await finish();
 }
 
 process.on('message', (message) => {
@@ -90,6 +100,9 @@ process.on('message', (message) => {
       break;
     case 'reload':
       orders = orders.then(() => reload(order as WorkerOrder & { type: 'reload' }));
+      break;
+    case 'keys':
+      takeKeys(order as WorkerOrder & { type: 'keys' });
       break;
     case 'collect':
       tellMetrics((order as WorkerOrder & { type: 'collect' }).id);

@@ -1,6 +1,8 @@
 import { textFormatType } from '../metrics/text-format.js';
 import { json } from './answer.js';
+import { type KeyDesk, keyRoutes } from './keys.js';
 import type { AdminRoute } from './routes.js';
+import { type UsageLedger, usageRoutes } from './usage.js';
 
 /** What the listener tells of, and has done. */
 export interface AdminSources {
@@ -12,6 +14,9 @@ export interface AdminSources {
   /** @returns what is wrong with the new config, with paths in the file; nothing when it is in force */
   reload(): Promise<readonly string[]>;
   openApi(): Promise<object>;
+  readonly keys: KeyDesk;
+  /** @returns null where nothing was ever stored */
+  usageLedger(): UsageLedger | null;
 }
 
 export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
@@ -51,5 +56,7 @@ export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
           : json({ status: 'refused', problems }, 422);
       },
     },
+    ...keyRoutes(sources.keys),
+    ...usageRoutes(() => sources.usageLedger()),
   ];
 }

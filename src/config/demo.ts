@@ -34,6 +34,8 @@ export function demoConfig(created: number): ResolvedConfig {
     sockets: defaults.sockets,
     timeouts: defaults.timeouts,
     store: { kind: 'embedded', path: resolve(storeDefaults.path), taskDays: storeDefaults.taskDays },
+    outage: defaults.outage,
+    usage: defaults.usage,
     secret: madeUpSecret(),
     defaultModels: { moderations: 'sim-moderation', rerank: 'sim-rerank', realtime: 'sim-realtime' },
     upstreams: [
@@ -85,7 +87,6 @@ export function demoConfig(created: number): ResolvedConfig {
       budget: null,
       mayRoute: false,
     })),
-    unenforced: [],
     admin: null,
   };
 }

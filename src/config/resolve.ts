@@ -4,6 +4,7 @@ import type { ConfigFile } from './schema.js';
 import { resolveStore } from './store-settings.js';
 import type {
   Budget,
+  Group,
   Price,
   Protocol,
   RateLimits,
@@ -11,7 +12,6 @@ import type {
   TranslationManner,
   UpstreamKind,
 } from './types.js';
-import { unenforcedSettings } from './unenforced.js';
 
 export interface ResolvedUpstream {
   readonly name: string;
@@ -66,12 +66,6 @@ export interface ResolvedKey {
   readonly mayRoute: boolean;
 }
 
-export interface ResolvedGroup {
-  readonly name: string;
-  readonly models: readonly string[];
-  readonly limits: RateLimits | null;
-}
-
 /**
  * A config that was checked, with every default filled in and every file that it names read. It is plain JSON: this
  * is what the primary sends to its workers, and each of them builds the same snapshot from it.
@@ -88,16 +82,16 @@ export interface ResolvedConfig
     | 'routing'
     | 'sockets'
     | 'store'
+    | 'outage'
+    | 'usage'
     | 'defaultModels'
   > {
   /** `given` in the file, or made up for this start. */
   readonly secret: { readonly text: string; readonly given: boolean };
   readonly upstreams: readonly ResolvedUpstream[];
   readonly models: readonly ResolvedModel[];
-  readonly groups: readonly ResolvedGroup[];
+  readonly groups: readonly Group[];
   readonly keys: readonly ResolvedKey[];
-  /** Paths of settings in the file that do nothing yet. */
-  readonly unenforced: readonly string[];
   /** Where operators look and act; null where nobody may. */
   readonly admin: AdminSettings | null;
 }
@@ -150,6 +144,8 @@ export const defaults = {
     responses: true,
     historyBytes: 4_194_304,
   },
+  outage: { budgets: 'closed' },
+  usage: { ledger: true, lineDays: 30, sumDays: 400 },
   injectUsage: true,
   translation: {
     maxTokens: 4096,
@@ -186,6 +182,8 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
     routing: { ...defaults.routing, ...file.routing },
     sockets: { ...defaults.sockets, ...file.sockets },
     store: resolveStore(file.store ?? { kind: 'embedded' }, files),
+    outage: { ...defaults.outage, ...file.outage },
+    usage: { ...defaults.usage, ...file.usage },
     secret: file.secret === undefined ? madeUpSecret() : { text: file.secret, given: true },
     defaultModels: { ...defaults.defaultModels, ...file.defaultModels },
     upstreams: Object.entries(file.upstreams).map(([name, upstream]) => ({
@@ -236,7 +234,6 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
       budget: key.budget ?? null,
       mayRoute: key.mayRoute ?? false,
     })),
-    unenforced: unenforcedSettings(file),
     admin: file.admin === undefined ? null : { host: defaults.host, port: defaults.adminPort, ...file.admin },
   };
 }

@@ -33,11 +33,14 @@ export function buildSnapshot(config: ResolvedConfig, surroundings: Surroundings
     sockets: config.sockets,
     timeouts: config.timeouts,
     store: config.store,
+    outage: config.outage,
+    usage: config.usage,
     translates: [...models.values()].some(isTranslated),
     secret: config.secret.text,
     defaultModels: config.defaultModels,
     upstreams,
     models,
+    groups: config.groups,
     keys: buildKeys(config, models),
   };
 }

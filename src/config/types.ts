@@ -125,6 +125,14 @@ export interface Budget {
   readonly per: 'day' | 'week' | 'month';
 }
 
+/** What the keys of one group may do. */
+export interface Group {
+  readonly name: string;
+  /** Names of models; `*` for all of them. */
+  readonly models: readonly string[];
+  readonly limits: RateLimits | null;
+}
+
 /** How targets are chosen, and when one is taken for ill. */
 export interface RoutingSettings {
   /** Failures in a row after which a target is left alone. */
@@ -229,6 +237,21 @@ export interface RedisStoreSettings {
   readonly taskDays: number;
 }
 
+/** What becomes of limits while the store cannot be reached that they are kept in. */
+export interface OutageSettings {
+  /** `open`: calls may spend, and the store is told of it later. */
+  readonly budgets: 'open' | 'closed';
+}
+
+/** What is noted of finished calls in the store. */
+export interface UsageSettings {
+  /** Calls have their lines in the ledger. */
+  readonly ledger: boolean;
+  /** For how many days lines, and the sums of each day, are kept. */
+  readonly lineDays: number;
+  readonly sumDays: number;
+}
+
 /** The running config: frozen, swapped whole on reload, kept by each call from its start to its end. */
 export interface Snapshot {
   readonly demo: boolean;
@@ -255,6 +278,8 @@ export interface Snapshot {
   readonly routing: RoutingSettings;
   readonly sockets: SocketSettings;
   readonly store: StoreSettings;
+  readonly outage: OutageSettings;
+  readonly usage: UsageSettings;
   /** Some model has a target into whose protocol calls are translated. */
   readonly translates: boolean;
   /** What texts are sealed with that clients carry for the gateway. */
@@ -263,6 +288,7 @@ export interface Snapshot {
   readonly defaultModels: Readonly<Partial<Record<Protocol, string>>>;
   readonly upstreams: ReadonlyMap<string, Upstream>;
   readonly models: ReadonlyMap<string, Model>;
+  readonly groups: readonly Group[];
   /** By SHA-256, lower-case hex. */
   readonly keys: ReadonlyMap<string, Key>;
 }

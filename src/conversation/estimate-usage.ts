@@ -30,6 +30,40 @@ export function inputEstimate({ turns }: ConversationRequest, bytes: number): nu
   return tokens + tokensOf(Math.max(0, text));
 }
 
+/** A body is looked at in so many places, of so many bytes each. */
+const samples = 16;
+const sampleBytes = 64;
+/** Smaller bodies hold no media to speak of. */
+const leastWithMedia = 32 * 1024;
+
+/**
+ * The same for a body that nobody has read: a part of it that looks like base64 where it is sampled is no text. It costs
+ * the same however large the body is.
+ */
+export function bodyEstimate(body: Buffer): number {
+  if (body.length < leastWithMedia) return tokensOf(body.length);
+  const step = Math.floor((body.length - sampleBytes) / (samples - 1));
+  let ofMedia = 0;
+  let media = 0;
+  let isInside = false;
+  for (let i = 0; i < samples; i++) {
+    const isMedium = isBase64(body, i * step, i * step + sampleBytes);
+    if (isMedium) ofMedia++;
+    if (isMedium && !isInside) media++;
+    isInside = isMedium;
+  }
+  return media * mediumTokens + tokensOf((body.length * (samples - ofMedia)) / samples);
+}
+
+const base64Bytes = new Uint8Array(256);
+for (const character of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-')
+  base64Bytes[character.charCodeAt(0)] = 1;
+
+function isBase64(body: Buffer, from: number, to: number): boolean {
+  for (let at = from; at < to; at++) if (base64Bytes[body[at] as number] === 0) return false;
+  return true;
+}
+
 /** The tokens that so many characters of an answer are taken for. */
 export function tokensOf(characters: number): number {
   return Math.ceil(characters / charactersOfToken);

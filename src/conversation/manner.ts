@@ -16,6 +16,30 @@ export interface StreamFacts {
   readonly ended: boolean;
 }
 
+/** What the calls of an endpoint consume, as far as their upstreams do not say. */
+export interface Metering {
+  /** Tokens that are estimated where none are reported. */
+  readonly estimates: 'conversation' | 'input' | 'none';
+  /** What a stream reports before its end is not all yet. */
+  readonly grows: boolean;
+  /**
+   * Seconds of audio in an answer, 0 where they are not known; null in place of the function where answers have none.
+   * @param begin its first bytes
+   * @param length of the whole of it
+   * @param end its last bytes
+   */
+  readonly seconds: ((begin: Buffer, length: number, end: Buffer) => number) | null;
+}
+
+/** Input and output are counted, and a stream says how many tokens they are when it ends. */
+export const conversationMetering: Metering = { estimates: 'conversation', grows: false, seconds: null };
+/** The same for streams that say it all along. */
+export const growingMetering: Metering = { ...conversationMetering, grows: true };
+/** The answer is made of no tokens. */
+export const inputMetering: Metering = { ...conversationMetering, estimates: 'input' };
+/** Only what an upstream reports counts. */
+export const reportedMetering: Metering = { ...conversationMetering, estimates: 'none' };
+
 /** What a relay has to know of a protocol to pass its streams through untouched: each protocol brings one. */
 export interface StreamManner {
   /**
@@ -43,10 +67,11 @@ export interface StreamManner {
   findUsageEvent(run: Buffer): { readonly start: number; readonly end: number } | null;
   /** Usage in the body of an answer that was not streamed, or null. */
   usageOf(body: Buffer): Usage | null;
+  readonly metering: Metering;
 }
 
 /** The manner of an endpoint that does not stream. */
-export function wholeAnswers(usageOf: (body: Buffer) => Usage | null): StreamManner {
+export function wholeAnswers(usageOf: (body: Buffer) => Usage | null, metering: Metering): StreamManner {
   return {
     judgeStart: () => 'meaningful',
     usageAtStart: null,
@@ -54,5 +79,6 @@ export function wholeAnswers(usageOf: (body: Buffer) => Usage | null): StreamMan
     judgeEnd: () => ({ state: 'complete', usage: null }),
     findUsageEvent: () => null,
     usageOf,
+    metering,
   };
 }

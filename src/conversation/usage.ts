@@ -12,4 +12,6 @@ export interface Usage {
   readonly reasoning: number;
   /** The upstream reported nothing: these are the gateway's own guesses. */
   readonly estimated?: true;
+  /** The answer broke off: the output is what was streamed until then, and the input the gateway's guess if need be. */
+  readonly partial?: true;
 }

@@ -36,6 +36,7 @@ const errorTypes: Readonly<Record<ErrorKind, AnthropicErrorType>> = {
   upgrade_required: 'invalid_request_error',
   range_not_satisfiable: 'invalid_request_error',
   rate_limit_exceeded: 'rate_limit_error',
+  budget_exceeded: 'rate_limit_error',
   client_closed: 'invalid_request_error',
   internal_error: 'api_error',
   not_implemented: 'api_error',

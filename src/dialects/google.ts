@@ -38,6 +38,7 @@ const statuses: Readonly<Record<ErrorKind, GoogleStatus>> = {
   upgrade_required: 'INVALID_ARGUMENT',
   range_not_satisfiable: 'INVALID_ARGUMENT',
   rate_limit_exceeded: 'RESOURCE_EXHAUSTED',
+  budget_exceeded: 'RESOURCE_EXHAUSTED',
   client_closed: 'CANCELLED',
   internal_error: 'INTERNAL',
   not_implemented: 'UNIMPLEMENTED',

@@ -27,6 +27,7 @@ const codes: Readonly<Record<ErrorKind, number>> = {
   upgrade_required: 50426,
   range_not_satisfiable: 50416,
   rate_limit_exceeded: 50429,
+  budget_exceeded: 50429,
   client_closed: 50499,
   internal_error: 50500,
   not_implemented: 50501,

@@ -25,6 +25,7 @@ const codes: Readonly<Record<ErrorKind, number>> = {
   upgrade_required: 1200,
   range_not_satisfiable: 1201,
   rate_limit_exceeded: 1302,
+  budget_exceeded: 1102,
   client_closed: 1200,
   internal_error: 5000,
   not_implemented: 1202,

@@ -30,6 +30,7 @@ const errorTypes: Readonly<Record<ErrorKind, OpenaiErrorType>> = {
   upgrade_required: 'invalid_request_error',
   range_not_satisfiable: 'invalid_request_error',
   rate_limit_exceeded: 'rate_limit_error',
+  budget_exceeded: 'insufficient_quota',
   client_closed: 'invalid_request_error',
   internal_error: 'server_error',
   not_implemented: 'invalid_request_error',

@@ -61,6 +61,7 @@ function lineOf(call: Call): object {
     cachedTokens: usage?.cached,
     reasoningTokens: usage?.reasoning,
     tokensEstimated: usage?.estimated,
+    tokensPartial: usage?.partial,
     firstByteMs: call.answeredAt > 0 ? round(call.answeredAt - call.startedAt) : undefined,
     durationMs: round(call.endedAt - call.startedAt),
     retries: call.retries,

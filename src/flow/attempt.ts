@@ -21,8 +21,10 @@ export interface AttemptJudge {
   onTaken(attempt: Attempt): void;
   /** @returns true when another attempt of the call is still under way, and takes its place */
   survives(attempt: Attempt): boolean;
-  /** The client is still there: an answer that is given up is then of no use. */
+  /** The client is still there: an answer that is given up, also at its very end, is then of no use. */
   readonly isWanted: boolean;
+  /** The client has all that it asked for: how the upstream's connection ends is of no interest any more. */
+  readonly isServed: boolean;
 }
 
 /** An answer that is given up is read to its end up to this size, so that its connection can be used again. */
@@ -75,12 +77,14 @@ export class Attempt extends Trial implements UpstreamHandler, UpstreamExchange 
   }
 
   onEnd(): void {
-    this.succeeded();
+    // It may find that the answer is of no use, and cancel.
     if (!this.#isPassedOver) this.#handler.onEnd();
+    this.succeeded();
   }
 
   onFailure(failure: UpstreamFailure): void {
-    this.failed(failure.reason, failure.headSeen);
+    if (this.#judge.isServed) this.succeeded();
+    else this.failed(failure.reason, failure.headSeen);
     if (!this.#isPassedOver && !this.#judge.survives(this)) this.#handler.onFailure(failure);
   }
 

@@ -1,5 +1,6 @@
 import type { CallFacts } from '../metrics/recorder.js';
 import type { Call } from './call.js';
+import { costOfCall } from './consumption.js';
 
 /** Filled anew for every call: what it is given to keeps nothing of it. */
 const facts: { -readonly [Name in keyof CallFacts]: CallFacts[Name] } = {
@@ -32,5 +33,6 @@ export function factsOf(call: Call): CallFacts {
   facts.requestBytes = exchange.bytesIn;
   facts.responseBytes = exchange.bytesOut;
   facts.usage = call.usage;
+  facts.costNanos = costOfCall(call);
   return facts;
 }

@@ -43,6 +43,16 @@ export class Call {
   usage: Usage | null = null;
   /** Null for a call that falls under no limits. */
   limited: LimitedCall | null = null;
+  /** An upstream has done what was asked for, or is at it: a price per call or second counts. */
+  isServed = false;
+  /** For how many calls its price counts: one for each image. */
+  units = 1;
+  /** Seconds of audio or video, as far as they are known. */
+  mediaSeconds = 0;
+  /** See `costOfCall`; below zero until it was asked for. */
+  costNanos = -1;
+  /** It asks for a video task that an earlier call has made. */
+  isOfTask = false;
   /** Body bytes reserved in `Services.bufferedBytes`. */
   reserved = 0;
   /** Attempts at an upstream after the first. */

@@ -4,6 +4,7 @@ import { GatewayError } from '../errors.js';
 import type { Endpoint, Translation } from '../protocols/protocol.js';
 import { warmUpAnswer } from '../protocols/responses/turn.js';
 import type { FailedAttempt } from '../routing/verdict.js';
+import type { Passage } from '../stream/passage.js';
 import type {
   Deadlines,
   ResponseHead,
@@ -63,6 +64,8 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
   readonly #candidates: Candidates;
   #relay: Relay | null = null;
   #attempt: Attempt | null = null;
+  /** Of the attempt. */
+  #passage: Passage | null = null;
   /** Why an attempt before failed: a target that then cannot be asked at all is not the caller's mistake. */
   #failure: GatewayError | null = null;
   /** Time went by before the first attempt. */
@@ -81,6 +84,10 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
 
   get isWanted(): boolean {
     return this.#call.exchange.alive;
+  }
+
+  get isServed(): boolean {
+    return this.#call.accounted || (this.#passage?.isComplete ?? false);
   }
 
   passesOver(attempt: Attempt, status: number): boolean {
@@ -136,6 +143,7 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
   /** What becomes of an attempt is what becomes of the call from now on. */
   #adopt({ attempt, passage, path }: Runner): void {
     this.#attempt = attempt;
+    this.#passage = passage;
     this.#call.target = attempt.target;
     this.#call.path = path;
     this.#relay?.reset(passage, attempt);
@@ -256,6 +264,7 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
     this.#relay ??= new Relay(this.#services, call, this);
     const relay = this.#relay;
     relay.reset(prepared.passage, null);
+    this.#passage = prepared.passage;
     const deadlines = attemptDeadlines(call, this.#isLate);
     const attempt = new Attempt(this.#services, this.#candidates, this, relay);
     this.#attempt = attempt;

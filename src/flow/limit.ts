@@ -2,14 +2,18 @@ import type { Key, Model } from '../config/types.js';
 import { GatewayError } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange-host.js';
 import type { Decision, Denial, Pending } from '../limits/decision.js';
-import type { Pool } from '../limits/kinds.js';
+import type { Demand, Pool } from '../limits/kinds.js';
 import { callPools, demandsOf } from '../limits/pools.js';
+import { costOf } from '../usage/cost.js';
 import { account } from './account.js';
+import { budgetOf, type PeriodBudget } from './budget.js';
 import type { Call } from './call.js';
-import { expectedTokens } from './expected-tokens.js';
+import { expectedUsage } from './expected-usage.js';
 import { LimitedCall } from './limited-call.js';
 import { refuse } from './refuse.js';
 import type { Services } from './services.js';
+
+const nanosOfDollar = 1e9;
 
 /** What a call does once its limits let it. */
 export type Next = (services: Services, call: Call) => void;
@@ -23,23 +27,33 @@ export type Next = (services: Services, call: Call) => void;
 export function limit(services: Services, call: Call, next: Next): void {
   const key = call.key as Key;
   const model = call.model as Model;
-  if (key.limits === null && model.limits === null && key.groupLimits.length === 0) {
+  const hasBudget = key.budget !== null && model.price !== null;
+  if (key.limits === null && model.limits === null && key.groupLimits.length === 0 && !hasBudget) {
     next(services, call);
     return;
   }
-  const pools = callPools(key, model);
-  const limited = new LimitedCall(
-    services.limits,
-    pools,
-    call.running.snapshot.vendors.vendorc[0] ?? 'vendorc',
-  );
+  const limited = new LimitedCall(services.limits, callPools(key, model), call.running.snapshot.vendors);
   call.limited = limited;
-  const demands = demandsOf(pools, pools.tokens.length === 0 ? 0 : expectedTokens(call));
+  const demands = demandsFor(call, limited, key, model);
   const queued = new Queued(services, call, limited, next);
   const decision = services.limits.acquire(demands, queued.decide);
   if (decision.outcome === 'pending') queued.wait(decision);
   else enter(services, limited, decision);
   if (decision.outcome === 'admitted') next(services, call);
+}
+
+function demandsFor(call: Call, limited: LimitedCall, key: Key, model: Model): readonly Demand[] {
+  const { pools } = limited;
+  const { budget } = key;
+  const { price } = model;
+  if (pools.tokens.length === 0 && (budget === null || price === null)) return pools.ones;
+  const usage = expectedUsage(call);
+  const demands = demandsOf(pools, usage.input + usage.output);
+  if (budget === null || price === null) return demands;
+  limited.budget = budgetOf(key, budget, Date.now());
+  const { pool } = limited.budget;
+  const cost = costOf(price, { usage, seconds: call.mediaSeconds, calls: call.units });
+  return [...demands, { pool, amount: Math.min(cost, pool.limit) }];
 }
 
 /** @throws {GatewayError} for a call that is not let in */
@@ -48,8 +62,11 @@ function enter(services: Services, limited: LimitedCall, decision: Decision): vo
     limited.admission = decision;
     return;
   }
-  services.reportLimit(unitOf(decision.pool));
-  throw denied(decision);
+  const { budget } = limited;
+  const isBudget = decision.pool === budget?.pool;
+  if (decision.reason === 'unknown') throw unknown;
+  services.reportLimit(isBudget ? 'budget' : unitOf(decision.pool));
+  throw isBudget ? overBudget(budget as PeriodBudget) : denied(decision);
 }
 
 /** A call that waits for units which its worker does not have. */
@@ -95,6 +112,22 @@ function denied({ pool, retryAfterMs }: Denial): GatewayError {
     'rate_limit_exceeded',
     `The limit of ${limitText(pool)} is reached: try again in ${seconds} s.`,
     { retryAfter: seconds },
+  );
+}
+
+const unknown = new GatewayError(
+  'store_unavailable',
+  'What is left of your limits is not known, since the store of the gateway cannot be reached: try again shortly.',
+  { retryAfter: 1 },
+);
+
+function overBudget({ pool, endsAt }: PeriodBudget): GatewayError {
+  const dollars = pool.limit / nanosOfDollar;
+  const until = new Date(endsAt).toISOString();
+  return new GatewayError(
+    'budget_exceeded',
+    `Your key's budget of ${dollars} USD is used up, or taken by calls under way; the next one begins at ${until}.`,
+    { retryAfter: Math.max(1, Math.ceil((endsAt - Date.now()) / 1000)), unrepeatable: true },
   );
 }
 

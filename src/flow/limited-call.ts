@@ -1,11 +1,14 @@
+import type { VendorWords } from '../config/types.js';
 import type { Dialect } from '../dialects/dialect.js';
 import type { Admission } from '../limits/admission.js';
 import type { Pending } from '../limits/decision.js';
-import type { LeaseHolder } from '../limits/lease-holder.js';
+import type { LeaseHolder } from '../limits/holding.js';
 import { type PoolView, tightest } from '../limits/pool-view.js';
 import type { CallPools } from '../limits/pools.js';
 import { chatRateLines, messagesRateLines, type RateViews } from '../limits/rate-headers.js';
+import type { PeriodBudget } from './budget.js';
 import type { Call } from './call.js';
+import { costOfCall } from './consumption.js';
 
 /** A call that falls under limits: what it holds of them, and what its client is told of them. */
 export class LimitedCall {
@@ -13,23 +16,25 @@ export class LimitedCall {
   admission: Admission | null = null;
   /** While it waits to be. */
   pending: Pending | null = null;
+  readonly pools: CallPools;
+  /** Null for a key without one, and for a model that costs nothing. */
+  budget: PeriodBudget | null = null;
   readonly #limits: LeaseHolder;
-  readonly #pools: CallPools;
-  /** First word of the headers of the messages family. */
-  readonly #vendor: string;
+  readonly #vendors: VendorWords;
 
-  constructor(limits: LeaseHolder, pools: CallPools, vendor: string) {
+  constructor(limits: LeaseHolder, pools: CallPools, vendors: VendorWords) {
     this.#limits = limits;
-    this.#pools = pools;
-    this.#vendor = vendor;
+    this.pools = pools;
+    this.#vendors = vendors;
   }
 
   /** Header lines that tell how much is left, each with CRLF before it. */
   lines({ rateHeaders }: Dialect): string {
     if (rateHeaders === null) return '';
-    const { requests, tokens } = this.#pools;
+    const { requests, tokens } = this.pools;
     const views: RateViews = { requests: this.#view(requests), tokens: this.#view(tokens) };
-    return rateHeaders === 'chat' ? chatRateLines(views) : messagesRateLines(views, Date.now(), this.#vendor);
+    if (rateHeaders === 'chat') return chatRateLines(views);
+    return messagesRateLines(views, Date.now(), this.#vendors.vendorc[0] ?? 'vendorc');
   }
 
   /** Says what was really used and gives the call's place to others. */
@@ -39,10 +44,11 @@ export class LimitedCall {
     if (admission === null) return;
     const used = usedTokens(call);
     if (used !== null)
-      for (const index of this.#pools.tokens) {
-        const pool = this.#pools.pools[index];
+      for (const index of this.pools.tokens) {
+        const pool = this.pools.pools[index];
         if (pool !== undefined) admission.settle(pool, used);
       }
+    if (this.budget !== null) admission.settle(this.budget.pool, costOfCall(call));
     admission.release();
   }
 
@@ -52,7 +58,7 @@ export class LimitedCall {
   }
 
   #peek(index: number): PoolView {
-    const pool = this.#pools.pools[index];
+    const pool = this.pools.pools[index];
     if (pool === undefined) throw new Error('there is no such pool');
     return this.#limits.peek(pool);
   }

@@ -1,6 +1,6 @@
 import type { Target } from '../config/types.js';
 import type { ReplyContext } from '../conversation/codec.js';
-import { inputEstimate } from '../conversation/estimate-usage.js';
+import { bodyEstimate, inputEstimate } from '../conversation/estimate-usage.js';
 import { parseObject } from '../conversation/json.js';
 import type { ConversationRequest } from '../conversation/request.js';
 import { sealMark } from '../conversation/seal.js';
@@ -46,6 +46,7 @@ export function prepareNative(call: Call, endpoint: Endpoint, target: Target): P
     hideUsage: includeUsage,
     mayStream: endpoint.mayStream,
     amend: endpoint.amender?.(body) ?? null,
+    inputEstimate: endpoint.metering.estimates === 'none' ? 0 : bodyEstimate(body),
   });
   return {
     path: edited || changed !== null ? 'spliced' : 'exact',
@@ -74,6 +75,7 @@ export function prepareUpload(call: Call, upload: UploadBody, endpoint: Endpoint
       hideUsage: false,
       mayStream: endpoint.mayStream,
       amend: null,
+      inputEstimate: 0,
     }),
   };
 }

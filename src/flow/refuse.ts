@@ -27,6 +27,9 @@ export function refuse(
 ): void {
   const error = toGatewayError(services, call, fault);
   call.error = error;
+  // Whatever an upstream has done for it: who gets an error is not charged.
+  call.isServed = false;
+  call.usage = null;
   const { exchange, dialect } = call;
   // An announced rest of the body is read and thrown away, so that the client gets to read the answer; one of unknown
   // or absurd length is not waited for.

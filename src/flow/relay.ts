@@ -10,6 +10,7 @@ import { answerLines, streamLines } from './answer.js';
 import { answerOutcome, answerRefusal, isEventStream, isWholeEvent, leavesWhole } from './answer-kind.js';
 import type { AttemptOwner } from './attempt.js';
 import type { Call, Outcome } from './call.js';
+import { noteUsage } from './consumption.js';
 import { failureError, statusError } from './failure.js';
 import { keepAliveBytes, refuse, refuseStream } from './refuse.js';
 import type { Services } from './services.js';
@@ -121,19 +122,11 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
   }
 
   #takeEnd(): void {
-    switch (this.#mode) {
-      case 'events':
-        this.#endEvents();
-        break;
-      case 'whole':
-        this.#endWhole();
-        break;
-      case 'bytes':
-        this.#call.exchange.end();
-        this.#settle(answerOutcome(this.#head));
-        break;
-      default:
-        break;
+    if (this.#mode === 'events') this.#endEvents();
+    else if (this.#mode === 'whole') this.#endWhole();
+    else if (this.#mode === 'bytes') {
+      this.#call.exchange.end();
+      this.#settle(answerOutcome(this.#head));
     }
   }
 
@@ -188,8 +181,8 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
     this.#mode = 'over';
     this.leave();
     releaseBody(this.#services, this.#call, this.upstream?.bodyReleased ?? false);
+    if (this.upstream?.sentAt) noteUsage(this.#call, this.#passage, this.#head, outcome);
     this.upstream = null;
-    this.#call.usage ??= this.#passage?.usage ?? null;
     this.#passage = null;
     account(this.#services, this.#call, outcome);
   }
@@ -392,6 +385,7 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
     if (error !== null) this.#failStream(error);
     else if (passage.error !== null) this.#endFailed(passage.error);
     else {
+      if (failed) this.upstream?.cancel();
       exchange.end();
       this.#settle(failed ? 'upstream_error' : 'complete');
     }

@@ -3,7 +3,7 @@ import type { Sealer } from '../conversation/seal.js';
 import type { Dialect } from '../dialects/dialect.js';
 import type { Router } from '../http/router.js';
 import type { KeyTable } from '../keys/table.js';
-import type { LeaseHolder } from '../limits/lease-holder.js';
+import type { LeaseHolder } from '../limits/holding.js';
 import type { Recorder } from '../metrics/recorder.js';
 import type { Route } from '../routes.js';
 import type { TargetChooser } from '../routing/choose.js';

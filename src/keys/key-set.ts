@@ -1,13 +1,5 @@
-import type { Key, Model, RateLimits } from '../config/types.js';
+import type { Group, Key, Model } from '../config/types.js';
 import type { ActiveKey, KeyChange, ManagedKey } from './managed-key.js';
-
-/** A group of the config, as far as keys are concerned. */
-export interface KeyGroup {
-  readonly name: string;
-  /** Names of models; `*` for all of them. */
-  readonly models: readonly string[];
-  readonly limits: RateLimits | null;
-}
 
 /** One hash under which a managed key is known: each has one, and more for a while after rotations. */
 export interface KeyEntry {
@@ -23,6 +15,8 @@ export interface KeyEntry {
 export interface ManagedKeySet {
   /** Keys, not hashes. */
   readonly size: number;
+  /** False until everything was told once: till then a key that is not found may be there all the same. */
+  readonly isComplete: boolean;
   find(hash: string): KeyEntry | null;
   /**
    * Takes over a change at once: no lookup sees a part of it. Costs no more than the change itself is long, unless it
@@ -40,6 +34,7 @@ type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
 export function createManagedKeySet(now: () => number = Date.now): ManagedKeySet {
   const byHash = new Map<string, Mutable<KeyEntry>>();
   const byId = new Map<string, readonly Mutable<KeyEntry>[]>();
+  let isComplete = false;
 
   const remove = (id: string): void => {
     for (const entry of byId.get(id) ?? []) {
@@ -63,12 +58,16 @@ export function createManagedKeySet(now: () => number = Date.now): ManagedKeySet
     get size() {
       return byId.size;
     },
+    get isComplete() {
+      return isComplete;
+    },
     find: (hash) => byHash.get(hash) ?? null,
     apply({ whole, put: changed, removed }) {
       if (whole) for (const id of [...byId.keys()]) remove(id);
       for (const id of removed) remove(id);
       const at = now();
       for (const key of changed) put(key, at);
+      isComplete ||= whole;
     },
   };
 }
@@ -81,10 +80,7 @@ export type KeyResolver = (entry: KeyEntry) => Key;
  * the config does not have (any more) open nothing.
  * @param models sorted by name
  */
-export function createKeyResolver(
-  groups: readonly KeyGroup[],
-  models: ReadonlyMap<string, Model>,
-): KeyResolver {
+export function createKeyResolver(groups: readonly Group[], models: ReadonlyMap<string, Model>): KeyResolver {
   const opened = new Map(groups.map((group) => [group.name, group.models]));
   const shared = new Map<string, Pick<Key, 'models' | 'groupLimits'>>();
 
@@ -124,7 +120,7 @@ export function createKeyResolver(
 export function mergeKeys(
   configKeys: ReadonlyMap<string, Key>,
   managed: readonly ManagedKey[],
-  groups: readonly KeyGroup[],
+  groups: readonly Group[],
   models: ReadonlyMap<string, Model>,
   now: number = Date.now(),
 ): ReadonlyMap<string, Key> {

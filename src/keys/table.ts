@@ -12,6 +12,13 @@ export interface KeyTable {
    * @returns null when there is none
    */
   find(presented: string): Key | null;
+  /** False while managed keys are not known yet: a key that is not found may be there all the same. */
+  readonly isComplete: boolean;
+  /**
+   * Whether a key that was found here earlier still is one: a managed key may be revoked or replaced meanwhile, one of
+   * the config file stays for as long as the table.
+   */
+  holds(key: Key): boolean;
 }
 
 /** Managed keys, and what their groups mean in the config that the table belongs to. */
@@ -81,5 +88,11 @@ export function createKeyTable(keys: ReadonlyMap<string, Key>, managed: ManagedK
     return key;
   };
 
-  return { find };
+  return {
+    find,
+    get isComplete() {
+      return managed === null || managed.set.isComplete;
+    },
+    holds: ({ id, hash }) => keys.has(hash) || managed?.set.find(hash)?.key.id === id,
+  };
 }

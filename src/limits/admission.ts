@@ -6,6 +6,8 @@ export interface AdmissionHost {
   unuse(pool: Pool, bucket: number, amount: number): void;
   /** So many more were used. */
   overuse(pool: Pool, amount: number): void;
+  /** Of units that are used up for good, so many are. */
+  spend(pool: Pool, amount: number): void;
   /** The units are given back whose users do that. */
   release(demands: readonly Demand[]): void;
 }
@@ -43,12 +45,14 @@ export class Admission {
     this.#used[index] = used;
     if (used < demand.amount) this.#host.unuse(demand.pool, this.#bucket, demand.amount - used);
     else if (used > demand.amount) this.#host.overuse(demand.pool, used - demand.amount);
+    if (demand.pool.kind === 'spend') this.#host.spend(demand.pool, used);
   }
 
-  /** Frees the slots. Does nothing the second time. */
+  /** Frees the slots, and leaves all that was not settled as it was reserved. Does nothing the second time. */
   release(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;
+    for (const { pool, amount } of this.demands) if (pool.kind === 'spend') this.settle(pool, amount);
     this.#host.release(this.demands);
   }
 

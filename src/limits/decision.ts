@@ -9,8 +9,11 @@ export interface Denial {
   readonly outcome: 'denied';
   /** The pool that has too little. */
   readonly pool: Pool;
-  /** `tooLarge`: more was demanded than the pool's limit, which can never be met. */
-  readonly reason: 'exhausted' | 'tooLarge';
+  /**
+   * `tooLarge`: more was demanded than the pool's limit, which can never be met. `unknown`: there may be more, but the
+   * store that says so cannot be reached.
+   */
+  readonly reason: 'exhausted' | 'tooLarge' | 'unknown';
   /** Milliseconds until another try may succeed, as far as that is known; 0 where none ever will. */
   readonly retryAfterMs: number;
 }

@@ -1,10 +1,11 @@
 import { Cooling } from './cooling.js';
+import type { Denial } from './decision.js';
 import { kinds, type Pool } from './kinds.js';
 import type { PoolAnswer, PoolAsk } from './messages.js';
 import { WaitingLine } from './waiting-line.js';
 
 /** Client's wait where nobody knows when there will be units. */
-export const unknownRetryMs = 1000;
+const unknownRetryMs = 1000;
 /** Longest time for which a pool is taken for empty without asking. */
 const longestDryMs = 1000;
 /** Denials further apart than this have nothing to do with each other. */
@@ -14,17 +15,33 @@ const firstRestMs = 10;
 /** Longest rest where there is news of units. */
 const restAfterNewsMs = 20;
 
-/** A pool as one worker sees it: what it was leased of it. `available`, `inUse` and what cools always make `held`. */
+/** One pool's numbers at a worker. At every moment `available`, `inUse`, `spent` and `cooling` make `held`. */
+export interface HeldUnits {
+  readonly name: string;
+  readonly available: number;
+  readonly inUse: number;
+  readonly spent: number;
+  readonly cooling: number;
+  readonly held: number;
+  /** Calls that wait for units of this pool. */
+  readonly waiting: number;
+}
+
+/** A pool as one worker sees it: what it was leased of it. `available`, `inUse`, `spent` and what cools always make `held`. */
 export class HeldPool {
   readonly name: string;
   /** Units that may be used now; below zero only when more was used than the primary could be told of. */
   available = 0;
-  /** Units that their users give back. */
+  /** Units in use that time does not bring back. */
   inUse = 0;
+  /** Units that are used up, of which the primary has not heard. */
+  spent = 0;
   /** Used units that come back by themselves; null where none do. */
   readonly cooling: Cooling | null;
   /** What the primary has leased to this worker, as far as it has arrived here. */
   held = 0;
+  /** Units that are to go back before any is used. */
+  owed = 0;
   /** Least that was available since the last sweep: so much was idle all the time. */
   idle = 0;
   /** Units used since the last sweep, and between that and the one before. */
@@ -41,6 +58,8 @@ export class HeldPool {
   contestedUntil = Number.NEGATIVE_INFINITY;
   /** Until then nobody need be asked: there is nothing. */
   dryUntil = Number.NEGATIVE_INFINITY;
+  /** Nobody knew whether there was more when the primary last spoke. */
+  isCutOff = false;
   /** Units that no worker had when the primary last spoke, and when that was. */
   freeElsewhere: number | null = null;
   freeAt = 0;
@@ -59,11 +78,19 @@ export class HeldPool {
     return (
       this.held === 0 &&
       this.available === 0 &&
+      this.spent === 0 &&
       this.line.size === 0 &&
       !this.isAsking &&
       now >= this.dryUntil &&
       now - this.#deniedAt > denialsApartMs
     );
+  }
+
+  /** There is too little for a call, or others came before it. */
+  isShort(amount: number, sequence: number): boolean {
+    if (amount === 0) return false;
+    const { first } = this.line;
+    return this.available - this.owed < amount || (first !== null && first.sequence < sequence);
   }
 
   /** Makes available what has cooled. */
@@ -83,7 +110,45 @@ export class HeldPool {
   giveBack(amount: number): void {
     this.available -= amount;
     this.held -= amount;
+    this.owed = Math.max(0, this.owed - amount);
     if (this.available < this.idle) this.idle = this.available;
+  }
+
+  /** Units in use will not come back. */
+  spend(amount: number): void {
+    this.inUse -= amount;
+    this.spent += amount;
+  }
+
+  /** @returns what was spent since this was last asked: it is no part of what is held any more */
+  tellSpent(): number {
+    const { spent } = this;
+    this.spent = 0;
+    this.held -= spent;
+    return spent;
+  }
+
+  /** Units in use were not needed after all. @param bucket when they were taken, in the terms of `Cooling` */
+  unuse(bucket: number, amount: number): void {
+    if (this.cooling !== null) {
+      // Where the bucket has come back, so have its units.
+      this.available += this.cooling.remove(bucket, amount);
+      return;
+    }
+    this.inUse -= amount;
+    this.available += amount;
+  }
+
+  /** What a call hears for which there is too little. */
+  denial(pool: Pool, now: number): Denial {
+    const retryAfterMs = this.available < 0 ? unknownRetryMs : this.retryAfterMs(now);
+    return { outcome: 'denied', pool, reason: this.isCutOff ? 'unknown' : 'exhausted', retryAfterMs };
+  }
+
+  /** Its numbers. */
+  units(): HeldUnits {
+    const { name, available, inUse, spent, cooling, held, line } = this;
+    return { name, available, inUse, spent, cooling: cooling?.total ?? 0, held, waiting: line.size };
   }
 
   /** Ends a sweep. @returns how much was idle since the one before */
@@ -103,12 +168,13 @@ export class HeldPool {
   stateAsk(amount: number, least: number, sequence: number): PoolAsk {
     this.isAsking = true;
     this.askedThrough = sequence;
-    const need = Math.max(1, amount - this.available);
+    const usable = this.available - this.owed;
+    const need = Math.max(1, amount - usable);
     return {
       pool: this.name,
       number: ++this.ask,
       need,
-      least: Math.max(1, least - this.available),
+      least: Math.max(1, least - usable),
       want: need + Math.max(this.taken, this.takenBefore),
     };
   }
@@ -118,6 +184,7 @@ export class HeldPool {
     this.available += answer.granted;
     this.held += answer.granted;
     this.freeElsewhere = answer.free;
+    this.isCutOff = answer.isCutOff;
     this.freeAt = now;
     if (answer.number === this.ask) this.isAsking = false;
   }

@@ -4,6 +4,7 @@ import type { HolderMessage, PoolAmount, PoolAsk, PoolRecalled } from './message
 export class HolderOutbox {
   recalled: PoolRecalled[] = [];
   overdrafts: PoolAmount[] = [];
+  spent: PoolAmount[] = [];
   returns: PoolAmount[] = [];
   asks: PoolAsk[] = [];
   #send: ((message: HolderMessage) => void) | null;
@@ -29,6 +30,11 @@ export class HolderOutbox {
       const { overdrafts } = this;
       this.overdrafts = [];
       send?.({ type: 'lease-overdraft', overdrafts });
+    }
+    if (this.spent.length > 0) {
+      const { spent } = this;
+      this.spent = [];
+      send?.({ type: 'lease-spent', spent });
     }
     if (this.returns.length > 0) {
       const { returns } = this;

@@ -1,10 +1,11 @@
 import { Admission, type AdmissionHost } from './admission.js';
 import { bucketMs } from './cooling.js';
 import type { Decision, Denial, Pending } from './decision.js';
-import { HeldPool, unknownRetryMs } from './held-pool.js';
+import { HeldPool, type HeldUnits } from './held-pool.js';
 import { HolderOutbox } from './holder-outbox.js';
+import type { LeaseHolder, LeaseHolderOptions } from './holding.js';
 import { type Demand, isGivenBack, type Pool } from './kinds.js';
-import type { HolderMessage, OwnerMessage, PoolAnswer, PoolRecall } from './messages.js';
+import type { OwnerMessage, PoolAnswer, PoolRecall } from './messages.js';
 import { type PoolView, untouched, viewOf } from './pool-view.js';
 import { Waiting } from './waiting-line.js';
 
@@ -12,47 +13,6 @@ import { Waiting } from './waiting-line.js';
 const contestedMs = 1000;
 /** How often idle units are looked for. */
 const sweepMs = 1000;
-
-export interface LeaseHolderOptions {
-  /** Milliseconds of a monotonic clock that all processes of the host share. Never a remembered value. */
-  readonly now: () => number;
-  /** Sends to the primary, in order. Must not throw, nor call the holder. */
-  readonly send: (message: HolderMessage) => void;
-  /** Calls that may wait for units of one pool. Default 1,000. */
-  readonly maxWaiting?: number;
-  /** Milliseconds that a call waits at most. Default 1,000. */
-  readonly maxWaitMs?: number;
-}
-
-/** One pool's numbers at a worker. At every moment `available`, `inUse` and `cooling` make `held`. */
-export interface HeldUnits {
-  readonly name: string;
-  readonly available: number;
-  readonly inUse: number;
-  readonly cooling: number;
-  readonly held: number;
-  /** Calls that wait for units of this pool. */
-  readonly waiting: number;
-}
-
-/** A worker's side of all limits: it holds leased units and decides calls by them. */
-export interface LeaseHolder {
-  /**
-   * Takes the units of all demands, or of none.
-   * @param demands each pool once
-   * @param onDecided called once, later, when the result is `pending` and is not cancelled
-   */
-  acquire(demands: readonly Demand[], onDecided: (decision: Decision) => void): Decision | Pending;
-  /** Takes the primary's message. */
-  receive(message: OwnerMessage): void;
-  /** The primary is gone for good: what is held may be used up, all else is denied. */
-  disconnect(): void;
-  /** Denies who has waited long enough, and sends idle units back. To be called about every 100 ms. */
-  tick(): void;
-  peek(pool: Pool): PoolView;
-  /** The pools of which this worker knows anything. */
-  inspect(): HeldUnits[];
-}
 
 /** Makes a holder that has nothing yet. */
 export function createLeaseHolder(options: LeaseHolderOptions): LeaseHolder {
@@ -69,10 +29,14 @@ class Holder implements LeaseHolder, AdmissionHost {
   readonly #contested = new Set<HeldPool>();
   /** Those with calls that wait. */
   readonly #awaited = new Set<HeldPool>();
+  /** Those of which units were spent since the last tick. */
+  readonly #spending = new Set<HeldPool>();
   /** Calls that are decided and not told. */
   readonly #decided: Waiting[] = [];
   #isTelling = false;
   #isConnected = true;
+  /** What is held may be used until then. */
+  #until = Number.POSITIVE_INFINITY;
   #sequence = 0;
   #sweptAt = Number.NEGATIVE_INFINITY;
 
@@ -116,6 +80,13 @@ class Holder implements LeaseHolder, AdmissionHost {
       case 'lease-news':
         for (const name of message.pools) this.#pools.get(name)?.markWet();
         break;
+      case 'lease-debt':
+        for (const { pool, amount } of message.debts) this.#owe(pool, amount, now);
+        break;
+      case 'lease-term':
+        this.#until = message.until ?? Number.POSITIVE_INFINITY;
+        for (const held of this.#awaited) this.#serve(held, now, false);
+        break;
     }
     this.#finish();
   }
@@ -143,9 +114,16 @@ class Holder implements LeaseHolder, AdmissionHost {
     for (const held of this.#contested) {
       held.collect(now);
       this.#freed(held, now);
-      if (now >= held.contestedUntil) this.#contested.delete(held);
+      if (now >= held.contestedUntil && held.owed === 0) this.#contested.delete(held);
     }
+    this.#tellSpent();
     if (now - this.#sweptAt >= sweepMs) this.#sweep(now);
+    this.#finish();
+  }
+
+  close(): void {
+    this.#tellSpent();
+    for (const held of this.#pools.values()) this.#sendBack(held, held.available);
     this.#finish();
   }
 
@@ -155,23 +133,21 @@ class Holder implements LeaseHolder, AdmissionHost {
   }
 
   inspect(): HeldUnits[] {
-    return [...this.#pools.values()].map(({ name, available, inUse, cooling, held, line }) => ({
-      name,
-      available,
-      inUse,
-      cooling: cooling?.total ?? 0,
-      held,
-      waiting: line.size,
-    }));
+    return [...this.#pools.values()].map((held) => held.units());
   }
 
   unuse(pool: Pool, bucket: number, amount: number): void {
     const held = this.#pools.get(pool.name);
-    // Where the bucket has come back, so have its units.
-    if (held?.cooling == null) return;
-    held.available += held.cooling.remove(bucket, amount);
+    if (held === undefined) return;
+    held.unuse(bucket, amount);
     this.#freed(held, this.#now());
     this.#finish();
+  }
+
+  spend(pool: Pool, amount: number): void {
+    const held = this.#held(pool);
+    held.spend(amount);
+    this.#spending.add(held);
   }
 
   overuse(pool: Pool, amount: number): void {
@@ -213,7 +189,7 @@ class Holder implements LeaseHolder, AdmissionHost {
       const { pool, amount } = demands[i] as Demand;
       const held = this.#held(pool);
       held.collect(now);
-      if (isShort(held, amount, sequence)) return i;
+      if (held.isShort(amount, sequence) || (now >= this.#until && amount > 0)) return i;
     }
     return -1;
   }
@@ -230,8 +206,8 @@ class Holder implements LeaseHolder, AdmissionHost {
       if (amount > pool.limit) return { outcome: 'denied', pool, reason: 'tooLarge', retryAfterMs: 0 };
       const held = this.#held(pool);
       held.collect(now);
-      if (!isShort(held, amount, sequence) || !this.#isHopeless(held, now)) continue;
-      const denial = denialOf(pool, held, now);
+      if (!(held.isShort(amount, sequence) || now >= this.#until) || !this.#isHopeless(held, now)) continue;
+      const denial = held.denial(pool, now);
       if (refused === null || denial.retryAfterMs > refused.retryAfterMs) refused = denial;
     }
     return refused;
@@ -290,8 +266,19 @@ class Holder implements LeaseHolder, AdmissionHost {
     this.#outbox.recalled.push({ pool, recall: number, amount, nextAt, ask });
   }
 
-  /** Units have become available: they are for those who wait here, or elsewhere. */
+  #owe(pool: string, amount: number, now: number): void {
+    const held = this.#pools.get(pool);
+    // What it had is on its way back.
+    if (held === undefined) return;
+    held.owed = Math.min(held.held, held.owed + amount);
+    this.#contested.add(held);
+    held.collect(now);
+    this.#freed(held, now);
+  }
+
+  /** Units have become available: they are owed, or for those who wait here, or elsewhere. */
   #freed(held: HeldPool, now: number): void {
+    this.#sendBack(held, Math.min(held.owed, held.available));
     if (held.line.size > 0) this.#serve(held, now, false);
     if (now < held.contestedUntil && held.line.size === 0) this.#sendBack(held, held.available);
   }
@@ -327,7 +314,7 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   #deny(waiting: Waiting, held: HeldPool, now: number, demand = waiting.demand): void {
     waiting.line?.remove(waiting);
-    this.#decide(waiting, denialOf((waiting.demands[demand] as Demand).pool, held, now));
+    this.#decide(waiting, held.denial((waiting.demands[demand] as Demand).pool, now));
   }
 
   #decide(waiting: Waiting, decision: Decision): void {
@@ -343,6 +330,14 @@ class Holder implements LeaseHolder, AdmissionHost {
     // Those behind it may need less.
     this.#serve(this.#held((waiting.demands[waiting.demand] as Demand).pool), this.#now(), false);
     this.#finish();
+  }
+
+  #tellSpent(): void {
+    for (const held of this.#spending) {
+      const amount = held.tellSpent();
+      if (amount > 0) this.#outbox.spent.push({ pool: held.name, amount });
+    }
+    this.#spending.clear();
   }
 
   /** Once a second: sends back what was idle since, and forgets the pools of which nothing is left. */
@@ -375,15 +370,4 @@ class Holder implements LeaseHolder, AdmissionHost {
       this.#isTelling = false;
     }
   }
-}
-
-function isShort(held: HeldPool, amount: number, sequence: number): boolean {
-  const { first } = held.line;
-  if (amount === 0) return false;
-  return held.available < amount || (first !== null && first.sequence < sequence);
-}
-
-function denialOf(pool: Pool, held: HeldPool, now: number): Denial {
-  const retryAfterMs = held.available < 0 ? unknownRetryMs : held.retryAfterMs(now);
-  return { outcome: 'denied', pool, reason: 'exhausted', retryAfterMs };
 }

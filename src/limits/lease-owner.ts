@@ -1,13 +1,8 @@
 import type { Pool } from './kinds.js';
-import type {
-  HolderMessage,
-  OwnerMessage,
-  PoolAnswer,
-  PoolAsk,
-  PoolRecall,
-  PoolRecalled,
-} from './messages.js';
+import type { HolderMessage, OwnerMessage, PoolAnswer, PoolAsk, PoolRecalled } from './messages.js';
 import { type Ask, earlier, OwnedPool } from './owned-pool.js';
+import { OwnedWorker } from './owned-worker.js';
+import { type ShareSource, undivided } from './share-source.js';
 
 /** How long workers may take to answer a recall before somebody is denied without them. */
 const recallMs = 250;
@@ -19,9 +14,11 @@ export interface LeaseOwnerOptions {
   readonly poolOf: (name: string) => Pool | undefined;
   /** Milliseconds of a monotonic clock that all processes of the host share. Never a remembered value. */
   readonly now: () => number;
+  /** Where the units come from; without it this host has all limits to itself. */
+  readonly shares?: ShareSource;
 }
 
-/** One pool's numbers. At every moment `free`, `cooling` and all of `leased` make `limit`. */
+/** One pool's numbers. At every moment `free`, `cooling` and all of `leased` make `limit`, this host's share. */
 export interface OwnedUnits {
   readonly name: string;
   readonly limit: number;
@@ -55,16 +52,6 @@ export interface LeaseOwner {
   inspect(): OwnedUnits[];
 }
 
-interface Worker {
-  readonly id: number;
-  readonly send: (message: OwnerMessage) => void;
-  /** It let a recall pass without an answer and was not heard of since: nobody waits for it. */
-  late: boolean;
-  answers: PoolAnswer[];
-  recalls: PoolRecall[];
-  news: string[];
-}
-
 /** Makes the owner of all pools. Nothing is leased yet. */
 export function createLeaseOwner(options: LeaseOwnerOptions): LeaseOwner {
   return new Owner(options);
@@ -73,27 +60,34 @@ export function createLeaseOwner(options: LeaseOwnerOptions): LeaseOwner {
 class Owner implements LeaseOwner {
   readonly #poolOf: (name: string) => Pool | undefined;
   readonly #now: () => number;
-  readonly #workers = new Map<number, Worker>();
+  readonly #shares: ShareSource;
+  readonly #workers = new Map<number, OwnedWorker>();
   readonly #pools = new Map<string, OwnedPool>();
   /** Those whose state time alone may change. */
   readonly #due = new Set<OwnedPool>();
   /** Those with something to send. */
-  readonly #sending = new Set<Worker>();
+  readonly #sending = new Set<OwnedWorker>();
   #recalls = 0;
 
-  constructor({ poolOf, now }: LeaseOwnerOptions) {
+  constructor({ poolOf, now, shares = undivided }: LeaseOwnerOptions) {
     this.#poolOf = poolOf;
     this.#now = now;
+    this.#shares = shares;
+    shares.begin({
+      onAnswered: (pools) => this.#takeShares(pools),
+      onWanted: (pools) => this.#seek(pools),
+      onTerm: () => this.#tellTerm(),
+    });
   }
 
   join(id: number, send: (message: OwnerMessage) => void): void {
-    this.#workers.set(id, { id, send, late: false, answers: [], recalls: [], news: [] });
+    this.#workers.set(id, new OwnedWorker(id, send));
   }
 
   receive(id: number, message: HolderMessage): void {
     const worker = this.#workers.get(id);
     if (worker === undefined) return;
-    worker.late = false;
+    worker.isLate = false;
     const now = this.#now();
     switch (message.type) {
       case 'lease-ask':
@@ -108,6 +102,9 @@ class Owner implements LeaseOwner {
           this.#open(pool);
           this.#change(pool, now, (p) => p.lease(id, amount));
         }
+        break;
+      case 'lease-spent':
+        for (const { pool, amount } of message.spent) this.#change(pool, now, (p) => p.spend(id, amount));
         break;
       case 'lease-recalled':
         for (const recalled of message.recalled) this.#takeRecalled(worker, recalled, now);
@@ -130,6 +127,7 @@ class Owner implements LeaseOwner {
   }
 
   tick(): void {
+    this.#shares.tick();
     const now = this.#now();
     for (const pool of [...this.#due]) this.#serve(pool, now);
     this.#flush();
@@ -138,12 +136,12 @@ class Owner implements LeaseOwner {
   reload(): void {
     const now = this.#now();
     for (const pool of [...this.#pools.values()]) {
-      const limit = this.#poolOf(pool.name)?.limit ?? pool.limit;
-      if (limit === pool.limit) continue;
+      const total = this.#poolOf(pool.name)?.limit ?? pool.total;
+      if (total === pool.total) continue;
       pool.collect(now);
-      pool.resize(limit);
-      // What workers hold idle pays first.
-      if (pool.free < 0) this.#recall(pool, null, now);
+      pool.total = total;
+      this.#shares.changed(pool);
+      this.#dun(pool);
       this.#serve(pool, now);
     }
     this.#flush();
@@ -168,6 +166,7 @@ class Owner implements LeaseOwner {
     if (pool === undefined) return null;
     const opened = new OwnedPool(pool);
     this.#pools.set(name, opened);
+    this.#shares.add(opened);
     return opened;
   }
 
@@ -178,7 +177,7 @@ class Owner implements LeaseOwner {
     this.#serve(pool, now);
   }
 
-  #take(worker: Worker, stated: PoolAsk, now: number): void {
+  #take(worker: OwnedWorker, stated: PoolAsk, now: number): void {
     const pool = this.#open(stated.pool);
     if (pool === null) {
       this.#queueAnswer(worker, {
@@ -188,40 +187,92 @@ class Owner implements LeaseOwner {
         short: true,
         retryAt: null,
         free: 0,
+        isCutOff: false,
       });
       return;
     }
     pool.collect(now);
     pool.denied.delete(worker.id);
     const asked = pool.asks.find((ask) => ask.worker === worker.id);
-    if (asked === undefined) pool.asks.push(this.#begin(pool, worker, stated, now));
+    if (asked === undefined) this.#begin(pool, worker, stated, now);
     else asked.stated = stated;
     this.#serve(pool, now);
   }
 
-  /** Notes an ask; where there is too little for it and those before it, the other workers are asked what is idle. */
-  #begin(pool: OwnedPool, worker: Worker, stated: PoolAsk, now: number): Ask {
+  /**
+   * Notes an ask. Where there is too little for it and those before it, other hosts are asked, and where they have no
+   * more, the other workers of this one are asked what is idle.
+   */
+  #begin(pool: OwnedPool, worker: OwnedWorker, stated: PoolAsk, now: number): void {
     const before = pool.asks.reduce((sum, ask) => sum + ask.stated.need, 0);
-    const suffices = pool.free >= before + stated.need;
-    const waitingFor = suffices ? new Set<number>() : this.#recall(pool, worker, now);
-    return {
+    const suffices = this.#shares.isValid(now) && pool.usable >= before + stated.need;
+    const ask: Ask = {
       worker: worker.id,
       stated,
+      awaitsShare: !suffices && this.#shares.lack(pool, now),
       recall: this.#recalls,
-      waitingFor,
+      waitingFor: new Set<number>(),
       deadline: now + recallMs,
       nextAt: null,
     };
+    pool.asks.push(ask);
+    if (!suffices && !ask.awaitsShare) this.#recallFor(pool, ask, now);
+  }
+
+  #recallFor(pool: OwnedPool, ask: Ask, now: number): void {
+    for (const id of this.#recall(pool, ask.worker, now)) ask.waitingFor.add(id);
+    ask.recall = this.#recalls;
+  }
+
+  /** Other hosts have given units, or have none. */
+  #takeShares(pools: readonly OwnedPool[]): void {
+    const now = this.#now();
+    for (const pool of pools) {
+      this.#serve(pool, now);
+      const isAsking = this.#shares.isAsking(pool);
+      for (const ask of pool.asks) {
+        if (!ask.awaitsShare || isAsking) continue;
+        ask.awaitsShare = false;
+        this.#recallFor(pool, ask, now);
+      }
+      this.#dun(pool);
+      this.#serve(pool, now);
+    }
+    this.#flush();
+  }
+
+  /** Where there is less than workers have, they owe it: nothing else makes busy ones give up what they use again. */
+  #dun(pool: OwnedPool): void {
+    for (const [id, amount] of pool.collectDebts()) {
+      const worker = this.#workers.get(id);
+      if (worker === undefined) continue;
+      worker.debts.push({ pool: pool.name, amount });
+      this.#sending.add(worker);
+    }
+  }
+
+  /** Other hosts lack units: what is idle at workers may help them. */
+  #seek(pools: readonly OwnedPool[]): void {
+    const now = this.#now();
+    for (const pool of pools) this.#recall(pool, null, now);
+    this.#flush();
+  }
+
+  #tellTerm(): void {
+    for (const worker of this.#workers.values()) worker.tellTerm(this.#shares.until);
+    const now = this.#now();
+    for (const pool of [...this.#due]) this.#serve(pool, now);
+    this.#flush();
   }
 
   /** @returns who will answer */
-  #recall(pool: OwnedPool, except: Worker | null, now: number): Set<number> {
+  #recall(pool: OwnedPool, except: number | null, now: number): Set<number> {
     const number = ++this.#recalls;
     const waitingFor = new Set<number>();
     for (const id of pool.leased.keys()) {
       const worker = this.#workers.get(id);
       // One that is late has a recall to answer yet: more of them would only pile up in its channel.
-      if (worker === undefined || worker === except || worker.late) continue;
+      if (worker === undefined || id === except || worker.isLate) continue;
       worker.recalls.push({ pool: pool.name, number });
       this.#sending.add(worker);
       waitingFor.add(id);
@@ -230,7 +281,7 @@ class Owner implements LeaseOwner {
     return waitingFor;
   }
 
-  #takeRecalled(worker: Worker, recalled: PoolRecalled, now: number): void {
+  #takeRecalled(worker: OwnedWorker, recalled: PoolRecalled, now: number): void {
     const pool = this.#pools.get(recalled.pool);
     if (pool !== undefined) {
       pool.giveBack(worker.id, recalled.amount);
@@ -246,16 +297,19 @@ class Owner implements LeaseOwner {
   /** Decides the asks that can be decided, first come first served, and forgets the pool when nothing is left of it. */
   #serve(pool: OwnedPool, now: number): void {
     pool.collect(now);
+    const isValid = this.#shares.isValid(now);
     for (let ask = pool.asks[0]; ask !== undefined; ask = pool.asks[0]) {
-      const isDecided = pool.free >= ask.stated.need || ask.waitingFor.size === 0;
+      const isMet = isValid && pool.usable >= ask.stated.need;
+      const isDecided = isMet || (ask.waitingFor.size === 0 && !ask.awaitsShare);
       if (!isDecided && now < ask.deadline) break;
       if (!isDecided) this.#noteLate(ask);
       pool.asks.shift();
       const worker = this.#workers.get(ask.worker);
-      if (worker !== undefined) this.#queueAnswer(worker, pool.answer(ask, this.#workers.size, now));
+      if (worker === undefined) continue;
+      this.#queueAnswer(worker, pool.answer(ask, isValid ? this.#workers.size : 0, now));
     }
-    this.#tell(pool);
-    if (pool.isIdle) {
+    if (isValid) this.#tell(pool);
+    if (pool.isIdle && this.#shares.forget(pool)) {
       this.#pools.delete(pool.name);
       this.#due.delete(pool);
     } else if (pool.asks.length > 0 || pool.denied.size > 0 || (pool.cooling?.total ?? 0) > 0) {
@@ -266,14 +320,14 @@ class Owner implements LeaseOwner {
   #noteLate(ask: Ask): void {
     for (const id of ask.waitingFor) {
       const worker = this.#workers.get(id);
-      if (worker !== undefined) worker.late = true;
+      if (worker !== undefined) worker.isLate = true;
     }
   }
 
   /** Tells as many of those who were denied as there are units for: the others would only ask in vain. */
   #tell(pool: OwnedPool): void {
     if (pool.asks.length > 0) return;
-    let left = pool.free;
+    let left = pool.usable;
     for (const [id, least] of pool.denied) {
       if (left < least) continue;
       left -= least;
@@ -285,21 +339,14 @@ class Owner implements LeaseOwner {
     }
   }
 
-  #queueAnswer(worker: Worker, answer: PoolAnswer): void {
+  #queueAnswer(worker: OwnedWorker, answer: PoolAnswer): void {
     worker.answers.push(answer);
     this.#sending.add(worker);
   }
 
   #flush(): void {
-    for (const worker of this.#sending) {
-      const { answers, recalls, news } = worker;
-      worker.answers = [];
-      worker.recalls = [];
-      worker.news = [];
-      if (answers.length > 0) worker.send({ type: 'lease-answer', answers });
-      if (recalls.length > 0) worker.send({ type: 'lease-recall', recalls });
-      if (news.length > 0) worker.send({ type: 'lease-news', pools: news });
-    }
+    for (const worker of this.#sending) worker.flush(this.#shares.until);
     this.#sending.clear();
+    this.#shares.flush();
   }
 }

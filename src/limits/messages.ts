@@ -4,10 +4,10 @@
  */
 
 /** What a worker tells the primary. */
-export type HolderMessage = AskMessage | ReturnMessage | OverdraftMessage | RecalledMessage;
+export type HolderMessage = AskMessage | ReturnMessage | OverdraftMessage | SpentMessage | RecalledMessage;
 
 /** What the primary tells a worker. */
-export type OwnerMessage = AnswerMessage | RecallMessage | NewsMessage;
+export type OwnerMessage = AnswerMessage | RecallMessage | DebtMessage | NewsMessage | TermMessage;
 
 export interface AskMessage {
   readonly type: 'lease-ask';
@@ -36,6 +36,12 @@ export interface ReturnMessage {
 export interface OverdraftMessage {
   readonly type: 'lease-overdraft';
   readonly overdrafts: readonly PoolAmount[];
+}
+
+/** Leased units are used up for good. */
+export interface SpentMessage {
+  readonly type: 'lease-spent';
+  readonly spent: readonly PoolAmount[];
 }
 
 export interface PoolAmount {
@@ -77,6 +83,8 @@ export interface PoolAnswer {
   readonly retryAt: number | null;
   /** Units that no worker has. */
   readonly free: number;
+  /** Nobody knows whether there is more: the store that says so cannot be reached. */
+  readonly isCutOff: boolean;
 }
 
 /** Other workers lack units: what is idle is to be given back. */
@@ -90,10 +98,22 @@ export interface PoolRecall {
   readonly number: number;
 }
 
+/** There is less than was leased: so many units are to be given back before any of the pool is used. */
+export interface DebtMessage {
+  readonly type: 'lease-debt';
+  readonly debts: readonly PoolAmount[];
+}
+
 /** There are units again in pools of which the worker was denied some. */
 export interface NewsMessage {
   readonly type: 'lease-news';
   readonly pools: readonly string[];
+}
+
+/** What was leased may be used until then, and from then on only by the primary's word; null for no bound. */
+export interface TermMessage {
+  readonly type: 'lease-term';
+  readonly until: number | null;
 }
 
 /** Tells these messages from others on the same channel, by their `type` alone. */
@@ -102,6 +122,7 @@ export function isHolderMessage(message: { readonly type: string }): message is 
     case 'lease-ask':
     case 'lease-return':
     case 'lease-overdraft':
+    case 'lease-spent':
     case 'lease-recalled':
       return true;
     default:
@@ -111,5 +132,14 @@ export function isHolderMessage(message: { readonly type: string }): message is 
 
 /** Tells these messages from others on the same channel, by their `type` alone. */
 export function isOwnerMessage(message: { readonly type: string }): message is OwnerMessage {
-  return message.type === 'lease-answer' || message.type === 'lease-recall' || message.type === 'lease-news';
+  switch (message.type) {
+    case 'lease-answer':
+    case 'lease-recall':
+    case 'lease-debt':
+    case 'lease-news':
+    case 'lease-term':
+      return true;
+    default:
+      return false;
+  }
 }

@@ -1,5 +1,5 @@
 import { Cooling } from './cooling.js';
-import { kinds, type Pool } from './kinds.js';
+import { kinds, type Pool, type PoolKind } from './kinds.js';
 import type { PoolAnswer, PoolAsk } from './messages.js';
 
 /** What a worker lacks, and who is still to say whether it has that idle. */
@@ -7,8 +7,10 @@ export interface Ask {
   readonly worker: number;
   /** As the worker said last. */
   stated: PoolAsk;
-  /** Number of the recall that was made for it. */
-  readonly recall: number;
+  /** Other hosts may have more of the pool, and are asked first. */
+  awaitsShare: boolean;
+  /** Number of the last recall that was made when it was noted, or for it. */
+  recall: number;
   /** Workers that have not answered that recall. */
   readonly waitingFor: Set<number>;
   /** When it is decided, whoever has not answered. */
@@ -20,11 +22,23 @@ export interface Ask {
 /** A pool as the primary sees it: who has its units. */
 export class OwnedPool {
   readonly name: string;
+  readonly kind: PoolKind;
+  /** The config's limit. */
+  total: number;
+  /** What this host may use of it: all, or its share. */
   limit: number;
+  /** Units that are in no host's share, as far as is known; below zero where the shares are more than the limit. */
+  left = 0;
   /** Units that no worker has; below zero after a limit was lowered, or more was used than was leased. */
   free: number;
+  /** Nobody knows whether there is more of it. */
+  isCutOff = false;
+  /** Least that was free since this was last set: so much was idle all the time. */
+  idle = 0;
   /** Units by worker: idle, in use or cooling there, or on the way to or from it. Never 0. */
   readonly leased = new Map<number, number>();
+  /** Units that workers are to give back before they use any, by worker. Never 0. */
+  readonly #owed = new Map<number, number>();
   /** Units of workers that are gone; null where units do not cool. */
   readonly cooling: Cooling | null;
   /** What workers lack, first come first. One of a worker at most. */
@@ -36,6 +50,8 @@ export class OwnedPool {
 
   constructor({ name, kind, limit }: Pool) {
     this.name = name;
+    this.kind = kind;
+    this.total = limit;
     this.limit = limit;
     this.free = limit;
     const { coolMs } = kinds[kind];
@@ -55,7 +71,7 @@ export class OwnedPool {
   /** Moves units to a worker. */
   lease(worker: number, amount: number): void {
     if (amount === 0) return;
-    this.free -= amount;
+    this.#addFree(-amount);
     this.leased.set(worker, (this.leased.get(worker) ?? 0) + amount);
   }
 
@@ -64,37 +80,82 @@ export class OwnedPool {
     const had = this.leased.get(worker) ?? 0;
     const back = Math.min(amount, had);
     this.free += back;
+    this.#pay(worker, amount);
     if (back === had) this.leased.delete(worker);
     else this.leased.set(worker, had - back);
+  }
+
+  /** Units of a worker are used up: nobody will have them again. */
+  spend(worker: number, amount: number): void {
+    const used = Math.min(amount, this.leased.get(worker) ?? 0);
+    this.giveBack(worker, used);
+    this.free -= used;
+    this.limit -= used;
   }
 
   /** A worker ended without a word: whatever it had may have been used a moment ago. */
   lose(worker: number, now: number): void {
     const had = this.leased.get(worker) ?? 0;
+    if (this.cooling !== null) this.cooling.add(now, had);
+    if (kinds[this.kind].isGivenBack) this.giveBack(worker, had);
+    else if (this.cooling === null) this.spend(worker, had);
     this.leased.delete(worker);
-    if (this.cooling === null) this.free += had;
-    else this.cooling.add(now, had);
+    this.#owed.delete(worker);
     this.denied.delete(worker);
     const asked = this.asks.findIndex((ask) => ask.worker === worker);
     if (asked !== -1) this.asks.splice(asked, 1);
     for (const ask of this.asks) ask.waitingFor.delete(worker);
   }
 
-  /** The limit has another value from now on. */
+  /** The host may use another number of units from now on. */
   resize(limit: number): void {
-    this.free += limit - this.limit;
+    this.#addFree(limit - this.limit);
     this.limit = limit;
+  }
+
+  /** Units that this host is to give up: its part of what the shares of all are beyond the total. */
+  get excess(): number {
+    if (this.left >= 0) return 0;
+    return Math.ceil((-this.left * this.limit) / (this.total - this.left));
+  }
+
+  /** Units that a worker can be given. */
+  get usable(): number {
+    return Math.max(0, this.free - this.excess);
+  }
+
+  /**
+   * Notes what workers owe, each by what it has, where the free units do not make up for what there is too much.
+   * @returns what is new of it, by worker
+   */
+  collectDebts(): Map<number, number> {
+    const debts = new Map<number, number>();
+    let owed = 0;
+    for (const amount of this.#owed.values()) owed += amount;
+    let leased = 0;
+    for (const amount of this.leased.values()) leased += amount;
+    const missing = Math.min(this.excess - this.free, leased) - owed;
+    if (missing <= 0) return debts;
+    for (const [worker, had] of this.leased) {
+      const before = this.#owed.get(worker) ?? 0;
+      const debt = Math.min(had - before, Math.ceil((missing * (had - before)) / (leased - owed)));
+      if (debt <= 0) continue;
+      this.#owed.set(worker, before + debt);
+      debts.set(worker, debt);
+    }
+    return debts;
   }
 
   /**
    * Grants what an ask needs, and a share of what is left to who will soon use it; where there is less, all of it.
-   * @param workers how many there are, who share what is left
+   * @param workers how many there are, who share what is left; 0 where no units may be used now
    */
   answer(ask: Ask, workers: number, now: number): PoolAnswer {
     const { worker, stated } = ask;
-    const short = this.free < stated.need;
+    const usable = workers === 0 ? 0 : this.usable;
+    const short = usable < stated.need;
     let granted: number;
-    if (short) granted = this.free < stated.least ? 0 : Math.max(0, this.free);
+    if (short) granted = usable < stated.least ? 0 : usable;
     else granted = stated.need + this.#spare(stated, workers, now);
     this.lease(worker, granted);
     if (short) this.denied.set(worker, stated.least);
@@ -104,13 +165,25 @@ export class OwnedPool {
       granted,
       short,
       retryAt: earlier(ask.nextAt, this.cooling?.nextAt() ?? null),
-      free: Math.max(0, this.free),
+      free: this.usable + Math.max(0, this.left),
+      isCutOff: this.isCutOff,
     };
+  }
+
+  #pay(worker: number, amount: number): void {
+    const owed = this.#owed.get(worker) ?? 0;
+    if (owed > amount) this.#owed.set(worker, owed - amount);
+    else this.#owed.delete(worker);
+  }
+
+  #addFree(amount: number): void {
+    this.free += amount;
+    if (this.free < this.idle) this.idle = this.free;
   }
 
   #spare({ need, want }: PoolAsk, workers: number, now: number): number {
     if (this.asks.length > 0 || now < this.scarceUntil) return 0;
-    return Math.max(0, Math.min(want - need, Math.floor((this.free - need) / (2 * Math.max(1, workers)))));
+    return Math.max(0, Math.min(want - need, Math.floor((this.usable - need) / (2 * Math.max(1, workers)))));
   }
 }
 

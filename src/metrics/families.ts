@@ -94,6 +94,7 @@ export const counterFamilies = {
   ),
   gateway_limit_refusals_total: counter('Requests refused by a limit.', ['limit']),
   gateway_ledger_dropped_total: counter('Ledger entries that were dropped.'),
+  gateway_ledger_failures_total: counter('How often the store did not take entries of the ledger.'),
   gateway_metrics_overflow_total: counter(
     'How often something was counted under the label value "other" because its family was full.',
     ['family'],
@@ -119,6 +120,7 @@ export const gaugeFamilies = {
   gateway_upstream_connections_busy: gauge('sum', 'Upstream connections with a request.'),
   gateway_upstream_requests_waiting: gauge('sum', 'Requests that wait for an upstream connection.'),
   gateway_buffered_bytes: gauge('sum', 'Bytes of request bodies held in memory.'),
+  gateway_ledger_waiting_entries: gauge('sum', 'Entries that are not in the ledger yet.'),
   gateway_resident_memory_bytes: gauge(
     'sum',
     'Resident memory of all workers; pages that they share are counted for each.',

@@ -31,6 +31,7 @@ export interface GaugeSources {
   /** WebSocket sessions. */
   openSockets(): number;
   bufferedBytes(): number;
+  ledgerWaiting(): number;
   upstream(): UpstreamGauges;
   targets(): Iterable<TargetGauge>;
   process(): ProcessGauges;
@@ -67,6 +68,7 @@ export function readGauges(sources: GaugeSources, limits: SeriesLimits): GaugeTa
   put('gateway_open_requests', sources.openRequests());
   put('gateway_open_sockets', sources.openSockets());
   put('gateway_buffered_bytes', sources.bufferedBytes());
+  put('gateway_ledger_waiting_entries', sources.ledgerWaiting());
   put('gateway_upstream_connections_open', upstream.open);
   put('gateway_upstream_connections_idle', upstream.idle);
   put('gateway_upstream_connections_busy', upstream.busy);

@@ -52,6 +52,8 @@ export interface Recorder {
   recordLimitRefusal(limit: string): void;
   /** Counts entries of the ledger that were lost. */
   recordLedgerDropped(entries: number): void;
+  /** Counts a time that the store did not take entries of the ledger. */
+  recordLedgerFailure(): void;
   /** All of it as plain data, for another process. */
   snapshot(): MetricsSnapshot;
 }
@@ -83,6 +85,7 @@ export function createRecorder(sources: GaugeSources, limits: SeriesLimits = def
   const hedges = counters.gateway_hedges_total;
   const limitRefusals = counters.gateway_limit_refusals_total;
   const ledgerDropped = counters.gateway_ledger_dropped_total;
+  const ledgerFailures = counters.gateway_ledger_failures_total;
   const duration = histograms.gateway_request_duration_seconds;
   const firstByte = histograms.gateway_first_byte_seconds;
   const own = histograms.gateway_own_seconds.numbered(0);
@@ -145,6 +148,7 @@ export function createRecorder(sources: GaugeSources, limits: SeriesLimits = def
     recordHedge: (model, result) => hedges.add(1, model, result),
     recordLimitRefusal: (limit) => limitRefusals.add(1, limit),
     recordLedgerDropped: (entries) => ledgerDropped.add(entries),
+    recordLedgerFailure: () => ledgerFailures.add(1),
     snapshot() {
       noteOverflow(tables);
       return snapshotOf(tables, readGauges(sources, limits));

@@ -1,7 +1,11 @@
+import { tokensOf } from '../conversation/estimate-usage.js';
+import { parseObject } from '../conversation/json.js';
 import type { StreamManner } from '../conversation/manner.js';
 import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
+import { type BrokenBy, inexactUsage } from './inexact-usage.js';
 import type { Passage, PassageEnd } from './passage.js';
+import { streamedCharacters, writtenCharacters } from './streamed-text.js';
 import { Tail } from './tail.js';
 
 /** Answers up to this size leave in one piece, so that an upstream that dies in their middle is still an error status. */
@@ -12,6 +16,8 @@ const amendedBytes = 64 * 1024 * 1024;
 const eventBytes = 1024 * 1024;
 /** Comments before the first event that are kept back. */
 const earlyBytes = 16 * 1024;
+/** So much of the beginning tells the length of a sound. */
+const beginBytes = 256;
 
 export interface Observed {
   readonly manner: StreamManner;
@@ -21,6 +27,8 @@ export interface Observed {
   readonly mayStream: boolean;
   /** Changes a whole answer, or null for answers that pass as they come. */
   readonly amend: ((reply: Buffer) => Buffer) | null;
+  /** Tokens that the request is thought to have cost, for an upstream that reports nothing. */
+  readonly inputEstimate: number;
 }
 
 /** Passes an answer on as it comes, and reads its usage and its end beside it. */
@@ -41,6 +49,13 @@ export class ObservedPassage implements Passage {
   #usageAtStart: Usage | null = null;
   #started = false;
   #ended = false;
+  /** Bytes of the answer that have passed. */
+  #passed = 0;
+  /** Tokens of a whole answer that says nothing of them. */
+  #wholeTokens = 0;
+  /** The first bytes of an answer that is passed on in pieces, where they tell how long it lasts. */
+  #begin: Buffer | null = null;
+  mediaSeconds = 0;
 
   constructor(observed: Observed) {
     this.#observed = observed;
@@ -75,6 +90,7 @@ export class ObservedPassage implements Passage {
       if (this.#manner.usageAtStart !== null) this.#usageAtStart = this.#manner.usageAtStart(run);
     }
     (this.#tail as Tail).add(run);
+    this.#passed += run.length;
     if (this.#manner.marksEnd !== null) this.#ended ||= this.#manner.marksEnd(run);
     if (!this.#observed.hideUsage) return run;
     const hidden = this.#manner.findUsageEvent(run);
@@ -105,12 +121,42 @@ export class ObservedPassage implements Passage {
   }
 
   note(chunk: Buffer): void {
-    this.#tail ??= new Tail();
+    if (this.#tail === null) {
+      this.#tail = new Tail();
+      if (this.#manner.metering.seconds !== null) this.#begin = Buffer.from(chunk.subarray(0, beginBytes));
+    }
     this.#tail.add(chunk);
+    this.#passed += chunk.length;
+  }
+
+  usageAtEnd(brokenBy: BrokenBy): Usage | null {
+    const { estimates, grows, seconds } = this.#manner.metering;
+    const reported = this.usage;
+    const tail = this.#tail?.bytes() ?? null;
+    if (seconds !== null && tail !== null)
+      this.mediaSeconds = seconds(this.#begin ?? tail, this.#passed, tail);
+    const isWhole = !grows || !this.#started || brokenBy === null || this.isComplete;
+    if (reported !== null && isWhole) return reported;
+    return inexactUsage({
+      brokenBy,
+      estimates,
+      reported,
+      input: this.#observed.inputEstimate,
+      output: estimates === 'conversation' ? this.#outputEstimate(tail) : this.#passed,
+    });
+  }
+
+  #outputEstimate(tail: Buffer | null): number {
+    if (tail === null) return this.#wholeTokens;
+    return tokensOf(this.#started ? streamedCharacters(tail, this.#passed) : this.#passed);
   }
 
   whole(body: Buffer): Buffer {
+    const { estimates, seconds } = this.#manner.metering;
     this.#usage = this.#manner.usageOf(body);
+    if (this.#usage === null && estimates === 'conversation')
+      this.#wholeTokens = tokensOf(writtenCharacters(parseObject(body.toString('utf8'))));
+    if (seconds !== null) this.mediaSeconds = seconds(body, body.length, body);
     return this.#observed.amend === null ? body : this.#observed.amend(body);
   }
 

@@ -1,5 +1,6 @@
 import type { Usage } from '../conversation/usage.js';
 import type { GatewayError } from '../errors.js';
+import type { BrokenBy } from './inexact-usage.js';
 
 /** How a stream stands when the upstream's last byte has been taken. */
 export interface PassageEnd {
@@ -32,8 +33,10 @@ export interface Passage {
   readonly endsItself: boolean;
   /** What failed while it passed, or null; its words have been given out by `pass`. */
   readonly error: GatewayError | null;
-  /** What the answer's usage is as far as it is known, or null. */
+  /** What the upstream has said of the answer's usage so far, or null. */
   readonly usage: Usage | null;
+  /** Seconds of audio in the answer, as far as it tells; else 0. */
+  readonly mediaSeconds: number;
 
   /**
    * Judges whole events before anything was relayed; `silence` for what says nothing yet. What it has seen it keeps,
@@ -44,6 +47,11 @@ export interface Passage {
   pass(run: Buffer): Buffer;
   /** After the last byte. */
   end(): PassageEnd;
+  /**
+   * What the call has used, once nothing of the answer passes any more: as it was reported, or, marked as such, as it is
+   * thought to be. Null where there is nothing to count.
+   */
+  usageAtEnd(brokenBy: BrokenBy): Usage | null;
   /**
    * @param event the error event as the client's dialect has it
    * @returns the last words of a stream that breaks off

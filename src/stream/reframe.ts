@@ -1,6 +1,7 @@
 import type { Usage } from '../conversation/usage.js';
 import type { GatewayError } from '../errors.js';
 import { firstEventEnd, parseEvent } from '../wire/sse.js';
+import type { BrokenBy } from './inexact-usage.js';
 import type { Passage, PassageEnd } from './passage.js';
 
 /** An element leaves whole, however large its inline media make it. */
@@ -53,6 +54,14 @@ export class ArrayPassage implements Passage {
 
   get usage(): Usage | null {
     return this.#inner.usage;
+  }
+
+  get mediaSeconds(): number {
+    return this.#inner.mediaSeconds;
+  }
+
+  usageAtEnd(brokenBy: BrokenBy): Usage | null {
+    return this.#inner.usageAtEnd(brokenBy);
   }
 
   judge(run: Buffer): 'silence' | 'meaningful' | GatewayError {

@@ -12,6 +12,7 @@ import { plainText, rawBytes } from '../conversation/raw-text.js';
 import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
 import { firstEventEnd, parseEvent } from '../wire/sse.js';
+import { type BrokenBy, inexactUsage } from './inexact-usage.js';
 import type { Passage, PassageEnd } from './passage.js';
 import { Sequence } from './sequence.js';
 import { TextTemplate } from './text-template.js';
@@ -45,6 +46,7 @@ export class TranslatedPassage implements Passage {
   readonly endsItself = true;
   error: GatewayError | null = null;
   usage: Usage | null = null;
+  readonly mediaSeconds = 0;
   readonly #parts: TranslationParts;
   #stream: StreamTranslation | null = null;
 
@@ -68,6 +70,20 @@ export class TranslatedPassage implements Passage {
     const last = this.#noted(this.#streaming().end());
     // The words of an error are in what is still to be sent.
     return { last, error: null, failed: this.error !== null };
+  }
+
+  usageAtEnd(brokenBy: BrokenBy): Usage | null {
+    const stream = this.#stream;
+    const reported = this.usage ?? stream?.usage ?? null;
+    const isWhole = stream === null || stream.isUsageWhole;
+    if (reported !== null && (brokenBy === null || isWhole)) return reported;
+    return inexactUsage({
+      brokenBy,
+      estimates: 'conversation',
+      reported,
+      input: this.#parts.inputEstimate,
+      output: tokensOf(stream?.length ?? 0),
+    });
   }
 
   lastWords(error: GatewayError): string {
@@ -127,7 +143,9 @@ class StreamTranslation {
 
   readonly #inputEstimate: number;
   /** Characters of texts and arguments that passed. */
-  #length = 0;
+  length = 0;
+  /** What is known of the usage is all of it. */
+  isUsageWhole = false;
 
   constructor({ theirs, source, ours, context, inputEstimate }: TranslationParts) {
     this.encoder = ours.createEncoder(context);
@@ -179,7 +197,7 @@ class StreamTranslation {
     const texts = this.#texts;
     this.#passedTo = this.#template.collect(bytes, at, texts);
     if (this.#passedTo === -1) return null;
-    for (const text of texts) this.#length += text.length;
+    for (const text of texts) this.length += text.length;
     let out = this.#encodeText(texts[0] as string);
     const frame = this.encoder.rawTextFrame();
     if (frame === null) {
@@ -227,10 +245,12 @@ class StreamTranslation {
   #order(): void {
     for (const event of this.#decoded) {
       if (event.kind === 'end' && this.usage === null) this.#estimate();
-      if ('text' in event) this.#length += event.text.length;
+      if ('text' in event) this.length += event.text.length;
       this.#sequence.push(event, this.#steps);
-      if (event.kind === 'usage') this.usage = event.usage;
-      else if (event.kind === 'start' && event.usage !== null) this.usage ??= event.usage;
+      if (event.kind === 'usage') {
+        this.usage = event.usage;
+        this.isUsageWhole = true;
+      } else if (event.kind === 'start' && event.usage !== null) this.usage ??= event.usage;
     }
     this.#decoded.length = 0;
     const last = this.#steps.at(-1);
@@ -239,7 +259,8 @@ class StreamTranslation {
 
   /** SDKs want a usage: where the upstream has none, it is made up, and marked for our own books. */
   #estimate(): void {
-    this.usage = estimatedUsage(this.#inputEstimate, tokensOf(this.#length));
+    this.usage = estimatedUsage(this.#inputEstimate, tokensOf(this.length));
+    this.isUsageWhole = true;
     this.#steps.push({ kind: 'usage', usage: this.usage });
   }
 

@@ -1,4 +1,5 @@
 import type { ResolvedConfig } from '../config/resolve.js';
+import type { WireKeys } from '../keys/key-wire.js';
 import type { HolderMessage, OwnerMessage } from '../limits/messages.js';
 import type { MetricsSnapshot } from '../metrics/snapshot.js';
 
@@ -18,6 +19,8 @@ export type WorkerOrder =
       readonly simulatorUrl: string | null;
     }
   | { readonly type: 'drain' }
+  /** How the managed keys have changed; the first one, which comes before the start, holds all of them. */
+  | { readonly type: 'keys'; readonly number: number; readonly keys: WireKeys }
   /** It is to tell what it has counted. */
   | { readonly type: 'collect'; readonly id: number }
   | OwnerMessage;
@@ -35,13 +38,19 @@ export type WorkerReport =
   | WorkerNews;
 
 /** What a worker tells while it serves. */
-export type WorkerNews = Collected | HolderMessage;
+export type WorkerNews = Collected | KeysApplied | HolderMessage;
 
 /** What a worker has counted. */
 export interface Collected {
   readonly type: 'collected';
   readonly id: number;
   readonly snapshot: MetricsSnapshot;
+}
+
+/** No call begins any more that the keys of this number do not let in. */
+export interface KeysApplied {
+  readonly type: 'keys-applied';
+  readonly number: number;
 }
 
 /** What the simulator's process tells the primary. */

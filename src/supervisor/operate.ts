@@ -6,8 +6,10 @@ import { type AdminListener, startAdmin } from '../admin/listener.js';
 import type { AdminSettings, ResolvedConfig } from '../config/resolve.js';
 import { exposition } from '../metrics/exposition.js';
 import { createTotals } from '../metrics/totals.js';
+import { mayHoldAnything } from '../store/create.js';
 import type { Ledger, Store } from '../store/store.js';
 import { createCollector } from './collect.js';
+import type { ManagedKeys } from './managed-keys.js';
 import type { Collected, WorkerOrder } from './messages.js';
 import { formatAddress } from './port.js';
 import type { Reloader } from './reload.js';
@@ -21,6 +23,7 @@ export interface OperatedGateway {
   readonly reloader: Reloader;
   /** That of the workers, which the primary opens when it first needs it. */
   readonly store: Store & Ledger;
+  readonly keys: Pick<ManagedKeys, 'desk' | 'count'>;
   /** Process ids of the workers that serve at this moment. */
   serving(): readonly number[];
   isStopping(): boolean;
@@ -71,6 +74,7 @@ export function createOperations(gateway: OperatedGateway): Operations {
           ready: notReady() === null,
           workers: { wanted: gateway.workers, serving: gateway.serving(), restarts },
           config: { generation: gateway.reloader.generation, ...countsOf(gateway.reloader.running) },
+          managedKeys: gateway.keys.count(),
         };
       },
       async metrics() {
@@ -85,6 +89,8 @@ export function createOperations(gateway: OperatedGateway): Operations {
         });
       },
       reload: () => gateway.reloader.reload(),
+      keys: gateway.keys.desk,
+      usageLedger: () => (mayHoldAnything(gateway.reloader.running.store) ? gateway.store : null),
       async openApi() {
         // Loaded only here: the schemas of all bodies would hold up the start.
         const { createOpenApi } = await import('../openapi/document.js');
@@ -105,7 +111,6 @@ function countsOf(config: ResolvedConfig) {
     models: config.models.length,
     groups: config.groups.length,
     keys: config.keys.length,
-    notEnforced: config.unenforced,
   };
 }
 

@@ -5,6 +5,7 @@ import { isHolderMessage } from '../limits/messages.js';
 import type { Log } from '../log.js';
 import { createStore } from '../store/create.js';
 import { createLeases } from './leases.js';
+import { createManagedKeys } from './managed-keys.js';
 import type { GatewayReport } from './messages.js';
 import { type AdminAccess, createOperations, openAdmin } from './operate.js';
 import { claimPort, formatAddress } from './port.js';
@@ -63,6 +64,7 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
       leases.stop();
       pool.kill();
       simulator.kill();
+      keys.stop();
       for (const [signal, listener] of listeners) process.removeListener(signal, listener);
       store
         .close()
@@ -85,7 +87,7 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
 
     const simulator = createSimulatorProcess(logger);
     const store = createStore(options.config.store);
-    const leases = createLeases(options.config);
+    const leases = createLeases({ config: options.config, store, log: logger });
     const pool = createWorkerPool({
       count: options.workers,
       host,
@@ -93,21 +95,26 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
       headerBytes: options.config.limits.headerBytes,
       log: logger,
       onChange,
+      onStart: (child) => keys.greet(child),
       onGone: (child) => {
         leases.onGone(child);
+        keys.onGone(child);
         operations.onGone(child);
       },
       onNews: (child, news) => {
         if (isHolderMessage(news)) leases.onMessage(child, news);
+        else if (news.type === 'keys-applied') keys.onApplied(child, news.number);
         else operations.onCollected(child, news);
       },
       onGivenUp: abandon,
     });
 
     const apply = async (config: ResolvedConfig): Promise<void> => {
-      if (config.unenforced.length > 0)
-        logger.warn({ settings: config.unenforced }, 'these settings are not enforced yet');
-      const simulatorUrl = needsSimulator(config) ? await simulator.ensure() : null;
+      const [simulatorUrl] = await Promise.all([
+        needsSimulator(config) ? simulator.ensure() : null,
+        // Whoever has a key of the store is not refused because the gateway has just started.
+        keys.looked(),
+      ]);
       if (stopping !== null) return;
       leases.apply(config);
       await pool.apply(config, simulatorUrl);
@@ -117,12 +124,20 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
     const reload = async (): Promise<void> => {
       if (stopping === null) await reloader.reload();
     };
+    const keys = createManagedKeys({
+      store,
+      config: () => reloader.running,
+      tellAll: (order) => pool.tellAll(order),
+      onChange: (change) => leases.applyKeys(change),
+      log: logger,
+    });
     const operations = createOperations({
       version: options.version,
       url,
       workers: options.workers,
       reloader,
       store,
+      keys,
       serving: () => serving,
       isStopping: () => stopping !== null,
       tellAll: (order) => pool.tellAll(order),
@@ -143,6 +158,7 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
       stopping = { at: performance.now() };
       logger.info({ signal, limitMs: reloader.running.timeouts.drainMs }, 'draining');
       await pool.drain(reloader.running.timeouts.drainMs);
+      await leases.leave();
       await simulator.stop();
       logger.info('stopped');
       end(0);

@@ -16,6 +16,8 @@ export interface WorkersOptions {
   readonly log: Logger;
   /** A worker began or ceased to serve: these process ids do now. */
   onChange(serving: readonly number[]): void;
+  /** A worker is about to be told to start: what it is told now, it knows before it listens. */
+  onStart(child: ChildProcess): void;
   /** A worker is gone, with all that it held. */
   onGone(child: ChildProcess): void;
   /** What a worker tells that is not of its life. */
@@ -36,8 +38,11 @@ export interface WorkerPool {
   kill(): void;
 }
 
-/** Workers end by themselves at the limit of a drain, and tell their clients: only one that hangs is killed. */
-const lastWordsMs = 1000;
+/**
+ * Workers end by themselves at the limit of a drain, tell their clients, and write down what these have used: only one
+ * that hangs is killed.
+ */
+const lastWordsMs = 4000;
 
 /** Forks the workers at once, while the config or the simulator may still be on their way, and keeps them running. */
 export function createWorkerPool(options: WorkersOptions): WorkerPool {
@@ -58,6 +63,7 @@ export function createWorkerPool(options: WorkersOptions): WorkerPool {
     if (current === null) return;
     for (const child of waiting) {
       started.add(child);
+      options.onStart(child);
       tell(child, {
         type: 'start',
         ...current,

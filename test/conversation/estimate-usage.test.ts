@@ -1,5 +1,6 @@
 import { test } from 'tap';
 import {
+  bodyEstimate,
   estimatedUsage,
   inputEstimate,
   replyTokens,
@@ -29,6 +30,19 @@ test('a request is estimated by the length of its body, its media apart', async 
     at: '',
   };
   t.equal(inputEstimate(request(result), 1_000_400), 1600);
+});
+
+test('a body that nobody has read is estimated by samples of it', async (t) => {
+  const words = 'Some words of a text. '.repeat(10_000);
+  t.equal(bodyEstimate(Buffer.from('x'.repeat(400))), 100);
+  t.equal(bodyEstimate(Buffer.from(words)), Math.ceil(words.length / 4));
+  const foreign = '\u5b57'.repeat(50_000);
+  t.equal(bodyEstimate(Buffer.from(foreign)), Math.ceil((3 * foreign.length) / 4));
+  const image = JSON.stringify({ text: 'What is this?', image: 'iVBORw0KGgo'.repeat(200_000) });
+  t.ok(bodyEstimate(Buffer.from(image)) < 150_000, `${bodyEstimate(Buffer.from(image))}`);
+  const both = `${words}"${'A'.repeat(words.length)}"`;
+  const estimate = bodyEstimate(Buffer.from(both));
+  t.ok(estimate > 40_000 && estimate < 70_000, `${estimate}`);
 });
 
 test('an answer is estimated by the length of its texts and arguments', async (t) => {

@@ -173,6 +173,15 @@ const expected: Readonly<
     1201,
     50416,
   ],
+  budget_exceeded: [
+    429,
+    'insufficient_quota',
+    'insufficient_quota',
+    'rate_limit_error',
+    'RESOURCE_EXHAUSTED',
+    1102,
+    50429,
+  ],
   rate_limit_exceeded: [
     429,
     'rate_limit_error',

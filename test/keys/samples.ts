@@ -1,7 +1,6 @@
 import fc from 'fast-check';
-import type { Key, Model } from '../../src/config/types.js';
+import type { Group, Key, Model } from '../../src/config/types.js';
 import type { NewKey } from '../../src/keys/key-input.js';
-import type { KeyGroup } from '../../src/keys/key-set.js';
 import type { ManagedKey } from '../../src/keys/managed-key.js';
 
 /** What an operator asks for who asks for nothing special. */
@@ -46,7 +45,7 @@ export function configKey(id: string, hash: string): Key {
   };
 }
 
-export const groups: readonly KeyGroup[] = [
+export const groups: readonly Group[] = [
   { name: 'default', models: ['*'], limits: null },
   { name: 'one', models: ['m1'], limits: { requestsPerMinute: 1, tokensPerMinute: null, concurrent: null } },
   { name: 'two', models: ['m2', 'm1'], limits: null },

@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { test } from 'tap';
 import type { Key } from '../../src/config/types.js';
+import { createKeyResolver, createManagedKeySet } from '../../src/keys/key-set.js';
 import { hashKey, newKey } from '../../src/keys/secret.js';
 import { createKeyTable } from '../../src/keys/table.js';
+import { configKey, managedKey, models } from './samples.js';
 
 const unlimited = { limits: null, budget: null, groupLimits: [], mayRoute: false } as const;
 
@@ -62,5 +64,28 @@ test('a new key is different each time, and its hash finds it', (t) => {
   const hash = hashKey(key).slice('sha256:'.length);
   const record: Key = { id: 'new', hash, groups: [], models: new Map(), expiresAt: null, ...unlimited };
   t.equal(createKeyTable(new Map([[hash, record]])).find(key), record);
+  t.end();
+});
+
+test('a table knows which keys it still holds, and whether it knows all of them', (t) => {
+  const sha256 = (text: string) => hashKey(text).slice('sha256:'.length);
+  const set = createManagedKeySet();
+  const configured = configKey('configured', sha256('sk-config'));
+  const managed = { set, resolve: createKeyResolver([], models) };
+  const table = createKeyTable(new Map([[configured.hash, configured]]), managed);
+  t.equal(createKeyTable(new Map()).isComplete, true);
+  t.equal(table.isComplete, false);
+  const [a, b] = ['sk-a', 'sk-b'].map((text) => managedKey({ id: text, hash: sha256(text) }));
+  if (a === undefined || b === undefined) throw new Error('two keys are needed');
+  set.apply({ whole: false, put: [a], removed: [] });
+  t.equal(table.isComplete, false);
+  set.apply({ whole: true, put: [a, b], removed: [] });
+  t.equal(table.isComplete, true);
+  const found = ['sk-a', 'sk-b', 'sk-config'].map((text) => table.find(text) as Key);
+  t.strictSame(found.map(table.holds), [true, true, true]);
+  set.apply({ whole: false, put: [{ ...a, groups: ['other'] }], removed: ['sk-b'] });
+  t.strictSame(found.map(table.holds), [true, false, true]);
+  set.apply({ whole: false, put: [{ ...a, hash: b.hash }], removed: [] });
+  t.strictSame(found.map(table.holds), [false, false, true]);
   t.end();
 });

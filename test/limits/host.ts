@@ -1,7 +1,10 @@
+import type { LeaseHolder } from '../../src/limits/holding.js';
 import type { Pool } from '../../src/limits/kinds.js';
-import { createLeaseHolder, type LeaseHolder } from '../../src/limits/lease-holder.js';
+import { createLeaseHolder } from '../../src/limits/lease-holder.js';
 import { createLeaseOwner, type LeaseOwner } from '../../src/limits/lease-owner.js';
 import type { HolderMessage, OwnerMessage } from '../../src/limits/messages.js';
+import type { ShareSource } from '../../src/limits/share-source.js';
+import { SimulatedTime } from './time.js';
 
 /** A worker of the simulated host. */
 export interface SimulatedWorker {
@@ -17,23 +20,20 @@ export interface SimulatedWorker {
   arrivesHere: number;
 }
 
-interface Happening {
-  readonly at: number;
-  readonly order: number;
-  readonly run: () => void;
-}
-
 export interface HostOptions {
   readonly pools: readonly Pool[];
   /** Milliseconds that the next message is on its way. */
   readonly delay: () => number;
   readonly afterEach?: () => void;
   readonly maxWaiting?: number;
+  /** That of other hosts, too; one of its own unless given. */
+  readonly time?: SimulatedTime;
+  /** Where its units come from. */
+  readonly shares?: ShareSource;
 }
 
 /** One primary and its workers in a time of their own: whatever happens, happens in a fixed order. */
 export class SimulatedHost {
-  now = 1_000_000;
   readonly pools: Map<string, Pool>;
   readonly owner: LeaseOwner;
   readonly workers: SimulatedWorker[] = [];
@@ -41,14 +41,16 @@ export class SimulatedHost {
   /** Units that were overdrawn, with the time. */
   readonly overdrafts: { readonly pool: string; readonly at: number; readonly amount: number }[] = [];
   readonly #options: HostOptions;
-  readonly #happenings: Happening[] = [];
-  #order = 0;
+  readonly #time: SimulatedTime;
+  #isStopped = false;
   #ids = 0;
 
   constructor(options: HostOptions) {
     this.#options = options;
+    this.#time = options.time ?? new SimulatedTime();
     this.pools = new Map(options.pools.map((pool) => [pool.name, pool]));
-    this.owner = createLeaseOwner({ now: () => this.now, poolOf: (name) => this.pools.get(name) });
+    const { shares } = options;
+    this.owner = createLeaseOwner({ now: () => this.now, poolOf: (name) => this.pools.get(name), shares });
     this.#everyTick(() => this.owner.tick());
   }
 
@@ -80,23 +82,31 @@ export class SimulatedHost {
     this.at(this.now + this.#options.delay(), () => this.owner.gone(worker.id));
   }
 
+  /** Ends the host and all of its workers without a word. */
+  stop(): void {
+    this.#isStopped = true;
+    for (const worker of this.workers.splice(0)) worker.isAlive = false;
+  }
+
+  get isStopped(): boolean {
+    return this.#isStopped;
+  }
+
+  get now(): number {
+    return this.#time.now;
+  }
+
   at(at: number, run: () => void): void {
-    const happening = { at, order: ++this.#order, run };
-    let index = this.#happenings.length;
-    while (index > 0 && isAfter(this.#happenings[index - 1] as Happening, happening)) index--;
-    this.#happenings.splice(index, 0, happening);
+    this.#time.at(at, () => {
+      if (this.#isStopped) return;
+      run();
+      this.#options.afterEach?.();
+    });
   }
 
   /** Lets time pass. */
   advance(ms: number): void {
-    const end = this.now + ms;
-    for (let next = this.#happenings[0]; next !== undefined && next.at <= end; next = this.#happenings[0]) {
-      this.#happenings.shift();
-      this.now = Math.max(this.now, next.at);
-      next.run();
-      this.#options.afterEach?.();
-    }
-    this.now = end;
+    this.#time.advance(ms);
   }
 
   /** What does not add up at this moment, or null. */
@@ -116,9 +126,9 @@ export class SimulatedHost {
         const known = (units?.held ?? 0) + (inFlight.get(name) ?? 0);
         if (leased !== known) return `${name}: worker ${id} is leased ${leased}, and has ${known}`;
         if (units === undefined) continue;
-        const { available, inUse, cooling } = units;
+        const { available, inUse, spent, cooling } = units;
         if (available < 0 || inUse < 0 || cooling < 0) return `${name}: worker ${id} has less than nothing`;
-        if (available + inUse + cooling !== units.held) return `${name}: worker ${id} lost some`;
+        if (available + inUse + spent + cooling !== units.held) return `${name}: worker ${id} lost some`;
       }
     }
     return null;
@@ -174,6 +184,8 @@ function unitsFrom(message: HolderMessage): { readonly pool: string; readonly am
   switch (message.type) {
     case 'lease-return':
       return [...message.returns];
+    case 'lease-spent':
+      return [...message.spent];
     case 'lease-recalled':
       return [...message.recalled];
     case 'lease-overdraft':
@@ -185,8 +197,4 @@ function unitsFrom(message: HolderMessage): { readonly pool: string; readonly am
 
 function add(sums: Map<string, number>, name: string, amount: number): void {
   sums.set(name, (sums.get(name) ?? 0) + amount);
-}
-
-function isAfter(one: Happening, other: Happening): boolean {
-  return one.at > other.at || (one.at === other.at && one.order > other.order);
 }

@@ -3,26 +3,13 @@ import { test } from 'tap';
 import type { Decision } from '../../src/limits/decision.js';
 import type { Demand, Pool } from '../../src/limits/kinds.js';
 import { SimulatedHost, type SimulatedWorker } from './host.js';
+import { numbers, type Use, worstMinute } from './ledger.js';
 
 const requests: Pool = { name: 'key:a:requests', kind: 'window', limit: 20 };
 const tokens: Pool = { name: 'key:a:tokens', kind: 'window', limit: 500 };
 const shared: Pool = { name: 'model:m:requests', kind: 'window', limit: 40 };
 const calls: Pool = { name: 'key:a:concurrent', kind: 'slots', limit: 4 };
 const pools = [requests, tokens, calls, shared];
-
-/** Numbers that depend on the seed alone. */
-function numbers(seed: number): (below: number) => number {
-  let state = seed >>> 0;
-  return (below) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
-}
-
-interface Use {
-  readonly at: number;
-  amount: number;
-}
 
 /** Every use of a window, and the slots that are held. */
 class Ledger {
@@ -39,15 +26,7 @@ class Ledger {
 
   /** @returns the most that was used of a pool in any minute, both ends counted, beyond what was overdrawn in it */
   worst(pool: string, overdrafts: readonly Use[]): number {
-    const uses = this.uses.get(pool) ?? [];
-    let worst = 0;
-    for (let end = 0; end < uses.length; end++) {
-      const { at } = uses[end] as Use;
-      const within = (use: Use) => use.at <= at && use.at >= at - 60_000;
-      const sum = (of: readonly Use[]) => of.filter(within).reduce((total, use) => total + use.amount, 0);
-      worst = Math.max(worst, sum(uses) - sum(overdrafts));
-    }
-    return worst;
+    return worstMinute(this.uses.get(pool) ?? [], overdrafts);
   }
 }
 

@@ -33,6 +33,7 @@ export function gaugeSources(given: Partial<GaugeSources> = {}): GaugeSources {
     openRequests: () => 0,
     openSockets: () => 0,
     bufferedBytes: () => 0,
+    ledgerWaiting: () => 0,
     upstream: () => ({ open: 0, idle: 0, busy: 0, waiting: 0 }),
     targets: () => [],
     process: () => ({ residentBytes: 0, heapBytes: 0, loopDelay: { p50: 0, p99: 0, max: 0 } }),

@@ -132,6 +132,8 @@ test('events become the elements of one array', async (t) => {
     endsItself: false,
     error: null,
     usage: null,
+    mediaSeconds: 0,
+    usageAtEnd: () => null,
     judge: () => 'meaningful',
     pass: (run) => run,
     end: () => ({ last: null, error: null, failed: false }),

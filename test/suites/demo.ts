@@ -25,6 +25,11 @@ export interface DemoGateway {
   linesUntil(id: string): Promise<readonly LogLine[]>;
 }
 
+/** A store would be made in the folder of whoever runs the tests. */
+function withoutLedger(config: ResolvedConfig): ResolvedConfig {
+  return { ...config, usage: { ...config.usage, ledger: false } };
+}
+
 /**
  * Starts the gateway of `npm start` in this process, with a simulator of its own; both end with the test.
  * @param adapt changes the demo's config.
@@ -43,13 +48,13 @@ export async function startDemo(
     calls.push(line);
     for (const look of waiting) look();
   };
-  const config = adapt(demoConfig(created));
+  const config = adapt(withoutLedger(demoConfig(created)));
   const snapshot = buildSnapshot(config, { simulatorUrl: `http://127.0.0.1:${simulator.port}` });
   const log = pino({ base: null }, { write });
   const gateway = ownLimits(t, config).join((sendLease) => createGateway({ snapshot, log, sendLease }));
   const port = await gateway.listen('127.0.0.1', 0);
   t.teardown(async () => {
-    gateway.close();
+    await gateway.close();
     await simulator.close();
   });
   return {

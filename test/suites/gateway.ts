@@ -2,7 +2,9 @@ import { pino } from 'pino';
 import type { Test } from 'tap';
 import { parseConfig } from '../../src/config/load.js';
 import { buildSnapshot } from '../../src/config/snapshot.js';
+import type { Snapshot } from '../../src/config/types.js';
 import { createGateway, type Gateway } from '../../src/gateway.js';
+import type { ManagedKeySet } from '../../src/keys/key-set.js';
 import { hashKey } from '../../src/keys/secret.js';
 import { ownLimits } from './leases.js';
 
@@ -10,6 +12,8 @@ export const testKey = 'sk-test';
 
 export interface RunningGateway {
   readonly gateway: Gateway;
+  /** What it runs with. */
+  readonly snapshot: Snapshot;
   readonly port: number;
   readonly url: string;
   /** Every line that the gateway has logged, parsed; requests have `msg: 'request'`. */
@@ -29,6 +33,8 @@ export interface GatewayOptions {
   readonly leaseDelayMs?: number;
   /** Merged over every upstream of the config. */
   readonly upstream?: Record<string, unknown>;
+  /** Keys beside those of the config. */
+  readonly managedKeys?: ManagedKeySet;
 }
 
 /** The config of a gateway with the model `m` in the chat protocol and the key `testKey`. */
@@ -48,6 +54,8 @@ export function testConfig(options: GatewayOptions): Record<string, unknown> {
         targets: names.map((upstream, priority) => ({ upstream, model: options.alias ?? 'm', priority })),
       },
     },
+    // A store would be made in the folder of whoever runs the tests.
+    usage: { ledger: false },
     groups: { default: { models: ['*'] } },
     keys: [{ id: 'test', hash: hashKey(testKey), groups: ['default'] }],
     ...options.config,
@@ -73,13 +81,15 @@ export async function startGateway(t: Test, options: GatewayOptions): Promise<Ru
     created: 1,
   });
   const snapshot = buildSnapshot(config, { simulatorUrl: null });
+  const { managedKeys } = options;
   const gateway = ownLimits(t, config, options.leaseDelayMs).join((sendLease) =>
-    createGateway({ snapshot, log, sendLease }),
+    createGateway({ snapshot, log, sendLease, ...(managedKeys === undefined ? {} : { managedKeys }) }),
   );
   const port = await gateway.listen('127.0.0.1', 0);
   t.teardown(() => gateway.close());
   return {
     gateway,
+    snapshot,
     port,
     url: `http://127.0.0.1:${port}`,
     lines,

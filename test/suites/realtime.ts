@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import type { Test } from 'tap';
 import { WebSocket, WebSocketServer } from 'ws';
 import { Arrivals } from './arrivals.js';
-import { type RunningGateway, startGateway, testKey } from './gateway.js';
+import { type GatewayOptions, type RunningGateway, startGateway, testKey } from './gateway.js';
 
 /** One session at an upstream. */
 export interface Arrival {
@@ -71,15 +71,17 @@ export interface RealtimeGatewayOptions {
   readonly sockets?: Readonly<Record<string, number>>;
   /** Merged over the config. */
   readonly config?: Readonly<Record<string, unknown>>;
+  readonly managedKeys?: GatewayOptions['managedKeys'];
 }
 
 /** Starts a gateway whose model `m` is one of realtime, in this process. */
 export function startRealtimeGateway(t: Test, options: RealtimeGatewayOptions): Promise<RunningGateway> {
-  const { upstreams, alias = 'm', sockets = {}, config = {} } = options;
+  const { upstreams, alias = 'm', sockets = {}, config = {}, managedKeys } = options;
   const targets = upstreams.map((_, priority) => ({ upstream: `u${priority}`, model: alias, priority }));
   return startGateway(t, {
     upstreams,
     config: { models: { m: { protocols: ['realtime'], targets } }, sockets, ...config },
+    ...(managedKeys === undefined ? {} : { managedKeys }),
   });
 }
 

@@ -187,6 +187,8 @@ class Conversion {
     }
     const reply = target.images === 'openai' ? readOpenaiReply(body) : readDashscopeReply(body);
     call.usage = usageOfReply(reply);
+    call.units = reply.images.length;
+    call.isServed = true;
     if (isExact(target, request) && isInForm(reply, responseFormat) && !hasPrefix(body, responseFormat)) {
       this.#respond(answer, body);
       return;

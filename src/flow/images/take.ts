@@ -29,6 +29,7 @@ export function takeImages(services: Services, call: Call, route: ImageRoute): v
   const request = read(call, route);
   const model = findModel(call, 'images', request.model);
   call.model = model;
+  call.units = request.count ?? 1;
   call.validatedAt = performance.now();
   const plain = model.targets.filter((target) => target.images === 'openai');
   const isPlain = request.form === 'prompt' && (request.stream || request.responseFormat === null);

@@ -41,9 +41,12 @@ export class Bridge extends Watched implements ClientSocketListener, OpenSession
   begin(protocol: string): void {
     this.#services.sessions.add(this);
     this.#services.watched.add(this);
+    this.#call.isServed = true;
     const client = acceptSocket(this.#call.exchange, protocol, this);
     if (client === null) this.#end('client_gone', closeCode.goingAway, '');
     else if (!this.#over) this.#client = client;
+    // It may have been revoked while the upstream's side was opened.
+    this.onKeysChanged();
   }
 
   /** A message of the client. */
@@ -121,6 +124,11 @@ export class Bridge extends Watched implements ClientSocketListener, OpenSession
     this.#closeClient(closeCode.restart, 'The gateway restarts.');
   }
 
+  onKeysChanged(): void {
+    const { key, running } = this.#call;
+    if (!this.#over && !running.keys.holds(key as Key)) this.#refuse(noKey, closeCode.policy);
+  }
+
   /** Ends both sides with an error of the gateway's own. */
   #refuse(error: GatewayError, code: number): void {
     const { exchange } = this.#call;
@@ -147,6 +155,9 @@ export class Bridge extends Watched implements ClientSocketListener, OpenSession
     services.sessions.remove(this);
     services.sessions.release((this.#call.key as Key).id);
     if (code !== null) this.#upstream.close(code, reason);
+    const { usage } = this.#call;
+    // A response that was being made is reported to nobody any more.
+    if (usage !== null && outcome !== 'complete') this.#call.usage = { ...usage, partial: true };
     account(services, this.#call, outcome);
   }
 }
@@ -154,6 +165,7 @@ export class Bridge extends Watched implements ClientSocketListener, OpenSession
 // Made once: a flood of them pays for no stack traces.
 const tooSlow = new GatewayError('overloaded', 'The upstream does not keep up with what the client sends.');
 const lost = new GatewayError('upstream_error', 'The connection to the upstream was lost.');
+const noKey = new GatewayError('invalid_api_key', 'The API key of the session was revoked.');
 const expired = new GatewayError('invalid_request', 'The session has reached its longest duration.');
 
 function tooBig(bytes: number): GatewayError {

@@ -4,6 +4,7 @@ export const closeCode = {
   goingAway: 1001,
   noCode: 1005,
   broken: 1006,
+  policy: 1008,
   tooBig: 1009,
   internal: 1011,
   restart: 1012,

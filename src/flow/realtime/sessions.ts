@@ -6,6 +6,8 @@ export interface OpenSession {
   drain(): void;
   /** Ends it because the gateway does. */
   shutDown(): void;
+  /** Ends it if its key is none any more. */
+  onKeysChanged(): void;
 }
 
 /** The open sessions of a worker, and how many each key has. */
@@ -49,6 +51,10 @@ export class SessionList {
 
   shutDown(): void {
     for (const session of [...this.#open]) session.shutDown();
+  }
+
+  onKeysChanged(): void {
+    for (const session of [...this.#open]) session.onKeysChanged();
   }
 }
 

@@ -103,6 +103,13 @@ export class TurnSocket extends Watched implements ClientSocketListener, OpenSes
     this.#close(closeCode.restart, 'The gateway restarts.');
   }
 
+  /** A turn under way comes to its end; what is sent after it is refused as any call is. */
+  onKeysChanged(): void {
+    const { key, running } = this.#call;
+    if (this.#turn === null && !running.keys.holds(key as Key))
+      this.#close(closeCode.policy, 'The API key of the session was revoked.');
+  }
+
   #start(message: Buffer): void {
     const client = this.#client;
     const { offer, head, id } = this.#call.exchange;
@@ -148,6 +155,7 @@ export class TurnSocket extends Watched implements ClientSocketListener, OpenSes
         this.#start(next);
         if (this.#turn === null) this.#onTurnEnd();
       } else if (this.#draining) this.shutDown();
+      else this.onKeysChanged();
     });
   }
 

@@ -13,6 +13,7 @@ import { isForClients } from './client-url.js';
 export async function findTask(services: Services, call: Call, id: string): Promise<BookedTask | null> {
   const booked = await services.book.find(id);
   if (booked === null || !call.key?.groups.some((group) => booked.task.groups.includes(group))) return null;
+  call.isOfTask = true;
   call.model = call.running.snapshot.models.get(booked.task.model) ?? null;
   return booked;
 }

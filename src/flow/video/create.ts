@@ -68,6 +68,8 @@ function openTask(services: Services, call: Call, request: VideoRequest): void {
   const submit = async (): Promise<void> => {
     try {
       const task = taskOf(call, request, id, first);
+      call.units = request.count ?? 1;
+      call.mediaSeconds = call.units * (Number(task.seconds) || 0);
       const once = onceOnly(call, request);
       const submission = thisProcess(id, call.running.snapshot.timeouts.totalMs + marginMs);
       const earlier = await services.book.open(task, submission, once);
@@ -230,6 +232,8 @@ class Submitting {
     const call = this.#call;
     call.target = target;
     call.path = 'translated';
+    // The task is made even if its client leaves before it is told, and has its price then.
+    call.isServed = true;
     const { forwarded } = call.exchange.head;
     return new Promise((resolve) => {
       ask(
@@ -294,6 +298,7 @@ class Submitting {
     const lines = ownLines(call) + passedLines(call, head) + timingLine(call);
     if (call.accounted) return;
     call.error = error;
+    call.isServed = false;
     call.exchange.respond(head.status, lines, body);
     account(this.#services, call, 'upstream_error');
   }

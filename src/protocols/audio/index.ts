@@ -1,6 +1,7 @@
-import { wholeAnswers } from '../../conversation/manner.js';
+import { type Metering, reportedMetering, wholeAnswers } from '../../conversation/manner.js';
 import type { Endpoint } from '../protocol.js';
 import { judgeEnd, judgeStart, marksEnd } from './manner.js';
+import { speechSeconds, transcriptSeconds } from './seconds.js';
 import { audioUsage } from './usage.js';
 
 const audio = {
@@ -11,6 +12,9 @@ const audio = {
   translation: null,
   amender: null,
 } as const;
+
+const ofTranscripts: Metering = { ...reportedMetering, seconds: transcriptSeconds };
+const ofSpeech: Metering = { ...reportedMetering, seconds: speechSeconds };
 
 /** Endpoints whose upstreams decide whether they stream: some models ignore that they were asked to. */
 const streaming = {
@@ -27,13 +31,14 @@ const streaming = {
 /** `POST /v1/audio/transcriptions` */
 export const transcriptions: Endpoint = {
   ...streaming,
+  metering: ofTranscripts,
   upstreamPath: () => '/audio/transcriptions',
 };
 
 /** `POST /v1/audio/translations` */
 export const translations: Endpoint = {
   ...audio,
-  ...wholeAnswers(audioUsage),
+  ...wholeAnswers(audioUsage, ofTranscripts),
   mayStream: false,
   upstreamPath: () => '/audio/translations',
 };
@@ -41,5 +46,6 @@ export const translations: Endpoint = {
 /** `POST /v1/audio/speech` */
 export const speech: Endpoint = {
   ...streaming,
+  metering: ofSpeech,
   upstreamPath: () => '/audio/speech',
 };

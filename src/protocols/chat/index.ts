@@ -1,4 +1,5 @@
 import { endsWithMark } from '../../conversation/choice-stream.js';
+import { conversationMetering } from '../../conversation/manner.js';
 import type { Endpoint } from '../protocol.js';
 import { chatCodec } from './codec.js';
 import { findUsageEvent, judgeEnd, judgeStart } from './manner.js';
@@ -18,6 +19,7 @@ export const chat: Endpoint = {
   judgeEnd,
   findUsageEvent,
   usageOf: lastUsage,
+  metering: conversationMetering,
   translation: { codec: chatCodec, answerHere: null, unwrap: null, restore: null },
   amender: null,
 };

@@ -1,4 +1,5 @@
 import { endsWithMark } from '../../conversation/choice-stream.js';
+import { conversationMetering } from '../../conversation/manner.js';
 import type { Endpoint } from '../protocol.js';
 import { findUsageEvent, judgeEnd, judgeStart } from './manner.js';
 import { lastUsage } from './usage.js';
@@ -17,6 +18,7 @@ export const completions: Endpoint = {
   judgeEnd,
   findUsageEvent,
   usageOf: lastUsage,
+  metering: conversationMetering,
   translation: null,
   amender: null,
 };

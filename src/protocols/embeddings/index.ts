@@ -1,11 +1,11 @@
-import { wholeAnswers } from '../../conversation/manner.js';
+import { inputMetering, wholeAnswers } from '../../conversation/manner.js';
 import type { Endpoint } from '../protocol.js';
 import { encodingAmender } from './encoding.js';
 import { embeddingUsage } from './usage.js';
 
 /** `POST /v1/embeddings`, and `POST /v1/engines/{model}/embeddings` once the model is in the body. */
 export const embeddings: Endpoint = {
-  ...wholeAnswers(embeddingUsage),
+  ...wholeAnswers(embeddingUsage, inputMetering),
   protocol: 'embeddings',
   upstreamPath: () => '/embeddings',
   modelInBody: true,

@@ -1,6 +1,6 @@
 import { estimateTokens } from '../../conversation/estimate.js';
 import { isObject, type JsonObject } from '../../conversation/json.js';
-import { wholeAnswers } from '../../conversation/manner.js';
+import { growingMetering, reportedMetering, wholeAnswers } from '../../conversation/manner.js';
 import type { Endpoint } from '../protocol.js';
 import { generateContentCodec } from './codec.js';
 import { judgeEnd, judgeStart, marksEnd } from './manner.js';
@@ -27,6 +27,7 @@ export const generateContent: Endpoint = {
   judgeEnd,
   findUsageEvent: () => null,
   usageOf: lastUsage,
+  metering: growingMetering,
   translation: {
     codec: generateContentCodec,
     answerHere: null,
@@ -38,7 +39,7 @@ export const generateContent: Endpoint = {
 
 /** `POST /v1beta/models/{model}:countTokens`. */
 export const countTokens: Endpoint = {
-  ...wholeAnswers(() => null),
+  ...wholeAnswers(() => null, reportedMetering),
   protocol: 'generateContent',
   upstreamPath: (model) => `${modelPath(model)}:countTokens`,
   modelInBody: false,

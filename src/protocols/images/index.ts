@@ -1,3 +1,4 @@
+import { reportedMetering } from '../../conversation/manner.js';
 import type { Endpoint } from '../protocol.js';
 import { judgeEnd, judgeStart } from './manner.js';
 import { lastUsage } from './usage.js';
@@ -13,6 +14,7 @@ const images: Omit<Endpoint, 'upstreamPath' | 'mayStream'> = {
   judgeEnd,
   findUsageEvent: () => null,
   usageOf: lastUsage,
+  metering: reportedMetering,
   translation: null,
   amender: null,
 };

@@ -1,5 +1,5 @@
 import { estimateTokens } from '../../conversation/estimate.js';
-import { wholeAnswers } from '../../conversation/manner.js';
+import { growingMetering, reportedMetering, wholeAnswers } from '../../conversation/manner.js';
 import type { Endpoint } from '../protocol.js';
 import { codec } from './codec.js';
 import { judgeEnd, judgeStart } from './manner.js';
@@ -20,13 +20,14 @@ export const messages: Endpoint = {
   judgeEnd,
   findUsageEvent: () => null,
   usageOf: lastUsage,
+  metering: growingMetering,
   translation: { codec, answerHere: null, unwrap: null, restore },
   amender: null,
 };
 
 /** `POST /v1/messages/count_tokens`. Other protocols have no such question: for their models the answer is an estimate. */
 export const countTokens: Endpoint = {
-  ...wholeAnswers(() => null),
+  ...wholeAnswers(() => null, reportedMetering),
   protocol: 'messages',
   upstreamPath: () => '/messages/count_tokens',
   modelInBody: true,

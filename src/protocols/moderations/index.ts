@@ -1,10 +1,10 @@
-import { wholeAnswers } from '../../conversation/manner.js';
+import { reportedMetering, wholeAnswers } from '../../conversation/manner.js';
 import type { Endpoint } from '../protocol.js';
 import { moderationUsage } from './usage.js';
 
 /** `POST /v1/moderations` */
 export const moderations: Endpoint = {
-  ...wholeAnswers(moderationUsage),
+  ...wholeAnswers(moderationUsage, reportedMetering),
   protocol: 'moderations',
   upstreamPath: () => '/moderations',
   modelInBody: true,

@@ -1,11 +1,11 @@
-import { wholeAnswers } from '../../conversation/manner.js';
+import { inputMetering, wholeAnswers } from '../../conversation/manner.js';
 import type { Endpoint } from '../protocol.js';
 import { rerankAmender } from './amend.js';
 import { rerankUsage } from './usage.js';
 
 /** `POST /v1/rerank` */
 export const rerank: Endpoint = {
-  ...wholeAnswers(rerankUsage),
+  ...wholeAnswers(rerankUsage, inputMetering),
   protocol: 'rerank',
   upstreamPath: () => '/rerank',
   modelInBody: true,

@@ -1,5 +1,5 @@
 import type { TextCodec } from '../../conversation/codec.js';
-import { wholeAnswers } from '../../conversation/manner.js';
+import { conversationMetering, wholeAnswers } from '../../conversation/manner.js';
 import type { Endpoint } from '../protocol.js';
 import { encodeRequest } from './encode-request.js';
 import { judgeEnd, judgeStart, marksEnd } from './manner.js';
@@ -37,13 +37,14 @@ export const responses: Endpoint = {
   judgeEnd,
   findUsageEvent: () => null,
   usageOf: lastUsage,
+  metering: conversationMetering,
   translation: { codec: responsesCodec, answerHere: null, unwrap: null, restore },
   amender: null,
 };
 
 /** `POST /v1/responses/compact` */
 export const compactResponses: Endpoint = {
-  ...wholeAnswers(lastUsage),
+  ...wholeAnswers(lastUsage, conversationMetering),
   protocol: 'responses',
   upstreamPath: () => '/responses/compact',
   modelInBody: true,

@@ -1,0 +1,166 @@
+import type { ResolvedKey } from '../config/resolve.js';
+import { GatewayError } from '../errors.js';
+import type { BookedKey, IssuedKey, KeyPage } from '../keys/key-book.js';
+import {
+  type Checked,
+  checkGraceMs,
+  checkKeyUpdate,
+  checkNewKey,
+  type KeyRules,
+  type KeyUpdate,
+  type NewKey,
+} from '../keys/key-input.js';
+import { type AdminAnswer, json, readObject } from './answer.js';
+import { readPlace, writePlace } from './key-place.js';
+import { configKeyView, managedKeyView } from './key-view.js';
+import type { AdminRequest, AdminRoute } from './routes.js';
+
+/** What came of a change. */
+export interface Changed<Outcome> {
+  readonly outcome: Outcome;
+  /** Every worker of this gateway works by it already. */
+  readonly inForce: boolean;
+}
+
+/** The keys, as operators see and change them. Promises reject as those of `KeyBook` do. */
+export interface KeyDesk {
+  /** Names of the groups that a key may have. */
+  groups(): ReadonlySet<string>;
+  /** Those of the config file, which are changed there. */
+  configKeys(): readonly ResolvedKey[];
+  list(cursor: string | null, limit: number): Promise<KeyPage>;
+  get(id: string): Promise<BookedKey>;
+  create(input: NewKey): Promise<Changed<IssuedKey>>;
+  update(id: string, changes: KeyUpdate, revision: number | null): Promise<Changed<BookedKey>>;
+  rotate(id: string, graceMs: number, revision: number | null): Promise<Changed<IssuedKey>>;
+  revoke(id: string): Promise<Changed<BookedKey | null>>;
+}
+
+const path = '/keys';
+const pathOfOne = '/keys/{id}';
+const usualPage = 100;
+const longestPage = 1000;
+
+/** The endpoints by which operators manage keys. */
+export function keyRoutes(desk: KeyDesk): readonly AdminRoute[] {
+  const route = (
+    method: AdminRoute['method'],
+    path: string,
+    handle: (desk: KeyDesk, request: AdminRequest) => Promise<AdminAnswer>,
+  ): AdminRoute => ({ method, path, needsToken: true, handle: (request) => handle(desk, request) });
+  return [
+    route('GET', path, list),
+    route('POST', path, create),
+    route('GET', pathOfOne, show),
+    route('PATCH', pathOfOne, update),
+    route('DELETE', pathOfOne, revoke),
+    route('POST', `${pathOfOne}/rotate`, rotate),
+  ];
+}
+
+/** Those of the config file come first, in its order. */
+async function list(desk: KeyDesk, { query }: AdminRequest): Promise<AdminAnswer> {
+  const limit = readLimit(query.get('limit'));
+  const place = readPlace(query.get('cursor'));
+  const all = desk.configKeys();
+  const configured = place.source === 'config' ? all.slice(place.at, place.at + limit) : [];
+  const room = limit - configured.length;
+  if (place.source === 'config' && room === 0) {
+    const next = writePlace({ source: 'config', at: place.at + limit });
+    return json({ keys: configured.map(configKeyView), damaged: [], next });
+  }
+  const page = await desk.list(place.source === 'managed' ? place.cursor : null, room);
+  const taken = new Set(all.map(({ id }) => id));
+  const managed = page.keys.map((key) => managedKeyView(key, taken.has(key.record.id)));
+  return json({
+    keys: [...configured.map(configKeyView), ...managed],
+    damaged: page.damaged,
+    next: page.next === null ? null : writePlace({ source: 'managed', cursor: page.next }),
+  });
+}
+
+async function create(desk: KeyDesk, { request }: AdminRequest): Promise<AdminAnswer> {
+  const input = valid(checkNewKey(await readObject(request), rulesOf(desk)));
+  const { outcome, inForce } = await desk.create(input);
+  return json({ key: outcome.key, ...managedKeyView(outcome, false), inForce }, 201);
+}
+
+async function show(desk: KeyDesk, { params }: AdminRequest): Promise<AdminAnswer> {
+  const id = idOf(params);
+  const configured = desk.configKeys().find((key) => key.id === id);
+  if (configured !== undefined) return json(configKeyView(configured));
+  return json(managedKeyView(await desk.get(id), false));
+}
+
+async function update(desk: KeyDesk, { request, params }: AdminRequest): Promise<AdminAnswer> {
+  const id = idOfManaged(desk, params);
+  const { revision, ...settings } = await readObject(request);
+  const changes = valid(checkKeyUpdate(settings, rulesOf(desk)));
+  const expected = readRevision(revision);
+  if (Object.keys(changes).length === 0) {
+    throw new GatewayError('invalid_request', 'The body names nothing to change.');
+  }
+  const { outcome, inForce } = await desk.update(id, changes, expected);
+  return json({ ...managedKeyView(outcome, false), inForce });
+}
+
+async function rotate(desk: KeyDesk, { request, params }: AdminRequest): Promise<AdminAnswer> {
+  const id = idOfManaged(desk, params);
+  const { graceMs, revision, ...rest } = await readObject(request);
+  const [unknown] = Object.keys(rest);
+  if (unknown !== undefined) throw wrong(unknown, 'is not known here');
+  const { outcome, inForce } = await desk.rotate(id, valid(checkGraceMs(graceMs)), readRevision(revision));
+  return json({ key: outcome.key, ...managedKeyView(outcome, false), inForce });
+}
+
+async function revoke(desk: KeyDesk, { params }: AdminRequest): Promise<AdminAnswer> {
+  const id = idOfManaged(desk, params);
+  const { outcome, inForce } = await desk.revoke(id);
+  return json({ ...(outcome === null ? { id, removed: true } : managedKeyView(outcome, false)), inForce });
+}
+
+function rulesOf(desk: KeyDesk): KeyRules {
+  return { groups: desk.groups(), now: Date.now() };
+}
+
+function idOf(params: AdminRequest['params']): string {
+  return params.id ?? '';
+}
+
+/** @throws {GatewayError} `conflict` for a key that the config file has */
+function idOfManaged(desk: KeyDesk, params: AdminRequest['params']): string {
+  const id = idOf(params);
+  if (!desk.configKeys().some((key) => key.id === id)) return id;
+  throw new GatewayError(
+    'conflict',
+    'This key is in the config file: change or remove it there, then reload (SIGHUP or POST /reload).',
+  );
+}
+
+function readLimit(text: string | null): number {
+  if (text === null) return usualPage;
+  const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0;
+  if (limit >= 1 && limit <= longestPage) return limit;
+  throw wrong('limit', `must be a number from 1 to ${longestPage}`);
+}
+
+function readRevision(value: unknown): number | null {
+  if (value === undefined || value === null) return null;
+  if (Number.isSafeInteger(value)) return value as number;
+  throw wrong('revision', 'must be the number that the key was shown with');
+}
+
+/** @throws {GatewayError} with every problem; the first one's field is its parameter */
+function valid<Value>(checked: Checked<Value>): Value {
+  if (checked.ok) return checked.value;
+  const said = checked.problems.map(({ field, message }) =>
+    field === '' ? message : `${field}: ${message}`,
+  );
+  throw new GatewayError('invalid_value', `${said.join('; ')}.`, {
+    param: checked.problems[0]?.field || null,
+  });
+}
+
+function wrong(field: string, message: string): GatewayError {
+  return new GatewayError('invalid_value', `${field} ${message}.`, { param: field });
+}

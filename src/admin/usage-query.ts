@@ -1,0 +1,110 @@
+import { GatewayError } from '../errors.js';
+import { dayOf } from '../usage/budget.js';
+import type { UsageFilter, UsageGrouping } from '../usage/queries.js';
+
+/*
+ * What operators may say in the query of a request for usage. Everything here throws a `GatewayError` of status 400 that
+ * names the parameter which is wrong.
+ */
+
+const dayMs = 24 * 60 * 60 * 1000;
+/** Days of a report whose beginning is not said, the last one among them. */
+const usualDays = 30;
+
+const groupings: readonly UsageGrouping[] = ['day', 'key', 'model'];
+
+/** Refuses a parameter that there is not, and one that is given twice. */
+export function checkNames(query: URLSearchParams, known: readonly string[]): void {
+  for (const name of new Set(query.keys())) {
+    if (!known.includes(name))
+      throw wrong(name, `There is no parameter '${name}'; there are ${known.join(', ')}.`);
+    if (query.getAll(name).length > 1) throw wrong(name, `The parameter '${name}' is given more than once.`);
+  }
+}
+
+/** Of which key and which model; calls of all of them where nothing is said. */
+export function readFilter(query: URLSearchParams): UsageFilter {
+  const [key, model] = [query.get('key'), query.get('model')];
+  return { ...(key === null ? {} : { keyId: key }), ...(model === null ? {} : { model }) };
+}
+
+/** What a report is told apart by; days where nothing is said. */
+export function readGroupings(query: URLSearchParams): readonly UsageGrouping[] {
+  const given = query.get('by');
+  if (given === null) return ['day'];
+  if (given === '') return [];
+  const names = given.split(',');
+  const isKnown = (name: string): name is UsageGrouping => groupings.some((each) => each === name);
+  if (!names.every(isKnown) || new Set(names).size < names.length)
+    throw wrong('by', `'by' takes some of ${groupings.join(', ')} with commas between, each once.`);
+  return names;
+}
+
+/** One of some words; the first where nothing is said. */
+export function readChoice<Choice extends string>(
+  query: URLSearchParams,
+  name: string,
+  choices: readonly [Choice, ...Choice[]],
+): Choice {
+  const given = query.get(name);
+  if (given === null) return choices[0];
+  const choice = choices.find((each) => each === given);
+  if (choice === undefined) throw wrong(name, `'${name}' is one of ${choices.join(', ')}.`);
+  return choice;
+}
+
+/** A stretch of time in Unix milliseconds, `end` excluded. */
+export interface Stretch {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** What a parameter of time may be. */
+export interface TimeForm {
+  readonly words: string;
+  /** @returns null for what it is not */
+  read(text: string): Stretch | null;
+}
+
+const dayForm = /^\d{4}-\d\d-\d\d$/;
+const timeForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/;
+
+/** A whole day. */
+export const dayOnly: TimeForm = {
+  words: "a day in UTC such as '2026-03-09'",
+  read(text) {
+    const start = dayForm.test(text) ? Date.parse(text) : Number.NaN;
+    // The thirtieth of February is the second of March to some.
+    return Number.isNaN(start) || dayOf(start) !== text ? null : { start, end: start + dayMs };
+  },
+};
+
+/** The same, or a moment. */
+export const dayOrTime: TimeForm = {
+  words: `${dayOnly.words}, or a time such as '2026-03-09T12:00:00Z'`,
+  read(text) {
+    const at = timeForm.test(text) ? Date.parse(text) : Number.NaN;
+    return Number.isNaN(at) ? dayOnly.read(text) : { start: at, end: at };
+  },
+};
+
+/** From the begin of `from` to the end of `to`; the last thirty days where they are not said. */
+export function readRange(
+  query: URLSearchParams,
+  form: TimeForm,
+): { readonly from: Stretch; readonly to: Stretch } {
+  const readAt = (name: string, usual: number): Stretch => {
+    const text = query.get(name);
+    const stretch = form.read(text ?? dayOf(usual));
+    if (stretch === null) throw wrong(name, `'${name}' is ${form.words}.`);
+    return stretch;
+  };
+  const to = readAt('to', Date.now());
+  const from = readAt('from', to.end - usualDays * dayMs);
+  if (from.start >= to.end) throw wrong('from', "'from' does not come before the end of 'to'.");
+  return { from, to };
+}
+
+function wrong(param: string, message: string): GatewayError {
+  return new GatewayError('invalid_value', message, { param });
+}

@@ -1,0 +1,135 @@
+import type { Ledger } from '../store/store.js';
+import { dayOf } from '../usage/budget.js';
+import { type Cell, csvRow } from '../usage/csv.js';
+import {
+  exportUsage,
+  reportUsage,
+  type UsageGrouping,
+  type UsageReport,
+  type UsageRow,
+} from '../usage/queries.js';
+import { totalNames, type UsageTotals } from '../usage/sums.js';
+import { type AdminAnswer, json } from './answer.js';
+import type { AdminRoute } from './routes.js';
+import {
+  checkNames,
+  dayOnly,
+  dayOrTime,
+  readChoice,
+  readFilter,
+  readGroupings,
+  readRange,
+} from './usage-query.js';
+
+/** Where usage is read. */
+export type UsageLedger = Pick<Ledger, 'readLines' | 'readSums'>;
+
+/** What a store that was never made answers. */
+const emptyLedger: UsageLedger = {
+  readLines: () => Promise.resolve({ lines: [], next: null }),
+  readSums: () => Promise.resolve({ sums: [], next: null }),
+};
+
+const nanoPerDollar = 1e9;
+const msPerSecond = 1000;
+
+/**
+ * `GET /usage`, a report of sums, and `GET /usage/lines`, the finished calls one by one.
+ * @param ledger null where nothing was ever stored
+ */
+export function usageRoutes(ledger: () => UsageLedger | null): readonly AdminRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: '/usage',
+      needsToken: true,
+      handle: ({ query }) => report(ledger() ?? emptyLedger, query),
+    },
+    {
+      method: 'GET',
+      path: '/usage/lines',
+      needsToken: true,
+      handle: ({ query }) => lines(ledger() ?? emptyLedger, query),
+    },
+  ];
+}
+
+async function report(store: Pick<Ledger, 'readSums'>, query: URLSearchParams): Promise<AdminAnswer> {
+  checkNames(query, ['from', 'to', 'by', 'key', 'model', 'format']);
+  const { from, to } = readRange(query, dayOnly);
+  const groupBy = readGroupings(query);
+  const format = readChoice(query, 'format', ['json', 'csv'] as const);
+  const firstDay = dayOf(from.start);
+  const lastDay = dayOf(to.end - 1);
+  const found = await reportUsage(store, { ...readFilter(query), firstDay, lastDay, groupBy });
+  return format === 'csv' ? csvReport(found, groupBy) : jsonReport(found, { firstDay, lastDay, groupBy });
+}
+
+interface ReportScope {
+  readonly firstDay: string;
+  readonly lastDay: string;
+  readonly groupBy: readonly UsageGrouping[];
+}
+
+function jsonReport(
+  { rows, total, complete }: UsageReport,
+  { firstDay, lastDay, groupBy }: ReportScope,
+): AdminAnswer {
+  return json({
+    from: firstDay,
+    to: lastDay,
+    by: groupBy,
+    rows: rows.map((row) => ({ ...labelsOf(row, groupBy), ...shownTotals(row.totals) })),
+    total: shownTotals(total),
+    complete,
+  });
+}
+
+function csvReport({ rows, complete }: UsageReport, groupBy: readonly UsageGrouping[]): AdminAnswer {
+  const names = [...totalNames, 'mediaSeconds', 'costUsd'] as const;
+  let body = csvRow([...groupBy, ...names]);
+  for (const row of rows) {
+    const totals = shownTotals(row.totals);
+    body += csvRow([...Object.values(labelsOf(row, groupBy)), ...names.map((name) => totals[name])]);
+  }
+  return { ...csv(body), headers: { 'x-usage-complete': `${complete}` } };
+}
+
+/** In the order that was asked for. */
+function labelsOf(row: UsageRow, groupBy: readonly UsageGrouping[]): Record<string, Cell> {
+  const labels = { day: row.day, key: row.keyId, model: row.model };
+  return Object.fromEntries(groupBy.map((by) => [by, labels[by] ?? null]));
+}
+
+/** The sums as they are kept, which are exact, and what people read beside them. */
+function shownTotals(totals: UsageTotals): UsageTotals & { mediaSeconds: number; costUsd: number } {
+  return {
+    ...totals,
+    mediaSeconds: totals.mediaMs / msPerSecond,
+    costUsd: totals.costNanoUsd / nanoPerDollar,
+  };
+}
+
+async function lines(store: Pick<Ledger, 'readLines'>, query: URLSearchParams): Promise<AdminAnswer> {
+  checkNames(query, ['from', 'to', 'key', 'model', 'format']);
+  const { from, to } = readRange(query, dayOrTime);
+  const format = readChoice(query, 'format', ['jsonl', 'csv'] as const);
+  const chunks = exportUsage(store, { ...readFilter(query), from: from.start, until: to.end, format });
+  // A store that cannot be reached is told while there still is a status to tell it by.
+  const body = await begun(chunks);
+  return format === 'csv' ? csv(body) : { status: 200, contentType: 'application/jsonl', body };
+}
+
+/** Reads the first piece before any of it is sent. */
+async function begun(pieces: AsyncGenerator<string>): Promise<AsyncIterable<string>> {
+  const first = await pieces.next();
+  return (async function* () {
+    if (first.done === true) return;
+    yield first.value;
+    yield* pieces;
+  })();
+}
+
+function csv(body: AdminAnswer['body']): AdminAnswer {
+  return { status: 200, contentType: 'text/csv; charset=utf-8; header=present', body };
+}

@@ -1,0 +1,40 @@
+import type { Passage } from '../stream/passage.js';
+import type { ResponseHead } from '../upstream/client.js';
+import { costOf } from '../usage/cost.js';
+import type { Call, Outcome } from './call.js';
+
+/**
+ * Notes what a call has used whose request an upstream was sent, when nothing of its answer passes any more. An error
+ * answer has used nothing; a client that left before any answer has used its input.
+ * @param head of the upstream's answer, or null when none has come
+ */
+export function noteUsage(
+  call: Call,
+  passage: Passage | null,
+  head: ResponseHead | null,
+  outcome: Outcome,
+): void {
+  if (passage === null || (head !== null && head.status >= 400)) return;
+  const isFailed = outcome === 'upstream_error';
+  call.usage ??= passage.usageAtEnd(isFailed ? 'upstream' : outcome === 'client_gone' ? 'client' : null);
+  call.mediaSeconds = passage.mediaSeconds;
+  call.isServed = head !== null && !isFailed;
+}
+
+/**
+ * The cost of a call that has ended, in whole nano-dollars by its model's price: of its tokens, and, when an upstream
+ * has served it, of its images and seconds and of the call itself. Computed once; what the call has used must be known.
+ */
+export function costOfCall(call: Call): number {
+  if (call.costNanos < 0) call.costNanos = computeCost(call);
+  return call.costNanos;
+}
+
+function computeCost({ model, usage, isServed, mediaSeconds, units }: Call): number {
+  if (model === null || model.price === null || (usage === null && !isServed)) return 0;
+  return costOf(model.price, {
+    usage,
+    seconds: isServed ? mediaSeconds : 0,
+    calls: isServed ? units : 0,
+  });
+}

@@ -1,0 +1,95 @@
+import { GatewayError } from '../errors.js';
+import type { Store } from '../store/store.js';
+
+/** Collection of the store. Its name is in every store that is in use. */
+const collection = 'budgets';
+/** Hosts meet each other at an account; more in a row than this means that something is wrong. */
+const mostTries = 30;
+const longestPauseMs = 20;
+
+/** What is wanted of a budget. Amounts are whole numbers. */
+export interface Reservation {
+  /** What the budget is in all. */
+  readonly total: number;
+  /** Less than this helps nobody. */
+  readonly least: number;
+  readonly want: number;
+  /** Used already: it is taken even beyond the total. */
+  readonly owed: number;
+  /** How long the account is kept from now on, in milliseconds. */
+  readonly ttlMs: number;
+}
+
+/**
+ * The accounts of budgets in a store: of each, how much its hosts have reserved. What is reserved may be spent without
+ * asking again, so it counts as spent until it is given back: a host that ends without a word has spent it.
+ */
+export interface BudgetAccounts {
+  /**
+   * Reserves as much of what is wanted as there is, and nothing where that is too little, beside what is owed.
+   * @returns how much was reserved, without what was owed, once that is durable
+   * @throws {GatewayError} of the store, and then nobody knows whether it was done; at worst nobody will spend it
+   */
+  reserve(account: string, reservation: Reservation): Promise<number>;
+  /** Gives back what was reserved and not spent. @throws {GatewayError} as `reserve` does */
+  giveBack(account: string, amount: number, ttlMs: number): Promise<void>;
+}
+
+/** Keeps the accounts in a store that several processes and hosts may share. */
+export function createBudgetAccounts(store: Pick<Store, 'get' | 'create' | 'replace'>): BudgetAccounts {
+  /** @param change of what is reserved; null for none */
+  const update = async (
+    account: string,
+    ttlMs: number,
+    change: (reserved: number) => number | null,
+  ): Promise<void> => {
+    for (let tries = 0; tries < mostTries; tries++) {
+      const record = await store.get(collection, account);
+      const reserved = change(record === null ? 0 : readReserved(record.value));
+      if (reserved === null) return;
+      const value = JSON.stringify({ version: 1, reserved });
+      const isDone =
+        record === null
+          ? await store.create(collection, account, value, ttlMs)
+          : await store.replace(collection, account, value, record.revision, ttlMs);
+      if (isDone) return;
+      // Others are at it: by lot, so that they do not meet again.
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(tries, longestPauseMs)));
+    }
+    throw new GatewayError('store_unavailable', 'The account of a budget is changed too often.');
+  };
+
+  return {
+    async reserve(account, { total, least, want, owed, ttlMs }) {
+      let granted = 0;
+      await update(account, ttlMs, (reserved) => {
+        const left = total - reserved - owed;
+        granted = left < least ? 0 : Math.min(want, left);
+        return granted + owed === 0 ? null : reserved + owed + granted;
+      });
+      return granted;
+    },
+    giveBack: (account, amount, ttlMs) =>
+      update(account, ttlMs, (reserved) => Math.max(0, reserved - amount)),
+  };
+}
+
+/**
+ * What an account says.
+ * @throws {GatewayError} for one that cannot be read: nobody may spend then
+ */
+function readReserved(value: string): number {
+  const parsed = parse(value);
+  const reserved: unknown =
+    typeof parsed === 'object' && parsed !== null ? Reflect.get(parsed, 'reserved') : null;
+  if (typeof reserved === 'number' && Number.isSafeInteger(reserved) && reserved >= 0) return reserved;
+  throw new GatewayError('store_unavailable', 'The account of a budget cannot be read.');
+}
+
+function parse(value: string): unknown {
+  try {
+    return JSON.parse(value);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,37 @@
+import type { Decision, Pending } from './decision.js';
+import type { HeldUnits } from './held-pool.js';
+import type { Demand, Pool } from './kinds.js';
+import type { HolderMessage, OwnerMessage } from './messages.js';
+import type { PoolView } from './pool-view.js';
+
+export interface LeaseHolderOptions {
+  /** Milliseconds of a monotonic clock that all processes of the host share. Never a remembered value. */
+  readonly now: () => number;
+  /** Sends to the primary, in order. Must not throw, nor call the holder. */
+  readonly send: (message: HolderMessage) => void;
+  /** Calls that may wait for units of one pool. Default 1,000. */
+  readonly maxWaiting?: number;
+  /** Milliseconds that a call waits at most. Default 1,000. */
+  readonly maxWaitMs?: number;
+}
+
+/** A worker's side of all limits: it holds leased units and decides calls by them. */
+export interface LeaseHolder {
+  /**
+   * Takes the units of all demands, or of none.
+   * @param demands each pool once
+   * @param onDecided called once, later, when the result is `pending` and is not cancelled
+   */
+  acquire(demands: readonly Demand[], onDecided: (decision: Decision) => void): Decision | Pending;
+  /** Takes the primary's message. */
+  receive(message: OwnerMessage): void;
+  /** The primary is gone for good: what is held may be used up, all else is denied. */
+  disconnect(): void;
+  /** Denies who has waited long enough, and sends idle units back. To be called about every 100 ms. */
+  tick(): void;
+  /** Sends back all that is not in use: the worker is about to end. */
+  close(): void;
+  peek(pool: Pool): PoolView;
+  /** The pools of which this worker knows anything. */
+  inspect(): HeldUnits[];
+}

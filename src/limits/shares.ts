@@ -1,0 +1,305 @@
+import type { HostAnswer, HostStatement, PoolStatement } from '../store/shares.js';
+import type { OwnedPool } from './owned-pool.js';
+import { PoolShare } from './pool-share.js';
+import type { ShareSource, ShareUser } from './share-source.js';
+
+/** A host that was not heard of for so long has lost its shares. */
+const leaseMs = 5000;
+/** It stops so much earlier: clocks do not run alike. */
+const marginMs = 500;
+/** How often a host is heard of: with shares, and without. */
+const heartbeatMs = 250;
+const restMs = 1000;
+/** Without an answer for so long, the store is gone. */
+const goneMs = 1000;
+/** Rest after a failure. */
+const retryMs = 100;
+/** Pools in one statement. */
+const mostPools = 200;
+
+export interface ShareKeeperOptions {
+  /** Milliseconds of a monotonic clock that all processes of the host share. Never a remembered value. */
+  readonly now: () => number;
+  /** Name of this host that nobody else has or had; no spaces. */
+  readonly host: string;
+  /** Hands a statement to the store. `onAnswer` is called once, later: with null when its fate is not known. */
+  readonly exchange: (statement: HostStatement, onAnswer: (answer: HostAnswer | null) => void) => void;
+  /** Without the store this host counts alone with the whole limits, `open`, or uses up the shares it has, `closed`. */
+  readonly whenGone: 'open' | 'closed';
+  /** The store is gone, or is there again. */
+  readonly onAvailable: (isAvailable: boolean) => void;
+}
+
+/** This host's side of limits that several hosts share by a store. */
+export interface ShareKeeper extends ShareSource {
+  /** The store answered within the last moments, or was not asked for long enough to tell. */
+  readonly isAvailable: boolean;
+  /** Gives back what is free, as the last thing that is said. */
+  leave(): void;
+}
+
+/**
+ * Makes the keeper of a host's shares. The host says what it has, and the store believes it: what is given up was taken
+ * out of use before, and what is granted is used only after the answer. So a statement, or an answer, can be lost, and
+ * the next one sets things right. One statement is under way at a time.
+ */
+export function createShareKeeper(options: ShareKeeperOptions): ShareKeeper {
+  return new Keeper(options);
+}
+
+const deaf: ShareUser = { onAnswered: () => {}, onWanted: () => {}, onTerm: () => {} };
+
+class Keeper implements ShareKeeper {
+  readonly #options: ShareKeeperOptions;
+  #user = deaf;
+  readonly #shares = new Map<OwnedPool, PoolShare>();
+  readonly #byName = new Map<string, PoolShare>();
+  /** Those whose asks want more than is free. */
+  readonly #lacking = new Set<PoolShare>();
+  /** Those of which the store may count less for this host than it has. */
+  readonly #unknown = new Set<PoolShare>();
+  /** From then on this host's shares may be used by others. */
+  #deadline = 0;
+  /** The deadline has passed, and what was free then is given up. */
+  #isDisowned = false;
+  /** It counts alone. */
+  #isAlone = false;
+  #isGone = false;
+  #isLeaving = false;
+  /** When the first statement was sent that has had no answer since the last that had one. */
+  #silentSince: number | null = null;
+  #isUnderWay = false;
+  /** An answer is being told. */
+  #isTelling = false;
+  /** There was more to say than one statement holds. */
+  #isBehind = false;
+  #number = 0;
+  /** The last statement that was answered. */
+  #answered = 0;
+  #heartbeatAt = Number.NEGATIVE_INFINITY;
+  #pausedUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(options: ShareKeeperOptions) {
+    this.#options = options;
+  }
+
+  get until(): number | null {
+    return this.#isAlone ? null : this.#deadline;
+  }
+
+  get isAvailable(): boolean {
+    return !this.#isGone;
+  }
+
+  begin(user: ShareUser): void {
+    this.#user = user;
+  }
+
+  isValid(now: number): boolean {
+    return this.#isAlone || now < this.#deadline;
+  }
+
+  add(pool: OwnedPool): void {
+    const share = new PoolShare(pool, this.#options.now());
+    this.#shares.set(pool, share);
+    this.#byName.set(pool.name, share);
+    pool.resize(this.#isAlone ? pool.total : 0);
+  }
+
+  changed(pool: OwnedPool): void {
+    if (this.#isAlone) pool.resize(pool.total);
+    const share = this.#shares.get(pool);
+    // The answer says whether the shares are more than the limit now.
+    if (share !== undefined) share.isDirty = true;
+  }
+
+  lack(pool: OwnedPool, now: number): boolean {
+    const share = this.#shares.get(pool);
+    if (share === undefined || this.#isGone || now < share.dryUntil) return false;
+    if (this.isValid(now) && pool.limit >= pool.total) return false;
+    this.#lacking.add(share);
+    return true;
+  }
+
+  isAsking(pool: OwnedPool): boolean {
+    const share = this.#shares.get(pool);
+    return share !== undefined && this.#lacking.has(share);
+  }
+
+  forget(pool: OwnedPool): boolean {
+    const share = this.#shares.get(pool);
+    if (share === undefined) return true;
+    const isDone = this.#isAlone ? !share.isDirty : share.isDone(this.#options.now());
+    if (!isDone) return false;
+    this.#shares.delete(pool);
+    this.#byName.delete(pool.name);
+    this.#lacking.delete(share);
+    this.#unknown.delete(share);
+    return true;
+  }
+
+  flush(): void {
+    if (this.#isUnderWay || this.#isTelling || (this.#lacking.size === 0 && !this.#isBehind)) return;
+    const now = this.#options.now();
+    if (now >= this.#pausedUntil) this.#send(now, this.#isBehind);
+  }
+
+  tick(): void {
+    const now = this.#options.now();
+    this.#noteSilence(now);
+    const isDue = now >= this.#heartbeatAt && now >= this.#pausedUntil;
+    if (isDue && !this.#isUnderWay) this.#send(now, true);
+  }
+
+  leave(): void {
+    const now = this.#options.now();
+    this.#isLeaving = true;
+    if (this.#isAlone || this.#isUnderWay) return;
+    for (const share of this.#shares.values()) share.disown();
+    this.#send(now, true);
+  }
+
+  /** @param isWhole says all that is to be said; else only what is urgent */
+  #send(now: number, isWhole: boolean): void {
+    if (!this.isValid(now) && !this.#isDisowned) this.#disown();
+    const shares = this.#gather(now, isWhole);
+    const pools = shares.map((share) => share.state(now));
+    const number = ++this.#number;
+    this.#isUnderWay = true;
+    this.#silentSince ??= now;
+    this.#heartbeatAt = now + (this.#shares.size === 0 ? restMs : heartbeatMs);
+    this.#options.exchange({ host: this.#options.host, number, leaseMs, pools }, (answer) => {
+      this.#isUnderWay = false;
+      const isLate = this.#options.now() - now >= leaseMs;
+      if (answer === null || isLate) this.#fail();
+      else this.#accept(answer, { number, sentAt: now, shares, pools });
+    });
+  }
+
+  #gather(now: number, isWhole: boolean): PoolShare[] {
+    const gathered = new Set<PoolShare>();
+    this.#isBehind = false;
+    // While it counts alone there is nothing to say but that it is there.
+    if (this.#isAlone) return [];
+    const groups: Iterable<PoolShare>[] = [this.#lacking, this.#unknown];
+    if (isWhole) groups.push(this.#shares.values());
+    for (const group of groups) {
+      for (const share of group) {
+        const isUrgent = this.#lacking.has(share) || this.#unknown.has(share);
+        if (!isUrgent) share.sweep(now);
+        if (gathered.has(share) || (!isUrgent && !share.isDue(now))) continue;
+        if (gathered.size === mostPools) {
+          this.#isBehind = true;
+          return [...gathered];
+        }
+        gathered.add(share);
+        this.#lacking.delete(share);
+      }
+    }
+    return [...gathered];
+  }
+
+  #fail(): void {
+    const now = this.#options.now();
+    this.#pausedUntil = now + retryMs;
+    // What was stated since the deadline passed may be too old by the time of the next answer.
+    this.#isDisowned = false;
+    this.#noteSilence(now);
+  }
+
+  #accept(answer: HostAnswer, sent: Sent): void {
+    const now = this.#options.now();
+    this.#silentSince = null;
+    const isForgotten = answer.seen < this.#answered;
+    this.#answered = sent.number;
+    if (this.#isAlone) {
+      this.#isAlone = false;
+      this.#disown();
+    } else {
+      if (isForgotten) for (const share of this.#shares.values()) this.#unknown.add(share);
+      this.#apply(answer, sent, now);
+    }
+    if (this.#unknown.size === 0) {
+      this.#deadline = sent.sentAt + leaseMs - marginMs;
+      this.#isDisowned = false;
+    } else this.#isBehind = true;
+    this.#setGone(false);
+    this.#tell(answer, sent, now);
+    this.flush();
+  }
+
+  #tell(answer: HostAnswer, { shares }: Sent, now: number): void {
+    const changed = new Set(shares.map(({ pool }) => pool));
+    for (const { pool } of this.#shares.values()) if (pool.limit === 0 && pool.isIdle) changed.add(pool);
+    this.#isTelling = true;
+    this.#user.onTerm();
+    this.#hear(answer.wanted, now);
+    this.#user.onAnswered([...changed]);
+    this.#isTelling = false;
+  }
+
+  #apply(answer: HostAnswer, { shares, pools }: Sent, now: number): void {
+    for (const [index, share] of shares.entries()) {
+      const [statement, outcome] = [pools[index], answer.pools[index]];
+      if (statement === undefined || outcome === undefined) continue;
+      share.accept(statement, outcome.granted, outcome.left, now);
+      this.#unknown.delete(share);
+    }
+  }
+
+  #hear(wanted: readonly string[], now: number): void {
+    const news: OwnedPool[] = [];
+    for (const name of wanted) {
+      const share = this.#byName.get(name);
+      if (share?.wish(now)) news.push(share.pool);
+    }
+    if (news.length === 0) return;
+    // What workers send back goes on with the next tick.
+    this.#heartbeatAt = now;
+    this.#user.onWanted(news);
+  }
+
+  /** The store may have given what is free to others, or may not know of what is used: only the latter is kept. */
+  #disown(): void {
+    this.#isDisowned = true;
+    for (const share of this.#shares.values()) {
+      share.disown();
+      this.#unknown.add(share);
+    }
+  }
+
+  #noteSilence(now: number): void {
+    if (this.#silentSince !== null && now - this.#silentSince >= goneMs) this.#setGone(true);
+  }
+
+  #setGone(isGone: boolean): void {
+    if (this.#isGone === isGone) return;
+    this.#isGone = isGone;
+    this.#options.onAvailable(!isGone);
+    const isCutOff = isGone && this.#options.whenGone === 'closed';
+    for (const { pool } of this.#shares.values()) pool.isCutOff = isCutOff;
+    if (!isGone) return;
+    this.#lacking.clear();
+    if (this.#options.whenGone === 'open' && !this.#isLeaving) this.#standAlone();
+    this.#user.onAnswered([...this.#shares.keys()]);
+  }
+
+  #standAlone(): void {
+    this.#isAlone = true;
+    this.#unknown.clear();
+    for (const share of this.#shares.values()) {
+      share.isDirty ||= share.pool.limit > 0;
+      share.pool.left = 0;
+      share.pool.resize(share.pool.total);
+    }
+    this.#user.onTerm();
+  }
+}
+
+interface Sent {
+  readonly number: number;
+  /** Milliseconds of the host's clock, before it was handed on. */
+  readonly sentAt: number;
+  readonly shares: readonly PoolShare[];
+  readonly pools: readonly PoolStatement[];
+}

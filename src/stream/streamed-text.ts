@@ -1,0 +1,89 @@
+import { isObject, parseObject } from '../conversation/json.js';
+import { firstEventEnd, parseEvent } from '../wire/sse.js';
+
+/** Members on the way to the text of an answer, or of an event, in any of the text protocols. */
+const containers: ReadonlySet<string> = new Set([
+  'candidates',
+  'choices',
+  'content',
+  'content_block',
+  'delta',
+  'function',
+  'functionCall',
+  'function_call',
+  'message',
+  'output',
+  'parts',
+  'summary',
+  'tool_calls',
+]);
+/** Members that hold text that a model has written. */
+const texts: ReadonlySet<string> = new Set([
+  'arguments',
+  'content',
+  'delta',
+  'partial_json',
+  'reasoning',
+  'reasoning_content',
+  'refusal',
+  'text',
+  'thinking',
+]);
+/** The arguments of a call as an object. */
+const objects: ReadonlySet<string> = new Set(['args', 'input']);
+/** Deeper than any protocol goes. */
+const deepest = 12;
+
+/** How many characters of an answer, whole or one event of it, a model has written. */
+export function writtenCharacters(answer: unknown): number {
+  return charactersIn(answer, 0);
+}
+
+function charactersIn(value: unknown, depth: number): number {
+  if (depth > deepest) return 0;
+  let sum = 0;
+  if (Array.isArray(value)) {
+    for (const each of value) sum += charactersIn(each, depth + 1);
+  } else if (isObject(value)) {
+    // An event that is done with something repeats what its deltas have said.
+    for (const [name, member] of Object.entries(value)) {
+      if (typeof member === 'string') {
+        if (texts.has(name) && (depth > 0 || name === 'delta')) sum += member.length;
+      } else if (containers.has(name)) {
+        sum += charactersIn(member, depth + 1);
+      } else if (depth > 0 && objects.has(name) && isObject(member)) {
+        const length = JSON.stringify(member).length;
+        // Empty where the arguments follow in pieces.
+        if (length > '{}'.length) sum += length;
+      }
+    }
+  }
+  return sum;
+}
+
+/** An event that is larger than what is kept of a stream counts as text up to this size. */
+const longestUnread = 64 * 1024;
+
+/**
+ * How many characters of a stream a model has written, by the text in its last events: what comes with a text is the
+ * same in all of them, so those before have had as much of it.
+ * @param tail its last bytes
+ * @param bytes of the whole stream so far
+ */
+export function streamedCharacters(tail: Buffer, bytes: number): number {
+  let read = 0;
+  let characters = 0;
+  let start = 0;
+  if (bytes > tail.length) start = Math.max(0, firstEventEnd(tail, 0, tail.length));
+  while (start < tail.length) {
+    const next = firstEventEnd(tail, start, tail.length);
+    if (next === -1) break;
+    const { data } = parseEvent(tail.toString('utf8', start, next));
+    const body = data === null ? null : parseObject(data);
+    if (body !== null) characters += writtenCharacters(body);
+    read += next - start;
+    start = next;
+  }
+  if (read === 0) return Math.min(bytes, longestUnread);
+  return Math.round((characters / read) * bytes);
+}

@@ -1,0 +1,136 @@
+import type { ChildProcess } from 'node:child_process';
+import type { Logger } from 'pino';
+import type { Changed, KeyDesk } from '../admin/keys.js';
+import type { ResolvedConfig } from '../config/resolve.js';
+import { createKeyBook } from '../keys/key-book.js';
+import { watchKeys } from '../keys/key-watch.js';
+import { toWire, wholeToWire } from '../keys/key-wire.js';
+import type { KeyChange } from '../keys/managed-key.js';
+import type { Store } from '../store/store.js';
+import { withoutMaking } from '../store/unmade.js';
+import { tell } from './keep.js';
+import { createKeyDelivery } from './key-delivery.js';
+import type { WorkerOrder } from './messages.js';
+
+/** Longest wait of a start for the keys of the store; after it, it goes on with those of the config. */
+const firstLookMs = 3000;
+/** Longest wait until the primary itself has seen a change that it has just made. */
+const ownLookMs = 1000;
+
+export interface ManagedKeysOptions {
+  readonly store: Store;
+  /** The config in force at this moment. */
+  config(): ResolvedConfig;
+  /** Tells every worker. @returns to whom it was told */
+  tellAll(order: WorkerOrder): readonly ChildProcess[];
+  /** Hears of each change before the workers do. */
+  onChange(change: KeyChange): void;
+  readonly log: Logger;
+}
+
+/** The keys that operators make at run time: the primary follows those of the store, and its workers follow it. */
+export interface ManagedKeys {
+  readonly desk: KeyDesk;
+  /** Keys that are not revoked, as far as they are known. */
+  count(): number;
+  /** Resolves once the keys of the store are known, or cannot be had for now. */
+  looked(): Promise<void>;
+  /** Tells a worker all of them. While they are not known, it is told nothing, and with all others then. */
+  greet(child: ChildProcess): void;
+  /** A worker has in force what it was told under this number. */
+  onApplied(child: ChildProcess, number: number): void;
+  onGone(child: ChildProcess): void;
+  stop(): void;
+}
+
+/**
+ * Keeps the managed keys of the store in force on every worker, whoever changes them: this process, whose operators are
+ * answered only then, or that of another host.
+ */
+export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
+  const { log, config } = options;
+  const delivery = createKeyDelivery<ChildProcess>();
+  let isKnown = false;
+
+  const book = createKeyBook(withoutMaking(options.store, config().store), {
+    taken: (id) => config().keys.some((key) => key.id === id),
+  });
+  const watch = watchKeys(book, {
+    onKeys(change) {
+      isKnown = true;
+      options.onChange(change);
+      const keys = toWire(change);
+      delivery.tell((number) => options.tellAll({ type: 'keys', number, keys }));
+    },
+    onFault(error) {
+      if (error === null) log.info('the keys in the store can be read again');
+      else
+        log.warn({ err: error }, 'the keys in the store cannot be read; those that are known stay in force');
+    },
+    onDamaged: (keys) => log.error({ keys }, 'keys in the store are damaged and let nobody in'),
+  });
+  const firstLook = succeeds(watch.refresh(), firstLookMs);
+
+  /** @returns true when every worker has in force what was changed before the call */
+  const isInForce = async (): Promise<boolean> => {
+    const isSeen = await succeeds(watch.refresh(), ownLookMs);
+    const behind = await delivery.settled();
+    if (isSeen && behind.length === 0) return true;
+    log.warn({ seen: isSeen, workers: behind.map(({ pid }) => pid) }, 'a change of keys is not in force yet');
+    return false;
+  };
+  const change = async <Outcome>(
+    work: Promise<Outcome>,
+    note: (outcome: Outcome) => void,
+  ): Promise<Changed<Outcome>> => {
+    const outcome = await work;
+    note(outcome);
+    return { outcome, inForce: await isInForce() };
+  };
+
+  return {
+    desk: {
+      groups: () => new Set(config().groups.map(({ name }) => name)),
+      configKeys: () => config().keys,
+      list: book.list,
+      get: book.get,
+      create: (input) => change(book.create(input), ({ record }) => log.info({ key: record.id }, 'key made')),
+      update: (id, changes, revision) =>
+        change(book.update(id, changes, revision), () => log.info({ key: id }, 'key changed')),
+      rotate: (id, graceMs, revision) =>
+        change(book.rotate(id, graceMs, revision), () => log.info({ key: id, graceMs }, 'key rotated')),
+      revoke: (id) => change(book.revoke(id), () => log.info({ key: id }, 'key revoked')),
+    },
+    count: () => watch.active().length,
+    async looked() {
+      await firstLook;
+    },
+    greet(child) {
+      if (!isKnown) return;
+      const keys = wholeToWire(watch.active());
+      delivery.tell((number) => {
+        tell(child, { type: 'keys', number, keys } satisfies WorkerOrder);
+        return [child];
+      });
+    },
+    onApplied: delivery.onApplied,
+    onGone: delivery.onGone,
+    stop: () => void watch.stop(),
+  };
+}
+
+/** @returns false when it fails, or takes longer */
+function succeeds(work: Promise<void>, mostMs: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(false), mostMs);
+    work
+      .then(
+        () => true,
+        () => false,
+      )
+      .then((isDone) => {
+        clearTimeout(timer);
+        resolve(isDone);
+      });
+  });
+}

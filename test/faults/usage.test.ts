@@ -1,0 +1,159 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Test, test } from 'tap';
+import { startSimulator } from '../../src/simulator/server.js';
+import { startRawUpstream } from '../suites/raw-upstream.js';
+import { startRedis } from '../suites/redis.js';
+import { killGateway, storeFolder } from '../suites/tasks-gateway.js';
+import { skipWithoutRedis } from '../suites/tasks-redis.js';
+import { chatBody, startUsageGateway, type UsageGateway } from '../suites/usage-gateway.js';
+
+const skip = await skipWithoutRedis();
+const idOf = (response: Response): string => response.headers.get('x-request-id') ?? '';
+
+async function simulated(t: Test): Promise<string> {
+  const simulator = await startSimulator();
+  t.teardown(() => simulator.close());
+  return simulator.url;
+}
+
+/** A place for the data of several gateways, one after the other. */
+function keptStore(t: Test): { readonly kind: string; readonly path: string } {
+  const folder = storeFolder();
+  t.teardown(folder.remove);
+  return { kind: 'embedded', path: folder.path };
+}
+
+async function start(
+  t: Test,
+  upstreamUrl: string,
+  store: Readonly<Record<string, unknown>> = keptStore(t),
+  workers = 1,
+): Promise<UsageGateway> {
+  const usage = await startUsageGateway({ upstreamUrl, store, workers });
+  t.teardown(() => killGateway(usage.gateway));
+  return usage;
+}
+
+const event = (content: string): string =>
+  `data: ${JSON.stringify({ object: 'chat.completion.chunk', choices: [{ index: 0, delta: { content } }] })}\n\n`;
+
+test('a client that leaves early is charged what was streamed, and so is a stream that is cut', async (t) => {
+  const streamed = event('Hello') + event(' there') + event(', all');
+  const upstream = await startRawUpstream(t, ({ socket }, index) => {
+    socket.write('HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n');
+    socket.write(`${streamed.length.toString(16)}\r\n${streamed}\r\n`);
+    if (index === 1) setTimeout(() => socket.destroy(), 100);
+  });
+  const usage = await start(t, upstream.url);
+  const body = chatBody('x'.repeat(400), { stream: true });
+  const bytes = JSON.stringify(body).length;
+
+  const leaving = new AbortController();
+  const left = await usage.post('/v1/chat/completions', body, leaving.signal);
+  let seen = '';
+  for await (const chunk of left.body as unknown as AsyncIterable<Uint8Array>) {
+    seen += Buffer.from(chunk).toString();
+    if (seen.includes(', all')) break;
+  }
+  leaving.abort();
+  const cut = await usage.post('/v1/chat/completions', body);
+  t.match(await cut.text(), /error/);
+
+  const [leftLine, cutLine] = await usage.linesOf(idOf(left), idOf(cut));
+  // "Hello there, all" is sixteen characters.
+  const [input, output] = [Math.ceil(bytes / 4), 4];
+  const partial = {
+    tokensKnown: 'partial',
+    inputTokens: input,
+    outputTokens: output,
+    costNanoUsd: input * 1250 + output * 10_000,
+  };
+  t.match(leftLine, { ...partial, outcome: 'client_gone' });
+  t.match(cutLine, { ...partial, outcome: 'upstream_error' });
+  const { total } = await usage.report();
+  t.match(total, { calls: 2, inexact: 2, clientGone: 1, upstreamErrors: 1, outputTokens: 2 * output });
+});
+
+test('the lines of the last calls are in the ledger after a stop and a start', async (t) => {
+  const upstreamUrl = await simulated(t);
+  const store = keptStore(t);
+  const before = await start(t, upstreamUrl, store, 2);
+  const answers = await Promise.all(
+    Array.from({ length: 10 }, () => before.post('/v1/chat/completions', chatBody('x'))),
+  );
+  await Promise.all(answers.map((answer) => answer.text()));
+  t.strictSame(await before.gateway.stop(), { code: 0, signal: null });
+  const after = await start(t, upstreamUrl, store);
+  const lines = await after.lines();
+  t.strictSame(new Set(lines.map(({ requestId }) => requestId)), new Set(answers.map(idOf)));
+  t.equal((await after.report()).total.calls, 10);
+});
+
+test('after a kill of every process, what was answered a second before is in the ledger, once', async (t) => {
+  const upstreamUrl = await simulated(t);
+  const store = keptStore(t);
+  const before = await start(t, upstreamUrl, store, 2);
+  const answered: { readonly id: string; readonly at: number }[] = [];
+  let killedAt = 0;
+  const client = async (): Promise<void> => {
+    while (killedAt === 0) {
+      const answer = await before.post('/v1/chat/completions', chatBody('x')).catch(() => null);
+      const text = await answer?.text().catch(() => null);
+      if (answer !== null && text != null) answered.push({ id: idOf(answer), at: performance.now() });
+    }
+  };
+  const clients = Array.from({ length: 8 }, client);
+  await pause(2500);
+  killedAt = performance.now();
+  await killGateway(before.gateway);
+  await Promise.all(clients);
+
+  const after = await start(t, upstreamUrl, store);
+  const lines = await after.lines();
+  const known = new Set(lines.map(({ requestId }) => requestId));
+  t.equal(known.size, lines.length, 'none is doubled');
+  const due = answered.filter(({ at }) => at < killedAt - 1000);
+  t.ok(due.length > 50, `${due.length} calls`);
+  t.strictSame(
+    due.filter(({ id }) => !known.has(id)),
+    [],
+  );
+  const { total } = await after.report();
+  t.equal(total.calls, lines.length);
+  t.equal(
+    total.costNanoUsd,
+    lines.reduce((sum, { costNanoUsd }) => sum + costNanoUsd, 0),
+  );
+});
+
+async function metric(usage: UsageGateway, name: string): Promise<number> {
+  const text = await (await usage.admin('/metrics')).text();
+  return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1] ?? 0);
+}
+
+test('while the store is gone calls are served, and their lines wait for it', { skip }, async (t) => {
+  const redis = await startRedis({ keep: true });
+  if (redis === null) throw new Error('no redis-server');
+  t.teardown(() => redis.stop());
+  const usage = await start(t, await simulated(t), { kind: 'redis', url: redis.url, timeoutMs: 300 });
+  const call = async (): Promise<string> => {
+    const answer = await usage.post('/v1/chat/completions', chatBody('x'));
+    t.equal(answer.status, 200);
+    await answer.text();
+    return idOf(answer);
+  };
+  await usage.linesOf(await call());
+  await redis.crash();
+  const ids = await Promise.all(Array.from({ length: 20 }, call));
+  await usage.gateway.untilLogged(
+    ({ msg }) => msg === 'the store does not take the usage of calls, it waits',
+  );
+  t.equal(await metric(usage, 'gateway_ledger_waiting_entries'), 20);
+  t.ok((await metric(usage, 'gateway_ledger_failures_total')) > 0);
+  t.equal((await usage.admin('/usage')).status, 503);
+  t.equal((await usage.admin('/usage/lines')).status, 503);
+  await redis.restart();
+  await usage.linesOf(...ids);
+  t.equal((await usage.report()).total.calls, 21, 'none is doubled');
+  t.equal(await metric(usage, 'gateway_ledger_dropped_total'), 0);
+});

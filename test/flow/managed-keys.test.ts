@@ -1,0 +1,146 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type Test, test } from 'tap';
+import { WebSocket } from 'ws';
+import { createManagedKeySet } from '../../src/keys/key-set.js';
+import { hashKey } from '../../src/keys/secret.js';
+import { managedKey } from '../keys/samples.js';
+import { startGateway } from '../suites/gateway.js';
+import { openClient, startRealtimeGateway, startRealtimeUpstream } from '../suites/realtime.js';
+import { connect } from '../suites/responses-socket.js';
+
+const secret = 'sk-managed';
+const headers = { authorization: `Bearer ${secret}` };
+const managed = managedKey({ id: 'team', hash: hashKey(secret).slice('sha256:'.length) });
+
+/** Managed keys of which there is one. */
+function oneKey() {
+  const set = createManagedKeySet();
+  set.apply({ whole: true, put: [managed], removed: [] });
+  return set;
+}
+
+/** An upstream whose answers the test writes. It ends with the test. */
+async function startUpstream(t: Test) {
+  const answers: ServerResponse[] = [];
+  const server = createServer((request, response) => {
+    request.resume();
+    answers.push(response);
+    server.emit('asked');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    async next(): Promise<ServerResponse> {
+      while (answers.length === 0) await once(server, 'asked');
+      return answers.shift() as ServerResponse;
+    },
+  };
+}
+
+test('a managed key lets in until it is revoked, whatever becomes of the config', async (t) => {
+  const managedKeys = createManagedKeySet();
+  const upstreams = ['http://127.0.0.1:9/v1'];
+  const { url, gateway, snapshot } = await startGateway(t, { upstreams, managedKeys });
+  const ask = (key: string) => fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
+  const early = await ask(secret);
+  t.equal(early.status, 503);
+  t.equal(early.headers.get('retry-after'), '1');
+  t.match(await early.json(), { error: { code: 'store_unavailable' } });
+  t.equal((await ask('sk-test')).status, 200);
+  managedKeys.apply({ whole: true, put: [managed], removed: [] });
+  t.equal((await ask(secret)).status, 200);
+  t.equal((await ask('sk-unknown')).status, 401);
+  gateway.swap(snapshot);
+  t.equal((await ask(secret)).status, 200);
+  gateway.swap({ ...snapshot, groups: [] });
+  t.strictSame(await (await ask(secret)).json(), { object: 'list', data: [] });
+  gateway.swap(snapshot);
+  managedKeys.apply({ whole: false, put: [], removed: ['team'] });
+  t.equal((await ask(secret)).status, 401);
+});
+
+test('a call that began before its key was revoked comes to its end', async (t) => {
+  const upstream = await startUpstream(t);
+  const managedKeys = oneKey();
+  const { url, gateway } = await startGateway(t, { upstreams: [upstream.url], managedKeys });
+  const called = fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hi' }] }),
+  });
+  const answer = await upstream.next();
+  managedKeys.apply({ whole: false, put: [], removed: ['team'] });
+  gateway.onKeysChanged();
+  answer.setHeader('content-type', 'application/json').end('{"choices":[]}');
+  t.equal((await called).status, 200);
+});
+
+test('a realtime session whose key is revoked ends on both sides; one of another key goes on', async (t) => {
+  const upstream = await startRealtimeUpstream(t, ({ socket }) =>
+    socket.on('message', (data) => socket.send(data)),
+  );
+  const managedKeys = oneKey();
+  const { port, gateway } = await startRealtimeGateway(t, { upstreams: [upstream.url], managedKeys });
+  const [client, other] = [await openClient(t, port, { headers }), await openClient(t, port)];
+  managedKeys.apply({ whole: false, put: [{ ...managed, groups: ['default', 'more'] }], removed: [] });
+  gateway.onKeysChanged();
+  client.socket.send('a');
+  await client.until(1);
+  managedKeys.apply({ whole: false, put: [], removed: ['team'] });
+  gateway.onKeysChanged();
+  t.match(await client.closed, { code: 1008, reason: /revoked/ });
+  t.match(JSON.parse(String(client.received[1])), { type: 'error', error: { code: 'invalid_api_key' } });
+  t.equal((await (await upstream.arrival(0)).closed).code, 1001);
+  other.socket.send('b');
+  await other.until(1);
+  await t.rejects(openClient(t, port, { headers }), { message: /^401 / });
+});
+
+test('a session whose key is revoked while it is opened ends at once', async (t) => {
+  const managedKeys = oneKey();
+  const upstream = await startRealtimeUpstream(t, undefined, () => {
+    managedKeys.apply({ whole: false, put: [], removed: ['team'] });
+    gateway.onKeysChanged();
+    return false;
+  });
+  const { port, gateway } = await startRealtimeGateway(t, { upstreams: [upstream.url], managedKeys });
+  const client = await openClient(t, port, { headers });
+  t.equal((await client.closed).code, 1008);
+});
+
+test('a socket of responses ends with its turn when its key is revoked, and at once between turns', async (t) => {
+  const upstream = await startUpstream(t);
+  const managedKeys = oneKey();
+  const { url, gateway } = await startGateway(t, {
+    upstreams: [upstream.url],
+    managedKeys,
+    config: {
+      models: { m: { protocols: ['responses'], targets: [{ upstream: 'u0', responses: true }] } },
+    },
+  });
+  const [busy, idle] = [await connect(t, url, headers), await connect(t, url, headers)];
+  busy.send({ type: 'response.create', model: 'm', input: 'hi' });
+  const answer = await upstream.next();
+  answer.setHeader('content-type', 'text/event-stream');
+  const event = (type: string, number: number) =>
+    answer.write(
+      `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: number, response: { id: 'resp_1', output: [] } })}\n\n`,
+    );
+  event('response.created', 0);
+  const closed = [busy, idle].map(({ socket }) => once(socket, 'close'));
+  managedKeys.apply({ whole: false, put: [], removed: ['team'] });
+  gateway.onKeysChanged();
+  t.equal((await closed[1])?.[0], 1008);
+  t.equal(busy.socket.readyState, WebSocket.OPEN);
+  event('response.completed', 1);
+  answer.end();
+  t.equal((await busy.answer()).at(-1)?.type, 'response.completed');
+  t.equal((await closed[0])?.[0], 1008);
+});

@@ -1,0 +1,28 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'tap';
+import { createStore } from '../../src/store/create.js';
+import { withoutMaking } from '../../src/store/unmade.js';
+
+test('who only reads makes no files, and reads them as soon as somebody else has made them', async (t) => {
+  const path = join(t.testdir(), 'data');
+  const settings = { kind: 'embedded', path, taskDays: 7 } as const;
+  const [store, other] = [createStore(settings), createStore(settings)];
+  t.teardown(() => Promise.all([store.close(), other.close()]));
+  const reader = withoutMaking(store, settings);
+  t.equal(await reader.get('things', 'a'), null);
+  t.strictSame(await reader.list('things', 10, null), { records: [], next: null });
+  t.notOk(existsSync(path));
+  await other.create('things', 'a', 'value', 60_000);
+  t.match(await reader.get('things', 'a'), { value: 'value' });
+  t.equal((await reader.list('things', 10, null)).records.length, 1);
+});
+
+test('who writes makes them', async (t) => {
+  const path = join(t.testdir(), 'data');
+  const settings = { kind: 'embedded', path, taskDays: 7 } as const;
+  const store = withoutMaking(createStore(settings), settings);
+  t.teardown(() => store.close());
+  t.ok(await store.create('things', 'a', 'value', 60_000));
+  t.match(await store.get('things', 'a'), { value: 'value' });
+});

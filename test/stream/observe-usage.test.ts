@@ -1,0 +1,122 @@
+import { test } from 'tap';
+import { speech, transcriptions } from '../../src/protocols/audio/index.js';
+import { chat } from '../../src/protocols/chat/index.js';
+import { embeddings } from '../../src/protocols/embeddings/index.js';
+import { generateContent } from '../../src/protocols/generate-content/index.js';
+import { imageGenerations } from '../../src/protocols/images/index.js';
+import { countTokens, messages } from '../../src/protocols/messages/index.js';
+import type { Endpoint } from '../../src/protocols/protocol.js';
+import { ObservedPassage } from '../../src/stream/observe.js';
+import { ArrayPassage } from '../../src/stream/reframe.js';
+
+const observed = (endpoint: Endpoint): ObservedPassage =>
+  new ObservedPassage({
+    manner: endpoint,
+    hideUsage: false,
+    mayStream: false,
+    amend: null,
+    inputEstimate: 100,
+  });
+
+const sse = (...events: readonly unknown[]): Buffer =>
+  Buffer.from(events.map((each) => `data: ${JSON.stringify(each)}\n\n`).join(''));
+const delta = (content: string) => ({ choices: [{ index: 0, delta: { content } }] });
+const nothing = { cached: 0, cacheWritten: 0, reasoning: 0 };
+
+test('what was reported is exact, also when the client leaves between the report and the end', async (t) => {
+  const each = observed(chat);
+  each.pass(sse(delta('Hello'), { choices: [], usage: { prompt_tokens: 7, completion_tokens: 2 } }));
+  const exact = { input: 7, output: 2, ...nothing };
+  t.strictSame(each.usageAtEnd('client'), exact);
+  t.strictSame(each.usageAtEnd(null), exact);
+  const whole = observed(chat);
+  whole.whole(Buffer.from('{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2}}'));
+  t.strictSame(whole.usageAtEnd('client'), exact);
+});
+
+test('a stream that breaks off has used what was streamed, and is marked', async (t) => {
+  for (const brokenBy of ['client', 'upstream'] as const) {
+    const each = observed(chat);
+    each.pass(sse(delta('Hello'), delta(' world!')));
+    t.strictSame(each.usageAtEnd(brokenBy), { input: 100, output: 3, ...nothing, partial: true });
+  }
+});
+
+test('before anything was streamed, a client that leaves has used its input, and a failing upstream nothing', async (t) => {
+  t.strictSame(observed(chat).usageAtEnd('client'), { input: 100, output: 0, ...nothing, partial: true });
+  t.equal(observed(chat).usageAtEnd('upstream'), null);
+});
+
+test('whole answers without a report are estimated', async (t) => {
+  const streamed = observed(chat);
+  streamed.pass(sse(delta('Hello'), delta(' world!')));
+  t.strictSame(streamed.usageAtEnd(null), { input: 100, output: 3, ...nothing, estimated: true });
+  const whole = observed(chat);
+  whole.whole(Buffer.from('{"choices":[{"message":{"content":"Hello world!"}}]}'));
+  t.strictSame(whole.usageAtEnd(null), { input: 100, output: 3, ...nothing, estimated: true });
+  const vectors = observed(embeddings);
+  vectors.whole(Buffer.from('{"data":[{"embedding":[0.1,0.2]}]}'));
+  t.strictSame(vectors.usageAtEnd(null), { input: 100, output: 0, ...nothing, estimated: true });
+});
+
+test('a messages stream that breaks off has its exact input', async (t) => {
+  const start = { type: 'message_start', message: { usage: { input_tokens: 42, output_tokens: 1 } } };
+  const text = { type: 'content_block_delta', delta: { type: 'text_delta', text: 'x'.repeat(40) } };
+  const each = observed(messages);
+  each.pass(sse(start, text));
+  t.strictSame(each.usageAtEnd('client'), { input: 42, output: 10, ...nothing, partial: true });
+  const ended = observed(messages);
+  ended.pass(sse(start, text, { type: 'message_delta', delta: {}, usage: { output_tokens: 12 } }));
+  ended.pass(sse({ type: 'message_stop' }));
+  t.strictSame(ended.usageAtEnd('client'), { input: 42, output: 12, ...nothing });
+});
+
+test('a generateContent stream that breaks off has at least what it has reported', async (t) => {
+  const usageMetadata = { promptTokenCount: 9, candidatesTokenCount: 50 };
+  const block = { candidates: [{ content: { parts: [{ text: 'Hello' }] } }], usageMetadata };
+  const each = new ArrayPassage(observed(generateContent));
+  each.judge(sse(block));
+  each.pass(sse(block));
+  t.strictSame(each.usageAtEnd('client'), { input: 9, output: 50, ...nothing, partial: true });
+});
+
+test('where no tokens are counted, none are made up', async (t) => {
+  for (const endpoint of [imageGenerations, countTokens, transcriptions]) {
+    const each = observed(endpoint);
+    each.whole(Buffer.from('{"data":[],"input_tokens":5}'));
+    t.equal(each.usageAtEnd(null), null);
+    t.equal(observed(endpoint).usageAtEnd('client'), null);
+  }
+});
+
+test('the seconds of a transcript are those of its usage or of its duration', async (t) => {
+  const seconds = (answer: string): number => {
+    const each = observed(transcriptions);
+    each.whole(Buffer.from(answer));
+    each.usageAtEnd(null);
+    return each.mediaSeconds;
+  };
+  t.equal(seconds('{"text":"a","usage":{"type":"duration","seconds":12}}'), 12);
+  t.equal(seconds('{"task":"transcribe","duration":8.47,"text":"\\"duration\\": 5","segments":[]}'), 8.47);
+  t.equal(seconds('{"duration":"3.5","text":"a"}'), 3.5);
+  t.equal(seconds('{"text":"\\"duration\\":5"}'), 0);
+  t.equal(seconds('only text'), 0);
+});
+
+test('a sound in WAV is as long as its head says, however it passes', async (t) => {
+  const head = Buffer.alloc(44);
+  head.write('RIFF', 0);
+  head.write('WAVEfmt ', 8);
+  head.writeUInt32LE(48_000, 28);
+  const sound = Buffer.concat([head, Buffer.alloc(72_000)]);
+  const whole = observed(speech);
+  whole.whole(sound);
+  t.equal(whole.mediaSeconds, 1.5);
+  const pieces = observed(speech);
+  for (let at = 0; at < sound.length; at += 5000) pieces.note(sound.subarray(at, at + 5000));
+  pieces.usageAtEnd(null);
+  t.equal(pieces.mediaSeconds, 1.5);
+  const other = observed(speech);
+  other.whole(Buffer.concat([Buffer.from('ID3'), sound]));
+  t.equal(other.mediaSeconds, 0);
+});

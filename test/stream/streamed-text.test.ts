@@ -1,0 +1,75 @@
+import { test } from 'tap';
+import { streamedCharacters, writtenCharacters } from '../../src/stream/streamed-text.js';
+import { Tail } from '../../src/stream/tail.js';
+
+test('what a model has written is found in the events of every text protocol', async (t) => {
+  const events: readonly (readonly [characters: number, event: unknown])[] = [
+    [5, { choices: [{ index: 0, delta: { content: 'Hello', role: 'assistant' }, finish_reason: null }] }],
+    [4, { choices: [{ delta: { reasoning_content: 'Why?' } }] }],
+    [6, { choices: [{ delta: { tool_calls: [{ id: 'call_1', function: { arguments: '{"a":1' } }] } }] }],
+    [3, { choices: [{ text: 'abc', logprobs: null }] }],
+    [5, { type: 'content_block_delta', delta: { type: 'text_delta', text: 'Hello' } }],
+    [5, { type: 'content_block_delta', delta: { type: 'input_json_delta', partial_json: '{"a":' } }],
+    [0, { type: 'content_block_start', content_block: { type: 'tool_use', id: 't', name: 'f', input: {} } }],
+    [0, { type: 'message_delta', delta: { stop_reason: 'stop_sequence', stop_sequence: 'END' } }],
+    [5, { type: 'response.output_text.delta', item_id: 'msg_1', delta: 'Hello' }],
+    [0, { type: 'response.output_text.done', text: 'Hello' }],
+    [0, { type: 'response.output_item.done', item: { content: [{ type: 'output_text', text: 'Hello' }] } }],
+    [0, { type: 'response.created', response: { output: [], instructions: 'Be brief.' } }],
+    [5, { candidates: [{ content: { role: 'model', parts: [{ text: 'Hello' }] } }] }],
+    [7, { candidates: [{ content: { parts: [{ functionCall: { name: 'f', args: { a: 1 } } }] } }] }],
+    [0, { candidates: [{ content: { parts: [{ inlineData: { mimeType: 'image/png', data: 'AAAA' } }] } }] }],
+  ];
+  for (const [characters, event] of events)
+    t.equal(writtenCharacters(event), characters, JSON.stringify(event));
+});
+
+test('the same in whole answers', async (t) => {
+  t.equal(writtenCharacters({ choices: [{ message: { role: 'assistant', content: 'Hello' } }] }), 5);
+  t.equal(writtenCharacters({ id: 'msg', content: [{ type: 'text', text: 'Hello' }], model: 'm' }), 5);
+  t.equal(writtenCharacters({ output: [{ content: [{ text: 'Hello' }] }], instructions: 'Be brief.' }), 5);
+  for (const none of [null, 5, 'text', [], {}]) t.equal(writtenCharacters(none), 0);
+});
+
+test('nesting without end is left alone', async (t) => {
+  let nested: unknown = { text: 'deep' };
+  for (let i = 0; i < 50_000; i++) nested = { content: nested };
+  t.equal(writtenCharacters(nested), 0);
+});
+
+const event = (text: string): Buffer =>
+  Buffer.from(
+    `data: ${JSON.stringify({ id: 'chatcmpl-1', choices: [{ index: 0, delta: { content: text } }] })}\n\n`,
+  );
+
+function afterEvents(texts: readonly string[]): number {
+  const tail = new Tail();
+  let bytes = 0;
+  for (const text of texts) {
+    tail.add(event(text));
+    bytes += event(text).length;
+  }
+  return streamedCharacters(tail.bytes(), bytes);
+}
+
+test('a short stream is counted exactly, and a long one by its last events', async (t) => {
+  t.equal(afterEvents(['Hello', ' ', 'world']), 11);
+  t.equal(afterEvents(new Array(5000).fill('four')), 20_000);
+  const mixed = Array.from({ length: 5000 }, (_, index) => (index % 2 === 0 ? 'two' : 'seven..'));
+  const off = Math.abs(afterEvents(mixed) - 25_000);
+  t.ok(off < 2500, `${off} of 25000`);
+});
+
+test('comments and the end mark are no text', async (t) => {
+  const bytes = Buffer.concat([Buffer.from(': ping\n\n'), event('Hello'), Buffer.from('data: [DONE]\n\n')]);
+  t.equal(streamedCharacters(bytes, bytes.length), 5);
+  t.equal(streamedCharacters(Buffer.alloc(0), 0), 0);
+});
+
+test('events that are larger than what is kept count as text, up to a size', async (t) => {
+  const tail = new Tail();
+  const large = event('x'.repeat(10_000));
+  tail.add(large);
+  t.equal(streamedCharacters(tail.bytes(), large.length), large.length);
+  t.equal(streamedCharacters(tail.bytes(), 10_000_000), 64 * 1024);
+});

@@ -1,0 +1,163 @@
+import type { ChildProcess } from 'node:child_process';
+import { EventEmitter } from 'node:events';
+import { pino } from 'pino';
+import { type Test, test } from 'tap';
+import { demoConfig } from '../../src/config/demo.js';
+import { createManagedKeySet, type ManagedKeySet } from '../../src/keys/key-set.js';
+import { fromWire } from '../../src/keys/key-wire.js';
+import { hashKey } from '../../src/keys/secret.js';
+import { createManagedKeys, type ManagedKeys } from '../../src/supervisor/managed-keys.js';
+import type { WorkerOrder } from '../../src/supervisor/messages.js';
+import { type FakeCall, fakeData, fakeStore, lost, refused } from '../keys/fake-store.js';
+import { plainInput } from '../keys/samples.js';
+
+/** A worker that takes its orders at once and answers them, unless it is stuck. */
+class FakeWorker extends EventEmitter {
+  readonly connected = true;
+  readonly pid = 1;
+  readonly set: ManagedKeySet = createManagedKeySet();
+  isStuck = false;
+  keys: ManagedKeys | null = null;
+
+  send(order: WorkerOrder): boolean {
+    if (order.type !== 'keys' || this.isStuck) return true;
+    this.set.apply(fromWire(order.keys));
+    setImmediate(() => this.keys?.onApplied(this as unknown as ChildProcess, order.number));
+    return true;
+  }
+}
+
+const sha256 = (key: string) => hashKey(key).slice('sha256:'.length);
+
+/** The keys of a gateway with two workers, and what is logged. */
+function make(t: Test, data = fakeData(), before: (call: FakeCall) => void = () => {}) {
+  const lines: Record<string, unknown>[] = [];
+  const workers = [new FakeWorker(), new FakeWorker()];
+  const knows = (key: string) => workers.map(({ set }) => set.find(sha256(key)) !== null);
+  /** Ids of keys of which the primary heard before its workers. */
+  const early: string[] = [];
+  const demo = demoConfig(1);
+  const config = { ...demo, store: { kind: 'embedded', path: t.testdir(), taskDays: 1 } as const };
+  const keys = createManagedKeys({
+    store: fakeStore({ data, before }),
+    config: () => config,
+    tellAll(order) {
+      for (const worker of workers) worker.send(order);
+      return workers as unknown as readonly ChildProcess[];
+    },
+    onChange(change) {
+      for (const { id, hash } of change.put)
+        if (workers.every(({ set }) => set.find(hash) === null)) early.push(id);
+    },
+    log: pino({ base: null }, { write: (text: string) => void lines.push(JSON.parse(text)) }),
+  });
+  for (const worker of workers) worker.keys = keys;
+  t.teardown(() => keys.stop());
+  return { keys, workers, lines, data, knows, early };
+}
+
+test('what an operator changes is in force on every worker before the answer', async (t) => {
+  const { keys, knows, lines, early } = make(t);
+  await keys.looked();
+  t.equal(keys.count(), 0);
+  const made = await keys.desk.create({ ...plainInput, id: 'team' });
+  t.equal(made.inForce, true);
+  const { key } = made.outcome;
+  t.strictSame(knows(key), [true, true]);
+  t.strictSame(early, ['team']);
+  t.equal(keys.count(), 1);
+  const rotated = await keys.desk.rotate('team', 60_000, null);
+  t.strictSame([...knows(key), ...knows(rotated.outcome.key)], [true, true, true, true]);
+  t.match(await keys.desk.update('team', { label: 'x' }, null), {
+    inForce: true,
+    outcome: { record: { label: 'x' } },
+  });
+  t.equal((await keys.desk.revoke('team')).inForce, true);
+  t.strictSame([...knows(key), ...knows(rotated.outcome.key)], [false, false, false, false]);
+  t.same(
+    lines.map(({ key, msg }) => `${key} ${msg}`),
+    ['team key made', 'team key rotated', 'team key changed', 'team key revoked'],
+  );
+  t.notOk(JSON.stringify(lines).includes('sk-'));
+});
+
+test('an id of the config file is taken', async (t) => {
+  const { keys } = make(t);
+  await refused(t, keys.desk.create({ ...plainInput, id: 'demo' }), { kind: 'conflict', param: 'id' });
+});
+
+test('what others change in the store reaches the workers by itself', async (t) => {
+  const { keys, workers, data } = make(t);
+  const other = make(t, data);
+  await Promise.all([keys.looked(), other.keys.looked()]);
+  const { outcome } = await other.keys.desk.create(plainInput);
+  const hash = sha256(outcome.key);
+  while (workers.some(({ set }) => set.find(hash) === null)) await pause();
+  await other.keys.desk.revoke(outcome.record.id);
+  while (workers.some(({ set }) => set.find(hash) !== null)) await pause();
+  t.pass();
+});
+
+test('a worker that starts is told all keys', async (t) => {
+  const { keys } = make(t);
+  await keys.looked();
+  const { outcome } = await keys.desk.create(plainInput);
+  const late = new FakeWorker();
+  late.keys = keys;
+  keys.greet(late as unknown as ChildProcess);
+  t.ok(late.set.find(sha256(outcome.key)));
+  t.equal(late.set.isComplete, true);
+});
+
+test('a worker that is stuck is told of to the operator', async (t) => {
+  const { keys, workers, lines } = make(t);
+  await keys.looked();
+  const [first] = workers;
+  if (first === undefined) throw new Error('there is no worker');
+  first.isStuck = true;
+  t.equal((await keys.desk.create({ ...plainInput, id: 'a' })).inForce, false);
+  t.match(lines.at(-1), { level: 40, workers: [1], seen: true });
+  workers.shift();
+  keys.onGone(first as unknown as ChildProcess);
+  t.equal((await keys.desk.revoke('a')).inForce, true);
+});
+
+test('a store that cannot be reached holds nothing up, and its keys come when it does', async (t) => {
+  let isLost = true;
+  const data = fakeData();
+  const { outcome } = await make(t, data).keys.desk.create(plainInput);
+  const { keys, lines, knows, workers } = make(t, data, () => {
+    if (isLost) throw lost();
+  });
+  await keys.looked();
+  t.strictSame(
+    workers.map(({ set }) => set.isComplete),
+    [false, false],
+  );
+  const late = new FakeWorker();
+  keys.greet(late as unknown as ChildProcess);
+  t.equal(late.set.isComplete, false);
+  await refused(t, keys.desk.create(plainInput), { kind: 'store_unavailable' });
+  isLost = false;
+  while (knows(outcome.key).includes(false)) await pause();
+  t.strictSame(
+    lines.map(({ level, msg }) => `${level} ${msg}`),
+    [
+      '40 the keys in the store cannot be read; those that are known stay in force',
+      '30 the keys in the store can be read again',
+    ],
+  );
+});
+
+test('a record that is damaged is told of, and is no key', async (t) => {
+  const data = fakeData();
+  await fakeStore({ data }).create('managed-keys', 'broken', '{', 60_000);
+  const { keys, lines } = make(t, data);
+  await keys.looked();
+  t.equal(keys.count(), 0);
+  t.match(lines, [{ level: 50, keys: ['broken'] }]);
+});
+
+function pause(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 10));
+}
