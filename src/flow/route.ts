@@ -19,16 +19,12 @@ export function routeCall(services: Services, call: Call, targets: readonly Targ
   const wishes = wishesOf(call);
   call.affinity = affinityOf(call, targets);
   // Where there is no choice, what the upstream itself says is worth more than that it has failed before.
-  if (targets.length === 1 && wishes === null)
-    return new Candidates(services, call, targets, call.validatedAt);
+  if (targets.length === 1 && wishes === null) return candidatesOf(services, call, targets, call.validatedAt);
   const request: RouteRequest =
     wishes === null && call.affinity === null ? anyTarget : { affinity: call.affinity, wishes };
   const now = performance.now();
   const chosen = services.chooser.choose(targets, request, now);
-  if (chosen.length > 0) {
-    const ordered = call.turn === null ? chosen : call.turn.lane.arrange(chosen);
-    return new Candidates(services, call, ordered, now);
-  }
+  if (chosen.length > 0) return candidatesOf(services, call, chosen, now);
   const at = services.chooser.retryAt(targets, request, now);
   if (at === Number.POSITIVE_INFINITY)
     throw new GatewayError(
@@ -39,6 +35,15 @@ export function routeCall(services: Services, call: Call, targets: readonly Targ
   throw new GatewayError('overloaded', 'No upstream of this model can take calls at the moment.', {
     retryAfter: Math.max(1, Math.ceil((at - now) / 1000)),
   });
+}
+
+/** A turn of a socket goes where those before it went, if that is among the targets. */
+function candidatesOf(services: Services, call: Call, chosen: readonly Target[], now: number): Candidates {
+  const { turn } = call;
+  if (turn === null) return new Candidates(services, call, chosen, now);
+  const candidates = new Candidates(services, call, turn.lane.arrange(chosen), now);
+  candidates.key = turn.lane.keyFor(candidates.target) ?? candidates.key;
+  return candidates;
 }
 
 const atHeader = { param: 'x-gateway-target' };

@@ -10,7 +10,7 @@ import { socketRequest } from '../socket-request.js';
 /** A turn to be sent, and what is done where its upstream turns out to know no WebSocket. */
 export interface LaneRequest {
   readonly target: Target;
-  /** Index of the upstream's key, for a connection that is still to be made. */
+  /** Index of the upstream's key. */
   readonly key: number;
   readonly prepared: Prepared;
   readonly deadlines: Deadlines;
@@ -28,6 +28,8 @@ export class Lane {
   readonly #services: Services;
   #turns: SocketTurns | null = null;
   #upstream: Upstream | null = null;
+  /** Index of the upstream's key that the socket was opened with. */
+  #key = 0;
   /** Names of upstreams that turned out to have none. */
   readonly #without = new Set<string>();
 
@@ -48,6 +50,11 @@ export class Lane {
     return [first, ...targets.filter((target) => target !== first)];
   }
 
+  /** Index of the key with which the socket to a target was opened, whose account knows what was said; null for none. */
+  keyFor({ upstream }: Target): number | null {
+    return this.isOpen && isSame(upstream, this.#upstream) ? this.#key : null;
+  }
+
   /** Whether a turn can be sent to a target over a WebSocket. */
   takes({ upstream }: Target, { wire, path }: Pick<Prepared, 'wire' | 'path'>): boolean {
     const isNative = wire === 'responses' && path !== 'translated';
@@ -57,9 +64,10 @@ export class Lane {
   send(call: Call, request: LaneRequest): UpstreamExchange {
     const { target, key, prepared, deadlines, handler, isWarmUp, otherwise } = request;
     const { upstream } = target;
-    if (this.#turns === null || !isSame(upstream, this.#upstream)) {
+    if (this.#turns === null || key !== this.#key || !isSame(upstream, this.#upstream)) {
       this.close();
       this.#upstream = upstream;
+      this.#key = key;
       this.#turns = this.#connectTo(call, upstream, key, prepared);
     }
     const exchange = new LaneExchange();
