@@ -20,7 +20,10 @@ export interface Question extends OneOffRequest {
   readonly body: readonly Buffer[];
   readonly wire: Protocol;
   readonly deadlines: Deadlines;
-  /** Hears how it goes; null for one that says nothing of a target. */
+  /**
+   * Hears how it goes, but for the end of a good answer: whoever asks sees whether it is of use. Null for a question that
+   * says nothing of a target.
+   */
   readonly trial: Trial | null;
   /** A larger answer is refused. */
   readonly maxBytes: number;
@@ -116,7 +119,6 @@ class Collector implements UpstreamHandler {
   }
 
   onEnd(): void {
-    this.#room.trial?.succeeded();
     this.#finish({ head: this.#head as ResponseHead, body: this.#gather.take() });
   }
 

@@ -80,6 +80,22 @@ for (const protocol of ['images', 'video'] as const) {
   });
 }
 
+test('images: an answer that is of no use is a failure, and the next target is asked', async (t) => {
+  for (const useless of ['{"created":5,"data":[]}', 'no JSON']) {
+    const { gateway, status, counts } = await start(t, {
+      protocol: 'images',
+      answers: [() => jsonAnswer(200, useless), () => good.images],
+      routing: { failures: 2, openMs: 60_000 },
+    });
+    for (let i = 0; i < 4; i++) t.equal(await status(), 200);
+    t.strictSame(counts(), [2, 4]);
+    const { counters } = gateway.gateway.metrics();
+    const [, labels, values] = counters.find(([name]) => name === 'gateway_upstream_attempts_total') ?? [];
+    t.strictSame(labels, ['u0/m', 'malformed', 'u1/m', 'ok']);
+    t.strictSame(values, [2, 4]);
+  }
+});
+
 test('a video is made once: an answer that does not prove that nothing was made is the last', async (t) => {
   for (const status of [500, 502, 504, 408]) {
     const { status: created, counts } = await start(t, {

@@ -14,6 +14,7 @@ import {
 import { readDashscopeReply, readOpenaiReply } from '../../protocols/images/reply-decode.js';
 import type { ImageRequest } from '../../protocols/images/request.js';
 import type { Endpoint } from '../../protocols/protocol.js';
+import type { FailedAttempt } from '../../routing/verdict.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
 import type { RemoteOptions } from '../../upstream/remote-url.js';
 import { account } from '../account.js';
@@ -80,15 +81,27 @@ class Conversion {
         if (fault instanceof GatewayError && candidates.skip()) continue;
         throw failure ?? fault;
       }
-      const answer = await this.#ask(candidates, question);
-      const isGood = !isFailure(answer) && answer.head.status < 400;
-      const wait = isGood ? null : candidates.after(failedQuestion(answer, true));
-      if (wait === null) {
-        if (isFailure(answer)) throw failureError(answer);
-        await this.#onAnswer(target, request, answer);
+      const trial = new Trial(this.#services, candidates);
+      const answer = await this.#ask(candidates, trial, question);
+      if (!isFailure(answer)) call.answeredAt = performance.now();
+      const read = isFailure(answer) ? failureError(answer) : readReply(target, answer);
+      if (!(read instanceof GatewayError)) {
+        trial.succeeded();
+        await this.#onReply(target, request, answer as Answered, read);
         return;
       }
-      failure = isFailure(answer) ? failureError(answer) : statusError(answer.head, answer.body);
+      const isGood = !isFailure(answer) && answer.head.status < 400;
+      // Some upstreams tell a mistake of the caller with status 200.
+      const isUnusable = isGood && read.kind !== 'invalid_request';
+      if (isUnusable) trial.failed('unusable_answer', true);
+      else if (isGood) trial.succeeded();
+      const wait = candidates.after(isUnusable ? unusable : failedQuestion(answer, true));
+      if (wait === null) {
+        if (isFailure(answer) || isGood || !isExact(target, request) || !isPlain(answer)) throw read;
+        this.#respond(answer, answer.body);
+        return;
+      }
+      failure = read;
       if (wait > 0) await this.#waiting.pause(wait);
     }
   }
@@ -148,7 +161,11 @@ class Conversion {
     }
   }
 
-  #ask(candidates: Candidates, { path, contentType, body }: ImageCall): Promise<Answered | UpstreamFailure> {
+  #ask(
+    candidates: Candidates,
+    trial: Trial,
+    { path, contentType, body }: ImageCall,
+  ): Promise<Answered | UpstreamFailure> {
     const call = this.#call;
     const { upstream } = candidates.target;
     return new Promise((resolve) => {
@@ -166,26 +183,17 @@ class Conversion {
           lines: call.exchange.head.forwarded + idempotencyLine(call),
           maxBytes: answerBytes,
           deadlines: deadlinesLeft(call),
-          trial: new Trial(this.#services, candidates),
+          trial,
         },
         resolve,
       );
     });
   }
 
-  async #onAnswer(target: Target, request: ImageRequest, answer: Answered): Promise<void> {
+  async #onReply(target: Target, request: ImageRequest, answer: Answered, reply: ImageReply): Promise<void> {
     const call = this.#call;
-    call.answeredAt = performance.now();
-    const { head, body } = answer;
+    const { body } = answer;
     const { responseFormat } = request;
-    const refusal = answerRefusal(head, false);
-    if (refusal !== null) throw refusal;
-    if (head.status >= 400) {
-      if (!isExact(target, request)) throw statusError(head, body);
-      this.#respond(answer, body);
-      return;
-    }
-    const reply = target.images === 'openai' ? readOpenaiReply(body) : readDashscopeReply(body);
     call.usage = usageOfReply(reply);
     call.units = reply.images.length;
     call.isServed = true;
@@ -220,6 +228,33 @@ class Conversion {
     const isTaken = call.exchange.respond(head.status, answerLines(call, head), body);
     if (isTaken) account(this.#services, call, head.status >= 400 ? 'upstream_error' : 'complete');
   }
+}
+
+/** An answer that is no use, of a request that may be made again. */
+const unusable: FailedAttempt = {
+  reason: 'unusable_answer',
+  bytesSent: true,
+  headRelayed: false,
+  replayable: true,
+};
+
+/** The images of an answer, or what is wrong with it. */
+function readReply(target: Target, answer: Answered): ImageReply | GatewayError {
+  const { head, body } = answer;
+  const refusal = answerRefusal(head, false);
+  if (refusal !== null) return refusal;
+  if (head.status >= 400) return statusError(head, body);
+  try {
+    return target.images === 'openai' ? readOpenaiReply(body) : readDashscopeReply(body);
+  } catch (fault) {
+    if (fault instanceof GatewayError) return fault;
+    throw fault;
+  }
+}
+
+/** The client can be given the answer as it is. */
+function isPlain({ head }: Answered): boolean {
+  return answerRefusal(head, false) === null;
 }
 
 /** The target takes the client's body as it is, and the client the target's answer. */

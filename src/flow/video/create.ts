@@ -53,12 +53,29 @@ interface Choice {
 export function createTask(services: Services, call: Call, request: VideoRequest): void {
   call.model = findModel(call, 'video', request.model);
   call.validatedAt = performance.now();
-  limit(services, call, () => openTask(services, call, request));
+  limit(services, call, () => takeTask(services, call, request));
 }
 
-function openTask(services: Services, call: Call, request: VideoRequest): void {
+function takeTask(services: Services, call: Call, request: VideoRequest): void {
+  let candidates: Candidates;
+  try {
+    candidates = routeCall(services, call, (call.model as Model).targets);
+  } catch (fault) {
+    const once = onceOnly(call, request);
+    if (once === null || !(fault instanceof GatewayError) || fault.kind !== 'overloaded') throw fault;
+    // What has come before needs no upstream to be answered.
+    attend(services, call, async () => {
+      const earlier = await services.book.known(once);
+      if (earlier === null) throw fault;
+      await answerEarlier(services, call, request, earlier);
+    });
+    return;
+  }
+  openTask(services, call, request, candidates);
+}
+
+function openTask(services: Services, call: Call, request: VideoRequest, candidates: Candidates): void {
   const id = `video_${randomBytes(16).toString('hex')}`;
-  const candidates = routeCall(services, call, (call.model as Model).targets);
   const first = choiceAmong(candidates, request, id);
   // The upstream is sent parts of the body, whether or not the client stays: the buffer and its room are not the call's.
   call.target = first.target;
@@ -179,6 +196,8 @@ class Submitting {
   readonly #services: Services;
   readonly #call: Call;
   readonly #plan: Plan;
+  /** Of the newest question. */
+  #trial: Trial | null = null;
 
   constructor(services: Services, call: Call, plan: Plan) {
     this.#services = services;
@@ -235,6 +254,7 @@ class Submitting {
     // The task is made even if its client leaves before it is told, and has its price then.
     call.isServed = true;
     const { forwarded } = call.exchange.head;
+    this.#trial = new Trial(this.#services, this.#plan.candidates);
     return new Promise((resolve) => {
       ask(
         this.#services,
@@ -247,7 +267,7 @@ class Submitting {
           lines: `${forwarded}idempotency-key: ${this.#plan.once?.mark ?? id}\r\n`,
           maxBytes: answerBytes,
           deadlines: deadlinesLeft(call),
-          trial: new Trial(this.#services, this.#plan.candidates),
+          trial: this.#trial,
         },
         resolve,
       );
@@ -259,6 +279,7 @@ class Submitting {
     call.answeredAt = performance.now();
     const { head, body } = answer;
     if (head.status >= 300) {
+      this.#trial?.failed('unusable_answer', true);
       const isClear = isRefusal(head.status);
       await (isClear ? this.#forgetTask(task) : this.#settleUnknown(task));
       this.#refuseWith(choice, answer, !isClear);
@@ -270,9 +291,12 @@ class Submitting {
       if (unreadable !== null)
         throw new GatewayError(unreadable.kind, unreadable.message, { unrepeatable: true });
       made = submitted(task, choice.wire.readCreated(body), Date.now());
+      this.#trial?.succeeded();
     } catch (fault) {
       // A refusal inside a success, or nothing that can be understood: then the task may have been made.
       const isClear = fault instanceof GatewayError && !fault.unrepeatable;
+      if (isClear) this.#trial?.succeeded();
+      else this.#trial?.failed('unusable_answer', true);
       await (isClear ? this.#forgetTask(task) : this.#settleUnknown(task));
       throw fault;
     }
