@@ -10,6 +10,7 @@ import type { Running, Services } from './flow/services.js';
 import { createUnattended } from './flow/unattended.js';
 import { isMetered, usageEntryOf } from './flow/usage-entry.js';
 import { WatchList } from './flow/watch.js';
+import { trustedProxies } from './http/client-address.js';
 import { createRouter } from './http/router.js';
 import { createServer } from './http/server.js';
 import type { SocketLimits } from './http/socket.js';
@@ -41,8 +42,11 @@ export interface Gateway {
   swap(snapshot: Snapshot): void;
   /** The managed keys are not what they were: sessions end whose key is none any more. */
   onKeysChanged(): void;
-  /** Stops accepting and resolves when every call has ended. */
-  drain(): Promise<void>;
+  /**
+   * Stops accepting and resolves when every call has ended.
+   * @param graceMs for so long what still comes on idle connections is served; a moment unless given
+   */
+  drain(graceMs?: number): Promise<void>;
   /** Hears of the limits of this host. */
   receiveLease(message: OwnerMessage): void;
   /** Nobody owns the limits any more: what is leased may be used up. */
@@ -114,6 +118,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const server = createServer({
     words: options.snapshot.vendors,
     cors: options.snapshot.listen.cors,
+    readsPeers: options.snapshot.listen.trustedProxies !== null,
     tls: options.snapshot.listen.tls,
     sockets: { paths: socketPaths, limits: socketLimits(options.snapshot) },
     onRequest: (exchange) => serve(services, exchange),
@@ -139,12 +144,13 @@ export function createGateway(options: GatewayOptions): Gateway {
       services.running = runningFrom(snapshot, managedKeys);
       health.setSettings(snapshot.routing);
       health.retain(targetsOf(snapshot));
-      server.set({ words: snapshot.vendors, cors: snapshot.listen.cors });
+      const { cors, trustedProxies: proxies } = snapshot.listen;
+      server.set({ words: snapshot.vendors, cors, readsPeers: proxies !== null });
     },
     onKeysChanged: () => services.sessions.onKeysChanged(),
-    drain: async () => {
+    drain: async (graceMs) => {
       services.sessions.drain();
-      await server.drain();
+      await server.drain(graceMs);
       await services.unattended.ended();
     },
     receiveLease: (message) => limits.receive(message),
@@ -180,10 +186,12 @@ function runningFrom(snapshot: Snapshot, managedKeys: ManagedKeySet | null): Run
   const { keys, groups, models } = snapshot;
   const managed = managedKeys && { set: managedKeys, resolve: createKeyResolver(groups, models) };
   const routes = buildRoutes(snapshot.vendors);
+  const { trustedProxies: proxies } = snapshot.listen;
   return {
     snapshot,
     keys: createKeyTable(keys, managed),
     router: createRouter(routes.map((route) => ({ method: route.method, path: route.path, value: route }))),
+    proxies: proxies === null ? null : trustedProxies(proxies),
     sealer: createSealer(snapshot.secret),
     dialectForPath: createDialectForPath(snapshot.vendors),
   };

@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { demoConfig, isLoopback } from './config/demo.js';
 import { ConfigError, formatProblem } from './config/problem.js';
@@ -16,6 +15,7 @@ const help = `Usage: model-gateway <command> [options]
     --config FILE       config file (or GATEWAY_CONFIG)
     --host HOST         address to listen on (or HOST)
     --port PORT         port to listen on, 0 for any free one (or PORT)
+    --take-over         replace the gateway that serves on the port, if there is one; it finishes its answers
     --workers N         worker processes, 0 for one per core (or WORKERS)
   check --config FILE   explain every error of a config file
   key new               make a key, and its hash for the config file
@@ -34,6 +34,7 @@ const optionTypes = {
   host: { type: 'string' },
   port: { type: 'string' },
   workers: { type: 'string' },
+  'take-over': { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'v' },
 } as const;
@@ -96,9 +97,9 @@ async function start(options: Options): Promise<number> {
   const log = createLog('primary', level);
   const code = await supervise({
     config,
+    takeOver: options['take-over'] ?? false,
     version: version(),
     reload: load,
-    workers: config.workers === 0 ? availableParallelism() : config.workers,
     log,
     onListening(url, admin) {
       if (config.demo) process.stdout.write(demoBanner(url, admin));

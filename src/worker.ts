@@ -3,7 +3,7 @@ import { buildSnapshot } from './config/snapshot.js';
 import { createGateway, type Gateway } from './gateway.js';
 import { createManagedKeySet } from './keys/key-set.js';
 import { fromWire } from './keys/key-wire.js';
-import type { OwnerMessage } from './limits/messages.js';
+import { isOwnerMessage } from './limits/messages.js';
 import { createLog } from './log.js';
 import { messageType, type WorkerOrder, type WorkerReport } from './supervisor/messages.js';
 
@@ -16,6 +16,7 @@ const managedKeys = createManagedKeySet();
 let gateway: Gateway | null = null;
 let listening = false;
 let leaving = false;
+let finished = false;
 let drainMs = 0;
 /** Orders are carried out one after another: a reload may come while the start still runs. */
 let orders: Promise<void> = Promise.resolve();
@@ -71,30 +72,44 @@ function tellMetrics(id: number): void {
   report({ type: 'collected', id, snapshot });
 }
 
-/** Ends once the requests in flight have, or at the limit: the primary keeps time too, but may be gone. */
-async function leave(): Promise<void> {
-  if (leaving) return;
-  leaving = true;
+/**
+ * Ends once the requests in flight have, or at the limit: the primary keeps time too, but may be gone. A second call
+ * sets another time for idle connections.
+ */
+async function leave(graceMs?: number): Promise<void> {
   if (gateway === null || !listening) return end(0);
-  const served = gateway;
-  const finish = async (): Promise<void> => {
-    // Writes the lines of the last requests, too.
-    await served.close();
-    // What was counted since the primary last asked.
-    setTimeout(() => end(0), lastReportMs);
-    report({ type: 'collected', id: 0, snapshot: served.metrics() }, () => end(0));
-  };
-  setTimeout(() => {
-    log.logger.warn('drain limit reached, requests are cut');
-    finish().catch(fail);
-  }, drainMs);
-  await served.drain();
-  await finish();
+  if (!leaving) setTimeout(cut, drainMs);
+  leaving = true;
+  await gateway.drain(graceMs);
+  await finish(gateway);
+}
+
+function cut(): void {
+  log.logger.warn('drain limit reached, requests are cut');
+  if (gateway === null) end(0);
+  else finish(gateway).catch(fail);
+}
+
+async function finish(served: Gateway): Promise<void> {
+  if (finished) return;
+  finished = true;
+  // Writes the lines of the last requests, too.
+  await served.close();
+  // What was counted since the primary last asked.
+  setTimeout(() => end(0), lastReportMs);
+  report({ type: 'collected', id: 0, snapshot: served.metrics() }, () => end(0));
+}
+
+function drain({ graceMs }: WorkerOrder & { type: 'drain' }): void {
+  if (leaving) leave(graceMs).catch(fail);
+  else orders = orders.then(() => leave(graceMs)).catch(fail);
 }
 
 process.on('message', (message) => {
+  const type = messageType(message);
   const order = message as WorkerOrder;
-  switch (messageType(message)) {
+  if (type !== null && isOwnerMessage(order)) gateway?.receiveLease(order);
+  switch (type) {
     case 'start':
       orders = orders.then(() => start(order as WorkerOrder & { type: 'start' })).catch(fail);
       break;
@@ -107,23 +122,21 @@ process.on('message', (message) => {
     case 'collect':
       tellMetrics((order as WorkerOrder & { type: 'collect' }).id);
       break;
-    case 'lease-answer':
-    case 'lease-recall':
-    case 'lease-news':
-      gateway?.receiveLease(order as OwnerMessage);
-      break;
     case 'drain':
-      orders = orders.then(leave).catch(fail);
+      drain(order as WorkerOrder & { type: 'drain' });
+      break;
+    case 'cut':
+      cut();
       break;
   }
 });
 process.on('disconnect', () => {
   gateway?.loseLeases();
-  orders = orders.then(leave).catch(fail);
+  orders = orders.then(() => leave()).catch(fail);
 });
 process.on('SIGTERM', () => {
   report({ type: 'draining' });
-  orders = orders.then(leave).catch(fail);
+  orders = orders.then(() => leave()).catch(fail);
 });
 // The terminal sends these to the whole group: they are for the primary, which gives its orders over IPC.
 process.on('SIGINT', () => {});

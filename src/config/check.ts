@@ -1,4 +1,5 @@
 import { type ConfigFiles, pairProblem } from './files.js';
+import { parseNetwork } from './networks.js';
 import type { Problem } from './problem.js';
 import { createReport, propertiesOf, propertyOf, type Report, textsOf } from './report.js';
 import { defaults } from './resolve.js';
@@ -62,6 +63,13 @@ function checkNames(report: Report, file: unknown, section: string): void {
 }
 
 function checkListen(report: Report, listen: unknown, files: ConfigFiles): void {
+  for (const [index, text] of textsOf(propertyOf(listen, 'trustedProxies'))) {
+    if (text === '' || parseNetwork(text) !== null) continue;
+    report.add(
+      ['listen', 'trustedProxies', index],
+      'must be an address or a network such as "10.0.0.0/8" or "fd00::/8"',
+    );
+  }
   const tls = propertyOf(listen, 'tls');
   const [cert, key] = ['cert', 'key'].map((part) => {
     const path = propertyOf(tls, part);

@@ -26,7 +26,14 @@ const demoModels: Readonly<Record<string, readonly Protocol[]>> = {
 export function demoConfig(created: number): ResolvedConfig {
   return {
     demo: true,
-    listen: { host: defaults.host, port: defaults.port, tls: null, publicUrl: null, cors: null },
+    listen: {
+      host: defaults.host,
+      port: defaults.port,
+      tls: null,
+      publicUrl: null,
+      trustedProxies: null,
+      cors: null,
+    },
     workers: 0,
     vendors: defaults.vendors,
     limits: defaults.limits,

@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto';
+import { createHash, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
@@ -15,6 +15,8 @@ export interface ConfigFiles {
   /** A file's text. */
   read(path: string): Read;
   absolute(path: string): string;
+  /** SHA-256 of the files' contents, hex: another one says that some file has changed. */
+  fingerprint(paths: readonly string[]): string;
 }
 
 /**
@@ -46,7 +48,12 @@ export function createConfigFiles(directory: string): ConfigFiles {
     }
     return { text: blocks.join('\n'), problem: null };
   };
-  return { certificate, read, absolute };
+  const fingerprint = (paths: readonly string[]): string => {
+    const hash = createHash('sha256');
+    for (const path of paths) hash.update(JSON.stringify(read(path).text));
+    return hash.digest('hex');
+  };
+  return { certificate, read, absolute, fingerprint };
 }
 
 function readText(name: string): Read {

@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import type { ConfigFiles } from './files.js';
+import { parseNetwork } from './networks.js';
 import type { ConfigFile } from './schema.js';
 import { resolveStore } from './store-settings.js';
 import type {
   Budget,
   Group,
+  ListenTls,
   Price,
   Protocol,
   RateLimits,
@@ -122,6 +124,7 @@ export const defaults = {
     idleMs: 60_000,
     totalMs: 900_000,
     drainMs: 600_000,
+    unreadyMs: 0,
   },
   routing: {
     failures: 5,
@@ -144,7 +147,7 @@ export const defaults = {
     responses: true,
     historyBytes: 4_194_304,
   },
-  outage: { budgets: 'closed' },
+  outage: { budgets: 'closed', rates: 'open' },
   usage: { ledger: true, lineDays: 30, sumDays: 400 },
   injectUsage: true,
   translation: {
@@ -171,8 +174,9 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
     listen: {
       host: file.listen?.host ?? defaults.host,
       port: file.listen?.port ?? defaults.port,
-      tls: tls === undefined ? null : { cert: files.absolute(tls.cert), key: files.absolute(tls.key) },
+      tls: tls === undefined ? null : resolveTls(tls, files),
       publicUrl: file.listen?.publicUrl?.replace(/\/+$/, '') ?? null,
+      trustedProxies: file.listen?.trustedProxies?.flatMap((text) => parseNetwork(text) ?? []) ?? null,
       cors: file.listen?.cors === undefined ? null : { maxAgeSeconds: 7200, ...file.listen.cors },
     },
     workers: file.workers ?? 0,
@@ -236,6 +240,11 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
     })),
     admin: file.admin === undefined ? null : { host: defaults.host, port: defaults.adminPort, ...file.admin },
   };
+}
+
+function resolveTls(tls: { readonly cert: string; readonly key: string }, files: ConfigFiles): ListenTls {
+  const [cert, key] = [files.absolute(tls.cert), files.absolute(tls.key)];
+  return { cert, key, fingerprint: files.fingerprint([cert, key]) };
 }
 
 type FileModel = ConfigFile['models'][string];

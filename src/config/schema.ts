@@ -33,6 +33,7 @@ const listen = Type.Object(
         closed,
       ),
     ),
+    trustedProxies: Type.Optional(Type.Array(text)),
     publicUrl: Type.Optional(
       Type.String({ pattern: '^https?://[^\\s?#]+$', expected: 'an http(s) URL without a query' }),
     ),
@@ -60,7 +61,8 @@ const store = Type.Object(
   closed,
 );
 
-const outage = Type.Object({ budgets: Type.Optional(Type.Enum(['open', 'closed'])) }, closed);
+const stance = Type.Optional(Type.Enum(['open', 'closed']));
+const outage = Type.Object({ budgets: stance, rates: stance }, closed);
 
 const days = Type.Integer({ minimum: 1, maximum: 3650 });
 const usage = Type.Object(
@@ -112,6 +114,7 @@ const timeouts = Type.Object(
     idleMs: Type.Optional(milliseconds),
     totalMs: Type.Optional(milliseconds),
     drainMs: Type.Optional(milliseconds),
+    unreadyMs: Type.Optional(Type.Integer({ minimum: 0, maximum: longestMs })),
   },
   closed,
 );

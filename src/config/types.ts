@@ -1,4 +1,5 @@
 import type { Origin } from '../upstream/origin.js';
+import type { Network } from './networks.js';
 
 /** Where a model can be offered. */
 export const protocols = [
@@ -179,6 +180,8 @@ export interface Timeouts {
   readonly idleMs: number;
   readonly totalMs: number;
   readonly drainMs: number;
+  /** Between the word that the gateway is not ready any more and the end of listening. */
+  readonly unreadyMs: number;
 }
 
 /** What holds for WebSockets. */
@@ -241,6 +244,17 @@ export interface RedisStoreSettings {
 export interface OutageSettings {
   /** `open`: calls may spend, and the store is told of it later. */
   readonly budgets: 'open' | 'closed';
+  /** Over several hosts, `open`: each counts alone. `closed`: each has no more than it was given before. */
+  readonly rates: 'open' | 'closed';
+}
+
+/** How the listener speaks HTTPS. */
+export interface ListenTls {
+  /** Absolute paths of PEM files. */
+  readonly cert: string;
+  readonly key: string;
+  /** Of what the files hold: their names stay when a certificate is renewed. */
+  readonly fingerprint: string;
 }
 
 /** What is noted of finished calls in the store. */
@@ -258,9 +272,11 @@ export interface Snapshot {
   readonly listen: {
     readonly host: string;
     readonly port: number;
-    readonly tls: { readonly cert: string; readonly key: string } | null;
+    readonly tls: ListenTls | null;
     /** Where clients reach the gateway, without a trailing slash; null for what their requests say. */
     readonly publicUrl: string | null;
+    /** Who is believed about the addresses of clients; null where nobody wants to know them. */
+    readonly trustedProxies: readonly Network[] | null;
     /** Pages of which origins may call from a browser, `*` for all; null for none. */
     readonly cors: { readonly origins: readonly string[]; readonly maxAgeSeconds: number } | null;
   };

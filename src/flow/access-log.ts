@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { clientAddress } from '../http/client-address.js';
 import type { Call } from './call.js';
 
 /** Calls whose lines wait to be written; beyond it lines are counted as dropped instead. */
@@ -44,6 +45,7 @@ function lineOf(call: Call): object {
   const { exchange, usage, error } = call;
   return {
     id: exchange.id,
+    client: clientOf(call),
     method: exchange.method,
     path: exchange.path,
     key: call.key?.id,
@@ -66,6 +68,12 @@ function lineOf(call: Call): object {
     durationMs: round(call.endedAt - call.startedAt),
     retries: call.retries,
   };
+}
+
+function clientOf({ exchange, running }: Call): string | undefined {
+  const { peer, forwardedFor } = exchange.head;
+  if (peer === null || running.proxies === null) return undefined;
+  return clientAddress(peer, forwardedFor, running.proxies);
 }
 
 function round(ms: number): number {

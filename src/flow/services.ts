@@ -1,6 +1,7 @@
 import type { Snapshot } from '../config/types.js';
 import type { Sealer } from '../conversation/seal.js';
 import type { Dialect } from '../dialects/dialect.js';
+import type { TrustedProxies } from '../http/client-address.js';
 import type { Router } from '../http/router.js';
 import type { KeyTable } from '../keys/table.js';
 import type { LeaseHolder } from '../limits/holding.js';
@@ -22,6 +23,8 @@ export interface Running {
   readonly snapshot: Snapshot;
   readonly keys: KeyTable;
   readonly router: Router<Route>;
+  /** Null where nobody wants to know the addresses of clients. */
+  readonly proxies: TrustedProxies | null;
   readonly sealer: Sealer;
   readonly dialectForPath: (path: string) => Dialect;
 }

@@ -30,6 +30,9 @@ const Slot = {
   RequestedMethod: 20,
   RequestedHeaders: 21,
   GatewayTarget: 22,
+  ForwardedFor: 23,
+  ForwardedProto: 24,
+  ForwardedHost: 25,
 } as const;
 type Slot = (typeof Slot)[keyof typeof Slot];
 
@@ -39,8 +42,11 @@ export type HeaderSlots = ReadonlyMap<string, Slot>;
 /** Request headers that an upstream gets as the client sent them. Credentials are never among them. */
 const forwardedNames = ['accept', 'user-agent', 'traceparent', 'tracestate', 'baggage'];
 
-/** @returns the header names to read, with the vendor words of the running config beside the neutral names. */
-export function headerSlots(words: HeaderWords): HeaderSlots {
+/**
+ * @param behindProxies the headers of proxies are read, too
+ * @returns the header names to read, with the vendor words of the running config beside the neutral names
+ */
+export function headerSlots(words: HeaderWords, behindProxies: boolean): HeaderSlots {
   const slots = new Map<string, Slot>([
     ['authorization', Slot.Authorization],
     ['x-api-key', Slot.ApiKey],
@@ -62,6 +68,11 @@ export function headerSlots(words: HeaderWords): HeaderSlots {
     ['access-control-request-method', Slot.RequestedMethod],
     ['access-control-request-headers', Slot.RequestedHeaders],
   ]);
+  if (behindProxies) {
+    slots.set('x-forwarded-for', Slot.ForwardedFor);
+    slots.set('x-forwarded-proto', Slot.ForwardedProto);
+    slots.set('x-forwarded-host', Slot.ForwardedHost);
+  }
   for (const name of forwardedNames) slots.set(name, Slot.Forwarded);
   for (const word of ['vendorc', ...words.vendorc]) {
     slots.set(`${word}-version`, Slot.VendorcVersion);
@@ -97,6 +108,14 @@ export class RequestHead {
   requestedHeaders = '';
   /** Targets that the request wants or does not: `x-gateway-target`. */
   gatewayTarget = '';
+  /**
+   * The connection's address as bytes, and what proxies say of the client (`x-forwarded-*`): read only where the config
+   * wants it, since the address costs a system call, and worth only as much as the proxy is trusted.
+   */
+  peer: ArrayBuffer | null = null;
+  forwardedFor = '';
+  forwardedProto = '';
+  forwardedHost = '';
   /** Header lines of every answer to this request, CRLF before each. */
   answerLines = '';
   /** Features that the client asks its vendor for, as a header value; upstreams of that vendor alone get them. */
@@ -189,6 +208,15 @@ function onHeader(name: string, value: string): void {
       break;
     case Slot.RequestedHeaders:
       head.requestedHeaders = value;
+      break;
+    case Slot.ForwardedFor:
+      head.forwardedFor = joined(head.forwardedFor, value);
+      break;
+    case Slot.ForwardedProto:
+      head.forwardedProto = joined(head.forwardedProto, value);
+      break;
+    case Slot.ForwardedHost:
+      head.forwardedHost = joined(head.forwardedHost, value);
       break;
     case Slot.Forwarded:
       if (isPlain(value)) head.forwarded += `${name}: ${value}\r\n`;

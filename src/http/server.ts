@@ -22,6 +22,8 @@ export interface ServerOptions {
   readonly cors: CorsSettings | null;
   /** Paths of PEM files, or null for plain HTTP. */
   readonly tls: { readonly cert: string; readonly key: string } | null;
+  /** The addresses of clients are wanted, and what proxies say of them. */
+  readonly readsPeers: boolean;
   /** Where requests for a WebSocket are taken. */
   readonly sockets: { readonly paths: readonly string[]; readonly limits: SocketLimits };
   readonly onRequest: (exchange: Exchange) => void;
@@ -31,13 +33,16 @@ export interface Server {
   /** @returns the port, which differs from the one asked for when that was 0. Rejects when it is taken. */
   listen(host: string, port: number): Promise<number>;
   /** Puts other settings in force for the requests to come. */
-  set(settings: Pick<ServerOptions, 'words' | 'cors'>): void;
+  set(settings: Pick<ServerOptions, 'words' | 'cors' | 'readsPeers'>): void;
   /** Answers that have not ended. */
   open(): number;
   /** Requests since the start. */
   served(): number;
-  /** Stops accepting; from now on answers end their connections; resolves when the last one open has ended. */
-  drain(): Promise<void>;
+  /**
+   * Stops accepting; from now on answers end their connections; resolves when the last one open has ended.
+   * @param graceMs for so long after it what still comes on idle connections is served; a moment unless given
+   */
+  drain(graceMs?: number): Promise<void>;
   /** Closes everything at once. */
   close(): void;
 }
@@ -46,6 +51,9 @@ export interface Server {
 const upkeepMs = 4000;
 /** Buffers for request bodies that may wait for their next use. */
 const pooledBytes = 32 * 1024 * 1024;
+/** A turn of the event loop that is as short as this took no connection and no request; and how long one is waited for. */
+const quietMs = 0.02;
+const quietPatienceMs = 200;
 /** Between the end of listening and the first answer that ends its connection. */
 const drainDelayMs = 100;
 /** Requests on connections that were idle when the drain began are still served for so long. */
@@ -62,7 +70,8 @@ export function createServer(options: ServerOptions): Server {
     bodies: createBodyPool(pooledBytes),
   };
   const nextId = requestIds();
-  let slots: HeaderSlots = headerSlots(options.words);
+  let slots: HeaderSlots = headerSlots(options.words, options.readsPeers);
+  let { readsPeers } = options;
   let cors = createCors(options.cors);
   let listening: us_listen_socket | null = null;
   const app =
@@ -72,6 +81,7 @@ export function createServer(options: ServerOptions): Server {
 
   const take = (response: HttpResponse, request: HttpRequest, context: us_socket_context_t | null) => {
     const head = readHead(request, slots);
+    if (readsPeers) head.peer = response.getRemoteAddress();
     if (cors !== null && head.origin !== '') head.answerLines = cors.answerLines(head.origin);
     const exchange = new Exchange(
       response,
@@ -111,21 +121,26 @@ export function createServer(options: ServerOptions): Server {
         });
       }),
     set: (settings) => {
-      slots = headerSlots(settings.words);
+      slots = headerSlots(settings.words, settings.readsPeers);
+      readsPeers = settings.readsPeers;
       cors = createCors(settings.cors);
     },
     open: () => host.open,
     served: () => host.served,
-    drain: () => {
-      if (listening) us_listen_socket_close(listening);
+    drain: async (graceMs = drainGraceMs) => {
+      const socket = listening;
       listening = null;
+      if (socket !== null) {
+        await quietTurn();
+        us_listen_socket_close(socket);
+      }
       return new Promise((resolve) => {
         let quiet: NodeJS.Timeout | undefined;
         const settle = () => {
           clearTimeout(quiet);
           quiet = setTimeout(() => {
             if (host.open === 0) resolve();
-          }, drainGraceMs);
+          }, graceMs);
         };
         // Clients that are told to close connect anew: not before every worker has stopped to listen, or they would
         // wait in the queue of one that closes it in their face.
@@ -141,6 +156,26 @@ export function createServer(options: ServerOptions): Server {
       app.close();
     },
   };
+}
+
+/**
+ * Waits for a turn of the event loop in which there was next to nothing to do. Each turn begins with taking every
+ * connection that waits in the listener's queue; the system resets those that come between that and the end of the
+ * listening, so this is when the fewest can.
+ */
+function quietTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    const patienceEnds = performance.now() + quietPatienceMs;
+    let turnedAt = 0;
+    const turn = (): void => {
+      const now = performance.now();
+      const isQuiet = now - turnedAt < quietMs;
+      turnedAt = now;
+      if (isQuiet || now > patienceEnds) resolve();
+      else setImmediate(turn);
+    };
+    setImmediate(turn);
+  });
 }
 
 /** The question of a browser whether a page may call; nobody signs in with it. */

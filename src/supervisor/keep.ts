@@ -25,6 +25,13 @@ export interface KeptProcess {
   markFailed(child: ChildProcess, reason: string): void;
   /** The process leaves of its own accord: another takes its place at once. */
   replace(child: ChildProcess): void;
+  /**
+   * Starts another process for the place; the one in it goes on, and ends when its owner says so. One that does not
+   * serve yet ends at once.
+   */
+  renew(): void;
+  /** Why the last process did not serve; null when it does, or may yet. */
+  readonly problem: string | null;
   /** Every process of this place that still runs: the one in it, and those that are leaving. */
   running(): readonly ChildProcess[];
   /** From here on nothing is started any more. */
@@ -39,6 +46,7 @@ export function keepRunning(options: KeepOptions): KeptProcess {
   let everServed = false;
   let failures = 0;
   let reason: string | null = null;
+  let problem: string | null = null;
   let released = false;
   let timer: NodeJS.Timeout | null = null;
 
@@ -59,13 +67,14 @@ export function keepRunning(options: KeepOptions): KeptProcess {
 
   const onEnd = (child: ChildProcess, how: string): void => {
     if (!running.delete(child)) return;
+    const said = reason ?? `it ended with ${how}`;
+    if (child === current && servingSince === 0) problem = said;
     options.onExit(child);
     if (child !== current) return;
     current = null;
     if (released) return;
     const restart = nextRestart(servingSince === 0 ? 0 : performance.now() - servingSince, failures);
     failures = restart.failures;
-    const said = reason ?? `it ended with ${how}`;
     if (!everServed && failures >= mostFirstFailures) {
       options.onGivenUp(`the ${options.role} does not start: ${said}`);
       return;
@@ -81,6 +90,7 @@ export function keepRunning(options: KeepOptions): KeptProcess {
       if (child !== current) return;
       servingSince = performance.now();
       everServed = true;
+      problem = null;
     },
     markFailed(child, why) {
       if (child === current) reason = why;
@@ -88,6 +98,18 @@ export function keepRunning(options: KeepOptions): KeptProcess {
     replace(child) {
       if (child !== current || released) return;
       start();
+    },
+    renew() {
+      if (released) return;
+      if (timer !== null) clearTimeout(timer);
+      const [before, served] = [current, servingSince > 0];
+      failures = 0;
+      problem = null;
+      start();
+      if (!served) before?.kill('SIGKILL');
+    },
+    get problem() {
+      return problem;
     },
     running: () => [...running],
     release() {

@@ -18,7 +18,10 @@ export type WorkerOrder =
       readonly config: ResolvedConfig;
       readonly simulatorUrl: string | null;
     }
-  | { readonly type: 'drain' }
+  /** `graceMs`: for so long what still comes on idle connections is served. */
+  | { readonly type: 'drain'; readonly graceMs: number }
+  /** It is to end at once. */
+  | { readonly type: 'cut' }
   /** How the managed keys have changed; the first one, which comes before the start, holds all of them. */
   | { readonly type: 'keys'; readonly number: number; readonly keys: WireKeys }
   /** It is to tell what it has counted. */

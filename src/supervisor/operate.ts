@@ -1,10 +1,11 @@
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type AdminSources, adminRoutes } from '../admin/endpoints.js';
 import { type AdminListener, startAdmin } from '../admin/listener.js';
 import type { AdminSettings, ResolvedConfig } from '../config/resolve.js';
-import { exposition } from '../metrics/exposition.js';
+import { exposition, type PrimaryGauge } from '../metrics/exposition.js';
 import { createTotals } from '../metrics/totals.js';
 import { mayHoldAnything } from '../store/create.js';
 import type { Ledger, Store } from '../store/store.js';
@@ -19,7 +20,7 @@ export interface OperatedGateway {
   readonly version: string;
   readonly url: string;
   /** Workers that there should be. */
-  readonly workers: number;
+  workers(): number;
   readonly reloader: Reloader;
   /** That of the workers, which the primary opens when it first needs it. */
   readonly store: Store & Ledger;
@@ -27,13 +28,16 @@ export interface OperatedGateway {
   /** Process ids of the workers that serve at this moment. */
   serving(): readonly number[];
   isStopping(): boolean;
+  /** What parts of the primary tell of the moment. */
+  gauges(): readonly PrimaryGauge[];
   tellAll(order: WorkerOrder): readonly ChildProcess[];
 }
 
 /** The operators' side of a gateway. */
 export interface Operations {
   onCollected(child: ChildProcess, collected: Collected): void;
-  onGone(child: ChildProcess): void;
+  /** @param isPlanned it was to end */
+  onGone(child: ChildProcess, isPlanned: boolean): void;
   readonly sources: AdminSources;
 }
 
@@ -54,8 +58,8 @@ export function createOperations(gateway: OperatedGateway): Operations {
       totals.update(child.pid, snapshot);
       collector.onPart(child, id, null);
     },
-    onGone(child) {
-      if (!gateway.isStopping()) restarts += 1;
+    onGone(child, isPlanned) {
+      if (!isPlanned) restarts += 1;
       collector.onGone(child);
       const { pid } = child;
       if (pid === undefined) return;
@@ -72,7 +76,7 @@ export function createOperations(gateway: OperatedGateway): Operations {
           url: gateway.url,
           startedAt: new Date(startedAt).toISOString(),
           ready: notReady() === null,
-          workers: { wanted: gateway.workers, serving: gateway.serving(), restarts },
+          workers: { wanted: gateway.workers(), serving: gateway.serving(), restarts },
           config: { generation: gateway.reloader.generation, ...countsOf(gateway.reloader.running) },
           managedKeys: gateway.keys.count(),
         };
@@ -86,6 +90,7 @@ export function createOperations(gateway: OperatedGateway): Operations {
           workerRestarts: restarts,
           configGeneration: gateway.reloader.generation,
           startedAt,
+          gauges: gateway.gauges(),
         });
       },
       reload: () => gateway.reloader.reload(),
@@ -142,6 +147,37 @@ export async function openAdmin(
   const url = `http://${formatAddress(host, listener.port)}`;
   log.info({ url }, 'operators may sign in');
   return { ...listener, access: { url, token } };
+}
+
+/** How often an address is tried that the gateway before this one is about to give up. */
+const retryMs = 50;
+const patienceMs = 10_000;
+
+/**
+ * Opens a listener as soon as its address is free, however long that takes: the gateway serves meanwhile.
+ * @returns null when it was wanted no more before that
+ * @throws Error when it cannot be opened for any other reason
+ */
+export async function untilFree<Opened>(
+  open: () => Promise<Opened>,
+  isWanted: () => boolean,
+  log: Logger,
+): Promise<Opened | null> {
+  const startedAt = performance.now();
+  let isSaid = false;
+  while (isWanted()) {
+    try {
+      return await open();
+    } catch (error) {
+      if (!(error instanceof Error) || Reflect.get(error, 'code') !== 'EADDRINUSE') throw error;
+    }
+    if (!isSaid && performance.now() - startedAt > patienceMs) {
+      isSaid = true;
+      log.warn("the operators' address is still in use, it is tried again and again");
+    }
+    await setTimeout(retryMs);
+  }
+  return null;
 }
 
 function demoSettings(host: string, port: number): AdminSettings {

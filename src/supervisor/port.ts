@@ -1,16 +1,23 @@
 import { createServer } from 'node:net';
 
+/** Somebody listens on the port. */
+export class PortInUseError extends Error {}
+
 /**
  * Makes sure that nobody listens on a port yet. Workers share theirs through SO_REUSEPORT, so a second gateway would
  * be let in as well, without a word, and take half of the connections.
  * @param port 0 picks a free one. The workers cannot do it: uWS sets SO_REUSEPORT only for a port that is given.
  * @returns the port
- * @throws Error that says in plain words why the port cannot be had
+ * @throws PortInUseError when somebody does
+ * @throws Error that says in plain words why the port cannot be had otherwise
  */
 export function claimPort(host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
-    probe.once('error', (error: NodeJS.ErrnoException) => reject(new Error(portProblem(error, host, port))));
+    probe.once('error', (error: NodeJS.ErrnoException) => {
+      const problem = portProblem(error, host, port);
+      reject(error.code === 'EADDRINUSE' ? new PortInUseError(problem) : new Error(problem));
+    });
     probe.listen({ host, port, exclusive: true }, () => {
       const address = probe.address();
       const claimed = typeof address === 'object' && address !== null ? address.port : port;
@@ -21,7 +28,8 @@ export function claimPort(host: string, port: number): Promise<number> {
 
 function portProblem(error: NodeJS.ErrnoException, host: string, port: number): string {
   const place = formatAddress(host, port);
-  if (error.code === 'EADDRINUSE') return `${place} is in use by another process; choose another --port`;
+  if (error.code === 'EADDRINUSE')
+    return `${place} is in use by another process; choose another --port, or --take-over from a gateway`;
   if (error.code === 'EACCES')
     return `${place} may not be used by this user (ports below 1024 need the right to)`;
   if (error.code === 'EADDRNOTAVAIL') return `${host} is not an address of this machine`;

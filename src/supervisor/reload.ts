@@ -10,7 +10,8 @@ export interface ReloadOptions {
    * @throws ConfigError when it cannot be used
    */
   read(): ResolvedConfig | Promise<ResolvedConfig>;
-  apply(config: ResolvedConfig): Promise<void>;
+  /** @returns what of it could not be put in force yet, or null */
+  apply(config: ResolvedConfig): Promise<string | null>;
   readonly log: Logger;
 }
 
@@ -35,11 +36,12 @@ export function createReloader({ config, read, apply, log }: ReloadOptions): Rel
       const found = await read();
       const kept = keepFromBefore(found, running);
       const fixed = needRestart(running, found);
-      await apply(kept);
+      const problem = await apply(kept);
       running = kept;
       generation += 1;
       if (fixed.length > 0) log.warn({ settings: fixed }, 'these settings change only with a restart');
-      return [];
+      if (problem !== null) log.error({ reason: problem }, 'the config is in force in part');
+      return problem === null ? [] : [problem];
     } catch (error) {
       const reasons = error instanceof ConfigError ? error.problems.map(formatProblem) : [String(error)];
       log.error({ reasons }, 'reload refused, the running config stays');
@@ -74,9 +76,17 @@ export function createReloader({ config, read, apply, log }: ReloadOptions): Rel
  * worker that starts later must not look for its records elsewhere than the others.
  */
 function keepFromBefore(next: ResolvedConfig, running: ResolvedConfig): ResolvedConfig {
+  const { listen } = running;
+  const isKept = (listen.tls === null) !== (next.listen.tls === null);
   const created = new Map(running.models.map((model) => [model.name, model.created]));
   return {
     ...next,
+    listen: {
+      ...next.listen,
+      host: listen.host,
+      port: listen.port,
+      tls: isKept ? listen.tls : next.listen.tls,
+    },
     secret: next.secret.given ? next.secret : running.secret,
     store: running.store,
     models: next.models.map((model) => ({ ...model, created: created.get(model.name) ?? model.created })),
@@ -86,9 +96,7 @@ function keepFromBefore(next: ResolvedConfig, running: ResolvedConfig): Resolved
 /** Settings that differ and that a running gateway cannot change. */
 function needRestart(running: ResolvedConfig, next: ResolvedConfig): string[] {
   const read = (config: ResolvedConfig): [string, string][] => [
-    ['listen', JSON.stringify({ ...config.listen, publicUrl: null, cors: null })],
-    ['workers', String(config.workers)],
-    ['limits.headerBytes', String(config.limits.headerBytes)],
+    ['listen', JSON.stringify([config.listen.host, config.listen.port, config.listen.tls === null])],
     ['store', JSON.stringify(config.store)],
     ['admin', JSON.stringify(config.admin)],
   ];

@@ -12,6 +12,14 @@ export const badConfigs: readonly { at: string; value: unknown; problems: string
   { at: 'nonsense', value: 1, problems: ['nonsense: unknown property'] },
   { at: 'keys', value: undefined, problems: ['keys: is required'] },
   { at: 'listen/port', value: '9000', problems: ['listen.port: must be an integer'] },
+  {
+    at: 'listen/trustedProxies',
+    value: ['10.0.0.0/8', '10.0.0.0/33', '::1', 'fd00::/8', 'proxy.example.com', 'fe80::1%eth0'],
+    problems: [1, 4, 5].map(
+      (index) =>
+        `listen.trustedProxies[${index}]: must be an address or a network such as "10.0.0.0/8" or "fd00::/8"`,
+    ),
+  },
   { at: 'listen/port', value: 65536, problems: ['listen.port: must be <= 65535'] },
   {
     at: 'upstreams/main/kind',
@@ -159,6 +167,15 @@ export const badConfigs: readonly { at: string; value: unknown; problems: string
       'models.gpt-x.targets[0].translation.hostedTool: unknown property; did you mean "hostedTools"?',
       'models.gpt-x.targets[0].translation.maxTokens: must be >= 1',
       'models.gpt-x.targets[0].translation.thinking: must be one of budget, adaptive, levels',
+    ],
+  },
+  {
+    at: 'outage',
+    value: { rates: 'ajar', budgets: true, rate: 'open' },
+    problems: [
+      'outage.rate: unknown property; did you mean "rates"?',
+      'outage.budgets: must be one of open, closed',
+      'outage.rates: must be one of open, closed',
     ],
   },
   { at: 'store', value: { kind: 'memory' }, problems: ['store.kind: must be one of embedded, redis'] },

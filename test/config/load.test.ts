@@ -57,6 +57,18 @@ test('the config that every case starts from is valid', (t) => {
   t.end();
 });
 
+test('without their store, rates are open and budgets are closed unless said otherwise', (t) => {
+  const outageOf = (outage?: object) =>
+    parseConfig(JSON.stringify({ ...validConfig(), outage }), {
+      environment: {},
+      directory: '.',
+      created: 1,
+    }).outage;
+  t.strictSame(outageOf(), { budgets: 'closed', rates: 'open' });
+  t.strictSame(outageOf({ rates: 'closed' }), { budgets: 'closed', rates: 'closed' });
+  t.end();
+});
+
 test('problems of every step are told at once, each place once', (t) => {
   const config = validConfig();
   put(config, 'upstreams/main/apiKeys', ['$' + '{GONE}']);
@@ -105,7 +117,14 @@ test('files that are no object are refused without a crash', (t) => {
 test('defaults are filled in, and what the file says wins', (t) => {
   const text = JSON.stringify({ ...validConfig(), timeouts: { idleMs: 5 }, vendors: { vendork: [] } });
   const config = parseConfig(text, { environment: {}, directory: '.', created: 7 });
-  t.strictSame(config.listen, { host: '127.0.0.1', port: 9000, tls: null, publicUrl: null, cors: null });
+  t.strictSame(config.listen, {
+    host: '127.0.0.1',
+    port: 9000,
+    tls: null,
+    publicUrl: null,
+    trustedProxies: null,
+    cors: null,
+  });
   t.match(config.timeouts, { idleMs: 5, connectMs: 3000, drainMs: 600_000, keepAliveMs: 15_000 });
   t.match(config.limits, { bodyBytes: 33_554_432, bufferedBytes: 1_073_741_824 });
   t.strictSame(config.vendors.vendork, []);

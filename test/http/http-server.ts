@@ -15,7 +15,8 @@ export async function startServer(
   tls: { readonly cert: string; readonly key: string } | null = null,
 ): Promise<TestServer> {
   const sockets = { paths: [], limits: { messageBytes: 1024, idleSeconds: 120 } };
-  const server = createServer({ words: { vendorc: [], vendorg: [] }, cors: null, tls, sockets, onRequest });
+  const words = { vendorc: [], vendorg: [] };
+  const server = createServer({ words, cors: null, readsPeers: false, tls, sockets, onRequest });
   t.teardown(() => server.close());
   return { server, port: await server.listen('127.0.0.1', 0) };
 }

@@ -10,8 +10,8 @@ import type { GatewayReport } from '../../src/supervisor/messages.js';
 export interface StartOptions {
   /** Config as a JSON value, or as the text of the file. Without it the gateway runs its demo. */
   readonly config?: unknown;
-  /** Worker processes; 1 unless said otherwise. */
-  readonly workers?: number;
+  /** Worker processes; 1 unless said otherwise, null for what the config says. */
+  readonly workers?: number | null;
   /** More arguments after `start`. */
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -58,8 +58,9 @@ export async function startCli(options: StartOptions = {}): Promise<StartedGatew
   const configPath = folder === null ? null : join(folder, 'config.json');
   if (configPath !== null) writeConfig(configPath, options.config);
   const config = configPath === null ? [] : ['--config', configPath];
-  const workers = options.workers ?? 1;
-  const args = ['start', '--host', '127.0.0.1', '--port', '0', '--workers', `${workers}`, ...config];
+  const workers = options.workers === undefined ? 1 : options.workers;
+  const count = workers === null ? [] : ['--workers', `${workers}`];
+  const args = ['start', '--host', '127.0.0.1', '--port', '0', ...count, ...config];
   const child = fork(main, [...args, ...(options.args ?? [])], {
     execArgv: [],
     env: { ...process.env, ...cleared, LOG_LEVEL: 'info', ...options.env },
@@ -107,7 +108,8 @@ export async function startCli(options: StartOptions = {}): Promise<StartedGatew
     });
 
   const workerPids = (): readonly number[] => state?.workers ?? [];
-  await until(() => workerPids().length === workers);
+  const isListening = () => logs.some((line) => parseEntry(line)?.msg === 'listening');
+  await until(() => state !== null && (workers === null ? isListening() : workerPids().length === workers));
   const { port } = state as unknown as GatewayReport;
 
   return {

@@ -18,8 +18,8 @@ const config = (models: readonly string[]) => ({
   keys: [{ id: 'team', hash, groups: ['default'] }],
 });
 
-async function start(t: Test, workers: number) {
-  const gateway = await startCli({ config: config(['m', 'n']), workers });
+async function start(t: Test, workers: number, more: Readonly<Record<string, unknown>> = {}) {
+  const gateway = await startCli({ config: { ...config(['m', 'n']), ...more }, workers });
   t.teardown(() => gateway.stop());
   const { url } = await gateway.untilLogged(({ msg }) => msg === 'operators may sign in');
   const ask = (path: string, init: RequestInit = {}) =>
@@ -112,4 +112,14 @@ test('an address that is taken for operators is said, and ends the start', async
   const { url } = await start(t, 1);
   const port = Number(new URL(url).port);
   await t.rejects(startCli({ config: { ...config(['m']), admin: { port, token } } }), /EADDRINUSE|in use/);
+});
+
+test('with time for balancers to look, a gateway that is to end is not ready and still serves', async (t) => {
+  const { gateway, url, call } = await start(t, 1, { timeouts: { unreadyMs: 600_000 } });
+  gateway.kill('SIGTERM');
+  await gateway.untilLogged(({ msg }) => msg === 'draining');
+  t.equal((await fetch(`${url}/ready`)).status, 503);
+  t.equal(await call('m'), 200);
+  gateway.kill('SIGTERM');
+  t.strictSame(await gateway.exited, { code: 143, signal: null });
 });

@@ -9,7 +9,7 @@ test('a port that somebody listens on is refused, and is free again after', asyn
   await once(holder, 'listening');
   const { port } = holder.address() as AddressInfo;
   await t.rejects(claimPort('127.0.0.1', port), {
-    message: `127.0.0.1:${port} is in use by another process; choose another --port`,
+    message: `127.0.0.1:${port} is in use by another process; choose another --port, or --take-over from a gateway`,
   });
   await t.rejects(claimPort('0.0.0.0', port), { message: /is in use/ });
   holder.close();

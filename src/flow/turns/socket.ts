@@ -198,6 +198,8 @@ function turnHead(upgrade: RequestHead, length: number): RequestHead {
   const head = new RequestHead();
   head.authorization = upgrade.authorization;
   head.host = upgrade.host;
+  head.peer = upgrade.peer;
+  head.forwardedFor = upgrade.forwardedFor;
   head.openaiBeta = upgrade.openaiBeta;
   head.forwarded = upgrade.forwarded;
   head.contentType = 'application/json';

@@ -3,6 +3,7 @@ import { GatewayError } from '../../errors.js';
 import type { BookedTask } from '../../video/book.js';
 import type { ShowContext, VideoTask } from '../../video/task.js';
 import type { Call } from '../call.js';
+import { ownUrl } from '../own-address.js';
 import type { Services } from '../services.js';
 import { isForClients } from './client-url.js';
 
@@ -40,12 +41,10 @@ export function shownTask(call: Call, task: VideoTask): VideoTask {
 
 /** What a face needs to know to show a task. */
 export function showContext(call: Call, taskId: string): ShowContext {
-  const { exchange, running } = call;
-  const { listen } = running.snapshot;
-  const base = listen.publicUrl ?? `${listen.tls === null ? 'http' : 'https'}://${exchange.head.host}`;
+  const { exchange } = call;
   return {
     requestId: exchange.id,
     elapsedMs: performance.now() - call.startedAt,
-    contentUrl: `${base}/v1/videos/${taskId}/content`,
+    contentUrl: `${ownUrl(call)}/v1/videos/${taskId}/content`,
   };
 }
