@@ -61,7 +61,8 @@ const store = Type.Object(
   closed,
 );
 
-const outage = Type.Object({ budgets: Type.Optional(Type.Enum(['open', 'closed'])) }, closed);
+const stance = Type.Optional(Type.Enum(['open', 'closed']));
+const outage = Type.Object({ budgets: stance, rates: stance }, closed);
 
 const days = Type.Integer({ minimum: 1, maximum: 3650 });
 const usage = Type.Object(
@@ -188,6 +189,7 @@ const routing = Type.Object(
     maxOpenMs: Type.Optional(milliseconds),
     affinity: Type.Optional(Type.Boolean()),
     loadFactor: Type.Optional(Type.Number({ minimum: 1, maximum: 100 })),
+    retries: Type.Optional(Type.Integer({ minimum: 0, maximum: 10 })),
   },
   closed,
 );

@@ -149,6 +149,8 @@ export interface RoutingSettings {
   readonly affinity: boolean;
   /** How many times its fair share a target may have under way before such calls go elsewhere. */
   readonly loadFactor: number;
+  /** How often the last target of a call is asked again when nothing could be sent to it. */
+  readonly retries: number;
 }
 
 export interface Key {
@@ -242,6 +244,8 @@ export interface RedisStoreSettings {
 export interface OutageSettings {
   /** `open`: calls may spend, and the store is told of it later. */
   readonly budgets: 'open' | 'closed';
+  /** Over several hosts, `open`: each counts alone. `closed`: each has no more than it was given before. */
+  readonly rates: 'open' | 'closed';
 }
 
 /** How the listener speaks HTTPS. */

@@ -1,6 +1,8 @@
 import { type Test, test } from 'tap';
 import type { Decision } from '../../src/limits/decision.js';
 import type { Pool } from '../../src/limits/kinds.js';
+import { createShareKeeper } from '../../src/limits/shares.js';
+import type { HostAnswer } from '../../src/store/shares.js';
 import type { SimulatedWorker } from './host.js';
 import { type SharedHost, SimulatedHosts } from './hosts.js';
 import { numbers, type Use, worstMinute } from './ledger.js';
@@ -189,6 +191,31 @@ test('open: hosts without a store count alone, and together again a minute after
   t.end();
 });
 
+test('a config may change its mind while the store is gone', (t) => {
+  const all = load(1, 'closed');
+  const [shared] = all.hosts.hosts as [SharedHost];
+  all.offer(1000, 10, byTurns(all));
+  shared.way.isCut = true;
+  all.offer(20_000, 10, byTurns(all));
+  const used = all.uses.length;
+  t.ok(used < 500, `${used} from its share`);
+  all.hosts.whenGone = 'open';
+  all.offer(1000, 10, byTurns(all));
+  const more = all.uses.length;
+  t.ok(more >= used + 80, `${more - used} alone`);
+  all.hosts.whenGone = 'closed';
+  all.hosts.advance(1200);
+  all.offer(20_000, 10, byTurns(all));
+  t.equal(all.uses.length, more);
+  shared.way.isCut = false;
+  all.hosts.advance(2000);
+  const back = all.hosts.time.now;
+  all.offer(70_000, 10, byTurns(all));
+  t.ok(all.within(back, 70_000) > 0);
+  noneIsOver(t, all);
+  t.end();
+});
+
 test('a store that has lost everything learns it again', (t) => {
   const all = load(2);
   all.offer(3000, 10, byTurns(all));
@@ -283,5 +310,31 @@ test('a host that leaves gives back what it did not use', (t) => {
   const begun = all.hosts.time.now;
   all.offer(10_000, 5, () => other);
   t.equal(all.within(begun, 10_000), 500);
+  t.end();
+});
+
+test('a host that was held up itself does not take the store for gone', (t) => {
+  const news: boolean[] = [];
+  const answers: ((answer: HostAnswer | null) => void)[] = [];
+  let now = 1000;
+  const keeper = createShareKeeper({
+    now: () => now,
+    host: 'a',
+    whenGone: () => 'open',
+    onAvailable: (isAvailable) => news.push(isAvailable),
+    exchange: (_statement, onAnswer) => answers.push(onAnswer),
+  });
+  keeper.tick();
+  now += 4000;
+  // The answer has long been there, and could not be read.
+  keeper.tick();
+  answers[0]?.({ seen: 0, pools: [], wanted: [] });
+  t.strictSame(news, []);
+  now += 1000;
+  for (let ticks = 0; ticks < 20; ticks++) {
+    keeper.tick();
+    now += 100;
+  }
+  t.strictSame([news, keeper.isAvailable, keeper.until], [[false], false, null]);
   t.end();
 });
