@@ -145,7 +145,8 @@ export class HeldPool {
   denial(pool: Pool, now: number): Denial {
     const retryAfterMs = this.available < 0 ? unknownRetryMs : this.retryAfterMs(now);
     // Of what never comes back nobody says that it is used up before whoever knows has answered.
-    const isUnknown = this.isCutOff || (this.isAsking && this.#kind === 'spend');
+    const isUnanswered = this.isAsking && now >= this.dryUntil && this.#kind === 'spend';
+    const isUnknown = this.isCutOff || isUnanswered;
     return { outcome: 'denied', pool, reason: isUnknown ? 'unknown' : 'exhausted', retryAfterMs };
   }
 
