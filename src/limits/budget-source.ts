@@ -36,7 +36,9 @@ interface Account {
   readonly pool: OwnedPool;
   /** The call of the store that is under way. */
   work: Promise<void> | null;
+  /** Until then the store need not be asked for `dryFrom` units or more: it has fewer, or cannot be reached. */
   dryUntil: number;
+  dryFrom: number;
   idleSince: number;
   /** Spent while the store was gone, beyond what was reserved: it is to be told. */
   lent: number;
@@ -89,14 +91,14 @@ export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
     const { pool } = account;
     const needs = pool.asks.map(({ stated }) => stated);
     const free = Math.max(0, pool.free);
+    const lacks = leastLack(pool);
     const owed = Math.max(0, -pool.free) + account.lent;
-    const least = Math.max(1, Math.min(...needs.map((stated) => stated.least)) - free);
     const need = needs.reduce((sum, stated) => sum + stated.need, 0) - free;
     const want = needs.length === 0 ? 0 : Math.max(need, Math.ceil(pool.total / slices));
     work(account, async () => {
       const granted = await accounts.reserve(pool.name, {
         total: pool.total,
-        least: want === 0 ? 0 : least,
+        least: want === 0 ? 0 : lacks,
         want,
         owed,
         ttlMs: keptMs,
@@ -104,7 +106,9 @@ export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
       const paid = owed - account.lent;
       account.lent = 0;
       pool.resize(pool.limit + granted + paid);
-      if (granted === 0 && want > 0) account.dryUntil = now() + dryMs;
+      if (granted > 0 || want === 0) return;
+      account.dryUntil = now() + dryMs;
+      account.dryFrom = lacks;
     });
   };
 
@@ -137,11 +141,12 @@ export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
     lacking.delete(account);
     // What was reserved for others was enough for them, too.
     if (account.pool.asks.length === 0) return;
-    if (isAvailable || now() >= account.dryUntil) {
+    // What is too little for one call may be enough for another.
+    if (now() >= account.dryUntil || (isAvailable && leastLack(account.pool) < account.dryFrom)) {
       reserve(account);
       return;
     }
-    if (options.whenGone() === 'open') lend(account);
+    if (!isAvailable && options.whenGone() === 'open') lend(account);
     user?.onAnswered([account.pool]);
   };
 
@@ -166,6 +171,7 @@ export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
         pool,
         work: null,
         dryUntil: Number.NEGATIVE_INFINITY,
+        dryFrom: 0,
         idleSince: now(),
         lent: 0,
         isChanged: false,
@@ -177,10 +183,9 @@ export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
       account.isChanged = true;
       if (account.work === null) reserveAnew(account);
     },
-    lack(pool, at) {
+    lack(pool) {
       const account = known.get(pool);
       if (account === undefined || isLeaving) return false;
-      if (at < account.dryUntil && (isAvailable || options.whenGone() === 'closed')) return false;
       lacking.add(account);
       return true;
     },
@@ -230,4 +235,9 @@ export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
       await Promise.all([...known.values()].map(settle));
     },
   };
+}
+
+/** Fewer units beside the free ones help none of those who ask. */
+function leastLack({ asks, free }: OwnedPool): number {
+  return Math.max(1, Math.min(...asks.map(({ stated }) => stated.least)) - Math.max(0, free));
 }

@@ -57,8 +57,11 @@ export class HeldPool {
   readonly line = new WaitingLine();
   /** Until then other workers lack units, and what becomes idle goes back at once. */
   contestedUntil = Number.NEGATIVE_INFINITY;
-  /** Until then nobody need be asked: there is nothing. */
+  /** Until then nobody need be asked for what was denied last: there is too little. */
   dryUntil = Number.NEGATIVE_INFINITY;
+  /** Least that the last ask was for, and least that was denied last: there may be enough for a smaller call. */
+  #askedFrom = 0;
+  #dryFrom = 0;
   /** Nobody knew whether there was more when the primary last spoke. */
   isCutOff = false;
   /** Units that no worker had when the primary last spoke, and when that was. */
@@ -93,6 +96,11 @@ export class HeldPool {
     if (amount === 0) return false;
     const { first } = this.line;
     return this.available - this.owed < amount || (first !== null && first.sequence < sequence);
+  }
+
+  /** There is too little for a call elsewhere, as far as is known. */
+  isDry(amount: number, now: number): boolean {
+    return now < this.dryUntil && amount >= this.#dryFrom;
   }
 
   /** Makes available what has cooled. */
@@ -173,6 +181,7 @@ export class HeldPool {
   stateAsk(amount: number, least: number, sequence: number): PoolAsk {
     this.isAsking = true;
     this.askedThrough = sequence;
+    this.#askedFrom = least;
     const usable = this.available - this.owed;
     const need = Math.max(1, amount - usable);
     return {
@@ -202,6 +211,7 @@ export class HeldPool {
   markDry(retryAt: number | null, now: number): void {
     this.#denials = now - this.#deniedAt > denialsApartMs ? 1 : Math.min(this.#denials + 1, 16);
     this.#deniedAt = now;
+    this.#dryFrom = this.#askedFrom;
     this.#retryAt = retryAt;
     this.dryUntil = Math.min(now + longestDryMs, Math.max(now + this.#restMs(), retryAt ?? now));
   }

@@ -207,7 +207,7 @@ class Holder implements LeaseHolder, AdmissionHost {
       const held = this.#held(pool);
       held.collect(now);
       const isShort = held.isShort(amount, sequence) || this.#isLapsed(pool, now);
-      if (!isShort || !this.#isHopeless(held, now)) continue;
+      if (!isShort || !this.#isHopeless(held, amount, now)) continue;
       const denial = held.denial(pool, now);
       if (refused === null || denial.retryAfterMs > refused.retryAfterMs) refused = denial;
     }
@@ -219,8 +219,8 @@ class Holder implements LeaseHolder, AdmissionHost {
     return now >= this.#until && pool.kind !== 'spend';
   }
 
-  #isHopeless(held: HeldPool, now: number): boolean {
-    return !this.#isConnected || now < held.dryUntil || held.line.size >= this.#maxWaiting;
+  #isHopeless(held: HeldPool, amount: number, now: number): boolean {
+    return !this.#isConnected || held.isDry(amount, now) || held.line.size >= this.#maxWaiting;
   }
 
   /** Puts a call into the line of the pool that it lacks units of. */
@@ -304,11 +304,12 @@ class Holder implements LeaseHolder, AdmissionHost {
         this.#decide(waiting, this.#take(waiting.demands, now));
         continue;
       }
-      const lacking = this.#held((waiting.demands[short] as Demand).pool);
+      const { pool, amount } = waiting.demands[short] as Demand;
+      const lacking = this.#held(pool);
       // The answer says nothing of those who came after the question, and may need less.
       const isAnswered = isEnd && (waiting.sequence <= held.askedThrough || !this.#isConnected);
       if (lacking === held && !isAnswered) break;
-      if (lacking === held || this.#isHopeless(lacking, now)) {
+      if (lacking === held || this.#isHopeless(lacking, amount, now)) {
         this.#deny(waiting, lacking, now, short);
         continue;
       }

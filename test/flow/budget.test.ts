@@ -37,7 +37,7 @@ async function start(t: Test, usd: number, answer: Answer = ({ socket }) => void
         m: model({ price, protocols: ['chat', 'messages', 'generateContent', 'embeddings'] }),
         unpriced: model({}),
         free: model({ price: { input: 0 } }),
-        late: model({ price: { perSecond: 5 } }),
+        late: model({ price: { perSecond: 5 }, protocols: ['chat', 'audio'] }),
       },
       keys: [{ id: 'k', hash: hashKey(testKey), groups: ['default'], budget: { usd, per: 'month' } }],
     },
@@ -143,6 +143,25 @@ test('what costs nothing needs no budget, and whatever else does, also where its
   t.equal(await status({ model: 'free' }), 200);
   t.equal(await status({ model: 'late' }), 429);
   t.equal(await status(), 429);
+});
+
+test('what is to be spoken takes what its seconds cost', async (t) => {
+  const held: RawRequest[] = [];
+  const { status } = await start(t, 500, (request) => void held.push(request));
+  // 600 bytes of text are forty seconds, which cost 200 USD.
+  const speak = () =>
+    status(
+      { model: 'late', input: 'x'.repeat(600), voice: 'alloy', messages: undefined },
+      {},
+      '/v1/audio/speech',
+    );
+  const calls = [speak(), speak(), speak()];
+  t.equal(await Promise.race(calls), 429, 'there is enough for two');
+  while (held.length < 2) await pause(10);
+  for (const { socket } of held)
+    socket.write('HTTP/1.1 200 OK\r\ncontent-type: audio/mpeg\r\ncontent-length: 3\r\n\r\nmp3');
+  t.strictSame((await Promise.all(calls)).sort(), [200, 200, 429]);
+  t.equal(held.length, 2);
 });
 
 test('a call that failed costs nothing', async (t) => {

@@ -70,6 +70,16 @@ test('an account that has too little is left alone for a while, and then asked a
   t.same(host.owner.inspect(), [], 'and forgotten in the end');
 });
 
+test('what is too little for one call may be enough for a smaller one', async (t) => {
+  const { accounts, first, second, take, reason } = start();
+  accounts.reserved.set(budget.name, total - 100);
+  for (let i = 0; i < 5; i++) t.equal(await reason(first, 500), 'exhausted');
+  t.equal(accounts.asked.length, 1);
+  t.ok(await take(first, 60));
+  t.equal(await reason(second, 60), 'exhausted');
+  t.ok(await take(second, 40));
+});
+
 test('who comes while a slice is on its way is served from it, and the account is not taken for empty', async (t) => {
   const { accounts, first, second, wait, take } = start();
   accounts.delayMs = 20;

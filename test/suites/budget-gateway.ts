@@ -18,10 +18,14 @@ export interface BudgetGatewayOptions {
   readonly usd: number;
 }
 
-/** The config's parts that hold the budget. */
+/** The config's parts that hold the budget: a second of the model `m`, which makes videos, costs a tenth of a dollar. */
 export function budgetConfig(usd: number): Record<string, unknown> {
+  const targets = (model: string) => [{ upstream: 'studio', model }];
   return {
-    models: { talk: { protocols: ['chat'], targets: [{ upstream: 'studio', model: 'sim-text' }], price } },
+    models: {
+      talk: { protocols: ['chat'], targets: targets('sim-text'), price },
+      m: { protocols: ['video'], targets: targets('sim-video'), price: { perSecond: 0.1 } },
+    },
     keys: [{ id: 'load', hash: loadKeyHash, groups: ['load'], budget: { usd, per: 'month' } }],
   };
 }
@@ -57,10 +61,8 @@ export async function hammer(
     for (let refusals = 0; refusals < mostRefusals && !isOver(); ) {
       const status = await call(usage, seen);
       if (status === 200) refusals = 0;
-      else {
-        refusals++;
-        await pause(pauseMs);
-      }
+      else await pause(pauseMs);
+      if (status === 429) refusals++;
     }
   };
   await Promise.all(

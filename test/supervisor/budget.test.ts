@@ -6,7 +6,7 @@ import { budgetConfig, hammer, type Seen, startBudgetGateway } from '../suites/b
 import { noRedis, startRedis } from '../suites/redis.js';
 import { writeConfig } from '../suites/start.js';
 import { killGateway, storeFolder } from '../suites/tasks-gateway.js';
-import type { UsageGateway } from '../suites/usage-gateway.js';
+import { chatBody, type UsageGateway } from '../suites/usage-gateway.js';
 
 const usd = 1;
 const budget = usd * 1e9;
@@ -91,4 +91,34 @@ test('two gateways on one Redis share a budget', async (t) => {
   t.comment(JSON.stringify(seen));
   t.ok(seen.cost <= budget && seen.cost >= 0.85 * budget, `${seen.cost}`);
   t.equal(await ledgerCost(gateways[0] as UsageGateway, seen.served), seen.cost);
+});
+
+test('a video takes what its length costs, and while the store is gone nobody is told that money is used up', async (t) => {
+  const redis = await startRedis({ keep: true });
+  if (redis === null) return t.comment(noRedis);
+  t.teardown(() => redis.stop());
+  const simulator = await startSimulator();
+  t.teardown(() => simulator.close());
+  const store = { kind: 'redis', url: redis.url, timeoutMs: 300 };
+  const usage = await startBudgetGateway(t, { upstreamUrl: simulator.url, store, workers: 1, usd });
+  const status = async (path: string, body: unknown): Promise<number> => {
+    const answer = await usage.post(path, body);
+    await answer.text();
+    return answer.status;
+  };
+  const film = (seconds: string) => status('/v1/videos', { model: 'm', prompt: 'a cat', seconds });
+  t.equal(await film('8'), 200);
+  t.equal(await film('8'), 429);
+  // Half of what is left.
+  const talk = () => status('/v1/chat/completions', chatBody('hi', { max_tokens: 400 }));
+  await redis.crash();
+  t.equal(await talk(), 503);
+  t.equal(await talk(), 503);
+  await redis.restart();
+  let served = 503;
+  while (served === 503) {
+    await pause(50);
+    served = await talk();
+  }
+  t.equal(served, 200);
 });
