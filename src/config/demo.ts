@@ -41,6 +41,7 @@ export function demoConfig(created: number): ResolvedConfig {
     sockets: defaults.sockets,
     timeouts: defaults.timeouts,
     store: { kind: 'embedded', path: resolve(storeDefaults.path), taskDays: storeDefaults.taskDays },
+    outage: defaults.outage,
     usage: defaults.usage,
     secret: madeUpSecret(),
     defaultModels: { moderations: 'sim-moderation', rerank: 'sim-rerank', realtime: 'sim-realtime' },

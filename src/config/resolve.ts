@@ -85,6 +85,7 @@ export interface ResolvedConfig
     | 'routing'
     | 'sockets'
     | 'store'
+    | 'outage'
     | 'usage'
     | 'defaultModels'
   > {
@@ -148,6 +149,7 @@ export const defaults = {
     responses: true,
     historyBytes: 4_194_304,
   },
+  outage: { budgets: 'closed' },
   usage: { ledger: true, lineDays: 30, sumDays: 400 },
   injectUsage: true,
   translation: {
@@ -186,6 +188,7 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
     routing: { ...defaults.routing, ...file.routing },
     sockets: { ...defaults.sockets, ...file.sockets },
     store: resolveStore(file.store ?? { kind: 'embedded' }, files),
+    outage: { ...defaults.outage, ...file.outage },
     usage: { ...defaults.usage, ...file.usage },
     secret: file.secret === undefined ? madeUpSecret() : { text: file.secret, given: true },
     defaultModels: { ...defaults.defaultModels, ...file.defaultModels },

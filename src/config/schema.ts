@@ -61,6 +61,8 @@ const store = Type.Object(
   closed,
 );
 
+const outage = Type.Object({ budgets: Type.Optional(Type.Enum(['open', 'closed'])) }, closed);
+
 const days = Type.Integer({ minimum: 1, maximum: 3650 });
 const usage = Type.Object(
   { ledger: Type.Optional(Type.Boolean()), lineDays: Type.Optional(days), sumDays: Type.Optional(days) },
@@ -243,6 +245,7 @@ export const configSchema = Type.Object(
     admin: Type.Optional(admin),
     workers: Type.Optional(Type.Integer({ minimum: 0, maximum: 1024 })),
     store: Type.Optional(store),
+    outage: Type.Optional(outage),
     usage: Type.Optional(usage),
     vendors: Type.Optional(vendors),
     limits: Type.Optional(limits),

@@ -33,6 +33,7 @@ export function buildSnapshot(config: ResolvedConfig, surroundings: Surroundings
     sockets: config.sockets,
     timeouts: config.timeouts,
     store: config.store,
+    outage: config.outage,
     usage: config.usage,
     translates: [...models.values()].some(isTranslated),
     secret: config.secret.text,

@@ -238,6 +238,12 @@ export interface RedisStoreSettings {
   readonly taskDays: number;
 }
 
+/** What becomes of limits while the store cannot be reached that they are kept in. */
+export interface OutageSettings {
+  /** `open`: calls may spend, and the store is told of it later. */
+  readonly budgets: 'open' | 'closed';
+}
+
 /** How the listener speaks HTTPS. */
 export interface ListenTls {
   /** Absolute paths of PEM files. */
@@ -284,6 +290,7 @@ export interface Snapshot {
   readonly routing: RoutingSettings;
   readonly sockets: SocketSettings;
   readonly store: StoreSettings;
+  readonly outage: OutageSettings;
   readonly usage: UsageSettings;
   /** Some model has a target into whose protocol calls are translated. */
   readonly translates: boolean;

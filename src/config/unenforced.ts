@@ -8,9 +8,6 @@ import type { ConfigFile } from './schema.js';
  */
 export function unenforcedSettings(file: ConfigFile): readonly string[] {
   const paths: PathSegments[] = [];
-  for (const [index, key] of file.keys.entries()) {
-    if (key.budget !== undefined) paths.push(['keys', index, 'budget']);
-  }
   for (const [name, model] of Object.entries(file.models)) {
     if (model.hedgeMs !== undefined) paths.push(['models', name, 'hedgeMs']);
   }

@@ -26,8 +26,10 @@ export interface AttemptJudge {
   /** @returns true when the answer is given up, and `onPassedOver` follows */
   passesOver(status: number): boolean;
   onPassedOver(): void;
-  /** The client is still there: an answer that is given up is then of no use. */
+  /** The client is still there: an answer that is given up, also at its very end, is then of no use. */
   readonly isWanted: boolean;
+  /** The client has all that it asked for: how the upstream's connection ends is of no interest any more. */
+  readonly isServed: boolean;
 }
 
 /** An answer that is given up is read to its end up to this size, so that its connection can be used again. */
@@ -88,12 +90,14 @@ export class Attempt implements UpstreamHandler, UpstreamExchange {
   }
 
   onEnd(): void {
-    this.#endAnswered(null);
+    // It may find that the answer is of no use, and cancel.
     if (!this.#isPassedOver) this.#handler.onEnd();
+    this.#endAnswered(null);
   }
 
   onFailure(failure: UpstreamFailure): void {
-    this.#endFailed(failure.reason, failure.headSeen);
+    if (this.#judge.isServed) this.#endAnswered(null);
+    else this.#endFailed(failure.reason, failure.headSeen);
     if (!this.#isPassedOver) this.#handler.onFailure(failure);
   }
 

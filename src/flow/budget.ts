@@ -1,8 +1,7 @@
 import type { Budget, Key } from '../config/types.js';
 import type { Pool } from '../limits/kinds.js';
-import { budgetPoolName } from '../limits/pools.js';
+import { budgetPool } from '../limits/pools.js';
 import { budgetPeriod } from '../usage/budget.js';
-import { nanoDollars } from '../usage/cost.js';
 
 /** What a key may spend in a period. */
 export interface PeriodBudget {
@@ -21,8 +20,7 @@ export function budgetOf(key: Key, budget: Budget, at: number): PeriodBudget {
   const known = current.get(key);
   if (known !== undefined && at < known.endsAt) return known;
   const { id, endsAt } = budgetPeriod(budget.per, at);
-  const pool: Pool = { name: budgetPoolName(key.id, id), kind: 'spend', limit: nanoDollars(budget.usd) };
-  const made = { pool, endsAt };
+  const made = { pool: budgetPool(key.id, budget, id), endsAt };
   current.set(key, made);
   return made;
 }

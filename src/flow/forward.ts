@@ -4,6 +4,7 @@ import { GatewayError } from '../errors.js';
 import type { Endpoint, Translation } from '../protocols/protocol.js';
 import { warmUpAnswer } from '../protocols/responses/turn.js';
 import { verdict } from '../routing/verdict.js';
+import type { Passage } from '../stream/passage.js';
 import type {
   Deadlines,
   ResponseHead,
@@ -62,6 +63,8 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
   #index = 0;
   #relay: Relay | null = null;
   #attempt: Attempt | null = null;
+  /** Of the attempt. */
+  #passage: Passage | null = null;
   /** Why an attempt before failed: a target that then cannot be asked at all is not the caller's mistake. */
   #failure: GatewayError | null = null;
   /** Time went by before the first attempt. */
@@ -76,6 +79,10 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
 
   get isWanted(): boolean {
     return this.#call.exchange.alive;
+  }
+
+  get isServed(): boolean {
+    return this.#call.accounted || (this.#passage?.isComplete ?? false);
   }
 
   passesOver(status: number): boolean {
@@ -191,6 +198,7 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
     this.#relay ??= new Relay(this.#services, call, this);
     const relay = this.#relay;
     relay.reset(prepared.passage, null);
+    this.#passage = prepared.passage;
     const deadlines = this.#deadlines();
     const attempt = new Attempt(this.#services, target, this, relay);
     this.#attempt = attempt;

@@ -122,19 +122,11 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
   }
 
   #takeEnd(): void {
-    switch (this.#mode) {
-      case 'events':
-        this.#endEvents();
-        break;
-      case 'whole':
-        this.#endWhole();
-        break;
-      case 'bytes':
-        this.#call.exchange.end();
-        this.#settle(answerOutcome(this.#head));
-        break;
-      default:
-        break;
+    if (this.#mode === 'events') this.#endEvents();
+    else if (this.#mode === 'whole') this.#endWhole();
+    else if (this.#mode === 'bytes') {
+      this.#call.exchange.end();
+      this.#settle(answerOutcome(this.#head));
     }
   }
 
@@ -393,6 +385,7 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
     if (error !== null) this.#failStream(error);
     else if (passage.error !== null) this.#endFailed(passage.error);
     else {
+      if (failed) this.upstream?.cancel();
       exchange.end();
       this.#settle(failed ? 'upstream_error' : 'complete');
     }

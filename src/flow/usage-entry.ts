@@ -33,7 +33,7 @@ export function usageEntryOf(call: Call): UsageEntry {
     tokensKnown: tokenSource(usage),
     bytesIn: exchange.bytesIn,
     bytesOut: exchange.bytesOut,
-    mediaSeconds: call.mediaSeconds,
+    mediaSeconds: call.isServed ? call.mediaSeconds : 0,
     durationMs: rounded(endedAt - startedAt),
     firstByteMs: answeredAt > 0 ? rounded(answeredAt - startedAt) : null,
     retries: call.retries,

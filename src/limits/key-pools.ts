@@ -1,5 +1,5 @@
 import type { Pool } from './kinds.js';
-import { allPools, type LimitedParts } from './pools.js';
+import { allPools, findPool, type LimitedParts } from './pools.js';
 
 type LimitedKey = LimitedParts['keys'] extends Iterable<infer Key> ? Key : never;
 
@@ -37,7 +37,7 @@ export function createKeyPools(): KeyPools {
   };
 
   return {
-    get: (name) => pools.get(name),
+    get: (name) => findPool(pools, name),
     apply(change) {
       if (change.whole) for (const id of [...namesOf.keys()]) remove(id);
       for (const id of change.removed) remove(id);

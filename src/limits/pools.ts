@@ -1,4 +1,4 @@
-import type { Key, Model, RateLimits } from '../config/types.js';
+import type { Budget, Key, Model, RateLimits } from '../config/types.js';
 import type { Demand, Pool } from './kinds.js';
 
 /** The limits that a call of one key for one model falls under. */
@@ -47,14 +47,34 @@ export function demandsOf({ ones, tokens: indexes }: CallPools, tokens: number):
   return demands;
 }
 
-/** Name of the pool of what a key may spend in one period. */
-export function budgetPoolName(keyId: string, period: string): string {
-  return `key:${keyId}:budget:${period}`;
+/** Billionths of a dollar are the units of budgets. */
+const unitsPerDollar = 1e9;
+const budgetMark = ':budget:';
+
+/**
+ * The pool of what a key may spend in one period.
+ * @param period tells it from the others of the key
+ */
+export function budgetPool(keyId: string, { usd }: Budget, period: string): Pool {
+  const limit = Math.min(Number.MAX_SAFE_INTEGER, Math.max(1, Math.round(usd * unitsPerDollar)));
+  return { name: `key:${keyId}${budgetMark}${period}`, kind: 'spend', limit };
+}
+
+/** Finds a pool among those of `allPools`, which hold that of a budget for no period, and so for each. */
+export function findPool(pools: ReadonlyMap<string, Pool>, name: string): Pool | undefined {
+  const mark = name.lastIndexOf(budgetMark);
+  if (mark === -1) return pools.get(name);
+  const ofAnyPeriod = pools.get(name.slice(0, mark + budgetMark.length));
+  return ofAnyPeriod === undefined ? undefined : { ...ofAnyPeriod, name };
 }
 
 /** Whatever of a config has limits. */
 export interface LimitedParts {
-  readonly keys: Iterable<{ readonly id: string; readonly limits: RateLimits | null }>;
+  readonly keys: Iterable<{
+    readonly id: string;
+    readonly limits: RateLimits | null;
+    readonly budget: Budget | null;
+  }>;
   readonly groups: Iterable<{ readonly name: string; readonly limits: RateLimits | null }>;
   readonly models: Iterable<{ readonly name: string; readonly limits: RateLimits | null }>;
 }
@@ -65,7 +85,11 @@ export function allPools({ keys, groups, models }: LimitedParts): Map<string, Po
   const add = (owner: string, limits: RateLimits | null): void => {
     for (const pool of poolsOf(owner, limits)) pools.set(pool.name, pool);
   };
-  for (const { id, limits } of keys) add(`key:${id}`, limits);
+  for (const { id, limits, budget } of keys) {
+    add(`key:${id}`, limits);
+    const pool = budget === null ? null : budgetPool(id, budget, '');
+    if (pool !== null) pools.set(pool.name, pool);
+  }
   for (const { name, limits } of groups) add(`group:${name}`, limits);
   for (const { name, limits } of models) add(`model:${name}`, limits);
   return pools;

@@ -1,12 +1,18 @@
 import type { ChildProcess } from 'node:child_process';
+import type { Logger } from 'pino';
 import type { ResolvedConfig } from '../config/resolve.js';
 import type { KeyChange } from '../keys/managed-key.js';
+import { createBudgetAccounts } from '../limits/budget-accounts.js';
+import { createBudgetSource } from '../limits/budget-source.js';
 import { hostClock } from '../limits/clock.js';
 import { createKeyPools } from '../limits/key-pools.js';
 import type { Pool } from '../limits/kinds.js';
 import { createLeaseOwner, type OwnedUnits } from '../limits/lease-owner.js';
 import type { HolderMessage } from '../limits/messages.js';
-import { allPools } from '../limits/pools.js';
+import { allPools, findPool } from '../limits/pools.js';
+import { undivided } from '../limits/share-source.js';
+import { bothSources } from '../limits/sources.js';
+import type { Store } from '../store/store.js';
 import { tell } from './keep.js';
 
 const tickMs = 100;
@@ -23,16 +29,37 @@ export interface Leases {
   applyKeys(change: KeyChange): void;
   /** See `LeaseOwner.inspect`. */
   inspect(): OwnedUnits[];
+  /** Gives back what no worker holds any more. Resolves when that is done, or cannot be. */
+  leave(): Promise<void>;
   stop(): void;
 }
 
+export interface LeasesOptions {
+  readonly config: ResolvedConfig;
+  /** Where budgets are kept. */
+  readonly store: Store;
+  readonly log: Logger;
+}
+
 /** Owns the units of all limits of a config, and leases them to the workers. */
-export function createLeases(config: ResolvedConfig): Leases {
+export function createLeases({ config, store, log }: LeasesOptions): Leases {
   let pools: ReadonlyMap<string, Pool> = allPools(config);
   const keyPools = createKeyPools();
+  let { outage } = config;
+  const now = hostClock();
+  const budgets = createBudgetSource({
+    accounts: createBudgetAccounts(store),
+    now,
+    whenGone: () => outage.budgets,
+    onAvailable(isAvailable) {
+      if (isAvailable) log.info('the accounts of budgets can be reached again');
+      else log.warn({ budgets: outage.budgets }, 'the accounts of budgets cannot be reached');
+    },
+  });
   const owner = createLeaseOwner({
-    now: hostClock(),
-    poolOf: (name) => pools.get(name) ?? keyPools.get(name),
+    now,
+    shares: bothSources(undivided, budgets),
+    poolOf: (name) => findPool(pools, name) ?? keyPools.get(name),
   });
   /** A process id may come again, and these do not. */
   const numbers = new Map<ChildProcess, number>();
@@ -62,6 +89,7 @@ export function createLeases(config: ResolvedConfig): Leases {
     },
     apply(next) {
       pools = allPools(next);
+      outage = next.outage;
       owner.reload();
     },
     applyKeys(change) {
@@ -69,6 +97,10 @@ export function createLeases(config: ResolvedConfig): Leases {
       owner.reload();
     },
     inspect: () => owner.inspect(),
+    async leave() {
+      clearInterval(timer);
+      await budgets.leave();
+    },
     stop: () => clearInterval(timer),
   };
 }

@@ -102,7 +102,7 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
 
     const simulator = createSimulatorProcess(logger);
     const store = createStore(options.config.store);
-    const leases = createLeases(options.config);
+    const leases = createLeases({ config: options.config, store, log: logger });
     const pool = createWorkerPool({
       count: workerCount(options.config),
       host,
@@ -187,6 +187,7 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
     };
     const finishCalls = async (isReplaced: boolean): Promise<void> => {
       await pool.drain(reloader.running.timeouts.drainMs, isReplaced);
+      await leases.leave();
       await simulator.stop();
       logger.info('stopped');
       end(0);

@@ -21,17 +21,27 @@ const decimalsPerThousand = decimalsOfDollar - 3;
 const femtoPerNano = 1_000_000n;
 
 /** A price in whole femto-dollars. */
+interface RatesIn<Amount> {
+  readonly input: Amount;
+  readonly output: Amount;
+  readonly cached: Amount;
+  readonly cacheWritten: Amount;
+  readonly call: Amount;
+  readonly millisecond: Amount;
+}
+
 interface Rates {
-  readonly input: bigint;
-  readonly output: bigint;
-  readonly cached: bigint;
-  readonly cacheWritten: bigint;
-  readonly call: bigint;
-  readonly millisecond: bigint;
+  readonly exact: RatesIn<bigint>;
+  /** The same as numbers. One that a number cannot hold exactly is above all sums that it can. */
+  readonly plain: RatesIn<number>;
 }
 
 /** A price belongs to a model of a config and is used for each of its calls. */
 const knownRates = new WeakMap<Price, Rates>();
+
+const plainFemtoPerNano = Number(femtoPerNano);
+/** Sums up to it, nine dollars, are exact as numbers, with half a nano-dollar added, too. */
+const mostPlain = Number.MAX_SAFE_INTEGER - plainFemtoPerNano;
 
 /**
  * The cost of a call in whole nano-dollars (1e-9 USD), computed without rounding but for one at the end, half up.
@@ -40,8 +50,35 @@ const knownRates = new WeakMap<Price, Rates>();
  * @returns at most `Number.MAX_SAFE_INTEGER`, which is nine million dollars
  * @throws RangeError when a price is negative or no number
  */
-export function costOf(price: Price, { usage, seconds, calls }: Consumption): number {
-  const rates = ratesOf(price);
+export function costOf(price: Price, consumption: Consumption): number {
+  const { exact, plain } = ratesOf(price);
+  const femto = plainCost(plain, consumption);
+  return femto <= mostPlain ? plainNano(femto) : exactCost(exact, consumption);
+}
+
+/**
+ * The cost in femto-dollars, computed at once for every call: large whole numbers take six times as long. It is exact
+ * when it is at most `mostPlain`, since a product or a sum that is above that does not come out below it.
+ */
+function plainCost(rates: RatesIn<number>, { usage, seconds, calls }: Consumption): number {
+  let femto = wholeCount(calls) * rates.call + wholeCount(seconds * 1000) * rates.millisecond;
+  if (usage !== null) {
+    const input = wholeCount(usage.input);
+    const cached = Math.min(wholeCount(usage.cached), input);
+    const written = Math.min(wholeCount(usage.cacheWritten), input - cached);
+    femto += (input - cached - written) * rates.input + cached * rates.cached;
+    femto += written * rates.cacheWritten + wholeCount(usage.output) * rates.output;
+  }
+  return femto;
+}
+
+/** A plain division of numbers this large would be rounded once more. */
+function plainNano(femto: number): number {
+  const raised = femto + plainFemtoPerNano / 2;
+  return (raised - (raised % plainFemtoPerNano)) / plainFemtoPerNano;
+}
+
+function exactCost(rates: RatesIn<bigint>, { usage, seconds, calls }: Consumption): number {
   let femto = count(calls) * rates.call + count(seconds * 1000) * rates.millisecond;
   if (usage !== null) {
     const input = count(usage.input);
@@ -53,18 +90,10 @@ export function costOf(price: Price, { usage, seconds, calls }: Consumption): nu
   return nanoOf(femto);
 }
 
-/**
- * An amount in USD as whole nano-dollars, rounded half up.
- * @throws RangeError when it is negative or no number
- */
-export function nanoDollars(usd: number): number {
-  return nanoOf(scaled(usd, decimalsOfDollar));
-}
-
 function ratesOf(price: Price): Rates {
   const known = knownRates.get(price);
   if (known !== undefined) return known;
-  const rates: Rates = {
+  const exact: RatesIn<bigint> = {
     input: scaled(price.input, decimalsPerMillion),
     output: scaled(price.output, decimalsPerMillion),
     cached: scaled(price.cached, decimalsPerMillion),
@@ -72,6 +101,15 @@ function ratesOf(price: Price): Rates {
     call: scaled(price.perCall, decimalsOfDollar),
     millisecond: scaled(price.perSecond, decimalsPerThousand),
   };
+  const plain: RatesIn<number> = {
+    input: Number(exact.input),
+    output: Number(exact.output),
+    cached: Number(exact.cached),
+    cacheWritten: Number(exact.cacheWritten),
+    call: Number(exact.call),
+    millisecond: Number(exact.millisecond),
+  };
+  const rates = { exact, plain };
   knownRates.set(price, rates);
   return rates;
 }
@@ -99,5 +137,9 @@ function lesser(a: bigint, b: bigint): bigint {
 }
 
 function count(value: number): bigint {
-  return value > 0 && Number.isFinite(value) ? BigInt(Math.round(value)) : 0n;
+  return BigInt(wholeCount(value));
+}
+
+function wholeCount(value: number): number {
+  return value > 0 && Number.isFinite(value) ? Math.round(value) : 0;
 }

@@ -97,7 +97,45 @@ export const entryFields: readonly (readonly [name: keyof UsageEntry, kind: Fiel
  * @throws RangeError when the time of the entry is none
  */
 export function writeEntry(entry: UsageEntry): string {
-  return JSON.stringify({ ...entry, at: new Date(entry.at).toISOString() });
+  // One for each call, on a worker's time: `JSON.stringify` takes three times as long.
+  return (
+    `{"at":"${isoTime(entry.at)}","requestId":${text(entry.requestId)},"keyId":${text(entry.keyId)},` +
+    `"groups":[${entry.groups.map(text).join(',')}],"protocol":${text(entry.protocol)},` +
+    `"model":${text(entry.model)},"target":${text(entry.target)},"status":${number(entry.status)},` +
+    `"outcome":"${entry.outcome}","inputTokens":${number(entry.inputTokens)},` +
+    `"outputTokens":${number(entry.outputTokens)},"cachedTokens":${number(entry.cachedTokens)},` +
+    `"cacheWrittenTokens":${number(entry.cacheWrittenTokens)},` +
+    `"reasoningTokens":${number(entry.reasoningTokens)},"tokensKnown":"${entry.tokensKnown}",` +
+    `"bytesIn":${number(entry.bytesIn)},"bytesOut":${number(entry.bytesOut)},` +
+    `"mediaSeconds":${number(entry.mediaSeconds)},"durationMs":${number(entry.durationMs)},` +
+    `"firstByteMs":${number(entry.firstByteMs)},"retries":${number(entry.retries)},` +
+    `"costNanoUsd":${number(entry.costNanoUsd)}}`
+  );
+}
+
+/** Calls end in the same millisecond as the one before more often than not, where it counts. */
+let lastTime = 0;
+let lastIso = new Date(lastTime).toISOString();
+
+function isoTime(at: number): string {
+  if (at !== lastTime) {
+    lastIso = new Date(at).toISOString();
+    lastTime = at;
+  }
+  return lastIso;
+}
+
+/** What needs no escapes in a JSON string, as names and ids do not. */
+const plain = /^[\w./: @+-]*$/;
+
+function text(value: string | null): string {
+  if (value === null) return 'null';
+  return plain.test(value) ? `"${value}"` : JSON.stringify(value);
+}
+
+/** JSON has no word for what is no number. */
+function number(value: number | null): string {
+  return Number.isFinite(value) ? `${value}` : 'null';
 }
 
 /** Reads a line that `writeEntry` has made; null for any other text. Fields that are not known are left out. */

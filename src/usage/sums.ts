@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { dayOf } from './budget.js';
+import { dayOf, dayStart } from './budget.js';
 import type { UsageEntry } from './entry.js';
 
 /** The ledger of usage in the store. Its name is in every store that is in use. */
@@ -112,6 +112,7 @@ export class SumCollector {
   /** Ids of what is asked for again and again. */
   readonly #ids = new Map<string | null, Map<string | null, string>>();
   #day = '';
+  #dayStart = Number.NaN;
 
   /** @throws RangeError when the time of the entry is none */
   add(entry: UsageEntry): void {
@@ -121,7 +122,7 @@ export class SumCollector {
       totals = noTotals();
       this.#sums.set(id, totals);
     }
-    addTotals(totals, totalsOf(entry));
+    addEntry(totals, entry);
   }
 
   /** Only what is not zero. */
@@ -133,9 +134,9 @@ export class SumCollector {
   }
 
   #idOf({ at, keyId, model }: UsageEntry): string {
-    const day = dayOf(at);
-    if (day !== this.#day) {
-      this.#day = day;
+    if (dayStart(at) !== this.#dayStart) {
+      this.#day = dayOf(at);
+      this.#dayStart = dayStart(at);
       this.#ids.clear();
     }
     let ofKey = this.#ids.get(keyId);
@@ -145,34 +146,33 @@ export class SumCollector {
     }
     const known = ofKey.get(model);
     if (known !== undefined) return known;
-    const id = sumId({ day, keyId, model });
+    const id = sumId({ day: this.#day, keyId, model });
     ofKey.set(model, id);
     return id;
   }
 }
 
-function totalsOf(entry: UsageEntry): UsageTotals {
+/** Counts a call; one for each call, so nothing is made for it. */
+function addEntry(totals: UsageTotals, entry: UsageEntry): void {
   const { outcome, tokensKnown } = entry;
-  return {
-    calls: 1,
-    incomplete: outcome === 'incomplete' ? 1 : 0,
-    refused: outcome === 'refused' ? 1 : 0,
-    clientGone: outcome === 'client_gone' ? 1 : 0,
-    upstreamErrors: outcome === 'upstream_error' ? 1 : 0,
-    inexact: tokensKnown === 'partial' || tokensKnown === 'estimated' ? 1 : 0,
-    inputTokens: whole(entry.inputTokens),
-    outputTokens: whole(entry.outputTokens),
-    cachedTokens: whole(entry.cachedTokens),
-    cacheWrittenTokens: whole(entry.cacheWrittenTokens),
-    reasoningTokens: whole(entry.reasoningTokens),
-    bytesIn: whole(entry.bytesIn),
-    bytesOut: whole(entry.bytesOut),
-    mediaMs: whole(entry.mediaSeconds * 1000),
-    costNanoUsd: whole(entry.costNanoUsd),
-  };
+  totals.calls += 1;
+  if (outcome === 'incomplete') totals.incomplete += 1;
+  if (outcome === 'refused') totals.refused += 1;
+  if (outcome === 'client_gone') totals.clientGone += 1;
+  if (outcome === 'upstream_error') totals.upstreamErrors += 1;
+  if (tokensKnown === 'partial' || tokensKnown === 'estimated') totals.inexact += 1;
+  totals.inputTokens = sum(totals.inputTokens, entry.inputTokens);
+  totals.outputTokens = sum(totals.outputTokens, entry.outputTokens);
+  totals.cachedTokens = sum(totals.cachedTokens, entry.cachedTokens);
+  totals.cacheWrittenTokens = sum(totals.cacheWrittenTokens, entry.cacheWrittenTokens);
+  totals.reasoningTokens = sum(totals.reasoningTokens, entry.reasoningTokens);
+  totals.bytesIn = sum(totals.bytesIn, entry.bytesIn);
+  totals.bytesOut = sum(totals.bytesOut, entry.bytesOut);
+  totals.mediaMs = sum(totals.mediaMs, entry.mediaSeconds * 1000);
+  totals.costNanoUsd = sum(totals.costNanoUsd, entry.costNanoUsd);
 }
 
 /** What cannot be counted adds nothing. */
-function whole(value: number): number {
-  return value > 0 ? Math.min(Math.round(value), Number.MAX_SAFE_INTEGER) : 0;
+function sum(total: number, more: number): number {
+  return more > 0 ? Math.min(total + Math.round(more), Number.MAX_SAFE_INTEGER) : total;
 }

@@ -187,7 +187,8 @@ export function createUsageWriter(options: UsageWriterOptions): UsageWriter {
         if (timer !== null) clearTimeout(timer);
         const deadline = setTimeout(() => {
           end();
-          resolve();
+          // What was waiting for its next attempt is told to be given up before that.
+          setImmediate(resolve);
         }, withinMs);
         void flush().then(() => {
           clearTimeout(deadline);

@@ -8,15 +8,12 @@ function unenforced(change: Record<string, unknown>): readonly string[] {
 }
 
 test('settings that do nothing yet are told by their path', async (t) => {
-  const [key] = testConfig({ upstreams: [] }).keys as Record<string, unknown>[];
   t.same(
     unenforced({
-      store: { kind: 'embedded' },
-      keys: [{ ...key, limits: { concurrent: 1 }, budget: { usd: 1, per: 'day' }, mayRoute: true }],
-      groups: { default: { models: ['*'], limits: { concurrent: 1 } } },
+      models: { m: { protocols: ['chat'], targets: [{ upstream: 'u0' }], hedgeMs: 100 } },
       routing: { failures: 1 },
     }),
-    ['keys[0].budget'],
+    ['models.m.hedgeMs'],
   );
   t.same(unenforced({}), []);
 });

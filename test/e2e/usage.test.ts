@@ -151,13 +151,24 @@ test('images, seconds and tasks have their prices, and polls have no lines', asy
   const poll = await fetch(`${usage.gateway.baseUrl}/v1/videos/${id}`, { headers });
   t.equal(poll.status, 200);
 
-  const [ofImages, ofSpeech, ofTask] = await usage.linesOf(idOf(images), idOf(speech), idOf(task));
+  const films = { model: 'm', seconds: '4', size: '64x48' };
+  const refused = await post('/v1/videos', { ...films, prompt: '[[fault:status=400]] a fox' });
+  t.equal(refused.status, 400);
+  await refused.text();
+
+  const [ofImages, ofSpeech, ofTask, ofRefused] = await usage.linesOf(
+    idOf(images),
+    idOf(speech),
+    idOf(task),
+    idOf(refused),
+  );
   t.equal(ofImages?.costNanoUsd, 80_000_000);
   t.ok(seconds > 0);
   t.equal(ofSpeech?.mediaSeconds, seconds);
   t.equal(ofSpeech?.costNanoUsd, Math.round(seconds * 1000) * 6000);
   t.match(ofTask, { mediaSeconds: 4, costNanoUsd: 410_000_000, protocol: 'video' });
-  t.equal((await usage.lines()).length, 3);
+  t.match(ofRefused, { status: 400, mediaSeconds: 0, costNanoUsd: 0 });
+  t.equal((await usage.lines()).length, 4);
 });
 
 test('usage is exported as lines and tables, by time, key and model', async (t) => {

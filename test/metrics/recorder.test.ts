@@ -68,11 +68,13 @@ test('attempts are counted by the name of the target, whichever config it is of'
   recorder.recordLimitRefusal('requests');
   recorder.recordLedgerDropped(3);
   recorder.recordLedgerDropped(4);
+  recorder.recordLedgerFailure();
   const snapshot = recorder.snapshot();
   t.same(numbers(snapshot, 'gateway_upstream_attempts_total'), { 'main/gpt-x reset': 2, 'main/gpt-x ok': 1 });
   t.same(numbers(snapshot, 'gateway_retries_total'), { 'main/gpt-x': 1 });
   t.same(numbers(snapshot, 'gateway_limit_refusals_total'), { requests: 1 });
   t.same(numbers(snapshot, 'gateway_ledger_dropped_total'), { '': 7 });
+  t.same(numbers(snapshot, 'gateway_ledger_failures_total'), { '': 1 });
 });
 
 test('the sources of the gauges are asked with each snapshot', async (t) => {

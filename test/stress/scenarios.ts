@@ -2,6 +2,7 @@ import { describeFailures } from '../suites/load.js';
 import { quantile } from '../suites/process-memory.js';
 import { bodies } from './bodies.js';
 import { drain } from './drain.js';
+import { failoverScenarios } from './failover.js';
 import { leavers } from './leavers.js';
 import { mediaScenarios } from './media-scenarios.js';
 import { memory } from './memory.js';
@@ -213,6 +214,7 @@ export const scenarios: readonly Scenario[] = [
       ];
     },
   },
+  ...failoverScenarios,
   tasksScenario,
   ...mediaScenarios,
   ...realtimeScenarios,

@@ -3,7 +3,7 @@ import type { ResolvedConfig } from '../../src/config/resolve.js';
 import type { Gateway, GatewayOptions } from '../../src/gateway.js';
 import { hostClock } from '../../src/limits/clock.js';
 import { createLeaseOwner } from '../../src/limits/lease-owner.js';
-import { allPools } from '../../src/limits/pools.js';
+import { allPools, findPool } from '../../src/limits/pools.js';
 
 /**
  * The limits of gateways in this process, owned as the primary owns those of its workers.
@@ -11,7 +11,7 @@ import { allPools } from '../../src/limits/pools.js';
  */
 export function ownLimits(t: Test, config: ResolvedConfig, delayMs = 0) {
   const pools = allPools(config);
-  const owner = createLeaseOwner({ now: hostClock(), poolOf: (name) => pools.get(name) });
+  const owner = createLeaseOwner({ now: hostClock(), poolOf: (name) => findPool(pools, name) });
   const timer = setInterval(() => owner.tick(), 100);
   t.teardown(() => clearInterval(timer));
   let count = 0;

@@ -1,9 +1,16 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { type Cancelled, clock, type UpstreamReport } from './load-upstream.js';
+import {
+  type Cancelled,
+  clock,
+  type Mood,
+  type UpstreamOrder,
+  type UpstreamReport,
+} from './load-upstream.js';
 
 /** Runs as its own process, started by `startLoadUpstream`: answers chat requests as their `user` orders. */
 
 const gateMs = 10_000;
+const listenAgainMs = 50;
 const floodBlockBytes = 64 * 1024;
 const streamHead = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n';
 const streamEnd = `${chunk('data: [DONE]\n\n')}0\r\n\r\n`;
@@ -36,6 +43,7 @@ interface Running {
 const running = new Map<Socket, Running>();
 const cancelled: Cancelled[] = [];
 let requests = 0;
+let mood: Mood = 'well';
 let gate: Running[] = [];
 let gateTimer: NodeJS.Timeout | undefined;
 
@@ -64,6 +72,11 @@ function begin(socket: Socket, body: Buffer): void {
   const order = new URLSearchParams(orderIn(body.toString('latin1', 0, 1024)));
   const request: Running = { socket, name: order.get('name') ?? '', stop: () => {} };
   running.set(socket, request);
+  if (mood === 'silent') return;
+  if (mood === 'failing') {
+    finish(request, errorAnswer);
+    return;
+  }
   const number = (name: string): number => Number(order.get(name) ?? 0);
   switch (order.get('does')) {
     case 'stream':
@@ -176,11 +189,20 @@ function report(message: UpstreamReport): void {
   process.send?.(message);
 }
 
-process.on('message', () => {
+process.on('message', (order: UpstreamOrder) => {
+  if (order !== 'state') {
+    mood = order;
+    return;
+  }
   const openNamed = [...running.values()].filter((request) => request.name !== '').length;
   report({ type: 'state', state: { open: running.size, openNamed, requests, cancelled } });
 });
 process.on('disconnect', () => process.exit(0));
-server.listen(0, '127.0.0.1', 4096, () => {
-  report({ type: 'listening', port: (server.address() as AddressInfo).port });
-});
+const listen = (): void => {
+  server.listen(Number(process.argv[2] ?? 0), '127.0.0.1', 4096, () => {
+    report({ type: 'listening', port: (server.address() as AddressInfo).port });
+  });
+};
+// A port that was free a moment ago may be that of somebody's own end of a connection now.
+server.on('error', () => setTimeout(listen, listenAgainMs));
+listen();

@@ -18,6 +18,12 @@ export interface UpstreamState {
   readonly cancelled: readonly Cancelled[];
 }
 
+/** How an upstream does: it follows its orders, it answers everything with status 500, or it answers nothing. */
+export type Mood = 'well' | 'failing' | 'silent';
+
+/** What the upstream's process is told: it answers `state` alone. */
+export type UpstreamOrder = 'state' | Mood;
+
 /** What the upstream's process says: its port once, then its state whenever it is asked. */
 export type UpstreamReport =
   | { readonly type: 'listening'; readonly port: number }
@@ -27,7 +33,10 @@ export type UpstreamReport =
 export interface LoadUpstream {
   /** For `baseUrl`. */
   readonly url: string;
+  readonly port: number;
   state(): Promise<UpstreamState>;
+  /** From now on it does so; what it has been asked before is not touched. */
+  become(mood: Mood): void;
   /** Asks for the state until it fits. Gives up, with the last one, after `withinMs`. */
   stateWhen(fits: (state: UpstreamState) => boolean, withinMs: number): Promise<UpstreamState>;
   stop(): void;
@@ -40,23 +49,29 @@ export function clock(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }
 
-/** Starts the upstream; it ends with `stop`, and with this process. */
-export async function startLoadUpstream(): Promise<LoadUpstream> {
-  const child = fork(fileURLToPath(new URL('./load-upstream-process.js', import.meta.url)), [], {
+/**
+ * Starts the upstream; it ends with `stop`, which kills it, and with this process.
+ * @param port any free one unless given; one that is taken is waited for
+ */
+export async function startLoadUpstream(port = 0): Promise<LoadUpstream> {
+  const child = fork(fileURLToPath(new URL('./load-upstream-process.js', import.meta.url)), [`${port}`], {
     execArgv: [],
   });
+  const order = (message: UpstreamOrder): void => void child.send(message);
   const [first] = (await once(child, 'message')) as [UpstreamReport];
   if (first.type !== 'listening') throw new Error('the upstream did not listen');
   const state = async (): Promise<UpstreamState> => {
     const answer = once(child, 'message') as Promise<[UpstreamReport]>;
-    child.send('state');
+    order('state');
     const [report] = await answer;
     if (report.type !== 'state') throw new Error('the upstream did not tell its state');
     return report.state;
   };
   return {
     url: `http://127.0.0.1:${first.port}/v1`,
+    port: first.port,
     state,
+    become: order,
     async stateWhen(fits, withinMs) {
       const deadline = clock() + withinMs;
       let last = await state();

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer as createSecureServer, type Server as SecureServer, type TlsOptions } from 'node:tls';
 import type { Test } from 'tap';
 
 /** A request as an upstream received it, byte for byte. */
@@ -13,11 +14,25 @@ export interface RawRequest {
 export interface RawUpstream {
   /** For `baseUrl`: ends in `/v1`. */
   readonly url: string;
+  readonly port: number;
   readonly requests: readonly RawRequest[];
   /** Sockets that are open now. */
   readonly sockets: ReadonlySet<Socket>;
   /** Resolves with the request of that number (from 0) once it has come whole. */
   request(index: number): Promise<RawRequest>;
+  /** What speaks TLS, or null. */
+  readonly secure: SecureServer | null;
+  /** Closes its connections and its port before the test ends. */
+  close(): Promise<void>;
+}
+
+export interface RawUpstreamOptions {
+  /** Any free one unless given. */
+  readonly port?: number;
+  /** Serves TLS. */
+  readonly tls?: TlsOptions;
+  /** Sees every connection of TCP first. @returns true when it keeps the connection, which then reads no request */
+  readonly onConnection?: (socket: Socket) => boolean;
 }
 
 /**
@@ -27,13 +42,12 @@ export interface RawUpstream {
 export async function startRawUpstream(
   t: Test,
   answer: (request: RawRequest, index: number) => void,
+  options: RawUpstreamOptions = {},
 ): Promise<RawUpstream> {
   const requests: RawRequest[] = [];
   const sockets = new Set<Socket>();
   const waiting = new Set<() => void>();
-  const server = createServer((socket) => {
-    sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
+  const serve = (socket: Socket): void => {
     socket.on('error', () => {});
     let received = Buffer.alloc(0);
     socket.on('data', (chunk) => {
@@ -51,15 +65,32 @@ export async function startRawUpstream(
         for (const look of waiting) look();
       }
     });
+  };
+  const secure = options.tls === undefined ? null : createSecureServer(options.tls, serve);
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+    socket.on('error', () => {});
+    if (options.onConnection?.(socket) === true) return;
+    if (secure === null) serve(socket);
+    else secure.emit('connection', socket);
   });
-  server.listen(0, '127.0.0.1');
+  secure?.on('tlsClientError', () => {});
+  server.listen(options.port ?? 0, '127.0.0.1');
   await once(server, 'listening');
-  t.teardown(() => {
+  const { port } = server.address() as AddressInfo;
+  const close = async (): Promise<void> => {
     for (const socket of sockets) socket.destroy();
+    if (!server.listening) return;
     server.close();
-  });
+    await once(server, 'close');
+  };
+  t.teardown(close);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    url: `http${secure === null ? '' : 's'}://127.0.0.1:${port}/v1`,
+    port,
+    secure,
+    close,
     requests,
     sockets,
     request: (index) =>

@@ -14,6 +14,8 @@ export interface StageOptions {
   readonly workers?: number;
   /** `warn` unless given: then the log has no line for each request. */
   readonly logLevel?: string;
+  /** Merged over the config; hears the upstream's base URL. */
+  readonly config?: (upstreamUrl: string) => Readonly<Record<string, unknown>>;
 }
 
 const standing = new Set<Stage>();
@@ -40,7 +42,7 @@ export async function onStage<T>(options: StageOptions, play: (stage: Stage) => 
   let stage: Stage | null = null;
   try {
     const gateway = await startCli({
-      config: stageConfig(upstream.url),
+      config: { ...stageConfig(upstream.url), ...options.config?.(upstream.url) },
       workers: options.workers ?? 1,
       env: { LOG_LEVEL: options.logLevel ?? 'warn' },
     });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { test } from 'tap';
 import type { Price } from '../../src/config/types.js';
 import type { Usage } from '../../src/conversation/usage.js';
-import { costOf, nanoDollars } from '../../src/usage/cost.js';
+import { costOf } from '../../src/usage/cost.js';
 
 const free: Price = { input: 0, output: 0, cached: 0, cacheWritten: 0, perCall: 0, perSecond: 0 };
 const none: Usage = { input: 0, output: 0, cached: 0, cacheWritten: 0, reasoning: 0 };
@@ -47,21 +47,11 @@ test('counts that cannot be are none, and more cached than there is counts as al
 test('a price that is none is refused', async (t) => {
   for (const input of [-1, Number.NaN, Number.POSITIVE_INFINITY]) {
     t.throws(() => tokens({ input }, { input: 1 }), RangeError);
-    t.throws(() => nanoDollars(input), RangeError);
   }
 });
 
 test('amounts stop where they cannot be counted', async (t) => {
   t.equal(tokens({ output: 1e6 }, { output: Number.MAX_SAFE_INTEGER }), Number.MAX_SAFE_INTEGER);
-  t.equal(nanoDollars(1e21), Number.MAX_SAFE_INTEGER);
-});
-
-test('dollars are nano-dollars', async (t) => {
-  t.equal(nanoDollars(100), 100_000_000_000);
-  t.equal(nanoDollars(0.1), 100_000_000);
-  t.equal(nanoDollars(1.5e-9), 2);
-  t.equal(nanoDollars(4e-10), 0);
-  t.equal(nanoDollars(5e-324), 0);
 });
 
 /** Prices with as many decimals as anybody writes, in millionths of a dollar. */
@@ -98,6 +88,19 @@ test('a cost is the exact sum of its parts', async (t) => {
         return BigInt(costOf(price, { usage, seconds: 0, calls: 0 })) === (nano < most ? nano : most);
       },
     ),
+  );
+  t.pass();
+});
+
+test('a cost is exact on both sides of what numbers can hold', async (t) => {
+  // A nano-dollar is a million femto-dollars, and a token at this price is one of these short of it.
+  const price = { ...free, input: 0.000999999, perCall: 1, perSecond: 1e-9 };
+  fc.assert(
+    fc.property(fc.nat(1_000_000_000), fc.nat(20), fc.nat(1_000_000), (input, calls, ms) => {
+      const femto = BigInt(input) * 999_999n + BigInt(calls) * 10n ** 15n + BigInt(ms) * 1000n;
+      const cost = costOf(price, { usage: { ...none, input }, seconds: ms / 1000, calls });
+      return BigInt(cost) === (femto + 500_000n) / 1_000_000n;
+    }),
   );
   t.pass();
 });

@@ -49,6 +49,20 @@ test('an entry comes back from its line as it was, on one line', async (t) => {
   t.same(readEntry(writeEntry(usageEntry())), usageEntry());
 });
 
+test('a line is what JSON has for its entry', async (t) => {
+  fc.assert(
+    fc.property(entries, (entry) => {
+      const at = new Date(entry.at).toISOString();
+      const expected = Object.fromEntries(
+        entryFields.map(([field]) => [field, field === 'at' ? at : entry[field]]),
+      );
+      return writeEntry(entry) === JSON.stringify(expected);
+    }),
+  );
+  const odd = usageEntry({ durationMs: Number.NaN, keyId: 'a"b\\' });
+  t.match(JSON.parse(writeEntry(odd)), { durationMs: null, keyId: 'a"b\\' });
+});
+
 test('a line says its time for people, too', async (t) => {
   t.match(JSON.parse(writeEntry(usageEntry())), {
     at: '2026-03-09T12:00:00.000Z',

@@ -1,0 +1,34 @@
+import { exposition } from '../../../src/metrics/exposition.js';
+import { parseText } from '../../metrics/parse-text.js';
+import type { RunningGateway } from '../../suites/gateway.js';
+
+const primary = {
+  version: '0',
+  node: process.version,
+  workers: 1,
+  workerRestarts: 0,
+  configGeneration: 1,
+  startedAt: 0,
+};
+
+/** What a gateway's metrics say at one moment. */
+export interface Figures {
+  /** The sum of a family's series that have these labels; 0 where there is none. */
+  sum(family: string, labels?: Readonly<Record<string, string>>): number;
+  /** The state of a target, as `upstream/model`. */
+  stateOf(target: string): string | undefined;
+}
+
+/** Reads the text that operators scrape. */
+export function figuresOf({ gateway }: RunningGateway): Figures {
+  const families = parseText(exposition(gateway.metrics(), primary));
+  const find = (family: string, wanted: Readonly<Record<string, string>>) =>
+    (families.get(family)?.samples ?? []).filter(({ labels }) =>
+      Object.entries(wanted).every(([name, value]) => labels[name] === value),
+    );
+  return {
+    sum: (family, labels = {}) => find(family, labels).reduce((sum, { value }) => sum + value, 0),
+    stateOf: (target) =>
+      find('gateway_target_state', { target }).find(({ value }) => value === 1)?.labels.state,
+  };
+}

@@ -1,0 +1,77 @@
+import type { Test } from 'tap';
+import { exchange, type RawAnswer } from '../../suites/raw-client.js';
+import { postBytes } from '../../suites/translated.js';
+
+/** How a client may ask: in the upstream's own protocol, whose answers pass as they come, or in one that is translated. */
+export const manners = ['chat', 'messages', 'chat streamed', 'messages streamed'] as const;
+
+export type Manner = (typeof manners)[number];
+
+export const streamedManners: readonly Manner[] = ['chat streamed', 'messages streamed'];
+export const plainManners: readonly Manner[] = ['chat', 'messages'];
+
+export const protocolOf = (manner: Manner) => (manner.startsWith('chat') ? 'chat' : 'messages');
+
+/** An error as both dialects say it. */
+export interface Told {
+  readonly status: number;
+  /** `error.code` in the chat dialect. */
+  readonly code: string | null;
+  /** `error.type` in the messages dialect. */
+  readonly type: string;
+  /** Value of `retry-after`; null where there is none. */
+  readonly retryAfter?: string | null;
+}
+
+/** Sends one call for the model `m` and reads its answer, or what came of it. */
+export function ask(port: number, manner: Manner): Promise<RawAnswer> {
+  const messages = [{ role: 'user', content: 'hi' }];
+  const body = { model: 'm', messages, ...(streamedManners.includes(manner) ? { stream: true } : {}) };
+  return protocolOf(manner) === 'chat'
+    ? exchange(port, postBytes('/v1/chat/completions', body))
+    : exchange(port, postBytes('/v1/messages', { ...body, max_tokens: 50 }));
+}
+
+/** Checks that an answer is good and whole. */
+export function checkGood(t: Test, manner: Manner, { status, body }: RawAnswer): void {
+  t.equal(status, 200, `${manner}: ${body}`);
+  switch (manner) {
+    case 'chat':
+      t.match(JSON.parse(body), { choices: [{ message: { content: 'hi' } }] });
+      break;
+    case 'messages':
+      t.match(JSON.parse(body), { type: 'message', content: [{ text: 'hi' }] });
+      break;
+    case 'chat streamed':
+      t.match(body, /"content":"hi"/);
+      t.match(body, /data: \[DONE\]\n\n$/);
+      break;
+    case 'messages streamed':
+      t.match(body, /"text":"hi"/);
+      t.match(body, /event: message_stop\ndata: \{"type":"message_stop"\}\n\n$/);
+  }
+}
+
+/** Checks that an answer is this error, with a status of its own, as the caller's dialect has it. */
+export function checkTold(t: Test, manner: Manner, told: Told, { status, head, body }: RawAnswer): void {
+  t.equal(status, told.status, `${manner}: ${body}`);
+  t.match(head, /\r\ncontent-type: application\/json/);
+  t.equal(/\r\nretry-after: (.*)/.exec(head)?.[1] ?? null, told.retryAfter ?? null);
+  checkError(t, manner, told, JSON.parse(body));
+}
+
+/** Checks that a stream has begun well, and ends with this error as its dialect's last event. */
+export function checkBroken(t: Test, manner: Manner, told: Told, { status, body }: RawAnswer): void {
+  t.equal(status, 200, `${manner}: ${body}`);
+  t.match(body, /"(content|text)":"hi"/);
+  t.notMatch(body, /\[DONE\]|message_stop/);
+  const last = body.slice(body.lastIndexOf('\n\n', body.length - 3) + 2);
+  const start = protocolOf(manner) === 'chat' ? 'data: ' : 'event: error\ndata: ';
+  if (!t.ok(last.startsWith(start) && last.endsWith('\n\n'), last)) return;
+  checkError(t, manner, told, JSON.parse(last.slice(start.length)));
+}
+
+function checkError(t: Test, manner: Manner, told: Told, body: unknown): void {
+  const { code, type } = told;
+  t.match(body, protocolOf(manner) === 'chat' ? { error: { code } } : { type: 'error', error: { type } });
+}

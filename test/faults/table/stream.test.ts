@@ -1,0 +1,164 @@
+import { chatEvent, chunk, doneEvent, jsonAnswer, lastChunk, streamHead } from '../../suites/raw-upstream.js';
+import { broken, brokenBefore, type Fault, foreign, late, lateBefore, playFaults, shortMs } from './fault.js';
+import { adding, answering, ending, resetting } from './hostile.js';
+import { streamedManners } from './manners.js';
+
+const first = chatEvent({ role: 'assistant', content: 'hi' });
+const errorEvent = 'data: {"error":{"message":"from the upstream","code":"own","type":"server_error"}}\n\n';
+const stream = (...events: readonly string[]): string => streamHead + chunk(events.join(''));
+
+/** Faults of a stream before its first event has come: the client may still get a status, or another target's stream. */
+const before: readonly Fault[] = [
+  {
+    name: 'a stream that is empty',
+    upstream: answering(streamHead + lastChunk),
+    asked: streamedManners,
+    ...brokenBefore,
+    counted: 'malformed',
+    seen: 1,
+  },
+  {
+    name: 'a stream that ends before its first event',
+    upstream: answering(stream(': welcome\n\n') + lastChunk),
+    asked: streamedManners,
+    ...brokenBefore,
+    counted: 'malformed',
+    seen: 1,
+  },
+  {
+    name: 'a stream that breaks off before its first event',
+    upstream: ending(stream(': welcome\n\n')),
+    asked: streamedManners,
+    ...brokenBefore,
+    counted: 'truncated',
+    seen: 1,
+  },
+  {
+    name: 'a stream that hangs before its first event',
+    upstream: answering(stream(': welcome\n\n')),
+    asked: streamedManners,
+    timeouts: { idleMs: shortMs },
+    ...lateBefore,
+    counted: 'timeout',
+    seen: 1,
+  },
+  {
+    name: 'a first event that is no JSON',
+    upstream: answering(stream('data: {"choices":[{\n\n') + lastChunk),
+    asked: streamedManners,
+    ...brokenBefore,
+    told: foreign,
+    counted: 'malformed',
+    seen: 1,
+  },
+  {
+    name: 'a stream of another protocol',
+    upstream: answering(stream('event: message_start\ndata: {"type":"message_start"}\n\n') + lastChunk),
+    asked: streamedManners,
+    ...brokenBefore,
+    told: foreign,
+    counted: 'malformed',
+    seen: 1,
+  },
+  {
+    name: 'bytes that are no events',
+    upstream: answering(stream('<html>It works</html>\n\n') + lastChunk),
+    asked: streamedManners,
+    ...brokenBefore,
+    counted: 'malformed',
+    seen: 1,
+  },
+  {
+    name: 'an error in place of the first event',
+    upstream: answering(stream(errorEvent) + lastChunk),
+    asked: streamedManners,
+    ...brokenBefore,
+    counted: 'malformed',
+    seen: 1,
+  },
+  {
+    name: 'JSON in place of a stream',
+    upstream: answering(jsonAnswer(200, '{"choices":[]}')),
+    asked: streamedManners,
+    ...brokenBefore,
+    told: foreign,
+    counted: 'malformed',
+    seen: 1,
+  },
+];
+
+/** Nothing is asked again once the client has a part of its stream. */
+const brokenWithin = {
+  asked: streamedManners,
+  told: broken,
+  when: 'within',
+  failsOver: false,
+  breaker: 'opens',
+} as const;
+
+/** Faults of a stream of which the client has got a part. */
+const within: readonly Fault[] = [
+  {
+    name: 'a stream that is reset',
+    upstream: resetting(stream(first)),
+    ...brokenWithin,
+    counted: 'reset',
+    seen: 1,
+  },
+  {
+    name: 'a stream that breaks off',
+    upstream: ending(stream(first)),
+    ...brokenWithin,
+    counted: 'truncated',
+    seen: 1,
+  },
+  {
+    name: 'a stream that breaks off within an event',
+    upstream: ending(stream(first, 'data: {"id":')),
+    ...brokenWithin,
+    counted: 'truncated',
+    seen: 1,
+  },
+  {
+    name: 'a stream that ends well on the wire, and not in its protocol',
+    upstream: answering(stream(first) + lastChunk),
+    ...brokenWithin,
+    counted: 'malformed',
+    seen: 1,
+  },
+  {
+    name: 'a stream whose chunks become garbage',
+    upstream: adding(stream(first), 'garbage\r\n'),
+    ...brokenWithin,
+    counted: 'malformed',
+    seen: 1,
+  },
+  {
+    name: 'a stream that hangs',
+    upstream: answering(stream(first)),
+    timeouts: { idleMs: shortMs },
+    ...brokenWithin,
+    told: late,
+    counted: 'timeout',
+    seen: 1,
+  },
+  {
+    name: 'an event that is no JSON where the call is translated',
+    upstream: answering(stream(first, 'data: {"choices":[{\n\n', doneEvent) + lastChunk),
+    ...brokenWithin,
+    asked: ['messages streamed', 'messages streamed'],
+    told: foreign,
+    counted: 'malformed',
+    seen: 1,
+  },
+  {
+    name: 'an error event',
+    upstream: answering(stream(first, errorEvent) + lastChunk),
+    ...brokenWithin,
+    told: { status: 200, code: 'own', type: 'api_error' },
+    counted: 'malformed',
+    seen: 1,
+  },
+];
+
+playFaults([...before, ...within]);

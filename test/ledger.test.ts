@@ -1,0 +1,79 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { pino } from 'pino';
+import { test } from 'tap';
+import { createLedger } from '../src/ledger.js';
+import { usageEntry } from './usage/entries.js';
+import { ledgerDouble, unreachable } from './usage/ledger-double.js';
+
+const dayMs = 24 * 60 * 60 * 1000;
+
+interface Told {
+  readonly msg: string;
+  readonly entries?: number;
+}
+
+function stage() {
+  const told: Told[] = [];
+  const counted = { failures: 0, dropped: 0 };
+  const store = ledgerDouble();
+  const settings = { ledger: true, lineDays: 2, sumDays: 3 };
+  const ledger = createLedger({
+    store,
+    settings: () => settings,
+    recorder: {
+      recordLedgerFailure() {
+        counted.failures += 1;
+      },
+      recordLedgerDropped(entries) {
+        counted.dropped += entries;
+      },
+    },
+    log: pino({ base: null }, { write: (text: string) => void told.push(JSON.parse(text) as Told) }),
+  });
+  return { store, ledger, told, counted, settings };
+}
+
+test('entries are kept for as many days as the config says at that moment', async (t) => {
+  const { store, ledger, settings } = stage();
+  ledger.add(usageEntry());
+  await ledger.flush();
+  settings.lineDays = 5;
+  ledger.add(usageEntry());
+  await ledger.flush();
+  t.match(
+    store.taken.map(({ lineTtlMs, sums }) => [lineTtlMs, sums[0]?.ttlMs]),
+    [
+      [2 * dayMs, 3 * dayMs],
+      [5 * dayMs, 3 * dayMs],
+    ],
+  );
+});
+
+test('failures are counted each time, and told now and then', async (t) => {
+  const { store, ledger, told, counted } = stage();
+  store.failure = unreachable;
+  ledger.add(usageEntry());
+  void ledger.flush();
+  while (counted.failures < 3) await pause(10);
+  t.equal(told.length, 1);
+  t.match(told[0]?.msg, 'the store does not take the usage of calls');
+  store.failure = null;
+  // Its own timers keep no process from ending.
+  while (store.taken.length === 0) await pause(10);
+  t.equal(ledger.waiting(), 0);
+});
+
+test('what is lost is counted and told', async (t) => {
+  const { store, ledger, told, counted } = stage();
+  store.failure = unreachable;
+  ledger.add(usageEntry());
+  ledger.add(usageEntry());
+  await ledger.close(50);
+  ledger.add(usageEntry());
+  t.equal(counted.dropped, 3);
+  t.equal(ledger.waiting(), 0);
+  t.match(
+    told.filter(({ entries }) => entries !== undefined),
+    [{ msg: 'the usage of calls was lost', entries: 2 }],
+  );
+});

@@ -1,0 +1,222 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { parseText } from '../metrics/parse-text.js';
+import { freePort } from '../suites/free-port.js';
+import { describeFailures, type LoadFailure } from '../suites/load.js';
+import { loadRequest } from '../suites/load-request.js';
+import { clock, type LoadUpstream, type Mood, startLoadUpstream } from '../suites/load-upstream.js';
+import { startOpenLoad } from '../suites/open-load.js';
+import { quantile } from '../suites/process-memory.js';
+import { onStage, type Stage, stageConfig } from '../suites/stage.js';
+import { held, type Line, ms, told } from './report.js';
+import type { Scenario } from './scenario.js';
+
+/** What befalls one of two targets: SIGKILL and a new start, errors with status 500, or no answers. */
+export type Illness = 'killed' | Exclude<Mood, 'well'>;
+
+export interface FailoverPlan {
+  readonly illness: Illness;
+  readonly requestsPerSecond: number;
+  readonly seconds: number;
+  /** From the start, as are the next. */
+  readonly illAtSeconds: number;
+  readonly wellAtSeconds: number;
+  /** The share of both targets is counted over so many seconds at the end. */
+  readonly lastSeconds: number;
+}
+
+export interface FailoverFigures {
+  readonly due: number;
+  readonly answers: number;
+  readonly failures: readonly LoadFailure[];
+  /** Of calls, at the target that was ill: before that, while it was, and in the last seconds. */
+  readonly shares: { readonly before: number; readonly during: number; readonly last: number };
+  /** From the moment at which it was well to its first call. */
+  readonly backMs: number;
+  readonly latenciesMs: readonly number[];
+  /** What the gateway has counted of the calls, and of its attempts. */
+  readonly counted: {
+    readonly good: number;
+    readonly failed: number;
+    readonly retries: number;
+    /** Attempts at any target that a deadline has ended. */
+    readonly timeouts: number;
+  };
+  /** Attempts at the target that was ill, by their results. */
+  readonly attempts: Readonly<Record<string, number>>;
+}
+
+/** What the gateway says, and what its clients and upstreams have seen. */
+type Counted = Pick<FailoverFigures, 'counted' | 'attempts'>;
+type Seen = Omit<FailoverFigures, keyof Counted>;
+
+const token = 'the-token-of-the-operators';
+const answerMs = 10;
+/** What silence is told by; where there is none, nothing comes near the other. */
+const shortMs = 1000;
+const longMs = 30_000;
+const lookMs = 20;
+/** A target that is not asked again within this time is given up. */
+const patienceMs = 15_000;
+
+/** Two targets of the same rank; the load is the same whatever becomes of them. */
+function configOf(illness: Illness, wellUrl: string, illUrl: string, adminPort: number) {
+  const config = stageConfig(wellUrl);
+  const upstream = { ...config.upstreams.load, apiKeys: ['upstream-key'] };
+  return {
+    admin: { port: adminPort, token },
+    upstreams: { well: upstream, ill: { ...upstream, baseUrl: illUrl } },
+    models: { m: { protocols: ['chat'], targets: [{ upstream: 'well' }, { upstream: 'ill' }] } },
+    // A probe every few seconds at the latest, so that there is time for the traffic to come back.
+    routing: { openMs: 500, maxOpenMs: 1000 },
+    timeouts: { firstByteMs: illness === 'silent' ? shortMs : longMs },
+  };
+}
+
+/** One of two targets falls ill under a load of so many calls a second, and is well again after a while. */
+export async function failover(plan: FailoverPlan): Promise<FailoverFigures> {
+  const ill = await startLoadUpstream();
+  const patient = { now: ill };
+  const adminPort = await freePort();
+  try {
+    const config = (url: string) => configOf(plan.illness, url, ill.url, adminPort);
+    return await onStage({ config }, async (stage) => ({
+      ...(await play(plan, stage, patient)),
+      ...(await countedAt(adminPort)),
+    }));
+  } finally {
+    patient.now.stop();
+  }
+}
+
+async function play(plan: FailoverPlan, stage: Stage, patient: { now: LoadUpstream }): Promise<Seen> {
+  const { gateway, upstream: well } = stage;
+  const request = loadRequest({ does: 'complete', afterMs: answerMs });
+  const { requestsPerSecond } = plan;
+  const startedAt = clock();
+  const at = (seconds: number): Promise<void> => pause(Math.max(0, startedAt + seconds * 1000 - clock()));
+  const load = startOpenLoad({ port: gateway.port, requestsPerSecond, request, mostConnections: 2000 });
+  const count = async (): Promise<Counts> => ({
+    well: (await well.state()).requests,
+    ill: (await patient.now.state()).requests,
+  });
+
+  await at(plan.illAtSeconds);
+  const before = await count();
+  if (plan.illness === 'killed') patient.now.stop();
+  else patient.now.become(plan.illness);
+
+  await at(plan.wellAtSeconds);
+  let since: Counts = { well: 0, ill: 0 };
+  let during: Counts;
+  if (plan.illness === 'killed') {
+    during = { well: (await well.state()).requests - before.well, ill: 0 };
+    patient.now = await startLoadUpstream(patient.now.port);
+  } else {
+    since = await count();
+    during = difference(since, before);
+    patient.now.become('well');
+  }
+  const wellAgainAt = clock();
+  const givenUpAt = wellAgainAt + patienceMs;
+  while ((await patient.now.state()).requests === since.ill && clock() < givenUpAt) await pause(lookMs);
+  const backMs = clock() - wellAgainAt;
+
+  await at(plan.seconds - plan.lastSeconds);
+  const lately = await count();
+  await pause(plan.lastSeconds * 1000);
+  const last = difference(await count(), lately);
+  await load.stop();
+  return {
+    due: load.due,
+    answers: load.answers,
+    failures: load.failures,
+    shares: { before: shareOf(before), during: shareOf(during), last: shareOf(last) },
+    backMs,
+    latenciesMs: load.latenciesMs,
+  };
+}
+
+/** Calls that have reached each target. */
+interface Counts {
+  readonly well: number;
+  readonly ill: number;
+}
+
+function difference(after: Counts, before: Counts): Counts {
+  return { well: after.well - before.well, ill: after.ill - before.ill };
+}
+
+function shareOf({ well, ill }: Counts): number {
+  return ill / Math.max(1, well + ill);
+}
+
+async function countedAt(adminPort: number): Promise<Counted> {
+  const answer = await fetch(`http://127.0.0.1:${adminPort}/metrics`, {
+    headers: { authorization: `Bearer ${token}` },
+  });
+  const families = parseText(await answer.text());
+  const samples = (family: string) => families.get(family)?.samples ?? [];
+  const sum = (family: string, fits: (labels: Readonly<Record<string, string>>) => boolean): number =>
+    samples(family)
+      .filter(({ labels }) => fits(labels))
+      .reduce((total, { value }) => total + value, 0);
+  const atIll = samples('gateway_upstream_attempts_total').filter(({ labels }) => labels.target === 'ill/m');
+  return {
+    counted: {
+      good: sum('gateway_requests_total', ({ status }) => status === '200'),
+      failed: sum('gateway_requests_total', ({ status }) => status !== '200'),
+      retries: sum('gateway_retries_total', () => true),
+      timeouts: sum('gateway_upstream_attempts_total', ({ result }) => result === 'timeout'),
+    },
+    attempts: Object.fromEntries(atIll.map(({ labels, value }) => [labels.result ?? '', value])),
+  };
+}
+
+const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
+
+function lines({ illness }: FailoverPlan, figures: FailoverFigures): readonly Line[] {
+  const { due, answers, failures, shares, latenciesMs, counted, attempts } = figures;
+  const errors = failures.length === 0 ? 0 : `${failures.length}: ${describeFailures(failures)}`;
+  const { timeouts } = counted;
+  return [
+    told('requests', due),
+    held('answers', answers, `${due}`, answers === due),
+    // What a target has taken and does not answer may still be going on there: it is not asked for again.
+    illness === 'silent'
+      ? held('errors', errors, `${timeouts}, those that it had taken`, failures.length === timeouts)
+      : held('errors', errors, '0', failures.length === 0),
+    held(
+      'answers that the gateway has counted',
+      counted.good,
+      `${latenciesMs.length}`,
+      counted.good === latenciesMs.length,
+    ),
+    told('calls that went to the other target', counted.retries),
+    told('attempts at the ill target', JSON.stringify(attempts)),
+    told('its share before', percent(shares.before)),
+    told('while it was ill', percent(shares.during)),
+    held('in the last seconds', percent(shares.last), '> 20 %', shares.last > 0.2),
+    told('well again to its first call', ms(figures.backMs)),
+    told(`latency p50 (an answer takes ${answerMs} ms)`, ms(quantile(latenciesMs, 0.5))),
+    told('p99', ms(quantile(latenciesMs, 0.99))),
+    told('longest', ms(quantile(latenciesMs, 1))),
+  ];
+}
+
+const full = { requestsPerSecond: 2000, seconds: 20, illAtSeconds: 5, wellAtSeconds: 12, lastSeconds: 3 };
+
+const scenarioOf = (name: string, illness: Illness): Scenario => ({
+  name,
+  mostSeconds: 60,
+  async run() {
+    const plan = { ...full, illness };
+    return lines(plan, await failover(plan));
+  },
+});
+
+/** A target dies under load and comes back, in three ways. */
+export const failoverScenarios: readonly Scenario[] = [
+  scenarioOf('failover', 'killed'),
+  scenarioOf('failover-errors', 'failing'),
+  scenarioOf('failover-silence', 'silent'),
+];
