@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { startCli } from '../suites/start.js';
 import { startSteadyLoad } from '../suites/steady-load.js';
-import { configWith, countLogged, isReplaced, key, openStream, reload } from './reloading.js';
+import { configWith, isReplaced, key, openStream, reload } from './reloading.js';
 
 test('a gateway under load', async (t) => {
   const gateway = await startCli({
@@ -33,27 +33,5 @@ test('a gateway under load', async (t) => {
     await gateway.until(() => gateway.workerPids().length === 1);
     t.strictSame(gateway.workerPids(), [first]);
     t.match(await stream.text, /data: \[DONE\]\s*$/);
-  });
-
-  await t.test('cuts the oldest of the workers that drain when there are too many', async (t) => {
-    const stream = await openStream(gateway.port, false, 'word '.repeat(1000));
-    const cut = stream.text.then(
-      () => null,
-      (error: Error) => error,
-    );
-    const replacedBefore = countLogged(gateway, '"workers replaced"');
-    for (let round = 1; round <= 5; round += 1) {
-      t.equal(countLogged(gateway, 'the oldest is cut'), 0);
-      await reload(gateway, configWith({ workers: 1, limits: { headerBytes: 65_536 + round } }));
-      await gateway.until(() => countLogged(gateway, '"workers replaced"') === replacedBefore + round);
-      // An answer under way keeps each of them from ending.
-      const { text } = await openStream(gateway.port, false, 'word '.repeat(1000));
-      text.catch(() => {});
-    }
-    t.ok(await cut);
-    gateway.kill('SIGTERM');
-    await gateway.untilLogged(({ msg }) => msg === 'draining');
-    gateway.kill('SIGTERM');
-    await gateway.exited;
   });
 });

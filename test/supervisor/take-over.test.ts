@@ -1,7 +1,6 @@
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'tap';
+import { freePort } from '../suites/free-port.js';
 import { startCli } from '../suites/start.js';
 import { startSteadyLoad } from '../suites/steady-load.js';
 import { configWith, key, openStream } from './reloading.js';
@@ -10,15 +9,6 @@ const env = { SIMULATOR_TOKENS_PER_SECOND: '5' };
 const admin = { port: 0, token: 'a-token-of-the-operators' };
 
 const config = (adminPort: number) => configWith({ admin: { ...admin, port: adminPort } });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 /**
  * Without the kernel's help a connection that opens in the microseconds in which a listener closes is reset, and
