@@ -3,7 +3,7 @@ import { buildSnapshot } from './config/snapshot.js';
 import { createGateway, type Gateway } from './gateway.js';
 import { createManagedKeySet } from './keys/key-set.js';
 import { fromWire } from './keys/key-wire.js';
-import type { OwnerMessage } from './limits/messages.js';
+import { isOwnerMessage } from './limits/messages.js';
 import { createLog } from './log.js';
 import { messageType, type WorkerOrder, type WorkerReport } from './supervisor/messages.js';
 
@@ -106,8 +106,10 @@ function drain({ graceMs }: WorkerOrder & { type: 'drain' }): void {
 }
 
 process.on('message', (message) => {
+  const type = messageType(message);
   const order = message as WorkerOrder;
-  switch (messageType(message)) {
+  if (type !== null && isOwnerMessage(order)) gateway?.receiveLease(order);
+  switch (type) {
     case 'start':
       orders = orders.then(() => start(order as WorkerOrder & { type: 'start' })).catch(fail);
       break;
@@ -119,11 +121,6 @@ process.on('message', (message) => {
       break;
     case 'collect':
       tellMetrics((order as WorkerOrder & { type: 'collect' }).id);
-      break;
-    case 'lease-answer':
-    case 'lease-recall':
-    case 'lease-news':
-      gateway?.receiveLease(order as OwnerMessage);
       break;
     case 'drain':
       drain(order as WorkerOrder & { type: 'drain' });

@@ -149,7 +149,7 @@ export const defaults = {
     responses: true,
     historyBytes: 4_194_304,
   },
-  outage: { budgets: 'closed' },
+  outage: { budgets: 'closed', rates: 'open' },
   usage: { ledger: true, lineDays: 30, sumDays: 400 },
   injectUsage: true,
   translation: {

@@ -61,7 +61,8 @@ const store = Type.Object(
   closed,
 );
 
-const outage = Type.Object({ budgets: Type.Optional(Type.Enum(['open', 'closed'])) }, closed);
+const stance = Type.Optional(Type.Enum(['open', 'closed']));
+const outage = Type.Object({ budgets: stance, rates: stance }, closed);
 
 const days = Type.Integer({ minimum: 1, maximum: 3650 });
 const usage = Type.Object(

@@ -242,6 +242,8 @@ export interface RedisStoreSettings {
 export interface OutageSettings {
   /** `open`: calls may spend, and the store is told of it later. */
   readonly budgets: 'open' | 'closed';
+  /** Over several hosts, `open`: each counts alone. `closed`: each has no more than it was given before. */
+  readonly rates: 'open' | 'closed';
 }
 
 /** How the listener speaks HTTPS. */

@@ -14,5 +14,7 @@ export function upstreamError(error: unknown): GatewayError | null {
   if (!isObject(error)) return null;
   const message = textOrNull(error.message) || 'The upstream answered with an error.';
   const limited = tooMany.includes(error.code) || tooMany.includes(error.type);
-  return new GatewayError(limited ? 'rate_limit_exceeded' : 'upstream_error', message);
+  if (!limited) return new GatewayError('upstream_error', message);
+  // The limit is the upstream's own, not one of the gateway's.
+  return new GatewayError('rate_limit_exceeded', message, { answered: { status: 429, code: null } });
 }

@@ -189,7 +189,7 @@ class Holder implements LeaseHolder, AdmissionHost {
       const { pool, amount } = demands[i] as Demand;
       const held = this.#held(pool);
       held.collect(now);
-      if (held.isShort(amount, sequence) || (now >= this.#until && amount > 0)) return i;
+      if (held.isShort(amount, sequence) || (amount > 0 && this.#isLapsed(pool, now))) return i;
     }
     return -1;
   }
@@ -206,11 +206,17 @@ class Holder implements LeaseHolder, AdmissionHost {
       if (amount > pool.limit) return { outcome: 'denied', pool, reason: 'tooLarge', retryAfterMs: 0 };
       const held = this.#held(pool);
       held.collect(now);
-      if (!(held.isShort(amount, sequence) || now >= this.#until) || !this.#isHopeless(held, now)) continue;
+      const isShort = held.isShort(amount, sequence) || this.#isLapsed(pool, now);
+      if (!isShort || !this.#isHopeless(held, now)) continue;
       const denial = held.denial(pool, now);
       if (refused === null || denial.retryAfterMs > refused.retryAfterMs) refused = denial;
     }
     return refused;
+  }
+
+  /** What is held of it must not be used now. What is spent was reserved for good. */
+  #isLapsed(pool: Pool, now: number): boolean {
+    return now >= this.#until && pool.kind !== 'spend';
   }
 
   #isHopeless(held: HeldPool, now: number): boolean {

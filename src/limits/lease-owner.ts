@@ -205,7 +205,7 @@ class Owner implements LeaseOwner {
    */
   #begin(pool: OwnedPool, worker: OwnedWorker, stated: PoolAsk, now: number): void {
     const before = pool.asks.reduce((sum, ask) => sum + ask.stated.need, 0);
-    const suffices = this.#shares.isValid(now) && pool.usable >= before + stated.need;
+    const suffices = this.#shares.isValid(pool, now) && pool.usable >= before + stated.need;
     const ask: Ask = {
       worker: worker.id,
       stated,
@@ -297,7 +297,7 @@ class Owner implements LeaseOwner {
   /** Decides the asks that can be decided, first come first served, and forgets the pool when nothing is left of it. */
   #serve(pool: OwnedPool, now: number): void {
     pool.collect(now);
-    const isValid = this.#shares.isValid(now);
+    const isValid = this.#shares.isValid(pool, now);
     for (let ask = pool.asks[0]; ask !== undefined; ask = pool.asks[0]) {
       const isMet = isValid && pool.usable >= ask.stated.need;
       const isDecided = isMet || (ask.waitingFor.size === 0 && !ask.awaitsShare);

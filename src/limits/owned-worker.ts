@@ -25,9 +25,7 @@ export class OwnedWorker {
 
   /** Tells a worker that may have units until when it may use them. */
   tellTerm(until: number | null): void {
-    if (!this.#isAnswered || until === this.#until) return;
-    const isNear = until !== null && this.#until !== null && until - this.#until < termStepMs;
-    if (!isNear) this.#sendTerm(until);
+    if (this.#isAnswered) this.#updateTerm(until);
   }
 
   /** @param until end of the term for the units that it is granted */
@@ -36,7 +34,7 @@ export class OwnedWorker {
     if (answers.length > 0) {
       this.answers = [];
       this.#isAnswered = true;
-      if (until !== this.#until) this.#sendTerm(until);
+      this.#updateTerm(until);
       this.#send({ type: 'lease-answer', answers });
     }
     if (recalls.length > 0) {
@@ -53,7 +51,9 @@ export class OwnedWorker {
     }
   }
 
-  #sendTerm(until: number | null): void {
+  #updateTerm(until: number | null): void {
+    if (until === this.#until) return;
+    if (until !== null && this.#until !== null && until - this.#until < termStepMs) return;
     this.#until = until;
     this.#send({ type: 'lease-term', until });
   }

@@ -9,8 +9,8 @@ export interface ShareSource {
   readonly until: number | null;
   /** Tells who is to hear of changes. Called once, before anything else. */
   begin(user: ShareUser): void;
-  /** Units may be used now. */
-  isValid(now: number): boolean;
+  /** Units of a pool may be used now. */
+  isValid(pool: OwnedPool, now: number): boolean;
   /** A pool is in use from now on. */
   add(pool: OwnedPool): void;
   /** The pool's `total` is another. */

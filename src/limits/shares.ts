@@ -10,8 +10,9 @@ const marginMs = 500;
 /** How often a host is heard of: with shares, and without. */
 const heartbeatMs = 250;
 const restMs = 1000;
-/** Without an answer for so long, the store is gone. */
+/** Without an answer for so long, the store is gone; at the start it may take longer to be reached. */
 const goneMs = 1000;
+const firstGoneMs = 3000;
 /** Rest after a failure. */
 const retryMs = 100;
 /** Pools in one statement. */
@@ -25,7 +26,7 @@ export interface ShareKeeperOptions {
   /** Hands a statement to the store. `onAnswer` is called once, later: with null when its fate is not known. */
   readonly exchange: (statement: HostStatement, onAnswer: (answer: HostAnswer | null) => void) => void;
   /** Without the store this host counts alone with the whole limits, `open`, or uses up the shares it has, `closed`. */
-  readonly whenGone: 'open' | 'closed';
+  readonly whenGone: () => 'open' | 'closed';
   /** The store is gone, or is there again. */
   readonly onAvailable: (isAvailable: boolean) => void;
 }
@@ -65,6 +66,8 @@ class Keeper implements ShareKeeper {
   /** It counts alone. */
   #isAlone = false;
   #isGone = false;
+  /** Changes whenever all shares do: an answer to what was said before says nothing of them. */
+  #round = 0;
   #isLeaving = false;
   /** When the first statement was sent that has had no answer since the last that had one. */
   #silentSince: number | null = null;
@@ -95,8 +98,8 @@ class Keeper implements ShareKeeper {
     this.#user = user;
   }
 
-  isValid(now: number): boolean {
-    return this.#isAlone || now < this.#deadline;
+  isValid(_pool: OwnedPool, now: number): boolean {
+    return this.#isInTerm(now);
   }
 
   add(pool: OwnedPool): void {
@@ -104,6 +107,7 @@ class Keeper implements ShareKeeper {
     this.#shares.set(pool, share);
     this.#byName.set(pool.name, share);
     pool.resize(this.#isAlone ? pool.total : 0);
+    pool.isCutOff = this.#isGone && !this.#isAlone;
   }
 
   changed(pool: OwnedPool): void {
@@ -116,7 +120,7 @@ class Keeper implements ShareKeeper {
   lack(pool: OwnedPool, now: number): boolean {
     const share = this.#shares.get(pool);
     if (share === undefined || this.#isGone || now < share.dryUntil) return false;
-    if (this.isValid(now) && pool.limit >= pool.total) return false;
+    if (this.#isInTerm(now) && pool.limit >= pool.total) return false;
     this.#lacking.add(share);
     return true;
   }
@@ -152,19 +156,21 @@ class Keeper implements ShareKeeper {
   }
 
   leave(): void {
-    const now = this.#options.now();
+    const isSilent = this.#isLeaving || this.#isAlone || this.#isUnderWay;
     this.#isLeaving = true;
-    if (this.#isAlone || this.#isUnderWay) return;
+    if (isSilent) return;
+    const now = this.#options.now();
     for (const share of this.#shares.values()) share.disown();
     this.#send(now, true);
   }
 
   /** @param isWhole says all that is to be said; else only what is urgent */
   #send(now: number, isWhole: boolean): void {
-    if (!this.isValid(now) && !this.#isDisowned) this.#disown();
+    if (!this.#isInTerm(now) && !this.#isDisowned) this.#disown();
     const shares = this.#gather(now, isWhole);
     const pools = shares.map((share) => share.state(now));
     const number = ++this.#number;
+    const round = this.#round;
     this.#isUnderWay = true;
     this.#silentSince ??= now;
     this.#heartbeatAt = now + (this.#shares.size === 0 ? restMs : heartbeatMs);
@@ -172,7 +178,7 @@ class Keeper implements ShareKeeper {
       this.#isUnderWay = false;
       const isLate = this.#options.now() - now >= leaseMs;
       if (answer === null || isLate) this.#fail();
-      else this.#accept(answer, { number, sentAt: now, shares, pools });
+      else this.#accept(answer, { number, sentAt: now, round, isWhole, shares, pools });
     });
   }
 
@@ -210,32 +216,34 @@ class Keeper implements ShareKeeper {
   #accept(answer: HostAnswer, sent: Sent): void {
     const now = this.#options.now();
     this.#silentSince = null;
+    const wasInTerm = this.#isInTerm(now);
     const isForgotten = answer.seen < this.#answered;
     this.#answered = sent.number;
-    if (this.#isAlone) {
-      this.#isAlone = false;
-      this.#disown();
-    } else {
-      if (isForgotten) for (const share of this.#shares.values()) this.#unknown.add(share);
-      this.#apply(answer, sent, now);
-    }
+    if (isForgotten) for (const share of this.#shares.values()) this.#unknown.add(share);
+    if (sent.round === this.#round) this.#apply(answer, sent, now);
+    this.#isTelling = true;
+    this.#setGone(false);
     if (this.#unknown.size === 0) {
       this.#deadline = sent.sentAt + leaseMs - marginMs;
       this.#isDisowned = false;
     } else this.#isBehind = true;
-    this.#setGone(false);
+    // Not with every answer: there may be many.
+    if (sent.isWhole || !wasInTerm) this.#user.onTerm();
     this.#tell(answer, sent, now);
+    this.#isTelling = false;
     this.flush();
   }
 
-  #tell(answer: HostAnswer, { shares }: Sent, now: number): void {
+  #tell(answer: HostAnswer, { shares, isWhole }: Sent, now: number): void {
     const changed = new Set(shares.map(({ pool }) => pool));
-    for (const { pool } of this.#shares.values()) if (pool.limit === 0 && pool.isIdle) changed.add(pool);
-    this.#isTelling = true;
-    this.#user.onTerm();
+    if (isWhole) this.#addUnused(changed);
     this.#hear(answer.wanted, now);
     this.#user.onAnswered([...changed]);
-    this.#isTelling = false;
+  }
+
+  /** Adds the pools that can be forgotten. */
+  #addUnused(pools: Set<OwnedPool>): void {
+    for (const { pool } of this.#shares.values()) if (pool.limit === 0 && pool.isIdle) pools.add(pool);
   }
 
   #apply(answer: HostAnswer, { shares, pools }: Sent, now: number): void {
@@ -268,31 +276,50 @@ class Keeper implements ShareKeeper {
     }
   }
 
+  #isInTerm(now: number): boolean {
+    return this.#isAlone || now < this.#deadline;
+  }
+
   #noteSilence(now: number): void {
-    if (this.#silentSince !== null && now - this.#silentSince >= goneMs) this.#setGone(true);
+    if (this.#silentSince === null) return;
+    const limitMs = this.#answered === 0 ? firstGoneMs : goneMs;
+    if (now - this.#silentSince >= limitMs) this.#setGone(true);
+    if (this.#isGone) this.#takeStance();
   }
 
   #setGone(isGone: boolean): void {
     if (this.#isGone === isGone) return;
     this.#isGone = isGone;
     this.#options.onAvailable(!isGone);
-    const isCutOff = isGone && this.#options.whenGone === 'closed';
-    for (const { pool } of this.#shares.values()) pool.isCutOff = isCutOff;
-    if (!isGone) return;
-    this.#lacking.clear();
-    if (this.#options.whenGone === 'open' && !this.#isLeaving) this.#standAlone();
-    this.#user.onAnswered([...this.#shares.keys()]);
+    if (isGone) this.#lacking.clear();
+    this.#takeStance();
+    this.#markCutOff();
+    if (isGone) this.#user.onAnswered([...this.#shares.keys()]);
+  }
+
+  /** The config may change its mind while the store is gone. */
+  #takeStance(): void {
+    const isAlone = this.#isGone && !this.#isLeaving && this.#options.whenGone() === 'open';
+    if (isAlone === this.#isAlone) return;
+    this.#isAlone = isAlone;
+    this.#round++;
+    if (isAlone) this.#standAlone();
+    else this.#disown();
+    this.#markCutOff();
+    this.#user.onTerm();
+  }
+
+  #markCutOff(): void {
+    for (const { pool } of this.#shares.values()) pool.isCutOff = this.#isGone && !this.#isAlone;
   }
 
   #standAlone(): void {
-    this.#isAlone = true;
     this.#unknown.clear();
     for (const share of this.#shares.values()) {
       share.isDirty ||= share.pool.limit > 0;
       share.pool.left = 0;
       share.pool.resize(share.pool.total);
     }
-    this.#user.onTerm();
   }
 }
 
@@ -300,6 +327,10 @@ interface Sent {
   readonly number: number;
   /** Milliseconds of the host's clock, before it was handed on. */
   readonly sentAt: number;
+  /** The keeper's round at that time. */
+  readonly round: number;
+  /** It said all that was to be said. */
+  readonly isWhole: boolean;
   readonly shares: readonly PoolShare[];
   readonly pools: readonly PoolStatement[];
 }

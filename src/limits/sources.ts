@@ -15,7 +15,7 @@ export function bothSources(rates: ShareSource, budgets: ShareSource): ShareSour
       rates.begin(user);
       budgets.begin(user);
     },
-    isValid: (now) => rates.isValid(now),
+    isValid: (pool, now) => of(pool).isValid(pool, now),
     add: (pool) => of(pool).add(pool),
     changed: (pool) => of(pool).changed(pool),
     lack: (pool, now) => of(pool).lack(pool, now),

@@ -15,6 +15,15 @@ export interface PrimaryFacts {
   readonly configGeneration: number;
   /** Unix milliseconds. */
   readonly startedAt: number;
+  /** Numbers of the moment of its parts. */
+  readonly gauges: readonly PrimaryGauge[];
+}
+
+/** A number of the moment without labels, as a part of the primary tells it. */
+export interface PrimaryGauge {
+  readonly name: string;
+  readonly help: string;
+  readonly value: number;
 }
 
 /**
@@ -86,6 +95,7 @@ function primaryText(primary: PrimaryFacts): string {
       'gauge',
       'When the gateway started, in Unix seconds.',
       primary.startedAt / 1000,
-    )
+    ) +
+    primary.gauges.map(({ name, help, value }) => one(name, 'gauge', help, value)).join('')
   );
 }

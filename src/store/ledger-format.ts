@@ -7,6 +7,7 @@ export const writerTtlMs = 7 * 24 * 60 * 60 * 1000;
 
 const markBytes = 8;
 const indexBytes = 4;
+const lengthBytes = 4;
 
 /**
  * Holds that a store can take a batch as it is.
@@ -51,11 +52,36 @@ export function withinSafe(value: number): number {
   return Math.min(Math.max(value, Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER);
 }
 
-/** Key of a line: ledger, time, mark of the batch, place in the batch. */
+/** Key of lines of one time: ledger, time, mark of the batch, place of the first one in the batch. */
 export function lineKey(ledger: string, at: number, mark: Buffer, index: number): Buffer {
   const place = Buffer.alloc(indexBytes);
   place.writeUInt32BE(index);
   return Buffer.concat([lineBound(ledger, at), mark, place]);
+}
+
+/** Texts as the bytes of one value: each after its length in four bytes. */
+export function packTexts(texts: readonly string[]): Buffer {
+  let size = 0;
+  for (const text of texts) size += lengthBytes + Buffer.byteLength(text);
+  const packed = Buffer.allocUnsafe(size);
+  let at = 0;
+  for (const text of texts) {
+    const length = packed.write(text, at + lengthBytes);
+    packed.writeUInt32BE(length, at);
+    at += lengthBytes + length;
+  }
+  return packed;
+}
+
+/** Reads what `packTexts` has made. */
+export function unpackTexts(packed: Buffer): string[] {
+  const texts: string[] = [];
+  for (let at = 0; at < packed.length; ) {
+    const end = at + lengthBytes + packed.readUInt32BE(at);
+    texts.push(packed.toString('utf8', at + lengthBytes, end));
+    at = end;
+  }
+  return texts;
 }
 
 /** Stands before all lines of a time. */

@@ -1,4 +1,13 @@
-import { batchMark, lineBound, lineKey, lineTime, withinSafe, writerTtlMs } from './ledger-format.js';
+import {
+  batchMark,
+  lineBound,
+  lineKey,
+  lineTime,
+  packTexts,
+  unpackTexts,
+  withinSafe,
+  writerTtlMs,
+} from './ledger-format.js';
 import { nameKey, readRecord, recordKey } from './record-format.js';
 import { type Bytes, getRecord, type Records, upsertRecord } from './records.js';
 import type { LedgerBatch, LedgerLine, LinePage, SumPage } from './store.js';
@@ -31,16 +40,26 @@ export function appendBatch(base: LedgerBase, ledger: string, batch: LedgerBatch
   if (retentionOf(base, ledger) !== batch.lineTtlMs) {
     void base.retention.put(nameKey(ledger), Buffer.from(`${batch.lineTtlMs}`));
   }
-  const mark = batchMark(batch);
-  for (const [index, { at, value }] of batch.lines.entries()) {
-    void base.lines.put(lineKey(ledger, at, mark, index), Buffer.from(value));
-  }
+  putLines(base.lines, ledger, batch);
   for (const { id, ttlMs, add } of batch.sums) {
     if (Object.keys(add).length === 0) continue;
     const sum = { collection: sumsOf(ledger), id, expiresAt: steppedExpiry(ttlMs) };
     upsertRecord(base.sums, sum, (value) => writeValues(added(readValues(value), add)));
   }
   return true;
+}
+
+/** Lines of one millisecond stand in one value: to put each by itself costs more than all else that is done for it. */
+function putLines(lines: Bytes, ledger: string, batch: LedgerBatch): void {
+  const mark = batchMark(batch);
+  const all = batch.lines;
+  for (let from = 0, until = 0; from < all.length; from = until) {
+    const { at } = all[from] as LedgerLine;
+    const values: string[] = [];
+    for (; until < all.length && all[until]?.at === at; until++)
+      values.push((all[until] as LedgerLine).value);
+    void lines.put(lineKey(ledger, at, mark, from), packTexts(values));
+  }
 }
 
 function steppedExpiry(ttlMs: number): number {
@@ -84,19 +103,30 @@ export function readLines(
 ): LinePage {
   const { ledger, range, limit, from } = call;
   const first = lineBound(ledger, Math.max(range.from, firstKept(retentionOf(base, ledger))));
-  const after = from === null ? null : Buffer.from(from, 'base64url');
-  const start = after !== null && Buffer.compare(after, first) > 0 ? after : first;
+  const place = from === null ? null : readPlace(from);
+  const start = place !== null && Buffer.compare(place.key, first) > 0 ? place.key : first;
   const end = lineBound(ledger, Math.max(0, range.until));
   const lines: LedgerLine[] = [];
   if (Buffer.compare(start, end) >= 0) return { lines, next: null };
-  let last: Buffer | null = null;
-  for (const { key, value } of base.lines.getRange({ start, end, limit: limit + 2 })) {
-    if (after?.equals(key)) continue;
-    if (lines.length === limit) return { lines, next: last?.toString('base64url') ?? from };
-    lines.push({ at: lineTime(key), value: value.toString() });
-    last = key;
+  for (const { key, value } of base.lines.getRange({ start, end })) {
+    const at = lineTime(key);
+    const values = unpackTexts(value);
+    for (let index = place?.key.equals(key) ? place.index : 0; index < values.length; index++) {
+      if (lines.length === limit) return { lines, next: writePlace(key, index) };
+      lines.push({ at, value: values[index] as string });
+    }
   }
   return { lines, next: null };
+}
+
+/** Where a page begins: at a value, behind so many of its lines. */
+function writePlace(key: Buffer, index: number): string {
+  return `${key.toString('base64url')}.${index}`;
+}
+
+function readPlace(text: string): { readonly key: Buffer; readonly index: number } {
+  const [key = '', index = '0'] = text.split('.');
+  return { key: Buffer.from(key, 'base64url'), index: Number(index) };
 }
 
 /** A page of sums, as `Ledger.readSums` gives it. */

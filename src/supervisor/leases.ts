@@ -10,10 +10,11 @@ import type { Pool } from '../limits/kinds.js';
 import { createLeaseOwner, type OwnedUnits } from '../limits/lease-owner.js';
 import type { HolderMessage } from '../limits/messages.js';
 import { allPools, findPool } from '../limits/pools.js';
-import { undivided } from '../limits/share-source.js';
 import { bothSources } from '../limits/sources.js';
+import type { PrimaryGauge } from '../metrics/exposition.js';
 import type { Store } from '../store/store.js';
 import { tell } from './keep.js';
+import { createRateShares } from './rate-shares.js';
 
 const tickMs = 100;
 
@@ -29,6 +30,10 @@ export interface Leases {
   applyKeys(change: KeyChange): void;
   /** See `LeaseOwner.inspect`. */
   inspect(): OwnedUnits[];
+  /** Resolves when units can be had, or it is known that they cannot be: calls before that would wait in vain. */
+  readonly ready: Promise<void>;
+  /** What operators may see of the stores of limits. */
+  gauges(): readonly PrimaryGauge[];
   /** Gives back what no worker holds any more. Resolves when that is done, or cannot be. */
   leave(): Promise<void>;
   stop(): void;
@@ -56,15 +61,18 @@ export function createLeases({ config, store, log }: LeasesOptions): Leases {
       else log.warn({ budgets: outage.budgets }, 'the accounts of budgets cannot be reached');
     },
   });
+  const rates = createRateShares({ settings: config.store, now, whenGone: () => outage.rates, log });
   const owner = createLeaseOwner({
     now,
-    shares: bothSources(undivided, budgets),
+    shares: bothSources(rates.source, budgets),
     poolOf: (name) => findPool(pools, name) ?? keyPools.get(name),
   });
   /** A process id may come again, and these do not. */
   const numbers = new Map<ChildProcess, number>();
   let count = 0;
   const timer = setInterval(() => owner.tick(), tickMs).unref();
+  // The first one reaches for the store of rates.
+  owner.tick();
 
   const numberOf = (child: ChildProcess): number => {
     const known = numbers.get(child);
@@ -97,10 +105,22 @@ export function createLeases({ config, store, log }: LeasesOptions): Leases {
       owner.reload();
     },
     inspect: () => owner.inspect(),
+    ready: rates.ready,
+    gauges: () => [
+      {
+        name: 'gateway_budgets_store_available',
+        help: '1 while the accounts of budgets can be reached, as far as anybody asked for them, else 0.',
+        value: budgets.isAvailable ? 1 : 0,
+      },
+      ...rates.gauges(),
+    ],
     async leave() {
       clearInterval(timer);
-      await budgets.leave();
+      await Promise.all([budgets.leave(), rates.close()]);
     },
-    stop: () => clearInterval(timer),
+    stop() {
+      clearInterval(timer);
+      void rates.close();
+    },
   };
 }

@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { type AdminSources, adminRoutes } from '../admin/endpoints.js';
 import { type AdminListener, startAdmin } from '../admin/listener.js';
 import type { AdminSettings, ResolvedConfig } from '../config/resolve.js';
-import { exposition } from '../metrics/exposition.js';
+import { exposition, type PrimaryGauge } from '../metrics/exposition.js';
 import { createTotals } from '../metrics/totals.js';
 import { mayHoldAnything } from '../store/create.js';
 import type { Ledger, Store } from '../store/store.js';
@@ -28,6 +28,8 @@ export interface OperatedGateway {
   /** Process ids of the workers that serve at this moment. */
   serving(): readonly number[];
   isStopping(): boolean;
+  /** What parts of the primary tell of the moment. */
+  gauges(): readonly PrimaryGauge[];
   tellAll(order: WorkerOrder): readonly ChildProcess[];
 }
 
@@ -88,6 +90,7 @@ export function createOperations(gateway: OperatedGateway): Operations {
           workerRestarts: restarts,
           configGeneration: gateway.reloader.generation,
           startedAt,
+          gauges: gateway.gauges(),
         });
       },
       reload: () => gateway.reloader.reload(),

@@ -131,6 +131,7 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
         needsSimulator(config) ? simulator.ensure() : null,
         // Whoever has a key of the store is not refused because the gateway has just started.
         keys.looked(),
+        leases.ready,
       ]);
       if (stopping !== null) return null;
       leases.apply(config);
@@ -157,6 +158,7 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
       keys,
       serving: () => serving,
       isStopping: () => stopping !== null,
+      gauges: () => leases.gauges(),
       tellAll: (order) => pool.tellAll(order),
     });
     const open = async (): Promise<void> => {

@@ -169,6 +169,15 @@ export const badConfigs: readonly { at: string; value: unknown; problems: string
       'models.gpt-x.targets[0].translation.thinking: must be one of budget, adaptive, levels',
     ],
   },
+  {
+    at: 'outage',
+    value: { rates: 'ajar', budgets: true, rate: 'open' },
+    problems: [
+      'outage.rate: unknown property; did you mean "rates"?',
+      'outage.budgets: must be one of open, closed',
+      'outage.rates: must be one of open, closed',
+    ],
+  },
   { at: 'store', value: { kind: 'memory' }, problems: ['store.kind: must be one of embedded, redis'] },
   {
     at: 'store',

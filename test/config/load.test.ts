@@ -57,6 +57,18 @@ test('the config that every case starts from is valid', (t) => {
   t.end();
 });
 
+test('without their store, rates are open and budgets are closed unless said otherwise', (t) => {
+  const outageOf = (outage?: object) =>
+    parseConfig(JSON.stringify({ ...validConfig(), outage }), {
+      environment: {},
+      directory: '.',
+      created: 1,
+    }).outage;
+  t.strictSame(outageOf(), { budgets: 'closed', rates: 'open' });
+  t.strictSame(outageOf({ rates: 'closed' }), { budgets: 'closed', rates: 'closed' });
+  t.end();
+});
+
 test('problems of every step are told at once, each place once', (t) => {
   const config = validConfig();
   put(config, 'upstreams/main/apiKeys', ['$' + '{GONE}']);

@@ -39,22 +39,25 @@ export class SimulatedHosts {
   readonly time = new SimulatedTime();
   readonly model = new ShareModel(() => this.time.now);
   readonly hosts: SharedHost[] = [];
+  /** What their config says. */
+  whenGone: 'open' | 'closed';
   readonly #options: HostsOptions;
   #count = 0;
 
   constructor(options: HostsOptions) {
     this.#options = options;
+    this.whenGone = options.whenGone ?? 'open';
   }
 
   start(): SharedHost {
-    const { pools, next, whenGone = 'open', workers = 2 } = this.#options;
+    const { pools, next, workers = 2 } = this.#options;
     const name = `host-${++this.#count}`;
     const way: Way = { isCut: false, lossOf: 0 };
     const news: boolean[] = [];
     const keeper = createShareKeeper({
       now: () => this.time.now,
       host: name,
-      whenGone,
+      whenGone: () => this.whenGone,
       onAvailable: (isAvailable) => news.push(isAvailable),
       exchange: (statement, onAnswer) => {
         shared.statements++;

@@ -189,6 +189,31 @@ test('open: hosts without a store count alone, and together again a minute after
   t.end();
 });
 
+test('a config may change its mind while the store is gone', (t) => {
+  const all = load(1, 'closed');
+  const [shared] = all.hosts.hosts as [SharedHost];
+  all.offer(1000, 10, byTurns(all));
+  shared.way.isCut = true;
+  all.offer(20_000, 10, byTurns(all));
+  const used = all.uses.length;
+  t.ok(used < 500, `${used} from its share`);
+  all.hosts.whenGone = 'open';
+  all.offer(1000, 10, byTurns(all));
+  const more = all.uses.length;
+  t.ok(more >= used + 80, `${more - used} alone`);
+  all.hosts.whenGone = 'closed';
+  all.hosts.advance(1200);
+  all.offer(20_000, 10, byTurns(all));
+  t.equal(all.uses.length, more);
+  shared.way.isCut = false;
+  all.hosts.advance(2000);
+  const back = all.hosts.time.now;
+  all.offer(70_000, 10, byTurns(all));
+  t.ok(all.within(back, 70_000) > 0);
+  noneIsOver(t, all);
+  t.end();
+});
+
 test('a store that has lost everything learns it again', (t) => {
   const all = load(2);
   all.offer(3000, 10, byTurns(all));

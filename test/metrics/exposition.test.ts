@@ -13,6 +13,7 @@ const primary = {
   workerRestarts: 1,
   configGeneration: 2,
   startedAt: 1_700_000_000_500,
+  gauges: [{ name: 'gateway_part_ready', help: 'A part.', value: 1 }],
 };
 
 test('everything that was counted is written, with names that say their kind', async (t) => {
@@ -59,6 +60,7 @@ test('the primary process tells what only it knows', async (t) => {
   t.equal(firstValue('gateway_worker_restarts_total'), 1);
   t.equal(firstValue('gateway_config_generation'), 2);
   t.equal(firstValue('gateway_start_time_seconds'), 1_700_000_000.5);
+  t.equal(firstValue('gateway_part_ready'), 1);
 });
 
 test('counters without labels are there from the start, and families without series are not', async (t) => {

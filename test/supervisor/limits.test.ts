@@ -1,10 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { Agent, request } from 'node:http';
+import { Agent } from 'node:http';
 import { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
+import { askLimited, hammer, limitedKey as key } from '../suites/limited-client.js';
 import { type StartedGateway, startCli } from '../suites/start.js';
-
-const key = 'sk-limited';
 
 async function start(t: Test, limits: object, workers: number): Promise<StartedGateway> {
   const gateway = await startCli({
@@ -21,47 +20,6 @@ async function start(t: Test, limits: object, workers: number): Promise<StartedG
   return gateway;
 }
 
-interface Answer {
-  readonly status: number;
-  readonly retryAfter: string | undefined;
-}
-
-const body = JSON.stringify({
-  model: 'm',
-  messages: [{ role: 'user', content: '[[fault:latency=0 rate=0]] hi' }],
-});
-
-/** One request over the agent's connection. */
-function ask(gateway: StartedGateway, agent: Agent): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-    const asked = request(`${gateway.baseUrl}/v1/chat/completions`, { method: 'POST', agent, headers });
-    asked.on('error', reject);
-    asked.on('response', (answer) => {
-      answer.resume();
-      answer.on('error', reject);
-      answer.on('end', () =>
-        resolve({ status: answer.statusCode ?? 0, retryAfter: answer.headers['retry-after'] }),
-      );
-    });
-    asked.end(body);
-  });
-}
-
-/** Hammers until `isOver`, each client over connections of its own that it opens anew now and then. */
-async function hammer(gateway: StartedGateway, clients: number, isOver: () => boolean): Promise<Answer[]> {
-  const answers: Answer[] = [];
-  const client = async (): Promise<void> => {
-    while (!isOver()) {
-      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-      for (let i = 0; i < 25 && !isOver(); i++) answers.push(await ask(gateway, agent));
-      agent.destroy();
-    }
-  };
-  await Promise.all(Array.from({ length: clients }, client));
-  return answers;
-}
-
 test('600 requests per minute are 600 over four workers and eight clients that hammer', async (t) => {
   const gateway = await start(t, { requestsPerMinute: 600 }, 4);
   const startedAt = performance.now();
@@ -72,7 +30,7 @@ test('600 requests per minute are 600 over four workers and eight clients that h
     const elapsedMs = performance.now() - startedAt;
     return (elapsedMs > 5000 && offered > 1500) || elapsedMs > 50_000;
   };
-  const answers = await hammer(gateway, 8, isOver);
+  const answers = await hammer(gateway.baseUrl, 8, isOver);
   const accepted = answers.filter(({ status }) => status === 200);
   const refused = answers.filter(({ status }) => status === 429);
   t.comment(`${answers.length} offered, ${accepted.length} accepted`);
@@ -130,7 +88,7 @@ test('another limit holds after a reload', async (t) => {
   const agent = new Agent({ keepAlive: false });
   const statuses = async (count: number): Promise<number> => {
     let served = 0;
-    for (let i = 0; i < count; i++) if ((await ask(gateway, agent)).status === 200) served++;
+    for (let i = 0; i < count; i++) if ((await askLimited(gateway.baseUrl, agent)).status === 200) served++;
     return served;
   };
   t.equal(await statuses(10), 5);

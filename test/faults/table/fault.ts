@@ -57,7 +57,7 @@ export const brokenBefore = { told: broken, when: 'before', failsOver: true, bre
 export const lateBefore = { told: late, when: 'before', failsOver: false, breaker: 'opens' } as const;
 
 /** A short deadline, that a healthy upstream in the same process keeps all the same. */
-export const shortMs = 1000;
+export const shortMs = 3000;
 
 const openMs = 1500;
 const atOnce = 8;

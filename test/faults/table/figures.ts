@@ -9,6 +9,7 @@ const primary = {
   workerRestarts: 0,
   configGeneration: 1,
   startedAt: 0,
+  gauges: [],
 };
 
 /** What a gateway's metrics say at one moment. */

@@ -5,6 +5,7 @@ import { streamedManners } from './manners.js';
 
 const first = chatEvent({ role: 'assistant', content: 'hi' });
 const errorEvent = 'data: {"error":{"message":"from the upstream","code":"own","type":"server_error"}}\n\n';
+const limitEvent = 'data: {"error":{"message":"slow down","code":429}}\n\n';
 const stream = (...events: readonly string[]): string => streamHead + chunk(events.join(''));
 
 /** Faults of a stream before its first event has come: the client may still get a status, or another target's stream. */
@@ -73,6 +74,15 @@ const before: readonly Fault[] = [
     upstream: answering(stream(errorEvent) + lastChunk),
     asked: streamedManners,
     ...brokenBefore,
+    counted: 'malformed',
+    seen: 1,
+  },
+  {
+    name: 'a limit of the upstream in place of the first event',
+    upstream: answering(stream(limitEvent) + lastChunk),
+    asked: streamedManners,
+    ...brokenBefore,
+    told: { status: 429, code: 'rate_limit_exceeded', type: 'rate_limit_error' },
     counted: 'malformed',
     seen: 1,
   },

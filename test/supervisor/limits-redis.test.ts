@@ -1,0 +1,133 @@
+import { type Test, test } from 'tap';
+import { hashKey } from '../../src/keys/secret.js';
+import { askLimited, hammer, limitedKey } from '../suites/limited-client.js';
+import { noRedis, type RedisServer, startRedis } from '../suites/redis.js';
+import { type StartedGateway, startCli } from '../suites/start.js';
+
+const probe = await startRedis();
+await probe?.stop();
+const skip = probe === null && noRedis;
+
+async function startServer(t: Test): Promise<RedisServer> {
+  const redis = await startRedis();
+  if (redis === null) throw new Error(noRedis);
+  t.teardown(() => redis.stop());
+  return redis;
+}
+
+/** Two gateways on one server, as two hosts are. */
+async function startHosts(t: Test, redis: RedisServer, limits: object, config: object = {}) {
+  const start = () =>
+    startCli({
+      workers: 2,
+      env: { LOG_LEVEL: 'info' },
+      config: {
+        store: { kind: 'redis', url: redis.url },
+        admin: { port: 0, token: adminToken },
+        upstreams: { local: { kind: 'simulator' } },
+        models: { m: { protocols: ['chat'], targets: [{ upstream: 'local', model: 'sim-text' }] } },
+        groups: { default: { models: ['*'] } },
+        keys: [{ id: 'team', hash: hashKey(limitedKey), groups: ['default'], limits }],
+        ...config,
+      },
+    });
+  const hosts = await Promise.all([start(), start()]);
+  t.teardown(() => Promise.all(hosts.map((host) => host.stop())));
+  return hosts as [StartedGateway, StartedGateway];
+}
+
+const adminToken = 'token-of-the-operators';
+
+async function storeGauge(host: StartedGateway): Promise<string | undefined> {
+  const { url } = await host.untilLogged(({ msg }) => msg === 'operators may sign in');
+  const headers = { authorization: `Bearer ${adminToken}` };
+  const text = await (await fetch(`${String(url)}/metrics`, { headers })).text();
+  return /^gateway_limits_store_available (\d)$/m.exec(text)?.[1];
+}
+
+test('600 requests per minute are 600 over two hosts and eight clients that hammer both', {
+  skip,
+}, async (t) => {
+  const hosts = await startHosts(t, await startServer(t), { requestsPerMinute: 600 });
+  const startedAt = performance.now();
+  // Less than a minute, so that nothing comes back meanwhile.
+  const isOver = () => performance.now() - startedAt > 8000;
+  const all = await Promise.all(hosts.map((host) => hammer(host.baseUrl, 4, isOver)));
+  const answers = all.flat();
+  const accepted = answers.filter(({ status }) => status === 200).length;
+  const refused = answers.filter(({ status }) => status === 429);
+  t.comment(`${answers.length} offered, ${accepted} accepted`);
+  t.equal(accepted + refused.length, answers.length);
+  t.ok(refused.length > 100, 'more was offered');
+  t.ok(accepted <= 600, `${accepted} accepted`);
+  t.ok(accepted >= 590, `${accepted} accepted`);
+  t.ok(refused.every(({ retryAfter }) => Number(retryAfter) >= 1 && Number(retryAfter) <= 61));
+  t.ok(all.every((each) => each.some(({ status }) => status === 200)));
+  t.notOk(
+    hosts.some(({ logs }) => logs.some((line) => /store of limits/.test(line))),
+    'nobody was alone',
+  );
+});
+
+test('what one host has in hand serves the other, and its slots move with the load', { skip }, async (t) => {
+  const hosts = await startHosts(t, await startServer(t), { requestsPerMinute: 100, concurrent: 2 });
+  for (const host of [hosts[0], hosts[1], hosts[0], hosts[1]]) {
+    let isServed = false;
+    for (let tries = 0; tries < 20 && !isServed; tries++) {
+      isServed = (await askLimited(host.baseUrl)).status === 200;
+      if (!isServed) await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+    t.ok(isServed);
+  }
+  let served = 4;
+  for (let offered = 0; offered < 600 && served < 100; offered++) {
+    const { status } = await askLimited(hosts[1].baseUrl);
+    if (status === 200) served++;
+    else await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  t.equal(served, 100, 'all of the minute');
+  t.equal((await askLimited(hosts[0].baseUrl)).status, 429);
+});
+
+test('open: without the store each host counts alone, says so, and comes back', { skip }, async (t) => {
+  const redis = await startServer(t);
+  const [host] = await startHosts(t, redis, { requestsPerMinute: 50 });
+  t.equal((await askLimited(host.baseUrl)).status, 200);
+  t.equal(await storeGauge(host), '1');
+  await redis.crash();
+  await host.untilLogged(({ msg }) => /^the store of limits cannot be reached/.test(String(msg)));
+  t.equal(await storeGauge(host), '0');
+  let accepted = 1;
+  for (let i = 0; i < 60; i++) if ((await askLimited(host.baseUrl)).status === 200) accepted++;
+  t.equal(accepted, 50);
+  await redis.restart();
+  await host.untilLogged(({ msg }) => /^the store of limits is back/.test(String(msg)));
+  t.equal(await storeGauge(host), '1');
+  t.equal((await askLimited(host.baseUrl)).status, 429);
+  const said = host.logs.filter((line) => /store of limits/.test(line));
+  t.equal(said.length, 2, said.join('\n'));
+});
+
+test('closed: without the store a host has no more than it was given', { skip }, async (t) => {
+  const redis = await startServer(t);
+  const outage = { rates: 'closed' };
+  const [host] = await startHosts(t, redis, { requestsPerMinute: 50 }, { outage });
+  t.equal((await askLimited(host.baseUrl)).status, 200);
+  await redis.crash();
+  await host.untilLogged(({ msg }) => /^the store of limits cannot be reached/.test(String(msg)));
+  const answers = [];
+  for (let i = 0; i < 60; i++) answers.push(await askLimited(host.baseUrl));
+  const accepted = answers.filter(({ status }) => status === 200).length;
+  t.ok(accepted < 40, `${accepted} accepted`);
+  const last = answers.at(-1);
+  t.match(last, { status: 503 });
+  t.ok(Number(last?.retryAfter) >= 1);
+  await redis.restart();
+  await host.untilLogged(({ msg }) => /^the store of limits is back/.test(String(msg)));
+  let status = 503;
+  for (let tries = 0; tries < 50 && status !== 200; tries++) {
+    status = (await askLimited(host.baseUrl)).status;
+    if (status !== 200) await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  t.equal(status, 200);
+});
