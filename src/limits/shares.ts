@@ -13,6 +13,8 @@ const restMs = 1000;
 /** Without an answer for so long, the store is gone; at the start it may take longer to be reached. */
 const goneMs = 1000;
 const firstGoneMs = 3000;
+/** Ticks of that time: a process that is held up itself has had no chance to hear the answer. */
+const goneTicks = 5;
 /** Rest after a failure. */
 const retryMs = 100;
 /** Pools in one statement. */
@@ -71,6 +73,8 @@ class Keeper implements ShareKeeper {
   #isLeaving = false;
   /** When the first statement was sent that has had no answer since the last that had one. */
   #silentSince: number | null = null;
+  /** Ticks since then. */
+  #silentTicks = 0;
   #isUnderWay = false;
   /** An answer is being told. */
   #isTelling = false;
@@ -150,6 +154,7 @@ class Keeper implements ShareKeeper {
 
   tick(): void {
     const now = this.#options.now();
+    if (this.#silentSince !== null) this.#silentTicks++;
     this.#noteSilence(now);
     const isDue = now >= this.#heartbeatAt && now >= this.#pausedUntil;
     if (isDue && !this.#isUnderWay) this.#send(now, true);
@@ -216,6 +221,7 @@ class Keeper implements ShareKeeper {
   #accept(answer: HostAnswer, sent: Sent): void {
     const now = this.#options.now();
     this.#silentSince = null;
+    this.#silentTicks = 0;
     const wasInTerm = this.#isInTerm(now);
     const isForgotten = answer.seen < this.#answered;
     this.#answered = sent.number;
@@ -283,7 +289,7 @@ class Keeper implements ShareKeeper {
   #noteSilence(now: number): void {
     if (this.#silentSince === null) return;
     const limitMs = this.#answered === 0 ? firstGoneMs : goneMs;
-    if (now - this.#silentSince >= limitMs) this.#setGone(true);
+    if (now - this.#silentSince >= limitMs && this.#silentTicks >= goneTicks) this.#setGone(true);
     if (this.#isGone) this.#takeStance();
   }
 

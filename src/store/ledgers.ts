@@ -3,8 +3,9 @@ import {
   lineBound,
   lineKey,
   lineTime,
-  packTexts,
-  unpackTexts,
+  type PackedLines,
+  packValues,
+  unpackValues,
   withinSafe,
   writerTtlMs,
 } from './ledger-format.js';
@@ -28,11 +29,14 @@ const expiryStepMs = 3_600_000;
 const sumsOf = (ledger: string): string => `${ledger}-sums`;
 const writersOf = (ledger: string): string => `${ledger}-writers`;
 
+/** A batch as it comes to the thread of the store. */
+export type PackedBatch = Omit<LedgerBatch, 'lines'> & { readonly lines: PackedLines };
+
 /**
  * Takes a batch. Belongs into a write transaction.
  * @returns false when it was taken before
  */
-export function appendBatch(base: LedgerBase, ledger: string, batch: LedgerBatch): boolean {
+export function appendBatch(base: LedgerBase, ledger: string, batch: PackedBatch): boolean {
   const last = getRecord(base.sums, writersOf(ledger), batch.writer);
   if (last !== null && Number(last.value) >= batch.number) return false;
   const writer = { collection: writersOf(ledger), id: batch.writer, expiresAt: steppedExpiry(writerTtlMs) };
@@ -50,15 +54,13 @@ export function appendBatch(base: LedgerBase, ledger: string, batch: LedgerBatch
 }
 
 /** Lines of one millisecond stand in one value: to put each by itself costs more than all else that is done for it. */
-function putLines(lines: Bytes, ledger: string, batch: LedgerBatch): void {
+function putLines(lines: Bytes, ledger: string, batch: PackedBatch): void {
   const mark = batchMark(batch);
-  const all = batch.lines;
-  for (let from = 0, until = 0; from < all.length; from = until) {
-    const { at } = all[from] as LedgerLine;
-    const values: string[] = [];
-    for (; until < all.length && all[until]?.at === at; until++)
-      values.push((all[until] as LedgerLine).value);
-    void lines.put(lineKey(ledger, at, mark, from), packTexts(values));
+  const { times } = batch.lines;
+  for (let from = 0, until = 0; from < times.length; from = until) {
+    const at = times[from] as number;
+    while (until < times.length && times[until] === at) until++;
+    void lines.put(lineKey(ledger, at, mark, from), packValues(batch.lines, from, until));
   }
 }
 
@@ -110,7 +112,7 @@ export function readLines(
   if (Buffer.compare(start, end) >= 0) return { lines, next: null };
   for (const { key, value } of base.lines.getRange({ start, end })) {
     const at = lineTime(key);
-    const values = unpackTexts(value);
+    const values = unpackValues(value);
     for (let index = place?.key.equals(key) ? place.index : 0; index < values.length; index++) {
       if (lines.length === limit) return { lines, next: writePlace(key, index) };
       lines.push({ at, value: values[index] as string });

@@ -116,7 +116,6 @@ function countsOf(config: ResolvedConfig) {
     models: config.models.length,
     groups: config.groups.length,
     keys: config.keys.length,
-    notEnforced: config.unenforced,
   };
 }
 

@@ -99,9 +99,9 @@ export const entryFields: readonly (readonly [name: keyof UsageEntry, kind: Fiel
 export function writeEntry(entry: UsageEntry): string {
   // One for each call, on a worker's time: `JSON.stringify` takes three times as long.
   return (
-    `{"at":"${isoTime(entry.at)}","requestId":${text(entry.requestId)},"keyId":${text(entry.keyId)},` +
-    `"groups":[${entry.groups.map(text).join(',')}],"protocol":${text(entry.protocol)},` +
-    `"model":${text(entry.model)},"target":${text(entry.target)},"status":${number(entry.status)},` +
+    `{"at":"${isoTime(entry.at)}","requestId":${text(entry.requestId)},"keyId":${name(entry.keyId)},` +
+    `"groups":[${entry.groups.map(name).join(',')}],"protocol":${name(entry.protocol)},` +
+    `"model":${name(entry.model)},"target":${name(entry.target)},"status":${number(entry.status)},` +
     `"outcome":"${entry.outcome}","inputTokens":${number(entry.inputTokens)},` +
     `"outputTokens":${number(entry.outputTokens)},"cachedTokens":${number(entry.cachedTokens)},` +
     `"cacheWrittenTokens":${number(entry.cacheWrittenTokens)},` +
@@ -131,6 +131,19 @@ const plain = /^[\w./: @+-]*$/;
 function text(value: string | null): string {
   if (value === null) return 'null';
   return plain.test(value) ? `"${value}"` : JSON.stringify(value);
+}
+
+/** Names that calls have again and again, as JSON. */
+const knownNames = new Map<string | null, string>();
+const mostNames = 1000;
+
+function name(value: string | null): string {
+  const known = knownNames.get(value);
+  if (known !== undefined) return known;
+  if (knownNames.size >= mostNames) knownNames.clear();
+  const quoted = text(value);
+  knownNames.set(value, quoted);
+  return quoted;
 }
 
 /** JSON has no word for what is no number. */

@@ -1,6 +1,8 @@
 import { type Test, test } from 'tap';
 import type { Decision } from '../../src/limits/decision.js';
 import type { Pool } from '../../src/limits/kinds.js';
+import { createShareKeeper } from '../../src/limits/shares.js';
+import type { HostAnswer } from '../../src/store/shares.js';
 import type { SimulatedWorker } from './host.js';
 import { type SharedHost, SimulatedHosts } from './hosts.js';
 import { numbers, type Use, worstMinute } from './ledger.js';
@@ -308,5 +310,31 @@ test('a host that leaves gives back what it did not use', (t) => {
   const begun = all.hosts.time.now;
   all.offer(10_000, 5, () => other);
   t.equal(all.within(begun, 10_000), 500);
+  t.end();
+});
+
+test('a host that was held up itself does not take the store for gone', (t) => {
+  const news: boolean[] = [];
+  const answers: ((answer: HostAnswer | null) => void)[] = [];
+  let now = 1000;
+  const keeper = createShareKeeper({
+    now: () => now,
+    host: 'a',
+    whenGone: () => 'open',
+    onAvailable: (isAvailable) => news.push(isAvailable),
+    exchange: (_statement, onAnswer) => answers.push(onAnswer),
+  });
+  keeper.tick();
+  now += 4000;
+  // The answer has long been there, and could not be read.
+  keeper.tick();
+  answers[0]?.({ seen: 0, pools: [], wanted: [] });
+  t.strictSame(news, []);
+  now += 1000;
+  for (let ticks = 0; ticks < 20; ticks++) {
+    keeper.tick();
+    now += 100;
+  }
+  t.strictSame([news, keeper.isAvailable, keeper.until], [[false], false, null]);
   t.end();
 });
