@@ -2,6 +2,7 @@ import { bodyEstimate, estimatedUsage } from '../conversation/estimate-usage.js'
 import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
 import type { OutputLimit } from '../protocols/protocol.js';
+import type { OutputSpans } from '../schema/accept.js';
 import { findValues, type Span } from '../wire/json-scan.js';
 import { skipSpace } from '../wire/json-space.js';
 import type { Call } from './call.js';
@@ -20,11 +21,12 @@ const presumedSeconds = 60;
  * The tokens for which a call is taken until its upstream has counted them: of what it says, by its length, and of
  * what it lets an upstream answer.
  */
-export function expectedUsage({ body, route, upload }: Call): Usage {
+export function expectedUsage({ body, route, upload, validated }: Call): Usage {
   const endpoint = route?.endpoint;
   if (body === null || upload !== null || endpoint == null) return estimatedUsage(0, 0);
   const { outputLimit } = endpoint;
-  return estimatedUsage(bodyEstimate(body), outputLimit === null ? 0 : outputTokens(body, outputLimit));
+  const output = outputLimit === null ? 0 : outputTokens(body, outputLimit, validated?.output ?? null);
+  return estimatedUsage(bodyEstimate(body), output);
 }
 
 /** The seconds of audio or video for which a call is taken until they are known. */
@@ -35,22 +37,29 @@ export function expectedSeconds({ mediaSeconds, route, body, upload, exchange }:
   return contentLength > 0 ? contentLength / bytesOfRecordedSecond : presumedSeconds;
 }
 
-function outputTokens(body: Buffer, { within, fields, choices }: OutputLimit): number {
-  let from = skipSpace(body, 0);
+/** @param noted what the check of the body has seen, or null */
+function outputTokens(body: Buffer, limit: OutputLimit, noted: OutputSpans | null): number {
   try {
-    if (within !== null) {
-      const [inner] = findValues(body, from, [within]);
-      if (inner == null || body[inner.start] !== openBrace) return presumedOutput;
-      from = inner.start;
-    }
-    const [answers = null, ...limits] = findValues(body, from, [choices, ...fields]);
-    const most = limits.map((span) => numberAt(body, span)).find((value) => value !== null);
-    return (most ?? presumedOutput) * (numberAt(body, answers) ?? 1);
+    if (limit.within === null && noted !== null) return product(body, noted.limit, noted.choices);
+    const from = limit.within === null ? skipSpace(body, 0) : objectAt(body, limit.within, noted);
+    if (from === -1) return presumedOutput;
+    const [choices = null, ...limits] = findValues(body, from, [limit.choices, ...limit.fields]);
+    return product(body, limits.find((span) => span !== null) ?? null, choices);
   } catch (fault) {
     // A key that stands twice: what is used in the end will tell.
     if (fault instanceof GatewayError) return presumedOutput;
     throw fault;
   }
+}
+
+/** Where an object of the body begins; -1 where there is none. */
+function objectAt(body: Buffer, name: string, noted: OutputSpans | null): number {
+  const span = noted === null ? findValues(body, skipSpace(body, 0), [name])[0] : noted.config;
+  return span == null || body[span.start] !== openBrace ? -1 : span.start;
+}
+
+function product(body: Buffer, limit: Span | null, choices: Span | null): number {
+  return (numberAt(body, limit) ?? presumedOutput) * (numberAt(body, choices) ?? 1);
 }
 
 function numberAt(body: Buffer, span: Span | null): number | null {

@@ -91,6 +91,11 @@ export class HeldPool {
     );
   }
 
+  /** What becomes free is not for this worker's later calls alone: others wait for it, here or elsewhere. */
+  get isWanted(): boolean {
+    return this.line.size > 0 || this.owed > 0 || this.contestedUntil !== Number.NEGATIVE_INFINITY;
+  }
+
   /** There is too little for a call, or others came before it. */
   isShort(amount: number, sequence: number): boolean {
     if (amount === 0) return false;
