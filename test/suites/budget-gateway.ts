@@ -71,21 +71,28 @@ export async function hammer(
   return seen;
 }
 
-/** @returns the status, or 0 where there was no whole answer */
+/**
+ * @returns the status, or 0 where there was no whole answer
+ * @throws Error for an answer that has nothing to do with the budget
+ */
 async function call(usage: UsageGateway, seen: Seen): Promise<number> {
-  const body = chatBody('[[fault:latency=0 rate=0]] hi', { max_tokens: 30 });
+  const { status, text } = await answerOf(usage);
+  if (status === 200) {
+    const { total_tokens: tokens } = (JSON.parse(text) as { usage: { total_tokens: number } }).usage;
+    seen.cost += tokens * nanosPerToken;
+    seen.served++;
+  } else if (status === 429 && text.includes('budget')) seen.refused++;
+  else if (status === 503 || status === 0) seen.failed++;
+  else throw new Error(`${status}: ${text}`);
+  return status;
+}
+
+async function answerOf(usage: UsageGateway): Promise<{ readonly status: number; readonly text: string }> {
   try {
+    const body = chatBody('[[fault:latency=0 rate=0]] hi', { max_tokens: 30 });
     const answer = await usage.post('/v1/chat/completions', body);
-    const text = await answer.text();
-    if (answer.status === 200) {
-      const { total_tokens: tokens } = (JSON.parse(text) as { usage: { total_tokens: number } }).usage;
-      seen.cost += tokens * nanosPerToken;
-      seen.served++;
-    } else if (answer.status === 429 && text.includes('budget')) seen.refused++;
-    else seen.failed++;
-    return answer.status;
+    return { status: answer.status, text: await answer.text() };
   } catch {
-    seen.failed++;
-    return 0;
+    return { status: 0, text: '' };
   }
 }

@@ -38,7 +38,7 @@ test('a budget holds over workers, a stop and a start, and a raised one is there
   t.equal(await ledgerCost(first, seen.served), seen.cost);
   t.strictSame(await first.gateway.stop(), { code: 0, signal: null });
 
-  const second = await start(2);
+  const second = await start(1);
   const again: Seen = { cost: 0, served: 0, refused: 0, failed: 0 };
   await hammer([second], again, () => again.refused > 20);
   // What was left of the budget for no whole call may be enough for one more.
@@ -69,7 +69,7 @@ test('what is killed under load, a worker and then the whole gateway, does not g
   await hammering;
   const before = seen.cost;
 
-  const second = await start(2);
+  const second = await start(1);
   const lines = await second.lines();
   t.equal(new Set(lines.map(({ requestId }) => requestId)).size, lines.length, 'no line is doubled');
   const after = await hammer([second]);
