@@ -5,7 +5,7 @@ import { startCli, writeConfig } from '../suites/start.js';
 const token = 'the-token-of-the-operators';
 const hash = 'sha256:f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7';
 
-const config = (models: readonly string[]) => ({
+const config = (models: readonly string[], limits?: object) => ({
   admin: { port: 0, token },
   upstreams: { local: { kind: 'simulator' } },
   models: Object.fromEntries(
@@ -15,7 +15,7 @@ const config = (models: readonly string[]) => ({
     ]),
   ),
   groups: { default: { models: ['*'] } },
-  keys: [{ id: 'team', hash, groups: ['default'] }],
+  keys: [{ id: 'team', hash, groups: ['default'], limits }],
 });
 
 async function start(t: Test, workers: number, more: Readonly<Record<string, unknown>> = {}) {
@@ -80,6 +80,19 @@ test('the metrics say what clients have counted, over all workers and over their
   // The one that ends may still be telling its last counts.
   while (sumOf(await (await ask('/metrics')).text(), 'gateway_open_requests') > 0) await setTimeout(20);
   await compare();
+});
+
+test('operators see the limits that are in use', async (t) => {
+  const { ask, call } = await start(t, 1, { requestsPerMinute: 50, tokensPerMinute: 5000 });
+  t.match(await (await ask('/limits')).json(), { limits: [], complete: true });
+  t.equal(await call('m'), 200);
+  const answer = await ask('/limits');
+  const { limits } = (await answer.json()) as { limits: Record<string, unknown>[] };
+  t.match(limits, [
+    { name: 'key:team:requests', kind: 'window', limit: 50, share: 50 },
+    { name: 'key:team:tokens', kind: 'window', limit: 5000, share: 5000 },
+  ]);
+  for (const { limit, free, atWorkers } of limits) t.equal((free as number) + (atWorkers as number), limit);
 });
 
 test('health, readiness, status, the API document and reload', async (t) => {
