@@ -5,7 +5,7 @@ import { startCli, writeConfig } from '../suites/start.js';
 const token = 'the-token-of-the-operators';
 const hash = 'sha256:f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7';
 
-const config = (models: readonly string[], limits?: object) => ({
+const config = (models: readonly string[]) => ({
   admin: { port: 0, token },
   upstreams: { local: { kind: 'simulator' } },
   models: Object.fromEntries(
@@ -15,7 +15,7 @@ const config = (models: readonly string[], limits?: object) => ({
     ]),
   ),
   groups: { default: { models: ['*'] } },
-  keys: [{ id: 'team', hash, groups: ['default'], limits }],
+  keys: [{ id: 'team', hash, groups: ['default'] }],
 });
 
 async function start(t: Test, workers: number, more: Readonly<Record<string, unknown>> = {}) {
@@ -83,7 +83,11 @@ test('the metrics say what clients have counted, over all workers and over their
 });
 
 test('operators see the limits that are in use', async (t) => {
-  const { ask, call } = await start(t, 1, { requestsPerMinute: 50, tokensPerMinute: 5000 });
+  const { ask, call } = await start(t, 1, {
+    keys: [
+      { id: 'team', hash, groups: ['default'], limits: { requestsPerMinute: 50, tokensPerMinute: 5000 } },
+    ],
+  });
   t.match(await (await ask('/limits')).json(), { limits: [], complete: true });
   t.equal(await call('m'), 200);
   const answer = await ask('/limits');
