@@ -1,4 +1,4 @@
-import type { Pool } from './kinds.js';
+import type { Pool, PoolKind } from './kinds.js';
 import type { HolderMessage, OwnerMessage, PoolAnswer, PoolAsk, PoolRecalled } from './messages.js';
 import { type Ask, earlier, OwnedPool } from './owned-pool.js';
 import { OwnedWorker } from './owned-worker.js';
@@ -21,6 +21,9 @@ export interface LeaseOwnerOptions {
 /** One pool's numbers. At every moment `free`, `cooling` and all of `leased` make `limit`, this host's share. */
 export interface OwnedUnits {
   readonly name: string;
+  readonly kind: PoolKind;
+  /** The config's limit. */
+  readonly total: number;
   readonly limit: number;
   readonly free: number;
   readonly cooling: number;
@@ -150,6 +153,8 @@ class Owner implements LeaseOwner {
   inspect(): OwnedUnits[] {
     return [...this.#pools.values()].map((pool) => ({
       name: pool.name,
+      kind: pool.kind,
+      total: pool.total,
       limit: pool.limit,
       free: pool.free,
       cooling: pool.cooling?.total ?? 0,

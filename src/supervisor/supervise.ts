@@ -156,6 +156,7 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
       keys,
       serving: () => serving,
       isStopping: () => stopping !== null,
+      limits: () => leases.inspect(),
       gauges: () => leases.gauges(),
       tellAll: (order) => pool.tellAll(order),
     });
