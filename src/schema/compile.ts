@@ -28,27 +28,36 @@ export interface MixedBody {
  * its type, that it is not empty, and equality with constants.
  * @param mixed The endpoint's table of keys that belong elsewhere, or null.
  * @returns A check without state, safe to share.
- * @throws {Error} At start, for a schema keyword that `explain` cannot put into words.
  */
 export function compileSchema(schema: TSchema, mixed: MixedBody | null = null): CompiledSchema {
-  requireExplainable(schema);
-  const validator = Compile(schema);
+  // Made when the first body comes that needs it: all of them together would take a good part of a worker's start.
+  let validator: ReturnType<typeof Compile> | null = null;
+  const isValid = (value: unknown): boolean => {
+    validator ??= compiled(schema);
+    return validator.Check(value);
+  };
   if (mixed === null) {
     return {
       accept: compileAcceptor(schema),
-      check: (value) => validator.Check(value),
+      check: isValid,
       explain: (value) => explain(schema, value),
     };
   }
   return {
     // A body that has the endpoint's own key is not taken for one of another.
     accept: compileAcceptor(schema, mixed.own),
-    check: (value) => validator.Check(value) && strayKey(mixed, value) === null,
+    check: (value) => isValid(value) && strayKey(mixed, value) === null,
     explain(value) {
       const stray = strayKey(mixed, value);
       return stray === null ? explain(schema, value) : belongsElsewhere(mixed, stray);
     },
   };
+}
+
+/** @throws {Error} for a schema keyword that `explain` cannot put into words */
+function compiled(schema: TSchema): ReturnType<typeof Compile> {
+  requireExplainable(schema);
+  return Compile(schema);
 }
 
 function strayKey(mixed: MixedBody, value: unknown): MixedBody['foreign'][number] | null {
