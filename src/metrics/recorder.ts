@@ -1,10 +1,11 @@
 import type { Protocol, Target } from '../config/types.js';
 import { noLabel } from './families.js';
-import { type GaugeSources, readGauges, targetLabel } from './gauges.js';
+import { type GaugeSources, readGauges } from './gauges.js';
 import type { AttemptResult } from './results.js';
 import { Shortcuts } from './shortcuts.js';
 import { type MetricsSnapshot, snapshotOf } from './snapshot.js';
 import { createTables, defaultLimits, type SeriesLimits, type Tables } from './tables.js';
+import { targetName } from './target-name.js';
 
 /** What is counted of a finished call. Nothing of it is kept: its owner may fill the same object for the next one. */
 export interface CallFacts {
@@ -78,16 +79,6 @@ export function createRecorder(sources: GaugeSources, limits: SeriesLimits = def
   const duration = histograms.gateway_request_duration_seconds;
   const firstByte = histograms.gateway_first_byte_seconds;
   const own = histograms.gateway_own_seconds.numbered(0);
-  // A target is another object after each reload, and its name then the same.
-  const names = new WeakMap<Target, string>();
-  const nameOf = (target: Target): string => {
-    let name = names.get(target);
-    if (name === undefined) {
-      name = targetLabel(target.upstream.name, target.model);
-      names.set(target, name);
-    }
-    return name;
-  };
 
   return {
     record(facts) {
@@ -128,8 +119,8 @@ export function createRecorder(sources: GaugeSources, limits: SeriesLimits = def
       }
       if (facts.ownMs >= 0) own.observe(facts.ownMs / 1000);
     },
-    recordAttempt: (target, result) => attempts.add(1, nameOf(target), result),
-    recordRetry: (target) => retries.add(1, nameOf(target)),
+    recordAttempt: (target, result) => attempts.add(1, targetName(target), result),
+    recordRetry: (target) => retries.add(1, targetName(target)),
     recordLimitRefusal: (limit) => limitRefusals.add(1, limit),
     recordLedgerDropped: (entries) => ledgerDropped.add(entries),
     recordLedgerFailure: () => ledgerFailures.add(1),
