@@ -1,6 +1,6 @@
 import type { LedgerLine } from '../store/store.js';
 import { isTime, type UsageEntry } from './entry.js';
-import { UsagePage } from './page.js';
+import { createRows, UsagePage } from './page.js';
 import { SumCollector } from './sums.js';
 
 /** What a batch adds to the ledger: pages of calls as its lines, and what these add to the sums. */
@@ -13,6 +13,7 @@ export interface UsageBatchContent {
 export class UsageBatch {
   readonly #lines: LedgerLine[] = [];
   readonly #sums = new SumCollector();
+  readonly #rows = createRows();
   #page: UsagePage | null = null;
   #entries = 0;
 
@@ -29,7 +30,7 @@ export class UsageBatch {
     if (!isTime(entry.at)) return false;
     if (this.#page === null || !this.#page.hasRoom(entry.at)) {
       this.#endPage();
-      this.#page = new UsagePage(entry.at);
+      this.#page = new UsagePage(entry.at, this.#rows);
     }
     this.#page.add(entry);
     this.#sums.add(entry);

@@ -24,6 +24,11 @@ interface NumberedManner {
   readonly manner: Manner;
 }
 
+/** Room for the numbers of one page, for one page after the other. */
+export function createRows(): Float64Array {
+  return new Float64Array(mostCalls * rowLength);
+}
+
 /**
  * Some calls as one text of JSON: a page of the ledger. What is done for each of them is a part of every request, and
  * so there is little of it: names that are known are compared, and numbers are put in a row, where they wait for
@@ -36,12 +41,16 @@ export class UsagePage {
   /** Those of each key. */
   readonly #byKey = new Map<string | null, NumberedManner[]>();
   readonly #ids: string[] = [];
-  readonly #rows = new Float64Array(mostCalls * rowLength);
+  readonly #rows: Float64Array;
   #last: NumberedManner | null = null;
 
-  /** @param at when the first call ended, a time by `isTime` */
-  constructor(at: number) {
+  /**
+   * @param at when the first call ended, a time by `isTime`
+   * @param rows made by `createRows`; of no other page until this one is written
+   */
+  constructor(at: number, rows: Float64Array) {
     this.at = at;
+    this.#rows = rows;
   }
 
   /** Whether a call that ended at a time may be added. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { test } from 'tap';
-import { pageSpanMs, readPage, UsagePage } from '../../src/usage/page.js';
+import { createRows, pageSpanMs, readPage, UsagePage } from '../../src/usage/page.js';
 import { anyEntry, usageEntry } from './entries.js';
 
 const noon = Date.UTC(2026, 2, 9, 12);
@@ -9,7 +9,7 @@ test('calls come back from their page as they were', async (t) => {
   fc.assert(
     fc.property(fc.array(fc.tuple(anyEntry, fc.nat(pageSpanMs - 1)), { maxLength: 20 }), (calls) => {
       const entries = calls.map(([entry, after]) => ({ ...entry, at: noon + after }));
-      const page = new UsagePage(noon);
+      const page = new UsagePage(noon, createRows());
       for (const entry of entries) page.add(entry);
       t.strictSame(readPage(page.text()), entries);
     }),
@@ -17,7 +17,7 @@ test('calls come back from their page as they were', async (t) => {
 });
 
 test('calls of many keys, models and endings in turn come back as they were', async (t) => {
-  const page = new UsagePage(noon);
+  const page = new UsagePage(noon, createRows());
   const entries = Array.from({ length: 200 }, (_, index) =>
     usageEntry({
       at: noon,
@@ -34,7 +34,7 @@ test('calls of many keys, models and endings in turn come back as they were', as
 });
 
 test('a name stands in a page once', async (t) => {
-  const page = new UsagePage(noon);
+  const page = new UsagePage(noon, createRows());
   const { groups } = usageEntry();
   for (let call = 0; call < 100; call++) page.add(usageEntry({ at: noon + call, bytesIn: call, groups }));
   t.equal(page.text().split('team-a').length, 2);
@@ -42,13 +42,13 @@ test('a name stands in a page once', async (t) => {
 });
 
 test('times are kept in whole microseconds', async (t) => {
-  const page = new UsagePage(noon);
+  const page = new UsagePage(noon, createRows());
   page.add(usageEntry({ at: noon, durationMs: 1.234_567_8, firstByteMs: 0.000_4 }));
   t.match(readPage(page.text()), [{ durationMs: 1.235, firstByteMs: 0 }]);
 });
 
 test('a page has room for calls of one second, and for so many', async (t) => {
-  const page = new UsagePage(noon);
+  const page = new UsagePage(noon, createRows());
   t.ok(page.hasRoom(noon));
   t.ok(page.hasRoom(noon + pageSpanMs - 1));
   t.notOk(page.hasRoom(noon + pageSpanMs));
@@ -60,7 +60,7 @@ test('a page has room for calls of one second, and for so many', async (t) => {
 });
 
 test('what is damaged is left out, and what it stands beside is not', async (t) => {
-  const page = new UsagePage(noon);
+  const page = new UsagePage(noon, createRows());
   for (const requestId of ['a', 'b', 'c']) page.add(usageEntry({ at: noon, requestId, keyId: requestId }));
   const good = JSON.parse(page.text()) as { manners: unknown[]; ids: unknown[]; rows: unknown[] };
   const left = (change: object): string[] =>
