@@ -26,6 +26,7 @@ import type { MetricsSnapshot } from './metrics/snapshot.js';
 import { buildRoutes, socketPaths } from './routes.js';
 import { TargetChooser } from './routing/choose.js';
 import { HealthTable } from './routing/health-table.js';
+import { HedgeBudgets } from './routing/hedge-budget.js';
 import { createStore } from './store/create.js';
 import { createTidy } from './tidy.js';
 import { startUpkeep } from './upkeep.js';
@@ -106,6 +107,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       log.error({ id: call.exchange.id, err: fault }, 'a call failed by our own fault'),
     health,
     chooser: new TargetChooser(health, Math.random),
+    hedges: new HedgeBudgets(),
     attempts: recorder,
     limits,
     reportLimit: recorder.recordLimitRefusal,

@@ -1,6 +1,7 @@
 import { textFormatType } from '../metrics/text-format.js';
 import { json } from './answer.js';
 import { type KeyDesk, keyRoutes } from './keys.js';
+import { type LimitInUse, limitRoutes } from './limits.js';
 import type { AdminRoute } from './routes.js';
 import { type UsageLedger, usageRoutes } from './usage.js';
 
@@ -15,6 +16,7 @@ export interface AdminSources {
   reload(): Promise<readonly string[]>;
   openApi(): Promise<object>;
   readonly keys: KeyDesk;
+  limits(): readonly LimitInUse[];
   /** @returns null where nothing was ever stored */
   usageLedger(): UsageLedger | null;
 }
@@ -58,5 +60,6 @@ export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
     },
     ...keyRoutes(sources.keys),
     ...usageRoutes(() => sources.usageLedger()),
+    ...limitRoutes(() => sources.limits()),
   ];
 }

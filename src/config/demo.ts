@@ -94,7 +94,6 @@ export function demoConfig(created: number): ResolvedConfig {
       budget: null,
       mayRoute: false,
     })),
-    unenforced: [],
     admin: null,
   };
 }

@@ -14,7 +14,6 @@ import type {
   TranslationManner,
   UpstreamKind,
 } from './types.js';
-import { unenforcedSettings } from './unenforced.js';
 
 export interface ResolvedUpstream {
   readonly name: string;
@@ -95,8 +94,6 @@ export interface ResolvedConfig
   readonly models: readonly ResolvedModel[];
   readonly groups: readonly Group[];
   readonly keys: readonly ResolvedKey[];
-  /** Paths of settings in the file that do nothing yet. */
-  readonly unenforced: readonly string[];
   /** Where operators look and act; null where nobody may. */
   readonly admin: AdminSettings | null;
 }
@@ -138,6 +135,7 @@ export const defaults = {
     maxOpenMs: 60_000,
     affinity: true,
     loadFactor: 1.25,
+    retries: 2,
   },
   sockets: {
     messageBytes: 16_777_216,
@@ -240,7 +238,6 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
       budget: key.budget ?? null,
       mayRoute: key.mayRoute ?? false,
     })),
-    unenforced: unenforcedSettings(file),
     admin: file.admin === undefined ? null : { host: defaults.host, port: defaults.adminPort, ...file.admin },
   };
 }

@@ -189,6 +189,7 @@ const routing = Type.Object(
     maxOpenMs: Type.Optional(milliseconds),
     affinity: Type.Optional(Type.Boolean()),
     loadFactor: Type.Optional(Type.Number({ minimum: 1, maximum: 100 })),
+    retries: Type.Optional(Type.Integer({ minimum: 0, maximum: 10 })),
   },
   closed,
 );

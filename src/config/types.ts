@@ -149,6 +149,8 @@ export interface RoutingSettings {
   readonly affinity: boolean;
   /** How many times its fair share a target may have under way before such calls go elsewhere. */
   readonly loadFactor: number;
+  /** How often the last target of a call is asked again when nothing could be sent to it. */
+  readonly retries: number;
 }
 
 export interface Key {

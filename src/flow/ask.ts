@@ -1,4 +1,5 @@
 import type { Protocol, Upstream } from '../config/types.js';
+import type { FailedAttempt } from '../routing/verdict.js';
 import { Gather } from '../stream/gather.js';
 import type {
   Deadlines,
@@ -10,6 +11,7 @@ import type {
 import { reserveBody, shrinkReservation } from './admit.js';
 import type { Call } from './call.js';
 import type { Services } from './services.js';
+import type { Trial } from './trial.js';
 import { type OneOffRequest, oneOffHead } from './upstream-head.js';
 
 /** One request to an upstream whose answer is read whole. */
@@ -18,6 +20,11 @@ export interface Question extends OneOffRequest {
   readonly body: readonly Buffer[];
   readonly wire: Protocol;
   readonly deadlines: Deadlines;
+  /**
+   * Hears how it goes, but for the end of a good answer: whoever asks sees whether it is of use. Null for a question that
+   * says nothing of a target.
+   */
+  readonly trial: Trial | null;
   /** A larger answer is refused. */
   readonly maxBytes: number;
 }
@@ -39,8 +46,8 @@ export function ask(
   question: Question,
   done: (result: Answered | UpstreamFailure) => void,
 ): () => void {
-  const collector = new Collector({ services, call, maxBytes: question.maxBytes }, done);
-  const { upstream, body, method, deadlines } = question;
+  const { upstream, body, method, deadlines, maxBytes, trial } = question;
+  const collector = new Collector({ services, call, maxBytes, trial }, done);
   const head = oneOffHead(call, upstream, question);
   const exchange = services.upstream.send(
     upstream.origin,
@@ -48,13 +55,29 @@ export function ask(
     deadlines,
     collector,
   );
-  collector.cancel = () => exchange.cancel();
+  collector.cancel = () => {
+    trial?.leave();
+    exchange.cancel();
+  };
   return collector.cancel;
 }
 
 /** True for what `ask` gives when there is no answer. */
 export function isFailure(result: Answered | UpstreamFailure): result is UpstreamFailure {
   return 'reason' in result;
+}
+
+/**
+ * A question that came to an error or to no answer, as `Candidates` is told of it.
+ * @param replayable asking again does no harm though the upstream has got it
+ */
+export function failedQuestion(result: Answered | UpstreamFailure, replayable: boolean): FailedAttempt {
+  if (isFailure(result)) {
+    const { reason, bytesSent } = result;
+    return { reason, bytesSent, headRelayed: false, replayable };
+  }
+  const { status } = result.head;
+  return { reason: 'error_answer', status, bytesSent: true, headRelayed: false, replayable };
 }
 
 /** Answers up to this size are not worth counting. */
@@ -64,6 +87,7 @@ interface Room {
   readonly services: Services;
   readonly call: Call;
   readonly maxBytes: number;
+  readonly trial: Trial | null;
 }
 
 class Collector implements UpstreamHandler {
@@ -83,6 +107,8 @@ class Collector implements UpstreamHandler {
 
   onHead(head: ResponseHead): void {
     this.#head = head;
+    if (head.status < 400) this.#room.trial?.answered();
+    else this.#room.trial?.refused(head);
     this.#admit(head.contentLength);
   }
 
@@ -97,6 +123,7 @@ class Collector implements UpstreamHandler {
   }
 
   onFailure(failure: UpstreamFailure): void {
+    this.#room.trial?.failed(failure.reason, failure.headSeen);
     this.#finish(failure);
   }
 
@@ -129,6 +156,7 @@ class Collector implements UpstreamHandler {
   }
 
   #give(reason: UpstreamFailureReason, detail: string): void {
+    this.#room.trial?.failed(reason, true);
     this.cancel();
     this.#finish({ reason, detail, bytesSent: true, headSeen: true });
   }

@@ -1,17 +1,8 @@
-import type { Target } from '../config/types.js';
 import type { GatewayError } from '../errors.js';
-import { resultOfFailure, resultOfStatus } from '../metrics/results.js';
-import type { Outcome, TargetHealth } from '../routing/health.js';
-import { findingOfFailure, findingOfStatus } from '../routing/outcome.js';
-import type {
-  ResponseHead,
-  UpstreamExchange,
-  UpstreamFailure,
-  UpstreamFailureReason,
-  UpstreamHandler,
-} from '../upstream/client.js';
-import { secondsOf } from './failure.js';
+import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
+import type { Candidates } from './candidates.js';
 import type { Services } from './services.js';
+import { Trial } from './trial.js';
 
 /** Who decides what follows an attempt that failed before anything was relayed. */
 export interface AttemptOwner {
@@ -23,9 +14,13 @@ export interface AttemptOwner {
 
 /** Who may have another target asked in place of an answer. */
 export interface AttemptJudge {
-  /** @returns true when the answer is given up, and `onPassedOver` follows */
-  passesOver(status: number): boolean;
+  /** @returns true when an error answer is given up, and `onPassedOver` follows */
+  passesOver(attempt: Attempt, status: number): boolean;
   onPassedOver(): void;
+  /** A good answer begins, and will be handed on. */
+  onTaken(attempt: Attempt): void;
+  /** @returns true when another attempt of the call is still under way, and takes its place */
+  survives(attempt: Attempt): boolean;
   /** The client is still there: an answer that is given up, also at its very end, is then of no use. */
   readonly isWanted: boolean;
   /** The client has all that it asked for: how the upstream's connection ends is of no interest any more. */
@@ -35,25 +30,17 @@ export interface AttemptJudge {
 /** An answer that is given up is read to its end up to this size, so that its connection can be used again. */
 const mostDiscarded = 64 * 1024;
 
-/** One attempt of a call at a target: it tells the target's health and the metrics how it went. */
-export class Attempt implements UpstreamHandler, UpstreamExchange {
+/** An attempt whose answer is handed on while it comes. */
+export class Attempt extends Trial implements UpstreamHandler, UpstreamExchange {
   exchange: UpstreamExchange | null = null;
-  readonly #services: Services;
-  readonly #target: Target;
-  readonly #health: TargetHealth;
-  readonly #ticket: number;
   readonly #judge: AttemptJudge;
   readonly #handler: UpstreamHandler;
-  #status = 0;
-  #isOver = false;
+  #headSeen = false;
   /** Its answer has been given up, and the call goes on without it. */
   #isPassedOver = false;
 
-  constructor(services: Services, target: Target, judge: AttemptJudge, handler: UpstreamHandler) {
-    this.#services = services;
-    this.#target = target;
-    this.#health = services.health.of(target);
-    this.#ticket = this.#health.began(performance.now());
+  constructor(services: Services, candidates: Candidates, judge: AttemptJudge, handler: UpstreamHandler) {
+    super(services, candidates);
     this.#judge = judge;
     this.#handler = handler;
   }
@@ -67,16 +54,16 @@ export class Attempt implements UpstreamHandler, UpstreamExchange {
   }
 
   onHead(head: ResponseHead): void {
+    this.#headSeen = true;
     const { status } = head;
-    this.#status = status;
     if (status < 400) {
-      this.#health.answered(this.#ticket);
+      this.answered();
+      this.#judge.onTaken(this);
       this.#handler.onHead(head);
       return;
     }
-    const seconds = secondsOf(head.get('retry-after'));
-    this.#endAnswered(seconds === null ? null : seconds * 1000);
-    if (!this.#judge.passesOver(status)) {
+    this.refused(head);
+    if (!this.#judge.passesOver(this, status)) {
       this.#handler.onHead(head);
       return;
     }
@@ -92,13 +79,13 @@ export class Attempt implements UpstreamHandler, UpstreamExchange {
   onEnd(): void {
     // It may find that the answer is of no use, and cancel.
     if (!this.#isPassedOver) this.#handler.onEnd();
-    this.#endAnswered(null);
+    this.succeeded();
   }
 
   onFailure(failure: UpstreamFailure): void {
-    if (this.#judge.isServed) this.#endAnswered(null);
-    else this.#endFailed(failure.reason, failure.headSeen);
-    if (!this.#isPassedOver) this.#handler.onFailure(failure);
+    if (this.#judge.isServed) this.succeeded();
+    else this.failed(failure.reason, failure.headSeen);
+    if (!this.#isPassedOver && !this.#judge.survives(this)) this.#handler.onFailure(failure);
   }
 
   resume(): void {
@@ -106,35 +93,8 @@ export class Attempt implements UpstreamHandler, UpstreamExchange {
   }
 
   cancel(): void {
-    if (this.#judge.isWanted && this.#status !== 0) this.#endFailed('unusable_answer', true);
+    if (this.#judge.isWanted && this.#headSeen) this.failed('unusable_answer', true);
     else this.leave();
     this.exchange?.cancel();
-  }
-
-  /** Nobody waits for its answer any more, which says nothing about its target. */
-  leave(): void {
-    this.#end('uncounted');
-  }
-
-  #endAnswered(retryAfterMs: number | null): void {
-    if (this.#isOver) return;
-    const finding = findingOfStatus(this.#status);
-    this.#services.attempts.recordAttempt(this.#target, resultOfStatus(this.#status));
-    const isFailed = finding === 'failure' || finding === 'limited';
-    this.#end(isFailed ? { kind: finding, error: `status ${this.#status}`, retryAfterMs } : finding);
-  }
-
-  #endFailed(reason: UpstreamFailureReason | 'unusable_answer', headSeen: boolean): void {
-    if (this.#isOver) return;
-    const finding = findingOfFailure(reason, headSeen);
-    this.#services.attempts.recordAttempt(this.#target, resultOfFailure(reason));
-    const isFailed = finding === 'failure' || finding === 'limited';
-    this.#end(isFailed ? { kind: finding, error: reason, retryAfterMs: null } : finding);
-  }
-
-  #end(outcome: Outcome): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#health.ended(performance.now(), this.#ticket, outcome);
   }
 }

@@ -3,6 +3,7 @@ import type { ExchangeListener } from '../http/exchange-host.js';
 import { account } from './account.js';
 import { ownLines } from './answer.js';
 import type { Call } from './call.js';
+import { Pause } from './pause.js';
 import { refuse } from './refuse.js';
 import type { Services } from './services.js';
 import { timingLine } from './timing.js';
@@ -18,6 +19,14 @@ export class Waiting implements ExchangeListener {
     this.#services = services;
     this.#call = call;
     call.exchange.listener = this;
+  }
+
+  /** Waits for some milliseconds; for ever, once the client has left. */
+  pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const pause = new Pause(ms, resolve);
+      this.cancel = () => pause.cancel();
+    });
   }
 
   onClientGone(): void {

@@ -2,6 +2,7 @@ import { bodyEstimate, estimatedUsage } from '../conversation/estimate-usage.js'
 import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
 import type { OutputLimit } from '../protocols/protocol.js';
+import type { OutputSpans } from '../schema/accept.js';
 import { findValues, type Span } from '../wire/json-scan.js';
 import { skipSpace } from '../wire/json-space.js';
 import type { Call } from './call.js';
@@ -9,34 +10,56 @@ import type { Call } from './call.js';
 /** Output of a call that sets no limit to it. */
 const presumedOutput = 1000;
 const openBrace = 0x7b;
+/** Of a text, when it is spoken. */
+const bytesOfSpokenSecond = 15;
+/** Of a recording, as it is usually packed. */
+const bytesOfRecordedSecond = 16_000;
+/** Of a recording whose length nobody has told. */
+const presumedSeconds = 60;
 
 /**
  * The tokens for which a call is taken until its upstream has counted them: of what it says, by its length, and of
  * what it lets an upstream answer.
  */
-export function expectedUsage({ body, route, upload }: Call): Usage {
+export function expectedUsage({ body, route, upload, validated }: Call): Usage {
   const endpoint = route?.endpoint;
   if (body === null || upload !== null || endpoint == null) return estimatedUsage(0, 0);
   const { outputLimit } = endpoint;
-  return estimatedUsage(bodyEstimate(body), outputLimit === null ? 0 : outputTokens(body, outputLimit));
+  const output = outputLimit === null ? 0 : outputTokens(body, outputLimit, validated?.output ?? null);
+  return estimatedUsage(bodyEstimate(body), output);
 }
 
-function outputTokens(body: Buffer, { within, fields, choices }: OutputLimit): number {
-  let from = skipSpace(body, 0);
+/** The seconds of audio or video for which a call is taken until they are known. */
+export function expectedSeconds({ mediaSeconds, route, body, upload, exchange }: Call): number {
+  if (mediaSeconds > 0 || route?.protocol !== 'audio') return mediaSeconds;
+  if (upload === null) return (body?.length ?? 0) / bytesOfSpokenSecond;
+  const { contentLength } = exchange.head;
+  return contentLength > 0 ? contentLength / bytesOfRecordedSecond : presumedSeconds;
+}
+
+/** @param noted what the check of the body has seen, or null */
+function outputTokens(body: Buffer, limit: OutputLimit, noted: OutputSpans | null): number {
   try {
-    if (within !== null) {
-      const [inner] = findValues(body, from, [within]);
-      if (inner == null || body[inner.start] !== openBrace) return presumedOutput;
-      from = inner.start;
-    }
-    const [answers = null, ...limits] = findValues(body, from, [choices, ...fields]);
-    const most = limits.map((span) => numberAt(body, span)).find((value) => value !== null);
-    return (most ?? presumedOutput) * (numberAt(body, answers) ?? 1);
+    if (limit.within === null && noted !== null) return product(body, noted.limit, noted.choices);
+    const from = limit.within === null ? skipSpace(body, 0) : objectAt(body, limit.within, noted);
+    if (from === -1) return presumedOutput;
+    const [choices = null, ...limits] = findValues(body, from, [limit.choices, ...limit.fields]);
+    return product(body, limits.find((span) => span !== null) ?? null, choices);
   } catch (fault) {
     // A key that stands twice: what is used in the end will tell.
     if (fault instanceof GatewayError) return presumedOutput;
     throw fault;
   }
+}
+
+/** Where an object of the body begins; -1 where there is none. */
+function objectAt(body: Buffer, name: string, noted: OutputSpans | null): number {
+  const span = noted === null ? findValues(body, skipSpace(body, 0), [name])[0] : noted.config;
+  return span == null || body[span.start] !== openBrace ? -1 : span.start;
+}
+
+function product(body: Buffer, limit: Span | null, choices: Span | null): number {
+  return (numberAt(body, limit) ?? presumedOutput) * (numberAt(body, choices) ?? 1);
 }
 
 function numberAt(body: Buffer, span: Span | null): number | null {

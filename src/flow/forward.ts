@@ -1,9 +1,9 @@
-import type { Target } from '../config/types.js';
+import type { Model, Target } from '../config/types.js';
 import type { ConversationRequest } from '../conversation/request.js';
 import { GatewayError } from '../errors.js';
 import type { Endpoint, Translation } from '../protocols/protocol.js';
 import { warmUpAnswer } from '../protocols/responses/turn.js';
-import { verdict } from '../routing/verdict.js';
+import type { FailedAttempt } from '../routing/verdict.js';
 import type { Passage } from '../stream/passage.js';
 import type {
   Deadlines,
@@ -17,8 +17,12 @@ import { reserveBody, shrinkReservation } from './admit.js';
 import { ownLines } from './answer.js';
 import { Attempt, type AttemptJudge, type AttemptOwner } from './attempt.js';
 import type { Call } from './call.js';
+import type { Candidates } from './candidates.js';
+import { attemptDeadlines, deadlinesLeft, timeLeft } from './deadlines.js';
 import { fetchMedia, remoteMedia } from './fetch-media.js';
+import { Pause } from './pause.js';
 import { decodeCall, type Prepared, prepareNative, prepareTranslated, prepareUpload } from './prepare.js';
+import { mayRace, prepareHedge, Race, type Runner } from './race.js';
 import { refuse } from './refuse.js';
 import { Relay } from './relay.js';
 import { routeCall } from './route.js';
@@ -47,10 +51,8 @@ export function forward(
   endpoint: Endpoint,
   targets: readonly Target[],
 ): Sending {
-  const chosen = routeCall(services, call, targets);
-  const ordered = call.turn === null ? chosen : call.turn.lane.arrange(chosen);
-  const forwarding = new Forwarding(services, call, endpoint, ordered);
-  forwarding.next();
+  const forwarding = new Forwarding(services, call, endpoint, routeCall(services, call, targets));
+  forwarding.ask();
   return forwarding;
 }
 
@@ -59,8 +61,7 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
   readonly #services: Services;
   readonly #call: Call;
   readonly #endpoint: Endpoint;
-  readonly #targets: readonly Target[];
-  #index = 0;
+  readonly #candidates: Candidates;
   #relay: Relay | null = null;
   #attempt: Attempt | null = null;
   /** Of the attempt. */
@@ -69,12 +70,16 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
   #failure: GatewayError | null = null;
   /** Time went by before the first attempt. */
   #isLate = false;
+  /** Milliseconds to wait before the attempt that follows one that is given up; null where none has to be made. */
+  #wait: number | null = null;
+  /** While a second target may be asked beside the first, or is. */
+  #race: Race | null = null;
 
-  constructor(services: Services, call: Call, endpoint: Endpoint, targets: readonly Target[]) {
+  constructor(services: Services, call: Call, endpoint: Endpoint, candidates: Candidates) {
     this.#services = services;
     this.#call = call;
     this.#endpoint = endpoint;
-    this.#targets = targets;
+    this.#candidates = candidates;
   }
 
   get isWanted(): boolean {
@@ -85,11 +90,18 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
     return this.#call.accounted || (this.#passage?.isComplete ?? false);
   }
 
-  passesOver(status: number): boolean {
-    if (!this.#hasNext() || !this.isWanted) return false;
-    const headRelayed = this.#relay?.committed ?? false;
-    const replayable = this.#isReplayable;
-    return verdict({ reason: 'error_answer', status, bytesSent: true, headRelayed, replayable }) === 'next';
+  passesOver(attempt: Attempt, status: number): boolean {
+    if (this.survives(attempt)) {
+      this.#wait = null;
+      return true;
+    }
+    return this.#mayGoOn({
+      reason: 'error_answer',
+      status,
+      bytesSent: true,
+      headRelayed: this.#relay?.committed ?? false,
+      replayable: this.#isReplayable,
+    });
   }
 
   onPassedOver(): void {
@@ -100,25 +112,79 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
     return this.#call.upload?.canReplay ?? this.#call.body !== null;
   }
 
-  /** Whether a target is left that may be asked now; those before it that may not are passed over. */
-  #hasNext(): boolean {
-    const now = performance.now();
-    for (; this.#index < this.#targets.length; this.#index++) {
-      if (this.#services.health.of(this.#targets[this.#index] as Target).mayTake(now)) return true;
-    }
-    return false;
+  /** Whether there is an attempt to follow one that failed: then `#goOn` makes it. */
+  #mayGoOn(attempt: FailedAttempt): boolean {
+    if (!this.isWanted) return false;
+    this.#wait = this.#candidates.after(attempt);
+    return this.#wait !== null;
   }
 
-  /** Asks the next target in place of the one before. */
   #goOn(): void {
-    const target = this.#targets[this.#index] as Target;
-    this.#call.retries++;
-    this.#services.attempts.recordRetry(target);
-    this.next();
+    if (this.#wait === null) return;
+    if (this.#wait === 0) this.ask();
+    else this.#relay?.reset(null, new Pause(this.#wait, () => this.ask()));
   }
 
-  next(): void {
-    const target = this.#targets[this.#index++] as Target;
+  onTaken(attempt: Attempt): void {
+    const race = this.#race;
+    if (race === null) return;
+    this.#race = null;
+    if (attempt !== this.#attempt) this.#services.attempts.recordHedge(this.#modelName, 'won');
+    this.#adopt(race.wonBy(attempt));
+  }
+
+  survives(attempt: Attempt): boolean {
+    const other = this.#race?.without(attempt) ?? null;
+    this.#race = null;
+    if (other !== null) this.#adopt(other);
+    return other !== null;
+  }
+
+  /** What becomes of an attempt is what becomes of the call from now on. */
+  #adopt({ attempt, passage, path }: Runner): void {
+    this.#attempt = attempt;
+    this.#passage = passage;
+    this.#call.target = attempt.target;
+    this.#call.path = path;
+    this.#relay?.reset(passage, attempt);
+  }
+
+  get #modelName(): string {
+    return this.#call.model?.name ?? '';
+  }
+
+  /** Gets ready to ask a second target as well when the first takes too long. */
+  #watch(first: Runner): void {
+    const { hedgeMs } = this.#call.model as Model;
+    this.#services.hedges.of(this.#call.model as Model).earn();
+    this.#race = new Race(first, hedgeMs ?? 0, () => this.#hedge());
+    if (this.#relay !== null) this.#relay.upstream = this.#race;
+  }
+
+  #hedge(): Runner | null {
+    const call = this.#call;
+    const budget = this.#services.hedges.of(call.model as Model);
+    if (!budget.isFree || !this.#candidates.skip()) return null;
+    const { target, key } = this.#candidates;
+    try {
+      const prepared = prepareHedge(this.#services, call, this.#endpoint, target);
+      if (prepared === null) return null;
+      const attempt = new Attempt(this.#services, this.#candidates, this, this.#relay as Relay);
+      attempt.exchange = this.#post(target, key, prepared, deadlinesLeft(call), attempt);
+      call.retries++;
+      budget.spend();
+      this.#services.attempts.recordHedge(this.#modelName, 'sent');
+      return { attempt, passage: prepared.passage, path: prepared.path };
+    } catch (fault) {
+      // The first is still under way.
+      if (!(fault instanceof GatewayError)) this.#services.reportFault(call, fault);
+      return null;
+    }
+  }
+
+  /** Asks the present one of the candidates. */
+  ask(): void {
+    const { target } = this.#candidates;
     const { translation, protocol } = this.#endpoint;
     const { upload } = this.#call;
     this.#call.target = target;
@@ -163,7 +229,7 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
     const maxBytes = Math.min(bodyBytes, mostFetched, Math.floor(bufferedBytes / (fetchShare * fetchCopies)));
     const limits = {
       maxBytes,
-      timeoutMs: this.#timeLeft(),
+      timeoutMs: timeLeft(call),
       allowPrivate: target.upstream.fetchPrivate,
     };
     reserveBody(this.#services, call, fetchCopies * maxBytes);
@@ -199,18 +265,20 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
     const relay = this.#relay;
     relay.reset(prepared.passage, null);
     this.#passage = prepared.passage;
-    const deadlines = this.#deadlines();
-    const attempt = new Attempt(this.#services, target, this, relay);
+    const deadlines = attemptDeadlines(call, this.#isLate);
+    const attempt = new Attempt(this.#services, this.#candidates, this, relay);
     this.#attempt = attempt;
     relay.upstream = attempt;
     attempt.exchange =
       call.turn === null
-        ? this.#post(target, prepared, deadlines, attempt)
+        ? this.#post(target, this.#candidates.key, prepared, deadlines, attempt)
         : this.#sendTurn(call.turn, target, prepared, deadlines, attempt);
+    if (mayRace(call)) this.#watch({ attempt, passage: prepared.passage, path: prepared.path });
   }
 
   #post(
     target: Target,
+    key: number,
     prepared: Prepared,
     deadlines: Deadlines,
     handler: UpstreamHandler,
@@ -219,7 +287,7 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
       target.upstream.origin,
       {
         method: 'POST',
-        head: upstreamHead(this.#call, target, prepared),
+        head: upstreamHead(this.#call, target, key, prepared),
         body: prepared.body,
         source: prepared.source,
       },
@@ -236,9 +304,10 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
     deadlines: Deadlines,
     handler: UpstreamHandler,
   ): UpstreamExchange | null {
+    const { key } = this.#candidates;
     const otherwise = (): UpstreamExchange | null => {
       turn.madeBy = prepared.path === 'translated' ? 'gateway' : 'request';
-      if (!turn.isWarmUp) return this.#post(target, prepared, deadlines, handler);
+      if (!turn.isWarmUp) return this.#post(target, key, prepared, deadlines, handler);
       turn.madeBy = 'gateway';
       this.#attempt?.leave();
       this.#warmUp();
@@ -247,7 +316,7 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
     if (!turn.lane.takes(target, prepared)) return otherwise();
     turn.madeBy = 'lane';
     const { isWarmUp } = turn;
-    return turn.lane.send(this.#call, { target, prepared, deadlines, handler, isWarmUp, otherwise });
+    return turn.lane.send(this.#call, { target, key, prepared, deadlines, handler, isWarmUp, otherwise });
   }
 
   /** The gateway remembers what the message held, where no upstream can. */
@@ -266,25 +335,10 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
     else shrinkReservation(this.#services, call, needed);
   }
 
-  /** What is left of the total time after the attempts so far. */
-  #deadlines(): Deadlines {
-    const { timeouts, limits } = this.#call.running.snapshot;
-    const { upload, exchange } = this.#call;
-    if (upload !== null) return uploadDeadlines(timeouts, exchange.head.contentLength, limits.uploadBytes);
-    if (this.#index === 1 && !this.#isLate) return timeouts;
-    return { ...timeouts, totalMs: this.#timeLeft() };
-  }
-
-  /** Milliseconds of the call's total time. */
-  #timeLeft(): number {
-    const { totalMs } = this.#call.running.snapshot.timeouts;
-    return Math.max(1, totalMs - (performance.now() - this.#call.validatedAt));
-  }
-
   /** A target that cannot be asked this: the next one may speak a protocol that can. */
   #onRefused(fault: unknown): void {
-    if (fault instanceof GatewayError && this.#index < this.#targets.length) {
-      this.next();
+    if (fault instanceof GatewayError && this.#candidates.skip()) {
+      this.ask();
       return;
     }
     this.#end(this.#failure ?? fault, null);
@@ -306,13 +360,13 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
   }
 
   onAttemptFailed(error: GatewayError, failure: UpstreamFailure | null): void {
-    const decision = verdict({
+    const mayGoOn = this.#mayGoOn({
       reason: failure?.reason ?? 'unusable_answer',
       bytesSent: failure?.bytesSent ?? true,
       headRelayed: false,
       replayable: this.#isReplayable,
     });
-    if (this.#hasNext() && decision === 'next' && this.#call.exchange.alive) {
+    if (mayGoOn) {
       this.#failure = error;
       this.#goOn();
       return;
@@ -322,12 +376,3 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
 }
 
 const atPrevious = { param: 'previous_response_id' };
-
-/** Bytes of an upload in a millisecond that a client may be expected to send. */
-const slowestUpload = 64;
-
-/** An upload may take as long as its size asks for, since both sides are watched for silence. */
-function uploadDeadlines(timeouts: Deadlines, announced: number, most: number): Deadlines {
-  const bytes = announced === -1 ? most : announced;
-  return { ...timeouts, totalMs: timeouts.totalMs + bytes / slowestUpload };
-}

@@ -1,14 +1,14 @@
-import type { Key, Model } from '../config/types.js';
+import type { Key, Model, Price } from '../config/types.js';
 import { GatewayError } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange-host.js';
 import type { Decision, Denial, Pending } from '../limits/decision.js';
 import type { Demand, Pool } from '../limits/kinds.js';
 import { callPools, demandsOf } from '../limits/pools.js';
-import { costOf } from '../usage/cost.js';
+import { costOf, isFree } from '../usage/cost.js';
 import { account } from './account.js';
 import { budgetOf, type PeriodBudget } from './budget.js';
 import type { Call } from './call.js';
-import { expectedUsage } from './expected-usage.js';
+import { expectedSeconds, expectedUsage } from './expected-usage.js';
 import { LimitedCall } from './limited-call.js';
 import { refuse } from './refuse.js';
 import type { Services } from './services.js';
@@ -21,20 +21,20 @@ export type Next = (services: Services, call: Call) => void;
 /**
  * Takes what a call needs of the limits of its key, its groups and its model, and goes on: at once, where this worker
  * has enough of them, and else when it knows. The call's model is known by then.
- * @throws {GatewayError} `rate_limit_exceeded` when it is known at once that there is too little, and whatever `next`
- * throws at once; what comes later is answered here
+ * @throws {GatewayError} `rate_limit_exceeded` or `budget_exceeded` when it is known at once that there is too little,
+ * `store_unavailable` when nobody knows, and whatever `next` throws at once; what comes later is answered here
  */
 export function limit(services: Services, call: Call, next: Next): void {
   const key = call.key as Key;
   const model = call.model as Model;
-  const hasBudget = key.budget !== null && model.price !== null;
-  if (key.limits === null && model.limits === null && key.groupLimits.length === 0 && !hasBudget) {
+  const price = priceOf(key, model);
+  if (key.limits === null && model.limits === null && key.groupLimits.length === 0 && price === null) {
     next(services, call);
     return;
   }
   const limited = new LimitedCall(services.limits, callPools(key, model), call.running.snapshot.vendors);
   call.limited = limited;
-  const demands = demandsFor(call, limited, key, model);
+  const demands = demandsFor(call, limited, key, price);
   const queued = new Queued(services, call, limited, next);
   const decision = services.limits.acquire(demands, queued.decide);
   if (decision.outcome === 'pending') queued.wait(decision);
@@ -42,18 +42,23 @@ export function limit(services: Services, call: Call, next: Next): void {
   if (decision.outcome === 'admitted') next(services, call);
 }
 
-function demandsFor(call: Call, limited: LimitedCall, key: Key, model: Model): readonly Demand[] {
+/** What a call costs its key's budget; null where there is none to be kept to. */
+function priceOf({ budget }: Key, { price }: Model): Price | null {
+  return budget === null || price === null || isFree(price) ? null : price;
+}
+
+function demandsFor(call: Call, limited: LimitedCall, key: Key, price: Price | null): readonly Demand[] {
   const { pools } = limited;
   const { budget } = key;
-  const { price } = model;
   if (pools.tokens.length === 0 && (budget === null || price === null)) return pools.ones;
   const usage = expectedUsage(call);
   const demands = demandsOf(pools, usage.input + usage.output);
   if (budget === null || price === null) return demands;
   limited.budget = budgetOf(key, budget, Date.now());
   const { pool } = limited.budget;
-  const cost = costOf(price, { usage, seconds: call.mediaSeconds, calls: call.units });
-  return [...demands, { pool, amount: Math.min(cost, pool.limit) }];
+  const cost = costOf(price, { usage, seconds: expectedSeconds(call), calls: call.units });
+  // Whatever is expected: a budget that is used up lets no call in, and a guess beyond it refuses none for ever.
+  return [...demands, { pool, amount: Math.min(Math.max(1, cost), pool.limit) }];
 }
 
 /** @throws {GatewayError} for a call that is not let in */

@@ -53,6 +53,7 @@ export class LimitedCall {
   }
 
   #view(indexes: readonly number[]): PoolView | null {
+    if (indexes.length === 0) return null;
     if (indexes.length === 1) return this.#peek(indexes[0] as number);
     return tightest(indexes.map((index) => this.#peek(index)));
   }

@@ -9,6 +9,7 @@ import type { Recorder } from '../metrics/recorder.js';
 import type { Route } from '../routes.js';
 import type { TargetChooser } from '../routing/choose.js';
 import type { HealthTable } from '../routing/health-table.js';
+import type { HedgeBudgets } from '../routing/hedge-budget.js';
 import type { UpstreamClient } from '../upstream/client.js';
 import type { SecureProfiles } from '../upstream/secure.js';
 import type { TaskBook } from '../video/book.js';
@@ -43,7 +44,8 @@ export interface Services {
   /** How well every target is, as this worker has seen it. */
   readonly health: HealthTable;
   readonly chooser: TargetChooser;
-  readonly attempts: Pick<Recorder, 'recordAttempt' | 'recordRetry'>;
+  readonly hedges: HedgeBudgets;
+  readonly attempts: Pick<Recorder, 'recordAttempt' | 'recordRetry' | 'recordHedge'>;
   readonly limits: LeaseHolder;
   /** Notes that a limit refused a call. @param limit what was counted: `requests` */
   readonly reportLimit: (limit: string) => void;

@@ -2,7 +2,14 @@ import type { Protocol, Upstream } from '../config/types.js';
 import { credentialLine, type VendorHeaders, vendorLines } from '../dialects/upstream-lines.js';
 import type { SocketRequest } from '../upstream/socket.js';
 import type { Call } from './call.js';
-import { anyKey } from './upstream-head.js';
+
+/** What a WebSocket is asked for with. */
+export interface SocketShape {
+  readonly wire: Protocol;
+  readonly vendor: VendorHeaders;
+  /** Index of the upstream's key; 0 where it has none. */
+  readonly key: number;
+}
 
 /**
  * The request for a WebSocket at an upstream.
@@ -12,13 +19,13 @@ export function socketRequest(
   call: Call,
   upstream: Upstream,
   path: string,
-  { wire, vendor }: { readonly wire: Protocol; readonly vendor: VendorHeaders },
+  shape: SocketShape,
 ): SocketRequest {
   const { timeouts, sockets } = call.running.snapshot;
   return {
     origin: upstream.origin,
     path: `${upstream.basePath}${path}`,
-    headers: linesFor(call, upstream, wire, vendor),
+    headers: linesFor(call, upstream, shape),
     protocols: [],
     maxMessageBytes: sockets.messageBytes,
     connectMs: timeouts.connectMs,
@@ -31,12 +38,11 @@ export function socketRequest(
 function linesFor(
   call: Call,
   upstream: Upstream,
-  wire: Protocol,
-  vendor: VendorHeaders,
+  { wire, vendor, key }: SocketShape,
 ): readonly (readonly [string, string])[] {
-  const key = anyKey(upstream);
+  const apiKey = upstream.apiKeys[key];
   const lines =
-    (key === null ? '' : credentialLine(upstream.kind, key)) +
+    (apiKey === undefined ? '' : credentialLine(upstream.kind, apiKey)) +
     vendorLines(wire, vendor, upstream) +
     call.exchange.head.forwarded;
   return [

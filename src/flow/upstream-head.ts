@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Protocol, Target, Upstream } from '../config/types.js';
 import { credentialLine, vendorLines } from '../dialects/upstream-lines.js';
-import { chooseKey } from '../routing/affinity.js';
 import type { Call } from './call.js';
 import { idempotencyLine } from './idempotency.js';
 
@@ -17,18 +16,14 @@ export interface HeadParts {
   readonly contentType: string;
 }
 
-/** The head of the POST to an upstream: without framing headers and the empty line, which the client adds. */
-export function upstreamHead(call: Call, target: Target, parts: HeadParts): string {
+/**
+ * The head of the POST to an upstream: without framing headers and the empty line, which the client adds.
+ * @param key index of the upstream's key; 0 where it has none
+ */
+export function upstreamHead(call: Call, target: Target, key: number, parts: HeadParts): string {
   const { head, id } = call.exchange;
-  const choices = prefixesOf(target, parts.upstreamPath);
-  const prefix = choices.length === 1 ? choices[0] : choices[keyIndex(call, target.upstream)];
+  const prefix = prefixesOf(target, parts.upstreamPath)[key];
   return `${prefix}content-type: ${parts.contentType}\r\nx-request-id: ${id}\r\n${vendorLines(parts.wire, head, target.upstream)}${head.forwarded}${idempotencyLine(call)}`;
-}
-
-/** Which of several keys: calls that begin alike go with the same, whose prompt cache knows them. */
-function keyIndex({ affinity }: Call, { apiKeys }: Upstream): number {
-  if (affinity === null) return Math.floor(Math.random() * apiKeys.length);
-  return apiKeys.indexOf(chooseKey(apiKeys, affinity) as string);
 }
 
 /** A request whose path is its own, so that nothing of it is kept. */

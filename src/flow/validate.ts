@@ -1,3 +1,4 @@
+import type { OutputSpans } from '../schema/accept.js';
 import type { CompiledSchema } from '../schema/compile.js';
 import { type BodySpans, scanBody } from '../wire/json-scan.js';
 import { parseBody } from '../wire/skeleton.js';
@@ -10,6 +11,8 @@ export interface ValidatedBody {
   readonly stream: boolean;
   /** True when the client itself asked for the usage chunk. */
   readonly includeUsage: boolean;
+  /** Null where nobody has looked for it. */
+  readonly output: OutputSpans | null;
 }
 
 /**
@@ -27,7 +30,7 @@ const noSpans: BodySpans = { open: 0, model: null, stream: null, streamOptions: 
 
 /** What the later phases need to know of a form, or of another body that is not passed on as it came. */
 export function readValidated(model: string, stream: boolean): ValidatedBody {
-  return { scan: noSpans, model, stream, includeUsage: true };
+  return { scan: noSpans, model, stream, includeUsage: true, output: null };
 }
 
 /** The verdict on what `accept` does not know, and the reason of every refusal. */
@@ -42,6 +45,7 @@ function parseAndCheck(body: Buffer, schema: CompiledSchema): ValidatedBody {
     model: typeof model === 'string' ? model : '',
     stream: stream === true,
     includeUsage: asksForUsage(options),
+    output: null,
   };
 }
 

@@ -36,7 +36,8 @@ export class Admission {
    * @param actual 0 or more; a part of a unit counts as a whole one
    */
   settle(pool: Pool, actual: number): void {
-    const index = this.demands.findIndex((demand) => demand.pool.name === pool.name);
+    let index = 0;
+    while (index < this.demands.length && this.demands[index]?.pool.name !== pool.name) index++;
     const demand = this.demands[index];
     if (demand === undefined || isGivenBack(pool) || !Number.isFinite(actual)) return;
     this.#used ??= [];

@@ -47,7 +47,7 @@ export function createBudgetAccounts(store: Pick<Store, 'get' | 'create' | 'repl
       const record = await store.get(collection, account);
       const reserved = change(record === null ? 0 : readReserved(record.value));
       if (reserved === null) return;
-      const value = JSON.stringify({ version: 1, reserved });
+      const value = JSON.stringify({ version: 1, reserved: Math.min(reserved, Number.MAX_SAFE_INTEGER) });
       const isDone =
         record === null
           ? await store.create(collection, account, value, ttlMs)

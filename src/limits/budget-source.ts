@@ -36,10 +36,14 @@ interface Account {
   readonly pool: OwnedPool;
   /** The call of the store that is under way. */
   work: Promise<void> | null;
+  /** Until then the store need not be asked for `dryFrom` units or more: it has fewer, or cannot be reached. */
   dryUntil: number;
+  dryFrom: number;
   idleSince: number;
   /** Spent while the store was gone, beyond what was reserved: it is to be told. */
   lent: number;
+  /** The total is another: what was reserved by the one before goes back. */
+  isChanged: boolean;
 }
 
 /**
@@ -54,6 +58,8 @@ export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
   let user: ShareUser | null = null;
   let isAvailable = true;
   let isLeaving = false;
+  /** While the store is gone, one account at a time finds out whether it is there again. */
+  let probeAt = Number.NEGATIVE_INFINITY;
 
   const setAvailable = (next: boolean): void => {
     if (next === isAvailable) return;
@@ -72,6 +78,7 @@ export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
         account.dryUntil = now() + retryMs;
         if (options.whenGone() === 'open') lend(account);
       }
+      if (account.isChanged) reserveAnew(account);
       user?.onAnswered([pool]);
     };
     account.work = call().then(
@@ -84,14 +91,14 @@ export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
     const { pool } = account;
     const needs = pool.asks.map(({ stated }) => stated);
     const free = Math.max(0, pool.free);
+    const lacks = leastLack(pool);
     const owed = Math.max(0, -pool.free) + account.lent;
-    const least = Math.max(1, Math.min(...needs.map((stated) => stated.least)) - free);
     const need = needs.reduce((sum, stated) => sum + stated.need, 0) - free;
     const want = needs.length === 0 ? 0 : Math.max(need, Math.ceil(pool.total / slices));
     work(account, async () => {
       const granted = await accounts.reserve(pool.name, {
         total: pool.total,
-        least: want === 0 ? 0 : least,
+        least: want === 0 ? 0 : lacks,
         want,
         owed,
         ttlMs: keptMs,
@@ -99,7 +106,9 @@ export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
       const paid = owed - account.lent;
       account.lent = 0;
       pool.resize(pool.limit + granted + paid);
-      if (granted === 0) account.dryUntil = now() + dryMs;
+      if (granted > 0 || want === 0) return;
+      account.dryUntil = now() + dryMs;
+      account.dryFrom = lacks;
     });
   };
 
@@ -109,6 +118,14 @@ export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
     // At once: nobody may be leased what is on its way back. Where that fails it counts as spent.
     pool.resize(pool.limit - amount);
     work(account, () => accounts.giveBack(pool.name, amount, keptMs));
+  };
+
+  /** Gives back what is free, and asks again for those who wait: what there is in all is looked at with each reservation. */
+  const reserveAnew = (account: Account): void => {
+    account.isChanged = false;
+    account.dryUntil = Number.NEGATIVE_INFINITY;
+    if (account.pool.asks.length > 0) lacking.add(account);
+    if (account.pool.free > 0) giveBack(account);
   };
 
   /** Lets calls spend what the store has not said they may, and keeps that in mind. */
@@ -122,16 +139,22 @@ export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
 
   const seek = (account: Account): void => {
     lacking.delete(account);
-    if (isAvailable || now() >= account.dryUntil) {
+    // What was reserved for others was enough for them, too.
+    if (account.pool.asks.length === 0) return;
+    // What is too little for one call may be enough for another.
+    if (now() >= account.dryUntil || (isAvailable && leastLack(account.pool) < account.dryFrom)) {
       reserve(account);
       return;
     }
-    lend(account);
+    if (!isAvailable && options.whenGone() === 'open') lend(account);
     user?.onAnswered([account.pool]);
   };
 
-  const isDue = ({ pool, dryUntil, lent }: Account, at: number): boolean =>
-    at >= dryUntil && (pool.free < 0 || (lent > 0 && isAvailable));
+  /** More was spent than the store knows. */
+  const isBehind = ({ pool, lent }: Account): boolean => pool.free < 0 || lent > 0;
+
+  const isDue = (account: Account, at: number): boolean =>
+    isBehind(account) && at >= account.dryUntil && (isAvailable || at >= probeAt);
 
   return {
     until: null,
@@ -148,21 +171,21 @@ export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
         pool,
         work: null,
         dryUntil: Number.NEGATIVE_INFINITY,
+        dryFrom: 0,
         idleSince: now(),
         lent: 0,
+        isChanged: false,
       });
     },
     changed(pool) {
       const account = known.get(pool);
       if (account === undefined) return;
-      account.dryUntil = Number.NEGATIVE_INFINITY;
-      // The total is looked at with each reservation: what is reserved beyond a lower one is not to be used.
-      if (pool.free > 0 && account.work === null) giveBack(account);
+      account.isChanged = true;
+      if (account.work === null) reserveAnew(account);
     },
-    lack(pool, at) {
+    lack(pool) {
       const account = known.get(pool);
       if (account === undefined || isLeaving) return false;
-      if (at < account.dryUntil && (isAvailable || options.whenGone() === 'closed')) return false;
       lacking.add(account);
       return true;
     },
@@ -173,7 +196,8 @@ export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
     forget(pool) {
       const account = known.get(pool);
       if (account === undefined) return true;
-      if (account.work !== null || account.lent > 0 || pool.free < 0) return false;
+      // An account that has no more, or cannot be reached, is remembered: it would be asked again by the next call.
+      if (account.work !== null || isBehind(account) || now() < account.dryUntil) return false;
       if (pool.free > 0) {
         if (now() - account.idleSince >= idleMs) giveBack(account);
         return false;
@@ -183,6 +207,7 @@ export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
       return true;
     },
     flush() {
+      if (isLeaving) return;
       for (const account of lacking) if (account.work === null) seek(account);
     },
     tick() {
@@ -191,13 +216,18 @@ export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
         const { pool } = account;
         if (pool.leased.size > 0 || pool.asks.length > 0) account.idleSince = at;
         if (account.work !== null) continue;
-        if (isDue(account, at)) reserve(account);
-        else if (pool.free > 0 && at - account.idleSince >= idleMs) giveBack(account);
+        if (isDue(account, at)) {
+          if (!isAvailable) probeAt = at + retryMs;
+          reserve(account);
+        } else if (pool.free > 0 && at - account.idleSince >= idleMs) giveBack(account);
+        else if (pool.isIdle && pool.free === 0) user?.onAnswered([pool]);
       }
     },
     async leave() {
       isLeaving = true;
       const settle = async (account: Account): Promise<void> => {
+        await account.work;
+        if (isBehind(account)) reserve(account);
         await account.work;
         if (account.pool.free > 0) giveBack(account);
         await account.work;
@@ -205,4 +235,9 @@ export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
       await Promise.all([...known.values()].map(settle));
     },
   };
+}
+
+/** Fewer units beside the free ones help none of those who ask. */
+function leastLack({ asks, free }: OwnedPool): number {
+  return Math.max(1, Math.min(...asks.map(({ stated }) => stated.least)) - Math.max(0, free));
 }

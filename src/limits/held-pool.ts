@@ -1,6 +1,6 @@
 import { Cooling } from './cooling.js';
 import type { Denial } from './decision.js';
-import { kinds, type Pool } from './kinds.js';
+import { kinds, type Pool, type PoolKind } from './kinds.js';
 import type { PoolAnswer, PoolAsk } from './messages.js';
 import { WaitingLine } from './waiting-line.js';
 
@@ -30,6 +30,7 @@ export interface HeldUnits {
 /** A pool as one worker sees it: what it was leased of it. `available`, `inUse`, `spent` and what cools always make `held`. */
 export class HeldPool {
   readonly name: string;
+  readonly #kind: PoolKind;
   /** Units that may be used now; below zero only when more was used than the primary could be told of. */
   available = 0;
   /** Units in use that time does not bring back. */
@@ -56,8 +57,11 @@ export class HeldPool {
   readonly line = new WaitingLine();
   /** Until then other workers lack units, and what becomes idle goes back at once. */
   contestedUntil = Number.NEGATIVE_INFINITY;
-  /** Until then nobody need be asked: there is nothing. */
+  /** Until then nobody need be asked for what was denied last: there is too little. */
   dryUntil = Number.NEGATIVE_INFINITY;
+  /** Least that the last ask was for, and least that was denied last: there may be enough for a smaller call. */
+  #askedFrom = 0;
+  #dryFrom = 0;
   /** Nobody knew whether there was more when the primary last spoke. */
   isCutOff = false;
   /** Units that no worker had when the primary last spoke, and when that was. */
@@ -69,6 +73,7 @@ export class HeldPool {
 
   constructor({ name, kind }: Pool) {
     this.name = name;
+    this.#kind = kind;
     const { coolMs } = kinds[kind];
     this.cooling = coolMs === null ? null : new Cooling(coolMs);
   }
@@ -86,11 +91,21 @@ export class HeldPool {
     );
   }
 
+  /** What becomes free is not for this worker's later calls alone: others wait for it, here or elsewhere. */
+  get isWanted(): boolean {
+    return this.line.size > 0 || this.owed > 0 || this.contestedUntil !== Number.NEGATIVE_INFINITY;
+  }
+
   /** There is too little for a call, or others came before it. */
   isShort(amount: number, sequence: number): boolean {
     if (amount === 0) return false;
     const { first } = this.line;
     return this.available - this.owed < amount || (first !== null && first.sequence < sequence);
+  }
+
+  /** There is too little for a call elsewhere, as far as is known. */
+  isDry(amount: number, now: number): boolean {
+    return now < this.dryUntil && amount >= this.#dryFrom;
   }
 
   /** Makes available what has cooled. */
@@ -142,7 +157,10 @@ export class HeldPool {
   /** What a call hears for which there is too little. */
   denial(pool: Pool, now: number): Denial {
     const retryAfterMs = this.available < 0 ? unknownRetryMs : this.retryAfterMs(now);
-    return { outcome: 'denied', pool, reason: this.isCutOff ? 'unknown' : 'exhausted', retryAfterMs };
+    // Of what never comes back nobody says that it is used up before whoever knows has answered.
+    const isUnanswered = this.isAsking && now >= this.dryUntil && this.#kind === 'spend';
+    const isUnknown = this.isCutOff || isUnanswered;
+    return { outcome: 'denied', pool, reason: isUnknown ? 'unknown' : 'exhausted', retryAfterMs };
   }
 
   /** Its numbers. */
@@ -168,6 +186,7 @@ export class HeldPool {
   stateAsk(amount: number, least: number, sequence: number): PoolAsk {
     this.isAsking = true;
     this.askedThrough = sequence;
+    this.#askedFrom = least;
     const usable = this.available - this.owed;
     const need = Math.max(1, amount - usable);
     return {
@@ -197,6 +216,7 @@ export class HeldPool {
   markDry(retryAt: number | null, now: number): void {
     this.#denials = now - this.#deniedAt > denialsApartMs ? 1 : Math.min(this.#denials + 1, 16);
     this.#deniedAt = now;
+    this.#dryFrom = this.#askedFrom;
     this.#retryAt = retryAt;
     this.dryUntil = Math.min(now + longestDryMs, Math.max(now + this.#restMs(), retryAt ?? now));
   }

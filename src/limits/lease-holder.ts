@@ -39,6 +39,8 @@ class Holder implements LeaseHolder, AdmissionHost {
   #until = Number.POSITIVE_INFINITY;
   #sequence = 0;
   #sweptAt = Number.NEGATIVE_INFINITY;
+  /** A moment ago: exact enough for what is only told. */
+  #seenAt = 0;
 
   constructor({ now, send, maxWaiting = 1000, maxWaitMs = 1000 }: LeaseHolderOptions) {
     this.#now = now;
@@ -49,6 +51,7 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   acquire(demands: readonly Demand[], onDecided: (decision: Decision) => void): Decision | Pending {
     const now = this.#now();
+    this.#seenAt = now;
     const sequence = ++this.#sequence;
     const short = this.#firstShort(demands, sequence, now);
     if (short === -1) return this.#take(demands, now);
@@ -104,6 +107,7 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   tick(): void {
     const now = this.#now();
+    this.#seenAt = now;
     for (const held of this.#awaited) {
       held.collect(now);
       for (let late = held.line.first; late !== null && late.deadline <= now; late = held.line.first)
@@ -114,7 +118,9 @@ class Holder implements LeaseHolder, AdmissionHost {
     for (const held of this.#contested) {
       held.collect(now);
       this.#freed(held, now);
-      if (now >= held.contestedUntil && held.owed === 0) this.#contested.delete(held);
+      if (now < held.contestedUntil || held.owed > 0) continue;
+      held.contestedUntil = Number.NEGATIVE_INFINITY;
+      this.#contested.delete(held);
     }
     this.#tellSpent();
     if (now - this.#sweptAt >= sweepMs) this.#sweep(now);
@@ -129,7 +135,7 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   peek(pool: Pool): PoolView {
     const held = this.#pools.get(pool.name);
-    return held === undefined ? untouched(pool) : viewOf(pool, held, this.#now());
+    return held === undefined ? untouched(pool) : viewOf(pool, held, this.#seenAt);
   }
 
   inspect(): HeldUnits[] {
@@ -140,6 +146,7 @@ class Holder implements LeaseHolder, AdmissionHost {
     const held = this.#pools.get(pool.name);
     if (held === undefined) return;
     held.unuse(bucket, amount);
+    if (!held.isWanted) return;
     this.#freed(held, this.#now());
     this.#finish();
   }
@@ -164,15 +171,17 @@ class Holder implements LeaseHolder, AdmissionHost {
   }
 
   release(demands: readonly Demand[]): void {
-    const now = this.#now();
+    let isFreed = false;
     for (const { pool, amount } of demands) {
       if (!isGivenBack(pool)) continue;
       const held = this.#held(pool);
       held.inUse -= amount;
       held.available += amount;
-      this.#freed(held, now);
+      if (!held.isWanted) continue;
+      isFreed = true;
+      this.#freed(held, this.#now());
     }
-    this.#finish();
+    if (isFreed) this.#finish();
   }
 
   #held(pool: Pool): HeldPool {
@@ -207,7 +216,7 @@ class Holder implements LeaseHolder, AdmissionHost {
       const held = this.#held(pool);
       held.collect(now);
       const isShort = held.isShort(amount, sequence) || this.#isLapsed(pool, now);
-      if (!isShort || !this.#isHopeless(held, now)) continue;
+      if (!isShort || !this.#isHopeless(held, amount, now)) continue;
       const denial = held.denial(pool, now);
       if (refused === null || denial.retryAfterMs > refused.retryAfterMs) refused = denial;
     }
@@ -219,8 +228,8 @@ class Holder implements LeaseHolder, AdmissionHost {
     return now >= this.#until && pool.kind !== 'spend';
   }
 
-  #isHopeless(held: HeldPool, now: number): boolean {
-    return !this.#isConnected || now < held.dryUntil || held.line.size >= this.#maxWaiting;
+  #isHopeless(held: HeldPool, amount: number, now: number): boolean {
+    return !this.#isConnected || held.isDry(amount, now) || held.line.size >= this.#maxWaiting;
   }
 
   /** Puts a call into the line of the pool that it lacks units of. */
@@ -304,11 +313,12 @@ class Holder implements LeaseHolder, AdmissionHost {
         this.#decide(waiting, this.#take(waiting.demands, now));
         continue;
       }
-      const lacking = this.#held((waiting.demands[short] as Demand).pool);
+      const { pool, amount } = waiting.demands[short] as Demand;
+      const lacking = this.#held(pool);
       // The answer says nothing of those who came after the question, and may need less.
       const isAnswered = isEnd && (waiting.sequence <= held.askedThrough || !this.#isConnected);
       if (lacking === held && !isAnswered) break;
-      if (lacking === held || this.#isHopeless(lacking, now)) {
+      if (lacking === held || this.#isHopeless(lacking, amount, now)) {
         this.#deny(waiting, lacking, now, short);
         continue;
       }

@@ -1,4 +1,4 @@
-import type { Pool } from './kinds.js';
+import type { Pool, PoolKind } from './kinds.js';
 import type { HolderMessage, OwnerMessage, PoolAnswer, PoolAsk, PoolRecalled } from './messages.js';
 import { type Ask, earlier, OwnedPool } from './owned-pool.js';
 import { OwnedWorker } from './owned-worker.js';
@@ -21,6 +21,9 @@ export interface LeaseOwnerOptions {
 /** One pool's numbers. At every moment `free`, `cooling` and all of `leased` make `limit`, this host's share. */
 export interface OwnedUnits {
   readonly name: string;
+  readonly kind: PoolKind;
+  /** The config's limit. */
+  readonly total: number;
   readonly limit: number;
   readonly free: number;
   readonly cooling: number;
@@ -150,6 +153,8 @@ class Owner implements LeaseOwner {
   inspect(): OwnedUnits[] {
     return [...this.#pools.values()].map((pool) => ({
       name: pool.name,
+      kind: pool.kind,
+      total: pool.total,
       limit: pool.limit,
       free: pool.free,
       cooling: pool.cooling?.total ?? 0,
@@ -221,6 +226,7 @@ class Owner implements LeaseOwner {
 
   #recallFor(pool: OwnedPool, ask: Ask, now: number): void {
     for (const id of this.#recall(pool, ask.worker, now)) ask.waitingFor.add(id);
+    ask.deadline = now + recallMs;
     ask.recall = this.#recalls;
   }
 
@@ -301,7 +307,8 @@ class Owner implements LeaseOwner {
     for (let ask = pool.asks[0]; ask !== undefined; ask = pool.asks[0]) {
       const isMet = isValid && pool.usable >= ask.stated.need;
       const isDecided = isMet || (ask.waitingFor.size === 0 && !ask.awaitsShare);
-      if (!isDecided && now < ask.deadline) break;
+      // Money is not refused because the store is slow: the calls that wait have a deadline of their own.
+      if (!isDecided && (now < ask.deadline || (pool.kind === 'spend' && ask.awaitsShare))) break;
       if (!isDecided) this.#noteLate(ask);
       pool.asks.shift();
       const worker = this.#workers.get(ask.worker);

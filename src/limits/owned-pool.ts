@@ -14,7 +14,7 @@ export interface Ask {
   /** Workers that have not answered that recall. */
   readonly waitingFor: Set<number>;
   /** When it is decided, whoever has not answered. */
-  readonly deadline: number;
+  deadline: number;
   /** When some worker will have units, as far as they have said. */
   nextAt: number | null;
 }

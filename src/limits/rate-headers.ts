@@ -43,14 +43,21 @@ function messagesLines(name: string, view: PoolView | null, unixMs: number): str
   );
 }
 
+/** From here on fractions of a second are of no use to anybody, and take time to write. */
+const wholeSecondsMs = 10_000;
+
 /** A duration as `1h0m0s`, `6m0s`, `1.25s` or `20ms`: never shorter than it is. */
 export function durationText(ms: number): string {
+  if (ms > wholeSecondsMs) return wholeSecondsText(Math.ceil(ms / 1000));
   const whole = Math.max(0, Math.ceil(ms));
   if (whole === 0) return '0s';
-  if (whole < 1000) return `${whole}ms`;
-  const seconds = `${(whole % 60_000) / 1000}s`;
-  const minutes = Math.floor(whole / 60_000);
-  if (minutes === 0) return seconds;
+  return whole < 1000 ? `${whole}ms` : `${whole / 1000}s`;
+}
+
+function wholeSecondsText(whole: number): string {
+  if (whole < 60) return `${whole}s`;
+  const minutes = Math.floor(whole / 60);
+  const seconds = `${whole % 60}s`;
   return minutes < 60 ? `${minutes}m${seconds}` : `${Math.floor(minutes / 60)}h${minutes % 60}m${seconds}`;
 }
 

@@ -88,6 +88,10 @@ export const counterFamilies = {
   gateway_retries_total: counter('Attempts at a target after another attempt of the same request.', [
     'target',
   ]),
+  gateway_hedges_total: counter(
+    'Attempts beside a slow first one of the same request: sent, and those of them that answered it.',
+    ['model', 'result'],
+  ),
   gateway_limit_refusals_total: counter('Requests refused by a limit.', ['limit']),
   gateway_ledger_dropped_total: counter('Ledger entries that were dropped.'),
   gateway_ledger_failures_total: counter('How often the store did not take entries of the ledger.'),

@@ -2,6 +2,7 @@ import type { Protocol, Target } from '../config/types.js';
 import { noLabel } from './families.js';
 import { type GaugeSources, readGauges } from './gauges.js';
 import type { AttemptResult } from './results.js';
+import { noNumber } from './series.js';
 import { Shortcuts } from './shortcuts.js';
 import { type MetricsSnapshot, snapshotOf } from './snapshot.js';
 import { createTables, defaultLimits, type SeriesLimits, type Tables } from './tables.js';
@@ -46,6 +47,8 @@ export interface Recorder {
   recordAttempt(target: Target, result: AttemptResult): void;
   /** Counts an attempt at a target that follows another one of the same call. */
   recordRetry(target: Target): void;
+  /** Counts a second attempt beside a slow first one, and again when it is the one that answers. */
+  recordHedge(model: string, result: 'sent' | 'won'): void;
   /** @param limit what kind of limit it was, one of a few words of the gateway's own */
   recordLimitRefusal(limit: string): void;
   /** Counts entries of the ledger that were lost. */
@@ -54,6 +57,13 @@ export interface Recorder {
   recordLedgerFailure(): void;
   /** All of it as plain data, for another process. */
   snapshot(): MetricsSnapshot;
+}
+
+/** What is known of a target once it was counted. */
+interface KnownTarget {
+  readonly name: string;
+  /** The series of its attempts that went well, as nearly all do. */
+  ok: number;
 }
 
 /**
@@ -73,12 +83,23 @@ export function createRecorder(sources: GaugeSources, limits: SeriesLimits = def
   const responseBytes = counters.gateway_response_bytes_total;
   const attempts = counters.gateway_upstream_attempts_total;
   const retries = counters.gateway_retries_total;
+  const hedges = counters.gateway_hedges_total;
   const limitRefusals = counters.gateway_limit_refusals_total;
   const ledgerDropped = counters.gateway_ledger_dropped_total;
   const ledgerFailures = counters.gateway_ledger_failures_total;
   const duration = histograms.gateway_request_duration_seconds;
   const firstByte = histograms.gateway_first_byte_seconds;
   const own = histograms.gateway_own_seconds.numbered(0);
+  // A target is another object after each reload, and its name then the same.
+  const knownTargets = new WeakMap<Target, KnownTarget>();
+  const knownOf = (target: Target): KnownTarget => {
+    let known = knownTargets.get(target);
+    if (known === undefined) {
+      known = { name: targetName(target), ok: noNumber };
+      knownTargets.set(target, known);
+    }
+    return known;
+  };
 
   return {
     record(facts) {
@@ -119,8 +140,13 @@ export function createRecorder(sources: GaugeSources, limits: SeriesLimits = def
       }
       if (facts.ownMs >= 0) own.observe(facts.ownMs / 1000);
     },
-    recordAttempt: (target, result) => attempts.add(1, targetName(target), result),
-    recordRetry: (target) => retries.add(1, targetName(target)),
+    recordAttempt(target, result) {
+      const known = knownOf(target);
+      if (result === 'ok') known.ok = attempts.addAt(known.ok, 1, known.name, result);
+      else attempts.add(1, known.name, result);
+    },
+    recordRetry: (target) => retries.add(1, knownOf(target).name),
+    recordHedge: (model, result) => hedges.add(1, model, result),
     recordLimitRefusal: (limit) => limitRefusals.add(1, limit),
     recordLedgerDropped: (entries) => ledgerDropped.add(entries),
     recordLedgerFailure: () => ledgerFailures.add(1),

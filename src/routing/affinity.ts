@@ -95,35 +95,13 @@ export function rendezvousScore(hash: number, target: number, weight: number): n
   return weight / -Math.log(uniform);
 }
 
-/** The hashes of the keys in a list, as long as the list is in use: hashing them took longer than all the rest. */
-const hashesOfKeys = new WeakMap<readonly string[], readonly number[]>();
-
-function keyHashes(apiKeys: readonly string[]): readonly number[] {
-  let hashes = hashesOfKeys.get(apiKeys);
-  if (hashes === undefined) {
-    hashes = apiKeys.map((apiKey) => hashText(0, apiKey));
-    hashesOfKeys.set(apiKeys, hashes);
-  }
-  return hashes;
-}
-
 /**
- * Chooses the key of an upstream for a call: a prompt cache belongs to an account, and keys may be of several.
- * The text of each key decides, not its place, so that one more or less moves only its own share of calls.
- * @param apiKeys a list that does not change, as those of a config do not
- * @param hash of the call; a random integer where none is known
- * @returns null when the upstream has no keys
+ * How much a key of an upstream wants a call, of which the highest gets it: a prompt cache belongs to an account, and
+ * keys may be of several. The text of each key decides, not its place, so that one more or less moves only its own
+ * share of calls.
+ * @param hash of the call
+ * @param key hash of the key's text
  */
-export function chooseKey(apiKeys: readonly string[], hash: number): string | null {
-  if (apiKeys.length < 2) return apiKeys[0] ?? null;
-  const hashes = keyHashes(apiKeys);
-  let chosen = 0;
-  let best = -1;
-  for (let i = 0; i < hashes.length; i++) {
-    const score = avalanche(hash ^ (hashes[i] as number)) >>> 0;
-    if (score <= best) continue;
-    best = score;
-    chosen = i;
-  }
-  return apiKeys[chosen] as string;
+export function keyScore(hash: number, key: number): number {
+  return avalanche(hash ^ key) >>> 0;
 }

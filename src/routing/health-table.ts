@@ -32,15 +32,19 @@ export class HealthTable {
   }
 
   #meet(target: Target): TargetHealth {
-    const { upstream, model } = target;
+    const { upstream } = target;
     const name = nameOf(target);
     const entry = this.#byName.get(name);
     const isKnown = entry !== undefined && isSamePlace(entry.upstream, upstream);
-    const health = isKnown ? entry.health : new TargetHealth(upstream.name, model, this.#settings);
+    const health = isKnown ? entry.health : this.#make(target);
     this.#byTarget.set(target, health);
     // A call of the config before may ask for a target whose name means another place by now: it stays by itself.
     if (entry === undefined) this.#byName.set(name, { health, upstream });
     return health;
+  }
+
+  #make({ upstream, model }: Target): TargetHealth {
+    return new TargetHealth(upstream.name, model, this.#settings, upstream.apiKeys);
   }
 
   /**
@@ -51,12 +55,12 @@ export class HealthTable {
   retain(targets: Iterable<Target>): void {
     const kept = new Set<string>();
     for (const target of targets) {
-      const { upstream, model } = target;
+      const { upstream } = target;
       const name = nameOf(target);
       kept.add(name);
       let entry = this.#byName.get(name);
       if (entry === undefined || !isSamePlace(entry.upstream, upstream)) {
-        entry = { health: new TargetHealth(upstream.name, model, this.#settings), upstream };
+        entry = { health: this.#make(target), upstream };
         this.#byName.set(name, entry);
       }
       entry.upstream = upstream;

@@ -1,34 +1,16 @@
 import type { RoutingSettings } from '../config/types.js';
 import { targetHash } from './affinity.js';
+import { KeyHealth, type KeyStatus } from './key-health.js';
+import { type FailedCall, longestRetryAfterMs, type Outcome, restMs } from './outcome.js';
 
 /** The window moves on in so many steps. */
 const slotCount = 10;
-/** No upstream keeps itself away for longer, whatever it says. */
-export const longestRetryAfterMs = 600_000;
-/** How long a target that refuses calls for their number rests, where it does not say itself. */
-export const restMs = 1000;
 /** A probe that is under way may be over after so long: when to come back is a guess. */
 const probeGuessMs = 1000;
 /** Characters of an error that are kept. */
 const longestError = 200;
 /** The ticket of a call that began though the circuit was open: it does not count. */
 const outside = 0;
-
-/** An attempt that the target has failed. */
-export interface FailedCall {
-  /** `limited`: refused for the number of calls (429), which is no illness. */
-  readonly kind: 'failure' | 'limited';
-  /** What happened, in a few words for operators. */
-  readonly error: string;
-  /** How long the target asks to be left alone, in milliseconds; null where it did not say. */
-  readonly retryAfterMs: number | null;
-}
-
-/**
- * How an attempt ended. `uncounted` is one that says nothing about the target: the client left, or the gateway itself
- * could not go on.
- */
-export type Outcome = 'success' | 'uncounted' | FailedCall;
 
 /** The state of a target for operators, at one worker. */
 export interface TargetStatus {
@@ -37,6 +19,8 @@ export interface TargetStatus {
   /** `cooling`: well, but it asked to be left alone. */
   readonly state: 'closed' | 'cooling' | 'open' | 'half-open';
   readonly inFlight: number;
+  /** Of an upstream with several keys, in their order; empty for one with fewer. */
+  readonly keys: readonly KeyStatus[];
   /** Within the window, as are the failures. */
   readonly calls: number;
   readonly failures: number;
@@ -66,6 +50,8 @@ export class TargetHealth {
   readonly model: string;
   /** What `rendezvousScore` knows it by. */
   readonly hash: number;
+  /** Null for an upstream with one key or none, whose refusals are the target's. */
+  readonly keys: KeyHealth | null;
   #settings: RoutingSettings;
 
   #inFlight = 0;
@@ -91,10 +77,12 @@ export class TargetHealth {
   #lastError: string | null = null;
   #lastErrorAt = 0;
 
-  constructor(upstream: string, model: string, settings: RoutingSettings) {
+  /** @param apiKeys of the upstream */
+  constructor(upstream: string, model: string, settings: RoutingSettings, apiKeys: readonly string[] = []) {
     this.upstream = upstream;
     this.model = model;
     this.hash = targetHash(upstream, model);
+    this.keys = apiKeys.length > 1 ? new KeyHealth(apiKeys) : null;
     this.#settings = settings;
   }
 
@@ -105,20 +93,21 @@ export class TargetHealth {
 
   /** Whether a call may go to it now. Ask right before `began`: the place of a probe may have been taken meanwhile. */
   mayTake(now: number): boolean {
-    if (now < this.#coolUntil) return false;
+    if (now < this.#coolUntil || this.keys?.mayTake(now) === false) return false;
     return !this.#isOpen || (!this.#isProbing && now >= this.#openedAt + this.#openForMs);
   }
 
   /** Whether others should be tried before it, since it has refused a call for their number a moment ago. */
   isResting(now: number): boolean {
-    return now < this.#restUntil;
+    return now < this.#restUntil || this.keys?.hasWell(now) === false;
   }
 
   /** The earliest time at which a call may go to it: now, or later; a guess while a probe is under way. */
   earliest(now: number): number {
-    if (!this.#isOpen) return Math.max(now, this.#coolUntil);
+    const cool = Math.max(this.#coolUntil, this.keys?.earliest(now) ?? now);
+    if (!this.#isOpen) return Math.max(now, cool);
     const free = this.#isProbing ? now + probeGuessMs : this.#openedAt + this.#openForMs;
-    return Math.max(now, free, this.#coolUntil);
+    return Math.max(now, free, cool);
   }
 
   /**
@@ -141,11 +130,15 @@ export class TargetHealth {
     if (this.#isProbing && ticket === this.#period) this.#close();
   }
 
-  /** A call is over. To be told exactly once for every `began`. */
-  ended(now: number, ticket: number, outcome: Outcome): void {
+  /**
+   * A call is over. To be told exactly once for every `began`.
+   * @param key index of the upstream's key that it went with
+   */
+  ended(now: number, ticket: number, outcome: Outcome, key = 0): void {
     if (this.#inFlight > 0) this.#inFlight--;
     const counts = ticket === this.#period;
     if (outcome === 'success') {
+      this.keys?.accepted(key);
       if (!counts) return;
       if (this.#isOpen) this.#close();
       this.#count(now, 0);
@@ -154,7 +147,9 @@ export class TargetHealth {
     }
     if (outcome !== 'uncounted') {
       this.#note(now, outcome);
-      if (counts && outcome.kind === 'failure') {
+      if (this.keys !== null && outcome.kind !== 'failure')
+        this.keys.refused(key, now, outcome, this.#settings);
+      else if (this.#heed(now, outcome) && counts) {
         this.#fail(now);
         return;
       }
@@ -179,6 +174,7 @@ export class TargetHealth {
       model: this.model,
       state: this.#stateAt(now),
       inFlight: this.#inFlight,
+      keys: this.keys?.status(now) ?? [],
       calls: this.#calls,
       failures: this.#failures,
       consecutiveFailures: this.#consecutive,
@@ -191,7 +187,7 @@ export class TargetHealth {
 
   #stateAt(now: number): TargetStatus['state'] {
     if (this.#isOpen) return now < this.#openedAt + this.#openForMs ? 'open' : 'half-open';
-    return now < this.#coolUntil || now < this.#restUntil ? 'cooling' : 'closed';
+    return now < this.#coolUntil || this.isResting(now) ? 'cooling' : 'closed';
   }
 
   #fail(now: number): void {
@@ -226,12 +222,18 @@ export class TargetHealth {
     this.#clear();
   }
 
-  #note(now: number, { kind, error, retryAfterMs }: FailedCall): void {
+  #note(now: number, { error }: FailedCall): void {
     this.#lastError = shortened(error);
     this.#lastErrorAt = now;
+  }
+
+  /** Notes how long the target is to be left alone. @returns whether the call counts as failed */
+  #heed(now: number, { kind, retryAfterMs }: FailedCall): boolean {
+    if (kind === 'doubted') return false;
     if (retryAfterMs !== null && retryAfterMs > 0)
       this.#coolUntil = Math.max(this.#coolUntil, now + Math.min(retryAfterMs, longestRetryAfterMs));
     else if (kind === 'limited') this.#restUntil = Math.max(this.#restUntil, now + restMs);
+    return kind !== 'limited';
   }
 
   #count(now: number, failures: number): void {

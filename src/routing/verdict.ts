@@ -13,10 +13,6 @@ interface Progress {
   readonly headRelayed: boolean;
   /** The whole request is still in memory. */
   readonly replayable: boolean;
-  /** There is another candidate. Where this is not said the caller looks for itself, and never hears `same`. */
-  readonly others?: boolean;
-  /** This target has been asked for the second time already. */
-  readonly repeated?: boolean;
 }
 
 /** An attempt without an answer, or with one that is none. */
@@ -30,7 +26,7 @@ export interface AnsweredAttempt extends Progress {
   readonly status: number;
 }
 
-export type Attempt = BrokenAttempt | AnsweredAttempt;
+export type FailedAttempt = BrokenAttempt | AnsweredAttempt;
 
 /**
  * The retry rule, and the only place that knows it. Once something was relayed nothing is tried again. Before the
@@ -38,18 +34,21 @@ export type Attempt = BrokenAttempt | AnsweredAttempt;
  * (a broken connection, an answer that is none, an error of its own) moves on; a deadline stops, since the work may
  * still be going on and the caller has waited long enough, and so does an answer that is too large, since it was given.
  *
- * Where there is no other candidate, the same one is asked once more if it refused the connection or broke it before
- * anything was sent: a server that restarts does that. A reused connection that turned out to be dead never comes here:
- * the client has then sent the request again by itself.
+ * Where there is no other candidate, the same one is asked again if it refused the connection or broke it before
+ * anything was sent: a server that restarts does that. A reused connection that turned out to be dead comes here only
+ * when the fresh one in its place was refused: the client has sent the request again by itself, and nothing of it was
+ * ever looked at.
+ * @param hasNext there is another candidate
+ * @param mayRepeat this one may be asked again
  */
-export function verdict(attempt: Attempt): Verdict {
+export function verdict(attempt: FailedAttempt, hasNext: boolean, mayRepeat: boolean): Verdict {
   if (!mayGoOn(attempt)) return 'stop';
-  if (attempt.others !== false) return 'next';
-  return isPassing(attempt) && attempt.repeated !== true ? 'same' : 'stop';
+  if (hasNext) return 'next';
+  return mayRepeat && isPassing(attempt) ? 'same' : 'stop';
 }
 
 /** Whether it is right to ask any target again. */
-function mayGoOn(attempt: Attempt): boolean {
+function mayGoOn(attempt: FailedAttempt): boolean {
   if (attempt.headRelayed) return false;
   // An answer is proof that the request was sent, or as much of it as matters.
   if (attempt.reason === 'error_answer') return attempt.replayable && isUpstreamsOwn(attempt.status);
@@ -95,6 +94,6 @@ function isUpstreamsOwn(status: number): boolean {
   }
 }
 
-function isPassing({ reason, bytesSent }: Attempt): boolean {
-  return !bytesSent && (reason === 'connect_failed' || reason === 'reset');
+function isPassing({ reason, bytesSent }: FailedAttempt): boolean {
+  return reason === 'connect_failed' || (reason === 'reset' && !bytesSent);
 }

@@ -28,6 +28,17 @@ export interface Accepted {
   readonly stream: boolean;
   /** True when the client itself asked for the usage chunk. */
   readonly includeUsage: boolean;
+  readonly output: OutputSpans;
+}
+
+/** Where a body says how much it may be answered: values of top-level keys, of whatever protocol. */
+export interface OutputSpans {
+  /** `max_completion_tokens`, else `max_tokens`, else `max_output_tokens`. */
+  readonly limit: Span | null;
+  /** `n`: how many answers are asked for. */
+  readonly choices: Span | null;
+  /** `generationConfig`, in which others have these. */
+  readonly config: Span | null;
 }
 
 const QUOTE = 0x22;
@@ -43,7 +54,15 @@ const LOWER_T = 0x74;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-const guardedKeys = ['model', 'stream', 'stream_options'];
+const guardedKeys = [
+  ...['model', 'stream', 'stream_options'],
+  ...['max_completion_tokens', 'max_tokens', 'max_output_tokens', 'n', 'generationConfig'],
+];
+/** Positions among these, from 1: up to this one a key may come only once. */
+const lastSingle = 3;
+const lastLimit = 6;
+const choicesGuard = 7;
+const noOutputSpans: OutputSpans = { limit: null, choices: null, config: null };
 const usageKey = Uint8Array.from(Buffer.from('include_usage', 'latin1'));
 
 /**
@@ -90,6 +109,14 @@ class Walk {
   #optionsEnd = -1;
   #usageStart = -1;
   #usageEnd = -1;
+  /** Where the keys stand that limit the output; 0 for the position of one that has not come. */
+  #limitGuard = 0;
+  #limitStart = -1;
+  #limitEnd = -1;
+  #choicesStart = -1;
+  #choicesEnd = -1;
+  #configStart = -1;
+  #configEnd = -1;
   /** How far the current branch of a union got. */
   #reached = 0;
   /** Bytes walked for branches that failed. */
@@ -105,6 +132,10 @@ class Walk {
     this.#streamStart = -1;
     this.#optionsStart = -1;
     this.#usageStart = -1;
+    this.#limitGuard = 0;
+    this.#limitStart = -1;
+    this.#choicesStart = -1;
+    this.#configStart = -1;
     this.#reached = 0;
     this.#wasted = 0;
     const accepted = this.#run(body);
@@ -132,6 +163,17 @@ class Walk {
       model,
       stream: this.#streamStart !== -1 && body[this.#streamStart] === LOWER_T,
       includeUsage: this.#usageStart !== -1 && body[this.#usageStart] === LOWER_T,
+      output: this.#outputSpans(),
+    };
+  }
+
+  #outputSpans(): OutputSpans {
+    if (this.#limitStart === -1 && this.#choicesStart === -1 && this.#configStart === -1)
+      return noOutputSpans;
+    return {
+      limit: spanOf(this.#limitStart, this.#limitEnd),
+      choices: spanOf(this.#choicesStart, this.#choicesEnd),
+      config: spanOf(this.#configStart, this.#configEnd),
     };
   }
 
@@ -276,7 +318,7 @@ class Walk {
     return -1;
   }
 
-  /** Notes where the value of a guarded key stands, unless the key has come before. */
+  /** Notes where the value of a guarded key stands. @returns false for one that has come before and must not */
   #note(guard: number, start: number, end: number): boolean {
     if (guard === 1) {
       if (this.#modelStart !== -1) return false;
@@ -286,12 +328,27 @@ class Walk {
       if (this.#streamStart !== -1) return false;
       this.#streamStart = start;
       this.#streamEnd = end;
-    } else {
+    } else if (guard === lastSingle) {
       if (this.#optionsStart !== -1) return false;
       this.#optionsStart = start;
       this.#optionsEnd = end;
-    }
+    } else this.#noteOutput(guard, start, end);
     return true;
+  }
+
+  #noteOutput(guard: number, start: number, end: number): void {
+    if (guard <= lastLimit) {
+      if (this.#limitGuard !== 0 && this.#limitGuard < guard) return;
+      this.#limitGuard = guard;
+      this.#limitStart = start;
+      this.#limitEnd = end;
+    } else if (guard === choicesGuard) {
+      this.#choicesStart = start;
+      this.#choicesEnd = end;
+    } else {
+      this.#configStart = start;
+      this.#configEnd = end;
+    }
   }
 
   /** The model's name, empty when there is none; null for one that is not read here. */

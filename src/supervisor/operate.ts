@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type AdminSources, adminRoutes } from '../admin/endpoints.js';
+import type { LimitInUse } from '../admin/limits.js';
 import { type AdminListener, startAdmin } from '../admin/listener.js';
 import type { AdminSettings, ResolvedConfig } from '../config/resolve.js';
 import { exposition, type PrimaryGauge } from '../metrics/exposition.js';
@@ -28,6 +29,8 @@ export interface OperatedGateway {
   /** Process ids of the workers that serve at this moment. */
   serving(): readonly number[];
   isStopping(): boolean;
+  /** The limits that are in use. */
+  limits(): readonly LimitInUse[];
   /** What parts of the primary tell of the moment. */
   gauges(): readonly PrimaryGauge[];
   tellAll(order: WorkerOrder): readonly ChildProcess[];
@@ -94,6 +97,7 @@ export function createOperations(gateway: OperatedGateway): Operations {
         });
       },
       reload: () => gateway.reloader.reload(),
+      limits: () => gateway.limits(),
       keys: gateway.keys.desk,
       usageLedger: () => (mayHoldAnything(gateway.reloader.running.store) ? gateway.store : null),
       async openApi() {
@@ -116,7 +120,6 @@ function countsOf(config: ResolvedConfig) {
     models: config.models.length,
     groups: config.groups.length,
     keys: config.keys.length,
-    notEnforced: config.unenforced,
   };
 }
 

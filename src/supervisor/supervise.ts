@@ -125,8 +125,6 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
     });
 
     const apply = async (config: ResolvedConfig): Promise<string | null> => {
-      if (config.unenforced.length > 0)
-        logger.warn({ settings: config.unenforced }, 'these settings are not enforced yet');
       const [simulatorUrl] = await Promise.all([
         needsSimulator(config) ? simulator.ensure() : null,
         // Whoever has a key of the store is not refused because the gateway has just started.
@@ -158,6 +156,7 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
       keys,
       serving: () => serving,
       isStopping: () => stopping !== null,
+      limits: () => leases.inspect(),
       gauges: () => leases.gauges(),
       tellAll: (order) => pool.tellAll(order),
     });

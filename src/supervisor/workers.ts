@@ -5,6 +5,7 @@ import type { ResolvedConfig } from '../config/resolve.js';
 import { createConditions } from './condition.js';
 import { type KeptProcess, keepRunning, tell } from './keep.js';
 import { messageType, type WorkerNews, type WorkerOrder, type WorkerReport } from './messages.js';
+import { createRounds } from './rounds.js';
 import { startSettings, workerEnvironment } from './worker-start.js';
 
 const module = fileURLToPath(new URL('../worker.js', import.meta.url));
@@ -67,15 +68,15 @@ export function createWorkerPool(options: WorkersOptions): WorkerPool {
   const serving = new Set<ChildProcess>();
   /** They drain on their own, and others have their places. */
   const leaving = new Set<ChildProcess>();
-  const unconfirmed = new Set<ChildProcess>();
   let current: { readonly config: ResolvedConfig; readonly simulatorUrl: string | null } | null = null;
-  let generation = 0;
   /** What all workers were started with that they cannot change. */
   let startedWith: string | null = null;
   let { headerBytes } = options;
   let isDraining = false;
   const conditions = createConditions();
-  let onConfirmed: (() => void) | null = null;
+  const reloads = createRounds<ChildProcess>(() => {
+    options.log.info({ generation: reloads.number, workers: serving.size }, 'config reloaded');
+  });
   let onAllGone: (() => void) | null = null;
 
   const changed = (): void => {
@@ -98,18 +99,11 @@ export function createWorkerPool(options: WorkersOptions): WorkerPool {
     waiting.clear();
   };
 
-  const confirm = (child: ChildProcess, problem: string | null): void => {
-    if (problem !== null) options.log.error({ worker: child.pid, reason: problem }, 'worker did not reload');
-    if (!unconfirmed.delete(child) || unconfirmed.size > 0) return;
-    options.log.info({ generation, workers: serving.size }, 'config reloaded');
-    onConfirmed?.();
-  };
-
   const forget = (child: ChildProcess): void => {
     const served = serving.delete(child);
     waiting.delete(child);
     started.delete(child);
-    confirm(child, null);
+    reloads.confirm(child);
     if (served) changed();
   };
 
@@ -143,7 +137,10 @@ export function createWorkerPool(options: WorkersOptions): WorkerPool {
           if (before !== child && serving.has(before)) retire(place, before);
         break;
       case 'reloaded':
-        if (report.generation === generation) confirm(child, report.problem);
+        if (report.generation !== reloads.number) break;
+        if (report.problem !== null)
+          options.log.error({ worker: child.pid, reason: report.problem }, 'worker did not reload');
+        reloads.confirm(child);
         break;
       case 'draining':
         options.log.info({ worker: child.pid }, 'worker drains on its own');
@@ -227,26 +224,12 @@ export function createWorkerPool(options: WorkersOptions): WorkerPool {
   /** Sends a config to the workers that run. @returns resolves when they have it in force */
   const spread = (config: ResolvedConfig, simulatorUrl: string | null): Promise<void> => {
     current = { config, simulatorUrl };
-    generation += 1;
-    unconfirmed.clear();
-    // Whoever waits for the one before waits no longer than for this one.
-    const before = onConfirmed;
-    for (const child of started) {
-      unconfirmed.add(child);
-      tell(child, { type: 'reload', generation, config, simulatorUrl } satisfies WorkerOrder);
-    }
+    const members = [...started];
+    const spreading = reloads.begin(members);
+    const order: WorkerOrder = { type: 'reload', generation: reloads.number, config, simulatorUrl };
+    for (const child of members) tell(child, order);
     startWaiting();
-    if (unconfirmed.size === 0) {
-      before?.();
-      return Promise.resolve();
-    }
-    return new Promise((resolve) => {
-      onConfirmed = () => {
-        onConfirmed = null;
-        before?.();
-        resolve();
-      };
-    });
+    return spreading;
   };
 
   return {

@@ -90,6 +90,11 @@ function exactCost(rates: RatesIn<bigint>, { usage, seconds, calls }: Consumptio
   return nanoOf(femto);
 }
 
+/** Nothing that a call may consume costs anything. */
+export function isFree({ input, output, cached, cacheWritten, perCall, perSecond }: Price): boolean {
+  return input + output + cached + cacheWritten + perCall + perSecond === 0;
+}
+
 function ratesOf(price: Price): Rates {
   const known = knownRates.get(price);
   if (known !== undefined) return known;

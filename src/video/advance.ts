@@ -15,7 +15,12 @@ const unexplained: TaskFailure = {
 };
 
 /** What the vendors make of a request that names no length, in seconds. */
-const usualSeconds: Readonly<Record<VideoFormat, number>> = { compat: 4, vendork: 5, vendorj: 5, generic: 4 };
+export const usualSeconds: Readonly<Record<VideoFormat, number>> = {
+  compat: 4,
+  vendork: 5,
+  vendorj: 5,
+  generic: 4,
+};
 
 /** What is known of a task before its upstream is asked. */
 export interface TaskStart {

@@ -50,6 +50,12 @@ export interface TaskBook {
    * whether the task was noted, which is forgotten then, as by `discard`
    */
   open(task: VideoTask, submission: Submission, request: OnceRequest | null): Promise<string | null>;
+  /**
+   * Finds the task that the same request has made before.
+   * @returns its id, or null
+   * @throws {GatewayError} `conflict` when another request is called the same
+   */
+  known(request: OnceRequest): Promise<string | null>;
   /** Another upstream is asked for a task that is still being submitted. */
   reopen(task: VideoTask): Promise<void>;
   /** The task's upstream has answered, or will not. Durable when it resolves. */
@@ -147,6 +153,7 @@ export function createTaskBook(store: Store): TaskBook {
   };
 
   return {
+    known: (request) => knownOf(store, request),
     async open(task, submission, request) {
       try {
         return await note(task, submission, request);
@@ -194,18 +201,27 @@ export function createTaskBook(store: Store): TaskBook {
 async function firstWith(store: Store, request: OnceRequest, taskId: string): Promise<string | null> {
   for (let tries = 0; tries < mostTries; tries++) {
     if (await store.create(requests, request.mark, recordOf(request, taskId), requestMs)) return null;
-    const known = await store.get(requests, request.mark);
+    const known = await knownOf(store, request);
     // Else it was forgotten just now.
-    if (known === null) continue;
-    const [id = '', fingerprint] = known.value.split(' ');
-    if (fingerprint === request.fingerprint) return id;
-    throw new GatewayError(
-      'conflict',
-      'Another request came with this idempotency key before: choose a new key for each request.',
-      { unrepeatable: true },
-    );
+    if (known !== null) return known;
   }
   throw new Error('a request is forgotten and sent anew all the time');
+}
+
+/**
+ * @returns the id of the task that has this request, or null
+ * @throws {GatewayError} `conflict` when another request is called the same
+ */
+async function knownOf(store: Store, request: OnceRequest): Promise<string | null> {
+  const known = await store.get(requests, request.mark);
+  if (known === null) return null;
+  const [id = '', fingerprint] = known.value.split(' ');
+  if (fingerprint === request.fingerprint) return id;
+  throw new GatewayError(
+    'conflict',
+    'Another request came with this idempotency key before: choose a new key for each request.',
+    { unrepeatable: true },
+  );
 }
 
 function recordOf({ fingerprint }: OnceRequest, taskId: string): string {

@@ -11,6 +11,11 @@ const withSockets = (config: ResolvedConfig): ResolvedConfig => ({
   upstreams: config.upstreams.map((upstream) => ({ ...upstream, responsesSocket: true })),
 });
 
+const withKeys = (config: ResolvedConfig): ResolvedConfig => ({
+  ...config,
+  upstreams: withSockets(config).upstreams.map((upstream) => ({ ...upstream, apiKeys: ['a', 'b', 'c'] })),
+});
+
 /** The upstreams that there are: with a WebSocket, by POST, and of the other protocols. */
 const manners = [
   ['a WebSocket', 'simulator', withSockets],
@@ -74,10 +79,10 @@ for (const [name, kind, adapt] of manners) {
   });
 }
 
-test('all turns of a client go over one WebSocket, which ends with its own', async (t) => {
-  const gateway = await start(t, 'simulator', withSockets);
+test('all turns of a client go over one WebSocket with one key, which ends with its own', async (t) => {
+  const gateway = await start(t, 'simulator', withKeys);
   const { socket, send, answer } = await connect(t, gateway.url);
-  for (const word of ['one', 'two', 'three']) {
+  for (const word of ['one', 'two', 'three', 'four', 'five', 'six']) {
     send(create({ input: word }));
     const events = await answer();
     t.match(textOf(responseOf(events)), word);

@@ -41,8 +41,8 @@ test('where nothing listens, the next target is asked, and has the task from the
 });
 
 test('where nothing listens at all, the answer is 502 in each format, and nothing remains', async (t) => {
-  const gateway = await start(t, [nowhere, nowhere]);
   for (const face of faces) {
+    const gateway = await start(t, [nowhere, nowhere]);
     const failed = await face.create(gateway, asked);
     t.equal(failed.status, 502);
     if (face.format === 'vendorj') t.match(failed.json, { code: 50_502 });
@@ -82,7 +82,7 @@ test('an answer that is none ends the task, and is not tried elsewhere', async (
     '{"id":".."}',
   ];
   const upstream = await upstreamThat(t, (_, index) => jsonAnswer(200, bodies[index] ?? ''));
-  const gateway = await start(t, [upstream.url, nowhere]);
+  const gateway = await start(t, [upstream.url, nowhere], { routing: { failures: 100, minimumCalls: 100 } });
   for (const [index, body] of bodies.entries()) {
     const headers = { 'idempotency-key': `k${index}` };
     const failed = await compat.create(gateway, asked, { headers });
@@ -91,6 +91,24 @@ test('an answer that is none ends the task, and is not tried elsewhere', async (
     t.match((await compat.create(gateway, asked, { headers })).json, { status: 'failed' });
   }
   t.equal(upstream.requests.length, bodies.length);
+});
+
+test('a request that has come before is answered though no upstream can be asked now', async (t) => {
+  const state = { answer: jsonAnswer(200, taken('theirs')) };
+  const upstreams = [0, 1].map(() => upstreamThat(t, () => state.answer));
+  const urls = (await Promise.all(upstreams)).map(({ url }) => url);
+  const gateway = await start(t, urls, { routing: { failures: 1, openMs: 60_000 } });
+  const headers = { 'idempotency-key': 'once' };
+  const created = await compat.create(gateway, asked, { headers });
+  state.answer = jsonAnswer(503, '{}');
+  t.equal((await compat.create(gateway, asked)).status, 503);
+  const refused = await compat.create(gateway, asked, { headers: { 'idempotency-key': 'another' } });
+  t.match(refused.json, { error: { code: 'overloaded' } });
+  const again = await compat.create(gateway, asked, { headers });
+  t.equal(again.status, 200);
+  t.equal(compat.idOf(again), compat.idOf(created));
+  const other = await compat.create(gateway, { ...asked, prompt: 'a wolf' }, { headers });
+  t.equal(other.status, 409);
 });
 
 test('strange members of a good answer do no harm', async (t) => {

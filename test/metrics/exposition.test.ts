@@ -26,6 +26,7 @@ test('everything that was counted is written, with names that say their kind', a
     recorder.record(callFacts({ model: `a "${i}"\n`, usage, costNanos: 1_500_000 }));
   recorder.recordAttempt(target('main', 'x'), 'ok');
   recorder.recordRetry(target('main', 'x'));
+  recorder.recordHedge('m', 'sent');
   recorder.recordLimitRefusal('tokens');
   const totals = createTotals();
   totals.update(1, recorder.snapshot());

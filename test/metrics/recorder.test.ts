@@ -65,6 +65,9 @@ test('attempts are counted by the name of the target, whichever config it is of'
   recorder.recordAttempt(reloaded, 'reset');
   recorder.recordAttempt(reloaded, 'ok');
   recorder.recordRetry(reloaded);
+  recorder.recordHedge('m', 'sent');
+  recorder.recordHedge('m', 'sent');
+  recorder.recordHedge('m', 'won');
   recorder.recordLimitRefusal('requests');
   recorder.recordLedgerDropped(3);
   recorder.recordLedgerDropped(4);
@@ -72,6 +75,7 @@ test('attempts are counted by the name of the target, whichever config it is of'
   const snapshot = recorder.snapshot();
   t.same(numbers(snapshot, 'gateway_upstream_attempts_total'), { 'main/gpt-x reset': 2, 'main/gpt-x ok': 1 });
   t.same(numbers(snapshot, 'gateway_retries_total'), { 'main/gpt-x': 1 });
+  t.same(numbers(snapshot, 'gateway_hedges_total'), { 'm sent': 2, 'm won': 1 });
   t.same(numbers(snapshot, 'gateway_limit_refusals_total'), { requests: 1 });
   t.same(numbers(snapshot, 'gateway_ledger_dropped_total'), { '': 7 });
   t.same(numbers(snapshot, 'gateway_ledger_failures_total'), { '': 1 });

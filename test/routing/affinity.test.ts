@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { test } from 'tap';
 import {
   affinityBytes,
-  chooseKey,
   hashBytes,
   hashText,
+  keyScore,
   ownerHash,
   rendezvousScore,
   targetHash,
@@ -160,28 +160,16 @@ test('scores are numbers for every hash, and a weight of nothing loses', async (
   t.pass();
 });
 
-test('a key is chosen by the hash, evenly, and one less moves only its own calls', async (t) => {
-  t.equal(chooseKey([], 1), null);
-  t.equal(chooseKey(['only'], 1), 'only');
-  const apiKeys = ['sk-one', 'sk-two', 'sk-three', 'sk-four'];
-  const left = apiKeys.filter((key) => key !== 'sk-two');
-  const counts = new Map<string | null, number>();
-  for (const hash of hashes) {
-    const key = chooseKey(apiKeys, hash);
-    counts.set(key, (counts.get(key) ?? 0) + 1);
-    if (key !== 'sk-two' && chooseKey(left, hash) !== key) t.fail('a call moved');
-  }
-  for (const key of apiKeys) t.ok(Math.abs((counts.get(key) ?? 0) / hashes.length - 0.25) < 0.03, key);
-});
-
 test('keys and targets are chosen independently of each other', async (t) => {
   const random = seededRandom(5);
   const targets = ['a', 'b'].map((name) => ({ hash: targetHash(name, 'm'), weight: 1 }));
+  const [x, y] = [hashText(0, 'x'), hashText(0, 'y')];
+  const isFirstKey = (hash: number) => keyScore(hash, x) > keyScore(hash, y);
   let both = 0;
   const calls = 8000;
   for (let i = 0; i < calls; i++) {
     const hash = Math.floor(random() * 4_294_967_296) | 0;
-    if (winnerOf(targets, hash) === targets[0] && chooseKey(['x', 'y'], hash) === 'x') both++;
+    if (winnerOf(targets, hash) === targets[0] && isFirstKey(hash)) both++;
   }
   t.ok(Math.abs(both / calls - 0.25) < 0.03);
 });

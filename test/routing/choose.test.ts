@@ -3,8 +3,8 @@ import { test } from 'tap';
 import type { Target } from '../../src/config/types.js';
 import { hashText } from '../../src/routing/affinity.js';
 import { anyTarget, type RouteRequest, TargetChooser } from '../../src/routing/choose.js';
-import type { FailedCall } from '../../src/routing/health.js';
 import { HealthTable } from '../../src/routing/health-table.js';
+import type { FailedCall } from '../../src/routing/outcome.js';
 import { makeTarget, namesOf, seededRandom, settings } from './targets.js';
 
 const failure: FailedCall = { kind: 'failure', error: 'reset', retryAfterMs: null };

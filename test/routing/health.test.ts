@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { test } from 'tap';
 import type { RoutingSettings } from '../../src/config/types.js';
-import { type FailedCall, longestRetryAfterMs, restMs, TargetHealth } from '../../src/routing/health.js';
+import { TargetHealth } from '../../src/routing/health.js';
+import { type FailedCall, longestRetryAfterMs, restMs } from '../../src/routing/outcome.js';
 import { settings } from './targets.js';
 
 const quick: RoutingSettings = {

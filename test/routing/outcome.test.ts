@@ -1,15 +1,22 @@
 import { test } from 'tap';
-import { findingOfFailure, findingOfStatus } from '../../src/routing/outcome.js';
+import { findingOfFailure, findingOfStatus, isOfKey } from '../../src/routing/outcome.js';
 
 test('what a status says about the target', async (t) => {
   const rows = {
     success: [200, 204, 302, 400, 405, 413, 415, 422],
-    failure: [401, 402, 500, 502, 503, 504, 520, 524, 529, 599],
+    refused: [401, 402],
+    doubted: [403],
+    failure: [500, 502, 503, 504, 520, 524, 529, 599],
     limited: [429],
-    uncounted: [403, 404, 408, 409, 501, 505],
+    uncounted: [404, 408, 409, 501, 505],
   };
   for (const [finding, statuses] of Object.entries(rows))
     for (const status of statuses) t.equal(findingOfStatus(status), finding, `${status}`);
+});
+
+test('what another key may be spared', async (t) => {
+  const ofKey = Array.from({ length: 500 }, (_none, i) => 100 + i).filter(isOfKey);
+  t.strictSame(ofKey, [401, 402, 403, 429]);
 });
 
 test('what a missing answer says about it', async (t) => {

@@ -46,21 +46,22 @@ const reasons = Object.keys(rows) as Reason[];
 test('every reason, sent and not, replayable and not', async (t) => {
   for (const reason of reasons) {
     const [unsent, sent, spent] = rows[reason];
-    for (const others of [undefined, true]) {
+    for (const mayRepeat of [true, false]) {
       for (const replayable of [true, false])
-        t.equal(verdict(attempt({ reason, bytesSent: false, replayable, others })), unsent, reason);
-      t.equal(verdict(attempt({ reason, others })), sent, reason);
-      t.equal(verdict(attempt({ reason, replayable: false, others })), spent, reason);
+        t.equal(verdict(attempt({ reason, bytesSent: false, replayable }), true, mayRepeat), unsent, reason);
+      t.equal(verdict(attempt({ reason }), true, mayRepeat), sent, reason);
+      t.equal(verdict(attempt({ reason, replayable: false }), true, mayRepeat), spent, reason);
     }
   }
 });
 
 test('nothing is tried again once something was relayed', async (t) => {
   for (const bytesSent of [true, false]) {
-    for (const others of [undefined, true, false]) {
-      const relayed = { headRelayed: true, bytesSent, others };
-      for (const reason of reasons) t.equal(verdict(attempt({ reason, ...relayed })), 'stop', reason);
-      t.equal(verdict(answered(relayed)), 'stop');
+    for (const hasNext of [true, false]) {
+      const relayed = { headRelayed: true, bytesSent };
+      for (const reason of reasons)
+        t.equal(verdict(attempt({ reason, ...relayed }), hasNext, true), 'stop', reason);
+      t.equal(verdict(answered(relayed), hasNext, true), 'stop');
     }
   }
 });
@@ -70,23 +71,25 @@ const upstreamsOwn = [401, 402, 403, 408, 409, 429, 500, 502, 503, 504, 520, 521
 test('an error that is the upstream’s own goes on, and one of the caller’s does not', async (t) => {
   for (let status = 400; status < 600; status++) {
     const due = upstreamsOwn.includes(status) ? 'next' : 'stop';
-    for (const others of [undefined, true]) {
-      for (const bytesSent of [true, false])
-        t.equal(verdict(answered({ status, others, bytesSent })), due, `${status}`) || t.bailout();
-      t.equal(verdict(answered({ status, others, replayable: false })), 'stop') || t.bailout();
+    for (const bytesSent of [true, false]) {
+      t.equal(verdict(answered({ status, bytesSent }), true, true), due, `${status}`) || t.bailout();
+      t.equal(verdict(answered({ status, bytesSent }), false, true), 'stop') || t.bailout();
     }
-    for (const bytesSent of [true, false])
-      t.equal(verdict(answered({ status, others: false, bytesSent })), 'stop') || t.bailout();
+    t.equal(verdict(answered({ status, replayable: false }), true, true), 'stop') || t.bailout();
   }
 });
 
-test('the only target is asked once more when nothing was sent and it refused or reset', async (t) => {
+test('the last target is asked again when it refused, or reset before anything was sent', async (t) => {
   for (const reason of reasons) {
     const due = reason === 'connect_failed' || reason === 'reset' ? 'same' : 'stop';
-    const unsent = { reason, bytesSent: false, others: false };
-    for (const replayable of [true, false]) t.equal(verdict(attempt({ ...unsent, replayable })), due, reason);
-    t.equal(verdict(attempt({ ...unsent, repeated: true })), 'stop', reason);
-    t.equal(verdict(attempt({ ...unsent, bytesSent: true })), 'stop', reason);
-    t.not(verdict(attempt({ ...unsent, others: true })), 'same', reason);
+    for (const replayable of [true, false]) {
+      const unsent = attempt({ reason, bytesSent: false, replayable });
+      t.equal(verdict(unsent, false, true), due, reason);
+      t.equal(verdict(unsent, false, false), 'stop', reason);
+      t.not(verdict(unsent, true, true), 'same', reason);
+    }
+    // Bytes went to a connection that was dead, and the one in its place was refused.
+    t.equal(verdict(attempt({ reason }), false, true), reason === 'connect_failed' ? 'same' : 'stop', reason);
+    t.equal(verdict(attempt({ reason, replayable: false }), false, true), 'stop', reason);
   }
 });

@@ -6,6 +6,7 @@ import type { Snapshot } from '../../src/config/types.js';
 import { createGateway, type Gateway } from '../../src/gateway.js';
 import type { ManagedKeySet } from '../../src/keys/key-set.js';
 import { hashKey } from '../../src/keys/secret.js';
+import type { LeaseOwner } from '../../src/limits/lease-owner.js';
 import { ownLimits } from './leases.js';
 
 export const testKey = 'sk-test';
@@ -14,6 +15,8 @@ export interface RunningGateway {
   readonly gateway: Gateway;
   /** What it runs with. */
   readonly snapshot: Snapshot;
+  /** The primary's side of its limits. */
+  readonly owner: LeaseOwner;
   readonly port: number;
   readonly url: string;
   /** Every line that the gateway has logged, parsed; requests have `msg: 'request'`. */
@@ -82,7 +85,8 @@ export async function startGateway(t: Test, options: GatewayOptions): Promise<Ru
   });
   const snapshot = buildSnapshot(config, { simulatorUrl: null });
   const { managedKeys } = options;
-  const gateway = ownLimits(t, config, options.leaseDelayMs).join((sendLease) =>
+  const { owner, join } = ownLimits(t, config, options.leaseDelayMs);
+  const gateway = join((sendLease) =>
     createGateway({ snapshot, log, sendLease, ...(managedKeys === undefined ? {} : { managedKeys }) }),
   );
   const port = await gateway.listen('127.0.0.1', 0);
@@ -90,6 +94,7 @@ export async function startGateway(t: Test, options: GatewayOptions): Promise<Ru
   return {
     gateway,
     snapshot,
+    owner,
     port,
     url: `http://127.0.0.1:${port}`,
     lines,

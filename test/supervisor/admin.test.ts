@@ -82,6 +82,23 @@ test('the metrics say what clients have counted, over all workers and over their
   await compare();
 });
 
+test('operators see the limits that are in use', async (t) => {
+  const { ask, call } = await start(t, 1, {
+    keys: [
+      { id: 'team', hash, groups: ['default'], limits: { requestsPerMinute: 50, tokensPerMinute: 5000 } },
+    ],
+  });
+  t.match(await (await ask('/limits')).json(), { limits: [], complete: true });
+  t.equal(await call('m'), 200);
+  const answer = await ask('/limits');
+  const { limits } = (await answer.json()) as { limits: Record<string, unknown>[] };
+  t.match(limits, [
+    { name: 'key:team:requests', kind: 'window', limit: 50, share: 50 },
+    { name: 'key:team:tokens', kind: 'window', limit: 5000, share: 5000 },
+  ]);
+  for (const { limit, free, atWorkers } of limits) t.equal((free as number) + (atWorkers as number), limit);
+});
+
 test('health, readiness, status, the API document and reload', async (t) => {
   const { gateway, url, ask } = await start(t, 1);
   t.equal((await fetch(`${url}/health`)).status, 200);

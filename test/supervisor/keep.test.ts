@@ -85,6 +85,37 @@ test('a process that leaves of its own accord has its successor before it ends',
   t.strictSame(running, [2, 1, 0]);
 });
 
+test('a place that is renewed keeps the process that serves, and none that does not serve yet', async (t) => {
+  const started: ChildProcess[] = [];
+  const gone: ChildProcess[] = [];
+  const running = await new Promise<readonly ChildProcess[]>((resolve) => {
+    const look = () => {
+      if (started.length === 3 && gone.length === 1) resolve(place.running());
+    };
+    const place = keepRunning(
+      optionsFor(t, serving, {
+        onMessage(child) {
+          started.push(child);
+          if (started.length === 1) place.markServing(child);
+          if (started.length < 3) place.renew();
+          else place.release();
+          look();
+        },
+        onExit(child) {
+          gone.push(child);
+          look();
+        },
+      }),
+    );
+  });
+  t.strictSame(gone[0]?.pid, started[1]?.pid);
+  t.strictSame(
+    running.map(({ pid }) => pid),
+    [started[0]?.pid, started[2]?.pid],
+  );
+  for (const child of running) child.kill('SIGKILL');
+});
+
 test('a released place starts nothing any more', async (t) => {
   const left = await new Promise<readonly ChildProcess[]>((resolve) => {
     const place = keepRunning(

@@ -1,4 +1,4 @@
-import type { Target } from '../../config/types.js';
+import type { Model, Target } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import type { ImageCall } from '../../protocols/images/call.js';
 import { encodeDashscope } from '../../protocols/images/encode-dashscope.js';
@@ -14,24 +14,26 @@ import {
 import { readDashscopeReply, readOpenaiReply } from '../../protocols/images/reply-decode.js';
 import type { ImageRequest } from '../../protocols/images/request.js';
 import type { Endpoint } from '../../protocols/protocol.js';
-import { orderTargets } from '../../routing/candidates.js';
-import { verdict } from '../../routing/verdict.js';
+import type { FailedAttempt } from '../../routing/verdict.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
 import type { RemoteOptions } from '../../upstream/remote-url.js';
 import { account } from '../account.js';
 import { reserveBody, shrinkReservation } from '../admit.js';
 import { answerLines } from '../answer.js';
 import { answerRefusal } from '../answer-kind.js';
-import { type Answered, ask, isFailure } from '../ask.js';
+import { type Answered, ask, failedQuestion, isFailure } from '../ask.js';
 import { attend, type Waiting } from '../attend.js';
 import type { Call } from '../call.js';
+import type { Candidates } from '../candidates.js';
+import { deadlinesLeft, timeLeft } from '../deadlines.js';
 import { failureError, statusError } from '../failure.js';
 import { fetchFiles, type WantedFile } from '../fetch-files.js';
 import { idempotencyLine } from '../idempotency.js';
 import { filePlaces } from '../own-address.js';
 import { prepareNative, prepareUpload } from '../prepare.js';
+import { routeCall } from '../route.js';
 import type { Services } from '../services.js';
-import { anyKey } from '../upstream-head.js';
+import { Trial } from '../trial.js';
 
 /** Ten images of several megabytes in base64. */
 const answerBytes = 128 * 1024 * 1024;
@@ -67,26 +69,40 @@ class Conversion {
 
   async run(request: ImageRequest): Promise<void> {
     const call = this.#call;
-    const targets = orderTargets(call.model?.targets ?? [], Math.random());
+    const candidates = routeCall(this.#services, call, (call.model as Model).targets);
     let failure: GatewayError | null = null;
-    for (const [index, target] of targets.entries()) {
-      const isLast = index === targets.length - 1;
+    for (;;) {
+      const { target } = candidates;
       let question: ImageCall;
       try {
         question = await this.#questionFor(target, request);
       } catch (fault) {
         // The next target may be able to say it.
-        if (fault instanceof GatewayError && !isLast) continue;
+        if (fault instanceof GatewayError && candidates.skip()) continue;
         throw failure ?? fault;
       }
-      const answer = await this.#ask(target, question);
-      if (!isFailure(answer)) {
-        await this.#onAnswer(target, request, answer);
+      const trial = new Trial(this.#services, candidates);
+      const answer = await this.#ask(candidates, trial, question);
+      if (!isFailure(answer)) call.answeredAt = performance.now();
+      const read = isFailure(answer) ? failureError(answer) : readReply(target, answer);
+      if (!(read instanceof GatewayError)) {
+        trial.succeeded();
+        await this.#onReply(target, request, answer as Answered, read);
         return;
       }
-      failure = failureError(answer);
-      if (isLast || verdict({ ...answer, headRelayed: false, replayable: true }) === 'stop') throw failure;
-      call.retries++;
+      const isGood = !isFailure(answer) && answer.head.status < 400;
+      // Some upstreams tell a mistake of the caller with status 200.
+      const isUnusable = isGood && read.kind !== 'invalid_request';
+      if (isUnusable) trial.failed('unusable_answer', true);
+      else if (isGood) trial.succeeded();
+      const wait = candidates.after(isUnusable ? unusable : failedQuestion(answer, true));
+      if (wait === null) {
+        if (isFailure(answer) || isGood || !isExact(target, request) || !isPlain(answer)) throw read;
+        this.#respond(answer, answer.body);
+        return;
+      }
+      failure = read;
+      if (wait > 0) await this.#waiting.pause(wait);
     }
   }
 
@@ -122,7 +138,7 @@ class Conversion {
 
   async #fetch(wanted: readonly WantedFile[], places: RemoteOptions): ReturnType<typeof fetchFiles> {
     const call = this.#call;
-    const { timeouts, limits } = call.running.snapshot;
+    const { limits } = call.running.snapshot;
     const maxBytes = Math.min(mostFetched, Math.floor(limits.bufferedBytes / fetchShare / fetchCopies));
     const before = call.reserved;
     reserveBody(this.#services, call, fetchCopies * maxBytes);
@@ -132,7 +148,7 @@ class Conversion {
         wanted,
         {
           maxBytes,
-          timeoutMs: Math.max(1, timeouts.totalMs - (performance.now() - call.validatedAt)),
+          timeoutMs: timeLeft(call),
           places,
         },
         this.#waiting,
@@ -145,8 +161,13 @@ class Conversion {
     }
   }
 
-  #ask({ upstream }: Target, { path, contentType, body }: ImageCall): Promise<Answered | UpstreamFailure> {
+  #ask(
+    candidates: Candidates,
+    trial: Trial,
+    { path, contentType, body }: ImageCall,
+  ): Promise<Answered | UpstreamFailure> {
     const call = this.#call;
+    const { upstream } = candidates.target;
     return new Promise((resolve) => {
       this.#waiting.cancel = ask(
         this.#services,
@@ -158,29 +179,21 @@ class Conversion {
           body,
           upstream,
           wire: 'images',
-          apiKey: anyKey(upstream),
+          apiKey: upstream.apiKeys[candidates.key] ?? null,
           lines: call.exchange.head.forwarded + idempotencyLine(call),
           maxBytes: answerBytes,
-          deadlines: call.running.snapshot.timeouts,
+          deadlines: deadlinesLeft(call),
+          trial,
         },
         resolve,
       );
     });
   }
 
-  async #onAnswer(target: Target, request: ImageRequest, answer: Answered): Promise<void> {
+  async #onReply(target: Target, request: ImageRequest, answer: Answered, reply: ImageReply): Promise<void> {
     const call = this.#call;
-    call.answeredAt = performance.now();
-    const { head, body } = answer;
+    const { body } = answer;
     const { responseFormat } = request;
-    const refusal = answerRefusal(head, false);
-    if (refusal !== null) throw refusal;
-    if (head.status >= 400) {
-      if (!isExact(target, request)) throw statusError(head, body);
-      this.#respond(answer, body);
-      return;
-    }
-    const reply = target.images === 'openai' ? readOpenaiReply(body) : readDashscopeReply(body);
     call.usage = usageOfReply(reply);
     call.units = reply.images.length;
     call.isServed = true;
@@ -215,6 +228,33 @@ class Conversion {
     const isTaken = call.exchange.respond(head.status, answerLines(call, head), body);
     if (isTaken) account(this.#services, call, head.status >= 400 ? 'upstream_error' : 'complete');
   }
+}
+
+/** An answer that is no use, of a request that may be made again. */
+const unusable: FailedAttempt = {
+  reason: 'unusable_answer',
+  bytesSent: true,
+  headRelayed: false,
+  replayable: true,
+};
+
+/** The images of an answer, or what is wrong with it. */
+function readReply(target: Target, answer: Answered): ImageReply | GatewayError {
+  const { head, body } = answer;
+  const refusal = answerRefusal(head, false);
+  if (refusal !== null) return refusal;
+  if (head.status >= 400) return statusError(head, body);
+  try {
+    return target.images === 'openai' ? readOpenaiReply(body) : readDashscopeReply(body);
+  } catch (fault) {
+    if (fault instanceof GatewayError) return fault;
+    throw fault;
+  }
+}
+
+/** The client can be given the answer as it is. */
+function isPlain({ head }: Answered): boolean {
+  return answerRefusal(head, false) === null;
 }
 
 /** The target takes the client's body as it is, and the client the target's answer. */

@@ -7,6 +7,7 @@ import type { UpstreamSocket } from '../../upstream/socket.js';
 import { account } from '../account.js';
 import type { Call, Outcome } from '../call.js';
 import type { Services } from '../services.js';
+import type { Trial } from '../trial.js';
 import { Watched } from '../watch.js';
 import { closeCode } from './close-code.js';
 import type { OpenSession } from './sessions.js';
@@ -20,14 +21,17 @@ export class Bridge extends Watched implements ClientSocketListener, OpenSession
   readonly #services: Services;
   readonly #call: Call;
   readonly #upstream: UpstreamSocket;
+  readonly #trial: Trial;
   #client: ClientSocket | null = null;
   #over = false;
 
-  constructor(services: Services, call: Call, upstream: UpstreamSocket) {
+  /** @param trial the attempt that has opened the upstream's side; it ends with the session */
+  constructor(services: Services, call: Call, upstream: UpstreamSocket, trial: Trial) {
     super();
     this.#services = services;
     this.#call = call;
     this.#upstream = upstream;
+    this.#trial = trial;
   }
 
   /**
@@ -98,6 +102,7 @@ export class Bridge extends Watched implements ClientSocketListener, OpenSession
   onUpstreamClosed(code: number, reason: Buffer): void {
     if (this.#over) return;
     if (code === closeCode.broken) {
+      this.#trial.failed('reset', true);
       this.#refuse(lost, closeCode.internal);
       return;
     }
@@ -144,6 +149,7 @@ export class Bridge extends Watched implements ClientSocketListener, OpenSession
   #end(outcome: Outcome, code: number | null, reason: string): void {
     if (this.#over) return;
     this.#over = true;
+    this.#trial.succeeded();
     const services = this.#services;
     services.watched.remove(this);
     services.sessions.remove(this);

@@ -4,19 +4,22 @@ import type { VendorHeaders } from '../../dialects/upstream-lines.js';
 import { GatewayError } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange-host.js';
 import { upstreamQuery } from '../../protocols/realtime/query.js';
-import { orderTargets } from '../../routing/candidates.js';
-import { verdict } from '../../routing/verdict.js';
+import type { FailedAttempt } from '../../routing/verdict.js';
 import type { ResponseHead, UpstreamFailure } from '../../upstream/client.js';
 import { openSocket, type SocketListener, type UpstreamSocket } from '../../upstream/socket.js';
 import { account } from '../account.js';
 import { answerLines } from '../answer.js';
 import type { Call } from '../call.js';
+import type { Candidates } from '../candidates.js';
 import { failureError } from '../failure.js';
 import { limit } from '../limit.js';
+import { Pause } from '../pause.js';
 import { refuse } from '../refuse.js';
 import { findModel } from '../resolve.js';
+import { routeCall } from '../route.js';
 import type { Services } from '../services.js';
 import { socketRequest } from '../socket-request.js';
+import { Trial } from '../trial.js';
 import { Bridge } from './bridge.js';
 
 const subprotocol = 'realtime';
@@ -39,36 +42,42 @@ export function openSession(services: Services, call: Call): void {
 }
 
 function open(services: Services, call: Call): void {
+  const candidates = routeCall(services, call, (call.model as Model).targets);
   services.sessions.reserve((call.key as Key).id, call.running.snapshot.sockets.perKey);
-  new Opening(services, call, orderTargets((call.model as Model).targets, Math.random())).next();
+  new Opening(services, call, candidates).ask();
 }
 
 /** The attempts to open a session. */
 class Opening implements SocketListener, ExchangeListener {
   readonly #services: Services;
   readonly #call: Call;
-  readonly #targets: readonly Target[];
-  #index = 0;
+  readonly #candidates: Candidates;
+  #trial: Trial | null = null;
   #upstream: UpstreamSocket | null = null;
+  /** Before the same target is asked again. */
+  #pause: Pause | null = null;
   #bridge: Bridge | null = null;
 
-  constructor(services: Services, call: Call, targets: readonly Target[]) {
+  constructor(services: Services, call: Call, candidates: Candidates) {
     this.#services = services;
     this.#call = call;
-    this.#targets = targets;
+    this.#candidates = candidates;
     call.exchange.listener = this;
   }
 
-  next(): void {
+  /** Asks the present one of the candidates. */
+  ask(): void {
     const call = this.#call;
-    const target = this.#targets[this.#index++] as Target;
+    const { target, key } = this.#candidates;
     call.target = target;
     call.path = 'exact';
     call.sentAt = performance.now();
     const request = socketRequest(call, target.upstream, pathAt(call, target), {
       wire: 'realtime',
       vendor: vendorHeaders(call),
+      key,
     });
+    this.#trial = new Trial(this.#services, this.#candidates);
     this.#upstream = openSocket(request, this.#services.secureProfiles, this);
   }
 
@@ -76,14 +85,22 @@ class Opening implements SocketListener, ExchangeListener {
     const { exchange } = this.#call;
     exchange.listener = null;
     const upstream = this.#upstream as UpstreamSocket;
-    this.#bridge = new Bridge(this.#services, this.#call, upstream);
+    const trial = this.#trial as Trial;
+    trial.answered();
+    this.#bridge = new Bridge(this.#services, this.#call, upstream, trial);
     this.#bridge.begin(offers(exchange.head.socketProtocols, subprotocol) ? subprotocol : '');
   }
 
   onRefused(head: ResponseHead, body: Buffer): void {
     const call = this.#call;
+    const { status } = head;
+    const isError = status >= 400;
+    if (isError) this.#trial?.refused(head);
+    else this.#trial?.failed('unusable_answer', true);
+    const reason = isError ? 'error_answer' : 'unusable_answer';
+    if (this.#goesOn({ reason, status, bytesSent: true, headRelayed: false, replayable: true })) return;
     this.#release();
-    if (head.status < 400) {
+    if (!isError) {
       refuse(this.#services, call, new GatewayError('upstream_error', 'The upstream opened no WebSocket.'));
       return;
     }
@@ -93,21 +110,21 @@ class Opening implements SocketListener, ExchangeListener {
   }
 
   onFailed(failure: UpstreamFailure): void {
-    const call = this.#call;
+    const { reason, headSeen } = failure;
+    this.#trial?.failed(reason, headSeen);
     // An upgrade that is not answered has no effect: whatever was sent of it, the next target may be asked.
-    const decision = verdict({
-      reason: failure.reason,
-      bytesSent: false,
-      headRelayed: false,
-      replayable: true,
-    });
-    if (decision === 'next' && this.#index < this.#targets.length) {
-      call.retries++;
-      this.next();
-      return;
-    }
+    if (this.#goesOn({ reason, bytesSent: false, headRelayed: false, replayable: true })) return;
     this.#release();
-    refuse(this.#services, call, failureError(failure));
+    refuse(this.#services, this.#call, failureError(failure));
+  }
+
+  /** @returns whether another attempt follows */
+  #goesOn(attempt: FailedAttempt): boolean {
+    const wait = this.#candidates.after(attempt);
+    if (wait === null) return false;
+    if (wait === 0) this.ask();
+    else this.#pause = new Pause(wait, () => this.ask());
+    return true;
   }
 
   onMessage(data: Buffer, isBinary: boolean): void {
@@ -124,6 +141,8 @@ class Opening implements SocketListener, ExchangeListener {
 
   /** The client left before its side was open. */
   onClientGone(): void {
+    this.#trial?.leave();
+    this.#pause?.cancel();
     this.#upstream?.terminate();
     this.#release();
     account(this.#services, this.#call, 'client_gone');

@@ -10,6 +10,8 @@ import { socketRequest } from '../socket-request.js';
 /** A turn to be sent, and what is done where its upstream turns out to know no WebSocket. */
 export interface LaneRequest {
   readonly target: Target;
+  /** Index of the upstream's key. */
+  readonly key: number;
   readonly prepared: Prepared;
   readonly deadlines: Deadlines;
   readonly handler: UpstreamHandler;
@@ -26,6 +28,8 @@ export class Lane {
   readonly #services: Services;
   #turns: SocketTurns | null = null;
   #upstream: Upstream | null = null;
+  /** Index of the upstream's key that the socket was opened with. */
+  #key = 0;
   /** Names of upstreams that turned out to have none. */
   readonly #without = new Set<string>();
 
@@ -46,6 +50,11 @@ export class Lane {
     return [first, ...targets.filter((target) => target !== first)];
   }
 
+  /** Index of the key with which the socket to a target was opened, whose account knows what was said; null for none. */
+  keyFor({ upstream }: Target): number | null {
+    return this.isOpen && isSame(upstream, this.#upstream) ? this.#key : null;
+  }
+
   /** Whether a turn can be sent to a target over a WebSocket. */
   takes({ upstream }: Target, { wire, path }: Pick<Prepared, 'wire' | 'path'>): boolean {
     const isNative = wire === 'responses' && path !== 'translated';
@@ -53,12 +62,13 @@ export class Lane {
   }
 
   send(call: Call, request: LaneRequest): UpstreamExchange {
-    const { target, prepared, deadlines, handler, isWarmUp, otherwise } = request;
+    const { target, key, prepared, deadlines, handler, isWarmUp, otherwise } = request;
     const { upstream } = target;
-    if (this.#turns === null || !isSame(upstream, this.#upstream)) {
+    if (this.#turns === null || key !== this.#key || !isSame(upstream, this.#upstream)) {
       this.close();
       this.#upstream = upstream;
-      this.#turns = this.#connectTo(call, upstream, prepared);
+      this.#key = key;
+      this.#turns = this.#connectTo(call, upstream, key, prepared);
     }
     const exchange = new LaneExchange();
     exchange.current = this.#turns.send(messageOf(prepared.body, isWarmUp), deadlines, handler, () => {
@@ -75,8 +85,8 @@ export class Lane {
     this.#upstream = null;
   }
 
-  #connectTo(call: Call, upstream: Upstream, { upstreamPath }: Prepared): SocketTurns {
-    const shape = { wire: 'responses', vendor: call.exchange.head } as const;
+  #connectTo(call: Call, upstream: Upstream, key: number, { upstreamPath }: Prepared): SocketTurns {
+    const shape = { wire: 'responses', vendor: call.exchange.head, key } as const;
     const request = socketRequest(call, upstream, upstreamPath, shape);
     return new SocketTurns(request, this.#services.secureProfiles, turnAnswers);
   }

@@ -1,10 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Model, Target } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
-import { orderTargets } from '../../routing/candidates.js';
-import { verdict } from '../../routing/verdict.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
-import { failedTask, newTask, submitted } from '../../video/advance.js';
+import { failedTask, newTask, submitted, usualSeconds } from '../../video/advance.js';
 import type { OnceRequest } from '../../video/book.js';
 import { videoFaces, videoWires, wireOfKind } from '../../video/formats.js';
 import { thisProcess } from '../../video/recovery.js';
@@ -13,16 +12,20 @@ import { account } from '../account.js';
 import { reserveBody } from '../admit.js';
 import { ownLines, passedLines } from '../answer.js';
 import { answerRefusal } from '../answer-kind.js';
-import { type Answered, ask, isFailure } from '../ask.js';
+import { type Answered, ask, failedQuestion, isFailure } from '../ask.js';
 import { answerJson, attend } from '../attend.js';
 import type { Call } from '../call.js';
+import type { Candidates } from '../candidates.js';
+import { deadlinesLeft } from '../deadlines.js';
 import { failureError, statusError } from '../failure.js';
 import { idempotencyMark } from '../idempotency.js';
 import { limit } from '../limit.js';
 import { findModel } from '../resolve.js';
+import { routeCall } from '../route.js';
 import type { Services } from '../services.js';
 import { timingLine } from '../timing.js';
-import { anyKey, keyMark } from '../upstream-head.js';
+import { Trial } from '../trial.js';
+import { keyMark } from '../upstream-head.js';
 import { showContext, shownTask } from './answer.js';
 
 const answerBytes = 4 * 1024 * 1024;
@@ -43,39 +46,59 @@ interface Choice {
   readonly apiKey: string | null;
 }
 
-/** What targets can be asked, one after the other: a request may hold large images, of which few copies are made. */
-type Choices = Generator<Choice, GatewayError | null, void>;
-
 /**
  * Makes a task: notes that it is about to be submitted, asks an upstream for it, notes what became of it, and only
  * then answers. A client that leaves does not stop this, since the upstream may have begun.
  */
 export function createTask(services: Services, call: Call, request: VideoRequest): void {
-  call.model = findModel(call, 'video', request.model);
+  const model = findModel(call, 'video', request.model);
+  call.model = model;
+  call.units = request.count ?? 1;
+  call.mediaSeconds = call.units * (request.seconds ?? usualLength(model));
   call.validatedAt = performance.now();
-  limit(services, call, () => openTask(services, call, request));
+  limit(services, call, () => takeTask(services, call, request));
 }
 
-function openTask(services: Services, call: Call, request: VideoRequest): void {
+/** Seconds of a video for which no length is asked, as its model's first target makes it. */
+function usualLength({ targets: [target] }: Model): number {
+  return target === undefined ? 0 : usualSeconds[wireOfKind(target.upstream.kind)];
+}
+
+function takeTask(services: Services, call: Call, request: VideoRequest): void {
+  let candidates: Candidates;
+  try {
+    candidates = routeCall(services, call, (call.model as Model).targets);
+  } catch (fault) {
+    const once = onceOnly(call, request);
+    if (once === null || !(fault instanceof GatewayError) || fault.kind !== 'overloaded') throw fault;
+    // What has come before needs no upstream to be answered.
+    attend(services, call, async () => {
+      const earlier = await services.book.known(once);
+      if (earlier === null) throw fault;
+      await answerEarlier(services, call, request, earlier);
+    });
+    return;
+  }
+  openTask(services, call, request, candidates);
+}
+
+function openTask(services: Services, call: Call, request: VideoRequest, candidates: Candidates): void {
   const id = `video_${randomBytes(16).toString('hex')}`;
-  const choices = choicesFor(call.model as Model, request, id);
-  const first = choices.next();
-  if (first.done === true) throw first.value;
+  const first = choiceAmong(candidates, request, id);
   // The upstream is sent parts of the body, whether or not the client stays: the buffer and its room are not the call's.
-  call.target = first.value.target;
+  call.target = first.target;
   reserveCopies(services, call);
   const room = call.reserved;
   call.reserved = 0;
   const submit = async (): Promise<void> => {
     try {
-      const task = taskOf(call, request, id, first.value);
-      call.units = request.count ?? 1;
+      const task = taskOf(call, request, id, first);
       call.mediaSeconds = call.units * (Number(task.seconds) || 0);
       const once = onceOnly(call, request);
       const submission = thisProcess(id, call.running.snapshot.timeouts.totalMs + marginMs);
       const earlier = await services.book.open(task, submission, once);
-      const submitting = new Submitting(services, call, { request, choices, once });
-      if (earlier === null) await submitting.run(task, first.value);
+      const submitting = new Submitting(services, call, { request, candidates, once });
+      if (earlier === null) await submitting.run(task, first);
       else await answerEarlier(services, call, request, earlier);
     } finally {
       services.bufferedBytes -= room;
@@ -94,20 +117,25 @@ function reserveCopies(services: Services, call: Call): void {
   reserveBody(services, call, Math.min((bodyCopies - 1) * call.reserved, bufferedBytes - call.reserved));
 }
 
-/** Gives what each target of the model is to be asked, in order; in the end, why one cannot be asked this, if so. */
-function* choicesFor(model: Model, request: VideoRequest, id: string): Choices {
+/**
+ * What the first of the candidates, from the present one on, that can be asked this is to be asked: a request may hold
+ * large images, of which few copies are made.
+ * @throws {GatewayError} why the first cannot, where none can
+ */
+function choiceAmong(candidates: Candidates, request: VideoRequest, id: string): Choice {
   let refusal: GatewayError | null = null;
-  for (const target of orderTargets(model.targets, Math.random())) {
+  for (;;) {
+    const { target, key } = candidates;
     const wire = videoWires[wireOfKind(target.upstream.kind)];
     try {
       const question = wire.create(request, target.model, id);
-      yield { target, wire, question, apiKey: anyKey(target.upstream) };
+      return { target, wire, question, apiKey: target.upstream.apiKeys[key] ?? null };
     } catch (fault) {
       if (!(fault instanceof GatewayError)) throw fault;
       refusal ??= fault;
+      if (!candidates.skip()) throw refusal;
     }
   }
-  return refusal;
 }
 
 function taskOf(call: Call, request: VideoRequest, id: string, choice: Choice): VideoTask {
@@ -166,8 +194,7 @@ async function answerEarlier(
 
 interface Plan {
   readonly request: VideoRequest;
-  /** After the first. */
-  readonly choices: Choices;
+  readonly candidates: Candidates;
   readonly once: OnceRequest | null;
 }
 
@@ -176,6 +203,8 @@ class Submitting {
   readonly #services: Services;
   readonly #call: Call;
   readonly #plan: Plan;
+  /** Of the newest question. */
+  #trial: Trial | null = null;
 
   constructor(services: Services, call: Call, plan: Plan) {
     this.#services = services;
@@ -187,20 +216,31 @@ class Submitting {
     let task = opened;
     for (let choice = first; ; ) {
       const answer = await this.#ask(choice, task.id);
-      if (!isFailure(answer)) {
-        await this.#onAnswer(choice, task, answer);
+      const next = isMade(answer) ? null : await this.#choiceAfter(answer, task.id);
+      if (next === null) {
+        if (isFailure(answer)) await this.#onFailure(task, answer);
+        else await this.#onAnswer(choice, task, answer);
         return;
       }
-      const again = verdict({ ...answer, headRelayed: false, replayable: false });
-      const next = again === 'next' ? this.#plan.choices.next() : null;
-      if (next === null || next.done === true) {
-        await this.#onFailure(task, answer);
-        return;
-      }
-      choice = next.value;
-      this.#call.retries++;
+      choice = next;
       task = { ...task, upstream: { ...upstreamPart(choice), id: null } };
       await this.#reopen(task);
+    }
+  }
+
+  /** What is asked after a refusal or a failure which proves that nothing was made; null where nothing can be. */
+  async #choiceAfter(answer: Answered | UpstreamFailure, id: string): Promise<Choice | null> {
+    const { candidates, request } = this.#plan;
+    const wait = candidates.after(
+      failedQuestion(answer, !isFailure(answer) && isRefusal(answer.head.status)),
+    );
+    if (wait === null) return null;
+    if (wait > 0) await sleep(wait);
+    try {
+      return choiceAmong(candidates, request, id);
+    } catch (fault) {
+      if (fault instanceof GatewayError) return null;
+      throw fault;
     }
   }
 
@@ -221,6 +261,7 @@ class Submitting {
     // The task is made even if its client leaves before it is told, and has its price then.
     call.isServed = true;
     const { forwarded } = call.exchange.head;
+    this.#trial = new Trial(this.#services, this.#plan.candidates);
     return new Promise((resolve) => {
       ask(
         this.#services,
@@ -232,7 +273,8 @@ class Submitting {
           apiKey,
           lines: `${forwarded}idempotency-key: ${this.#plan.once?.mark ?? id}\r\n`,
           maxBytes: answerBytes,
-          deadlines: call.running.snapshot.timeouts,
+          deadlines: deadlinesLeft(call),
+          trial: this.#trial,
         },
         resolve,
       );
@@ -244,6 +286,7 @@ class Submitting {
     call.answeredAt = performance.now();
     const { head, body } = answer;
     if (head.status >= 300) {
+      this.#trial?.failed('unusable_answer', true);
       const isClear = isRefusal(head.status);
       await (isClear ? this.#forgetTask(task) : this.#settleUnknown(task));
       this.#refuseWith(choice, answer, !isClear);
@@ -255,9 +298,12 @@ class Submitting {
       if (unreadable !== null)
         throw new GatewayError(unreadable.kind, unreadable.message, { unrepeatable: true });
       made = submitted(task, choice.wire.readCreated(body), Date.now());
+      this.#trial?.succeeded();
     } catch (fault) {
       // A refusal inside a success, or nothing that can be understood: then the task may have been made.
       const isClear = fault instanceof GatewayError && !fault.unrepeatable;
+      if (isClear) this.#trial?.succeeded();
+      else this.#trial?.failed('unusable_answer', true);
       await (isClear ? this.#forgetTask(task) : this.#settleUnknown(task));
       throw fault;
     }
@@ -321,7 +367,7 @@ class Submitting {
           this.#services.book.settleLater(task);
           throw fault instanceof GatewayError ? notRecorded(fault) : fault;
         }
-        await new Promise((resolve) => setTimeout(resolve, settleEveryMs));
+        await sleep(settleEveryMs);
       }
     }
   }
@@ -332,6 +378,11 @@ const unknownOutcome = {
   message:
     'The upstream gave no answer that can be understood, so whether it has made this task is not known.',
 };
+
+/** @returns whether the upstream says that it has made the task */
+function isMade(answer: Answered | UpstreamFailure): boolean {
+  return !isFailure(answer) && answer.head.status < 300;
+}
 
 /** @returns whether an upstream that answers with this status has surely not made a task */
 function isRefusal(status: number): boolean {

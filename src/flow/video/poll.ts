@@ -45,6 +45,7 @@ export async function refreshed(
         apiKey: markedKey(upstream, task.upstream.credential),
         lines: '',
         maxBytes: answerBytes,
+        trial: null,
         deadlines: { ...timeouts, totalMs: Math.min(timeouts.totalMs, longestPollMs) },
       },
       resolve,

@@ -1,0 +1,40 @@
+import { json } from './answer.js';
+import type { AdminRoute } from './routes.js';
+
+/** A limit in use, as the primary process knows it. Units: requests, tokens, calls at once, nano-dollars. */
+export interface LimitInUse {
+  /** `key:team-a:requests` */
+  readonly name: string;
+  readonly kind: string;
+  readonly total: number;
+  /** What this host may use of it. */
+  readonly limit: number;
+  /** Of that, what no worker has. */
+  readonly free: number;
+  /** What workers that have ended may have used, and will come back. */
+  readonly cooling: number;
+  /** What workers have, used or idle, by worker. */
+  readonly leased: ReadonlyMap<number, number>;
+}
+
+const mostLimits = 1000;
+
+/** Shows the limits that are in use. */
+export function limitRoutes(inUse: () => readonly LimitInUse[]): readonly AdminRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: '/limits',
+      needsToken: true,
+      handle: () => {
+        const all = [...inUse()].sort((a, b) => (a.name < b.name ? -1 : 1));
+        return json({ limits: all.slice(0, mostLimits).map(viewOf), complete: all.length <= mostLimits });
+      },
+    },
+  ];
+}
+
+function viewOf({ name, kind, total, limit, free, cooling, leased }: LimitInUse): object {
+  const atWorkers = [...leased.values()].reduce((sum, amount) => sum + amount, 0);
+  return { name, kind, limit: total, share: limit, free, atWorkers, cooling };
+}

@@ -1,0 +1,225 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Test, test } from 'tap';
+import type { Budget, Key } from '../../src/config/types.js';
+import { budgetOf } from '../../src/flow/budget.js';
+import { hashKey } from '../../src/keys/secret.js';
+import { startGateway, testKey } from '../suites/gateway.js';
+import {
+  chatEvent,
+  chunk,
+  completion,
+  doneEvent,
+  jsonAnswer,
+  lastChunk,
+  type RawRequest,
+  startRawUpstream,
+  streamHead,
+  usageEvent,
+} from '../suites/raw-upstream.js';
+
+const good = jsonAnswer(200, completion);
+/** USD for a million tokens: a token of input is a thousandth of a dollar, one of output is two. */
+const price = { input: 1000, output: 2000 };
+/** Of three tokens in and four out, in nano-dollars. */
+const costOfGood = 11_000_000;
+const dollar = 1_000_000_000;
+
+type Answer = (request: RawRequest) => void;
+
+/** A gateway whose key has a budget. */
+async function start(t: Test, usd: number, answer: Answer = ({ socket }) => void socket.write(good)) {
+  const upstream = await startRawUpstream(t, answer);
+  const model = (more: object) => ({ protocols: ['chat'], targets: [{ upstream: 'u0' }], ...more });
+  const { gateway, owner, url } = await startGateway(t, {
+    upstreams: [upstream.url],
+    config: {
+      models: {
+        m: model({ price, protocols: ['chat', 'messages', 'generateContent', 'embeddings'] }),
+        unpriced: model({}),
+        free: model({ price: { input: 0 } }),
+        late: model({ price: { perSecond: 5 }, protocols: ['chat', 'audio'] }),
+      },
+      keys: [{ id: 'k', hash: hashKey(testKey), groups: ['default'], budget: { usd, per: 'month' } }],
+    },
+  });
+  const ask = (body: object = {}, init: RequestInit = {}, path = '/v1/chat/completions') =>
+    fetch(url + path, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json', ...init.headers },
+      body: JSON.stringify({
+        model: 'm',
+        max_tokens: 4,
+        messages: [{ role: 'user', content: 'hi' }],
+        ...body,
+      }),
+      ...(init.signal == null ? {} : { signal: init.signal }),
+    });
+  const status = async (...given: Parameters<typeof ask>): Promise<number> => {
+    const answered = await ask(...given);
+    await answered.text();
+    return answered.status;
+  };
+  /** What is gone of the budget for good, in nano-dollars. */
+  const spent = (): number => {
+    const [pool] = owner.inspect();
+    return pool === undefined ? 0 : usd * dollar - pool.limit;
+  };
+  /** What calls have cost, as it is metered, in nano-dollars. */
+  const metered = (): number => {
+    const rows = gateway.metrics().counters.find(([name]) => name === 'gateway_cost_usd_total');
+    return (rows?.[2] ?? []).reduce((sum, nanos) => sum + nanos, 0);
+  };
+  /** Waits until so much is gone: workers tell it a little later. */
+  const untilSpent = async (amount: number): Promise<void> => {
+    while (spent() !== amount) await pause(10);
+    t.equal(metered(), amount, 'as it is metered');
+  };
+  return { upstream, ask, status, spent, untilSpent };
+}
+
+test('calls at once take no more than there is, and cost in the end what they really used', async (t) => {
+  const held: RawRequest[] = [];
+  const { ask, untilSpent } = await start(t, 0.25, (request) => void held.push(request));
+  let refused = 0;
+  const calls = Array.from({ length: 30 }, async () => {
+    const answer = await ask();
+    await answer.text();
+    if (answer.status === 429) refused++;
+    return answer.status;
+  });
+  while (refused + held.length < 30) await pause(10);
+  // Each is expected to cost four tokens of output, and some of input.
+  t.ok(held.length >= 3 && held.length * 8_000_000 < 0.25 * dollar, `${held.length} were let in`);
+  for (const { socket } of held) socket.write(good);
+  const statuses = await Promise.all(calls);
+  t.equal(statuses.filter((each) => each === 200).length, held.length);
+  await untilSpent(held.length * costOfGood);
+});
+
+test('one call after the other, a budget is used up to what one call may cost', async (t) => {
+  const { status, untilSpent } = await start(t, 0.25);
+  let served = 0;
+  while ((await status()) === 200) served++;
+  t.ok(served * costOfGood <= 0.25 * dollar, `${served} served`);
+  t.ok(served * costOfGood >= 0.8 * 0.25 * dollar, `${served} served`);
+  await untilSpent(served * costOfGood);
+  t.equal(await status(), 429);
+});
+
+test('a budget that is used up is said in the words of each dialect', async (t) => {
+  const { ask, status } = await start(t, 0.011);
+  t.equal(await status({ max_tokens: 1_000_000 }), 200, 'a guess beyond the budget refuses no call for ever');
+  const end = budgetOf({ id: 'k' } as Key, { usd: 1, per: 'month' }, Date.now()).endsAt;
+  const chat = await ask();
+  t.equal(chat.status, 429);
+  t.equal(chat.headers.get('x-should-retry'), 'false');
+  const seconds = Number(chat.headers.get('retry-after'));
+  t.ok(Math.abs(seconds - (end - Date.now()) / 1000) < 60, `${seconds}`);
+  t.match(await chat.json(), {
+    error: { type: 'insufficient_quota', code: 'insufficient_quota', message: /budget of 0\.011 USD/ },
+  });
+  const messages = await ask(
+    {},
+    { headers: { 'x-api-key': testKey, authorization: '', 'anthropic-version': '2023-06-01' } },
+    '/v1/messages',
+  );
+  t.equal(messages.status, 429);
+  t.match(await messages.json(), { type: 'error', error: { type: 'rate_limit_error', message: /budget/ } });
+  const google = await ask(
+    { contents: [{ parts: [{ text: 'hi' }] }] },
+    {},
+    '/v1beta/models/m:generateContent',
+  );
+  t.equal(google.status, 429);
+  t.match(await google.json(), { error: { status: 'RESOURCE_EXHAUSTED', message: /budget/ } });
+});
+
+test('what costs nothing needs no budget, and whatever else does, also where its cost is known at the end alone', async (t) => {
+  const { status, untilSpent } = await start(t, 0.011);
+  t.equal(await status({ model: 'late' }), 200);
+  t.equal(await status(), 200);
+  await untilSpent(costOfGood);
+  t.equal(await status({ model: 'unpriced' }), 200);
+  t.equal(await status({ model: 'free' }), 200);
+  t.equal(await status({ model: 'late' }), 429);
+  t.equal(await status(), 429);
+});
+
+test('what is to be spoken takes what its seconds cost', async (t) => {
+  const held: RawRequest[] = [];
+  const { status } = await start(t, 500, (request) => void held.push(request));
+  // 600 bytes of text are forty seconds, which cost 200 USD.
+  const speak = () =>
+    status(
+      { model: 'late', input: 'x'.repeat(600), voice: 'alloy', messages: undefined },
+      {},
+      '/v1/audio/speech',
+    );
+  const calls = [speak(), speak(), speak()];
+  t.equal(await Promise.race(calls), 429, 'there is enough for two');
+  while (held.length < 2) await pause(10);
+  for (const { socket } of held)
+    socket.write('HTTP/1.1 200 OK\r\ncontent-type: audio/mpeg\r\ncontent-length: 3\r\n\r\nmp3');
+  t.strictSame((await Promise.all(calls)).sort(), [200, 200, 429]);
+  t.equal(held.length, 2);
+});
+
+test('a call that failed costs nothing', async (t) => {
+  const failing = jsonAnswer(400, '{"error":{"message":"no"}}');
+  const { status, untilSpent } = await start(t, 0.1, ({ socket, body }) => {
+    if (body.includes('fail')) socket.write(failing);
+    else if (body.includes('cut')) socket.destroy();
+    else socket.write(good);
+  });
+  for (let i = 0; i < 20; i++) t.equal(await status({ user: 'fail' }), 400);
+  for (let i = 0; i < 5; i++) t.ok((await status({ user: 'cut' })) >= 500);
+  t.equal(await status(), 200);
+  await untilSpent(costOfGood);
+});
+
+test('streams, embeddings and what costs more than expected are taken as they are counted', async (t) => {
+  const events = [chatEvent({ content: 'a' }), chatEvent({}, 'stop'), usageEvent, doneEvent];
+  const vectors = { object: 'list', model: 'm', data: [{ object: 'embedding', index: 0, embedding: [1] }] };
+  const usage = { prompt_tokens: 20, total_tokens: 20 };
+  const much = completion.replace('"completion_tokens":4', '"completion_tokens":400');
+  const { status, untilSpent } = await start(t, 0.5, ({ socket, head, body }) => {
+    if (head.includes('/embeddings')) socket.write(jsonAnswer(200, JSON.stringify({ ...vectors, usage })));
+    else if (body.includes('much')) socket.write(jsonAnswer(200, much));
+    else socket.write(streamHead + events.map(chunk).join('') + lastChunk);
+  });
+  t.equal(await status({ stream: true }), 200);
+  await untilSpent(costOfGood);
+  t.equal(await status({ input: 'x', messages: undefined }, {}, '/v1/embeddings'), 200);
+  await untilSpent(costOfGood + 20_000_000);
+  t.equal(await status({ user: 'much' }), 200);
+  await untilSpent(costOfGood + 20_000_000 + 803_000_000);
+  t.equal(await status(), 429);
+});
+
+test('a client that leaves early is charged what was streamed', async (t) => {
+  const { ask, untilSpent } = await start(t, 10, ({ socket }) => {
+    socket.write(streamHead + chunk(chatEvent({ content: 'sixteen letters.' })));
+  });
+  const body = { stream: true, user: 'x'.repeat(100) };
+  const leaving = new AbortController();
+  const answer = await ask(body, { signal: leaving.signal });
+  const reader = (answer.body as ReadableStream<Uint8Array>).getReader();
+  await reader.read();
+  leaving.abort();
+  const sent = { model: 'm', max_tokens: 4, messages: [{ role: 'user', content: 'hi' }], ...body };
+  const input = Math.ceil(JSON.stringify(sent).length / 4);
+  await untilSpent(input * 1_000_000 + 4 * 2_000_000);
+});
+
+test('a period has a budget until the next one begins', async (t) => {
+  const budget: Budget = { usd: 1.5, per: 'day' };
+  const key = { id: 'k' } as Key;
+  const last = Date.parse('2026-11-30T23:59:59.999Z');
+  const first = budgetOf(key, budget, last);
+  t.match(first, {
+    pool: { name: 'key:k:budget:2026-11-30', kind: 'spend', limit: 1.5e9 },
+    endsAt: last + 1,
+  });
+  t.equal(budgetOf(key, budget, last), first, 'made once');
+  t.equal(budgetOf(key, budget, last + 1).pool.name, 'key:k:budget:2026-12-01');
+});

@@ -1,0 +1,180 @@
+import { setTimeout as after } from 'node:timers/promises';
+import { type Test, test } from 'tap';
+import { testKey } from '../suites/gateway.js';
+import {
+  chatEvent,
+  chunk,
+  completion,
+  doneEvent,
+  jsonAnswer,
+  lastChunk,
+  streamHead,
+} from '../suites/raw-upstream.js';
+import {
+  type Behaviour,
+  errorAnswer,
+  goodAnswer,
+  type RoutedUpstream,
+  startRouted,
+} from '../suites/routed.js';
+
+/** A chat completion that tells who made it and used so many tokens. */
+const answerOf = (who: string, tokens: number): string =>
+  jsonAnswer(
+    200,
+    completion
+      .replace('"hi"', JSON.stringify(who))
+      .replace('"completion_tokens":4', `"completion_tokens":${tokens}`),
+  );
+const silent: Behaviour = () => {};
+
+/** A gateway whose model has a target for each behaviour, and sends a slow call to the next. */
+function start(t: Test, behaviours: readonly Behaviour[], { hedgeMs = 20, routing = {} } = {}) {
+  return startRouted(t, behaviours, {
+    config: {
+      routing,
+      models: {
+        m: {
+          protocols: ['chat', 'messages'],
+          targets: behaviours.map((_, priority) => ({ upstream: `u${priority}`, priority })),
+          hedgeMs,
+        },
+      },
+    },
+  });
+}
+
+/** Resolves once an upstream's connections are closed. */
+async function untilCut(upstream: RoutedUpstream | undefined): Promise<void> {
+  while ((upstream?.sockets.size ?? 0) > 0) await after(2);
+}
+
+test('a slow target is overtaken by the next: its own call is cancelled and not held against it', async (t) => {
+  const routed = await start(t, [silent, answerOf('second', 9)], { routing: { failures: 1 } });
+  const { status, body } = await routed.ask();
+  t.equal(status, 200);
+  t.match(body, '"second"');
+  await untilCut(routed.upstreams[0]);
+  const line = await routed.gateway.line(({ msg }) => msg === 'request');
+  t.match(line, { target: 'u1/m', retries: 1, outcome: 'complete', outputTokens: 9 });
+  t.strictSame(routed.counted('gateway_hedges_total'), { 'm sent': 1, 'm won': 1 });
+  t.strictSame(routed.counted('gateway_upstream_attempts_total'), { 'u1/m ok': 1 });
+  const [first] = routed.upstreams;
+  if (first === undefined) throw new Error('there are two');
+  first.answer = answerOf('first', 1);
+  t.match((await routed.ask()).body, '"first"', 'it is still asked first');
+});
+
+test('the first still wins when it answers first, and the second is cancelled', async (t) => {
+  const routed = await start(t, [silent, silent]);
+  const asked = routed.ask();
+  await routed.upstreams[1]?.request(0);
+  const request = await routed.upstreams[0]?.request(0);
+  request?.socket.write(answerOf('first', 5));
+  t.match(await asked, { status: 200, body: /"first"/ });
+  await untilCut(routed.upstreams[1]);
+  t.match(await routed.gateway.line(({ msg }) => msg === 'request'), {
+    target: 'u0/m',
+    outputTokens: 5,
+  });
+  t.strictSame(routed.counted('gateway_hedges_total'), { 'm sent': 1 });
+  t.strictSame(routed.counted('gateway_upstream_attempts_total'), { 'u0/m ok': 1 });
+});
+
+test('an error or a failure of one does not win while the other is open', async (t) => {
+  const failing: readonly Behaviour[] = [
+    errorAnswer(500),
+    errorAnswer(400),
+    ({ socket }) => void socket.resetAndDestroy(),
+  ];
+  for (const failure of failing) {
+    for (const loser of [0, 1]) {
+      const routed = await start(t, [silent, silent]);
+      const asked = routed.ask();
+      const requests = await Promise.all(routed.upstreams.map((upstream) => upstream.request(0)));
+      const [lost, won] = loser === 0 ? requests : [...requests].reverse();
+      if (lost === undefined || won === undefined) throw new Error('both were asked');
+      if (typeof failure === 'string') lost.socket.write(failure);
+      else failure(lost);
+      await after(30);
+      won.socket.write(answerOf('winner', 2));
+      t.match(await asked, { status: 200, body: /"winner"/ });
+      t.match(await routed.gateway.line(({ msg }) => msg === 'request'), { target: `u${1 - loser}/m` });
+    }
+  }
+});
+
+test('when both fail, the next target is asked, and without one the last error is told', async (t) => {
+  for (const spare of [true, false]) {
+    const routed = await start(t, spare ? [silent, silent, goodAnswer] : [silent, silent]);
+    const asked = routed.ask();
+    const [first, second] = await Promise.all(routed.upstreams.slice(0, 2).map((each) => each.request(0)));
+    first?.socket.write(errorAnswer(502));
+    while (routed.counted('gateway_upstream_attempts_total')['u0/m status_5xx'] === undefined) await after(2);
+    second?.socket.write(errorAnswer(503));
+    if (spare) t.match(await asked, { status: 200 });
+    else t.match(await asked, { status: 503, body: /own_503/ });
+    t.strictSame(routed.counts(), spare ? [1, 1, 1] : [1, 1]);
+  }
+});
+
+test('a client that leaves cancels both at once', async (t) => {
+  const routed = await start(t, [silent, silent]);
+  const leaving = new AbortController();
+  const asked = fetch(`${routed.gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    signal: leaving.signal,
+    headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' },
+    body: '{"model":"m","messages":[{"role":"user","content":"hi"}]}',
+  }).catch(() => null);
+  await Promise.all(routed.upstreams.map((upstream) => upstream.request(0)));
+  leaving.abort();
+  await asked;
+  for (const upstream of routed.upstreams) await untilCut(upstream);
+  t.match(await routed.gateway.line(({ msg }) => msg === 'request'), { outcome: 'client_gone' });
+  t.strictSame(routed.counted('gateway_upstream_attempts_total'), {});
+});
+
+test('no more than a tenth of the calls is sent twice, however slow the first target is', async (t) => {
+  const slow: Behaviour = ({ socket }) => void setTimeout(() => socket.write(goodAnswer), 100);
+  const routed = await start(t, [slow, silent], { hedgeMs: 5 });
+  for (let round = 0; round < 4; round++)
+    await Promise.all(Array.from({ length: 10 }, async () => t.equal((await routed.ask()).status, 200)));
+  const { 'm sent': sent = 0 } = routed.counted('gateway_hedges_total');
+  t.ok(sent >= 2 && sent <= 5, `${sent}`);
+  t.equal(routed.counts()[1], sent);
+});
+
+test('streams, and calls with no other target, are sent once', async (t) => {
+  const stream: Behaviour = ({ socket }) =>
+    void setTimeout(() => {
+      socket.write(streamHead);
+      socket.write(chunk(chatEvent({ content: 'hi' }) + chatEvent({}, 'stop') + doneEvent) + lastChunk);
+    }, 100);
+  const streamed = await start(t, [stream, stream], { hedgeMs: 5 });
+  t.match(await streamed.ask({}, { stream: true }), { status: 200, body: /\[DONE\]/ });
+  t.strictSame(streamed.counts(), [1, 0]);
+  const slow: Behaviour = ({ socket }) => void setTimeout(() => socket.write(goodAnswer), 100);
+  const alone = await start(t, [slow], { hedgeMs: 5 });
+  t.equal((await alone.ask()).status, 200);
+  t.strictSame(alone.counts(), [1]);
+});
+
+test('a call that is translated is hedged as well', async (t) => {
+  const routed = await start(t, [silent, answerOf('second', 9)]);
+  const answer = await fetch(`${routed.gateway.url}/v1/messages`, {
+    method: 'POST',
+    headers: {
+      'x-api-key': testKey,
+      'vendorc-version': '2023-06-01',
+      'content-type': 'application/json',
+    },
+    body: '{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}',
+  });
+  t.equal(answer.headers.get('x-gateway-path'), 'translated');
+  t.match(await answer.json(), {
+    type: 'message',
+    content: [{ text: 'second' }],
+    usage: { output_tokens: 9 },
+  });
+});

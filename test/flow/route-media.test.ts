@@ -1,0 +1,123 @@
+import { type Test, test } from 'tap';
+import { testKey } from '../suites/gateway.js';
+import { compat } from '../suites/media-faces.js';
+import { ask, startMediaGateway } from '../suites/media-gateway.js';
+import { inputBody } from '../suites/media-images.js';
+import { jsonAnswer, type RawRequest, startRawUpstream } from '../suites/raw-upstream.js';
+import { errorAnswer, keyOf } from '../suites/routed.js';
+
+const created = jsonAnswer(200, '{"id":"theirs","object":"video","status":"queued","progress":0}');
+const drawn = jsonAnswer(200, '{"created":5,"data":[{"url":"https://x.example/i.png"}]}');
+const apiKeys = ['sk-first', 'sk-second'];
+
+interface Plan {
+  readonly protocol: 'images' | 'video';
+  readonly answers: readonly ((request: RawRequest) => string)[];
+  readonly routing?: object;
+}
+
+async function start(t: Test, { protocol, answers, routing = {} }: Plan) {
+  const upstreams = await Promise.all(
+    answers.map((answer) => startRawUpstream(t, (request) => void request.socket.write(answer(request)))),
+  );
+  const gateway = await startMediaGateway(t, {
+    upstreams: Object.fromEntries(upstreams.map(({ url }, i) => [`u${i}`, { baseUrl: url, apiKeys }])),
+    models: {
+      m: {
+        protocols: [protocol],
+        targets: upstreams.map((_, priority) => ({ upstream: `u${priority}`, priority })),
+      },
+    },
+    config: { routing },
+  });
+  const status = async () =>
+    protocol === 'video'
+      ? (await compat.create(gateway, { model: 'm', prompt: 'a fox' })).status
+      : (await ask(gateway, 'POST', '/v1/images/generations', { body: inputBody('m', [{ text: 'a fox' }]) }))
+          .status;
+  const counts = () => upstreams.map(({ requests }) => requests.length);
+  return { gateway, upstreams, status, counts };
+}
+
+const good = { video: created, images: drawn };
+
+for (const protocol of ['images', 'video'] as const) {
+  test(`${protocol}: an upstream that refuses is followed by the next, and left alone once it is ill`, async (t) => {
+    const { status, counts } = await start(t, {
+      protocol,
+      answers: [() => errorAnswer(503), () => good[protocol]],
+      routing: { failures: 2, openMs: 60_000 },
+    });
+    for (let i = 0; i < 4; i++) t.equal(await status(), 200);
+    t.strictSame(counts(), [2, 4]);
+  });
+
+  test(`${protocol}: a key that is refused rests, and the other serves`, async (t) => {
+    const { status, counts, upstreams } = await start(t, {
+      protocol,
+      answers: [
+        (request) => (keyOf(request) === 'sk-first' ? errorAnswer(401) : good[protocol]),
+        () => good[protocol],
+      ],
+      routing: { openMs: 60_000 },
+    });
+    for (let i = 0; i < 20; i++) t.equal(await status(), 200);
+    t.strictSame(counts(), [21, 0]);
+    t.equal(upstreams[0]?.requests.filter((request) => keyOf(request) === 'sk-first').length, 1);
+  });
+
+  test(`${protocol}: when no target is left, 503 says when to come again`, async (t) => {
+    const { gateway, status, counts } = await start(t, {
+      protocol,
+      answers: [() => errorAnswer(429, 'retry-after: 60\r\n'), () => errorAnswer(429, 'retry-after: 60\r\n')],
+    });
+    t.equal(await status(), 429);
+    t.equal(await status(), 503);
+    t.strictSame(counts(), [2, 2], 'each key once');
+    const { counters } = gateway.gateway.metrics();
+    const [, labels] = counters.find(([name]) => name === 'gateway_upstream_attempts_total') ?? [];
+    t.strictSame(labels, ['u0/m', 'status_429', 'u1/m', 'status_429']);
+  });
+}
+
+test('images: an answer that is of no use is a failure, and the next target is asked', async (t) => {
+  for (const useless of ['{"created":5,"data":[]}', 'no JSON']) {
+    const { gateway, status, counts } = await start(t, {
+      protocol: 'images',
+      answers: [() => jsonAnswer(200, useless), () => good.images],
+      routing: { failures: 2, openMs: 60_000 },
+    });
+    for (let i = 0; i < 4; i++) t.equal(await status(), 200);
+    t.strictSame(counts(), [2, 4]);
+    const { counters } = gateway.gateway.metrics();
+    const [, labels, values] = counters.find(([name]) => name === 'gateway_upstream_attempts_total') ?? [];
+    t.strictSame(labels, ['u0/m', 'malformed', 'u1/m', 'ok']);
+    t.strictSame(values, [2, 4]);
+  }
+});
+
+test('a video is made once: an answer that does not prove that nothing was made is the last', async (t) => {
+  for (const status of [500, 502, 504, 408]) {
+    const { status: created, counts } = await start(t, {
+      protocol: 'video',
+      answers: [() => errorAnswer(status), () => good.video],
+    });
+    t.equal(await created(), status);
+    t.strictSame(counts(), [1, 0], `${status}`);
+  }
+});
+
+test('a key that may not choose targets is told so, for images and for videos', async (t) => {
+  const { gateway, counts } = await start(t, { protocol: 'video', answers: [() => good.video] });
+  const answer = await fetch(`${gateway.url}/v1/videos`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${testKey}`,
+      'content-type': 'application/json',
+      'x-gateway-target': 'u0',
+    },
+    body: '{"model":"m","prompt":"a fox"}',
+  });
+  t.equal(answer.status, 403);
+  t.strictSame(counts(), [0]);
+});

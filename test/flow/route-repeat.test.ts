@@ -1,0 +1,84 @@
+import { createServer } from 'node:net';
+import { test } from 'tap';
+import { testKey } from '../suites/gateway.js';
+import { goodAnswer, startRouted } from '../suites/routed.js';
+
+/** The port of an upstream that is about to be started. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error('it listened on a port');
+  return address.port;
+}
+
+test('a connection that was closed while nobody used it is no error for anybody', async (t) => {
+  const routed = await startRouted(t, [goodAnswer]);
+  for (let i = 0; i < 5; i++) {
+    t.equal((await routed.ask()).status, 200);
+    // A server that restarts: the close and the next request cross each other.
+    for (const socket of routed.upstreams[0]?.sockets ?? []) socket.resetAndDestroy();
+  }
+  t.equal((await routed.ask()).status, 200);
+  t.strictSame(routed.counted('gateway_upstream_attempts_total'), { 'u0/m ok': 6 });
+});
+
+test('an upstream that is away for a moment is tried again where no other target is left', async (t) => {
+  const port = await freePort();
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.on('data', () => socket.write(goodAnswer));
+  });
+  t.teardown(() => server.close());
+  const routed = await startRouted(t, [], {
+    upstreams: [`http://127.0.0.1:${port}/v1`],
+    config: { routing: { retries: 10 } },
+  });
+  const asked = routed.ask();
+  while (routed.counted('gateway_upstream_attempts_total')['u0/m refused'] === undefined)
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  server.listen(port, '127.0.0.1');
+  t.equal((await asked).status, 200);
+  const { retries } = await routed.gateway.line(({ msg }) => msg === 'request');
+  t.ok(Number(retries) >= 1, `${retries}`);
+});
+
+test('it is tried as often as the config says, and then told', async (t) => {
+  const url = `http://127.0.0.1:${await freePort()}/v1`;
+  for (const retries of [0, 1, 3]) {
+    const routed = await startRouted(t, [], { upstreams: [url], config: { routing: { retries } } });
+    t.match(await routed.ask(), { status: 502, body: /cannot be reached/ });
+    t.strictSame(routed.counted('gateway_upstream_attempts_total'), { 'u0/m refused': 1 + retries });
+    t.match(await routed.gateway.line(({ msg }) => msg === 'request'), { retries });
+  }
+});
+
+test('the next target comes before a try at the same', async (t) => {
+  const nowhere = `http://127.0.0.1:${await freePort()}/v1`;
+  const spare = await startRouted(t, [goodAnswer]);
+  const routed = await startRouted(t, [], { upstreams: [nowhere, spare.upstreams[0]?.url ?? ''] });
+  t.equal((await routed.ask()).status, 200);
+  t.strictSame(routed.counted('gateway_upstream_attempts_total'), { 'u0/m refused': 1, 'u1/m ok': 1 });
+});
+
+test('a client that leaves while a try is waited for ends the call at once', async (t) => {
+  const url = `http://127.0.0.1:${await freePort()}/v1`;
+  const routed = await startRouted(t, [], { upstreams: [url], config: { routing: { retries: 10 } } });
+  const leaving = new AbortController();
+  const asked = fetch(`${routed.gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    signal: leaving.signal,
+    headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' },
+    body: '{"model":"m","messages":[{"role":"user","content":"hi"}]}',
+  }).catch(() => null);
+  // Ten tries take seconds: some are made by then, and most are not.
+  while ((routed.counted('gateway_upstream_attempts_total')['u0/m refused'] ?? 0) < 2)
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  leaving.abort();
+  await asked;
+  t.match(await routed.gateway.line(({ msg }) => msg === 'request'), { outcome: 'client_gone' });
+  const tried = routed.counted('gateway_upstream_attempts_total')['u0/m refused'];
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  t.equal(routed.counted('gateway_upstream_attempts_total')['u0/m refused'], tried);
+});

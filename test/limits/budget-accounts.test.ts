@@ -1,0 +1,166 @@
+import fc from 'fast-check';
+import { type Test, test } from 'tap';
+import { type BudgetAccounts, createBudgetAccounts } from '../../src/limits/budget-accounts.js';
+import { createStore } from '../../src/store/create.js';
+import { noRedis, startRedis } from '../suites/redis.js';
+import { redisSettings } from '../suites/store.js';
+import { storeFolder } from '../suites/tasks-gateway.js';
+import { SharedRecords } from './shared-records.js';
+
+const ttlMs = 60_000;
+const unavailable = /account of a budget/;
+
+const reservation = (total: number, want: number, least = 1, owed = 0) => ({
+  total,
+  want,
+  least,
+  owed,
+  ttlMs,
+});
+
+function start() {
+  const records = new SharedRecords();
+  return { records, accounts: createBudgetAccounts(records), reserved: () => records.reserved('a') };
+}
+
+test('what is wanted is reserved as long as there is any', async (t) => {
+  const { accounts, reserved } = start();
+  t.equal(await accounts.reserve('a', reservation(100, 40)), 40);
+  t.equal(await accounts.reserve('a', reservation(100, 40)), 40);
+  t.equal(await accounts.reserve('a', reservation(100, 40, 21)), 0, 'too little helps nobody');
+  t.equal(await accounts.reserve('a', reservation(100, 40, 20)), 20);
+  t.equal(await accounts.reserve('a', reservation(100, 40)), 0);
+  t.equal(reserved(), 100);
+  t.equal(await accounts.reserve('b', reservation(100, 40)), 40, 'each account is one of its own');
+});
+
+test('what is given back can be reserved again, and no more than was reserved', async (t) => {
+  const { accounts, reserved } = start();
+  await accounts.reserve('a', reservation(100, 100));
+  await accounts.giveBack('a', 30, ttlMs);
+  t.equal(await accounts.reserve('a', reservation(100, 100)), 30);
+  await accounts.giveBack('a', 1000, ttlMs);
+  t.equal(reserved(), 0);
+});
+
+test('what is owed is taken in any case, and before all else', async (t) => {
+  const { accounts, reserved } = start();
+  t.equal(await accounts.reserve('a', reservation(100, 50, 1, 70)), 30);
+  t.equal(await accounts.reserve('a', reservation(100, 50, 1, 70)), 0);
+  t.equal(reserved(), 170);
+  await accounts.reserve('a', reservation(100, 0, 0, Number.MAX_SAFE_INTEGER));
+  t.equal(
+    await accounts.reserve('a', reservation(100, 1)),
+    0,
+    'an absurd debt leaves an account that can be read',
+  );
+});
+
+test('another total holds from the next reservation on', async (t) => {
+  const { accounts } = start();
+  t.equal(await accounts.reserve('a', reservation(100, 100)), 100);
+  t.equal(await accounts.reserve('a', reservation(150, 100)), 50);
+  t.equal(await accounts.reserve('a', reservation(120, 100)), 0);
+});
+
+test('nothing is written where nothing changes', async (t) => {
+  const { accounts, records } = start();
+  await accounts.reserve('a', reservation(100, 0, 0));
+  t.equal(records.writes, 0);
+  await accounts.reserve('a', reservation(100, 100));
+  await accounts.reserve('a', reservation(100, 1));
+  t.equal(records.writes, 1);
+});
+
+test('an account that cannot be read lets nobody spend', async (t) => {
+  for (const damaged of ['', 'null', '[]', '{}', '{"reserved":-1}', '{"reserved":1.5}', '{"reserved":"1"}']) {
+    const { accounts, records } = start();
+    records.put('a', damaged);
+    await t.rejects(accounts.reserve('a', reservation(100, 1)), unavailable);
+    await t.rejects(accounts.giveBack('a', 1, ttlMs), unavailable);
+  }
+});
+
+test('an account that others always change first is given up', async (t) => {
+  const { accounts, records } = start();
+  records.isBusy = true;
+  await t.rejects(accounts.reserve('a', reservation(100, 1)), unavailable);
+});
+
+/** A process that reserves, spends some, and gives the rest back. */
+async function spendAll(accounts: BudgetAccounts, total: number, want: number): Promise<number> {
+  let spent = 0;
+  for (;;) {
+    const granted = await accounts.reserve('a', reservation(total, want));
+    if (granted === 0) return spent;
+    const used = Math.ceil(granted / 2);
+    spent += used;
+    if (granted > used) await accounts.giveBack('a', granted - used, ttlMs);
+  }
+}
+
+test('whatever happens to calls of the store, no more is granted than there is', async () => {
+  const process = fc.record({ want: fc.integer({ min: 1, max: 400 }), owed: fc.constantFrom(0, 0, 0, 7) });
+  const faults = fc.array(fc.constantFrom('good', 'good', 'good', 'failed', 'lost'), { maxLength: 60 });
+  await fc.assert(
+    fc.asyncProperty(fc.array(process, { minLength: 2, maxLength: 6 }), faults, async (processes, fates) => {
+      const records = new SharedRecords();
+      records.fate = () => fates.pop() ?? 'good';
+      let [granted, owed] = [0, 0];
+      const run = async (want: number, debt: number): Promise<void> => {
+        const accounts = createBudgetAccounts(records);
+        for (let i = 0; i < 4; i++) {
+          await accounts.reserve('a', reservation(1000, want, 1, debt)).then(
+            (amount) => {
+              granted += amount;
+              owed += debt;
+            },
+            () => {},
+          );
+        }
+      };
+      await Promise.all(processes.map(({ want, owed: debt }) => run(want, debt)));
+      const reserved = records.reserved('a');
+      // What a caller was not told of is reserved, and nobody's.
+      return granted <= 1000 && reserved >= granted + owed;
+    }),
+    { numRuns: 30 },
+  );
+});
+
+test('processes that meet at an account spend all of it together, and no more', async (t) => {
+  const { records, reserved } = start();
+  const spent = await Promise.all(
+    [1, 7, 50, 200].map((want) => spendAll(createBudgetAccounts(records), 1000, want)),
+  );
+  t.equal(
+    spent.reduce((sum, each) => sum + each, 0),
+    1000,
+  );
+  t.equal(reserved(), 1000);
+});
+
+async function meetAtStore(t: Test, settings: Parameters<typeof createStore>[0]): Promise<void> {
+  const stores = [createStore(settings), createStore(settings), createStore(settings)];
+  t.teardown(() => Promise.all(stores.map((store) => store.close())));
+  const spent = await Promise.all(
+    stores.map((store, index) => spendAll(createBudgetAccounts(store), 1000, 100 + index * 50)),
+  );
+  t.equal(
+    spent.reduce((sum, each) => sum + each, 0),
+    1000,
+  );
+}
+
+test('so do those that share an embedded store', async (t) => {
+  const folder = storeFolder();
+  t.teardown(folder.remove);
+  await meetAtStore(t, { kind: 'embedded', path: folder.path, taskDays: 7 });
+});
+
+test('and those that share a Redis', async (t) => {
+  const redis = await startRedis();
+  if (redis === null) return t.comment(noRedis);
+  t.teardown(() => redis.stop());
+  await meetAtStore(t, redisSettings([redis.port]));
+});

@@ -1,0 +1,67 @@
+import type { Admission } from '../../src/limits/admission.js';
+import { type BudgetSource, createBudgetSource } from '../../src/limits/budget-source.js';
+import type { Decision } from '../../src/limits/decision.js';
+import type { Pool } from '../../src/limits/kinds.js';
+import { SimulatedHost, type SimulatedWorker } from './host.js';
+import type { SimulatedAccounts } from './simulated-accounts.js';
+import type { SimulatedTime } from './time.js';
+
+export interface BudgetHostOptions {
+  readonly time: SimulatedTime;
+  readonly accounts: SimulatedAccounts;
+  readonly pools: readonly Pool[];
+  readonly workers: number;
+  readonly whenGone?: () => 'open' | 'closed';
+}
+
+/** A primary and its workers, which have budgets from simulated accounts. */
+export interface BudgetHost {
+  readonly host: SimulatedHost;
+  readonly source: BudgetSource;
+  /** What was told of the store. */
+  readonly told: readonly boolean[];
+}
+
+export function startBudgetHost(options: BudgetHostOptions): BudgetHost {
+  const { time, accounts, pools, whenGone = () => 'closed' } = options;
+  const told: boolean[] = [];
+  const source = createBudgetSource({
+    accounts,
+    now: () => time.now,
+    whenGone,
+    onAvailable: (isAvailable) => told.push(isAvailable),
+  });
+  const host: SimulatedHost = new SimulatedHost({
+    pools,
+    time,
+    shares: source,
+    delay: () => 1,
+    afterEach: () => {
+      const fault = host.fault();
+      if (fault !== null) throw new Error(fault);
+    },
+  });
+  for (let i = 0; i < options.workers; i++) host.start();
+  return { host, source, told };
+}
+
+/** Asks a worker for some of a budget. @returns the decision, once there is one */
+export function ask({ holder }: SimulatedWorker, pool: Pool, amount: number): { decision: Decision | null } {
+  const asked: { decision: Decision | null } = { decision: null };
+  const decided = holder.acquire([{ pool, amount }], (later) => {
+    asked.decision = later;
+  });
+  if (decided.outcome !== 'pending') asked.decision = decided;
+  return asked;
+}
+
+/** The admission, or null where there is none. */
+export function admitted(asked: { readonly decision: Decision | null }): Admission | null {
+  return asked.decision?.outcome === 'admitted' ? asked.decision : null;
+}
+
+/** A call has ended, and cost so much. */
+export function finish(admission: Admission | null, pool: Pool, cost: number): void {
+  admission?.settle(pool, cost);
+  admission?.release();
+}

@@ -1,0 +1,124 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Test, test } from 'tap';
+import { startSimulator } from '../../src/simulator/server.js';
+import { budgetConfig, hammer, type Seen, startBudgetGateway } from '../suites/budget-gateway.js';
+import { noRedis, startRedis } from '../suites/redis.js';
+import { writeConfig } from '../suites/start.js';
+import { killGateway, storeFolder } from '../suites/tasks-gateway.js';
+import { chatBody, type UsageGateway } from '../suites/usage-gateway.js';
+
+const usd = 1;
+const budget = usd * 1e9;
+
+async function stage(t: Test) {
+  const folder = storeFolder();
+  t.teardown(folder.remove);
+  const simulator = await startSimulator();
+  t.teardown(() => simulator.close());
+  const store = { kind: 'embedded', path: folder.path };
+  return (workers: number) => startBudgetGateway(t, { upstreamUrl: simulator.url, store, workers, usd });
+}
+
+/** What the ledger says, once all of so many calls are in it. */
+async function ledgerCost(usage: UsageGateway, served: number): Promise<number> {
+  for (;;) {
+    const lines = (await usage.lines()).filter(({ status }) => status === 200);
+    if (lines.length >= served) return lines.reduce((sum, { costNanoUsd }) => sum + costNanoUsd, 0);
+    await pause(50);
+  }
+}
+
+test('a budget holds over workers, a stop and a start, and a raised one is there after a reload', async (t) => {
+  const start = await stage(t);
+  const first = await start(3);
+  const seen = await hammer([first]);
+  t.comment(JSON.stringify(seen));
+  t.ok(seen.cost <= budget && seen.cost >= 0.9 * budget, `${seen.cost}`);
+  t.equal(await ledgerCost(first, seen.served), seen.cost);
+  t.strictSame(await first.gateway.stop(), { code: 0, signal: null });
+
+  const second = await start(1);
+  const again: Seen = { cost: 0, served: 0, refused: 0, failed: 0 };
+  await hammer([second], again, () => again.refused > 20);
+  // What was left of the budget for no whole call may be enough for one more.
+  t.ok(again.served <= 10 && seen.cost + again.cost <= budget, JSON.stringify(again));
+  t.ok(again.refused > 0);
+
+  const path = second.gateway.configPath as string;
+  const config = JSON.parse(readFileSync(path, 'utf8')) as object;
+  writeConfig(path, { ...config, ...budgetConfig(1.5 * usd) });
+  second.gateway.kill('SIGHUP');
+  await second.gateway.untilLogged(({ msg }) => msg === 'config reloaded');
+  const raised = await hammer([second]);
+  const cost = seen.cost + again.cost + raised.cost;
+  t.ok(cost <= 1.5 * budget && cost >= 1.35 * budget, `${cost}`);
+});
+
+test('what is killed under load, a worker and then the whole gateway, does not give the budget a second time', async (t) => {
+  const start = await stage(t);
+  const first = await start(2);
+  const seen: Seen = { cost: 0, served: 0, refused: 0, failed: 0 };
+  let isOver = false;
+  const hammering = hammer([first], seen, () => isOver);
+  while (seen.cost < 0.1 * budget) await pause(5);
+  process.kill(first.gateway.workerPids()[0] as number, 'SIGKILL');
+  while (seen.cost < 0.3 * budget) await pause(5);
+  await killGateway(first.gateway);
+  isOver = true;
+  await hammering;
+  const before = seen.cost;
+
+  const second = await start(1);
+  const lines = await second.lines();
+  t.equal(new Set(lines.map(({ requestId }) => requestId)).size, lines.length, 'no line is doubled');
+  const after = await hammer([second]);
+  t.comment(JSON.stringify([seen, after]));
+  t.ok(before + after.cost <= budget && before + after.cost >= 0.6 * budget, `${before} and ${after.cost}`);
+  t.ok(after.refused > 0);
+});
+
+test('two gateways on one Redis share a budget', async (t) => {
+  const redis = await startRedis();
+  if (redis === null) return t.comment(noRedis);
+  t.teardown(() => redis.stop());
+  const simulator = await startSimulator();
+  t.teardown(() => simulator.close());
+  const store = { kind: 'redis', url: redis.url };
+  const start = () => startBudgetGateway(t, { upstreamUrl: simulator.url, store, workers: 2, usd });
+  const gateways = await Promise.all([start(), start()]);
+  const seen = await hammer(gateways);
+  t.comment(JSON.stringify(seen));
+  t.ok(seen.cost <= budget && seen.cost >= 0.85 * budget, `${seen.cost}`);
+  t.equal(await ledgerCost(gateways[0] as UsageGateway, seen.served), seen.cost);
+});
+
+test('a video takes what its length costs, and while the store is gone nobody is told that money is used up', async (t) => {
+  const redis = await startRedis({ keep: true });
+  if (redis === null) return t.comment(noRedis);
+  t.teardown(() => redis.stop());
+  const simulator = await startSimulator();
+  t.teardown(() => simulator.close());
+  const store = { kind: 'redis', url: redis.url, timeoutMs: 300 };
+  const usage = await startBudgetGateway(t, { upstreamUrl: simulator.url, store, workers: 1, usd });
+  const status = async (path: string, body: unknown): Promise<number> => {
+    const answer = await usage.post(path, body);
+    await answer.text();
+    return answer.status;
+  };
+  const film = (seconds: string) => status('/v1/videos', { model: 'm', prompt: 'a cat', seconds });
+  t.equal(await film('8'), 200);
+  t.equal(await film('8'), 429);
+  // Half of what is left.
+  const talk = () => status('/v1/chat/completions', chatBody('hi', { max_tokens: 400 }));
+  await redis.crash();
+  t.equal(await talk(), 503);
+  t.equal(await talk(), 503);
+  await redis.restart();
+  let served = 503;
+  while (served === 503) {
+    await pause(50);
+    served = await talk();
+  }
+  t.equal(served, 200);
+});
