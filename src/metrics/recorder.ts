@@ -1,11 +1,12 @@
 import type { Protocol, Target } from '../config/types.js';
 import { noLabel } from './families.js';
-import { type GaugeSources, readGauges, targetLabel } from './gauges.js';
+import { type GaugeSources, readGauges } from './gauges.js';
 import type { AttemptResult } from './results.js';
 import { noNumber } from './series.js';
 import { Shortcuts } from './shortcuts.js';
 import { type MetricsSnapshot, snapshotOf } from './snapshot.js';
 import { createTables, defaultLimits, type SeriesLimits, type Tables } from './tables.js';
+import { targetName } from './target-name.js';
 
 /** What is counted of a finished call. Nothing of it is kept: its owner may fill the same object for the next one. */
 export interface CallFacts {
@@ -94,7 +95,7 @@ export function createRecorder(sources: GaugeSources, limits: SeriesLimits = def
   const knownOf = (target: Target): KnownTarget => {
     let known = knownTargets.get(target);
     if (known === undefined) {
-      known = { name: targetLabel(target.upstream.name, target.model), ok: noNumber };
+      known = { name: targetName(target), ok: noNumber };
       knownTargets.set(target, known);
     }
     return known;

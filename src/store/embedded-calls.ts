@@ -1,6 +1,5 @@
 import type { ExitState } from './embedded-exit.js';
-import type { PackedBatch } from './ledgers.js';
-import type { LinePage, StoredPage, StoredRecord, SumPage } from './store.js';
+import type { LedgerBatch, LinePage, StoredPage, StoredRecord, SumPage } from './store.js';
 
 /** What the thread of an embedded store is started with. */
 export interface EmbeddedThreadData {
@@ -35,7 +34,7 @@ export type EmbeddedCall =
     }
   | { readonly name: 'remove'; readonly collection: string; readonly id: string }
   | { readonly name: 'claim'; readonly claim: string; readonly ttlMs: number }
-  | { readonly name: 'append'; readonly ledger: string; readonly batch: PackedBatch }
+  | { readonly name: 'append'; readonly ledger: string; readonly batch: LedgerBatch }
   | {
       readonly name: 'readLines';
       readonly ledger: string;

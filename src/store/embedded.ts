@@ -7,7 +7,7 @@ import type {
   NumberedCall,
 } from './embedded-calls.js';
 import { awaitWork, createExitState } from './embedded-exit.js';
-import { checkBatch, checkSumRange, packLines } from './ledger-format.js';
+import { checkBatch, checkSumRange } from './ledger-format.js';
 import type { Ledger, Store } from './store.js';
 import { storeClosed, storeUnavailable } from './unavailable.js';
 
@@ -122,7 +122,7 @@ export function createEmbeddedStore(options: EmbeddedStoreOptions): Store & Ledg
     claim: (name, ttlMs) => ask({ name: 'claim', claim: name, ttlMs }),
     async append(ledger, batch) {
       checkBatch(batch);
-      return ask({ name: 'append', ledger, batch: { ...batch, lines: packLines(batch.lines) } });
+      return ask({ name: 'append', ledger, batch });
     },
     readLines: (ledger, range, limit, from) => ask({ name: 'readLines', ledger, range, limit, from }),
     async readSums(ledger, range, limit, from) {

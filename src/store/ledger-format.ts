@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
 import { collectionKey, longestName, timeBytes } from './record-format.js';
-import type { LedgerBatch, LedgerLine } from './store.js';
+import type { LedgerBatch } from './store.js';
 
 /** How long a writer of batches is remembered after its last one. */
 export const writerTtlMs = 7 * 24 * 60 * 60 * 1000;
 
 const markBytes = 8;
 const indexBytes = 4;
-const lengthBytes = 4;
 
 /**
  * Holds that a store can take a batch as it is.
@@ -43,7 +42,7 @@ function checkTtl(ttlMs: number): void {
 }
 
 /** What tells the lines of one batch from those of all others of the same millisecond. */
-export function batchMark({ writer, number }: Pick<LedgerBatch, 'writer' | 'number'>): Buffer {
+export function batchMark({ writer, number }: LedgerBatch): Buffer {
   return createHash('sha256').update(`${number} ${writer}`).digest().subarray(0, markBytes);
 }
 
@@ -52,68 +51,11 @@ export function withinSafe(value: number): number {
   return Math.min(Math.max(value, Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER);
 }
 
-/** Key of lines of one time: ledger, time, mark of the batch, place of the first one in the batch. */
+/** Key of a line: ledger, time, mark of the batch, place in the batch. */
 export function lineKey(ledger: string, at: number, mark: Buffer, index: number): Buffer {
   const place = Buffer.alloc(indexBytes);
   place.writeUInt32BE(index);
   return Buffer.concat([lineBound(ledger, at), mark, place]);
-}
-
-/** Lines on their way to another thread: one text and two arrays are handed over faster than objects. */
-export interface PackedLines {
-  /** All values, one behind the other. */
-  readonly texts: string;
-  /** Where each value ends, in characters. */
-  readonly ends: Uint32Array;
-  /** The time of each line. */
-  readonly times: Float64Array;
-}
-
-export function packLines(lines: readonly LedgerLine[]): PackedLines {
-  const ends = new Uint32Array(lines.length);
-  const times = new Float64Array(lines.length);
-  let texts = '';
-  for (let i = 0; i < lines.length; i++) {
-    const { at, value } = lines[i] as LedgerLine;
-    texts += value;
-    ends[i] = texts.length;
-    times[i] = at;
-  }
-  return { texts, ends, times };
-}
-
-/**
- * The values of some lines as the bytes of one: their number, the length of each, and their bytes.
- * @param until the first line that is left out
- */
-export function packValues({ texts, ends }: PackedLines, from: number, until: number): Buffer {
-  const start = from === 0 ? 0 : (ends[from - 1] as number);
-  const all = texts.slice(start, ends[until - 1]);
-  const head = lengthBytes * (until - from + 1);
-  const packed = Buffer.allocUnsafe(head + Buffer.byteLength(all));
-  packed.write(all, head);
-  packed.writeUInt32BE(until - from);
-  const isPlain = packed.length - head === all.length;
-  for (let i = from, at = start; i < until; i++) {
-    const end = ends[i] as number;
-    const length = isPlain ? end - at : Buffer.byteLength(texts.slice(at, end));
-    packed.writeUInt32BE(length, lengthBytes * (i - from + 1));
-    at = end;
-  }
-  return packed;
-}
-
-/** Reads what `packValues` has made. */
-export function unpackValues(packed: Buffer): string[] {
-  const values: string[] = [];
-  const count = packed.readUInt32BE(0);
-  let at = lengthBytes * (count + 1);
-  for (let i = 1; i <= count; i++) {
-    const end = at + packed.readUInt32BE(lengthBytes * i);
-    values.push(packed.toString('utf8', at, end));
-    at = end;
-  }
-  return values;
 }
 
 /** Stands before all lines of a time. */

@@ -1,14 +1,4 @@
-import {
-  batchMark,
-  lineBound,
-  lineKey,
-  lineTime,
-  type PackedLines,
-  packValues,
-  unpackValues,
-  withinSafe,
-  writerTtlMs,
-} from './ledger-format.js';
+import { batchMark, lineBound, lineKey, lineTime, withinSafe, writerTtlMs } from './ledger-format.js';
 import { nameKey, readRecord, recordKey } from './record-format.js';
 import { type Bytes, getRecord, type Records, upsertRecord } from './records.js';
 import type { LedgerBatch, LedgerLine, LinePage, SumPage } from './store.js';
@@ -29,14 +19,11 @@ const expiryStepMs = 3_600_000;
 const sumsOf = (ledger: string): string => `${ledger}-sums`;
 const writersOf = (ledger: string): string => `${ledger}-writers`;
 
-/** A batch as it comes to the thread of the store. */
-export type PackedBatch = Omit<LedgerBatch, 'lines'> & { readonly lines: PackedLines };
-
 /**
  * Takes a batch. Belongs into a write transaction.
  * @returns false when it was taken before
  */
-export function appendBatch(base: LedgerBase, ledger: string, batch: PackedBatch): boolean {
+export function appendBatch(base: LedgerBase, ledger: string, batch: LedgerBatch): boolean {
   const last = getRecord(base.sums, writersOf(ledger), batch.writer);
   if (last !== null && Number(last.value) >= batch.number) return false;
   const writer = { collection: writersOf(ledger), id: batch.writer, expiresAt: steppedExpiry(writerTtlMs) };
@@ -44,24 +31,16 @@ export function appendBatch(base: LedgerBase, ledger: string, batch: PackedBatch
   if (retentionOf(base, ledger) !== batch.lineTtlMs) {
     void base.retention.put(nameKey(ledger), Buffer.from(`${batch.lineTtlMs}`));
   }
-  putLines(base.lines, ledger, batch);
+  const mark = batchMark(batch);
+  for (const [index, { at, value }] of batch.lines.entries()) {
+    void base.lines.put(lineKey(ledger, at, mark, index), Buffer.from(value));
+  }
   for (const { id, ttlMs, add } of batch.sums) {
     if (Object.keys(add).length === 0) continue;
     const sum = { collection: sumsOf(ledger), id, expiresAt: steppedExpiry(ttlMs) };
     upsertRecord(base.sums, sum, (value) => writeValues(added(readValues(value), add)));
   }
   return true;
-}
-
-/** Lines of one millisecond stand in one value: to put each by itself costs more than all else that is done for it. */
-function putLines(lines: Bytes, ledger: string, batch: PackedBatch): void {
-  const mark = batchMark(batch);
-  const { times } = batch.lines;
-  for (let from = 0, until = 0; from < times.length; from = until) {
-    const at = times[from] as number;
-    while (until < times.length && times[until] === at) until++;
-    void lines.put(lineKey(ledger, at, mark, from), packValues(batch.lines, from, until));
-  }
 }
 
 function steppedExpiry(ttlMs: number): number {
@@ -105,30 +84,19 @@ export function readLines(
 ): LinePage {
   const { ledger, range, limit, from } = call;
   const first = lineBound(ledger, Math.max(range.from, firstKept(retentionOf(base, ledger))));
-  const place = from === null ? null : readPlace(from);
-  const start = place !== null && Buffer.compare(place.key, first) > 0 ? place.key : first;
+  const after = from === null ? null : Buffer.from(from, 'base64url');
+  const start = after !== null && Buffer.compare(after, first) > 0 ? after : first;
   const end = lineBound(ledger, Math.max(0, range.until));
   const lines: LedgerLine[] = [];
   if (Buffer.compare(start, end) >= 0) return { lines, next: null };
-  for (const { key, value } of base.lines.getRange({ start, end })) {
-    const at = lineTime(key);
-    const values = unpackValues(value);
-    for (let index = place?.key.equals(key) ? place.index : 0; index < values.length; index++) {
-      if (lines.length === limit) return { lines, next: writePlace(key, index) };
-      lines.push({ at, value: values[index] as string });
-    }
+  let last: Buffer | null = null;
+  for (const { key, value } of base.lines.getRange({ start, end, limit: limit + 2 })) {
+    if (after?.equals(key)) continue;
+    if (lines.length === limit) return { lines, next: last?.toString('base64url') ?? from };
+    lines.push({ at: lineTime(key), value: value.toString() });
+    last = key;
   }
   return { lines, next: null };
-}
-
-/** Where a page begins: at a value, behind so many of its lines. */
-function writePlace(key: Buffer, index: number): string {
-  return `${key.toString('base64url')}.${index}`;
-}
-
-function readPlace(text: string): { readonly key: Buffer; readonly index: number } {
-  const [key = '', index = '0'] = text.split('.');
-  return { key: Buffer.from(key, 'base64url'), index: Number(index) };
 }
 
 /** A page of sums, as `Ledger.readSums` gives it. */

@@ -1,6 +1,7 @@
 import type { Ledger } from '../store/store.js';
 import { csvEntry, csvHeader } from './csv.js';
-import { readEntry } from './entry.js';
+import { type UsageEntry, writeEntry } from './entry.js';
+import { pageSpanMs, readPage } from './page.js';
 import {
   addTotals,
   labelOf,
@@ -47,9 +48,13 @@ export interface UsageReport {
 }
 
 const defaultMostRows = 10_000;
-/** Sums and lines that are held in memory at once. */
+/** Sums that are held in memory at once. */
 const sumsOfPage = 500;
-const linesOfPage = 500;
+/** Lines of the ledger that are, each with the calls of a page. */
+const linesOfPage = 32;
+/** Entries that wait for those of other pages, at most. */
+const mostHeld = 20_000;
+const entriesOfChunk = 500;
 
 /**
  * Usage from the sums of the ledger. Memory is bounded by the rows, whatever the range.
@@ -128,7 +133,7 @@ export interface UsageExport extends UsageFilter {
 
 /**
  * The entries of a range in the order of their time, as chunks of text that hold whole lines. A table has its header
- * row even without entries. Nothing is read before it is asked for; at most one page of the ledger is in memory.
+ * row even without entries. Nothing is read before it is asked for; what is in memory is bounded.
  * @throws {GatewayError} of the store when it cannot be reached, between two chunks
  */
 export async function* exportUsage(
@@ -136,16 +141,47 @@ export async function* exportUsage(
   { from, until, format, ...filter }: UsageExport,
 ): AsyncGenerator<string, void, undefined> {
   if (format === 'csv') yield csvHeader();
+  for await (const entries of readEntries(store, { from, until, ...filter })) {
+    for (let first = 0; first < entries.length; first += entriesOfChunk) {
+      let chunk = '';
+      for (const entry of entries.slice(first, first + entriesOfChunk)) {
+        chunk += format === 'csv' ? csvEntry(entry) : `${writeEntry(entry)}\n`;
+      }
+      yield chunk;
+    }
+  }
+}
+
+/** The entries of a range, in order from one array to the next. */
+async function* readEntries(
+  store: Pick<Ledger, 'readLines'>,
+  { from, until, ...filter }: Omit<UsageExport, 'format'>,
+): AsyncGenerator<UsageEntry[], void, undefined> {
+  // A page that begins before the range may have calls that belong to it.
+  const range = { from: Math.max(0, from - pageSpanMs), until };
+  /** Read, but a page that is still to come may have calls that ended before. */
+  let held: UsageEntry[] = [];
   let next: string | null = null;
   do {
-    const page = await store.readLines(usageLedger, { from, until }, linesOfPage, next);
-    let chunk = '';
+    const page = await store.readLines(usageLedger, range, linesOfPage, next);
     for (const { value } of page.lines) {
-      const entry = readEntry(value);
-      if (entry === null || !counts(filter, entry)) continue;
-      chunk += format === 'csv' ? csvEntry(entry) : `${value}\n`;
+      for (const entry of readPage(value)) {
+        if (entry.at >= from && entry.at < until && counts(filter, entry)) held.push(entry);
+      }
     }
-    if (chunk !== '') yield chunk;
     next = page.next;
+    held.sort((a, b) => a.at - b.at);
+    const ready = next === null ? held.length : readyOf(held, page.lines.at(-1)?.at ?? 0);
+    yield held.slice(0, ready);
+    held = held.slice(ready);
   } while (next !== null);
+}
+
+/**
+ * How many of some entries, which are in order, can be told, where pages of the ledger are still to come that begin at
+ * `at` or later. Workers write their pages one after the other: few entries are held, or else some clocks are wrong.
+ */
+function readyOf(entries: readonly UsageEntry[], at: number): number {
+  const later = entries.findIndex((entry) => entry.at > at);
+  return later < 0 || entries.length - later > mostHeld ? entries.length : later;
 }

@@ -96,7 +96,23 @@ function readPart(text: string): string | null {
 }
 
 export function noTotals(): UsageTotals {
-  return Object.fromEntries(totalNames.map((name) => [name, 0])) as UsageTotals;
+  return {
+    calls: 0,
+    incomplete: 0,
+    refused: 0,
+    clientGone: 0,
+    upstreamErrors: 0,
+    inexact: 0,
+    inputTokens: 0,
+    outputTokens: 0,
+    cachedTokens: 0,
+    cacheWrittenTokens: 0,
+    reasoningTokens: 0,
+    bytesIn: 0,
+    bytesOut: 0,
+    mediaMs: 0,
+    costNanoUsd: 0,
+  };
 }
 
 /** Adds one to the other. */
@@ -109,20 +125,17 @@ export function addTotals(totals: UsageTotals, more: Readonly<Record<string, num
 /** What entries add to the sums of the store, by the ids of these. */
 export class SumCollector {
   readonly #sums = new Map<string, UsageTotals>();
-  /** Ids of what is asked for again and again. */
-  readonly #ids = new Map<string | null, Map<string | null, string>>();
-  #day = '';
+  /** Those of the day, by key and model. */
+  readonly #ofDay = new Map<string | null, Map<string | null, UsageTotals>>();
   #dayStart = Number.NaN;
+  /** What the entry before was added to: calls of one key come in a row more often than not. */
+  #keyId: string | null = null;
+  #model: string | null = null;
+  #totals: UsageTotals | null = null;
 
   /** @throws RangeError when the time of the entry is none */
   add(entry: UsageEntry): void {
-    const id = this.#idOf(entry);
-    let totals = this.#sums.get(id);
-    if (totals === undefined) {
-      totals = noTotals();
-      this.#sums.set(id, totals);
-    }
-    addEntry(totals, entry);
+    addEntry(this.#totalsOf(entry), entry);
   }
 
   /** Only what is not zero. */
@@ -133,22 +146,33 @@ export class SumCollector {
     }));
   }
 
-  #idOf({ at, keyId, model }: UsageEntry): string {
-    if (dayStart(at) !== this.#dayStart) {
-      this.#day = dayOf(at);
-      this.#dayStart = dayStart(at);
-      this.#ids.clear();
+  #totalsOf({ at, keyId, model }: UsageEntry): UsageTotals {
+    const start = dayStart(at);
+    const isSameDay = start === this.#dayStart;
+    if (this.#totals !== null && isSameDay && keyId === this.#keyId && model === this.#model) {
+      return this.#totals;
     }
-    let ofKey = this.#ids.get(keyId);
+    if (!isSameDay) this.#ofDay.clear();
+    this.#dayStart = start;
+    this.#keyId = keyId;
+    this.#model = model;
+    this.#totals = this.#find(at, keyId, model);
+    return this.#totals;
+  }
+
+  #find(at: number, keyId: string | null, model: string | null): UsageTotals {
+    let ofKey = this.#ofDay.get(keyId);
     if (ofKey === undefined) {
       ofKey = new Map();
-      this.#ids.set(keyId, ofKey);
+      this.#ofDay.set(keyId, ofKey);
     }
     const known = ofKey.get(model);
     if (known !== undefined) return known;
-    const id = sumId({ day: this.#day, keyId, model });
-    ofKey.set(model, id);
-    return id;
+    const id = sumId({ day: dayOf(at), keyId, model });
+    const totals = this.#sums.get(id) ?? noTotals();
+    this.#sums.set(id, totals);
+    ofKey.set(model, totals);
+    return totals;
   }
 }
 

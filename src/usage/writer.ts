@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { GatewayError } from '../errors.js';
-import type { Ledger, LedgerBatch, LedgerLine } from '../store/store.js';
-import { type UsageEntry, writeEntry } from './entry.js';
-import { SumCollector, usageLedger } from './sums.js';
+import type { Ledger, LedgerBatch } from '../store/store.js';
+import { UsageBatch } from './batch.js';
+import type { UsageEntry } from './entry.js';
+import { usageLedger } from './sums.js';
 
 /** How long usage is kept, in milliseconds. */
 export interface UsageRetention {
@@ -15,7 +15,10 @@ export interface UsageWriterOptions {
   readonly store: Pick<Ledger, 'append'>;
   /** What holds now; asked for each batch. */
   retention(): UsageRetention;
-  /** Told how many entries were given up: there were too many while the store failed, or the writer has ended. */
+  /**
+   * Told how many entries were given up: there were too many while the store failed, the writer has ended, or they
+   * cannot be written.
+   */
   onDropped(entries: number): void;
   /** Told each time that the store did not take a batch, with the number of entries that wait. */
   onFailure(error: unknown, waiting: number): void;
@@ -31,7 +34,7 @@ export interface UsageWriterOptions {
 
 /** Writes the usage of a worker to the ledger, in batches and behind the calls' backs. */
 export interface UsageWriter {
-  /** Takes an entry; costs a push. */
+  /** Takes an entry, of which nothing is kept: it is written for the ledger at once, and stored later. */
   add(entry: UsageEntry): void;
   /** Entries that are not in the ledger yet. */
   waiting(): number;
@@ -49,12 +52,10 @@ const defaultBatchEntries = 2000;
 const defaultMostWaiting = 100_000;
 const firstPauseMs = 100;
 const longestPauseMs = 5000;
-/** Entries that are made into lines before others have their turn. */
-const slice = 250;
 
 /** Entries that go together, and whoever waits for them. */
 interface Chunk {
-  readonly entries: UsageEntry[];
+  readonly batch: UsageBatch;
   readonly settled: (() => void)[];
 }
 
@@ -68,7 +69,7 @@ export function createUsageWriter(options: UsageWriterOptions): UsageWriter {
   const writer = randomUUID();
   /** Chunks that take no more, the oldest first. */
   const full: Chunk[] = [];
-  let filling: Chunk = { entries: [], settled: [] };
+  let filling: Chunk = { batch: new UsageBatch(), settled: [] };
   let current: Chunk | null = null;
   /** Entries of all chunks but the current one. */
   let count = 0;
@@ -82,9 +83,9 @@ export function createUsageWriter(options: UsageWriterOptions): UsageWriter {
 
   const seal = (): void => {
     isDue = false;
-    if (filling.entries.length === 0) return;
+    if (filling.batch.entries === 0) return;
     full.push(filling);
-    filling = { entries: [], settled: [] };
+    filling = { batch: new UsageBatch(), settled: [] };
   };
 
   const settle = (chunk: Chunk, dropped: number): void => {
@@ -95,8 +96,8 @@ export function createUsageWriter(options: UsageWriterOptions): UsageWriter {
   const dropOldest = (): void => {
     const oldest = full.shift();
     if (oldest === undefined) return;
-    count -= oldest.entries.length;
-    settle(oldest, oldest.entries.length);
+    count -= oldest.batch.entries;
+    settle(oldest, oldest.batch.entries);
   };
 
   /** @returns false when the batch is given up */
@@ -106,7 +107,7 @@ export function createUsageWriter(options: UsageWriterOptions): UsageWriter {
         await store.append(usageLedger, batch);
         return true;
       } catch (error) {
-        onFailure(error, count + (current?.entries.length ?? 0));
+        onFailure(error, count + (current?.batch.entries ?? 0));
         // What the store does not take for what it is, it will not take later.
         if (!(error instanceof GatewayError)) return false;
         if (!ended) await pauses.pause(attempt);
@@ -125,15 +126,15 @@ export function createUsageWriter(options: UsageWriterOptions): UsageWriter {
     running = true;
     for (let chunk = nextChunk(); chunk !== undefined; chunk = nextChunk()) {
       current = chunk;
-      count -= chunk.entries.length;
+      count -= chunk.batch.entries;
       lastNumber++;
       const number = lastNumber;
-      const { lines, sums, damaged } = await prepare(chunk.entries);
+      const { lines, sums } = chunk.batch.end();
       const { lineMs, sumMs } = options.retention();
       const kept = sums.map((sum) => ({ ...sum, ttlMs: sumMs }));
       const taken = await append({ writer, number, lines, lineTtlMs: lineMs, sums: kept });
       current = null;
-      settle(chunk, taken ? damaged : chunk.entries.length);
+      settle(chunk, taken ? 0 : chunk.batch.entries);
     }
     running = false;
   };
@@ -167,20 +168,19 @@ export function createUsageWriter(options: UsageWriterOptions): UsageWriter {
 
   return {
     add(entry) {
-      if (closing !== null) {
+      if (closing !== null || !filling.batch.add(entry)) {
         onDropped(1);
         return;
       }
-      filling.entries.push(entry);
       count++;
-      if (filling.entries.length >= batchEntries) {
+      if (filling.batch.entries >= batchEntries) {
         seal();
         start();
       }
       while (count > mostWaiting && full.length > 0) dropOldest();
       timer ??= setTimeout(due, flushMs).unref();
     },
-    waiting: () => count + (current?.entries.length ?? 0),
+    waiting: () => count + (current?.batch.entries ?? 0),
     flush,
     close(withinMs) {
       closing ??= new Promise((resolve) => {
@@ -199,30 +199,6 @@ export function createUsageWriter(options: UsageWriterOptions): UsageWriter {
       return closing;
     },
   };
-}
-
-/** What a batch holds of entries. */
-interface Prepared {
-  readonly lines: readonly LedgerLine[];
-  readonly sums: ReturnType<SumCollector['sums']>;
-  /** Entries that cannot be written. */
-  readonly damaged: number;
-}
-
-async function prepare(entries: readonly UsageEntry[]): Promise<Prepared> {
-  const lines: LedgerLine[] = [];
-  const collector = new SumCollector();
-  for (const [index, entry] of entries.entries()) {
-    if (index % slice === slice - 1) await nextTurn();
-    try {
-      const value = writeEntry(entry);
-      collector.add(entry);
-      lines.push({ at: Math.max(0, Math.floor(entry.at)), value });
-    } catch {
-      // An entry without a time: the others are not to be lost with it.
-    }
-  }
-  return { lines, sums: collector.sums(), damaged: entries.length - lines.length };
 }
 
 /** Pauses between attempts, of which there is one at a time. */

@@ -2,7 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Test, test } from 'tap';
 import type { StoreSettings } from '../../src/config/types.js';
 import { createStore } from '../../src/store/create.js';
-import { readEntry, type UsageEntry } from '../../src/usage/entry.js';
+import type { UsageEntry } from '../../src/usage/entry.js';
+import { readPage } from '../../src/usage/page.js';
 import { usageLedger } from '../../src/usage/sums.js';
 import { type DemoGateway, startDemo } from '../suites/demo.js';
 import { openEvents, respond, says } from '../suites/realtime-events.js';
@@ -12,7 +13,7 @@ import { storeFolder } from '../suites/tasks-gateway.js';
 const price = { input: 1, output: 10, cached: 1, cacheWritten: 1, perCall: 0.5, perSecond: 0 };
 
 interface Stage extends DemoGateway {
-  /** The lines of the ledger, as soon as there are so many. */
+  /** The calls in the ledger, as soon as there are so many. */
   lines(count: number): Promise<readonly UsageEntry[]>;
 }
 
@@ -34,7 +35,8 @@ async function start(t: Test): Promise<Stage> {
       const range = { from: 0, until: Date.now() + 60_000 };
       for (;;) {
         const { lines } = await store.readLines(usageLedger, range, 100, null);
-        if (lines.length >= count) return lines.flatMap(({ value }) => readEntry(value) ?? []);
+        const entries = lines.flatMap(({ value }) => readPage(value));
+        if (entries.length >= count) return entries;
         await pause(50);
       }
     },

@@ -1,4 +1,5 @@
-import type { UsageEntry } from '../../src/usage/entry.js';
+import fc from 'fast-check';
+import { outcomes, tokenSources, type UsageEntry } from '../../src/usage/entry.js';
 
 /** An entry of which only that is said which a test is about. */
 export function usageEntry(change: Partial<UsageEntry> = {}): UsageEntry {
@@ -28,3 +29,43 @@ export function usageEntry(change: Partial<UsageEntry> = {}): UsageEntry {
     ...change,
   };
 }
+
+/** The entry that a line of an export is of. */
+export function entryOfLine(line: string): UsageEntry {
+  const entry = JSON.parse(line) as Omit<UsageEntry, 'at'> & { readonly at: string };
+  return { ...entry, at: Date.parse(entry.at) };
+}
+
+const anyName = fc.option(fc.string({ unit: 'binary' }));
+const anyCount = fc.nat();
+/** Whole microseconds, in milliseconds. */
+const anyDuration = fc.nat().map((microseconds) => microseconds / 1000);
+
+/** Entries with any names and numbers. */
+export const anyEntry: fc.Arbitrary<UsageEntry> = fc.record(
+  {
+    at: fc.integer({ min: 0, max: 8.64e15 }),
+    requestId: fc.string({ unit: 'binary' }),
+    keyId: anyName,
+    groups: fc.array(fc.string()),
+    protocol: anyName,
+    model: anyName,
+    target: anyName,
+    status: anyCount,
+    outcome: fc.constantFrom(...outcomes),
+    inputTokens: anyCount,
+    outputTokens: anyCount,
+    cachedTokens: anyCount,
+    cacheWrittenTokens: anyCount,
+    reasoningTokens: anyCount,
+    tokensKnown: fc.constantFrom(...tokenSources),
+    bytesIn: anyCount,
+    bytesOut: anyCount,
+    mediaSeconds: fc.double({ min: 0, max: 1e6, noNaN: true }),
+    durationMs: anyDuration,
+    firstByteMs: fc.option(anyDuration),
+    retries: anyCount,
+    costNanoUsd: fc.maxSafeNat(),
+  },
+  { noNullPrototype: true },
+);

@@ -1,5 +1,6 @@
 import { GatewayError } from '../../src/errors.js';
 import type { Ledger, LedgerBatch } from '../../src/store/store.js';
+import { readPage } from '../../src/usage/page.js';
 
 /** A ledger in memory that fails on demand. */
 export interface LedgerDouble extends Pick<Ledger, 'append'> {
@@ -53,6 +54,6 @@ export function ledgerDouble(): LedgerDouble {
 /** Ids of the requests in batches. */
 export function requestsOf(batches: readonly LedgerBatch[]): string[] {
   return batches.flatMap(({ lines }) =>
-    lines.map(({ value }) => (JSON.parse(value) as { requestId: string }).requestId),
+    lines.flatMap(({ value }) => readPage(value).map(({ requestId }) => requestId)),
   );
 }

@@ -3,11 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { test } from 'tap';
 import { createEmbeddedStore } from '../../src/store/embedded.js';
+import type { LedgerLine } from '../../src/store/store.js';
+import { UsageBatch } from '../../src/usage/batch.js';
 import type { UsageEntry } from '../../src/usage/entry.js';
-import { readEntry } from '../../src/usage/entry.js';
+import { readPage } from '../../src/usage/page.js';
 import { exportUsage, reportUsage, type UsageExport } from '../../src/usage/queries.js';
+import { usageLedger } from '../../src/usage/sums.js';
 import { createUsageWriter } from '../../src/usage/writer.js';
-import { usageEntry } from './entries.js';
+import { entryOfLine, usageEntry } from './entries.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'usage-'));
 const store = createEmbeddedStore({ path: folder });
@@ -121,9 +124,53 @@ test('an export has every entry of the range once, in the order of time', async 
   t.ok(parts.length > 1, 'in parts');
   t.ok(parts.every((part) => part.endsWith('\n')));
   const lines = parts.join('').trimEnd().split('\n');
-  t.same(lines.map(readEntry), entries);
+  t.same(lines.map(entryOfLine), entries);
   const some = (await chunks({ from: first + 1, until: first + 3_600_001, keyId: 'team-a' })).join('');
   t.equal(some.trimEnd().split('\n').length, 2);
+});
+
+test('an export of what several workers wrote at once is in the order of time', async (t) => {
+  const start = Date.UTC(2026, 5, 1);
+  const seconds = 100;
+  const workers = 3;
+  const lines: LedgerLine[] = [];
+  for (let second = 0; second < seconds; second++) {
+    for (let worker = 0; worker < workers; worker++) {
+      const batch = new UsageBatch();
+      const first = start + second * 1000 + worker * 100;
+      for (let call = 0; call < 10; call++) batch.add(usageEntry({ at: first + call * 99 }));
+      lines.push(...batch.end().lines);
+    }
+  }
+  await store.append(usageLedger, {
+    writer: 'workers',
+    number: 1,
+    lines,
+    lineTtlMs: Date.now(),
+    sums: [],
+  });
+  const from = start + 1500;
+  const until = start + 90_500;
+  const exported = (await chunks({ from, until })).join('').trimEnd().split('\n').map(entryOfLine);
+  const times = lines.flatMap(({ value }) => readPage(value).map(({ at }) => at));
+  const expected = times.filter((at) => at >= from && at < until).sort((a, b) => a - b);
+  t.ok(expected.length > 2600);
+  t.same(
+    exported.map(({ at }) => at),
+    expected,
+  );
+});
+
+test('a damaged page is passed over', async (t) => {
+  const at = Date.UTC(2026, 6, 1);
+  const batch = new UsageBatch();
+  batch.add(usageEntry({ at }));
+  const good = batch.end().lines[0]?.value ?? '';
+  const values = ['', '{', good, good.slice(1), '{"v":2}'];
+  const lines = values.map((value) => ({ at, value }));
+  await store.append(usageLedger, { writer: 'odd', number: 1, lines, lineTtlMs: Date.now(), sums: [] });
+  const exported = (await chunks({ from: at, until: at + 1 })).join('');
+  t.same(exported.trimEnd().split('\n').map(entryOfLine), [usageEntry({ at })]);
 });
 
 test('an export as a table has a header, and a row for each entry', async (t) => {

@@ -1,0 +1,52 @@
+import type { LedgerLine } from '../store/store.js';
+import { isTime, type UsageEntry } from './entry.js';
+import { createRows, UsagePage } from './page.js';
+import { SumCollector } from './sums.js';
+
+/** What a batch adds to the ledger: pages of calls as its lines, and what these add to the sums. */
+export interface UsageBatchContent {
+  readonly lines: readonly LedgerLine[];
+  readonly sums: ReturnType<SumCollector['sums']>;
+}
+
+/** Calls that go to the ledger together. Each is written as it comes, so that of those that wait only texts are kept. */
+export class UsageBatch {
+  readonly #lines: LedgerLine[] = [];
+  readonly #sums = new SumCollector();
+  readonly #rows = createRows();
+  #page: UsagePage | null = null;
+  #entries = 0;
+
+  /** How many calls it holds. */
+  get entries(): number {
+    return this.#entries;
+  }
+
+  /**
+   * Takes a call; nothing of the entry is kept.
+   * @returns false when the entry has no time that a calendar has, and cannot be taken
+   */
+  add(entry: UsageEntry): boolean {
+    if (!isTime(entry.at)) return false;
+    if (this.#page === null || !this.#page.hasRoom(entry.at)) {
+      this.#endPage();
+      this.#page = new UsagePage(entry.at, this.#rows);
+    }
+    this.#page.add(entry);
+    this.#sums.add(entry);
+    this.#entries++;
+    return true;
+  }
+
+  /** Writes what is left; nothing is added from then on. */
+  end(): UsageBatchContent {
+    this.#endPage();
+    return { lines: this.#lines, sums: this.#sums.sums() };
+  }
+
+  #endPage(): void {
+    if (this.#page === null) return;
+    this.#lines.push({ at: this.#page.at, value: this.#page.text() });
+    this.#page = null;
+  }
+}
