@@ -10,6 +10,19 @@ import type { PeriodBudget } from './budget.js';
 import type { Call } from './call.js';
 import { costOfCall } from './consumption.js';
 
+/** How long the same lines are sent while there is a lot left: to write them takes as long as the limits themselves. */
+const plentyMs = 10;
+const leastPlenty = 1000;
+
+/** What callers were told last, and for how long it holds. */
+interface Told {
+  readonly family: Dialect['rateHeaders'];
+  readonly lines: string;
+  readonly until: number;
+}
+
+const told = new WeakMap<CallPools, Told>();
+
 /** A call that falls under limits: what it holds of them, and what its client is told of them. */
 export class LimitedCall {
   /** Null until it is let in. */
@@ -32,9 +45,17 @@ export class LimitedCall {
   lines({ rateHeaders }: Dialect): string {
     if (rateHeaders === null) return '';
     const { requests, tokens } = this.pools;
+    const { seenAt } = this.#limits;
+    const before = told.get(this.pools);
+    if (before?.family === rateHeaders && seenAt < before.until) return before.lines;
     const views: RateViews = { requests: this.#view(requests), tokens: this.#view(tokens) };
-    if (rateHeaders === 'chat') return chatRateLines(views);
-    return messagesRateLines(views, Date.now(), this.#vendors.vendorc[0] ?? 'vendorc');
+    const lines =
+      rateHeaders === 'chat'
+        ? chatRateLines(views)
+        : messagesRateLines(views, Date.now(), this.#vendors.vendorc[0] ?? 'vendorc');
+    const holdsMs = isPlenty(views.requests) && isPlenty(views.tokens) ? plentyMs : 0;
+    told.set(this.pools, { family: rateHeaders, lines, until: seenAt + holdsMs });
+    return lines;
   }
 
   /** Says what was really used and gives the call's place to others. */
@@ -63,6 +84,11 @@ export class LimitedCall {
     if (pool === undefined) throw new Error('there is no such pool');
     return this.#limits.peek(pool);
   }
+}
+
+/** Nobody counts on the last unit of what there is a lot of. */
+function isPlenty(view: PoolView | null): boolean {
+  return view === null || (view.remaining >= leastPlenty && view.remaining * 10 >= view.limit);
 }
 
 /** Null where nobody knows: then what was expected stands. */

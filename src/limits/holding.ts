@@ -31,6 +31,9 @@ export interface LeaseHolder {
   tick(): void;
   /** Sends back all that is not in use: the worker is about to end. */
   close(): void;
+  /** When this worker last looked at its clock, in milliseconds of it: a moment ago. */
+  readonly seenAt: number;
+  /** What a caller may be told of a limit, as it was then. */
   peek(pool: Pool): PoolView;
   /** The pools of which this worker knows anything. */
   inspect(): HeldUnits[];

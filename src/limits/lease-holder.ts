@@ -39,8 +39,7 @@ class Holder implements LeaseHolder, AdmissionHost {
   #until = Number.POSITIVE_INFINITY;
   #sequence = 0;
   #sweptAt = Number.NEGATIVE_INFINITY;
-  /** A moment ago: exact enough for what is only told. */
-  #seenAt = 0;
+  seenAt = 0;
 
   constructor({ now, send, maxWaiting = 1000, maxWaitMs = 1000 }: LeaseHolderOptions) {
     this.#now = now;
@@ -51,7 +50,7 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   acquire(demands: readonly Demand[], onDecided: (decision: Decision) => void): Decision | Pending {
     const now = this.#now();
-    this.#seenAt = now;
+    this.seenAt = now;
     const sequence = ++this.#sequence;
     const short = this.#firstShort(demands, sequence, now);
     if (short === -1) return this.#take(demands, now);
@@ -107,7 +106,7 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   tick(): void {
     const now = this.#now();
-    this.#seenAt = now;
+    this.seenAt = now;
     for (const held of this.#awaited) {
       held.collect(now);
       for (let late = held.line.first; late !== null && late.deadline <= now; late = held.line.first)
@@ -135,7 +134,7 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   peek(pool: Pool): PoolView {
     const held = this.#pools.get(pool.name);
-    return held === undefined ? untouched(pool) : viewOf(pool, held, this.#seenAt);
+    return held === undefined ? untouched(pool) : viewOf(pool, held, this.seenAt);
   }
 
   inspect(): HeldUnits[] {

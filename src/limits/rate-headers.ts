@@ -8,7 +8,24 @@ export interface RateViews {
 
 /** Header lines as the SDKs of the chat family read them, each with CRLF before it; empty where nothing is limited. */
 export function chatRateLines({ requests, tokens }: RateViews): string {
-  return chatLines('requests', requests) + chatLines('tokens', tokens);
+  return chatLines(chatWords.requests, requests) + chatLines(chatWords.tokens, tokens);
+}
+
+/** What stands around the numbers of the chat family's lines: every answer under limits has them. */
+interface ChatWords {
+  readonly limit: string;
+  readonly remaining: string;
+  readonly reset: string;
+}
+
+const chatWords = { requests: chatWordsOf('requests'), tokens: chatWordsOf('tokens') };
+
+function chatWordsOf(unit: string): ChatWords {
+  return {
+    limit: `\r\nx-ratelimit-limit-${unit}: `,
+    remaining: `\r\nx-ratelimit-remaining-${unit}: `,
+    reset: `\r\nx-ratelimit-reset-${unit}: `,
+  };
 }
 
 /**
@@ -23,14 +40,10 @@ export function messagesRateLines({ requests, tokens }: RateViews, unixMs: numbe
   );
 }
 
-function chatLines(unit: string, view: PoolView | null): string {
+function chatLines(words: ChatWords, view: PoolView | null): string {
   if (view === null) return '';
   const { limit, remaining, resetMs } = view;
-  return (
-    `\r\nx-ratelimit-limit-${unit}: ${limit}` +
-    `\r\nx-ratelimit-remaining-${unit}: ${remaining}` +
-    `\r\nx-ratelimit-reset-${unit}: ${durationText(resetMs)}`
-  );
+  return words.limit + limit + words.remaining + remaining + words.reset + durationText(resetMs);
 }
 
 function messagesLines(name: string, view: PoolView | null, unixMs: number): string {
@@ -54,10 +67,13 @@ export function durationText(ms: number): string {
   return whole < 1000 ? `${whole}ms` : `${whole / 1000}s`;
 }
 
+/** Windows are full again within a minute. */
+const secondsTexts = Array.from({ length: 60 }, (_, seconds) => `${seconds}s`);
+
 function wholeSecondsText(whole: number): string {
-  if (whole < 60) return `${whole}s`;
+  if (whole < 60) return secondsTexts[whole] as string;
   const minutes = Math.floor(whole / 60);
-  const seconds = `${whole % 60}s`;
+  const seconds = secondsTexts[whole % 60];
   return minutes < 60 ? `${minutes}m${seconds}` : `${Math.floor(minutes / 60)}h${minutes % 60}m${seconds}`;
 }
 
