@@ -6,7 +6,10 @@ import { fromWire } from './keys/key-wire.js';
 import { isOwnerMessage } from './limits/messages.js';
 import { createLog } from './log.js';
 import { messageType, type WorkerOrder, type WorkerReport } from './supervisor/messages.js';
+import { loadCompiler } from './validator.js';
 
+/** Whoever waits for the start has it by then. */
+const compilerAfterMs = 1000;
 /** A last report to the primary is waited for this long before the process ends without it. */
 const lastReportMs = 500;
 
@@ -47,6 +50,7 @@ async function start(order: WorkerOrder & { type: 'start' }): Promise<void> {
   await gateway.listen(order.host, order.port);
   listening = true;
   report({ type: 'listening' });
+  setTimeout(() => void loadCompiler(), compilerAfterMs).unref();
 }
 
 function reload(order: WorkerOrder & { type: 'reload' }): void {

@@ -1,28 +1,35 @@
-import { Compile } from 'typebox/compile';
 import type { TLocalizedValidationError } from 'typebox/error';
 import { Settings } from 'typebox/system';
+import { compileValidator } from '../validator.js';
 import { formatPath, type Problem } from './problem.js';
 import { type ConfigFile, configSchema } from './schema.js';
 import { suggest } from './suggest.js';
 
-const validator = Compile(configSchema);
+let compiled: ReturnType<typeof compileValidator<typeof configSchema>> | null = null;
+
+function validator(): NonNullable<typeof compiled> {
+  compiled ??= compileValidator(configSchema);
+  return compiled;
+}
 
 /** Enough for any file that a person wrote; TypeBox stops at 8 by default, and the rest would stay unsaid. */
 const mostErrors = 1000;
 
 /** Tells whether a value has the config file's shape. */
 export function hasConfigShape(value: unknown): value is ConfigFile {
-  return validator.Check(value);
+  return validator().Check(value);
 }
 
 /** Every place where a value departs from the config file's shape. No message holds a value from the file. */
 export function shapeProblems(value: unknown): Problem[] {
-  if (validator.Check(value)) return [];
+  if (validator().Check(value)) return [];
   // The limit is one setting of the whole process: it goes back, because request validation shares it.
   const { maxErrors } = Settings.Get();
   Settings.Set({ maxErrors: mostErrors });
   try {
-    return validator.Errors(value).flatMap((error) => describe(error, value));
+    return validator()
+      .Errors(value)
+      .flatMap((error) => describe(error, value));
   } finally {
     Settings.Set({ maxErrors });
   }

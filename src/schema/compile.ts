@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { GatewayError } from '../errors.js';
+import { compileValidator } from '../validator.js';
 import { type Accepted, compileAcceptor } from './accept.js';
 import { explain, requireExplainable } from './explain.js';
 
@@ -31,7 +31,7 @@ export interface MixedBody {
  */
 export function compileSchema(schema: TSchema, mixed: MixedBody | null = null): CompiledSchema {
   // Made when the first body comes that needs it: all of them together would take a good part of a worker's start.
-  let validator: ReturnType<typeof Compile> | null = null;
+  let validator: ReturnType<typeof compiled> | null = null;
   const isValid = (value: unknown): boolean => {
     validator ??= compiled(schema);
     return validator.Check(value);
@@ -55,9 +55,9 @@ export function compileSchema(schema: TSchema, mixed: MixedBody | null = null): 
 }
 
 /** @throws {Error} for a schema keyword that `explain` cannot put into words */
-function compiled(schema: TSchema): ReturnType<typeof Compile> {
+function compiled(schema: TSchema): ReturnType<typeof compileValidator> {
   requireExplainable(schema);
-  return Compile(schema);
+  return compileValidator(schema);
 }
 
 function strayKey(mixed: MixedBody, value: unknown): MixedBody['foreign'][number] | null {

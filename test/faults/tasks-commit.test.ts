@@ -3,7 +3,7 @@ import { jsonAnswer, type RawUpstream, startRawUpstream } from '../suites/raw-up
 import { noRedis, type RedisServer, startRedis } from '../suites/redis.js';
 import type { StartedGateway } from '../suites/start.js';
 import { askTask, type TaskAnswer, taskFaces } from '../suites/tasks-client.js';
-import { killGateway, startTasksGateway } from '../suites/tasks-gateway.js';
+import { killGateway, startTasksGateway, workerLogs } from '../suites/tasks-gateway.js';
 import { skipWithoutRedis } from '../suites/tasks-redis.js';
 
 const skip = await skipWithoutRedis();
@@ -57,7 +57,7 @@ test('a task whose store goes while it is submitted is recorded once the store i
   const again = await askTask(gateway.baseUrl, create, { idempotencyKey });
   t.match([again.status, again.body], [200, { id: body.id }]);
   t.equal(upstream.requests.length, 1);
-  t.strictSame(gateway.logs, []);
+  t.strictSame(workerLogs(gateway), []);
 });
 
 test('a task that cannot be recorded is told in the log, and recorded later', { skip }, async (t) => {

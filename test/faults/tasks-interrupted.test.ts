@@ -1,7 +1,7 @@
 import t, { test } from 'tap';
 import { jsonAnswer, startRawUpstream } from '../suites/raw-upstream.js';
 import { askTask, taskFaces } from '../suites/tasks-client.js';
-import { killGateway, startTasksGateway, storeFolder } from '../suites/tasks-gateway.js';
+import { killGateway, startTasksGateway, storeFolder, workerLogs } from '../suites/tasks-gateway.js';
 
 const logged = 'a video task was being submitted when its process ended';
 const retryMs = 100;
@@ -72,7 +72,7 @@ test('what a living process submits is left alone by the start of another', asyn
   }
   answer();
   t.match(await made, { status: 200, body: { status: 'queued' } });
-  t.strictSame(second.logs, []);
+  t.strictSame(workerLogs(second), []);
   t.equal(upstream.requests.length, 1);
 });
 

@@ -91,3 +91,8 @@ function killProcess(pid: number): void {
     // It has ended already.
   }
 }
+
+/** What workers had to say: the primary tells of a store that is gone, too, and of one that is slow for once. */
+export function workerLogs(...gateways: readonly StartedGateway[]): string[] {
+  return gateways.flatMap(({ logs }) => logs.filter((line) => !line.includes('"role":"primary"')));
+}
