@@ -7,7 +7,7 @@ const directory = import.meta.dirname;
 /** A file that takes longer hangs. */
 const fileTimeoutMs = 120_000;
 /** Their files wait most and take longest: started first, they are not waited for at the end. */
-const first = ['supervisor', 'main', 'faults', 'store', 'flow/video', 'e2e'];
+const first = ['supervisor', 'main', 'faults', 'flow', 'store', 'e2e'];
 
 /**
  * Folders whose files share one process: they test functions, and starting a process for each took longer than their
@@ -40,6 +40,9 @@ const shared = [
   'video',
   'video/faces',
   'video/wires',
+  'http',
+  'upstream',
+  'flow',
   'simulator',
   'simulator/media',
 ];
