@@ -26,6 +26,8 @@ function pinning(machine: Machine, options: Options): Cores {
   return { contender, load, upstream: upstream ?? load };
 }
 
+const unreachedLimits = { requestsPerMinute: 1e9, tokensPerMinute: 1e12, concurrent: 1e6 };
+
 /** The compiled tree that this file is part of holds the gateway too. */
 function contendersOf(machine: Machine, options: Options): Contender[] {
   const main = fileURLToPath(new URL('../src/main.js', import.meta.url));
@@ -33,6 +35,10 @@ function contendersOf(machine: Machine, options: Options): Contender[] {
   if (existsSync(main)) {
     all.push(gateway({ name: 'gateway', main, logs: false }));
     if (options.withLogs) all.push(gateway({ name: 'gateway+logs', main, logs: true }));
+    if (options.withLimits) {
+      all.push(gateway({ name: 'gateway+limits', main, logs: false, limits: unreachedLimits }));
+      all.push(gateway({ name: 'gateway-ledger', main, logs: false, ledger: false }));
+    }
   } else {
     write(`missing   ${main}: the gateway is not compiled\n`);
   }

@@ -18,11 +18,19 @@ function protocolsFor({ answer }: Setup): readonly string[] {
   return answer === 'realtime' ? ['realtime'] : textProtocols;
 }
 
+/** What is counted of calls. */
+interface Metering {
+  /** Of every key; none unless given. */
+  readonly limits?: Readonly<Record<string, number>>;
+  /** Calls have lines in the ledger; where nothing is said, as the gateway has it. */
+  readonly ledger?: boolean;
+}
+
 /**
  * The config file of the gateway, in which every key may use every model.
  * @param store folder for its tasks
  */
-function config(setup: Setup, store: string): string {
+function config(setup: Setup, store: string, { limits, ledger }: Metering): string {
   const { keys, models } = setup.catalogue ?? { keys: 1, models: 1 };
   const modelNames = Array.from({ length: models }, (_, index) => callerAt(index).model);
   const hash = (key: string): string => `sha256:${createHash('sha256').update(key).digest('hex')}`;
@@ -31,6 +39,7 @@ function config(setup: Setup, store: string): string {
     // Only where tasks are made, so that revisions without a store can be raced in the other works.
     ...(isMedia ? { store: { kind: 'embedded', path: store } } : {}),
     ...(setup.answer === 'realtime' ? { sockets: { perKey: maxConnections } } : {}),
+    ...(ledger === false ? { usage: { ledger } } : {}),
     listen: { host: '127.0.0.1' },
     upstreams: {
       bench: {
@@ -51,6 +60,7 @@ function config(setup: Setup, store: string): string {
       id: `bench-${index}`,
       hash: hash(callerAt(index).key),
       groups: ['default'],
+      ...(limits === undefined ? {} : { limits }),
     })),
   });
 }
@@ -64,17 +74,15 @@ function environment(logs: boolean): NodeJS.ProcessEnv {
  * The gateway with one worker, from a compiled tree.
  * @param plan `main` is the path of its compiled main.js
  */
-export function gateway(plan: {
-  readonly name: string;
-  readonly main: string;
-  readonly logs: boolean;
-}): Contender {
+export function gateway(
+  plan: Metering & { readonly name: string; readonly main: string; readonly logs: boolean },
+): Contender {
   return {
     name: plan.name,
     async start(setup) {
       const port = await freePort();
       const file = join(setup.directory, `gateway-${port}.json`);
-      writeFileSync(file, config(setup, join(setup.directory, `store-${port}`)));
+      writeFileSync(file, config(setup, join(setup.directory, `store-${port}`), plan));
       const server = await startProcess({
         name: plan.name,
         command: process.execPath,
