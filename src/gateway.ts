@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { createKeyShares } from './config/key-shares.js';
 import type { Snapshot, Target } from './config/types.js';
 import { createSealer } from './conversation/seal.js';
 import { createDialectForPath } from './dialects/select.js';
@@ -184,7 +185,10 @@ function targetsOf({ models }: Snapshot): readonly Target[] {
 
 function runningFrom(snapshot: Snapshot, managedKeys: ManagedKeySet | null): Running {
   const { keys, groups, models } = snapshot;
-  const managed = managedKeys && { set: managedKeys, resolve: createKeyResolver(groups, models) };
+  const managed = managedKeys && {
+    set: managedKeys,
+    resolve: createKeyResolver(createKeyShares(groups, models)),
+  };
   const routes = buildRoutes(snapshot.vendors);
   const { trustedProxies: proxies } = snapshot.listen;
   return {

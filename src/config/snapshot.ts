@@ -1,3 +1,4 @@
+import { createKeyShares } from './key-shares.js';
 import { createOrigin } from './origin.js';
 import type { ResolvedConfig, ResolvedModel, ResolvedUpstream } from './resolve.js';
 import { nativeProtocols, wireProtocol } from './servable.js';
@@ -121,18 +122,7 @@ function buildModel(model: ResolvedModel, upstreams: ReadonlyMap<string, Upstrea
 }
 
 function buildKeys(config: ResolvedConfig, models: ReadonlyMap<string, Model>): ReadonlyMap<string, Key> {
-  const groups = new Map(config.groups.map((group) => [group.name, group.models]));
-  const shared = new Map<string, ReadonlyMap<string, Model>>();
-  const modelsOf = (names: readonly string[]): ReadonlyMap<string, Model> => {
-    const identity = JSON.stringify([...new Set(names)].sort());
-    const known = shared.get(identity);
-    if (known !== undefined) return known;
-    const opened = new Set(names.flatMap((name) => groups.get(name) ?? []));
-    // `models` is sorted by name, and a filter of it stays so.
-    const result = opened.has('*') ? models : new Map([...models].filter(([name]) => opened.has(name)));
-    shared.set(identity, result);
-    return result;
-  };
+  const shareOf = createKeyShares(config.groups, models);
   return new Map(
     config.keys.map((key) => [
       key.hash,
@@ -140,14 +130,11 @@ function buildKeys(config: ResolvedConfig, models: ReadonlyMap<string, Model>): 
         id: key.id,
         hash: key.hash,
         groups: key.groups,
-        models: modelsOf(key.groups),
         expiresAt: key.expiresAt,
         limits: key.limits,
         budget: key.budget,
-        groupLimits: config.groups.flatMap(({ name, limits }) =>
-          limits !== null && key.groups.includes(name) ? [{ group: name, limits }] : [],
-        ),
         mayRoute: key.mayRoute,
+        ...shareOf(key.groups),
       },
     ]),
   );

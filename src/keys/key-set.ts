@@ -1,4 +1,4 @@
-import type { Group, Key, Model } from '../config/types.js';
+import type { Key } from '../config/types.js';
 import type { ActiveKey, KeyChange, ManagedKey } from './managed-key.js';
 
 /** One hash under which a managed key is known: each has one, and more for a while after rotations. */
@@ -75,31 +75,11 @@ export function createManagedKeySet(now: () => number = Date.now): ManagedKeySet
 /** Makes the key that a call runs under from an entry. */
 export type KeyResolver = (entry: KeyEntry) => Key;
 
-/**
- * Says what the groups of keys mean in one config. Keys of the same groups share their models and limits. Groups that
- * the config does not have (any more) open nothing.
- * @param models sorted by name
- */
-export function createKeyResolver(groups: readonly Group[], models: ReadonlyMap<string, Model>): KeyResolver {
-  const opened = new Map(groups.map((group) => [group.name, group.models]));
-  const shared = new Map<string, Pick<Key, 'models' | 'groupLimits'>>();
+/** What keys have from their groups in one config, by the names of these. */
+export type KeyShares = (groups: readonly string[]) => Pick<Key, 'models' | 'groupLimits'>;
 
-  const shareOf = (names: readonly string[]): Pick<Key, 'models' | 'groupLimits'> => {
-    const identity = JSON.stringify([...new Set(names)].sort());
-    const known = shared.get(identity);
-    if (known !== undefined) return known;
-    const open = new Set(names.flatMap((name) => opened.get(name) ?? []));
-    const made = {
-      // A filter of what is sorted stays so.
-      models: open.has('*') ? models : new Map([...models].filter(([name]) => open.has(name))),
-      groupLimits: groups.flatMap(({ name, limits }) =>
-        limits !== null && names.includes(name) ? [{ group: name, limits }] : [],
-      ),
-    };
-    shared.set(identity, made);
-    return made;
-  };
-
+/** Resolves keys for the config that the shares are of. */
+export function createKeyResolver(shareOf: KeyShares): KeyResolver {
   return ({ key, hash, expiresAt }) => ({
     id: key.id,
     hash,
@@ -120,11 +100,9 @@ export function createKeyResolver(groups: readonly Group[], models: ReadonlyMap<
 export function mergeKeys(
   configKeys: ReadonlyMap<string, Key>,
   managed: readonly ManagedKey[],
-  groups: readonly Group[],
-  models: ReadonlyMap<string, Model>,
+  resolve: KeyResolver,
   now: number = Date.now(),
 ): ReadonlyMap<string, Key> {
-  const resolve = createKeyResolver(groups, models);
   const ids = new Set([...configKeys.values()].map(({ id }) => id));
   const merged = new Map(configKeys);
   for (const key of managed) {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { test } from 'tap';
+import { createKeyShares } from '../../src/config/key-shares.js';
 import type { GatewayError } from '../../src/errors.js';
 import { createKeyBook, type KeyBook } from '../../src/keys/key-book.js';
 import { createKeyResolver, createManagedKeySet } from '../../src/keys/key-set.js';
@@ -105,7 +106,10 @@ async function play(stores: readonly [Store, Store], steps: readonly Step[]): Pr
   const books = stores.map((store) => createKeyBook(store, { taken: (id) => id === 'from-file', now }));
   const [first, second] = books as [KeyBook, KeyBook];
   const set = createManagedKeySet(now);
-  const table = createKeyTable(new Map(), { set, resolve: createKeyResolver(groups, models) });
+  const table = createKeyTable(new Map(), {
+    set,
+    resolve: createKeyResolver(createKeyShares(groups, models)),
+  });
   const watch = watchKeys(second, {
     everyMs: never,
     onKeys: (change) => set.apply(fromWire(JSON.parse(JSON.stringify(toWire(change))) as WireKeys)),

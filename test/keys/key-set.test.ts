@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { test } from 'tap';
+import { createKeyShares } from '../../src/config/key-shares.js';
 import type { Key } from '../../src/config/types.js';
 import { createKeyResolver, createManagedKeySet, mergeKeys } from '../../src/keys/key-set.js';
 import { createKeyTable } from '../../src/keys/table.js';
@@ -10,7 +11,7 @@ function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
-const resolve = createKeyResolver(groups, models);
+const resolve = createKeyResolver(createKeyShares(groups, models));
 
 /** A table with the config keys `sk-config-a` and `sk-config-b`, and a set for managed ones. */
 function makeTable(now = () => 1000) {
@@ -124,7 +125,7 @@ test('one set serves the tables of two configs, each with its own groups', (t) =
   const limits = { requestsPerMinute: null, tokensPerMinute: 7, concurrent: null };
   const later = createKeyTable(new Map(), {
     set,
-    resolve: createKeyResolver([{ name: 'one', models: ['m3'], limits }], models),
+    resolve: createKeyResolver(createKeyShares([{ name: 'one', models: ['m3'], limits }], models)),
   });
   t.same([...(table.find('x')?.models.keys() ?? [])], ['m1']);
   t.same([...(later.find('x')?.models.keys() ?? [])], ['m3']);
@@ -165,7 +166,7 @@ test('the table of two levels finds what the merged one holds', (t) => {
       const set = createManagedKeySet(() => 10);
       set.apply({ whole: true, put: managed.filter(({ revokedAt }) => revokedAt === null), removed: [] });
       const table = createKeyTable(config, { set, resolve });
-      const merged = mergeKeys(config, managed, groups, models, 10);
+      const merged = mergeKeys(config, managed, resolve, 10);
       for (const text of texts) {
         const found = table.find(text);
         const expected = merged.get(hashOf(text)) ?? null;

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { test } from 'tap';
+import { createKeyShares } from '../../src/config/key-shares.js';
 import type { Key } from '../../src/config/types.js';
 import { createKeyResolver, createManagedKeySet } from '../../src/keys/key-set.js';
 import { hashKey, newKey } from '../../src/keys/secret.js';
@@ -71,7 +72,7 @@ test('a table knows which keys it still holds, and whether it knows all of them'
   const sha256 = (text: string) => hashKey(text).slice('sha256:'.length);
   const set = createManagedKeySet();
   const configured = configKey('configured', sha256('sk-config'));
-  const managed = { set, resolve: createKeyResolver([], models) };
+  const managed = { set, resolve: createKeyResolver(createKeyShares([], models)) };
   const table = createKeyTable(new Map([[configured.hash, configured]]), managed);
   t.equal(createKeyTable(new Map()).isComplete, true);
   t.equal(table.isComplete, false);
