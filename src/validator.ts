@@ -15,7 +15,10 @@ export function compileValidator<Schema extends TSchema>(
   return Compile(schema);
 }
 
-/** Loads the compiler in the background, so that the first call of `compileValidator` need not. */
-export async function loadCompiler(): Promise<void> {
-  await import('typebox/compile');
+/**
+ * Loads the compiler, so that the first call of `compileValidator` need not stop the process for a tenth of a second.
+ * It has to be all at once: Node cannot `require` a module while an `import` of it is under way.
+ */
+export function loadCompiler(): void {
+  require('typebox/compile');
 }

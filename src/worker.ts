@@ -8,8 +8,6 @@ import { createLog } from './log.js';
 import { messageType, type WorkerOrder, type WorkerReport } from './supervisor/messages.js';
 import { loadCompiler } from './validator.js';
 
-/** Whoever waits for the start has it by then. */
-const compilerAfterMs = 1000;
 /** A last report to the primary is waited for this long before the process ends without it. */
 const lastReportMs = 500;
 
@@ -46,11 +44,12 @@ function fail(error: unknown): void {
 async function start(order: WorkerOrder & { type: 'start' }): Promise<void> {
   const snapshot = buildSnapshot(order.config, order);
   drainMs = snapshot.timeouts.drainMs;
+  // Before it listens: loading stops the process, and whoever is connected then would wait.
+  loadCompiler();
   gateway = createGateway({ snapshot, log: log.logger, sendLease: report, managedKeys });
   await gateway.listen(order.host, order.port);
   listening = true;
   report({ type: 'listening' });
-  setTimeout(() => void loadCompiler(), compilerAfterMs).unref();
 }
 
 function reload(order: WorkerOrder & { type: 'reload' }): void {

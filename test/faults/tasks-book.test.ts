@@ -32,6 +32,8 @@ async function idsIn(store: Store): Promise<Record<string, string[]>> {
   return Object.fromEntries(await Promise.all(lists));
 }
 
+/** Long enough for a slow disk to note a task and read it again. */
+const shortMs = 1500;
 const empty = { tasks: [], submissions: [], 'task-requests': [] };
 
 /** A process that has ended. */
@@ -47,8 +49,8 @@ for (const [kind, open] of Object.entries(openStores)) {
 
   storeTest('a task is gone when its time is over, and swept', async (t, store) => {
     const book = createTaskBook(store);
-    await book.open(task('short', 200), thisProcess('short', longMs), null);
-    await book.settle(submitted(task('short', 200), { id: 'up', update: null }, Date.now()));
+    await book.open(task('short', shortMs), thisProcess('short', longMs), null);
+    await book.settle(submitted(task('short', shortMs), { id: 'up', update: null }, Date.now()));
     await book.open(task('long'), thisProcess('long', longMs), null);
     t.equal((await book.find('short'))?.task.upstream.id, 'up');
     while ((await book.find('short')) !== null);
@@ -59,7 +61,7 @@ for (const [kind, open] of Object.entries(openStores)) {
 
   storeTest('a change never brings a task back that has expired', async (t, store) => {
     const book = createTaskBook(store);
-    await book.open(task('short', 200), thisProcess('short', longMs), null);
+    await book.open(task('short', shortMs), thisProcess('short', longMs), null);
     const booked = await book.find('short');
     if (booked === null) throw new Error('the task is gone too early');
     while ((await book.find('short')) !== null);
