@@ -1,0 +1,50 @@
+/** One event of a stream (the HTML standard, section 9.2). */
+export interface StreamEvent {
+  readonly event: string;
+  readonly data: string;
+}
+
+/**
+ * Reads a stream of server-sent events, whole events only.
+ * @param onText hears of every piece of text as it came, before it is read
+ */
+export async function* readEvents(
+  body: ReadableStream<Uint8Array>,
+  onText?: (text: string) => void,
+): AsyncGenerator<StreamEvent, void, undefined> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let rest = '';
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      const text = done ? decoder.decode() : decoder.decode(value, { stream: true });
+      if (text !== '') onText?.(text);
+      rest += text;
+      const blocks = rest.split(/\r\n\r\n|\n\n|\r\r/);
+      rest = blocks.pop() ?? '';
+      for (const block of blocks) {
+        const event = parseEvent(block);
+        if (event !== null) yield event;
+      }
+      if (done) return;
+    }
+  } finally {
+    void reader.cancel().catch(() => {});
+  }
+}
+
+/** @returns null for a block without data */
+export function parseEvent(block: string): StreamEvent | null {
+  let event = 'message';
+  const data: string[] = [];
+  for (const line of block.split(/\r\n|\n|\r/)) {
+    const colon = line.indexOf(':');
+    if (colon === 0) continue;
+    const field = colon < 0 ? line : line.slice(0, colon);
+    const value = colon < 0 ? '' : line.slice(colon + 1).replace(/^ /, '');
+    if (field === 'event') event = value;
+    if (field === 'data') data.push(value);
+  }
+  return data.length === 0 ? null : { event, data: data.join('\n') };
+}
