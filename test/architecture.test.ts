@@ -49,6 +49,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   routes: ['dialects', 'protocols', 'schema', 'errors', 'config/types', 'video/task'],
   openapi: ['routes', 'schema', 'protocols', 'dialects', 'errors', 'video', 'config/types'],
   flow: [
+    'admin/live-state',
     'config/types',
     'conversation',
     'dialects',
