@@ -1,5 +1,6 @@
 import { textFormatType } from '../metrics/text-format.js';
 import { json } from './answer.js';
+import { consoleRoutes } from './console.js';
 import { type KeyDesk, keyRoutes } from './keys.js';
 import { type LimitInUse, limitRoutes } from './limits.js';
 import type { AdminRoute } from './routes.js';
@@ -58,6 +59,7 @@ export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
           : json({ status: 'refused', problems }, 422);
       },
     },
+    ...consoleRoutes(),
     ...keyRoutes(sources.keys),
     ...usageRoutes(() => sources.usageLedger()),
     ...limitRoutes(() => sources.limits()),

@@ -20,7 +20,8 @@ export interface AdminListener {
 }
 
 /**
- * Listens for operators, on an address of their own. Everything but health and readiness wants the token.
+ * Listens for operators, on an address of their own. Everything but health, readiness and the files of the console's
+ * page wants the token.
  * @throws Error when the address cannot be had
  */
 export function startAdmin(
