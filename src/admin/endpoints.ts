@@ -1,8 +1,10 @@
 import { textFormatType } from '../metrics/text-format.js';
 import { json } from './answer.js';
 import { consoleRoutes } from './console.js';
+import { liveRoutes } from './console-live.js';
 import { type KeyDesk, keyRoutes } from './keys.js';
 import { type LimitInUse, limitRoutes } from './limits.js';
+import type { LiveStream } from './live-stream.js';
 import type { AdminRoute } from './routes.js';
 import { type UsageLedger, usageRoutes } from './usage.js';
 
@@ -20,6 +22,7 @@ export interface AdminSources {
   limits(): readonly LimitInUse[];
   /** @returns null where nothing was ever stored */
   usageLedger(): UsageLedger | null;
+  readonly live: LiveStream;
 }
 
 export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
@@ -63,5 +66,6 @@ export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
     ...keyRoutes(sources.keys),
     ...usageRoutes(() => sources.usageLedger()),
     ...limitRoutes(() => sources.limits()),
+    ...liveRoutes(sources.live),
   ];
 }
