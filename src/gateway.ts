@@ -26,6 +26,7 @@ import { type Inspection, inspectTargets } from './metrics/inspection.js';
 import { watchProcess } from './metrics/process-gauges.js';
 import { createRecorder } from './metrics/recorder.js';
 import type { MetricsSnapshot } from './metrics/snapshot.js';
+import { createUnixTime } from './metrics/unix-time.js';
 import { buildRoutes, socketPaths } from './routes.js';
 import { TargetChooser } from './routing/choose.js';
 import { HealthTable } from './routing/health-table.js';
@@ -80,7 +81,8 @@ const lastEntriesMs = 2000;
 export function createGateway(options: GatewayOptions): Gateway {
   const { log, managedKeys = null } = options;
   const accessLog = createAccessLog(log);
-  const recentCalls = createRecentCalls();
+  const unixTime = createUnixTime();
+  const recentCalls = createRecentCalls(unixTime);
   const ownProcess = watchProcess();
   const upstream = createUpstreamClient();
   const store = createStore(options.snapshot.store);
@@ -163,10 +165,13 @@ export function createGateway(options: GatewayOptions): Gateway {
     receiveLease: (message) => limits.receive(message),
     loseLeases: () => limits.disconnect(),
     metrics: () => recorder.snapshot(),
-    inspect: () => ({
-      requests: recentCalls.list(),
-      targets: inspectTargets(health.status(performance.now()), Date.now()),
-    }),
+    inspect: () => {
+      const now = performance.now();
+      return {
+        requests: recentCalls.list(),
+        targets: inspectTargets(health.status(now), (agoMs) => unixTime(now - agoMs)),
+      };
+    },
     close: async () => {
       clearInterval(ticker);
       clearInterval(leaseTicker);

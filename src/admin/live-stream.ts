@@ -7,7 +7,7 @@ import type { HistoryView, LiveState } from './live-state.js';
 const mostViewers = 16;
 /** Bytes that may wait for a viewer. */
 const mostWaitingBytes = 1024 * 1024;
-const stateMs = 2000;
+const stateStepMs = 2000;
 /** Seconds after which it is worth trying again. */
 const retrySeconds = 5;
 
@@ -34,7 +34,8 @@ export interface LiveStream {
   close(): void;
 }
 
-export function createLiveStream({ history, state, log }: LiveSources): LiveStream {
+/** @param stepMs milliseconds from one state to the next */
+export function createLiveStream({ history, state, log }: LiveSources, stepMs = stateStepMs): LiveStream {
   const viewers = new Set<Writable>();
   let timer: NodeJS.Timeout | null = null;
   /** What was told last, for whoever comes before the next time. */
@@ -94,7 +95,7 @@ export function createLiveStream({ history, state, log }: LiveSources): LiveStre
       tell(viewer, eventOf('history', history()));
       if (last !== null) tell(viewer, last);
       if (timer !== null) return;
-      timer = setInterval(() => void refresh(), stateMs).unref();
+      timer = setInterval(() => void refresh(), stepMs).unref();
       void refresh();
     },
     point(point) {

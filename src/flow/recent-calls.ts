@@ -40,7 +40,8 @@ export interface RecentCalls {
   list(): RecentRequestView[];
 }
 
-export function createRecentCalls(): RecentCalls {
+/** @param unixTime of a time of `performance.now()` */
+export function createRecentCalls(unixTime: (time: number) => number): RecentCalls {
   const ring = Array.from({ length }, emptyRecord);
   let next = 0;
   let count = 0;
@@ -50,12 +51,11 @@ export function createRecentCalls(): RecentCalls {
       next = next + 1 === length ? 0 : next + 1;
       if (count < length) count++;
     },
-    list() {
-      const offset = Date.now() - performance.now();
-      return Array.from({ length: count }, (_, age) =>
-        viewOf(ring[(next - 1 - age + length) % length] as RecentCall, offset),
-      );
-    },
+    list: () =>
+      Array.from({ length: count }, (_, age) => {
+        const record = ring[(next - 1 - age + length) % length] as RecentCall;
+        return viewOf(record, unixTime(record.endedAt));
+      }),
   };
 }
 
@@ -81,14 +81,13 @@ function write(record: RecentCall, call: Call): void {
   record.outputTokens = usage === null ? 0 : usage.output;
 }
 
-/** @param offset from `performance.now()` to Unix milliseconds */
-function viewOf(record: Readonly<RecentCall>, offset: number): RecentRequestView {
-  const { path, endedAt, durationMs, firstByteMs, ownMs, ...rest } = record;
+function viewOf(record: Readonly<RecentCall>, at: number): RecentRequestView {
+  const { path, endedAt: _, durationMs, firstByteMs, ownMs, ...rest } = record;
   return {
     ...rest,
     // The query is no part of it, unless a client has encoded its question mark.
     path: path.replace(/key=[^&]*/gi, 'key=…'),
-    at: Math.round(offset + endedAt),
+    at,
     durationMs: round(durationMs),
     firstByteMs: firstByteMs === none ? null : round(firstByteMs),
     ownMs: ownMs === none ? null : round(ownMs),

@@ -31,9 +31,12 @@ export interface TargetFacts {
 
 /**
  * What a worker tells of its targets.
- * @param now Unix milliseconds
+ * @param unixTime of so many milliseconds before the moment at which they were asked
  */
-export function inspectTargets(targets: readonly TargetFacts[], now: number): InspectedTarget[] {
+export function inspectTargets(
+  targets: readonly TargetFacts[],
+  unixTime: (agoMs: number) => number,
+): InspectedTarget[] {
   const isNotable = ({ state, lastError }: TargetFacts): boolean => state !== 'closed' || lastError !== null;
   const told =
     targets.length <= mostTargets
@@ -48,6 +51,6 @@ export function inspectTargets(targets: readonly TargetFacts[], now: number): In
     lastFailure:
       lastError === null || lastErrorAgoMs === null
         ? null
-        : { at: Math.round(now - lastErrorAgoMs), message: lastError },
+        : { at: unixTime(lastErrorAgoMs), message: lastError },
   }));
 }
