@@ -89,9 +89,11 @@ export async function readObject(
   let size = 0;
   for await (const piece of request as AsyncIterable<Buffer>) {
     size += piece.length;
-    if (size > most) throw new GatewayError('request_too_large');
-    pieces.push(piece);
+    // What is too much is read all the same: a connection with half a request on it could not be used again.
+    if (size <= most) pieces.push(piece);
+    else pieces.length = 0;
   }
+  if (size > most) throw new GatewayError('request_too_large');
   if (size === 0) return {};
   try {
     const value: unknown = JSON.parse(Buffer.concat(pieces).toString('utf8'));

@@ -5,6 +5,7 @@ import { liveRoutes } from './console-live.js';
 import { type KeyDesk, keyRoutes } from './keys.js';
 import { type LimitInUse, limitRoutes } from './limits.js';
 import type { LiveStream } from './live-stream.js';
+import { type PlaygroundSources, playgroundRoutes } from './playground.js';
 import type { AdminRoute } from './routes.js';
 import { type UsageLedger, usageRoutes } from './usage.js';
 
@@ -20,6 +21,7 @@ export interface AdminSources {
   openApi(): Promise<object>;
   readonly keys: KeyDesk;
   limits(): readonly LimitInUse[];
+  readonly playground: PlaygroundSources;
   /** @returns null where nothing was ever stored */
   usageLedger(): UsageLedger | null;
   readonly live: LiveStream;
@@ -67,5 +69,6 @@ export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
     ...usageRoutes(() => sources.usageLedger()),
     ...limitRoutes(() => sources.limits()),
     ...liveRoutes(sources.live),
+    ...playgroundRoutes(sources.playground),
   ];
 }
