@@ -120,8 +120,8 @@ function watchFaults(
       text.startsWith(`Failed to load resource: the server responded with a status of ${status} `),
     );
   context.on('console', (message) => {
-    if (message.type() !== 'error' && message.type() !== 'warning') return;
-    if (!isRefusal(message.text())) faults.push(`${message.type()}: ${message.text()} ${message.location().url}`);
+    if (message.type() !== 'error' || isRefusal(message.text())) return;
+    faults.push(`${message.text()} ${message.location().url}`);
   });
   context.on('weberror', (error) => faults.push(`thrown: ${error.error().stack ?? error.error().message}`));
   context.on('request', (request) => {
