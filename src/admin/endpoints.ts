@@ -21,6 +21,7 @@ export interface AdminSources {
   limits(): readonly LimitInUse[];
   /** @returns null where nothing was ever stored */
   usageLedger(): UsageLedger | null;
+  /** What the console is told. */
   readonly live: LiveStream;
 }
 

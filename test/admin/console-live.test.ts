@@ -104,7 +104,7 @@ test('what is told live is what the metrics say', async (t) => {
   const { gateway, url, headers, call, metrics } = await start(t);
   const { seen, until, ended, stop } = follow(url, headers);
   await until(() => seen.states.length > 0);
-  t.match(seen.history, [[]]);
+  t.equal(seen.history.length, 1);
   t.match(seen.states[0], {
     gateway: { url: gateway.baseUrl, demo: false, notReady: null, workers: { wanted: 2, serving: 2 } },
     totals: { requests: 0 },
@@ -115,8 +115,11 @@ test('what is told live is what the metrics say', async (t) => {
   t.equal(await call('missing'), 404);
   t.equal(await call('good', 'sk-wrong'), 401);
   t.same([await call('bad'), await call('bad')], [503, 503]);
-  await until(() => seen.states.at(-1)?.totals.requests === 16);
-  const state = seen.states.at(-1) as LiveState;
+  // A worker that is slow to answer is missing in a state, and there again in a later one.
+  const isWhole = ({ totals, targets, requests }: LiveState) =>
+    totals.requests === 16 && requests.length === 16 && targets[0]?.workersInState === 2;
+  await until(() => seen.states.some(isWhole));
+  const state = seen.states.find(isWhole) as LiveState;
   const families = await metrics();
   const of = (name: string, label: string) => sums(families.get(name), label);
 
@@ -155,7 +158,6 @@ test('what is told live is what the metrics say', async (t) => {
   const failed = state.targets[1];
   t.equal(failed?.failures.status_5xx, failed?.attempts);
 
-  t.equal(state.requests.length, 16);
   t.equal(new Set(state.requests.map(({ id }) => id)).size, 16);
   const logged = await gateway.untilLogged(({ id }) => id === state.requests[0]?.id);
   t.match(state.requests[0], { durationMs: logged.durationMs, status: logged.status, path: logged.path });
@@ -190,9 +192,11 @@ test('what is told live is what the metrics say', async (t) => {
     state.totals.tokens.output,
   );
 
+  const points = [...seen.points];
   const late = follow(url, headers);
   await late.until(() => late.seen.history.length > 0);
-  t.same(late.seen.history[0]?.slice(0, seen.points.length), seen.points);
+  const since = late.seen.history[0]?.filter(({ at }) => at >= (points[0]?.at ?? 0)) ?? [];
+  t.same(since.slice(0, points.length), points);
   late.stop();
   await late.ended;
   for (const secret of ['sk-demo', 'sk-wrong', 'secret', 'key-of-the-upstream', token]) {
