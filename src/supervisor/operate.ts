@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { type AdminSources, adminRoutes } from '../admin/endpoints.js';
 import type { LimitInUse } from '../admin/limits.js';
 import { type AdminListener, startAdmin } from '../admin/listener.js';
+import { demoKeys } from '../config/demo.js';
 import type { AdminSettings, ResolvedConfig } from '../config/resolve.js';
 import { exposition, type PrimaryGauge } from '../metrics/exposition.js';
 import type { MetricsSnapshot } from '../metrics/snapshot.js';
@@ -24,6 +25,8 @@ export interface OperatedGateway {
   readonly url: string;
   /** Workers that there should be. */
   workers(): number;
+  /** Absolute; null for the demo. */
+  readonly configPath: string | null;
   readonly reloader: Reloader;
   /** That of the workers, which the primary opens when it first needs it. */
   readonly store: Store & Ledger;
@@ -126,7 +129,18 @@ export function createOperations(gateway: OperatedGateway): Operations {
         });
       },
       reload: () => gateway.reloader.reload(),
+      config: {
+        path: gateway.configPath,
+        generation: () => gateway.reloader.generation,
+        running: () => gateway.reloader.running,
+        check: () => gateway.reloader.check(),
+      },
       limits: () => gateway.limits(),
+      playground: {
+        url: gateway.url,
+        models: () => gateway.reloader.running.models,
+        demoKey: () => (gateway.reloader.running.demo ? demoKeys.default : null),
+      },
       keys: gateway.keys.desk,
       usageLedger: () => (mayHoldAnything(gateway.reloader.running.store) ? gateway.store : null),
       async openApi() {
