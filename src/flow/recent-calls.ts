@@ -82,15 +82,26 @@ function write(record: RecentCall, call: Call): void {
 }
 
 function viewOf(record: Readonly<RecentCall>, at: number): RecentRequestView {
-  const { path, endedAt: _, durationMs, firstByteMs, ownMs, ...rest } = record;
+  const { firstByteMs, ownMs } = record;
   return {
-    ...rest,
-    // The query is no part of it, unless a client has encoded its question mark.
-    path: path.replace(/key=[^&]*/gi, 'key=…'),
+    id: record.id,
     at,
-    durationMs: round(durationMs),
+    method: record.method,
+    // The query is no part of it, unless a client has encoded its question mark.
+    path: record.path.replace(/key=[^&]*/gi, 'key=…'),
+    protocol: record.protocol,
+    model: record.model,
+    key: record.key,
+    target: record.target,
+    status: record.status,
+    outcome: record.outcome,
+    error: record.error,
+    durationMs: round(record.durationMs),
     firstByteMs: firstByteMs === none ? null : round(firstByteMs),
     ownMs: ownMs === none ? null : round(ownMs),
+    retries: record.retries,
+    inputTokens: record.inputTokens,
+    outputTokens: record.outputTokens,
   };
 }
 
