@@ -6,6 +6,7 @@ import { type KeyDesk, keyRoutes } from './keys.js';
 import { type LimitInUse, limitRoutes } from './limits.js';
 import { type PlaygroundSources, playgroundRoutes } from './playground.js';
 import type { AdminRoute } from './routes.js';
+import { type TaskStore, taskRoutes } from './tasks.js';
 import { type UsageLedger, usageRoutes } from './usage.js';
 
 /** What the listener tells of, and has done. */
@@ -24,6 +25,8 @@ export interface AdminSources {
   readonly playground: PlaygroundSources;
   /** @returns null where nothing was ever stored */
   usageLedger(): UsageLedger | null;
+  /** The same for video tasks. */
+  tasks(): TaskStore | null;
 }
 
 export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
@@ -67,6 +70,7 @@ export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
     ...configRoutes(sources.config),
     ...keyRoutes(sources.keys),
     ...usageRoutes(() => sources.usageLedger()),
+    ...taskRoutes(() => sources.tasks()),
     ...limitRoutes(() => sources.limits()),
     ...playgroundRoutes(sources.playground),
   ];
