@@ -2,8 +2,10 @@ import { textFormatType } from '../metrics/text-format.js';
 import { json } from './answer.js';
 import { type ConfigDesk, configRoutes } from './config.js';
 import { consoleRoutes } from './console.js';
+import { liveRoutes } from './console-live.js';
 import { type KeyDesk, keyRoutes } from './keys.js';
 import { type LimitInUse, limitRoutes } from './limits.js';
+import type { LiveStream } from './live-stream.js';
 import { type PlaygroundSources, playgroundRoutes } from './playground.js';
 import type { AdminRoute } from './routes.js';
 import { type TaskStore, taskRoutes } from './tasks.js';
@@ -27,6 +29,8 @@ export interface AdminSources {
   usageLedger(): UsageLedger | null;
   /** The same for video tasks. */
   tasks(): TaskStore | null;
+  /** What the console is told. */
+  readonly live: LiveStream;
 }
 
 export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
@@ -72,6 +76,7 @@ export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
     ...usageRoutes(() => sources.usageLedger()),
     ...taskRoutes(() => sources.tasks()),
     ...limitRoutes(() => sources.limits()),
+    ...liveRoutes(sources.live),
     ...playgroundRoutes(sources.playground),
   ];
 }
