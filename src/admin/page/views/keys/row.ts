@@ -2,7 +2,7 @@ import type { KeyTrafficView } from '../../../live-state.js';
 import { fill, h, setText } from '../../dom.js';
 import { count, dollars, nothing, span, whole } from '../../format.js';
 import { createMeter } from '../../meter.js';
-import { utcMinute } from '../../words.js';
+import { utcMinute } from '../../utc.js';
 import { type BudgetWindow, budgetUse, type Spending } from './budget.js';
 import { type KeyEntry, keyNotes, keyState } from './key.js';
 import { type LimitInUse, limitLines } from './limits.js';
