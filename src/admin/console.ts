@@ -19,7 +19,6 @@ const contentSecurityPolicy = [
 
 const headersOfAll = {
   'content-security-policy': contentSecurityPolicy,
-  'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',
   // A browser asks each time whether its copy is still the right one: a new gateway may have other files.

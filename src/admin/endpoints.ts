@@ -3,6 +3,7 @@ import { json } from './answer.js';
 import { consoleRoutes } from './console.js';
 import { type KeyDesk, keyRoutes } from './keys.js';
 import { type LimitInUse, limitRoutes } from './limits.js';
+import { type PlaygroundSources, playgroundRoutes } from './playground.js';
 import type { AdminRoute } from './routes.js';
 import { type UsageLedger, usageRoutes } from './usage.js';
 
@@ -18,6 +19,7 @@ export interface AdminSources {
   openApi(): Promise<object>;
   readonly keys: KeyDesk;
   limits(): readonly LimitInUse[];
+  readonly playground: PlaygroundSources;
   /** @returns null where nothing was ever stored */
   usageLedger(): UsageLedger | null;
 }
@@ -63,5 +65,6 @@ export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
     ...keyRoutes(sources.keys),
     ...usageRoutes(() => sources.usageLedger()),
     ...limitRoutes(() => sources.limits()),
+    ...playgroundRoutes(sources.playground),
   ];
 }

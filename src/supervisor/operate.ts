@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { type AdminSources, adminRoutes } from '../admin/endpoints.js';
 import type { LimitInUse } from '../admin/limits.js';
 import { type AdminListener, startAdmin } from '../admin/listener.js';
+import { demoKeys } from '../config/demo.js';
 import type { AdminSettings, ResolvedConfig } from '../config/resolve.js';
 import { exposition, type PrimaryGauge } from '../metrics/exposition.js';
 import { createTotals } from '../metrics/totals.js';
@@ -98,6 +99,11 @@ export function createOperations(gateway: OperatedGateway): Operations {
       },
       reload: () => gateway.reloader.reload(),
       limits: () => gateway.limits(),
+      playground: {
+        url: gateway.url,
+        models: () => gateway.reloader.running.models,
+        demoKey: () => (gateway.reloader.running.demo ? demoKeys.default : null),
+      },
       keys: gateway.keys.desk,
       usageLedger: () => (mayHoldAnything(gateway.reloader.running.store) ? gateway.store : null),
       async openApi() {
