@@ -145,13 +145,13 @@ export function createConfigView(): View {
     element: h(
       'section',
       { class: 'config' },
-      h('div', { class: 'panel-head' }, h('h2', {}, 'Config'), h('div', { class: 'row' }, check, reload)),
+      h('div', { class: 'view-head' }, h('h2', {}, 'Config'), h('div', { class: 'row' }, check, reload)),
       outcome,
       h(
         'div',
         { class: 'panel' },
         h('div', { class: 'row' }, path, generation),
-        h('div', { class: 'row tools' }, h('label', { class: 'field' }, h('span', {}, 'Find'), search), said),
+        h('div', { class: 'row list-head' }, h('label', { class: 'field' }, h('span', {}, 'Find'), search), said),
         list,
       ),
     ),

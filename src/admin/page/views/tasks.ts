@@ -1,6 +1,6 @@
 import { askJson } from '../api.js';
+import { createChoice } from '../choice.js';
 import { h, setText } from '../dom.js';
-import { createSwitch } from '../switch.js';
 import type { View } from '../view.js';
 import { messageOf, plural } from '../words.js';
 import { createTaskRow, type TaskRow, taskColumns } from './tasks/row.js';
@@ -35,10 +35,9 @@ export function createTasksView(): View {
   const said = h('p', { class: 'hint' });
   const body = h('tbody');
   const empty = h('p', { class: 'empty', hidden: true });
-  const filter = createSwitch<TaskState | 'all'>(
+  const filter = createChoice<TaskState | 'all'>(
     'State',
     [['all', 'All'], ...taskStates.map((state) => [state, capital(stateLooks[state].words)] as const)],
-    'all',
     () => show(),
   );
   const more = h(
@@ -58,7 +57,7 @@ export function createTasksView(): View {
   );
 
   const show = (): void => {
-    const wanted = filter.value;
+    const wanted = filter.chosen;
     const listed = tasks.filter(({ state }) => wanted === 'all' || state === wanted);
     const before = rows;
     rows = new Map(
@@ -116,7 +115,7 @@ export function createTasksView(): View {
     element: h(
       'section',
       { class: 'tasks' },
-      h('div', { class: 'panel-head' }, h('h2', {}, 'Video tasks'), filter.element),
+      h('div', { class: 'view-head' }, h('h2', {}, 'Video tasks'), filter.element),
       notice,
       h(
         'div',
