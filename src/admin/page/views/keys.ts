@@ -150,12 +150,12 @@ export function createKeysView(): View {
   const element = h(
     'section',
     { class: 'keys' },
-    h('div', { class: 'panel-head' }, h('h2', {}, 'Keys'), create),
+    h('div', { class: 'view-head' }, h('h2', {}, 'Keys'), create),
     notice,
     h(
       'div',
       { class: 'panel' },
-      h('div', { class: 'row tools' }, h('label', { class: 'field' }, h('span', {}, 'Find'), filter), said),
+      h('div', { class: 'row list-head' }, h('label', { class: 'field' }, h('span', {}, 'Find'), filter), said),
       h(
         'div',
         { class: 'table-wrap' },

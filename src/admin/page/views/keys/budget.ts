@@ -1,3 +1,4 @@
+import { utcDay } from '../../utc.js';
 import type { KeyBudget, KeyEntry } from './key.js';
 
 const dayMs = 86_400_000;
@@ -63,9 +64,4 @@ export function budgetUse(
   if (budget === null || (row === undefined && !spending.complete)) return null;
   const used = row?.costUsd ?? 0;
   return { used, left: Math.max(0, budget.usd - used), share: used / budget.usd };
-}
-
-/** @param at Unix milliseconds */
-export function utcDay(at: number): string {
-  return new Date(at).toISOString().slice(0, '2026-03-09'.length);
 }

@@ -1,3 +1,4 @@
+import type { Tone } from '../../target.js';
 import { plural } from '../../words.js';
 
 /** What `GET /keys` says of a key. Times are RFC 3339. */
@@ -37,8 +38,6 @@ export interface KeyPage {
   readonly damaged: readonly string[];
   readonly next: string | null;
 }
-
-export type Tone = 'good' | 'warn' | 'bad' | 'idle';
 
 export interface KeyState {
   readonly name: 'active' | 'expires soon' | 'expired' | 'revoked' | 'overridden';

@@ -2,7 +2,7 @@ import type { KeyTrafficView } from '../../../live-state.js';
 import { fill, h, setText } from '../../dom.js';
 import { count, dollars, nothing, span, whole } from '../../format.js';
 import { createMeter } from '../../meter.js';
-import { utcMinute } from '../../words.js';
+import { utcDay, utcTime } from '../../utc.js';
 import { type BudgetWindow, budgetUse, type Spending } from './budget.js';
 import { type KeyEntry, keyNotes, keyState } from './key.js';
 import { type LimitInUse, limitLines } from './limits.js';
@@ -44,9 +44,11 @@ export function createKeyRow(first: KeyEntry, actions: KeyActions): KeyRow {
   const state = h('span', { class: 'badge' });
   const label = h('span', { class: 'key-label' });
   const notes = h('span', { class: 'hint' });
-  const groups = h('td', { data: { label: 'Groups' } });
+  const groups = h('td', { data: { label: 'Groups', cell: 'groups' } });
   const limits = h('td', { data: { label: 'Limits', cell: 'limits' } });
-  const expires = h('td', { data: { label: 'Expires', cell: 'expires' } });
+  const expiryDay = h('span');
+  const expiryTime = h('span', { class: 'hint' });
+  const expires = h('td', { data: { label: 'Expires', cell: 'expires' } }, expiryDay, expiryTime);
   const budget = h('td', { data: { label: 'Budget', cell: 'budget' } });
   const budgetMeter = createMeter('Budget used');
   const budgetNote = h('span', { class: 'hint' });
@@ -140,7 +142,8 @@ export function createKeyRow(first: KeyEntry, actions: KeyActions): KeyRow {
         key.groups.map((group) => h('span', { class: 'chip' }, group)),
       );
       const at = key.expiresAt === null ? null : Date.parse(key.expiresAt);
-      setText(expires, at === null ? 'never' : utcMinute(at));
+      setText(expiryDay, at === null ? 'never' : utcDay(at));
+      setText(expiryTime, at === null ? '' : utcTime(at));
       expires.title = at === null || at <= now ? '' : `in ${span(at - now)}`;
       const isGone = key.readOnly || name === 'revoked';
       edit.disabled = isGone;
