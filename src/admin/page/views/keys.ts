@@ -1,7 +1,187 @@
-import { h } from '../dom.js';
+import type { LiveState } from '../../live-state.js';
+import { askJson } from '../api.js';
+import { fill, h, setText } from '../dom.js';
 import type { View } from '../view.js';
+import { messageOf, plural } from '../words.js';
+import { type Spending, spendingPath, windowsOf } from './keys/budget.js';
+import { createKey, editKey, type KeyDialogEvents, revokeKey, rotateKey } from './keys/dialogs.js';
+import type { KeyPage } from './keys/key.js';
+import type { LimitInUse } from './keys/limits.js';
+import { createKeyRow, type KeyRow, type KeyUse, keyColumns } from './keys/row.js';
 
-/** Keys. */
+const pageLength = 100;
+const refreshMs = 10_000;
+/** As many keys as the live state tells of at most. */
+const mostLive = 200;
+
+/** Keys: what they may and what they have used, and the dialogs that make, change, rotate and revoke them. */
 export function createKeysView(): View {
-  return { element: h('section', {}, h('h2', {}, 'Keys')) };
+  let rows = new Map<string, KeyRow>();
+  let next: string | null = null;
+  let state: LiveState | null = null;
+  let use: KeyUse | null = null;
+  let timer: ReturnType<typeof setInterval> | undefined;
+  /** Of the last loading: an older one that ends later shows nothing. */
+  let loading = 0;
+
+  const notice = h('p', { class: 'problem', attributes: { role: 'alert' } });
+  const body = h('tbody');
+  const empty = h('p', { class: 'empty' }, 'No keys yet.');
+  const said = h('p', { class: 'hint', attributes: { role: 'status' } });
+  const filter = h('input', {
+    type: 'search',
+    placeholder: 'Id, label or group',
+    on: { input: () => showFiltered() },
+  });
+  const more = h(
+    'button',
+    { type: 'button', class: 'button', hidden: true, on: { click: () => void load(next) } },
+    'Load more',
+  );
+  const create = h(
+    'button',
+    { type: 'button', class: 'button primary', on: { click: () => void createKey(events) } },
+    'Create key',
+  );
+
+  const events: KeyDialogEvents = {
+    onChanged: () => {
+      setText(notice, '');
+      void reload();
+    },
+    onConflict: (message) => void reload().then(() => setText(notice, message)),
+    onProblem: (message) => setText(notice, message),
+  };
+
+  const showFiltered = (): void => {
+    const wanted = filter.value.trim().toLowerCase();
+    let shown = 0;
+    for (const { element, key } of rows.values()) {
+      const isShown = [key.id, key.label, ...key.groups].some((text) => text.toLowerCase().includes(wanted));
+      element.hidden = !isShown;
+      if (isShown) shown++;
+    }
+    const ofAll = wanted === '' ? plural(rows.size, 'key') : `${shown} of ${plural(rows.size, 'key')}`;
+    setText(said, `${ofAll}${next === null ? '' : ', and more that are not loaded'}`);
+    empty.hidden = rows.size > 0;
+    more.hidden = next === null;
+  };
+
+  const showTraffic = (): void => {
+    if (state === null) return;
+    const traffic = new Map(state.keys.map((each) => [each.name, each]));
+    const isWhole = state.keys.length < mostLive;
+    for (const [id, row] of rows) {
+      const none = isWhole ? { name: id, requests: 0, errors: 0, refusals: 0 } : null;
+      row.onTraffic(traffic.get(id) ?? none);
+    }
+  };
+
+  /** Takes up a page; rows that there are already stay, with what they show. */
+  const takeUp = (page: KeyPage, before: ReadonlyMap<string, KeyRow>): void => {
+    for (const key of page.keys) {
+      // A key that is overridden stands beside the one that counts.
+      const name = key.overridden === true ? `${key.id}/overridden` : key.id;
+      const row = before.get(name) ?? createKeyRow(key, actions);
+      row.update(key);
+      if (use !== null) row.onUse(use);
+      rows.set(name, row);
+    }
+    if (page.damaged.length > 0) {
+      setText(
+        notice,
+        `Records that cannot be read: ${page.damaged.join(', ')}. Revoke these keys and make others.`,
+      );
+    }
+    next = page.next;
+    const elements = [...rows.values()].map(({ element }) => element);
+    // Elements that stay where they are keep the focus.
+    elements.forEach((element, index) => {
+      if (body.children[index] !== element) body.insertBefore(element, body.children[index] ?? null);
+    });
+    while (body.children.length > elements.length) body.lastElementChild?.remove();
+    showFiltered();
+    showTraffic();
+  };
+
+  const load = async (cursor: string | null): Promise<void> => {
+    const mine = ++loading;
+    more.disabled = true;
+    try {
+      const query = new URLSearchParams({ limit: `${pageLength}`, ...(cursor === null ? {} : { cursor }) });
+      const page = await askJson<KeyPage>(`/keys?${query}`);
+      if (mine !== loading) return;
+      const before = rows;
+      if (cursor === null) rows = new Map();
+      takeUp(page, before);
+      await loadUse();
+    } catch (error) {
+      setText(notice, messageOf(error));
+    } finally {
+      more.disabled = false;
+    }
+  };
+  const reload = (): Promise<void> => load(null);
+
+  const loadUse = async (): Promise<void> => {
+    const windows = windowsOf(
+      [...rows.values()].map(({ key }) => key),
+      Date.now(),
+    );
+    const [{ limits }, ...spendings] = await Promise.all([
+      askJson<{ limits: readonly LimitInUse[] }>('/limits'),
+      ...windows.map((window) => askJson<Spending>(spendingPath(window))),
+    ] as const);
+    use = {
+      limits: new Map(limits.map((each) => [each.name, each])),
+      spending: new Map(
+        windows.map((window, index) => [window.per, { window, spending: spendings[index] as Spending }]),
+      ),
+    };
+    for (const row of rows.values()) row.onUse(use);
+  };
+
+  const actions = {
+    edit: (key: KeyRow['key']) => void editKey(key, events),
+    rotate: (key: KeyRow['key']) => rotateKey(key, events),
+    revoke: (key: KeyRow['key']) => revokeKey(key, events),
+  };
+
+  const element = h(
+    'section',
+    { class: 'keys' },
+    h('div', { class: 'panel-head' }, h('h2', {}, 'Keys'), create),
+    notice,
+    h(
+      'div',
+      { class: 'panel' },
+      h('div', { class: 'row tools' }, h('label', { class: 'field' }, h('span', {}, 'Find'), filter), said),
+      h(
+        'div',
+        { class: 'table-wrap' },
+        h(
+          'table',
+          { class: 'cards' },
+          h('thead', {}, h('tr', {}, ...keyColumns.map((name) => h('th', { scope: 'col' }, name)))),
+          body,
+        ),
+      ),
+      empty,
+      more,
+    ),
+  );
+  fill(empty, ['No keys yet.']);
+  empty.hidden = true;
+  return {
+    element,
+    show() {
+      void reload();
+      timer = setInterval(() => void loadUse().catch(() => {}), refreshMs);
+    },
+    hide: () => clearInterval(timer),
+    onState(nextState) {
+      state = nextState;
+      showTraffic();
+    },
+  };
 }

@@ -1,0 +1,168 @@
+import type { HistoryView, LatencyView, LiveState } from '../../live-state.js';
+import { h, setText } from '../dom.js';
+import { bytes, count, dollars, duration, nothing, percent, rate } from '../format.js';
+import { rateOf, type StateWindow, share } from '../rates.js';
+import { costOfHour, lastKnown } from '../series.js';
+
+/** What the tiles are made from. */
+interface Now {
+  readonly state: LiveState;
+  readonly window: StateWindow;
+  readonly points: readonly HistoryView[];
+}
+
+interface Tile {
+  /** In `data-stat`. */
+  readonly name: string;
+  readonly label: string;
+  value(now: Now): number | null;
+  text(value: number): string;
+  /** A second line under the number. */
+  more(now: Now): string;
+}
+
+type Latency = 'firstByte' | 'duration' | 'own';
+
+function latency(now: Now, of: Latency, percentile: keyof LatencyView): number | null {
+  return lastKnown(now.points, (point) => point[of][percentile]);
+}
+
+function latencyTile(name: string, label: string, of: Latency, main: keyof LatencyView): Tile {
+  const others = (['p50', 'p95', 'p99'] as const).filter((each) => each !== main);
+  return {
+    name,
+    label,
+    value: (now) => latency(now, of, main),
+    text: duration,
+    more: (now) => others.map((each) => `${each} ${duration(latency(now, of, each))}`).join(' · '),
+  };
+}
+
+const tiles: readonly Tile[] = [
+  {
+    name: 'requests-rate',
+    label: 'Requests',
+    value: ({ window }) => rateOf(window, ({ totals }) => totals.requests),
+    text: rate,
+    more: ({ window }) => {
+      const refused = rateOf(window, ({ totals }) => totals.refusals);
+      return refused === null ? nothing : `${rate(refused)} refused`;
+    },
+  },
+  {
+    name: 'errors-rate',
+    label: 'Errors',
+    value: ({ window }) => rateOf(window, ({ totals }) => totals.errors),
+    text: rate,
+    more: ({ window }) => {
+      const errors = rateOf(window, ({ totals }) => totals.errors) ?? 0;
+      const part = share(errors, rateOf(window, ({ totals }) => totals.requests) ?? 0);
+      return part === null ? nothing : `${percent(part)} of requests`;
+    },
+  },
+  latencyTile('first-byte', 'First byte p50', 'firstByte', 'p50'),
+  latencyTile('duration', 'Duration p95', 'duration', 'p95'),
+  {
+    ...latencyTile('own', 'Own overhead p50', 'own', 'p50'),
+    more: (now) => `p99 ${duration(latency(now, 'own', 'p99'))}`,
+  },
+  {
+    name: 'open-requests',
+    label: 'Open requests',
+    value: ({ state }) => state.now.openRequests,
+    text: count,
+    more: ({ state }) => `${bytes(state.now.bufferedBytes)} buffered`,
+  },
+  {
+    name: 'open-sockets',
+    label: 'Open WebSockets',
+    value: ({ state }) => state.now.openSockets,
+    text: count,
+    more: ({ state }) => {
+      const { open, busy, waiting } = state.now.upstreamConnections;
+      const queue = waiting > 0 ? `, ${count(waiting)} waiting` : '';
+      return `upstream ${count(busy)} of ${count(open)} busy${queue}`;
+    },
+  },
+  {
+    name: 'tokens-input-rate',
+    label: 'Tokens in',
+    value: ({ window }) => rateOf(window, ({ totals }) => totals.tokens.input),
+    text: rate,
+    more: ({ window }) => {
+      const cached = rateOf(window, ({ totals }) => totals.tokens.cached) ?? 0;
+      const part = share(cached, rateOf(window, ({ totals }) => totals.tokens.input) ?? 0);
+      return part === null ? nothing : `${percent(part)} cached`;
+    },
+  },
+  {
+    name: 'tokens-output-rate',
+    label: 'Tokens out',
+    value: ({ window }) => rateOf(window, ({ totals }) => totals.tokens.output),
+    text: rate,
+    more: ({ window }) => {
+      const reasoning = rateOf(window, ({ totals }) => totals.tokens.reasoning) ?? 0;
+      const part = share(reasoning, rateOf(window, ({ totals }) => totals.tokens.output) ?? 0);
+      return part === null ? nothing : `${percent(part)} reasoning`;
+    },
+  },
+  {
+    name: 'cost-hour',
+    label: 'Cost, last hour',
+    value: ({ points }) => costOfHour(points),
+    text: dollars,
+    more: ({ state }) => `${dollars(state.totals.costUsd)} since the start`,
+  },
+  {
+    name: 'memory',
+    label: 'Memory',
+    value: ({ state }) => state.now.residentBytes,
+    text: bytes,
+    more: () => 'of all workers',
+  },
+  {
+    name: 'loop-delay',
+    label: 'Event-loop delay p99',
+    value: ({ state }) => state.now.loopDelay.p99,
+    text: duration,
+    more: ({ state }) => `max ${duration(state.now.loopDelay.max)}, worst worker`,
+  },
+  {
+    name: 'ledger-waiting',
+    label: 'Ledger waiting',
+    value: ({ state }) => state.now.ledgerWaiting,
+    text: count,
+    more: () => 'entries to be written',
+  },
+];
+
+/** The numbers of the moment. Rates are of the last ten seconds, percentiles of the last five. */
+export function createTiles(): {
+  readonly element: HTMLElement;
+  update(state: LiveState, window: StateWindow, points: readonly HistoryView[]): void;
+} {
+  const drawn = tiles.map((tile) => {
+    const value = h('span', {}, nothing);
+    const more = h('span', { class: 'hint' }, nothing);
+    const element = h(
+      'div',
+      { class: 'stat', data: { stat: tile.name } },
+      h('span', {}, tile.label),
+      value,
+      more,
+    );
+    return { tile, element, value, more };
+  });
+  return {
+    element: h('div', { class: 'panel tiles' }, ...drawn.map(({ element }) => element)),
+    update(state, window, points) {
+      const now: Now = { state, window, points };
+      for (const { tile, element, value, more } of drawn) {
+        const number = tile.value(now);
+        element.dataset.value = number === null ? '' : `${number}`;
+        setText(value, number === null ? nothing : tile.text(number));
+        setText(more, tile.more(now));
+      }
+    },
+  };
+}
