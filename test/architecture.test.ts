@@ -45,7 +45,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   limits: ['errors', 'config/types', 'store/shares', 'store/store'],
   usage: ['errors', 'config/types', 'store/store', 'conversation/usage'],
   metrics: ['errors', 'config/types'],
-  admin: ['errors', 'http', 'keys', 'metrics', 'config/resolve', 'store', 'usage', 'wire'],
+  admin: ['errors', 'http', 'keys', 'metrics', 'config/resolve', 'config/types', 'store', 'usage', 'wire'],
   routes: ['dialects', 'protocols', 'schema', 'errors', 'config/types', 'video/task'],
   openapi: ['routes', 'schema', 'protocols', 'dialects', 'errors', 'video', 'config/types'],
   flow: [

@@ -1,5 +1,6 @@
 import { textFormatType } from '../metrics/text-format.js';
 import { json } from './answer.js';
+import { type ConfigDesk, configRoutes } from './config.js';
 import { consoleRoutes } from './console.js';
 import { type KeyDesk, keyRoutes } from './keys.js';
 import { type LimitInUse, limitRoutes } from './limits.js';
@@ -17,6 +18,7 @@ export interface AdminSources {
   /** @returns what is wrong with the new config, with paths in the file; nothing when it is in force */
   reload(): Promise<readonly string[]>;
   openApi(): Promise<object>;
+  readonly config: ConfigDesk;
   readonly keys: KeyDesk;
   limits(): readonly LimitInUse[];
   readonly playground: PlaygroundSources;
@@ -62,6 +64,7 @@ export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
       },
     },
     ...consoleRoutes(),
+    ...configRoutes(sources.config),
     ...keyRoutes(sources.keys),
     ...usageRoutes(() => sources.usageLedger()),
     ...limitRoutes(() => sources.limits()),

@@ -23,6 +23,8 @@ export interface OperatedGateway {
   readonly url: string;
   /** Workers that there should be. */
   workers(): number;
+  /** Absolute; null for the demo. */
+  readonly configPath: string | null;
   readonly reloader: Reloader;
   /** That of the workers, which the primary opens when it first needs it. */
   readonly store: Store & Ledger;
@@ -98,6 +100,12 @@ export function createOperations(gateway: OperatedGateway): Operations {
         });
       },
       reload: () => gateway.reloader.reload(),
+      config: {
+        path: gateway.configPath,
+        generation: () => gateway.reloader.generation,
+        running: () => gateway.reloader.running,
+        check: () => gateway.reloader.check(),
+      },
       limits: () => gateway.limits(),
       playground: {
         url: gateway.url,

@@ -17,6 +17,8 @@ import { createWorkerPool } from './workers.js';
 
 export interface SuperviseOptions {
   readonly config: ResolvedConfig;
+  /** Where that was read, an absolute path; null for the demo. */
+  readonly configPath: string | null;
   /** A gateway that serves on the port already is to be replaced. */
   readonly takeOver: boolean;
   /** Of the gateway. */
@@ -151,6 +153,7 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
       version: options.version,
       url,
       workers: () => workerCount(reloader.running),
+      configPath: options.configPath,
       reloader,
       store,
       keys,
