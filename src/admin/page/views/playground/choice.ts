@@ -1,0 +1,89 @@
+import type { Turn } from './conversation.js';
+import type { GatewayRequest } from './gateway-request.js';
+import {
+  type ImageProtocol,
+  type ImageSettings,
+  imageRequest,
+  type SpeechSettings,
+  speechRequest,
+} from './media-request.js';
+import { type TextProtocol, type TextSettings, textRequest } from './text-request.js';
+import { type VideoFormat, type VideoSettings, videoRequest } from './video-request.js';
+
+/** What is to be made, and how. */
+export type Choice =
+  | { readonly kind: 'chat'; readonly protocol: TextProtocol; readonly settings: TextSettings }
+  | { readonly kind: 'image'; readonly protocol: ImageProtocol; readonly settings: ImageSettings }
+  | { readonly kind: 'speech'; readonly protocol: 'speech'; readonly settings: SpeechSettings }
+  | { readonly kind: 'video'; readonly protocol: VideoFormat; readonly settings: VideoSettings };
+
+export type Kind = Choice['kind'];
+export type PlaygroundProtocol = Choice['protocol'];
+
+/** A way to ask for something. */
+export interface ProtocolEntry {
+  readonly name: PlaygroundProtocol;
+  readonly title: string;
+  /** What the config calls it where models say what they are offered in. */
+  readonly offeredAs: string;
+}
+
+/** The protocols of each kind, the usual one first. */
+export const protocolsOf: Readonly<Record<Kind, readonly ProtocolEntry[]>> = {
+  chat: [
+    { name: 'chat', title: 'Chat completions', offeredAs: 'chat' },
+    { name: 'responses', title: 'Responses', offeredAs: 'responses' },
+    { name: 'messages', title: 'Messages', offeredAs: 'messages' },
+    { name: 'generateContent', title: 'generateContent', offeredAs: 'generateContent' },
+  ],
+  image: [
+    { name: 'images', title: 'Images, with prompt', offeredAs: 'images' },
+    { name: 'imagesInput', title: 'Images, with input and parameters', offeredAs: 'images' },
+  ],
+  speech: [{ name: 'speech', title: 'Speech', offeredAs: 'audio' }],
+  video: [
+    { name: 'compat', title: 'Videos (compat)', offeredAs: 'video' },
+    { name: 'generic', title: 'Video generations (generic)', offeredAs: 'video' },
+    { name: 'vendork', title: 'Text to video (vendork)', offeredAs: 'video' },
+    { name: 'vendorj', title: 'Submit task (vendorj)', offeredAs: 'video' },
+  ],
+};
+
+/** A model as `GET /playground/models` tells of it. */
+export interface PlaygroundModel {
+  readonly name: string;
+  readonly protocols: readonly string[];
+}
+
+/** Words in the names of models that make what other models of their protocol do not. */
+const likelyNames: Partial<Readonly<Record<Kind, RegExp>>> = { speech: /speech|tts|voice/i };
+
+/** The models that are offered in a protocol; those whose names fit the kind come first. */
+export function modelsFor(
+  kind: Kind,
+  protocol: PlaygroundProtocol,
+  models: readonly PlaygroundModel[],
+): string[] {
+  const offeredAs = protocolsOf[kind].find(({ name }) => name === protocol)?.offeredAs ?? '';
+  const names = models.filter(({ protocols }) => protocols.includes(offeredAs)).map(({ name }) => name);
+  const likely = likelyNames[kind];
+  if (likely === undefined) return names;
+  return [...names.filter((name) => likely.test(name)), ...names.filter((name) => !likely.test(name))];
+}
+
+/**
+ * The request of a choice.
+ * @param turns of the conversation so far; only chat has one
+ */
+export function requestOf(choice: Choice, prompt: string, turns: readonly Turn[]): GatewayRequest {
+  switch (choice.kind) {
+    case 'chat':
+      return textRequest(choice.protocol, choice.settings, [...turns, { role: 'user', text: prompt }]);
+    case 'image':
+      return imageRequest(choice.protocol, choice.settings, prompt);
+    case 'speech':
+      return speechRequest(choice.settings, prompt);
+    case 'video':
+      return videoRequest(choice.protocol, choice.settings, prompt);
+  }
+}
