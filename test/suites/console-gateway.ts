@@ -10,6 +10,13 @@ const hashes = {
   trial: 'sha256:6853e683819725d4d96f504b46d7c26099c46ed984f72ed989304ccb63a94dca',
 };
 
+/** What of its config no page may show, beside the token. */
+export const secrets = {
+  upstreamKey: 'sk-secret-of-upstream',
+  header: 'a-secret-that-no-page-shows',
+  hashes: Object.values(hashes),
+} as const;
+
 /** A gateway whose operators look at it. */
 export interface ConsoleGateway {
   readonly gateway: StartedGateway;
@@ -25,7 +32,7 @@ export interface ConsoleGateway {
  * that nobody listens for, and two keys of different groups.
  * @param unusedPort of the upstream that is down
  */
-export function consoleConfig(unusedPort: number): Record<string, unknown> {
+function consoleConfig(unusedPort: number): Record<string, unknown> {
   const at = (model: string) => [{ upstream: 'local', model }];
   return {
     admin: { port: 0, token: adminToken },
@@ -36,7 +43,8 @@ export function consoleConfig(unusedPort: number): Record<string, unknown> {
       down: {
         kind: 'chat',
         baseUrl: `http://127.0.0.1:${unusedPort}/v1`,
-        apiKeys: ['sk-secret-of-upstream'],
+        apiKeys: [secrets.upstreamKey],
+        headers: { 'x-secret': secrets.header },
       },
     },
     models: {
