@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { demoConfig, isLoopback } from './config/demo.js';
 import { ConfigError, formatProblem } from './config/problem.js';
@@ -97,6 +98,7 @@ async function start(options: Options): Promise<number> {
   const log = createLog('primary', level);
   const code = await supervise({
     config,
+    configPath: path === null ? null : resolve(path),
     takeOver: options['take-over'] ?? false,
     version: version(),
     reload: load,

@@ -44,11 +44,12 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   keys: ['errors', 'config/types', 'store/store'],
   limits: ['errors', 'config/types', 'store/shares', 'store/store'],
   usage: ['errors', 'config/types', 'store/store', 'conversation/usage'],
-  metrics: ['errors', 'config/types'],
-  admin: ['errors', 'http', 'keys', 'metrics', 'config/resolve', 'store', 'usage'],
+  metrics: ['errors', 'config/types', 'admin/live-state'],
+  admin: ['errors', 'http', 'keys', 'metrics', 'config/resolve', 'config/types', 'store', 'usage', 'wire'],
   routes: ['dialects', 'protocols', 'schema', 'errors', 'config/types', 'video/task'],
   openapi: ['routes', 'schema', 'protocols', 'dialects', 'errors', 'video', 'config/types'],
   flow: [
+    'admin/live-state',
     'config/types',
     'conversation',
     'dialects',
@@ -211,6 +212,25 @@ test('the request path has no package but uWebSockets.js, typebox, types, and ws
     if (to !== 'uWebSockets.js' && !to.startsWith('typebox')) t.fail(`${from} imports ${to}`);
   }
   t.pass();
+});
+
+test("the console's page and the server take nothing from each other but the types of what it is told", async (t) => {
+  const page = 'admin/page/';
+  let seen = 0;
+  for (const each of imports.filter(({ to }) => to.startsWith('.'))) {
+    const target = targetOf(each);
+    const isOfPage = each.from.startsWith(`src/${page}`);
+    if (isOfPage) seen++;
+    if (isOfPage === target.startsWith(page)) continue;
+    if (isOfPage && each.typeOnly && target === 'admin/live-state') continue;
+    t.fail(`${each.from} imports ${target}`);
+  }
+  for (const { from, to } of imports.filter(({ from }) => from.startsWith(`src/${page}`))) {
+    if (!to.startsWith('.') && !(to === 'uplot' && from === `src/${page}uplot.d.ts`)) {
+      t.fail(`${from} imports ${to}`);
+    }
+  }
+  t.ok(seen > 20, `${seen} imports of the page`);
 });
 
 test('the simulator has nothing but Node and ws', async (t) => {

@@ -112,6 +112,21 @@ test('a new key and its hash belong together, however the hash is asked for', (t
   t.end();
 });
 
+test("the operators' line of the demo banner leads to the console, and its token opens it", async (t) => {
+  const gateway = await startCli();
+  t.teardown(() => gateway.stop());
+  const find = () => gateway.logs.find((line) => line.startsWith('  Operators '));
+  await gateway.until(() => find() !== undefined);
+  const line = /^ {2}Operators {3}(http:\S+\/) \(console, metrics\), with the token (\S+)$/;
+  const [, url = '', token = ''] = line.exec(find() ?? '') ?? [];
+  const page = await fetch(url);
+  t.equal(page.status, 200);
+  t.match(page.headers.get('content-type'), 'text/html');
+  t.match(await page.text(), '<!doctype html>');
+  const models = await fetch(`${url}playground/models`, { headers: { authorization: `Bearer ${token}` } });
+  t.match(await models.json(), { demoKey: 'sk-demo', models: [{ name: 'sim-text' }] });
+});
+
 test('the curl of the demo banner is answered, and the log says where the gateway listens', async (t) => {
   const gateway = await startCli();
   t.teardown(() => gateway.stop());

@@ -1,15 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { GatewayError } from '../errors.js';
 
-/** Bodies of requests are a few settings. */
-const maxBodyBytes = 64 * 1024;
+/** Bodies of most requests are a few settings. */
+const usualBodyBytes = 64 * 1024;
 
 /** What an operator's request is answered with. */
 export interface AdminAnswer {
   readonly status: number;
   readonly contentType: string;
-  /** Pieces of a body that is too long to be held, or all of it. */
-  readonly body: string | AsyncIterable<string>;
+  /** All of it, pieces of one that is too long to be held, or what takes the response over once its head has left. */
+  readonly body: string | AsyncIterable<string | Uint8Array> | ((response: ServerResponse) => void);
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -32,12 +32,27 @@ export function errorAnswer(error: GatewayError): AdminAnswer {
  */
 export async function send(response: ServerResponse, answer: AdminAnswer): Promise<void> {
   const { status, contentType, body, headers } = answer;
-  response.writeHead(status, { 'content-type': contentType, 'cache-control': 'no-store', ...headers });
+  response.writeHead(status, {
+    'content-type': contentType,
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    ...headers,
+  });
   if (typeof body === 'string') {
     response.end(body);
     return;
   }
+  if (response.req.method === 'HEAD') {
+    response.end();
+    return;
+  }
+  // The first piece may be a while in coming.
+  response.flushHeaders();
   try {
+    if (typeof body === 'function') {
+      body(response);
+      return;
+    }
     for await (const piece of body) {
       if (response.destroyed) return;
       if (!response.write(piece)) await drained(response);
@@ -63,16 +78,22 @@ function drained(response: ServerResponse): Promise<void> {
 
 /**
  * Reads a JSON object from a request's body; an empty body is an empty object.
+ * @param most bytes that the body may have
  * @throws {GatewayError} of status 400 or 413
  */
-export async function readObject(request: IncomingMessage): Promise<Record<string, unknown>> {
+export async function readObject(
+  request: IncomingMessage,
+  most = usualBodyBytes,
+): Promise<Record<string, unknown>> {
   const pieces: Buffer[] = [];
   let size = 0;
   for await (const piece of request as AsyncIterable<Buffer>) {
     size += piece.length;
-    if (size > maxBodyBytes) throw new GatewayError('request_too_large');
-    pieces.push(piece);
+    // What is too much is read all the same: a connection with half a request on it could not be used again.
+    if (size <= most) pieces.push(piece);
+    else pieces.length = 0;
   }
+  if (size > most) throw new GatewayError('request_too_large');
   if (size === 0) return {};
   try {
     const value: unknown = JSON.parse(Buffer.concat(pieces).toString('utf8'));

@@ -1,7 +1,12 @@
 import { textFormatType } from '../metrics/text-format.js';
 import { json } from './answer.js';
+import { type ConfigDesk, configRoutes } from './config.js';
+import { consoleRoutes } from './console.js';
+import { liveRoutes } from './console-live.js';
 import { type KeyDesk, keyRoutes } from './keys.js';
 import { type LimitInUse, limitRoutes } from './limits.js';
+import type { LiveStream } from './live-stream.js';
+import { type PlaygroundSources, playgroundRoutes } from './playground.js';
 import type { AdminRoute } from './routes.js';
 import { type UsageLedger, usageRoutes } from './usage.js';
 
@@ -15,10 +20,14 @@ export interface AdminSources {
   /** @returns what is wrong with the new config, with paths in the file; nothing when it is in force */
   reload(): Promise<readonly string[]>;
   openApi(): Promise<object>;
+  readonly config: ConfigDesk;
   readonly keys: KeyDesk;
   limits(): readonly LimitInUse[];
+  readonly playground: PlaygroundSources;
   /** @returns null where nothing was ever stored */
   usageLedger(): UsageLedger | null;
+  /** What the console is told. */
+  readonly live: LiveStream;
 }
 
 export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
@@ -58,8 +67,12 @@ export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
           : json({ status: 'refused', problems }, 422);
       },
     },
+    ...consoleRoutes(),
+    ...configRoutes(sources.config),
     ...keyRoutes(sources.keys),
     ...usageRoutes(() => sources.usageLedger()),
     ...limitRoutes(() => sources.limits()),
+    ...liveRoutes(sources.live),
+    ...playgroundRoutes(sources.playground),
   ];
 }

@@ -20,7 +20,8 @@ export interface AdminListener {
 }
 
 /**
- * Listens for operators, on an address of their own. Everything but health and readiness wants the token.
+ * Listens for operators, on an address of their own. Everything but health, readiness and the files of the console's
+ * page wants the token.
  * @throws Error when the address cannot be had
  */
 export function startAdmin(
@@ -64,14 +65,19 @@ async function serve(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
+  const gone = new AbortController();
   response.on('error', () => {});
-  await send(response, await answer(router, isAllowed, request));
+  response.on('close', () => {
+    if (!response.writableFinished) gone.abort();
+  });
+  await send(response, await answer(router, isAllowed, request, gone.signal));
 }
 
 async function answer(
   router: Router<AdminRoute>,
   isAllowed: (authorization: string | undefined) => boolean,
   request: IncomingMessage,
+  signal: AbortSignal,
 ): Promise<AdminAnswer> {
   try {
     const url = new URL(request.url ?? '/', 'http://admin');
@@ -83,7 +89,7 @@ async function answer(
     if (found.kind === 'methodNotAllowed') {
       throw new GatewayError('method_not_allowed', undefined, { allow: found.allow });
     }
-    return await found.value.handle({ request, query: url.searchParams, params: found.params });
+    return await found.value.handle({ request, query: url.searchParams, params: found.params, signal });
   } catch (error) {
     if (error instanceof GatewayError) return errorAnswer(error);
     return errorAnswer(

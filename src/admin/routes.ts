@@ -6,6 +6,8 @@ export interface AdminRequest {
   readonly query: URLSearchParams;
   /** Parts of the path that stand for `{name}`. */
   readonly params: Readonly<Record<string, string>>;
+  /** Aborted when the connection is gone before the answer has ended. */
+  readonly signal: AbortSignal;
 }
 
 export interface AdminRoute {

@@ -1,5 +1,5 @@
 import type { ExitState } from './embedded-exit.js';
-import type { LedgerBatch, LinePage, StoredPage, StoredRecord, SumPage } from './store.js';
+import type { LedgerBatch, LinePage, ListOrder, StoredPage, StoredRecord, SumPage } from './store.js';
 
 /** What the thread of an embedded store is started with. */
 export interface EmbeddedThreadData {
@@ -16,6 +16,7 @@ export type EmbeddedCall =
       readonly collection: string;
       readonly limit: number;
       readonly from: string | null;
+      readonly order: ListOrder;
     }
   | {
       readonly name: 'create';

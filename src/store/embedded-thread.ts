@@ -114,7 +114,7 @@ function perform(base: EmbeddedBase, call: EmbeddedCall): Result {
     case 'get':
       return getRecord(records, call.collection, call.id);
     case 'list':
-      return listRecords(records, call.collection, call.limit, call.from);
+      return listRecords(records, call);
     case 'create':
       return createRecord(records, call);
     case 'replace':

@@ -118,7 +118,8 @@ export function createEmbeddedStore(options: EmbeddedStoreOptions): Store & Ledg
     async remove(collection, id) {
       await ask({ name: 'remove', collection, id });
     },
-    list: (collection, limit, from) => ask({ name: 'list', collection, limit, from }),
+    list: (collection, limit, from, order = 'first-to-go') =>
+      ask({ name: 'list', collection, limit, from, order }),
     claim: (name, ttlMs) => ask({ name: 'claim', claim: name, ttlMs }),
     async append(ledger, batch) {
       checkBatch(batch);

@@ -1,4 +1,4 @@
-import type { Database } from 'lmdb';
+import type { Database, RangeOptions } from 'lmdb';
 import {
   collectionKey,
   expiryKey,
@@ -10,7 +10,7 @@ import {
   writeRecord,
 } from './record-format.js';
 import { expiryOf, firstRevision } from './revision.js';
-import type { StoredPage, StoredRecord } from './store.js';
+import type { ListOrder, StoredPage, StoredRecord } from './store.js';
 
 export type Bytes = Database<Buffer, Buffer>;
 
@@ -113,26 +113,36 @@ export function removeRecord(base: Records, collection: string, id: string): voi
   if (old !== null) take(base, collection, old);
 }
 
-/** @param from a place that an earlier page named, or null */
+/** See `Store.list`. */
 export function listRecords(
   base: Records,
-  collection: string,
-  limit: number,
-  from: string | null,
+  call: {
+    readonly collection: string;
+    readonly limit: number;
+    readonly from: string | null;
+    readonly order: ListOrder;
+  },
 ): StoredPage {
-  const firstLive = expiryKey(collection, Date.now() + 1);
-  const after = from === null ? firstLive : Buffer.from(from, 'base64url');
-  const start = Buffer.compare(after, firstLive) < 0 ? firstLive : after;
+  const { collection, limit, from } = call;
+  const after = from === null ? null : Buffer.from(from, 'base64url');
   const found: (StoredRecord & { id: string })[] = [];
   let last: Buffer | null = null;
-  for (const key of base.expiry.getKeys({ start, end: behind(collection), limit: limit + 2 })) {
-    if (from !== null && key.equals(after)) continue;
+  for (const key of base.expiry.getKeys({ ...rangeOf(collection, after, call.order), limit: limit + 2 })) {
+    if (after !== null && key.equals(after)) continue;
     if (found.length === limit) return { records: found, next: last?.toString('base64url') ?? from };
     const record = find(base, recordKey(collection, readExpiryKey(key).name));
     if (record !== null) found.push({ id: record.id, value: record.value, revision: record.revision });
     last = key;
   }
   return { records: found, next: null };
+}
+
+/** Keys of the live records of a collection from a place on, which itself is among them. */
+function rangeOf(collection: string, from: Buffer | null, order: ListOrder): RangeOptions {
+  const firstLive = expiryKey(collection, Date.now() + 1);
+  const end = behind(collection);
+  if (order === 'last-to-go') return { reverse: true, start: from ?? end, end: firstLive };
+  return { start: from === null || Buffer.compare(from, firstLive) < 0 ? firstLive : from, end };
 }
 
 /** The first key that no longer belongs to a collection: a one stands where its keys have a zero. */

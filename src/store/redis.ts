@@ -3,7 +3,7 @@ import { createRedisLedger } from './redis-ledger.js';
 import { createRedisLink, type SendRedis } from './redis-link.js';
 import { clockSkewMs, milliseconds, textsOf } from './redis-values.js';
 import { expiryOf, firstRevision } from './revision.js';
-import type { Ledger, Store, StoredPage, StoredRecord } from './store.js';
+import type { Ledger, ListOrder, Store, StoredPage, StoredRecord } from './store.js';
 
 /**
  * Compares and sets in one step. KEYS: record. ARGV: `revision:` that it must begin with, the record as it is to be,
@@ -60,9 +60,9 @@ export function createRedisStore(settings: RedisStoreSettings): Store & Ledger {
         await send(key, ['DEL', key]);
         await send(keys.index(collection), ['ZREM', keys.index(collection), id]);
       }),
-    list: (collection, limit, from) =>
+    list: (collection, limit, from, order = 'first-to-go') =>
       link.call(async (send): Promise<StoredPage> => {
-        const { ids, next } = await readIndex(send, keys.index(collection), limit, from);
+        const { ids, next } = await readIndex(send, { key: keys.index(collection), limit, from, order });
         const records = await Promise.all(
           ids.map(async (id) => {
             const record = await read(send, keys.record(collection, id));
@@ -110,27 +110,35 @@ async function read(send: SendRedis, key: string): Promise<StoredRecord | null> 
   return { revision: Number(text.slice(0, colon)), value: text.slice(colon + 1) };
 }
 
-/**
- * Reads a page of ids, sorted by score and those of one score by their bytes.
- * @param from `score:id` of the last one before, or null
- */
+interface IndexPlace {
+  readonly key: string;
+  readonly limit: number;
+  /** `score:id` of the last one before, or null. */
+  readonly from: string | null;
+  readonly order: ListOrder;
+}
+
+/** Reads a page of ids, sorted by score and those of one score by their bytes. */
 async function readIndex(
   send: SendRedis,
-  key: string,
-  limit: number,
-  from: string | null,
+  { key, limit, from, order }: IndexPlace,
 ): Promise<{ readonly ids: string[]; readonly next: string | null }> {
+  const isBackward = order === 'last-to-go';
   const colon = from?.indexOf(':') ?? 0;
-  const score = from === null ? `${Date.now() - clockSkewMs}` : from.slice(0, colon);
+  const live = `${Date.now() - clockSkewMs}`;
+  const score = from?.slice(0, colon) ?? (isBackward ? '+inf' : live);
   const id = from === null ? null : Buffer.from(from.slice(colon + 1));
+  const range = isBackward ? [score, live, 'BYSCORE', 'REV'] : [score, '+inf', 'BYSCORE'];
   const ids: string[] = [];
   for (let offset = 0; ; offset += limit) {
-    const window = ['BYSCORE', 'LIMIT', `${offset}`, `${limit}`, 'WITHSCORES'];
-    const reply = textsOf(await send(key, ['ZRANGE', key, score, '+inf', ...window]));
+    const window = ['LIMIT', `${offset}`, `${limit}`, 'WITHSCORES'];
+    const reply = textsOf(await send(key, ['ZRANGE', key, ...range, ...window]));
     for (let at = 0; at + 1 < reply.length; at += 2) {
       const [member = '', memberScore = ''] = reply.slice(at, at + 2);
-      const isBefore = memberScore === score && id !== null && Buffer.from(member).compare(id) <= 0;
-      if (isBefore) continue;
+      if (memberScore === score && id !== null) {
+        const distance = Buffer.from(member).compare(id);
+        if (isBackward ? distance >= 0 : distance <= 0) continue;
+      }
       ids.push(member);
       if (ids.length === limit) return { ids, next: `${memberScore}:${member}` };
     }

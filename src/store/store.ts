@@ -5,6 +5,9 @@ export interface StoredRecord {
   readonly revision: number;
 }
 
+/** Of a list of records by their expiry: the first to go comes first, or the last. */
+export type ListOrder = 'first-to-go' | 'last-to-go';
+
 /**
  * One page of a collection, in the order of expiry. What a record's change of expiry moves while somebody turns the
  * pages may come twice. A page may hold fewer records than were asked for, or none: `next` alone tells the end.
@@ -36,9 +39,10 @@ export interface Store {
   remove(collection: string, id: string): Promise<void>;
   /**
    * @param limit of records on the page; all of them are held in memory
-   * @param from `next` of the page before; null for the first one
+   * @param from `next` of the page before, which had the same order; null for the first one
+   * @param order the first to go unless said otherwise
    */
-  list(collection: string, limit: number, from: string | null): Promise<StoredPage>;
+  list(collection: string, limit: number, from: string | null, order?: ListOrder): Promise<StoredPage>;
   /** @returns true for one caller of all processes and hosts, and false for all others until `ttlMs` have passed */
   claim(name: string, ttlMs: number): Promise<boolean>;
   /** Removes what has expired, of ledgers too. Readers do not see it any more, swept or not. */

@@ -15,7 +15,7 @@ Model gateway, demo: every model is simulated, and only this machine can reach i
               messages SDKs                ${url}
               generateContent SDKs         ${url}
   Key         ${demoKeys.default}
-${admin === null ? '' : `  Operators   ${admin.url}/metrics, with the token ${admin.token}\n`}
+${admin === null ? '' : `  Operators   ${admin.url}/ (console, metrics), with the token ${admin.token}\n`}
   curl ${url}/v1/chat/completions -H 'authorization: Bearer ${demoKeys.default}' -H 'content-type: application/json' -d '${body}'
 
 `;

@@ -22,6 +22,8 @@ export interface Reloader {
   readonly generation: number;
   /** Reads the config again and puts it in force. @returns what is wrong with it; nothing when it is in force */
   reload(): Promise<readonly string[]>;
+  /** Reads the config again and puts nothing in force. @returns what is wrong with it */
+  check(): Promise<readonly string[]>;
 }
 
 /** One reload at a time; whoever asks during one gets the outcome of a later one, which reads the file again. */
@@ -43,7 +45,7 @@ export function createReloader({ config, read, apply, log }: ReloadOptions): Rel
       if (problem !== null) log.error({ reason: problem }, 'the config is in force in part');
       return problem === null ? [] : [problem];
     } catch (error) {
-      const reasons = error instanceof ConfigError ? error.problems.map(formatProblem) : [String(error)];
+      const reasons = reasonsOf(error);
       log.error({ reasons }, 'reload refused, the running config stays');
       return reasons;
     }
@@ -68,7 +70,19 @@ export function createReloader({ config, read, apply, log }: ReloadOptions): Rel
       next ??= current.then(begin);
       return next;
     },
+    async check() {
+      try {
+        await read();
+        return [];
+      } catch (error) {
+        return reasonsOf(error);
+      }
+    },
   };
+}
+
+function reasonsOf(error: unknown): readonly string[] {
+  return error instanceof ConfigError ? error.problems.map(formatProblem) : [String(error)];
 }
 
 /**

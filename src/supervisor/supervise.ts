@@ -17,6 +17,8 @@ import { createWorkerPool } from './workers.js';
 
 export interface SuperviseOptions {
   readonly config: ResolvedConfig;
+  /** Where that was read, an absolute path; null for the demo. */
+  readonly configPath: string | null;
   /** A gateway that serves on the port already is to be replaced. */
   readonly takeOver: boolean;
   /** Of the gateway. */
@@ -119,6 +121,7 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
       onNews: (child, news) => {
         if (isHolderMessage(news)) leases.onMessage(child, news);
         else if (news.type === 'keys-applied') keys.onApplied(child, news.number);
+        else if (news.type === 'inspected') operations.onInspected(child, news);
         else operations.onCollected(child, news);
       },
       onGivenUp: abandon,
@@ -151,6 +154,7 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
       version: options.version,
       url,
       workers: () => workerCount(reloader.running),
+      configPath: options.configPath,
       reloader,
       store,
       keys,
@@ -159,9 +163,10 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
       limits: () => leases.inspect(),
       gauges: () => leases.gauges(),
       tellAll: (order) => pool.tellAll(order),
+      log: logger,
     });
     const open = async (): Promise<void> => {
-      const openOnce = () => openAdmin(options.config, port, operations.sources, logger);
+      const openOnce = () => openAdmin(options.config, port, operations, logger);
       admin = await (options.takeOver ? untilFree(openOnce, () => stopping === null, logger) : openOnce());
       isOpen = true;
       announce();

@@ -118,6 +118,36 @@ export function testStore(name: string, { settings, skip, processes }: StoreSuit
     t.same(await store.list('empty', 7, null), { records: [], next: null });
   });
 
+  storeTest('a list from its end has every record once, the last to go first', async (t, store) => {
+    // Many expire within one millisecond, so that their ids tell their order, over the ends of pages.
+    const ids = Array.from({ length: 25 }, (_, index) => `id-${index}`);
+    await Promise.all(ids.map((id) => store.create('back', id, `v${id}`, minuteMs)));
+    await store.create('back', 'later', 'vlater', 2 * minuteMs);
+    await store.create('back', 'sooner', 'vsooner', minuteMs / 2);
+    await store.create('back', 'gone', '', 1);
+    for (const name of ['bac', 'back-too', 'a', 'z']) await store.create(name, 'id-1', '', minuteMs);
+    await until(async () => (await store.get('back', 'gone')) === null);
+    for (const limit of [1, 7, 27, 100]) {
+      const seen: string[] = [];
+      let from: string | null = null;
+      do {
+        const page = await store.list('back', limit, from, 'last-to-go');
+        t.ok(page.records.length <= limit);
+        for (const record of page.records) {
+          t.equal(record.value, `v${record.id}`);
+          seen.push(record.id);
+        }
+        from = page.next;
+      } while (from !== null);
+      t.same([seen[0], seen.at(-1)], ['later', 'sooner']);
+      t.equal(seen.length, 27);
+      t.same([...seen].sort(), [...ids, 'later', 'sooner'].sort());
+      const forward = (await store.list('back', 100, null)).records.map(({ id }) => id);
+      t.same(seen, forward.reverse());
+    }
+    t.same(await store.list('nothing', 7, null, 'last-to-go'), { records: [], next: null });
+  });
+
   storeTest('a claim has one winner until its time is over', async (t, store, other) => {
     t.equal(await store.claim('poll:1', minuteMs), true);
     t.equal(await other.claim('poll:1', minuteMs), false);

@@ -1,0 +1,108 @@
+import type { IncomingMessage } from 'node:http';
+import { finished } from 'node:stream';
+import type { ResolvedModel } from '../config/resolve.js';
+import { GatewayError } from '../errors.js';
+import { type AdminAnswer, json, readObject } from './answer.js';
+import { callGateway } from './gateway-call.js';
+import { readPlaygroundCall } from './playground-call.js';
+import type { AdminRequest, AdminRoute } from './routes.js';
+
+/** What the playground needs to know of the gateway. */
+export interface PlaygroundSources {
+  /** Of the gateway's listener. */
+  readonly url: string;
+  models(): readonly ResolvedModel[];
+  /** The key that everybody may read; null but for the demo. */
+  demoKey(): string | null;
+}
+
+/** Of a request to the relay: a body for the gateway and what stands around it. */
+const longestRequestBytes = 8 * 1024 * 1024;
+const mostRelays = 32;
+
+/** They belong to one connection, not to the answer. */
+const hopByHop = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+/** Without these the bytes of the body cannot be read. */
+const ofTheBody = ['content-type', 'content-encoding', 'content-length'] as const;
+
+/**
+ * `POST /playground`, which sends a call to the gateway's own port and relays the answer as it comes, and
+ * `GET /playground/models`. The page's policy lets it talk to its own origin only, and the gateway need not let pages
+ * of other origins call it: so calls go through here.
+ */
+export function playgroundRoutes(sources: PlaygroundSources): readonly AdminRoute[] {
+  let open = 0;
+
+  const relay = async ({ request, signal }: AdminRequest): Promise<AdminAnswer> => {
+    if (open >= mostRelays) {
+      throw new GatewayError('overloaded', `${mostRelays} calls are being relayed.`, { retryAfter: 1 });
+    }
+    open += 1;
+    const release = (): void => {
+      open -= 1;
+    };
+    try {
+      const call = readPlaygroundCall(await readObject(request, longestRequestBytes));
+      const answer = await callGateway(sources.url, call, signal);
+      finished(answer, release);
+      return relayed(answer, signal);
+    } catch (error) {
+      release();
+      throw error;
+    }
+  };
+
+  return [
+    { method: 'POST', path: '/playground', needsToken: true, handle: relay },
+    {
+      method: 'GET',
+      path: '/playground/models',
+      needsToken: true,
+      handle: () =>
+        json({
+          demoKey: sources.demoKey(),
+          models: sources.models().map(({ name, protocols }) => ({ name, protocols })),
+        }),
+    },
+  ];
+}
+
+/** The status of the gateway's answer is told apart: a 401 of a wrong key is none of the admin token's. */
+function relayed(answer: IncomingMessage, signal: AbortSignal): AdminAnswer {
+  const told: Record<string, string> = {};
+  for (const [name, value] of Object.entries(answer.headers)) {
+    if (value !== undefined && !hopByHop.has(name))
+      told[name] = Array.isArray(value) ? value.join(', ') : value;
+  }
+  const headers: Record<string, string> = {
+    'x-answer-status': `${answer.statusCode}`,
+    'x-answer-headers': encodeURIComponent(JSON.stringify(told)),
+    // Whatever a model answers, a browser is to take it for data.
+    'content-security-policy': "default-src 'none'; sandbox",
+  };
+  for (const name of ofTheBody) if (told[name] !== undefined) headers[name] = told[name];
+  return {
+    status: 200,
+    contentType: told['content-type'] ?? 'application/octet-stream',
+    body: piecesOf(answer, signal),
+    headers,
+  };
+}
+
+/** @throws what ended the answer too soon, unless it was its reader who left */
+async function* piecesOf(answer: IncomingMessage, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  try {
+    yield* answer;
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}

@@ -1,0 +1,271 @@
+import { fileURLToPath } from 'node:url';
+import fc from 'fast-check';
+import { test } from 'tap';
+import { configView, hiddenText } from '../../src/admin/config-view.js';
+import { demoConfig } from '../../src/config/demo.js';
+import { parseConfig } from '../../src/config/load.js';
+import type { ResolvedConfig } from '../../src/config/resolve.js';
+import { configSchema } from '../../src/config/schema.js';
+
+const directory = fileURLToPath(new URL('../../../test/fixtures/tls/', import.meta.url));
+
+const parse = (file: unknown, environment: Readonly<Record<string, string>> = {}): ResolvedConfig =>
+  parseConfig(JSON.stringify(file), { environment, directory, created: 1 });
+
+const shown = (config: ResolvedConfig): string => JSON.stringify(configView(config));
+
+/** One for each place of `fullConfig`, each of a form that its place takes. */
+interface Secrets {
+  readonly token: string;
+  readonly secret: string;
+  readonly apiKeys: readonly string[];
+  readonly header: string;
+  readonly user: string;
+  readonly password: string;
+  readonly publicUser: string;
+  readonly hash: string;
+}
+
+const plainSecrets: Secrets = {
+  token: 'token-of-the-operators',
+  secret: 'a-secret-of-the-gateway-that-is-long-enough',
+  apiKeys: ['sk-upstream-1', 'sk-upstream-2'],
+  header: 'org-of-the-owner',
+  user: 'user-of-the-store',
+  password: 'password-of-the-store',
+  publicUser: 'visitor',
+  hash: `sha256:${'0123456789abcdef'.repeat(4)}`,
+};
+
+/** A file that says everything that a file can say, nothing of it as it is without being said. */
+function fullConfig(secrets: Secrets, isCluster: boolean) {
+  const limits = { requestsPerMinute: 11, tokensPerMinute: 12, concurrent: 13 };
+  const storeUrl = `rediss://${secrets.user}:${secrets.password}@redis.example.com:7000/0`;
+  return {
+    listen: {
+      host: '127.0.0.2',
+      port: 8443,
+      tls: { cert: 'localhost.pem', key: 'localhost.key' },
+      cors: { origins: ['https://app.example.com'], maxAgeSeconds: 60 },
+      trustedProxies: ['10.0.0.0/8', '::1'],
+      publicUrl: `https://${secrets.publicUser}@gateway.example.com/ai/`,
+    },
+    admin: { host: '127.0.0.3', port: 9999, token: secrets.token },
+    workers: 3,
+    store: {
+      kind: 'redis',
+      ...(isCluster ? { cluster: [storeUrl, storeUrl.replace('7000', '7001')] } : { url: storeUrl }),
+      prefix: 'other',
+      timeoutMs: 500,
+      taskDays: 3,
+    },
+    outage: { budgets: 'open', rates: 'closed' },
+    usage: { ledger: false, lineDays: 2, sumDays: 3 },
+    vendors: { vendorc: ['c'], vendorg: ['g'], vendork: ['k'], vendorj: ['j'] },
+    limits: { bodyBytes: 1001, uploadBytes: 1002, headerBytes: 5000, bufferedBytes: 1003 },
+    timeouts: {
+      bodyMs: 1,
+      keepAliveMs: 2,
+      connectMs: 3,
+      firstByteMs: 4,
+      idleMs: 5,
+      totalMs: 6,
+      drainMs: 7,
+      unreadyMs: 8,
+    },
+    routing: {
+      failures: 1,
+      failureRate: 0.25,
+      minimumCalls: 2,
+      windowMs: 3,
+      openMs: 4,
+      maxOpenMs: 5,
+      affinity: false,
+      loadFactor: 6,
+      retries: 7,
+    },
+    sockets: {
+      messageBytes: 2048,
+      waitingBytes: 1,
+      perKey: 2,
+      idleMs: 9000,
+      pingMs: 3,
+      sessionMs: 4,
+      responses: false,
+      historyBytes: 5,
+    },
+    secret: secrets.secret,
+    defaultModels: { rerank: 'm', moderations: 'm', realtime: 'm' },
+    upstreams: {
+      main: {
+        kind: 'chat',
+        baseUrl: 'https://api.example.com/v1',
+        apiKeys: secrets.apiKeys,
+        headers: { 'x-organization': secrets.header },
+        tls: { ca: 'ca.pem', verify: false, serverName: 'inner.example.com' },
+        injectUsage: false,
+        responsesSocket: true,
+        fetchPrivate: true,
+        maxConnections: 9,
+        maxWaiting: 10,
+      },
+    },
+    models: {
+      m: {
+        protocols: ['chat', 'responses', 'messages', 'rerank', 'moderations', 'realtime'],
+        targets: ['adaptive', 'levels', 'budget'].map((thinking, index) => ({
+          upstream: 'main',
+          model: `other-${index}`,
+          responses: true,
+          images: 'dashscope',
+          translation: {
+            maxTokens: 5,
+            maxTokensField: 'max_tokens',
+            thinking,
+            jsonSchema: false,
+            hostedTools: 'drop',
+          },
+          priority: index,
+          weight: 2,
+        })),
+        price: { input: 1, output: 2, cached: 3, cacheWritten: 4, perCall: 5, perSecond: 6 },
+        limits,
+        hedgeMs: 77,
+      },
+    },
+    groups: { all: { models: ['*'], limits } },
+    keys: [
+      {
+        id: 'team',
+        hash: secrets.hash,
+        groups: ['all'],
+        limits: { requestsPerMinute: 14 },
+        mayRoute: true,
+        budget: { usd: 5, per: 'week' },
+        expiresAt: '2039-01-01T00:00:00.000Z',
+      },
+    ],
+  };
+}
+
+interface SchemaNode {
+  readonly properties?: Readonly<Record<string, SchemaNode>>;
+  readonly patternProperties?: Readonly<Record<string, SchemaNode>>;
+  readonly items?: SchemaNode;
+}
+
+/** Paths of the schema that the value does not name, with `*` for names and places in lists. */
+function unnamed(node: SchemaNode, value: unknown, path = ''): string[] {
+  if (value === undefined) return [path];
+  if (node.items !== undefined) {
+    return (value as unknown[]).flatMap((item) => unnamed(node.items ?? {}, item, `${path}.*`));
+  }
+  const [each] = Object.values(node.patternProperties ?? {});
+  if (each !== undefined) {
+    return Object.values(value as object).flatMap((item) => unnamed(each, item, `${path}.*`));
+  }
+  return Object.entries(node.properties ?? {}).flatMap(([name, property]) =>
+    unnamed(property, Reflect.get(value as object, name), path === '' ? name : `${path}.${name}`),
+  );
+}
+
+test('the view of a config is its file: whoever puts the secrets back has the same config', async (t) => {
+  const missing = ['store.path', 'keys.*.limits.tokensPerMinute', 'keys.*.limits.concurrent'];
+  const node = configSchema as unknown as SchemaNode;
+  t.strictSame(unnamed(node, fullConfig(plainSecrets, true)), [missing[0], 'store.url', ...missing.slice(1)]);
+  t.strictSame(unnamed(node, fullConfig(plainSecrets, false)), [
+    missing[0],
+    'store.cluster',
+    ...missing.slice(1),
+  ]);
+  for (const isCluster of [false, true]) {
+    const file = fullConfig(plainSecrets, isCluster);
+    const config = parse(file);
+    const view = JSON.parse(shown(config));
+    t.match(view, {
+      admin: { token: hiddenText },
+      secret: hiddenText,
+      listen: { publicUrl: `https://${hiddenText}@gateway.example.com/ai` },
+      store: isCluster
+        ? { cluster: [`rediss://${hiddenText}@redis.example.com:7000/0`, /:7001\/0$/] }
+        : { url: `rediss://${hiddenText}@redis.example.com:7000/0` },
+      upstreams: {
+        main: {
+          apiKeys: [hiddenText, hiddenText],
+          headers: { 'x-organization': hiddenText },
+          tls: { ca: hiddenText },
+        },
+      },
+      keys: [{ hash: hiddenText }],
+    });
+    view.admin.token = file.admin.token;
+    view.secret = file.secret;
+    view.listen.publicUrl = file.listen.publicUrl;
+    view.store = file.store;
+    Object.assign(view.upstreams.main, {
+      apiKeys: plainSecrets.apiKeys,
+      headers: file.upstreams.main.headers,
+    });
+    view.upstreams.main.tls.ca = 'ca.pem';
+    view.keys[0].hash = plainSecrets.hash;
+    t.strictSame(parse(view), config);
+  }
+});
+
+test('a small config is shown with its defaults, and so is the demo', async (t) => {
+  const view = JSON.parse(
+    shown(
+      parse({
+        upstreams: { local: { kind: 'simulator' } },
+        models: { __proto__x: { protocols: ['chat'], targets: [{ upstream: 'local' }] } },
+        groups: {},
+        keys: [],
+      }),
+    ),
+  );
+  t.match(view, {
+    listen: { host: '127.0.0.1', port: 8080 },
+    store: { kind: 'embedded', path: `${directory}data`, taskDays: 7 },
+    timeouts: { connectMs: 3000 },
+    models: { __proto__x: { targets: [{ model: '__proto__x', weight: 1 }] } },
+  });
+  for (const absent of ['admin', 'secret']) t.notOk(absent in view, absent);
+  t.notOk('tls' in view.upstreams.local);
+  const demo = demoConfig(1);
+  t.notOk(shown(demo).includes(demo.secret.text));
+  t.notOk(shown(demo).includes(demo.keys[0]?.hash ?? ''));
+  t.match(JSON.parse(shown(demo)), { keys: [{ id: 'demo', hash: hiddenText }] });
+});
+
+test('no secret of a config is ever shown, written in the file or taken from the environment', (t) => {
+  const word = (least: number) => fc.stringMatching(new RegExp(`^[a-zA-Z][a-zA-Z0-9]{${least},40}$`));
+  const secrets = fc.record({
+    token: word(16),
+    secret: word(32),
+    apiKeys: fc.array(word(12), { minLength: 1, maxLength: 3 }),
+    header: word(12),
+    user: word(12),
+    password: word(12),
+    publicUser: word(12),
+    hash: fc.stringMatching(/^[0-9a-fA-F]{64}$/).map((hex) => `sha256:${hex}`),
+  });
+  fc.assert(
+    fc.property(secrets, fc.boolean(), fc.boolean(), (given, isCluster, isFromEnvironment) => {
+      const { apiKeys, ...rest } = given;
+      const texts = [...apiKeys, ...Object.values(rest)];
+      const environment = Object.fromEntries(texts.map((text, index) => [`SECRET_${index}`, text]));
+      let written = JSON.stringify(fullConfig(given, isCluster));
+      if (isFromEnvironment) {
+        for (const [index, text] of texts.entries())
+          written = written.replaceAll(text, `\${SECRET_${index}}`);
+      }
+      const config = parseConfig(written, { environment, directory, created: 1 });
+      const view = shown(config);
+      const [, ofCertificate = ''] = (config.upstreams[0]?.tls.ca ?? '').split('\n');
+      for (const text of [...texts, config.keys[0]?.hash ?? '', ofCertificate]) {
+        if (view.includes(text)) throw new Error(`${text} is shown`);
+      }
+    }),
+  );
+  t.end();
+});

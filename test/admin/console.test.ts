@@ -1,0 +1,117 @@
+import { type Test, test } from 'tap';
+import { startCli } from '../suites/start.js';
+
+const config = {
+  admin: { port: 0, token: 'the-token-of-the-operators' },
+  upstreams: { local: { kind: 'simulator' } },
+  models: { m: { protocols: ['chat'], targets: [{ upstream: 'local', model: 'sim-text' }] } },
+  groups: { default: { models: ['*'] } },
+  keys: [],
+};
+
+const policy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; " +
+  "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/** What a browser may be told to load: other hosts by their scheme, or by a path that begins with two slashes. */
+const elsewhere = /(?:src|href)\s*=\s*["'](?:[a-z]+:)?\/\/|url\(\s*["']?(?:https?:)?\/\/|@import/i;
+const importStatement =
+  /^(?:import|export)\b[^'"]*?\bfrom\s*['"]([^'"]+)['"]|^import\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/gm;
+
+async function start(t: Test): Promise<string> {
+  const gateway = await startCli({ config });
+  t.teardown(() => gateway.stop());
+  const { url } = await gateway.untilLogged(({ msg }) => msg === 'operators may sign in');
+  return url as string;
+}
+
+async function checkedText(t: Test, url: string, type: string): Promise<string> {
+  const answer = await fetch(url);
+  t.equal(answer.status, 200, url);
+  t.match(answer.headers.get('content-type'), new RegExp(`^${type}; charset=utf-8$`), url);
+  t.match(
+    Object.fromEntries(answer.headers),
+    {
+      'content-security-policy': policy,
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'cross-origin-opener-policy': 'same-origin',
+      'cache-control': 'no-cache',
+      etag: /^"[\w-]{43}"$/,
+    },
+    url,
+  );
+  const text = await answer.text();
+  t.notMatch(text, elsewhere, url);
+  t.notMatch(text, 'sourceMappingURL', url);
+  return text;
+}
+
+test('every file that the page names, and every module that these import, is served without a token', async (t) => {
+  const url = await start(t);
+  const html = await checkedText(t, `${url}/`, 'text/html');
+  t.notMatch(html, /<script(?![^>]*\bsrc=)|<style|\bstyle=|\bon[a-z]+=/i, 'nothing that the policy refuses');
+  const links = [...html.matchAll(/<link rel="stylesheet" href="([^"]+)"/g)].map(([, href]) => href);
+  t.ok(links.includes('/console/console.css') && links.includes('/console/uplot.css'));
+  for (const link of links) await checkedText(t, `${url}${link}`, 'text/css');
+
+  const waiting = [...html.matchAll(/<script type="module" src="([^"]+)"/g)].map(([, src]) => `${url}${src}`);
+  t.equal(waiting.length, 1);
+  const seen = new Set(waiting);
+  for (const module of seen) {
+    const text = await checkedText(t, module, 'text/javascript');
+    for (const [, from, bare, dynamic] of text.matchAll(importStatement)) {
+      const named = from ?? bare ?? dynamic ?? '';
+      t.match(named, /^\.{0,2}\//, `${module} imports ${named}`);
+      seen.add(new URL(named, module).href);
+    }
+  }
+  t.ok(seen.has(`${url}/console/views/keys.js`));
+  t.ok([...seen].every((module) => module.startsWith(`${url}/console/`)));
+  t.match(await checkedText(t, `${url}/console/uplot.js`, 'text/javascript'), 'export { uPlot as default }');
+});
+
+test('a file that the browser has is not sent again', async (t) => {
+  const url = await start(t);
+  const first = await fetch(`${url}/console/main.js`);
+  const etag = first.headers.get('etag') ?? '';
+  const text = await first.text();
+  for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+    const again = await fetch(`${url}/console/main.js`, { headers: { 'if-none-match': known } });
+    t.equal(again.status, 304, known);
+    t.equal(again.headers.get('etag'), etag);
+    t.equal(again.headers.get('cache-control'), 'no-cache');
+    t.equal(await again.text(), '');
+  }
+  const changed = await fetch(`${url}/console/main.js`, { headers: { 'if-none-match': '"other"' } });
+  t.equal(changed.status, 200);
+  t.equal(await changed.text(), text);
+
+  const head = await fetch(`${url}/console/main.js`, { method: 'HEAD' });
+  t.equal(head.status, 200);
+  t.equal(head.headers.get('etag'), etag);
+  t.equal(head.headers.get('content-length'), `${Buffer.byteLength(text)}`);
+  t.equal(await head.text(), '');
+});
+
+test('nothing else is served: no map, no source, nothing outside of the folder', async (t) => {
+  const url = await start(t);
+  for (const path of [
+    '/console/main.js.map',
+    '/console/main.ts',
+    '/console/uplot.d.ts',
+    '/console/views',
+    '/console/views/none.js',
+    '/console/..%2fconsole.js',
+    '/console/views%2f..%2fmain.js',
+    '/console/%2e%2e%2f%2e%2e%2f%2e%2e%2fpackage.json',
+    '/console/__proto__',
+    '/console/main.js%00',
+  ]) {
+    const answer = await fetch(`${url}${path}`);
+    t.equal(answer.status, 404, path);
+    t.match(await answer.json(), { error: { code: 'unknown_url' } }, path);
+  }
+  t.equal((await fetch(`${url}/console/`)).status, 401);
+  t.equal((await fetch(`${url}/`, { method: 'POST' })).status, 401);
+});
