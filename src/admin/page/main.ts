@@ -3,6 +3,7 @@ import { forgetToken, savedToken, signedOut } from './api.js';
 import { followLive } from './live.js';
 import { createShell } from './shell.js';
 import { createSignIn } from './sign-in.js';
+import { startTheme } from './theme.js';
 import type { View, ViewEntry } from './view.js';
 import { createConfigView } from './views/config.js';
 import { createKeysView } from './views/keys.js';
@@ -81,5 +82,6 @@ function signIn(): void {
   form.focus();
 }
 
+startTheme();
 if (savedToken() === null) signIn();
 else open();

@@ -8,7 +8,7 @@ export function createSignIn(onSignedIn: () => void): { readonly element: HTMLEl
     type: 'password',
     autocomplete: 'current-password',
     required: true,
-    attributes: { 'aria-describedby': 'sign-in-error' },
+    attributes: { 'aria-describedby': 'sign-in-hint sign-in-error' },
   });
   const problem = h('p', { id: 'sign-in-error', class: 'problem', attributes: { role: 'alert' } });
   const button = h('button', { type: 'submit', class: 'button primary' }, 'Sign in');
@@ -43,6 +43,11 @@ export function createSignIn(onSignedIn: () => void): { readonly element: HTMLEl
       },
       h('h1', {}, 'Model gateway'),
       h('label', { class: 'field' }, h('span', {}, 'Admin token'), token),
+      h(
+        'p',
+        { id: 'sign-in-hint', class: 'hint' },
+        'It is the config’s admin.token; the demo prints it when it starts.',
+      ),
       problem,
       button,
     ),
