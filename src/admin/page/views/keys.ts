@@ -155,7 +155,12 @@ export function createKeysView(): View {
     h(
       'div',
       { class: 'panel' },
-      h('div', { class: 'row list-head' }, h('label', { class: 'field' }, h('span', {}, 'Find'), filter), said),
+      h(
+        'div',
+        { class: 'row list-head' },
+        h('label', { class: 'field' }, h('span', {}, 'Find'), filter),
+        said,
+      ),
       h(
         'div',
         { class: 'table-wrap' },

@@ -131,7 +131,7 @@ function rowOf(row: UsageRow, by: readonly Grouping[]): HTMLTableRowElement {
       h(
         index === 0 ? 'th' : 'td',
         { data: { cell: grouping }, attributes: index === 0 ? { scope: 'row' } : {} },
-        label === null ? h('span', { class: 'hint' }, 'none') : label,
+        label === null ? h('span', { class: 'hint' }, 'none') : h('span', { title: label }, label),
       ),
     ),
     ...cellsOf(row),
