@@ -2,10 +2,13 @@ import { textFormatType } from '../metrics/text-format.js';
 import { json } from './answer.js';
 import { type ConfigDesk, configRoutes } from './config.js';
 import { consoleRoutes } from './console.js';
+import { liveRoutes } from './console-live.js';
 import { type KeyDesk, keyRoutes } from './keys.js';
 import { type LimitInUse, limitRoutes } from './limits.js';
+import type { LiveStream } from './live-stream.js';
 import { type PlaygroundSources, playgroundRoutes } from './playground.js';
 import type { AdminRoute } from './routes.js';
+import { type TaskStore, taskRoutes } from './tasks.js';
 import { type UsageLedger, usageRoutes } from './usage.js';
 
 /** What the listener tells of, and has done. */
@@ -24,6 +27,10 @@ export interface AdminSources {
   readonly playground: PlaygroundSources;
   /** @returns null where nothing was ever stored */
   usageLedger(): UsageLedger | null;
+  /** The same for video tasks. */
+  tasks(): TaskStore | null;
+  /** What the console is told. */
+  readonly live: LiveStream;
 }
 
 export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
@@ -67,7 +74,9 @@ export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
     ...configRoutes(sources.config),
     ...keyRoutes(sources.keys),
     ...usageRoutes(() => sources.usageLedger()),
+    ...taskRoutes(() => sources.tasks()),
     ...limitRoutes(() => sources.limits()),
+    ...liveRoutes(sources.live),
     ...playgroundRoutes(sources.playground),
   ];
 }
