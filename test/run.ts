@@ -16,6 +16,7 @@ const first = ['supervisor', 'main', 'faults', 'flow', 'store', 'e2e'];
  * tests do.
  */
 const shared = [
+  'admin/page',
   'wire',
   'schema',
   'conversation',
