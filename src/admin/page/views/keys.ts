@@ -171,7 +171,7 @@ export function createKeysView(): View {
       ),
       h(
         'div',
-        { class: 'table-wrap' },
+        { class: 'table-wrap', tabIndex: 0, attributes: { role: 'group', 'aria-label': 'Keys' } },
         h(
           'table',
           { class: 'cards' },

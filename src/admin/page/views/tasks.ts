@@ -127,7 +127,7 @@ export function createTasksView(): View {
         said,
         h(
           'div',
-          { class: 'table-wrap' },
+          { class: 'table-wrap', tabIndex: 0, attributes: { role: 'group', 'aria-label': 'Video tasks' } },
           h(
             'table',
             { class: 'cards' },

@@ -106,7 +106,11 @@ export function createUsageTable(): UsageTable {
     element: h(
       'div',
       { class: 'usage-table' },
-      h('div', { class: 'table-wrap' }, h('table', {}, h('thead', {}, head), body, foot)),
+      h(
+        'div',
+        { class: 'table-wrap', tabIndex: 0, attributes: { role: 'group', 'aria-label': 'Usage' } },
+        h('table', {}, h('thead', {}, head), body, foot),
+      ),
       more,
     ),
     update(next, nextBy) {
