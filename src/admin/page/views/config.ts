@@ -151,7 +151,12 @@ export function createConfigView(): View {
         'div',
         { class: 'panel' },
         h('div', { class: 'row' }, path, generation),
-        h('div', { class: 'row list-head' }, h('label', { class: 'field' }, h('span', {}, 'Find'), search), said),
+        h(
+          'div',
+          { class: 'row list-head' },
+          h('label', { class: 'field' }, h('span', {}, 'Find'), search),
+          said,
+        ),
         list,
       ),
     ),

@@ -1,6 +1,7 @@
 import type { LiveState } from '../../live-state.js';
 import { askJson } from '../api.js';
-import { fill, h, setText } from '../dom.js';
+import { h, setText } from '../dom.js';
+import { placeAll } from '../place.js';
 import type { View } from '../view.js';
 import { messageOf, plural } from '../words.js';
 import { type Spending, spendingPath, windowsOf } from './keys/budget.js';
@@ -25,8 +26,9 @@ export function createKeysView(): View {
   let loading = 0;
 
   const notice = h('p', { class: 'problem', attributes: { role: 'alert' } });
+  const trouble = h('p', { class: 'problem', attributes: { role: 'alert' } });
   const body = h('tbody');
-  const empty = h('p', { class: 'empty' }, 'No keys yet.');
+  const empty = h('p', { class: 'empty', hidden: true }, 'No keys yet.');
   const said = h('p', { class: 'hint', attributes: { role: 'status' } });
   const filter = h('input', {
     type: 'search',
@@ -94,12 +96,10 @@ export function createKeysView(): View {
       );
     }
     next = page.next;
-    const elements = [...rows.values()].map(({ element }) => element);
-    // Elements that stay where they are keep the focus.
-    elements.forEach((element, index) => {
-      if (body.children[index] !== element) body.insertBefore(element, body.children[index] ?? null);
-    });
-    while (body.children.length > elements.length) body.lastElementChild?.remove();
+    placeAll(
+      body,
+      [...rows.values()].map(({ element }) => element),
+    );
     showFiltered();
     showTraffic();
   };
@@ -115,8 +115,9 @@ export function createKeysView(): View {
       if (cursor === null) rows = new Map();
       takeUp(page, before);
       await loadUse();
+      setText(trouble, '');
     } catch (error) {
-      setText(notice, messageOf(error));
+      if (mine === loading) setText(trouble, messageOf(error));
     } finally {
       more.disabled = false;
     }
@@ -141,6 +142,12 @@ export function createKeysView(): View {
     for (const row of rows.values()) row.onUse(use);
   };
 
+  const refresh = (): Promise<void> =>
+    loadUse().then(
+      () => setText(trouble, ''),
+      (error: unknown) => setText(trouble, messageOf(error)),
+    );
+
   const actions = {
     edit: (key: KeyRow['key']) => void editKey(key, events),
     rotate: (key: KeyRow['key']) => rotateKey(key, events),
@@ -152,13 +159,19 @@ export function createKeysView(): View {
     { class: 'keys' },
     h('div', { class: 'view-head' }, h('h2', {}, 'Keys'), create),
     notice,
+    trouble,
     h(
       'div',
       { class: 'panel' },
-      h('div', { class: 'row list-head' }, h('label', { class: 'field' }, h('span', {}, 'Find'), filter), said),
       h(
         'div',
-        { class: 'table-wrap' },
+        { class: 'row list-head' },
+        h('label', { class: 'field' }, h('span', {}, 'Find'), filter),
+        said,
+      ),
+      h(
+        'div',
+        { class: 'table-wrap', tabIndex: 0, attributes: { role: 'group', 'aria-label': 'Keys' } },
         h(
           'table',
           { class: 'cards' },
@@ -170,13 +183,11 @@ export function createKeysView(): View {
       more,
     ),
   );
-  fill(empty, ['No keys yet.']);
-  empty.hidden = true;
   return {
     element,
     show() {
       void reload();
-      timer = setInterval(() => void loadUse().catch(() => {}), refreshMs);
+      timer = setInterval(() => void refresh(), refreshMs);
     },
     hide: () => clearInterval(timer),
     onState(nextState) {

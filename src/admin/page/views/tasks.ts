@@ -1,6 +1,7 @@
 import { askJson } from '../api.js';
 import { createChoice } from '../choice.js';
 import { h, setText } from '../dom.js';
+import { placeAll } from '../place.js';
 import type { View } from '../view.js';
 import { messageOf, plural } from '../words.js';
 import { createTaskRow, type TaskRow, taskColumns } from './tasks/row.js';
@@ -67,7 +68,10 @@ export function createTasksView(): View {
         return [task.id, row];
       }),
     );
-    body.replaceChildren(...[...rows.values()].map(({ element }) => element));
+    placeAll(
+      body,
+      [...rows.values()].map(({ element }) => element),
+    );
     const counts = countStates(tasks);
     const parts = taskStates.filter((state) => counts[state] > 0);
     setText(
@@ -123,7 +127,7 @@ export function createTasksView(): View {
         said,
         h(
           'div',
-          { class: 'table-wrap' },
+          { class: 'table-wrap', tabIndex: 0, attributes: { role: 'group', 'aria-label': 'Video tasks' } },
           h(
             'table',
             { class: 'cards' },

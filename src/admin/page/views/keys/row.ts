@@ -44,7 +44,7 @@ export function createKeyRow(first: KeyEntry, actions: KeyActions): KeyRow {
   const state = h('span', { class: 'badge' });
   const label = h('span', { class: 'key-label' });
   const notes = h('span', { class: 'hint' });
-  const groups = h('td', { data: { label: 'Groups', cell: 'groups' } });
+  const groupList = h('span');
   const limits = h('td', { data: { label: 'Limits', cell: 'limits' } });
   const expiryDay = h('span');
   const expiryTime = h('span', { class: 'hint' });
@@ -119,7 +119,7 @@ export function createKeyRow(first: KeyEntry, actions: KeyActions): KeyRow {
         label,
         notes,
       ),
-      groups,
+      h('td', { data: { label: 'Groups', cell: 'groups' } }, groupList),
       h('td', { class: 'number', data: { label: 'Requests' } }, requests, failed),
       limits,
       budget,
@@ -138,18 +138,15 @@ export function createKeyRow(first: KeyEntry, actions: KeyActions): KeyRow {
       setText(label, key.label);
       setText(notes, keyNotes(key).join('; '));
       fill(
-        groups,
+        groupList,
         key.groups.map((group) => h('span', { class: 'chip' }, group)),
       );
       const at = key.expiresAt === null ? null : Date.parse(key.expiresAt);
       setText(expiryDay, at === null ? 'never' : utcDay(at));
       setText(expiryTime, at === null ? '' : utcTime(at));
       expires.title = at === null || at <= now ? '' : `in ${span(at - now)}`;
-      const isGone = key.readOnly || name === 'revoked';
-      edit.disabled = isGone;
-      rotate.disabled = isGone || !works;
-      revoke.disabled = isGone;
-      buttons.hidden = key.readOnly;
+      rotate.disabled = !works;
+      buttons.hidden = key.readOnly || name === 'revoked';
       showLimits();
       showBudget();
     },

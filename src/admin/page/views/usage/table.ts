@@ -106,7 +106,11 @@ export function createUsageTable(): UsageTable {
     element: h(
       'div',
       { class: 'usage-table' },
-      h('div', { class: 'table-wrap' }, h('table', {}, h('thead', {}, head), body, foot)),
+      h(
+        'div',
+        { class: 'table-wrap', tabIndex: 0, attributes: { role: 'group', 'aria-label': 'Usage' } },
+        h('table', {}, h('thead', {}, head), body, foot),
+      ),
       more,
     ),
     update(next, nextBy) {
@@ -131,7 +135,7 @@ function rowOf(row: UsageRow, by: readonly Grouping[]): HTMLTableRowElement {
       h(
         index === 0 ? 'th' : 'td',
         { data: { cell: grouping }, attributes: index === 0 ? { scope: 'row' } : {} },
-        label === null ? h('span', { class: 'hint' }, 'none') : label,
+        label === null ? h('span', { class: 'hint' }, 'none') : h('span', { title: label }, label),
       ),
     ),
     ...cellsOf(row),
