@@ -6,6 +6,7 @@ import { createDialectForPath } from './dialects/select.js';
 import { createAccessLog } from './flow/access-log.js';
 import { factsOf } from './flow/call-facts.js';
 import { SessionList } from './flow/realtime/sessions.js';
+import { createRecentCalls } from './flow/recent-calls.js';
 import { serve } from './flow/serve.js';
 import type { Running, Services } from './flow/services.js';
 import { createUnattended } from './flow/unattended.js';
@@ -21,9 +22,11 @@ import { createLedger } from './ledger.js';
 import { hostClock } from './limits/clock.js';
 import { createLeaseHolder } from './limits/lease-holder.js';
 import type { HolderMessage, OwnerMessage } from './limits/messages.js';
+import { type Inspection, inspectTargets } from './metrics/inspection.js';
 import { watchProcess } from './metrics/process-gauges.js';
 import { createRecorder } from './metrics/recorder.js';
 import type { MetricsSnapshot } from './metrics/snapshot.js';
+import { createUnixTime } from './metrics/unix-time.js';
 import { buildRoutes, socketPaths } from './routes.js';
 import { TargetChooser } from './routing/choose.js';
 import { HealthTable } from './routing/health-table.js';
@@ -54,6 +57,8 @@ export interface Gateway {
   loseLeases(): void;
   /** What was counted since the start, and the numbers of the moment. */
   metrics(): MetricsSnapshot;
+  /** The last calls, and how the targets are. */
+  inspect(): Inspection;
   /** Cuts what is left, and resolves when what was noted of it is in the store, or after two seconds without that. */
   close(): Promise<void>;
 }
@@ -76,6 +81,8 @@ const lastEntriesMs = 2000;
 export function createGateway(options: GatewayOptions): Gateway {
   const { log, managedKeys = null } = options;
   const accessLog = createAccessLog(log);
+  const unixTime = createUnixTime();
+  const recentCalls = createRecentCalls(unixTime);
   const ownProcess = watchProcess();
   const upstream = createUpstreamClient();
   const store = createStore(options.snapshot.store);
@@ -101,6 +108,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     book,
     report: (call) => {
       accessLog.add(call);
+      recentCalls.add(call);
       recorder.record(factsOf(call));
       if (isMetered(call)) ledger.add(usageEntryOf(call));
     },
@@ -157,6 +165,13 @@ export function createGateway(options: GatewayOptions): Gateway {
     receiveLease: (message) => limits.receive(message),
     loseLeases: () => limits.disconnect(),
     metrics: () => recorder.snapshot(),
+    inspect: () => {
+      const now = performance.now();
+      return {
+        requests: recentCalls.list(),
+        targets: inspectTargets(health.status(now), (agoMs) => unixTime(now - agoMs)),
+      };
+    },
     close: async () => {
       clearInterval(ticker);
       clearInterval(leaseTicker);

@@ -75,6 +75,10 @@ function tellMetrics(id: number): void {
   report({ type: 'collected', id, snapshot });
 }
 
+function tellInspection(id: number): void {
+  report({ type: 'inspected', id, inspection: gateway?.inspect() ?? { requests: [], targets: [] } });
+}
+
 /**
  * Ends once the requests in flight have, or at the limit: the primary keeps time too, but may be gone. A second call
  * sets another time for idle connections.
@@ -124,6 +128,9 @@ process.on('message', (message) => {
       break;
     case 'collect':
       tellMetrics((order as WorkerOrder & { type: 'collect' }).id);
+      break;
+    case 'inspect':
+      tellInspection((order as WorkerOrder & { type: 'inspect' }).id);
       break;
     case 'drain':
       drain(order as WorkerOrder & { type: 'drain' });

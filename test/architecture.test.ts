@@ -44,11 +44,12 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   keys: ['errors', 'config/types', 'store/store'],
   limits: ['errors', 'config/types', 'store/shares', 'store/store'],
   usage: ['errors', 'config/types', 'store/store', 'conversation/usage'],
-  metrics: ['errors', 'config/types'],
+  metrics: ['errors', 'config/types', 'admin/live-state'],
   admin: ['errors', 'http', 'keys', 'metrics', 'config/resolve', 'config/types', 'store', 'usage', 'wire'],
   routes: ['dialects', 'protocols', 'schema', 'errors', 'config/types', 'video/task'],
   openapi: ['routes', 'schema', 'protocols', 'dialects', 'errors', 'video', 'config/types'],
   flow: [
+    'admin/live-state',
     'config/types',
     'conversation',
     'dialects',

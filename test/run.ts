@@ -4,8 +4,10 @@ import { dirname, join } from 'node:path';
 import { t } from 'tap';
 
 const directory = import.meta.dirname;
-/** A file that takes longer hangs. */
-const fileTimeoutMs = 120_000;
+/** A process that takes longer hangs: even on a machine that others keep busy. */
+const processTimeoutMs = 300_000;
+/** More files than this would take turns in one process while others have nothing left to do. */
+const filesOfProcess = 12;
 /** Their files wait most and take longest: started first, they are not waited for at the end. */
 const first = ['supervisor', 'main', 'faults', 'flow', 'store', 'e2e'];
 
@@ -14,6 +16,7 @@ const first = ['supervisor', 'main', 'faults', 'flow', 'store', 'e2e'];
  * tests do.
  */
 const shared = [
+  'admin/page',
   'wire',
   'schema',
   'conversation',
@@ -65,21 +68,26 @@ function findTests(): string[] {
 const plainNode = [
   ...['-u', 'NODE_OPTIONS'],
   // tap in the process has a limit of its own, which it tells the one here to keep to.
-  `TAP_TIMEOUT=${fileTimeoutMs / 1000}`,
+  `TAP_TIMEOUT=${processTimeoutMs / 1000}`,
   process.execPath,
   '--enable-source-maps',
 ];
 
 const wanted = process.argv.slice(2);
+/** Files by the process that runs them, and how many of each folder there are so far. */
 const runs = new Map<string, string[]>();
+const counts = new Map<string, number>();
 for (const file of findTests()) {
   if (wanted.length > 0 && !wanted.some((part) => file.includes(part))) continue;
   const folder = dirname(file);
-  const name = shared.includes(folder) && !alone.includes(file) ? folder : file;
+  const isShared = shared.includes(folder) && !alone.includes(file);
+  const number = counts.get(folder) ?? 0;
+  counts.set(folder, number + 1);
+  const name = isShared ? `${folder} ${Math.floor(number / filesOfProcess) + 1}` : file;
   runs.set(name, [...(runs.get(name) ?? []), file]);
 }
 t.jobs = availableParallelism() + 1;
 for (const [name, files] of runs) {
   const args = name === files[0] ? [join(directory, name)] : [join(directory, 'together.js'), ...files];
-  void t.spawn('env', [...plainNode, ...args], { buffered: true, timeout: fileTimeoutMs }, name);
+  void t.spawn('env', [...plainNode, ...args], { buffered: true, timeout: processTimeoutMs }, name);
 }

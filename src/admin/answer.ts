@@ -8,8 +8,8 @@ const usualBodyBytes = 64 * 1024;
 export interface AdminAnswer {
   readonly status: number;
   readonly contentType: string;
-  /** Pieces of a body that is too long to be held, or all of it. */
-  readonly body: string | AsyncIterable<string | Uint8Array>;
+  /** All of it, pieces of one that is too long to be held, or what takes the response over once its head has left. */
+  readonly body: string | AsyncIterable<string | Uint8Array> | ((response: ServerResponse) => void);
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -42,9 +42,17 @@ export async function send(response: ServerResponse, answer: AdminAnswer): Promi
     response.end(body);
     return;
   }
+  if (response.req.method === 'HEAD') {
+    response.end();
+    return;
+  }
   // The first piece may be a while in coming.
   response.flushHeaders();
   try {
+    if (typeof body === 'function') {
+      body(response);
+      return;
+    }
     for await (const piece of body) {
       if (response.destroyed) return;
       if (!response.write(piece)) await drained(response);

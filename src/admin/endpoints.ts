@@ -2,8 +2,10 @@ import { textFormatType } from '../metrics/text-format.js';
 import { json } from './answer.js';
 import { type ConfigDesk, configRoutes } from './config.js';
 import { consoleRoutes } from './console.js';
+import { liveRoutes } from './console-live.js';
 import { type KeyDesk, keyRoutes } from './keys.js';
 import { type LimitInUse, limitRoutes } from './limits.js';
+import type { LiveStream } from './live-stream.js';
 import { type PlaygroundSources, playgroundRoutes } from './playground.js';
 import type { AdminRoute } from './routes.js';
 import { type UsageLedger, usageRoutes } from './usage.js';
@@ -24,6 +26,8 @@ export interface AdminSources {
   readonly playground: PlaygroundSources;
   /** @returns null where nothing was ever stored */
   usageLedger(): UsageLedger | null;
+  /** What the console is told. */
+  readonly live: LiveStream;
 }
 
 export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
@@ -68,6 +72,7 @@ export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
     ...keyRoutes(sources.keys),
     ...usageRoutes(() => sources.usageLedger()),
     ...limitRoutes(() => sources.limits()),
+    ...liveRoutes(sources.live),
     ...playgroundRoutes(sources.playground),
   ];
 }

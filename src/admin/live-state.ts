@@ -63,6 +63,7 @@ export interface ProtocolView extends Counts {
   readonly duration: LatencyView;
 }
 
+/** Its errors are the requests that were answered with a status of 500 and above. */
 export interface KeyTrafficView extends Counts {
   readonly name: string;
 }
@@ -75,7 +76,7 @@ export interface TargetView {
   readonly name: string;
   /** What the worst-off worker says. */
   readonly state: TargetStateView;
-  /** Workers that say so. */
+  /** Workers that say so; 0 where none knows the target, which is then one of a config before this. */
   readonly workersInState: number;
   readonly inFlight: number;
   readonly attempts: number;

@@ -35,11 +35,19 @@ export function limit(services: Services, call: Call, next: Next): void {
   const limited = new LimitedCall(services.limits, callPools(key, model), call.running.snapshot.vendors);
   call.limited = limited;
   const demands = demandsFor(call, limited, key, price);
+  limited.admission = services.limits.take(demands);
+  if (limited.admission !== null) {
+    next(services, call);
+    return;
+  }
   const queued = new Queued(services, call, limited, next);
   const decision = services.limits.acquire(demands, queued.decide);
-  if (decision.outcome === 'pending') queued.wait(decision);
-  else enter(services, limited, decision);
-  if (decision.outcome === 'admitted') next(services, call);
+  if (decision.outcome === 'pending') {
+    queued.wait(decision);
+    return;
+  }
+  enter(services, limited, decision);
+  next(services, call);
 }
 
 /** What a call costs its key's budget; null where there is none to be kept to. */

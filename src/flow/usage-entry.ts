@@ -12,36 +12,61 @@ export function isMetered({ key, model, isOfTask, running }: Call): boolean {
   return running.snapshot.usage.ledger && key !== null && model !== null && !isOfTask;
 }
 
-/** What the ledger keeps of a call that has ended. Nothing is formatted, and nothing of the call itself is kept. */
+const noGroups: readonly string[] = [];
+
+/** Filled anew for every call: what it is given to keeps nothing of it. */
+const entry: { -readonly [Name in keyof UsageEntry]: UsageEntry[Name] } = {
+  at: 0,
+  requestId: '',
+  keyId: null,
+  groups: noGroups,
+  protocol: null,
+  model: null,
+  target: null,
+  status: 0,
+  outcome: 'complete',
+  inputTokens: 0,
+  outputTokens: 0,
+  cachedTokens: 0,
+  cacheWrittenTokens: 0,
+  reasoningTokens: 0,
+  tokensKnown: 'none',
+  bytesIn: 0,
+  bytesOut: 0,
+  mediaSeconds: 0,
+  durationMs: 0,
+  firstByteMs: null,
+  retries: 0,
+  costNanoUsd: 0,
+};
+
+/** What the ledger keeps of a call that has ended; valid until the next one. Nothing is formatted. */
 export function usageEntryOf(call: Call): UsageEntry {
   const { exchange, key, target, usage, startedAt, answeredAt } = call;
-  return {
-    at: Date.now(),
-    requestId: exchange.id,
-    keyId: key === null ? null : key.id,
-    groups: key === null ? noGroups : key.groups,
-    protocol: call.route === null ? null : call.route.protocol,
-    model: call.model === null ? null : call.model.name,
-    target: target === null ? null : targetName(target),
-    status: exchange.status,
-    outcome: call.outcome,
-    inputTokens: usage === null ? 0 : usage.input,
-    outputTokens: usage === null ? 0 : usage.output,
-    cachedTokens: usage === null ? 0 : usage.cached,
-    cacheWrittenTokens: usage === null ? 0 : usage.cacheWritten,
-    reasoningTokens: usage === null ? 0 : usage.reasoning,
-    tokensKnown: tokenSource(usage),
-    bytesIn: exchange.bytesIn,
-    bytesOut: exchange.bytesOut,
-    mediaSeconds: call.isServed ? call.mediaSeconds : 0,
-    durationMs: call.endedAt - startedAt,
-    firstByteMs: answeredAt > 0 ? answeredAt - startedAt : null,
-    retries: call.retries,
-    costNanoUsd: costOfCall(call),
-  };
+  entry.at = Date.now();
+  entry.requestId = exchange.id;
+  entry.keyId = key === null ? null : key.id;
+  entry.groups = key === null ? noGroups : key.groups;
+  entry.protocol = call.route === null ? null : call.route.protocol;
+  entry.model = call.model === null ? null : call.model.name;
+  entry.target = target === null ? null : targetName(target);
+  entry.status = exchange.status;
+  entry.outcome = call.outcome;
+  entry.inputTokens = usage === null ? 0 : usage.input;
+  entry.outputTokens = usage === null ? 0 : usage.output;
+  entry.cachedTokens = usage === null ? 0 : usage.cached;
+  entry.cacheWrittenTokens = usage === null ? 0 : usage.cacheWritten;
+  entry.reasoningTokens = usage === null ? 0 : usage.reasoning;
+  entry.tokensKnown = tokenSource(usage);
+  entry.bytesIn = exchange.bytesIn;
+  entry.bytesOut = exchange.bytesOut;
+  entry.mediaSeconds = call.isServed ? call.mediaSeconds : 0;
+  entry.durationMs = call.endedAt - startedAt;
+  entry.firstByteMs = answeredAt > 0 ? answeredAt - startedAt : null;
+  entry.retries = call.retries;
+  entry.costNanoUsd = costOfCall(call);
+  return entry;
 }
-
-const noGroups: readonly string[] = [];
 
 function tokenSource(usage: Usage | null): TokenSource {
   if (usage === null) return 'none';

@@ -1,6 +1,6 @@
 import { Cooling } from './cooling.js';
 import type { Denial } from './decision.js';
-import { kinds, type Pool, type PoolKind } from './kinds.js';
+import { coolMsOf, type Pool, type PoolKind } from './kinds.js';
 import type { PoolAnswer, PoolAsk } from './messages.js';
 import { WaitingLine } from './waiting-line.js';
 
@@ -74,7 +74,7 @@ export class HeldPool {
   constructor({ name, kind }: Pool) {
     this.name = name;
     this.#kind = kind;
-    const { coolMs } = kinds[kind];
+    const coolMs = coolMsOf[kind];
     this.cooling = coolMs === null ? null : new Cooling(coolMs);
   }
 

@@ -1,3 +1,4 @@
+import type { Admission } from './admission.js';
 import type { Decision, Pending } from './decision.js';
 import type { HeldUnits } from './held-pool.js';
 import type { Demand, Pool } from './kinds.js';
@@ -18,8 +19,13 @@ export interface LeaseHolderOptions {
 /** A worker's side of all limits: it holds leased units and decides calls by them. */
 export interface LeaseHolder {
   /**
-   * Takes the units of all demands, or of none.
+   * Takes the units of all demands where this worker has them, as it has for nearly every call.
    * @param demands each pool once
+   * @returns null where it has not: `acquire` tells more
+   */
+  take(demands: readonly Demand[]): Admission | null;
+  /**
+   * The same, and waits for units, or says why not.
    * @param onDecided called once, later, when the result is `pending` and is not cancelled
    */
   acquire(demands: readonly Demand[], onDecided: (decision: Decision) => void): Decision | Pending;

@@ -17,22 +17,14 @@ export interface Demand {
   readonly amount: number;
 }
 
-/** What sets a kind of pool apart from the others. */
-export interface KindRules {
-  /** Milliseconds after which a used unit may be used again; null where time does not bring it back. */
-  readonly coolMs: number | null;
-  /** Whoever uses a unit gives it back. */
-  readonly isGivenBack: boolean;
-}
-
-/** Every kind of pool. */
-export const kinds: Readonly<Record<PoolKind, KindRules>> = {
-  window: { coolMs: 60_000, isGivenBack: false },
-  slots: { coolMs: null, isGivenBack: true },
-  spend: { coolMs: null, isGivenBack: false },
+/** Milliseconds after which a used unit of each kind may be used again; null where time does not bring it back. */
+export const coolMsOf: Readonly<Record<PoolKind, number | null>> = {
+  window: 60_000,
+  slots: null,
+  spend: null,
 };
 
 /** @returns true where whoever uses units of the pool gives them back, and time does not */
-export function isGivenBack(pool: Pool): boolean {
-  return kinds[pool.kind].isGivenBack;
+export function isGivenBack({ kind }: Pool): boolean {
+  return kind === 'slots';
 }

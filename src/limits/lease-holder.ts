@@ -39,6 +39,8 @@ class Holder implements LeaseHolder, AdmissionHost {
   #until = Number.POSITIVE_INFINITY;
   #sequence = 0;
   #sweptAt = Number.NEGATIVE_INFINITY;
+  /** Those of the demands that were looked at last. */
+  readonly #found: HeldPool[] = [];
   seenAt = 0;
 
   constructor({ now, send, maxWaiting = 1000, maxWaitMs = 1000 }: LeaseHolderOptions) {
@@ -46,6 +48,12 @@ class Holder implements LeaseHolder, AdmissionHost {
     this.#outbox = new HolderOutbox(send);
     this.#maxWaiting = maxWaiting;
     this.#maxWaitMs = maxWaitMs;
+  }
+
+  take(demands: readonly Demand[]): Admission | null {
+    const now = this.#now();
+    this.seenAt = now;
+    return this.#firstShort(demands, ++this.#sequence, now) === -1 ? this.#take(demands, now) : null;
   }
 
   acquire(demands: readonly Demand[], onDecided: (decision: Decision) => void): Decision | Pending {
@@ -196,14 +204,17 @@ class Holder implements LeaseHolder, AdmissionHost {
     for (let i = 0; i < demands.length; i++) {
       const { pool, amount } = demands[i] as Demand;
       const held = this.#held(pool);
+      this.#found[i] = held;
       held.collect(now);
       if (held.isShort(amount, sequence) || (amount > 0 && this.#isLapsed(pool, now))) return i;
     }
     return -1;
   }
 
+  /** Takes the units of demands that `#firstShort` has just found to be met. */
   #take(demands: readonly Demand[], now: number): Admission {
-    for (const { pool, amount } of demands) this.#held(pool).take(amount, now);
+    for (let i = 0; i < demands.length; i++)
+      (this.#found[i] as HeldPool).take((demands[i] as Demand).amount, now);
     return new Admission(this, demands, Math.floor(now / bucketMs));
   }
 

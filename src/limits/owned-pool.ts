@@ -1,5 +1,5 @@
 import { Cooling } from './cooling.js';
-import { kinds, type Pool, type PoolKind } from './kinds.js';
+import { coolMsOf, isGivenBack, type Pool, type PoolKind } from './kinds.js';
 import type { PoolAnswer, PoolAsk } from './messages.js';
 
 /** What a worker lacks, and who is still to say whether it has that idle. */
@@ -54,7 +54,7 @@ export class OwnedPool {
     this.total = limit;
     this.limit = limit;
     this.free = limit;
-    const { coolMs } = kinds[kind];
+    const coolMs = coolMsOf[kind];
     this.cooling = coolMs === null ? null : new Cooling(coolMs);
   }
 
@@ -97,7 +97,7 @@ export class OwnedPool {
   lose(worker: number, now: number): void {
     const had = this.leased.get(worker) ?? 0;
     if (this.cooling !== null) this.cooling.add(now, had);
-    if (kinds[this.kind].isGivenBack) this.giveBack(worker, had);
+    if (isGivenBack(this)) this.giveBack(worker, had);
     else if (this.cooling === null) this.spend(worker, had);
     this.leased.delete(worker);
     this.#owed.delete(worker);

@@ -1,5 +1,5 @@
 import type { PoolStatement } from '../store/shares.js';
-import { kinds } from './kinds.js';
+import { coolMsOf } from './kinds.js';
 import type { OwnedPool } from './owned-pool.js';
 
 /** After another host's wish, what is free goes back at once for so long. */
@@ -100,7 +100,7 @@ export class PoolShare {
       need: lacked,
       least: lacked === 0 ? 0 : Math.max(1, least - pool.usable),
       want: lacked === 0 ? 0 : lacked + spare,
-      blockMs: kinds[pool.kind].coolMs ?? slotGraceMs,
+      blockMs: coolMsOf[pool.kind] ?? slotGraceMs,
     };
   }
 

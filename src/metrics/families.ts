@@ -128,7 +128,7 @@ export const gaugeFamilies = {
   gateway_heap_used_bytes: gauge('sum', 'JavaScript heap in use.'),
   gateway_event_loop_delay_seconds: gauge(
     'max',
-    'Delay of the event loop since it was last asked for, of the worst worker.',
+    'Delay of the event loop in the last half minute to minute, of the worst worker.',
     ['stat'],
   ),
   gateway_target_state: gauge('max', '1 where at least one worker sees the target in this state, else 0.', [

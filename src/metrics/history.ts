@@ -1,12 +1,7 @@
-import {
-  type CounterName,
-  counterFamilies,
-  type GaugeName,
-  type HistogramName,
-  histogramFamilies,
-} from './families.js';
-import { percentile } from './histogram.js';
-import type { MetricsSnapshot, NumberRows } from './snapshot.js';
+import type { HistoryView, LatencyView } from '../admin/live-state.js';
+import { counterFamilies, type HistogramName } from './families.js';
+import { bucketsOf, eachSeries, isError, latencyOf, sumOf } from './readings.js';
+import type { MetricsSnapshot } from './snapshot.js';
 
 /** Milliseconds between two points. */
 export const historyStepMs = 5000;
@@ -16,43 +11,17 @@ export const historyLength = 720;
 /** A call that comes so much too early is on time: timers are never quite even. */
 const earlyMs = historyStepMs / 10;
 
-/** Estimates in seconds; null where nothing was counted. */
-export interface Percentiles {
-  readonly p50: number | null;
-  readonly p95: number | null;
-  readonly p99: number | null;
-}
-
-/** What happened between two moments. */
-export interface HistoryPoint {
-  /** Unix milliseconds: the later moment. */
-  readonly at: number;
-  /** Between the two. */
-  readonly seconds: number;
-  readonly requestsPerSecond: number;
-  /** Requests that were answered with a status of 500 and above, or failed at the upstream afterwards. */
-  readonly errorsPerSecond: number;
-  /** Input and output. */
-  readonly tokensPerSecond: number;
-  /** USD, in the whole time of the point. */
-  readonly cost: number;
-  readonly firstByte: Percentiles;
-  readonly duration: Percentiles;
-  /** At the later moment. */
-  readonly openRequests: number;
-  readonly openSockets: number;
-}
-
 /** The last hour, in steps of five seconds. */
 export interface History {
   /**
    * Takes note of what all workers have counted until now. The first call only sets the beginning, and one that comes
    * too early after another is passed over; one that comes late makes one point of a longer time.
    * @param now Unix milliseconds; where the clock was set back, points of the time to come are forgotten
+   * @returns the point that it made, or null
    */
-  add(merged: MetricsSnapshot, now: number): void;
+  add(merged: MetricsSnapshot, now: number): HistoryView | null;
   /** Points after a moment in Unix milliseconds, the oldest first. */
-  points(since: number): HistoryPoint[];
+  points(since: number): HistoryView[];
 }
 
 /** Sums of a merged snapshot, of which two make a point. */
@@ -60,21 +29,24 @@ interface Sums {
   readonly at: number;
   readonly requests: number;
   readonly errors: number;
-  readonly tokens: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  /** Nano-dollars. */
   readonly cost: number;
   readonly firstByte: readonly number[];
   readonly duration: readonly number[];
+  readonly own: readonly number[];
 }
 
 /** Remembers `historyLength` points, and forgets the oldest for each new one. */
 export function createHistory(): History {
-  const ring = new Array<HistoryPoint | null>(historyLength).fill(null);
+  const ring = new Array<HistoryView | null>(historyLength).fill(null);
   /** Where the next point goes, and how many there are. */
   let next = 0;
   let count = 0;
   let last: Sums | null = null;
-  const pointAt = (age: number): HistoryPoint =>
-    ring[(next - 1 - age + historyLength) % historyLength] as HistoryPoint;
+  const pointAt = (age: number): HistoryView =>
+    ring[(next - 1 - age + historyLength) % historyLength] as HistoryView;
 
   const forgetAfter = (now: number): void => {
     while (count > 0 && pointAt(0).at > now) {
@@ -87,89 +59,69 @@ export function createHistory(): History {
   return {
     add(merged, now) {
       const before = last;
-      if (before !== null && now >= before.at && now - before.at < historyStepMs - earlyMs) return;
+      if (before !== null && now >= before.at && now - before.at < historyStepMs - earlyMs) return null;
       const sums = sumsOf(merged, now);
       last = sums;
-      if (before === null) return;
+      if (before === null) return null;
       if (now < before.at) {
         forgetAfter(now);
-        return;
+        return null;
       }
-      ring[next] = pointOf(before, sums, merged);
+      const point = pointOf(before, sums, merged);
+      ring[next] = point;
       next = (next + 1) % historyLength;
       count = Math.min(count + 1, historyLength);
+      return point;
     },
     points(since) {
-      const found: HistoryPoint[] = [];
+      const found: HistoryView[] = [];
       for (let age = 0; age < count && pointAt(age).at > since; age++) found.push(pointAt(age));
       return found.reverse();
     },
   };
 }
 
-function pointOf(before: Sums, now: Sums, merged: MetricsSnapshot): HistoryPoint {
+function pointOf(before: Sums, now: Sums, { gauges }: MetricsSnapshot): HistoryView {
   const seconds = (now.at - before.at) / 1000;
   return {
     at: now.at,
     seconds,
     requestsPerSecond: (now.requests - before.requests) / seconds,
     errorsPerSecond: (now.errors - before.errors) / seconds,
-    tokensPerSecond: (now.tokens - before.tokens) / seconds,
+    inputTokensPerSecond: (now.inputTokens - before.inputTokens) / seconds,
+    outputTokensPerSecond: (now.outputTokens - before.outputTokens) / seconds,
     cost: (now.cost - before.cost) / counterFamilies.gateway_cost_usd_total.unitsPerOne,
-    firstByte: percentilesOf('gateway_first_byte_seconds', before.firstByte, now.firstByte),
-    duration: percentilesOf('gateway_request_duration_seconds', before.duration, now.duration),
-    openRequests: sumOf(merged.gauges, 'gateway_open_requests'),
-    openSockets: sumOf(merged.gauges, 'gateway_open_sockets'),
+    firstByte: latencyBetween('gateway_first_byte_seconds', before.firstByte, now.firstByte),
+    duration: latencyBetween('gateway_request_duration_seconds', before.duration, now.duration),
+    own: latencyBetween('gateway_own_seconds', before.own, now.own),
+    openRequests: sumOf(gauges, 'gateway_open_requests'),
+    openSockets: sumOf(gauges, 'gateway_open_sockets'),
   };
 }
 
-function percentilesOf(name: HistogramName, before: readonly number[], now: readonly number[]): Percentiles {
-  const { bounds } = histogramFamilies[name];
-  const counts = now.map((count, bucket) => count - (before[bucket] as number));
-  return {
-    p50: percentile(bounds, counts, 0.5),
-    p95: percentile(bounds, counts, 0.95),
-    p99: percentile(bounds, counts, 0.99),
-  };
-}
-
-function sumsOf({ counters, histograms }: MetricsSnapshot, at: number): Sums {
-  const buckets = (name: HistogramName): number[] => {
-    const { length } = histogramFamilies[name].bounds;
-    const all = new Array<number>(length + 1).fill(0);
-    const [, , counts = []] = histograms.find(([family]) => family === name) ?? [];
-    for (const [i, count] of counts.entries()) (all[i % all.length] as number) += count;
-    return all;
-  };
-  return {
-    at,
-    requests: sumOf(counters, 'gateway_requests_total'),
-    errors: sumOf(counters, 'gateway_requests_total', isError),
-    tokens: sumOf(counters, 'gateway_tokens_total', isConsumed),
-    cost: sumOf(counters, 'gateway_cost_usd_total'),
-    firstByte: buckets('gateway_first_byte_seconds'),
-    duration: buckets('gateway_request_duration_seconds'),
-  };
-}
-
-/** The sum of the series of a family whose label values are of a kind. */
-function sumOf(
-  all: readonly NumberRows[],
-  name: CounterName | GaugeName,
-  counts: (labels: readonly string[]) => boolean = () => true,
-): number {
-  const [, labels = [], values = []] = all.find(([family]) => family === name) ?? [];
-  const width = labels.length / values.length;
-  return values.reduce(
-    (sum, value, row) => (counts(labels.slice(row * width, (row + 1) * width)) ? sum + value : sum),
-    0,
+function latencyBetween(name: HistogramName, before: readonly number[], now: readonly number[]): LatencyView {
+  return latencyOf(
+    name,
+    now.map((count, bucket) => count - (before[bucket] as number)),
   );
 }
 
-function isError([, , status = '', outcome]: readonly string[]): boolean {
-  return status.startsWith('5') || outcome === 'upstream_error';
-}
-
-function isConsumed([, kind]: readonly string[]): boolean {
-  return kind === 'input' || kind === 'output';
+function sumsOf({ counters, histograms }: MetricsSnapshot, at: number): Sums {
+  const sums = { requests: 0, errors: 0, inputTokens: 0, outputTokens: 0 };
+  eachSeries(counters, 'gateway_requests_total', ([, , status = '', outcome = ''], count) => {
+    sums.requests += count;
+    if (isError(status, outcome)) sums.errors += count;
+  });
+  eachSeries(counters, 'gateway_tokens_total', ([, kind], count) => {
+    if (kind === 'input') sums.inputTokens += count;
+    if (kind === 'output') sums.outputTokens += count;
+  });
+  return {
+    at,
+    ...sums,
+    cost: sumOf(counters, 'gateway_cost_usd_total'),
+    firstByte: bucketsOf(histograms, 'gateway_first_byte_seconds'),
+    duration: bucketsOf(histograms, 'gateway_request_duration_seconds'),
+    own: bucketsOf(histograms, 'gateway_own_seconds'),
+  };
 }

@@ -4,39 +4,52 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 export interface ProcessGauges {
   readonly residentBytes: number;
   readonly heapBytes: number;
-  /** Seconds by which timers came late since they were last asked for. */
+  /** Seconds by which timers came late, in the last half minute at least and one at most. */
   readonly loopDelay: { readonly p50: number; readonly p99: number; readonly max: number };
 }
 
 export interface ProcessWatch {
-  /** Reads everything, and begins a new period of the event loop's delay. */
-  read(): ProcessGauges;
+  /**
+   * Reads everything. Whoever asks takes nothing from others who ask.
+   * @param now milliseconds of `performance.now()`
+   */
+  read(now?: number): ProcessGauges;
   close(): void;
 }
 
 /** Milliseconds between two looks at the event loop. */
 const resolutionMs = 20;
 const nanosPerSecond = 1e9;
+/** A period of the event loop's delay is read this long while the next one is under way. */
+const periodMs = 30_000;
 
 /** Watches this process until it is closed. It does not keep the process alive. */
 export function watchProcess(): ProcessWatch {
-  const delay = monitorEventLoopDelay({ resolution: resolutionMs });
-  delay.enable();
+  let current = monitorEventLoopDelay({ resolution: resolutionMs });
+  let next = monitorEventLoopDelay({ resolution: resolutionMs });
+  current.enable();
+  next.enable();
+  let turnedAt = performance.now();
   // What is recorded is the time from one look to the next.
   const late = (nanos: number): number => Math.max(0, nanos / nanosPerSecond - resolutionMs / 1000);
   return {
-    read() {
+    read(now = performance.now()) {
+      if (now - turnedAt >= periodMs) {
+        current.reset();
+        [current, next] = [next, current];
+        turnedAt = now;
+      }
       const { rss, heapUsed } = process.memoryUsage();
       const loopDelay = {
-        p50: late(delay.percentile(50)),
-        p99: late(delay.percentile(99)),
-        max: late(delay.max),
+        p50: late(current.percentile(50)),
+        p99: late(current.percentile(99)),
+        max: late(current.max),
       };
-      delay.reset();
       return { residentBytes: rss, heapBytes: heapUsed, loopDelay };
     },
     close: () => {
-      delay.disable();
+      current.disable();
+      next.disable();
     },
   };
 }

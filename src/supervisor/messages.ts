@@ -1,6 +1,7 @@
 import type { ResolvedConfig } from '../config/resolve.js';
 import type { WireKeys } from '../keys/key-wire.js';
 import type { HolderMessage, OwnerMessage } from '../limits/messages.js';
+import type { Inspection } from '../metrics/inspection.js';
 import type { MetricsSnapshot } from '../metrics/snapshot.js';
 
 /** What the primary tells a worker. */
@@ -26,6 +27,8 @@ export type WorkerOrder =
   | { readonly type: 'keys'; readonly number: number; readonly keys: WireKeys }
   /** It is to tell what it has counted. */
   | { readonly type: 'collect'; readonly id: number }
+  /** It is to tell what somebody who looks sees of it. */
+  | { readonly type: 'inspect'; readonly id: number }
   | OwnerMessage;
 
 /** What a worker tells the primary. */
@@ -41,13 +44,20 @@ export type WorkerReport =
   | WorkerNews;
 
 /** What a worker tells while it serves. */
-export type WorkerNews = Collected | KeysApplied | HolderMessage;
+export type WorkerNews = Collected | Inspected | KeysApplied | HolderMessage;
 
 /** What a worker has counted. */
 export interface Collected {
   readonly type: 'collected';
   readonly id: number;
   readonly snapshot: MetricsSnapshot;
+}
+
+/** What somebody who looks sees of a worker. */
+export interface Inspected {
+  readonly type: 'inspected';
+  readonly id: number;
+  readonly inspection: Inspection;
 }
 
 /** No call begins any more that the keys of this number do not let in. */

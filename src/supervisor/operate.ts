@@ -8,12 +8,14 @@ import { type AdminListener, startAdmin } from '../admin/listener.js';
 import { demoKeys } from '../config/demo.js';
 import type { AdminSettings, ResolvedConfig } from '../config/resolve.js';
 import { exposition, type PrimaryGauge } from '../metrics/exposition.js';
+import type { MetricsSnapshot } from '../metrics/snapshot.js';
 import { createTotals } from '../metrics/totals.js';
 import { mayHoldAnything } from '../store/create.js';
 import type { Ledger, Store } from '../store/store.js';
 import { createCollector } from './collect.js';
+import { createLive, type Live } from './live.js';
 import type { ManagedKeys } from './managed-keys.js';
-import type { Collected, WorkerOrder } from './messages.js';
+import type { Collected, Inspected, WorkerOrder } from './messages.js';
 import { formatAddress } from './port.js';
 import type { Reloader } from './reload.js';
 
@@ -37,14 +39,18 @@ export interface OperatedGateway {
   /** What parts of the primary tell of the moment. */
   gauges(): readonly PrimaryGauge[];
   tellAll(order: WorkerOrder): readonly ChildProcess[];
+  readonly log: Logger;
 }
 
 /** The operators' side of a gateway. */
 export interface Operations {
   onCollected(child: ChildProcess, collected: Collected): void;
+  onInspected(child: ChildProcess, inspected: Inspected): void;
   /** @param isPlanned it was to end */
   onGone(child: ChildProcess, isPlanned: boolean): void;
   readonly sources: AdminSources;
+  /** What it remembers and tells of itself while there are operators. */
+  readonly live: Pick<Live, 'start' | 'stop'>;
 }
 
 export function createOperations(gateway: OperatedGateway): Operations {
@@ -58,15 +64,39 @@ export function createOperations(gateway: OperatedGateway): Operations {
     return gateway.serving().length === 0 ? 'no worker serves yet' : null;
   };
 
+  const counted = async (): Promise<MetricsSnapshot> => {
+    await collector.collect();
+    return totals.merged();
+  };
+
+  const live = createLive({
+    counted,
+    counts: () => totals.merged(),
+    gateway: () => ({
+      version: gateway.version,
+      node: process.version,
+      url: gateway.url,
+      demo: gateway.reloader.running.demo,
+      startedAt,
+      notReady: notReady(),
+      workers: { wanted: gateway.workers(), serving: gateway.serving().length, restarts },
+      configGeneration: gateway.reloader.generation,
+    }),
+    tellAll: (order) => gateway.tellAll(order),
+    log: gateway.log,
+  });
+
   return {
     onCollected(child, { id, snapshot }) {
       if (child.pid === undefined) return;
       totals.update(child.pid, snapshot);
       collector.onPart(child, id, null);
     },
+    onInspected: live.onInspected,
     onGone(child, isPlanned) {
       if (!isPlanned) restarts += 1;
       collector.onGone(child);
+      live.onGone(child);
       const { pid } = child;
       if (pid === undefined) return;
       // Its last words may still be on their way.
@@ -88,8 +118,7 @@ export function createOperations(gateway: OperatedGateway): Operations {
         };
       },
       async metrics() {
-        await collector.collect();
-        return exposition(totals.merged(), {
+        return exposition(await counted(), {
           version: gateway.version,
           node: process.version,
           workers: gateway.serving().length,
@@ -124,7 +153,9 @@ export function createOperations(gateway: OperatedGateway): Operations {
           words: vendors,
         });
       },
+      live: live.stream,
     },
+    live,
   };
 }
 
@@ -151,7 +182,7 @@ export interface AdminAccess {
 export async function openAdmin(
   config: ResolvedConfig,
   port: number,
-  sources: AdminSources,
+  { sources, live }: Pick<Operations, 'sources' | 'live'>,
   log: Logger,
 ): Promise<(AdminListener & { readonly access: AdminAccess }) | null> {
   const settings = config.demo ? demoSettings(config.listen.host, port) : config.admin;
@@ -164,7 +195,15 @@ export async function openAdmin(
   const { host, token } = settings;
   const url = `http://${formatAddress(host, listener.port)}`;
   log.info({ url }, 'operators may sign in');
-  return { ...listener, access: { url, token } };
+  live.start();
+  return {
+    port: listener.port,
+    close() {
+      live.stop();
+      listener.close();
+    },
+    access: { url, token },
+  };
 }
 
 /** How often an address is tried that the gateway before this one is about to give up. */

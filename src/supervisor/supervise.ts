@@ -121,6 +121,7 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
       onNews: (child, news) => {
         if (isHolderMessage(news)) leases.onMessage(child, news);
         else if (news.type === 'keys-applied') keys.onApplied(child, news.number);
+        else if (news.type === 'inspected') operations.onInspected(child, news);
         else operations.onCollected(child, news);
       },
       onGivenUp: abandon,
@@ -162,9 +163,10 @@ export async function supervise(options: SuperviseOptions): Promise<number> {
       limits: () => leases.inspect(),
       gauges: () => leases.gauges(),
       tellAll: (order) => pool.tellAll(order),
+      log: logger,
     });
     const open = async (): Promise<void> => {
-      const openOnce = () => openAdmin(options.config, port, operations.sources, logger);
+      const openOnce = () => openAdmin(options.config, port, operations, logger);
       admin = await (options.takeOver ? untilFree(openOnce, () => stopping === null, logger) : openOnce());
       isOpen = true;
       announce();

@@ -120,7 +120,7 @@ for (const sdk of sdks) {
     test(`${served}: an upstream that fails before its first event raises an error status`, async (t) => {
       const gateway = await startOn(t, kind, (config) => ({
         ...config,
-        timeouts: { ...config.timeouts, firstByteMs: 300, idleMs: 300 },
+        timeouts: { ...config.timeouts, firstByteMs: 1500, idleMs: 1000 },
       }));
       const client = createClient(sdk, gateway);
       const faults = [

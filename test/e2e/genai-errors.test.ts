@@ -70,7 +70,7 @@ for (const sdk of sdks) {
         sdk,
         await startOn(t, kind, (config) => ({
           ...config,
-          timeouts: { ...config.timeouts, firstByteMs: 300, idleMs: 300 },
+          timeouts: { ...config.timeouts, firstByteMs: 1500, idleMs: 1000 },
         })),
       );
       const faults = [

@@ -28,7 +28,7 @@ async function pathsOf(gateway: DemoGateway, client: Client): Promise<readonly u
 }
 
 function withShortDeadlines(config: ResolvedConfig): ResolvedConfig {
-  return { ...config, timeouts: { ...config.timeouts, firstByteMs: 300, idleMs: 300 } };
+  return { ...config, timeouts: { ...config.timeouts, firstByteMs: 1500, idleMs: 1000 } };
 }
 
 for (const sdk of sdks) {

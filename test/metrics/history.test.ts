@@ -13,24 +13,26 @@ test('a point tells what happened since the one before', async (t) => {
   const history = createHistory();
   const add = (now: number) => {
     totals.update(1, recorder.snapshot());
-    history.add(totals.merged(), now);
+    return history.add(totals.merged(), now);
   };
   for (let i = 0; i < 100; i++) recorder.record(callFacts());
-  add(start);
+  t.equal(add(start), null);
   t.same(history.points(0), []);
 
   const usage = { input: 30, output: 20, cached: 10, reasoning: 5 };
   for (let i = 0; i < 8; i++) recorder.record(callFacts({ usage, costNanos: 1_000_000, durationMs: 200 }));
   recorder.record(callFacts({ status: 503, outcome: 'refused', durationMs: 50_000, firstByteMs: -1 }));
   recorder.record(callFacts({ outcome: 'upstream_error', durationMs: 50_000 }));
-  add(start + 5000);
+  const made = add(start + 5000);
   const [point] = history.points(0);
+  t.equal(made, point);
   t.match(point, {
     at: start + 5000,
     seconds: 5,
     requestsPerSecond: 2,
     errorsPerSecond: 0.4,
-    tokensPerSecond: 80,
+    inputTokensPerSecond: 48,
+    outputTokensPerSecond: 32,
     cost: 0.008,
     openRequests: 3,
     openSockets: 2,
@@ -39,6 +41,8 @@ test('a point tells what happened since the one before', async (t) => {
   t.ok(p50 !== null && p50 > 0.1 && p50 <= 0.25);
   t.ok(p99 !== null && p99 > 25 && p99 <= 60);
   t.ok((point?.firstByte.p95 ?? 9) <= 0.25);
+  const { p99: own = null } = point?.own ?? {};
+  t.ok(own !== null && own > 0.0001 && own <= 0.00025);
 
   add(start + 10_000);
   t.match(history.points(start + 5000), [
@@ -47,8 +51,28 @@ test('a point tells what happened since the one before', async (t) => {
       cost: 0,
       firstByte: { p50: null, p95: null, p99: null },
       duration: { p50: null },
+      own: { p99: null },
     },
   ]);
+});
+
+test('the end of a worker is no traffic, and what it told last counts once', async (t) => {
+  const totals = createTotals();
+  const history = createHistory();
+  const worker = () => createRecorder(gaugeSources());
+  const [first, second] = [worker(), worker()];
+  history.add(totals.merged(), start);
+  for (let i = 0; i < 10; i++) first.record(callFacts());
+  totals.update(1, first.snapshot());
+  // A scrape in between takes the same counts.
+  totals.merged();
+  t.equal(history.add(totals.merged(), start + 5000)?.requestsPerSecond, 2);
+  totals.retire(1);
+  for (let i = 0; i < 5; i++) second.record(callFacts());
+  totals.update(2, second.snapshot());
+  totals.update(2, second.snapshot());
+  t.equal(history.add(totals.merged(), start + 10_000)?.requestsPerSecond, 1);
+  t.equal(history.add(totals.merged(), start + 15_000)?.requestsPerSecond, 0);
 });
 
 test('only the last hour is remembered, the oldest first', async (t) => {

@@ -13,6 +13,12 @@ test('a process knows its memory, and how late its timers were', async (t) => {
   const blockedUntil = performance.now() + 100;
   while (performance.now() < blockedUntil);
   await new Promise((resolve) => setTimeout(resolve, 60));
-  const { p50, p99, max } = watch.read().loopDelay;
+  const { loopDelay } = watch.read();
+  const { p50, p99, max } = loopDelay;
   t.ok(max > 0.05 && max >= p99 && p99 >= p50 && p50 >= 0, `${p50} ${p99} ${max}`);
+  t.ok(watch.read().loopDelay.max >= max, 'who asks next hears of it too');
+  const now = performance.now();
+  t.ok(watch.read(now + 31_000).loopDelay.max >= max);
+  // Nothing has happened since, which is all that is left.
+  t.ok(watch.read(now + 62_000).loopDelay.max < max);
 });

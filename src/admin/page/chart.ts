@@ -40,7 +40,8 @@ export function createChart(options: ChartOptions): Chart {
   const element = h(
     'figure',
     { class: 'panel chart' },
-    h('figcaption', { class: 'panel-head' }, h('h3', {}, options.title), legend.element),
+    h('figcaption', { class: 'panel-head' }, h('h3', {}, options.title), legend.time),
+    legend.element,
     place,
   );
   let data: ChartData | null = null;
@@ -112,7 +113,7 @@ function createPlot(
     return {
       label,
       stroke,
-      width: 1.5,
+      width: 1.25,
       fill: filled ? tintOf(stroke) : undefined,
       points: { show: true, size: 4, filter: lonePoints },
     };
@@ -121,7 +122,7 @@ function createPlot(
     {
       width: place.clientWidth,
       height: place.clientHeight,
-      padding: [10, 10, 0, 0],
+      padding: [6, 10, 0, 0],
       legend: { show: false },
       cursor: {
         y: false,
@@ -138,7 +139,7 @@ function createPlot(
           ...axis,
           size: 26,
           gap: 6,
-          space: 64,
+          space: 50,
           values: (_plot, seconds, _axis, _space, step) => seconds.map((at) => timeOfDay(at, step < 60)),
         },
         {
@@ -204,21 +205,23 @@ function summary(options: ChartOptions, { rows }: ChartData): string {
 
 function createLegend(options: ChartOptions): {
   readonly element: HTMLElement;
+  /** When the values were, while they are not the newest. */
+  readonly time: HTMLElement;
   /** @param index of the point under the cursor; null shows the newest */
   show(data: ChartData, index: number | null): void;
 } {
-  const time = h('span', { class: 'legend-time' });
+  const time = h('span', { class: 'hint', attributes: { 'aria-hidden': 'true' } });
   const values = options.lines.map(() => h('span', { class: 'legend-value' }));
   const element = h(
     'div',
     { class: 'legend', attributes: { 'aria-hidden': 'true' } },
-    time,
     ...options.lines.map(({ label, colour }, index) =>
       h('span', { class: 'legend-item', data: { series: `${colour}` } }, label, values[index] as HTMLElement),
     ),
   );
   return {
     element,
+    time,
     show({ times, rows }, index) {
       const at = index === null ? undefined : times[index];
       setText(time, at === undefined ? '' : timeOfDay(at, true));

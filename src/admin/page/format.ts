@@ -7,7 +7,7 @@ const units = ['', 'k', 'M', 'G', 'T'];
 export function count(value: number): string {
   let unit = 0;
   let rest = value;
-  while (Math.abs(rest) >= 9999.5 && unit < units.length - 1) {
+  while (Math.abs(rest) >= (unit === 0 ? 9999.5 : 999.5) && unit < units.length - 1) {
     rest /= 1000;
     unit++;
   }

@@ -16,6 +16,8 @@ export interface Column<Row> {
   paint?(cell: HTMLElement, row: Row): void;
   /** Right-aligned, and sorted from the largest. */
   readonly isNumber?: boolean;
+  /** Sentences: they break, and the column takes the width that is left. */
+  readonly isProse?: boolean;
 }
 
 export interface TableOptions<Row> {
@@ -53,7 +55,7 @@ export function createTable<Row>(options: TableOptions<Row>): Table<Row> {
   const nobody = h('p', { class: 'empty' }, empty);
   const table = h(
     'table',
-    { attributes: { 'aria-label': label } },
+    { class: 'dense', attributes: { 'aria-label': label } },
     h('thead', {}, h('tr', {}, ...heads)),
     body,
   );
@@ -112,10 +114,10 @@ function headOf<Row>(column: Column<Row>, sorts: boolean, onClick: () => void): 
 }
 
 function createRow<Row>(rowKey: string, columns: readonly Column<Row>[]): DrawnRow {
-  const cells = columns.map(({ key, isNumber = false }, index) =>
+  const cells = columns.map(({ key, isNumber = false, isProse = false }, index) =>
     index === 0
       ? h('th', { scope: 'row', data: { cell: key } })
-      : h('td', { class: isNumber ? 'number' : '', data: { cell: key } }),
+      : h('td', { class: isNumber ? 'number' : isProse ? 'prose' : '', data: { cell: key } }),
   );
   return { element: h('tr', { data: { row: rowKey } }, ...cells), cells };
 }

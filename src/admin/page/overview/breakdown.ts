@@ -8,7 +8,7 @@ import type {
   TargetView,
 } from '../../live-state.js';
 import { createChoice } from '../choice.js';
-import { fill, h } from '../dom.js';
+import { h } from '../dom.js';
 import { dollars, duration, nothing, percent, rate, whole } from '../format.js';
 import { growth, type StateWindow, secondsOf, share } from '../rates.js';
 import { type Column, createTable, type Table } from '../table.js';
@@ -28,6 +28,8 @@ interface Part {
   update(window: StateWindow): void;
 }
 
+const note = 'Counts since the start, rates of the last ten seconds';
+
 /** Counts since the start by model, key, target or protocol, and rates of the last seconds. */
 export function createBreakdown(): Part {
   const parts: Readonly<Record<Kind, Part>> = {
@@ -42,7 +44,7 @@ export function createBreakdown(): Part {
     protocol: part('protocol', ({ protocols }) => protocols, requestsOf, protocolColumns),
   };
   let last: StateWindow = [];
-  const place = h('div', { class: 'breakdown' }, parts.model.element);
+  let shown = parts.model;
   const choice = createChoice<Kind>(
     'Broken down by',
     [
@@ -53,20 +55,25 @@ export function createBreakdown(): Part {
     ],
     (kind) => {
       parts[kind].update(last);
-      fill(place, [parts[kind].element]);
+      shown.element.replaceWith(parts[kind].element);
+      shown = parts[kind];
     },
   );
   return {
     element: h(
       'div',
       { class: 'panel' },
-      h('div', { class: 'panel-head' }, h('h3', {}, 'Traffic'), choice.element),
-      h('p', { class: 'hint' }, 'Counts since the start, rates of the last ten seconds.'),
-      place,
+      h(
+        'div',
+        { class: 'panel-head' },
+        h('div', { class: 'row' }, h('h3', {}, 'Traffic'), h('p', { class: 'hint' }, note)),
+        choice.element,
+      ),
+      shown.element,
     ),
     update(window) {
       last = window;
-      parts[choice.chosen].update(window);
+      shown.update(window);
     },
   };
 }

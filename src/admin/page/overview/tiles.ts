@@ -71,28 +71,16 @@ const tiles: readonly Tile[] = [
     label: 'Open requests',
     value: ({ state }) => state.now.openRequests,
     text: count,
-    more: ({ state }) => `${bytes(state.now.bufferedBytes)} buffered`,
+    more: ({ state }) => `${count(state.now.openSockets)} WebSockets`,
   },
   {
-    name: 'open-sockets',
-    label: 'Open WebSockets',
-    value: ({ state }) => state.now.openSockets,
+    name: 'upstream-connections',
+    label: 'Upstream connections',
+    value: ({ state }) => state.now.upstreamConnections.open,
     text: count,
     more: ({ state }) => {
-      const { open, busy, waiting } = state.now.upstreamConnections;
-      const queue = waiting > 0 ? `, ${count(waiting)} waiting` : '';
-      return `upstream ${count(busy)} of ${count(open)} busy${queue}`;
-    },
-  },
-  {
-    name: 'tokens-input-rate',
-    label: 'Tokens in',
-    value: ({ window }) => rateOf(window, ({ totals }) => totals.tokens.input),
-    text: rate,
-    more: ({ window }) => {
-      const cached = rateOf(window, ({ totals }) => totals.tokens.cached) ?? 0;
-      const part = share(cached, rateOf(window, ({ totals }) => totals.tokens.input) ?? 0);
-      return part === null ? nothing : `${percent(part)} cached`;
+      const { busy, waiting } = state.now.upstreamConnections;
+      return `${count(busy)} busy, ${count(waiting)} waiting`;
     },
   },
   {
@@ -101,9 +89,10 @@ const tiles: readonly Tile[] = [
     value: ({ window }) => rateOf(window, ({ totals }) => totals.tokens.output),
     text: rate,
     more: ({ window }) => {
-      const reasoning = rateOf(window, ({ totals }) => totals.tokens.reasoning) ?? 0;
-      const part = share(reasoning, rateOf(window, ({ totals }) => totals.tokens.output) ?? 0);
-      return part === null ? nothing : `${percent(part)} reasoning`;
+      const input = rateOf(window, ({ totals }) => totals.tokens.input);
+      if (input === null) return nothing;
+      const cached = share(rateOf(window, ({ totals }) => totals.tokens.cached) ?? 0, input);
+      return cached === null ? `${rate(input)} in` : `${rate(input)} in, ${percent(cached)} cached`;
     },
   },
   {
@@ -111,21 +100,21 @@ const tiles: readonly Tile[] = [
     label: 'Cost, last hour',
     value: ({ points }) => costOfHour(points),
     text: dollars,
-    more: ({ state }) => `${dollars(state.totals.costUsd)} since the start`,
+    more: ({ state }) => `${dollars(state.totals.costUsd)} in all`,
   },
   {
     name: 'memory',
     label: 'Memory',
     value: ({ state }) => state.now.residentBytes,
     text: bytes,
-    more: () => 'of all workers',
+    more: ({ state }) => `${bytes(state.now.bufferedBytes)} of bodies`,
   },
   {
     name: 'loop-delay',
     label: 'Event-loop delay p99',
     value: ({ state }) => state.now.loopDelay.p99,
     text: duration,
-    more: ({ state }) => `max ${duration(state.now.loopDelay.max)}, worst worker`,
+    more: ({ state }) => `max ${duration(state.now.loopDelay.max)}`,
   },
   {
     name: 'ledger-waiting',

@@ -17,11 +17,16 @@ const sums: readonly Total[] = [
   { name: 'errors-total', label: 'Errors', value: ({ errors }) => errors, text: whole },
   { name: 'refusals-total', label: 'Refusals', value: ({ refusals }) => refusals, text: whole },
   { name: 'tokens-input-total', label: 'Tokens in', value: ({ tokens }) => tokens.input, text: whole },
-  { name: 'tokens-cached-total', label: 'of them cached', value: ({ tokens }) => tokens.cached, text: whole },
+  {
+    name: 'tokens-cached-total',
+    label: 'Tokens in, cached',
+    value: ({ tokens }) => tokens.cached,
+    text: whole,
+  },
   { name: 'tokens-output-total', label: 'Tokens out', value: ({ tokens }) => tokens.output, text: whole },
   {
     name: 'tokens-reasoning-total',
-    label: 'of them reasoning',
+    label: 'Tokens out, reasoning',
     value: ({ tokens }) => tokens.reasoning,
     text: whole,
   },
@@ -38,7 +43,7 @@ export function createTotals(): { readonly element: HTMLElement; update(totals: 
     return { sum, element, value };
   });
   const limits = h('dd');
-  const ofLimits = h('div', {}, h('dt', {}, 'Refused by limits'), limits);
+  const ofLimits = h('div', { class: 'wide' }, h('dt', {}, 'Refused by limits'), limits);
   return {
     element: h(
       'div',

@@ -22,6 +22,7 @@ export function createRequestsView(): View {
   });
   const words = h('input', {
     type: 'search',
+    class: 'filter',
     placeholder: 'id, model, key or path',
     attributes: { 'aria-label': 'Filter' },
   });
@@ -54,12 +55,7 @@ export function createRequestsView(): View {
       h(
         'div',
         { class: 'panel' },
-        h(
-          'div',
-          { class: 'panel-head' },
-          h('div', { class: 'row' }, words, h('label', { class: 'check' }, errorsOnly, 'Only errors')),
-          pause,
-        ),
+        h('div', { class: 'row' }, words, h('label', { class: 'check' }, errorsOnly, 'Only errors'), pause),
         table.element,
       ),
     ),
@@ -71,6 +67,7 @@ export function createRequestsView(): View {
 }
 
 function summaryOf(rows: number, all: number, isPaused: boolean): string {
+  if (all === 0) return '';
   const counted = rows === all ? `The last ${all}` : `${rows} of the last ${all}`;
   return isPaused ? `${counted}, paused` : counted;
 }
@@ -81,7 +78,15 @@ function time(ms: number | null): string {
 }
 
 function wordColumn(key: 'model' | 'key' | 'target', title: string): Column<RecentRequestView> {
-  return { key, title, value: (row) => row[key] };
+  return {
+    key,
+    title,
+    value: (row) => row[key],
+    paint(cell, row) {
+      setText(cell, row[key] ?? nothing);
+      cell.title = row[key] ?? '';
+    },
+  };
 }
 
 const columns: readonly Column<RecentRequestView>[] = [
@@ -96,18 +101,8 @@ const columns: readonly Column<RecentRequestView>[] = [
       paintBadge(cell, toneOf(request), `${status} ${said.replaceAll('_', ' ')}`.trim());
     },
   },
-  {
-    key: 'path',
-    title: 'Path',
-    value: ({ method, path }) => `${method} ${path}`,
-    paint(cell, { method, path, protocol }) {
-      setText(cell, method === 'POST' ? path : `${method} ${path}`);
-      cell.title = protocol === null ? `${method} ${path}` : `${method} ${path}, ${protocol}`;
-    },
-  },
   wordColumn('model', 'Model'),
   wordColumn('key', 'Key'),
-  wordColumn('target', 'Target'),
   {
     key: 'first-byte',
     title: 'First byte',
@@ -151,6 +146,16 @@ const columns: readonly Column<RecentRequestView>[] = [
     value: ({ retries }) => retries,
     text: ({ retries }) => (retries === 0 ? nothing : `${retries}`),
   },
+  {
+    key: 'path',
+    title: 'Path',
+    value: ({ method, path }) => `${method} ${path}`,
+    paint(cell, { method, path, protocol }) {
+      setText(cell, method === 'POST' ? path : `${method} ${path}`);
+      cell.title = protocol === null ? `${method} ${path}` : `${method} ${path}, ${protocol}`;
+    },
+  },
+  wordColumn('target', 'Target'),
   {
     key: 'id',
     title: 'Id',

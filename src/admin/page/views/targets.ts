@@ -92,6 +92,7 @@ const columns: readonly Column<TargetView>[] = [
   {
     key: 'results',
     title: 'By result',
+    isProse: true,
     value: ({ failures }) => Object.keys(failures).join(' ') || null,
     text: ({ failures }) =>
       Object.entries(failures)
@@ -102,6 +103,7 @@ const columns: readonly Column<TargetView>[] = [
   {
     key: 'last-failure',
     title: 'Last error',
+    isProse: true,
     value: ({ lastFailure }) => lastFailure?.at ?? null,
     paint(cell, { lastFailure }) {
       setText(cell, lastFailure === null ? '' : `${ago(lastFailure.at)}: ${lastFailure.message}`);
