@@ -4,7 +4,7 @@ import type { View } from '../view.js';
 import { messageOf } from '../words.js';
 import { createBlobUrls } from './playground/blob-urls.js';
 import type { PlaygroundCall } from './playground/call.js';
-import type { Choice, PlaygroundModel } from './playground/choice.js';
+import { type Choice, type PlaygroundModel, protocolsOf } from './playground/choice.js';
 import type { Asked } from './playground/code/samples.js';
 import { createCodePane } from './playground/code-pane.js';
 import { createComposer } from './playground/composer.js';
@@ -74,11 +74,9 @@ export function createPlaygroundView(): View {
     // It is called while the settings are being made, too.
     queueMicrotask(() => {
       const { kind, protocol, settings: chosen } = settings.read();
+      const title = protocolsOf[kind].find(({ name }) => name === protocol)?.title ?? '';
       composer.showKind(kind);
-      setText(
-        summary,
-        `Settings: ${[kind, protocol, chosen.model].filter((each) => each !== '').join(', ')}`,
-      );
+      setText(summary, `Settings: ${[title, chosen.model].filter((each) => each !== '').join(', ')}`);
       if (!code.element.hidden) showCode();
     });
   }
@@ -152,9 +150,11 @@ export function createPlaygroundView(): View {
     const note = await ended(call, () => run(call, choice, prompt, answer));
     // Else it was cleared away meanwhile.
     if (running !== own) return;
+    cancelAnimationFrame(frame);
+    frame = 0;
     call.record.totalMs = performance.now() - call.sentAt;
     exchange.showText(answer);
-    exchange.end(call.record, note);
+    exchange.end(call.record, note ?? (answer.error === null ? null : 'error inside'));
     running = null;
     composer.showRunning(false);
     if (choice.kind === 'chat') goOn(prompt, answer);

@@ -41,7 +41,7 @@ export function createChatSettings(onChange: () => void): KindSettings<TextSetti
   const element = h(
     'div',
     { class: 'settings' },
-    field('System prompt', system),
+    field('System', system),
     h(
       'div',
       { class: 'pair' },

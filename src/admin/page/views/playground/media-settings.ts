@@ -7,13 +7,13 @@ import { type VideoSettings, videoSizes } from './video-request.js';
 const voices = ['alloy', 'ash', 'coral', 'echo', 'fable', 'nova', 'onyx', 'sage', 'shimmer'];
 
 export function createImageSettings(onChange: () => void): KindSettings<ImageSettings> {
-  const size = select([['', 'As the model does'], ...imageSizes.map(same)], onChange);
+  const size = select([['', 'Unset'], ...imageSizes.map(same)], onChange);
   size.value = '1024x1024';
   const result = select(
     [
-      ['b64_json', 'Image (base64)'],
+      ['b64_json', 'Base64'],
       ['url', 'Address'],
-      ['', 'As the model does'],
+      ['', 'Unset'],
     ],
     onChange,
   );

@@ -100,7 +100,7 @@ function barOf(label: string, steps: readonly TimedStep[]): Node[] {
     legend.append(
       h(
         'li',
-        {},
+        { class: 'step' },
         h('i', { data: { series } }),
         h('span', {}, name),
         h('b', {}, duration(ms / 1000)),
