@@ -8,6 +8,7 @@ import { type LimitInUse, limitRoutes } from './limits.js';
 import type { LiveStream } from './live-stream.js';
 import { type PlaygroundSources, playgroundRoutes } from './playground.js';
 import type { AdminRoute } from './routes.js';
+import { type TaskStore, taskRoutes } from './tasks.js';
 import { type UsageLedger, usageRoutes } from './usage.js';
 
 /** What the listener tells of, and has done. */
@@ -26,6 +27,8 @@ export interface AdminSources {
   readonly playground: PlaygroundSources;
   /** @returns null where nothing was ever stored */
   usageLedger(): UsageLedger | null;
+  /** The same for video tasks. */
+  tasks(): TaskStore | null;
   /** What the console is told. */
   readonly live: LiveStream;
 }
@@ -71,6 +74,7 @@ export function adminRoutes(sources: AdminSources): readonly AdminRoute[] {
     ...configRoutes(sources.config),
     ...keyRoutes(sources.keys),
     ...usageRoutes(() => sources.usageLedger()),
+    ...taskRoutes(() => sources.tasks()),
     ...limitRoutes(() => sources.limits()),
     ...liveRoutes(sources.live),
     ...playgroundRoutes(sources.playground),

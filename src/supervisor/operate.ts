@@ -64,6 +64,9 @@ export function createOperations(gateway: OperatedGateway): Operations {
     return gateway.serving().length === 0 ? 'no worker serves yet' : null;
   };
 
+  /** Null where nothing was ever stored. */
+  const usedStore = () => (mayHoldAnything(gateway.reloader.running.store) ? gateway.store : null);
+
   const counted = async (): Promise<MetricsSnapshot> => {
     await collector.collect();
     return totals.merged();
@@ -142,7 +145,8 @@ export function createOperations(gateway: OperatedGateway): Operations {
         demoKey: () => (gateway.reloader.running.demo ? demoKeys.default : null),
       },
       keys: gateway.keys.desk,
-      usageLedger: () => (mayHoldAnything(gateway.reloader.running.store) ? gateway.store : null),
+      usageLedger: usedStore,
+      tasks: usedStore,
       async openApi() {
         // Loaded only here: the schemas of all bodies would hold up the start.
         const { createOpenApi } = await import('../openapi/document.js');

@@ -4,7 +4,7 @@ import { readTask, writeTask } from './record.js';
 import type { VideoTask } from './task.js';
 
 /** Collections of the store. Their names are in every store that is in use. */
-const tasks = 'tasks';
+export const taskCollection = 'tasks';
 const submissions = 'submissions';
 const requests = 'task-requests';
 
@@ -90,7 +90,7 @@ const mostUnsettled = 10_000;
 /** Keeps tasks in a store. */
 export function createTaskBook(store: Store): TaskBook {
   const find = async (id: string): Promise<BookedTask | null> => {
-    const record = await store.get(tasks, id);
+    const record = await store.get(taskCollection, id);
     const task = record === null ? null : readTask(record.value);
     return record === null || task === null ? null : { task, revision: record.revision };
   };
@@ -101,7 +101,8 @@ export function createTaskBook(store: Store): TaskBook {
       const { task, revision } = current as BookedTask;
       const changed = change(task);
       if (changed === task) return task;
-      if (await store.replace(tasks, task.id, writeTask(changed), revision, ttlOf(changed))) return changed;
+      if (await store.replace(taskCollection, task.id, writeTask(changed), revision, ttlOf(changed)))
+        return changed;
       current = await find(task.id);
     }
     if (current === null) return null;
@@ -110,7 +111,7 @@ export function createTaskBook(store: Store): TaskBook {
 
   const put = async (task: VideoTask): Promise<void> => {
     const booked = await find(task.id);
-    if (booked === null) await store.create(tasks, task.id, writeTask(task), ttlOf(task));
+    if (booked === null) await store.create(taskCollection, task.id, writeTask(task), ttlOf(task));
     else await update(booked, () => task);
   };
 
@@ -118,7 +119,7 @@ export function createTaskBook(store: Store): TaskBook {
     // Only its own: the same request may have made another task before.
     if (request !== null && (await store.get(requests, request.mark))?.value === recordOf(request, taskId))
       await store.remove(requests, request.mark);
-    await store.remove(tasks, taskId);
+    await store.remove(taskCollection, taskId);
     await store.remove(submissions, taskId);
   };
 
@@ -144,7 +145,7 @@ export function createTaskBook(store: Store): TaskBook {
   const note = async (task: VideoTask, submission: Submission, request: OnceRequest | null) => {
     await Promise.all([
       store.create(submissions, task.id, JSON.stringify(submission), ttlOf(task)),
-      store.create(tasks, task.id, writeTask(task), ttlOf(task)),
+      store.create(taskCollection, task.id, writeTask(task), ttlOf(task)),
     ]);
     // Last, so that a request never names a task that a crash has kept from being noted.
     const earlier = request === null ? null : await firstWith(store, request, task.id);

@@ -15,7 +15,7 @@ testStore('redis cluster', { settings, skip, processes: false });
 testLedger('redis cluster', { settings, skip, processes: false });
 
 test('a node that is gone concerns its own records, until it is back', { skip }, async (t) => {
-  const store = createRedisStore({ ...settings, timeoutMs: 500 });
+  const store = createRedisStore({ ...settings, timeoutMs: 2000 });
   t.teardown(() => store.close());
   const names = Array.from({ length: 30 }, (_, index) => `outage-${index}`);
   const outcomes = async (round: string) =>

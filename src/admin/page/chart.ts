@@ -122,7 +122,7 @@ function createPlot(
     {
       width: place.clientWidth,
       height: place.clientHeight,
-      padding: [6, 10, 0, 0],
+      padding: [6, 18, 0, 0],
       legend: { show: false },
       cursor: {
         y: false,
@@ -139,7 +139,7 @@ function createPlot(
           ...axis,
           size: 26,
           gap: 6,
-          space: 50,
+          space: ({ width }) => (width < 500 ? 50 : 80),
           values: (_plot, seconds, _axis, _space, step) => seconds.map((at) => timeOfDay(at, step < 60)),
         },
         {

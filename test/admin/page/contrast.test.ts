@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test } from 'tap';
@@ -77,6 +77,16 @@ for (const theme of ['light', 'dark'] as const) {
     }
   });
 }
+
+test('every token that a rule uses is defined', async (t) => {
+  const sheets = readdirSync(folder).filter((name) => name.endsWith('.css'));
+  const text = sheets.map((name) => readFileSync(join(folder, name), 'utf8')).join('\n');
+  const defined = new Set([...text.matchAll(/(--[\w-]+):/g)].map(([, name]) => name));
+  for (const [, name] of text.matchAll(/var\((--[\w-]+)/g)) {
+    if (!defined.has(name)) t.fail(`${name} is not defined`);
+  }
+  t.ok(sheets.includes('console.css'));
+});
 
 test('colours are written as tokens only, so that both themes have them', async (t) => {
   for (const name of ['console.css', 'forms.css', 'shell.css', 'watch.css']) {

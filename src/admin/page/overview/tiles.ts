@@ -42,7 +42,9 @@ const tiles: readonly Tile[] = [
   {
     name: 'requests-rate',
     label: 'Requests',
-    value: ({ window }) => rateOf(window, ({ totals }) => totals.requests),
+    value: ({ window, points }) =>
+      rateOf(window, ({ totals }) => totals.requests) ??
+      lastKnown(points, (point) => point.requestsPerSecond),
     text: rate,
     more: ({ window }) => {
       const refused = rateOf(window, ({ totals }) => totals.refusals);
@@ -52,7 +54,8 @@ const tiles: readonly Tile[] = [
   {
     name: 'errors-rate',
     label: 'Errors',
-    value: ({ window }) => rateOf(window, ({ totals }) => totals.errors),
+    value: ({ window, points }) =>
+      rateOf(window, ({ totals }) => totals.errors) ?? lastKnown(points, (point) => point.errorsPerSecond),
     text: rate,
     more: ({ window }) => {
       const errors = rateOf(window, ({ totals }) => totals.errors) ?? 0;
@@ -86,7 +89,9 @@ const tiles: readonly Tile[] = [
   {
     name: 'tokens-output-rate',
     label: 'Tokens out',
-    value: ({ window }) => rateOf(window, ({ totals }) => totals.tokens.output),
+    value: ({ window, points }) =>
+      rateOf(window, ({ totals }) => totals.tokens.output) ??
+      lastKnown(points, (point) => point.outputTokensPerSecond),
     text: rate,
     more: ({ window }) => {
       const input = rateOf(window, ({ totals }) => totals.tokens.input);
@@ -125,7 +130,10 @@ const tiles: readonly Tile[] = [
   },
 ];
 
-/** The numbers of the moment. Rates are of the last ten seconds, percentiles of the last five. */
+/**
+ * The numbers of the moment. Rates are of the last ten seconds, or of the last point of the history as long as there is
+ * one state only; percentiles are of the last point.
+ */
 export function createTiles(): {
   readonly element: HTMLElement;
   update(state: LiveState, window: StateWindow, points: readonly HistoryView[]): void;

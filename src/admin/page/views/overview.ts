@@ -42,8 +42,8 @@ export function createOverviewView(): View {
       h('div', { class: 'view-head' }, h('h2', {}, 'Overview'), range.element),
       tiles.element,
       charts.element,
-      breakdown.element,
       totals.element,
+      breakdown.element,
     ),
     show() {
       themeChanged.addEventListener('theme', recolour);

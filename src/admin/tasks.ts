@@ -1,0 +1,86 @@
+import { GatewayError } from '../errors.js';
+import { targetLabel } from '../metrics/gauges.js';
+import type { Store } from '../store/store.js';
+import type { VideoTask } from '../video/task.js';
+import { json } from './answer.js';
+import type { AdminRoute } from './routes.js';
+import { checkNames } from './usage-query.js';
+
+/** Where tasks are read. */
+export type TaskStore = Pick<Store, 'list'>;
+
+const usualPage = 50;
+const longestPage = 200;
+/** Stands before a place in the store, to tell it from any other text. */
+const cursorMark = 'tasks:';
+
+/**
+ * `GET /tasks`, the video tasks of all keys: the newest first, as long as `store.taskDays` stays the same, for the
+ * store has them in the order in which they expire.
+ * @param store null where nothing was ever stored
+ */
+export function taskRoutes(store: () => TaskStore | null): readonly AdminRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: '/tasks',
+      needsToken: true,
+      async handle({ query }) {
+        checkNames(query, ['limit', 'cursor']);
+        const limit = readLimit(query.get('limit'));
+        const from = readCursor(query.get('cursor'));
+        const tasks = store();
+        if (tasks === null) return json({ tasks: [], next: null });
+        // Loaded only here: the check of a record brings the compiler of schemas with it.
+        const { listTasks } = await import('../video/listing.js');
+        const page = await listTasks(tasks, limit, from);
+        return json({ tasks: page.tasks.map(taskView), next: writeCursor(page.next) });
+      },
+    },
+  ];
+}
+
+/** A task as operators see it: nothing of what was asked for, nor where its video is. Times are RFC 3339. */
+function taskView({ upstream, state, ...task }: VideoTask): object {
+  return {
+    id: task.id,
+    model: task.model,
+    key: task.keyId,
+    upstream: upstream.name,
+    target: targetLabel(upstream.name, upstream.model),
+    format: task.format,
+    // Whether its upstream has taken it yet is nobody's concern.
+    state: state === 'submitting' ? 'queued' : state,
+    progress: task.progress,
+    createdAt: dateTime(task.createdAt),
+    updatedAt: dateTime(task.updatedAt),
+    expiresAt: dateTime(task.expiresAt),
+    error: task.error?.message ?? null,
+  };
+}
+
+function dateTime(time: number): string {
+  return new Date(time).toISOString();
+}
+
+function readLimit(text: string | null): number {
+  if (text === null) return usualPage;
+  const limit = /^\d{1,3}$/.test(text) ? Number(text) : 0;
+  if (limit >= 1 && limit <= longestPage) return limit;
+  throw wrong('limit', `limit must be a number from 1 to ${longestPage}.`);
+}
+
+function writeCursor(place: string | null): string | null {
+  return place === null ? null : Buffer.from(`${cursorMark}${place}`).toString('base64url');
+}
+
+function readCursor(text: string | null): string | null {
+  if (text === null || text === '') return null;
+  const place = Buffer.from(text, 'base64url').toString('utf8');
+  if (place.startsWith(cursorMark)) return place.slice(cursorMark.length);
+  throw wrong('cursor', 'The cursor must be the "next" of the page before.');
+}
+
+function wrong(param: string, message: string): GatewayError {
+  return new GatewayError('invalid_value', message, { param });
+}
