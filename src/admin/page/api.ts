@@ -26,8 +26,9 @@ export function saveToken(token: string): void {
   sessionStorage.setItem(tokenName, token);
 }
 
+/** Forgets whatever else the tab keeps, too: it was kept for whoever had the token. */
 export function forgetToken(): void {
-  sessionStorage.removeItem(tokenName);
+  sessionStorage.clear();
 }
 
 export interface RequestOptions {

@@ -37,8 +37,8 @@ export const protocolsOf: Readonly<Record<Kind, readonly ProtocolEntry[]>> = {
     { name: 'generateContent', title: 'generateContent', offeredAs: 'generateContent' },
   ],
   image: [
-    { name: 'images', title: 'Images, with prompt', offeredAs: 'images' },
-    { name: 'imagesInput', title: 'Images, with input and parameters', offeredAs: 'images' },
+    { name: 'images', title: 'Images', offeredAs: 'images' },
+    { name: 'imagesInput', title: 'Images, input form', offeredAs: 'images' },
   ],
   speech: [{ name: 'speech', title: 'Speech', offeredAs: 'audio' }],
   video: [

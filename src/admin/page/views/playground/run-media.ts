@@ -1,0 +1,71 @@
+import { h } from '../../dom.js';
+import { blobOfBase64 } from './blob-urls.js';
+import { begin, logBlob, type PlaygroundCall, readText } from './call.js';
+import { type Choice, requestOf } from './choice.js';
+import { get } from './gateway-request.js';
+import { objectOf, parseJson } from './json.js';
+import { saveLink, shownAudio, shownImage } from './made.js';
+import { type AnswerImage, readImages } from './media-request.js';
+import { readBlob, relay } from './relay.js';
+import { openAiTokens } from './text-answer.js';
+
+const mostMediaBytes = 128 * 1024 * 1024;
+
+/** Makes images, and shows them. */
+export async function runImage(
+  call: PlaygroundCall,
+  choice: Extract<Choice, { kind: 'image' }>,
+  prompt: string,
+): Promise<void> {
+  const text = await readText(call, await begin(call, requestOf(choice, prompt, [])), '');
+  if (text === null) return;
+  const body = parseJson(text);
+  const { usage } = objectOf(body);
+  if (usage !== undefined) call.record.tokens = openAiTokens(usage, { input: 'input', output: 'output' });
+  const images = readImages(body);
+  if (images.length === 0) call.exchange.showProblem('There is no image in the answer.');
+  for (const [index, image] of images.entries()) {
+    call.exchange.showMade(await shown(call, image, prompt, `image-${index + 1}`));
+  }
+}
+
+async function shown(call: PlaygroundCall, image: AnswerImage, prompt: string, name: string): Promise<Node> {
+  const blob = await blobOf(call, image);
+  if (blob !== null) return shownImage(call.urls.make(blob), prompt, `${name}.${endingOf(blob.type)}`);
+  if (image.kind === 'bytes') return h('p', { class: 'problem' }, 'The image is no base64.');
+  if (image.url.startsWith('data:image/')) return shownImage(image.url, prompt, name);
+  const address = h('a', { href: image.url, target: '_blank', rel: 'noreferrer noopener' }, image.url);
+  return h('p', {}, 'The image is elsewhere, and this page loads nothing from there: ', address);
+}
+
+/** @returns null for an image that is at an address of somebody else */
+async function blobOf(call: PlaygroundCall, image: AnswerImage): Promise<Blob | null> {
+  if (image.kind === 'bytes') return blobOfBase64(image.base64, image.type);
+  const { baseUrl, key, signal } = call;
+  if (baseUrl === '' || !image.url.startsWith(`${baseUrl}/`)) return null;
+  const answer = await relay(get(image.url.slice(baseUrl.length)), key, signal);
+  return answer.status === 200 ? readBlob(answer.body, mostMediaBytes) : null;
+}
+
+/** Speaks a text, and plays it. */
+export async function runSpeech(
+  call: PlaygroundCall,
+  choice: Extract<Choice, { kind: 'speech' }>,
+  prompt: string,
+): Promise<void> {
+  const answer = await begin(call, requestOf(choice, prompt, []));
+  if (answer.status >= 400) {
+    await readText(call, answer, '');
+    return;
+  }
+  const blob = await readBlob(answer.body, mostMediaBytes);
+  logBlob(call, '', blob);
+  const { format } = choice.settings;
+  const url = call.urls.make(blob);
+  const file = `speech.${format}`;
+  call.exchange.showMade(format === 'pcm' ? saveLink(url, file) : shownAudio(url, file));
+}
+
+function endingOf(type: string): string {
+  return /^image\/(\w+)/.exec(type)?.[1] ?? 'png';
+}
