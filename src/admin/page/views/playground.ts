@@ -1,4 +1,4 @@
-import { askJson } from '../api.js';
+import { askJson, savedToken } from '../api.js';
 import { fill, h, setText } from '../dom.js';
 import type { View } from '../view.js';
 import { messageOf } from '../words.js';
@@ -47,7 +47,7 @@ export function createPlaygroundView(): View {
     onInput: () => changed(),
   });
   const problem = h('p', { class: 'problem', attributes: { role: 'alert' } });
-  const exchanges = h('ol', { class: 'exchanges' });
+  const exchanges = h('ol', { class: 'exchanges', attributes: { 'aria-live': 'polite' } });
   const empty = h('p', { class: 'empty' }, 'What you send is answered here.');
   const answerPane = h('div', { class: 'pane' }, empty, exchanges);
   const events = createEventsPane();
@@ -188,6 +188,8 @@ export function createPlaygroundView(): View {
     if (frame !== 0) return;
     frame = requestAnimationFrame(() => {
       frame = 0;
+      // Nobody is signed in any more.
+      if (savedToken() === null) running?.abort();
       show();
       showRecord();
       keepInSight();
@@ -205,8 +207,10 @@ export function createPlaygroundView(): View {
       const { demoKey, models } = await askJson<PlaygroundOffer>('/playground/models');
       settings.showModels(models);
       key.offer(demoKey);
-      const { config } = await askJson<{ config: { groups: object } }>('/config');
-      key.showGroups(Object.keys(config.groups));
+      const { config } = await askJson<{ readonly config: { readonly groups: Groups } }>('/config');
+      const isOpen = (name: string): boolean => config.groups[name]?.models.includes('*') ?? false;
+      const names = Object.keys(config.groups);
+      key.showGroups([...names.filter(isOpen), ...names.filter((name) => !isOpen(name))]);
     } catch (error) {
       isLoaded = false;
       setText(problem, messageOf(error));
@@ -242,6 +246,9 @@ interface PlaygroundOffer {
   readonly demoKey: string | null;
   readonly models: readonly PlaygroundModel[];
 }
+
+/** Of the config: the models that each group opens, or `*` for all. */
+type Groups = Readonly<Record<string, { readonly models: readonly string[] }>>;
 
 /** Runs a call to its end. @returns how it ended where it did not end by itself */
 async function ended(call: PlaygroundCall, run: () => Promise<void>): Promise<string | null> {

@@ -3,6 +3,7 @@ import { requestOf } from '../../../../src/admin/page/views/playground/choice.js
 import { emptyLog, logEvent } from '../../../../src/admin/page/views/playground/event-log.js';
 import { merged } from '../../../../src/admin/page/views/playground/json.js';
 import { readImages } from '../../../../src/admin/page/views/playground/media-request.js';
+import { emptyRecord, tokensPerSecond } from '../../../../src/admin/page/views/playground/record.js';
 import { readRefusal } from '../../../../src/admin/page/views/playground/refusal.js';
 import { parseServerTiming, stretches } from '../../../../src/admin/page/views/playground/server-timing.js';
 import { startDemo } from '../../../suites/demo.js';
@@ -88,6 +89,17 @@ test('a refusal that is no JSON is told by its status', async (t) => {
     kind: null,
     param: 'messages[0]',
   });
+});
+
+test('the speed of an answer is that of its tokens while they came', async (t) => {
+  const tokens = { input: 5, output: 30, cached: 0, reasoning: 0 };
+  const record = { ...emptyRecord(), tokens, totalMs: 1500, firstTextMs: 500 };
+  t.equal(tokensPerSecond(record), 30);
+  t.equal(tokensPerSecond({ ...record, firstTextMs: null }), 20);
+  t.equal(tokensPerSecond({ ...record, firstTextMs: 1500 }), 20, 'an answer that came at once');
+  t.equal(tokensPerSecond({ ...record, tokens: null }), null);
+  t.equal(tokensPerSecond({ ...record, totalMs: null }), null);
+  t.equal(tokensPerSecond({ ...record, tokens: { ...tokens, output: 0 } }), null);
 });
 
 test('objects are merged, and everything else is replaced', async (t) => {

@@ -34,7 +34,7 @@ export function createSettings(onChange: () => void): Settings {
   let models: readonly PlaygroundModel[] | null = null;
   const make = createSwitch('Make', kinds, 'chat', () => changeKind());
   const protocol = select([], () => changeProtocol());
-  const model = select([], onChange);
+  const model = select([], () => changeModel());
   const note = h('p', { class: 'problem', attributes: { role: 'status' } });
   const parts = {
     chat: createChatSettings(onChange),
@@ -43,8 +43,9 @@ export function createSettings(onChange: () => void): Settings {
     video: createVideoSettings(onChange),
   };
 
-  /** The choice of each kind is kept while another one is made. */
-  const chosen = new Map<string, string>();
+  /** The choices of each kind are kept while another one is made. */
+  const chosen = new Map<Kind, string>();
+  const chosenModel = new Map<Kind, string>();
 
   const changeKind = (): void => {
     const options = protocolsOf[make.value];
@@ -55,12 +56,16 @@ export function createSettings(onChange: () => void): Settings {
   };
   const changeProtocol = (): void => {
     chosen.set(make.value, protocol.value);
-    const before = model.value;
+    const before = chosenModel.get(make.value) ?? '';
     const names = models === null ? [] : modelsFor(make.value, protocol.value as PlaygroundProtocol, models);
     fill(model, optionsOf(names.map((name) => [name, name])));
     if (names.includes(before)) model.value = before;
     model.disabled = names.length === 0;
     setText(note, models !== null && names.length === 0 ? 'No model is offered in this protocol.' : '');
+    onChange();
+  };
+  const changeModel = (): void => {
+    chosenModel.set(make.value, model.value);
     onChange();
   };
 
