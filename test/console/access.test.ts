@@ -39,7 +39,7 @@ async function filled(page: Page, part: Part): Promise<void> {
     usage: 'tr[data-row="total"]',
     tasks: 'tr[data-row^="task:"]',
     config: 'details.config-section',
-    playground: 'button',
+    playground: '.composer textarea',
   };
   await page.locator(`main ${signs[part]}`).first().waitFor();
 }
