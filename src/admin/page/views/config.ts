@@ -50,7 +50,7 @@ export function createConfigView(): View {
     outcome.dataset.tone = 'bad';
     const items = problems.map((text) => {
       const { path, message } = problemOf(text);
-      return h('li', {}, path === '' ? null : h('code', {}, path), h('span', {}, message));
+      return path === '' ? h('li', {}, message) : h('li', {}, h('code', {}, path), `: ${message}`);
     });
     fill(outcome, [
       h(
