@@ -34,6 +34,11 @@ export function createTasksView(): View {
 
   const notice = h('p', { class: 'problem', attributes: { role: 'alert' } });
   const said = h('p', { class: 'hint' });
+  const asked = h(
+    'p',
+    { class: 'hint' },
+    'How a task stands is what its last poll found: upstreams are asked when clients ask.',
+  );
   const body = h('tbody');
   const empty = h('p', { class: 'empty', hidden: true });
   const filter = createChoice<TaskState | 'all'>(
@@ -132,7 +137,7 @@ export function createTasksView(): View {
       { class: 'tasks' },
       h('div', { class: 'view-head' }, h('h2', {}, 'Video tasks'), filter.element),
       notice,
-      h('div', { class: 'panel' }, said, table, empty, more),
+      h('div', { class: 'panel' }, h('div', { class: 'row task-facts' }, said, asked), table, empty, more),
     ),
     show() {
       isShown = true;
