@@ -5,7 +5,7 @@ export function utcDay(at: number): string {
   return new Date(at).toISOString().slice(0, dayLength);
 }
 
-/** A moment where days and minutes count: `2026-11-22 09:47 UTC`. @param at Unix milliseconds */
-export function utcMinute(at: number): string {
-  return `${new Date(at).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+/** The time of day of a moment: `09:47 UTC`. @param at Unix milliseconds */
+export function utcTime(at: number): string {
+  return `${new Date(at).toISOString().slice(dayLength + 1, dayLength + 6)} UTC`;
 }

@@ -2,6 +2,7 @@ import { test } from 'tap';
 import { configKeyView, managedKeyView } from '../../../src/admin/key-view.js';
 import {
   changesSomething,
+  fieldMessage,
   fieldOf,
   fieldsOf,
   type KeyFields,
@@ -136,6 +137,15 @@ test('a refusal is told at the field that it is about', async (t) => {
   t.equal(fieldOf('id'), 'id');
   t.equal(fieldOf('revision'), null);
   t.equal(fieldOf(null), null);
+});
+
+test('at its field a refusal does not name the field once more', async (t) => {
+  t.equal(fieldMessage({ param: 'id', message: 'id: must be short.' }), 'Must be short.');
+  t.equal(
+    fieldMessage({ param: 'id', message: 'There is a key with this id already.' }),
+    'There is a key with this id already.',
+  );
+  t.equal(fieldMessage({ param: null, message: 'null and void' }), 'Null and void');
 });
 
 test('a key of the config file is one that the page can show', async (t) => {

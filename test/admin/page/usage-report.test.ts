@@ -34,9 +34,9 @@ test('rows are sorted by a column, equal ones as they were', async (t) => {
     row({ model: 'a', calls: 2 }),
   ];
   const models = (of: readonly UsageRow[]) => of.map(({ model }) => model);
-  t.same(models(sortRows(rows, { column: 'calls', isDescending: true })), [null, 'b', 'a']);
-  t.same(models(sortRows(rows, { column: 'calls', isDescending: false })), ['b', 'a', null]);
-  t.same(models(sortRows(rows, { column: 'model', isDescending: false })), [null, 'a', 'b']);
+  t.same(models(sortRows(rows, { key: 'calls', descending: true })), [null, 'b', 'a']);
+  t.same(models(sortRows(rows, { key: 'calls', descending: false })), ['b', 'a', null]);
+  t.same(models(sortRows(rows, { key: 'model', descending: false })), ['a', 'b', null]);
   t.same(models(rows), ['b', null, 'a'], 'the rows themselves stay');
 });
 

@@ -1,6 +1,7 @@
 import { askJson } from '../api.js';
+import { createChoice } from '../choice.js';
 import { h, setText } from '../dom.js';
-import { createSwitch } from '../switch.js';
+import { placeAll } from '../place.js';
 import type { View } from '../view.js';
 import { messageOf, plural } from '../words.js';
 import { createTaskRow, type TaskRow, taskColumns } from './tasks/row.js';
@@ -33,13 +34,27 @@ export function createTasksView(): View {
 
   const notice = h('p', { class: 'problem', attributes: { role: 'alert' } });
   const said = h('p', { class: 'hint' });
+  const asked = h(
+    'p',
+    { class: 'hint' },
+    'How a task stands is what its last poll found: upstreams are asked when clients ask.',
+  );
   const body = h('tbody');
   const empty = h('p', { class: 'empty', hidden: true });
-  const filter = createSwitch<TaskState | 'all'>(
+  const filter = createChoice<TaskState | 'all'>(
     'State',
     [['all', 'All'], ...taskStates.map((state) => [state, capital(stateLooks[state].words)] as const)],
-    'all',
     () => show(),
+  );
+  const table = h(
+    'div',
+    { class: 'table-wrap', tabIndex: 0, attributes: { role: 'group', 'aria-label': 'Video tasks' } },
+    h(
+      'table',
+      { class: 'cards' },
+      h('thead', {}, h('tr', {}, ...taskColumns.map((name) => h('th', { scope: 'col' }, name)))),
+      body,
+    ),
   );
   const more = h(
     'button',
@@ -58,7 +73,7 @@ export function createTasksView(): View {
   );
 
   const show = (): void => {
-    const wanted = filter.value;
+    const wanted = filter.chosen;
     const listed = tasks.filter(({ state }) => wanted === 'all' || state === wanted);
     const before = rows;
     rows = new Map(
@@ -68,7 +83,10 @@ export function createTasksView(): View {
         return [task.id, row];
       }),
     );
-    body.replaceChildren(...[...rows.values()].map(({ element }) => element));
+    placeAll(
+      body,
+      [...rows.values()].map(({ element }) => element),
+    );
     const counts = countStates(tasks);
     const parts = taskStates.filter((state) => counts[state] > 0);
     setText(
@@ -79,6 +97,7 @@ export function createTasksView(): View {
         ...(next === null ? [] : ['more that are not loaded']),
       ].join(', '),
     );
+    table.hidden = listed.length === 0;
     empty.hidden = listed.length > 0;
     setText(empty, tasks.length === 0 ? 'No video task yet.' : 'No such task among those that are loaded.');
     more.hidden = next === null;
@@ -116,25 +135,9 @@ export function createTasksView(): View {
     element: h(
       'section',
       { class: 'tasks' },
-      h('div', { class: 'panel-head' }, h('h2', {}, 'Video tasks'), filter.element),
+      h('div', { class: 'view-head' }, h('h2', {}, 'Video tasks'), filter.element),
       notice,
-      h(
-        'div',
-        { class: 'panel' },
-        said,
-        h(
-          'div',
-          { class: 'table-wrap' },
-          h(
-            'table',
-            { class: 'cards' },
-            h('thead', {}, h('tr', {}, ...taskColumns.map((name) => h('th', { scope: 'col' }, name)))),
-            body,
-          ),
-        ),
-        empty,
-        more,
-      ),
+      h('div', { class: 'panel' }, h('div', { class: 'row task-facts' }, said, asked), table, empty, more),
     ),
     show() {
       isShown = true;

@@ -1,6 +1,6 @@
 import { askJson, download } from '../api.js';
+import { createChoice } from '../choice.js';
 import { h, setText } from '../dom.js';
-import { createSwitch } from '../switch.js';
 import type { View } from '../view.js';
 import { messageOf, plural } from '../words.js';
 import { createUsageControls } from './usage/controls.js';
@@ -9,7 +9,8 @@ import { daysBetween, exportName, linesPath, reportPath, type UsageAsked } from 
 import type { UsageReport } from './usage/report.js';
 import { createUsageTable } from './usage/table.js';
 
-const refreshMs = 15_000;
+/** Sums over many days are work for the gateway. */
+const refreshMs = 30_000;
 
 /** Usage: what the ledger says of some days, by day, model and key, and its exports. */
 export function createUsageView(): View {
@@ -30,14 +31,13 @@ export function createUsageView(): View {
   );
   const table = createUsageTable();
   const chart = createDayChart();
-  const measure = createSwitch(
+  const measure = createChoice(
     'What the chart shows',
     [
       ['cost', 'Cost'],
       ['tokens', 'Tokens'],
       ['calls', 'Calls'],
     ],
-    'cost',
     () => showChart(),
   );
   const chartPanel = h(
@@ -51,7 +51,7 @@ export function createUsageView(): View {
     if (asked === null || perDay === null) return;
     const days = daysBetween(asked.from, asked.to);
     chartPanel.hidden = days.length < 2;
-    chart.update(perDay.rows, days, measure.value);
+    chart.update(perDay.rows, days, measure.chosen);
   };
   const load = async (): Promise<void> => {
     const mine = ++loading;
@@ -112,7 +112,7 @@ export function createUsageView(): View {
     element: h(
       'section',
       { class: 'usage' },
-      h('div', { class: 'panel-head' }, h('h2', {}, 'Usage'), exports),
+      h('div', { class: 'view-head' }, h('h2', {}, 'Usage'), exports),
       h('div', { class: 'panel' }, controls.element),
       notice,
       chartPanel,

@@ -66,11 +66,9 @@ export async function editKey(key: KeyEntry, events: KeyDialogEvents): Promise<v
       if (!outcome.ok) return outcome.problems;
       if (!changesSomething(outcome.body)) return null;
       await orConflict(key, events, async () => {
-        const { inForce } = await askJson<{ inForce: boolean }>(pathOf(key), {
-          method: 'PATCH',
-          body: outcome.body,
-        });
-        if (!inForce) events.onProblem(`${key.id}: ${notInForce}`);
+        const { body } = outcome;
+        const changed = await askJson<{ inForce: boolean }>(pathOf(key), { method: 'PATCH', body });
+        return changed.inForce;
       });
       return null;
     },
@@ -90,6 +88,7 @@ export function rotateKey(key: KeyEntry, events: KeyDialogEvents): void {
         const body = { graceMs: Number(grace.value), ...(revision === undefined ? {} : { revision }) };
         await orConflict(key, events, async () => {
           issued = await askJson<IssuedKey>(`${pathOf(key)}/rotate`, { method: 'POST', body });
+          return issued.inForce;
         });
         return true;
       },
@@ -111,8 +110,8 @@ export function revokeKey(key: KeyEntry, events: KeyDialogEvents): void {
       danger: true,
       async submit() {
         await orConflict(key, events, async () => {
-          const { inForce } = await askJson<{ inForce: boolean }>(pathOf(key), { method: 'DELETE' });
-          if (!inForce) events.onProblem(`${key.id}: ${notInForce}`);
+          const revoked = await askJson<{ inForce: boolean }>(pathOf(key), { method: 'DELETE' });
+          return revoked.inForce;
         });
         return true;
       },
@@ -121,20 +120,25 @@ export function revokeKey(key: KeyEntry, events: KeyDialogEvents): void {
   );
 }
 
-/** Changes a key; where it is not what the list shows, that is told instead. */
+/**
+ * Changes a key; where it is not what the list shows, that is told instead.
+ * @param change gives whether every worker works by it already
+ */
 async function orConflict(
   key: KeyEntry,
   events: KeyDialogEvents,
-  change: () => Promise<void>,
+  change: () => Promise<boolean>,
 ): Promise<void> {
+  let isInForce: boolean;
   try {
-    await change();
+    isInForce = await change();
   } catch (error) {
     if (!(error instanceof ApiError) || (error.status !== 409 && error.status !== 404)) throw error;
-    events.onConflict(`${key.id}: ${error.message} Nothing was changed; the list is loaded anew.`);
+    events.onConflict(`${key.id} stays as it is. ${error.message} The list is loaded anew.`);
     return;
   }
   events.onChanged();
+  if (!isInForce) events.onProblem(`${key.id}: ${notInForce}`);
 }
 
 async function groupNames(): Promise<readonly string[]> {

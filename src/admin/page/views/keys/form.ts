@@ -117,6 +117,18 @@ export function fieldOf(param: string | null): FieldName | null {
   return fieldOfParam[(param ?? '').replace(/\[\d+\]$/, '')] ?? null;
 }
 
+/** What a refusal says of its field, without the name that the gateway has for it. */
+export function fieldMessage({
+  param,
+  message,
+}: {
+  readonly param: string | null;
+  readonly message: string;
+}): string {
+  const text = message.startsWith(`${param}: `) ? message.slice(`${param}: `.length) : message;
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+}
+
 interface Settings {
   readonly label: string;
   readonly groups: readonly string[];

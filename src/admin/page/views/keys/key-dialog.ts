@@ -1,7 +1,7 @@
 import { ApiError } from '../../api.js';
 import { openFormDialog } from '../../dialog.js';
 import { h, setText } from '../../dom.js';
-import { type FieldName, type FieldProblems, fieldOf, type KeyFields } from './form.js';
+import { type FieldName, type FieldProblems, fieldMessage, fieldOf, type KeyFields } from './form.js';
 
 export interface KeyDialogOptions {
   readonly title: string;
@@ -47,12 +47,17 @@ export function openKeyDialog(options: KeyDialogOptions): void {
         ...properties,
       } as object),
     );
+  // A problem is beside the label and not in it: it is no part of the field's name.
   const field = (title: string, hint: string | null, input: HTMLElement, name: FieldName): HTMLElement =>
     h(
-      'label',
-      { class: 'field' },
-      h('span', {}, title, hint === null ? null : h('small', { class: 'hint' }, ` ${hint}`)),
-      input,
+      'div',
+      { class: 'field-with-problem' },
+      h(
+        'label',
+        { class: 'field' },
+        h('span', {}, title, hint === null ? null : h('small', { class: 'hint' }, ` ${hint}`)),
+        input,
+      ),
       problemOf(name),
     );
 
@@ -106,7 +111,7 @@ export function openKeyDialog(options: KeyDialogOptions): void {
     } catch (error) {
       const name = error instanceof ApiError ? fieldOf(error.param) : null;
       if (name === null || !problems.has(name)) throw error;
-      tell({ [name]: (error as ApiError).message });
+      tell({ [name]: fieldMessage(error as ApiError) });
       return false;
     }
   };
@@ -117,7 +122,12 @@ export function openKeyDialog(options: KeyDialogOptions): void {
     h('legend', {}, 'Groups', h('small', { class: 'hint' }, ' say which models it may call')),
     ...boxes.map((box, index) => {
       const isGone = !options.groups.includes(names[index] as string);
-      return h('label', {}, box, h('span', {}, `${names[index]}${isGone ? ' (not in the config)' : ''}`));
+      return h(
+        'label',
+        { class: 'check' },
+        box,
+        h('span', {}, `${names[index]}${isGone ? ' (not in the config)' : ''}`),
+      );
     }),
     problemOf('groups'),
   );
@@ -127,8 +137,8 @@ export function openKeyDialog(options: KeyDialogOptions): void {
     h(
       'div',
       { class: 'fields' },
-      field('Label', 'for people', label, 'label'),
-      isNew ? field('Id', 'stands in logs and reports', id, 'id') : null,
+      field('Label', null, label, 'label'),
+      isNew ? field('Id', 'in logs and reports', id, 'id') : null,
     ),
     groupList,
     h(
@@ -143,13 +153,17 @@ export function openKeyDialog(options: KeyDialogOptions): void {
       { class: 'fields' },
       field('Budget', 'in US dollars', usd, 'usd'),
       h('label', { class: 'field' }, h('span', {}, 'Budget period'), per),
-      field('Expires', 'in UTC', expiresAt, 'expiresAt'),
     ),
     h(
-      'label',
-      { class: 'choice' },
-      mayRoute,
-      h('span', {}, 'Its calls may choose their target (x-gateway-target)'),
+      'div',
+      { class: 'fields wide' },
+      field('Expires', 'in UTC', expiresAt, 'expiresAt'),
+      h(
+        'label',
+        { class: 'check' },
+        mayRoute,
+        h('span', {}, 'May choose targets', h('small', { class: 'hint' }, ' (x-gateway-target)')),
+      ),
     ),
   );
   label.focus();

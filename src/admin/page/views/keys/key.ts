@@ -1,3 +1,4 @@
+import type { Tone } from '../../target.js';
 import { plural } from '../../words.js';
 
 /** What `GET /keys` says of a key. Times are RFC 3339. */
@@ -38,8 +39,6 @@ export interface KeyPage {
   readonly next: string | null;
 }
 
-export type Tone = 'good' | 'warn' | 'bad' | 'idle';
-
 export interface KeyState {
   readonly name: 'active' | 'expires soon' | 'expired' | 'revoked' | 'overridden';
   readonly tone: Tone;
@@ -59,6 +58,16 @@ export function keyState({ revokedAt, expiresAt, overridden }: KeyEntry, now: nu
   return leftMs < soonMs
     ? { name: 'expires soon', tone: 'warn', works: true }
     : { name: 'active', tone: 'good', works: true };
+}
+
+/** Keys in an order in which those that work come first; else they stay as they were. @param now Unix milliseconds */
+export function workingFirst<Row extends { readonly key: KeyEntry }>(
+  rows: Iterable<Row>,
+  now: number,
+): readonly Row[] {
+  const all = [...rows];
+  const works = ({ key }: Row): boolean => keyState(key, now).works;
+  return [...all.filter(works), ...all.filter((row) => !works(row))];
 }
 
 /** What else is to be known of a key, in words. */

@@ -1,4 +1,4 @@
-import { copyButton } from '../../copy-button.js';
+import { createCopyButton } from '../../copy.js';
 import { openDialog } from '../../dialog.js';
 import { h } from '../../dom.js';
 
@@ -13,24 +13,20 @@ export interface IssuedKey {
 
 /** Shows a new key, this once. */
 export function showNewKey({ id, key, inForce }: IssuedKey): void {
-  const field = h('input', {
-    type: 'text',
-    readOnly: true,
-    value: key,
-    class: 'secret',
-    spellcheck: false,
-    attributes: { 'aria-label': 'The new key' },
-    on: { focus: () => field.select() },
-  });
+  const shown = h(
+    'code',
+    {
+      class: 'secret',
+      tabIndex: 0,
+      attributes: { role: 'textbox', 'aria-readonly': 'true', 'aria-label': 'The new key' },
+    },
+    key,
+  );
+  const copy = createCopyButton(key, shown, 'Copy the new key');
   const dialog = openDialog(
     { title: `The new key of ${id}`, stays: true },
     h('p', {}, 'Copy it now: it is not shown again. The gateway keeps only its hash.'),
-    h(
-      'div',
-      { class: 'row secret-row' },
-      field,
-      copyButton(() => key, field),
-    ),
+    h('div', { class: 'row secret-row' }, shown, copy),
     inForce
       ? null
       : h('p', { class: 'hint' }, 'Not every worker has taken it up yet; it may be refused for a moment.'),
@@ -40,5 +36,5 @@ export function showNewKey({ id, key, inForce }: IssuedKey): void {
       h('button', { type: 'button', class: 'button primary', on: { click: () => dialog.close() } }, 'Done'),
     ),
   );
-  field.focus();
+  copy.focus();
 }

@@ -2,8 +2,8 @@ import type { KeyTrafficView } from '../../../live-state.js';
 import { fill, h, setText } from '../../dom.js';
 import { count, dollars, nothing, span, whole } from '../../format.js';
 import { createMeter } from '../../meter.js';
-import { utcMinute } from '../../utc.js';
-import { type BudgetWindow, budgetUse, type Spending } from './budget.js';
+import { utcDay, utcTime } from '../../utc.js';
+import { type BudgetWindow, budgetUse, type WindowSpending } from './budget.js';
 import { type KeyEntry, keyNotes, keyState } from './key.js';
 import { type LimitInUse, limitLines } from './limits.js';
 
@@ -16,10 +16,7 @@ export interface KeyActions {
 /** What a key has used, as far as it was asked. */
 export interface KeyUse {
   readonly limits: ReadonlyMap<string, LimitInUse>;
-  readonly spending: ReadonlyMap<
-    BudgetWindow['per'],
-    { readonly window: BudgetWindow; readonly spending: Spending }
-  >;
+  readonly spending: ReadonlyMap<BudgetWindow['per'], WindowSpending>;
 }
 
 /** One row of the table of keys. Its buttons stay what they are when its numbers change, and keep the focus. */
@@ -40,13 +37,15 @@ export const keyColumns = ['Key', 'Groups', 'Requests', 'Limits', 'Budget', 'Exp
 export function createKeyRow(first: KeyEntry, actions: KeyActions): KeyRow {
   let key = first;
   let use: KeyUse | null = null;
-  const nameId = `key-name-${key.id}`;
+  const nameId = `key-${key.source}-${key.id}`;
   const state = h('span', { class: 'badge' });
   const label = h('span', { class: 'key-label' });
   const notes = h('span', { class: 'hint' });
-  const groups = h('td', { data: { label: 'Groups' } });
+  const groupList = h('span');
   const limits = h('td', { data: { label: 'Limits', cell: 'limits' } });
-  const expires = h('td', { data: { label: 'Expires', cell: 'expires' } });
+  const expiryDay = h('span');
+  const expiryTime = h('span', { class: 'hint' });
+  const expires = h('td', { data: { label: 'Expires', cell: 'expires' } }, expiryDay, expiryTime);
   const budget = h('td', { data: { label: 'Budget', cell: 'budget' } });
   const budgetMeter = createMeter('Budget used');
   const budgetNote = h('span', { class: 'hint' });
@@ -117,7 +116,7 @@ export function createKeyRow(first: KeyEntry, actions: KeyActions): KeyRow {
         label,
         notes,
       ),
-      groups,
+      h('td', { data: { label: 'Groups', cell: 'groups' } }, groupList),
       h('td', { class: 'number', data: { label: 'Requests' } }, requests, failed),
       limits,
       budget,
@@ -133,20 +132,19 @@ export function createKeyRow(first: KeyEntry, actions: KeyActions): KeyRow {
       const { name, tone, works } = keyState(key, now);
       setText(state, name);
       state.dataset.tone = tone;
+      row.element.dataset.works = `${works}`;
       setText(label, key.label);
       setText(notes, keyNotes(key).join('; '));
       fill(
-        groups,
+        groupList,
         key.groups.map((group) => h('span', { class: 'chip' }, group)),
       );
       const at = key.expiresAt === null ? null : Date.parse(key.expiresAt);
-      setText(expires, at === null ? 'never' : utcMinute(at));
+      setText(expiryDay, at === null ? 'never' : utcDay(at));
+      setText(expiryTime, at === null ? '' : utcTime(at));
       expires.title = at === null || at <= now ? '' : `in ${span(at - now)}`;
-      const isGone = key.readOnly || name === 'revoked';
-      edit.disabled = isGone;
-      rotate.disabled = isGone || !works;
-      revoke.disabled = isGone;
-      buttons.hidden = key.readOnly;
+      rotate.disabled = !works;
+      buttons.hidden = key.readOnly || name === 'revoked' || name === 'overridden';
       showLimits();
       showBudget();
     },

@@ -1,3 +1,5 @@
+import type { Tone } from '../../target.js';
+
 /** What `GET /tasks` says of a video task. Times are RFC 3339. */
 export interface Task {
   readonly id: string;
@@ -26,7 +28,7 @@ export interface TaskPage {
 
 interface StateLook {
   readonly words: string;
-  readonly tone: 'good' | 'warn' | 'bad' | 'idle';
+  readonly tone: Tone;
 }
 
 /** How states are shown. */

@@ -1,6 +1,6 @@
 import type { LiveState } from '../../../live-state.js';
+import { createChoice } from '../../choice.js';
 import { fill, h, setText } from '../../dom.js';
-import { createSwitch } from '../../switch.js';
 import {
   type Grouping,
   groupings,
@@ -20,9 +20,9 @@ export interface UsageControls {
 }
 
 const rangeTitles: readonly (readonly [RangeName, string])[] = [
-  ['today', 'Today'],
-  ['7 days', '7 days'],
   ['30 days', '30 days'],
+  ['7 days', '7 days'],
+  ['today', 'Today'],
   ['custom', 'Custom'],
 ];
 const groupingTitles: Readonly<Record<Grouping, string>> = { day: 'Day', model: 'Model', key: 'Key' };
@@ -38,7 +38,7 @@ export function createUsageControls(onChange: () => void): UsageControls {
     h('label', { class: 'field' }, h('span', {}, 'From'), from),
     h('label', { class: 'field' }, h('span', {}, 'To'), to),
   );
-  const range = createSwitch('Days', rangeTitles, '7 days', (name) => {
+  const range = createChoice('Days', rangeTitles, (name) => {
     days.hidden = name !== 'custom';
     if (name === 'custom' && from.value === '') {
       const usual = rangeDays('7 days', Date.now());
@@ -75,9 +75,9 @@ export function createUsageControls(onChange: () => void): UsageControls {
       h('div', { class: 'field' }, h('span', {}, 'Days in UTC'), range.element),
       days,
       h(
-        'fieldset',
-        { class: 'field' },
-        h('legend', {}, 'Rows by'),
+        'div',
+        { class: 'field', attributes: { role: 'group', 'aria-label': 'Rows by' } },
+        h('span', {}, 'Rows by'),
         h(
           'div',
           { class: 'row' },
@@ -93,7 +93,7 @@ export function createUsageControls(onChange: () => void): UsageControls {
       problem,
     ),
     asked() {
-      const name = range.value;
+      const name = range.chosen;
       const span = name === 'custom' ? { from: from.value, to: to.value } : rangeDays(name, Date.now());
       const wrong = rangeProblem(span.from, span.to);
       setText(problem, wrong ?? '');

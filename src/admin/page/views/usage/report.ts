@@ -1,3 +1,4 @@
+import { type SortOrder, type SortValue, sorted } from '../../sort.js';
 import { type Grouping, groupings } from './query.js';
 
 /** Sums of calls, as the ledger tells them. */
@@ -64,23 +65,15 @@ export function labelsOf(
   return groupings.filter((each) => by.includes(each)).map((each) => [each, row[each] ?? null]);
 }
 
-export interface SortOrder {
-  readonly column: Grouping | SumName;
-  readonly isDescending: boolean;
-}
-
 /** Rows in another order; those that are equal in it stay as they are. */
-export function sortRows(
-  rows: readonly UsageRow[],
-  { column, isDescending }: SortOrder,
-): readonly UsageRow[] {
-  const keyOf = (row: UsageRow): string | number =>
-    column === 'day' || column === 'key' || column === 'model' ? (row[column] ?? '') : sumOf(row, column);
-  const sign = isDescending ? -1 : 1;
-  return [...rows].sort((a, b) => {
-    const [first, second] = [keyOf(a), keyOf(b)];
-    return first === second ? 0 : first < second ? -sign : sign;
-  });
+export function sortRows(rows: readonly UsageRow[], { key, descending }: SortOrder): readonly UsageRow[] {
+  const grouping = groupings.find((each) => each === key);
+  const column = sumColumns.find(([name]) => name === key);
+  const valueIn = (row: UsageRow): SortValue => {
+    if (grouping !== undefined) return row[grouping] ?? null;
+    return column === undefined ? null : sumOf(row, column[0]);
+  };
+  return sorted(rows, valueIn, descending);
 }
 
 /** What the chart shows of each day. */

@@ -1,10 +1,10 @@
 import { fill, h } from '../../dom.js';
 import { dollars, whole } from '../../format.js';
+import { nextOrder, type SortOrder } from '../../sort.js';
 import { type Grouping, groupings } from './query.js';
 import {
   labelsOf,
   rowName,
-  type SortOrder,
   type SumName,
   sortRows,
   sumColumns,
@@ -21,6 +21,7 @@ export interface UsageTable {
 
 /** More rows are shown when they are asked for: a browser takes its time for ten thousand. */
 const rowsAtOnce = 500;
+const unsorted: SortOrder = { key: '', descending: false };
 const titles: Readonly<Record<Grouping, string>> = { day: 'Day', model: 'Model', key: 'Key' };
 
 /** The table of a report: sorted by any of its columns, with the total below. */
@@ -49,8 +50,8 @@ export function createUsageTable(): UsageTable {
   );
 
   const heading = (column: Grouping | SumName, title: string, meaning: string): HTMLElement => {
-    const isSorted = order?.column === column;
-    const direction = order?.isDescending === true ? 'descending' : 'ascending';
+    const isSorted = order?.key === column;
+    const direction = order?.descending === true ? 'descending' : 'ascending';
     const isNumber = !isLabel(column);
     return h(
       'th',
@@ -68,9 +69,7 @@ export function createUsageTable(): UsageTable {
           data: { column },
           on: {
             click: () => {
-              // Of numbers the large ones are looked for first.
-              const isDescending = isSorted ? order?.isDescending !== true : isNumber;
-              order = { column, isDescending };
+              order = nextOrder(order ?? unsorted, column, isNumber);
               show();
               head.querySelector<HTMLElement>(`[data-column="${column}"]`)?.focus();
             },
@@ -107,11 +106,15 @@ export function createUsageTable(): UsageTable {
     element: h(
       'div',
       { class: 'usage-table' },
-      h('div', { class: 'table-wrap' }, h('table', {}, h('thead', {}, head), body, foot)),
+      h(
+        'div',
+        { class: 'table-wrap', tabIndex: 0, attributes: { role: 'group', 'aria-label': 'Usage' } },
+        h('table', {}, h('thead', {}, head), body, foot),
+      ),
       more,
     ),
     update(next, nextBy) {
-      if (order !== null && isLabel(order.column) && !nextBy.includes(order.column)) order = null;
+      if (order !== null && isLabel(order.key) && !nextBy.includes(order.key)) order = null;
       if (`${by}` !== `${nextBy}`) most = rowsAtOnce;
       report = next;
       by = nextBy;
@@ -120,7 +123,7 @@ export function createUsageTable(): UsageTable {
   };
 }
 
-function isLabel(column: SortOrder['column']): column is Grouping {
+function isLabel(column: string): column is Grouping {
   return groupings.some((each) => each === column);
 }
 
@@ -132,7 +135,7 @@ function rowOf(row: UsageRow, by: readonly Grouping[]): HTMLTableRowElement {
       h(
         index === 0 ? 'th' : 'td',
         { data: { cell: grouping }, attributes: index === 0 ? { scope: 'row' } : {} },
-        label === null ? h('span', { class: 'hint' }, 'none') : label,
+        label === null ? h('span', { class: 'hint' }, 'none') : h('span', { title: label }, label),
       ),
     ),
     ...cellsOf(row),
