@@ -163,7 +163,7 @@ const columns: readonly Column<RecentRequestView>[] = [
     paint(cell, { id }) {
       if (cell.firstChild !== null) return;
       const shown = h('code', { title: id }, id);
-      fill(cell, [shown, createCopyButton(id, shown, `Copy the id ${id}`)]);
+      fill(cell, [shown, createCopyButton(() => id, shown, `Copy the id ${id}`)]);
     },
   },
 ];

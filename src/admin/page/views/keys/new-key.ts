@@ -22,7 +22,7 @@ export function showNewKey({ id, key, inForce }: IssuedKey): void {
     },
     key,
   );
-  const copy = createCopyButton(key, shown, 'Copy the new key');
+  const copy = createCopyButton(() => key, shown, 'Copy the new key');
   const dialog = openDialog(
     { title: `The new key of ${id}`, stays: true },
     h('p', {}, 'Copy it now: it is not shown again. The gateway keeps only its hash.'),

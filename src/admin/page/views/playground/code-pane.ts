@@ -1,6 +1,6 @@
-import { copyButton } from '../../copy-button.js';
+import { createChoice } from '../../choice.js';
+import { createCopyButton } from '../../copy.js';
 import { h, setText } from '../../dom.js';
-import { createSwitch } from '../../switch.js';
 import { type Asked, codeSamples, type Samples } from './code/samples.js';
 
 /** Code that does the same request. */
@@ -18,8 +18,8 @@ const languages: readonly (readonly [keyof Samples, string])[] = [
 export function createCodePane(): CodePane {
   let samples: Samples | null = null;
   const code = h('pre', { class: 'code', tabIndex: 0, attributes: { 'aria-label': 'Code' } });
-  const language = createSwitch('Language', languages, 'curl', () => write());
-  const write = (): void => setText(code, samples?.[language.value] ?? '');
+  const language = createChoice('Language', languages, () => write());
+  const write = (): void => setText(code, samples?.[language.chosen] ?? '');
   return {
     element: h(
       'div',
@@ -28,7 +28,7 @@ export function createCodePane(): CodePane {
         'div',
         { class: 'row spread' },
         language.element,
-        copyButton(() => code.textContent ?? ''),
+        createCopyButton(() => code.textContent ?? '', code, 'Copy the code'),
       ),
       code,
       h(

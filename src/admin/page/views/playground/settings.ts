@@ -1,5 +1,5 @@
+import { createChoice } from '../../choice.js';
 import { fill, h, setText } from '../../dom.js';
-import { createSwitch } from '../../switch.js';
 import { createChatSettings } from './chat-settings.js';
 import {
   type Choice,
@@ -32,7 +32,7 @@ const kinds: readonly (readonly [Kind, string])[] = [
 /** @param onChange hears of every change */
 export function createSettings(onChange: () => void): Settings {
   let models: readonly PlaygroundModel[] | null = null;
-  const make = createSwitch('Make', kinds, 'chat', () => changeKind());
+  const make = createChoice('Make', kinds, () => changeKind());
   const protocol = select([], () => changeProtocol());
   const model = select([], () => changeModel());
   const note = h('p', { class: 'problem', attributes: { role: 'status' } });
@@ -48,16 +48,16 @@ export function createSettings(onChange: () => void): Settings {
   const chosenModel = new Map<Kind, string>();
 
   const changeKind = (): void => {
-    const options = protocolsOf[make.value];
+    const options = protocolsOf[make.chosen];
     fill(protocol, optionsOf(options.map(({ name, title }) => [name, title])));
-    protocol.value = chosen.get(make.value) ?? (options[0]?.name as string);
-    for (const [kind, { element }] of Object.entries(parts)) element.hidden = kind !== make.value;
+    protocol.value = chosen.get(make.chosen) ?? (options[0]?.name as string);
+    for (const [kind, { element }] of Object.entries(parts)) element.hidden = kind !== make.chosen;
     changeProtocol();
   };
   const changeProtocol = (): void => {
-    chosen.set(make.value, protocol.value);
-    const before = chosenModel.get(make.value) ?? '';
-    const names = models === null ? [] : modelsFor(make.value, protocol.value as PlaygroundProtocol, models);
+    chosen.set(make.chosen, protocol.value);
+    const before = chosenModel.get(make.chosen) ?? '';
+    const names = models === null ? [] : modelsFor(make.chosen, protocol.value as PlaygroundProtocol, models);
     fill(model, optionsOf(names.map((name) => [name, name])));
     if (names.includes(before)) model.value = before;
     model.disabled = names.length === 0;
@@ -65,7 +65,7 @@ export function createSettings(onChange: () => void): Settings {
     onChange();
   };
   const changeModel = (): void => {
-    chosenModel.set(make.value, model.value);
+    chosenModel.set(make.chosen, model.value);
     onChange();
   };
 
@@ -81,14 +81,14 @@ export function createSettings(onChange: () => void): Settings {
   return {
     element,
     get kind() {
-      return make.value;
+      return make.chosen;
     },
     read() {
-      const settings = { model: model.value, ...parts[make.value].read() };
+      const settings = { model: model.value, ...parts[make.chosen].read() };
       // The options of the protocol are those of the kind, and the settings are of its part.
-      return { kind: make.value, protocol: protocol.value, settings } as Choice;
+      return { kind: make.chosen, protocol: protocol.value, settings } as Choice;
     },
-    problem: () => (model.value === '' ? 'There is no model to ask.' : parts[make.value].problem()),
+    problem: () => (model.value === '' ? 'There is no model to ask.' : parts[make.chosen].problem()),
     showModels(offered) {
       models = offered;
       changeProtocol();
