@@ -30,6 +30,7 @@ export function createChoice<Name extends string>(
     ),
   );
   const choose = (name: Name): void => {
+    if (name === chosen) return;
     chosen = name;
     for (const button of buttons) button.setAttribute('aria-pressed', `${button.dataset.choice === name}`);
     onChoice(name);

@@ -1,5 +1,6 @@
-import { fill, h, setText } from './dom.js';
+import { h, setText } from './dom.js';
 import { nothing } from './format.js';
+import { placeAll } from './place.js';
 import { nextOrder, type SortOrder, type SortValue, sorted } from './sort.js';
 
 export interface Column<Row> {
@@ -75,7 +76,10 @@ export function createTable<Row>(options: TableOptions<Row>): Table<Row> {
       for (const [index, each] of columns.entries()) writeCell(line.cells[index] as HTMLElement, each, row);
     }
     drawn = next;
-    placeRows(body, next);
+    placeAll(
+      body,
+      [...next.values()].map((line) => line.element),
+    );
     table.hidden = rows.length === 0;
     nobody.hidden = rows.length > 0;
   };
@@ -128,18 +132,4 @@ function writeCell<Row>(cell: HTMLElement, column: Column<Row>, row: Row): void 
   else delete cell.dataset.value;
   if (column.paint !== undefined) column.paint(cell, row);
   else setText(cell, column.text?.(row) ?? (value === null ? nothing : `${value}`));
-}
-
-/** Moves as few rows as it can: one that has the focus or a selection in it would lose it. */
-function placeRows(body: HTMLElement, rows: ReadonlyMap<string, DrawnRow>): void {
-  const wanted = new Set([...rows.values()].map(({ element }) => element));
-  for (const each of [...body.children]) {
-    if (!wanted.has(each as HTMLTableRowElement)) each.remove();
-  }
-  let at = body.firstElementChild;
-  for (const element of wanted) {
-    if (element === at) at = at.nextElementSibling;
-    else body.insertBefore(element, at);
-  }
-  if (wanted.size === 0) fill(body, []);
 }

@@ -49,6 +49,9 @@ const texts: readonly (readonly [text: string, ground: string])[] = [
   ['good', 'good-soft'],
   ['warn', 'warn-soft'],
   ['bad', 'bad-soft'],
+  ['text', 'bad-soft'],
+  // Names, texts and numbers of the config.
+  ...[1, 3, 4].map((number) => [`series-${number}`, 'surface-2'] as const),
 ];
 
 /** The edges of controls, the ring of the focus, the lines of charts: 3:1 (success criterion 1.4.11). */
@@ -89,7 +92,10 @@ test('every token that a rule uses is defined', async (t) => {
 });
 
 test('colours are written as tokens only, so that both themes have them', async (t) => {
-  for (const name of ['console.css', 'forms.css', 'shell.css', 'watch.css']) {
+  const sheets = ['console', 'forms', 'shell', 'watch', 'manage', 'usage', 'config'].map(
+    (name) => `${name}.css`,
+  );
+  for (const name of sheets) {
     const text = readFileSync(join(folder, name), 'utf8');
     const rules = text.split('\n').filter((line) => !line.trimStart().startsWith('--'));
     t.notMatch(rules.join('\n'), /: [^;]*#[0-9a-f]{3,8}\b/i, name);

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { type KeyEntry, keyNotes, keyState } from '../../../src/admin/page/views/keys/key.js';
+import { type KeyEntry, keyNotes, keyState, workingFirst } from '../../../src/admin/page/views/keys/key.js';
 import { limitLines } from '../../../src/admin/page/views/keys/limits.js';
 
 const now = Date.parse('2026-11-22T00:00:00Z');
@@ -24,6 +24,19 @@ test('the state of a key', async (t) => {
   t.equal(nameOf({ expiresAt: '2026-11-21T00:00:00Z', revokedAt: '2026-11-20T00:00:00Z' }), 'revoked');
   t.equal(nameOf({ overridden: true }), 'overridden');
   t.notOk(keyState({ ...key, overridden: true }, now).works);
+});
+
+test('keys that work come before those that do not', async (t) => {
+  const rows = [
+    { key: { ...key, id: 'a', revokedAt: '2026-11-20T00:00:00Z' } },
+    { key: { ...key, id: 'b' } },
+    { key: { ...key, id: 'c', expiresAt: '2026-11-20T00:00:00Z' } },
+    { key: { ...key, id: 'd', expiresAt: '2026-11-23T00:00:00Z' } },
+  ];
+  t.same(
+    workingFirst(rows, now).map(({ key: { id } }) => id),
+    ['b', 'd', 'a', 'c'],
+  );
 });
 
 test('what else there is to know of a key', async (t) => {

@@ -24,6 +24,8 @@ test('days that were typed are looked at before the ledger is asked', async (t) 
   t.equal(rangeProblem('2026-11-22', '2026-11-22'), null);
   t.match(rangeProblem('2026-11-22', '2026-11-01'), 'after');
   t.match(rangeProblem('', '2026-11-22'), 'needed');
+  t.equal(rangeProblem('2020-01-01', '2022-09-26'), null, 'a thousand days');
+  t.match(rangeProblem('2020-01-01', '2022-09-27'), 'At most 1000');
 });
 
 test('the question is one that the ledger answers', async (t) => {

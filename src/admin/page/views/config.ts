@@ -17,6 +17,8 @@ interface RunningConfig {
 /** Sections that are open at first: what a gateway is mostly about. */
 const firstOpen: readonly string[] = ['upstreams', 'models'];
 
+const noFile = 'The demo has a config of its own and no file.';
+
 /** Config: what is in force, the check of its file, and its reload. */
 export function createConfigView(): View {
   let running: RunningConfig | null = null;
@@ -50,7 +52,7 @@ export function createConfigView(): View {
     outcome.dataset.tone = 'bad';
     const items = problems.map((text) => {
       const { path, message } = problemOf(text);
-      return h('li', {}, path === '' ? null : h('code', {}, path), h('span', {}, message));
+      return path === '' ? h('li', {}, message) : h('li', {}, h('code', {}, path), `: ${message}`);
     });
     fill(outcome, [
       h(
@@ -68,6 +70,7 @@ export function createConfigView(): View {
     setText(said, wanted === '' ? '' : found === 0 ? 'Nothing found.' : `${plural(found, 'line')} found`);
   };
 
+  const isDemo = (): boolean => running?.path === null;
   const load = async (): Promise<void> => {
     if (isLoading) return;
     isLoading = true;
@@ -103,7 +106,7 @@ export function createConfigView(): View {
       const answer = await askJson<{ ok: boolean; problems?: readonly string[] }>('/config/check', {
         method: 'POST',
       });
-      if (answer.ok) tellGood('The file can be used. Nothing was put in force.');
+      if (answer.ok) tellGood(isDemo() ? noFile : 'The file can be used. Nothing was put in force.');
       else tellBad('The file cannot be used:', answer.problems);
     } catch (error) {
       tellBad(messageOf(error), problemsIn(error));
@@ -120,9 +123,7 @@ export function createConfigView(): View {
         async submit() {
           try {
             await askJson('/reload', { method: 'POST' });
-            tellGood(
-              running?.path === null ? 'Reloaded. The demo has no file.' : 'Reloaded: the file is in force.',
-            );
+            tellGood(isDemo() ? `Reloaded. ${noFile}` : 'Reloaded: the file is in force.');
           } catch (error) {
             const problems = problemsIn(error);
             if (problems.length === 0) throw error;

@@ -4,14 +4,24 @@ import { h, setText } from '../dom.js';
 import { placeAll } from '../place.js';
 import type { View } from '../view.js';
 import { messageOf, plural } from '../words.js';
-import { type Spending, spendingPath, windowsOf } from './keys/budget.js';
+import {
+  type BudgetWindow,
+  type Spending,
+  spendingPath,
+  type WindowSpending,
+  windowsOf,
+} from './keys/budget.js';
 import { createKey, editKey, type KeyDialogEvents, revokeKey, rotateKey } from './keys/dialogs.js';
-import type { KeyPage } from './keys/key.js';
+import { type KeyPage, workingFirst } from './keys/key.js';
 import type { LimitInUse } from './keys/limits.js';
 import { createKeyRow, type KeyRow, type KeyUse, keyColumns } from './keys/row.js';
 
 const pageLength = 100;
+/** As many as the gateway tells at once. */
+const longestPage = 1000;
 const refreshMs = 10_000;
+/** Sums over a month of many keys are work for the gateway. */
+const spendingMs = 60_000;
 /** As many keys as the live state tells of at most. */
 const mostLive = 200;
 
@@ -24,9 +34,11 @@ export function createKeysView(): View {
   let timer: ReturnType<typeof setInterval> | undefined;
   /** Of the last loading: an older one that ends later shows nothing. */
   let loading = 0;
+  let isBusy = false;
 
   const notice = h('p', { class: 'problem', attributes: { role: 'alert' } });
   const trouble = h('p', { class: 'problem', attributes: { role: 'alert' } });
+  const damaged = h('p', { class: 'problem' });
   const body = h('tbody');
   const empty = h('p', { class: 'empty', hidden: true }, 'No keys yet.');
   const said = h('p', { class: 'hint', attributes: { role: 'status' } });
@@ -37,7 +49,7 @@ export function createKeysView(): View {
   });
   const more = h(
     'button',
-    { type: 'button', class: 'button', hidden: true, on: { click: () => void load(next) } },
+    { type: 'button', class: 'button', hidden: true, on: { click: () => void load(true) } },
     'Load more',
   );
   const create = h(
@@ -79,9 +91,11 @@ export function createKeysView(): View {
     }
   };
 
-  /** Takes up a page; rows that there are already stay, with what they show. */
-  const takeUp = (page: KeyPage, before: ReadonlyMap<string, KeyRow>): void => {
-    for (const key of page.keys) {
+  /** Takes up keys that were read; rows that there are already stay, with what they show. */
+  const takeUp = (pages: readonly KeyPage[], isNext: boolean): void => {
+    const before = rows;
+    if (!isNext) rows = new Map();
+    for (const key of pages.flatMap(({ keys }) => keys)) {
       // A key that is overridden stands beside the one that counts.
       const name = key.overridden === true ? `${key.id}/overridden` : key.id;
       const row = before.get(name) ?? createKeyRow(key, actions);
@@ -89,40 +103,48 @@ export function createKeysView(): View {
       if (use !== null) row.onUse(use);
       rows.set(name, row);
     }
-    if (page.damaged.length > 0) {
-      setText(
-        notice,
-        `Records that cannot be read: ${page.damaged.join(', ')}. Revoke these keys and make others.`,
-      );
-    }
-    next = page.next;
+    const unreadable = pages.flatMap(({ damaged: ids }) => ids);
+    setText(
+      damaged,
+      unreadable.length === 0
+        ? ''
+        : `Records that cannot be read: ${unreadable.join(', ')}. Revoke these keys and make others.`,
+    );
+    next = pages.at(-1)?.next ?? null;
     placeAll(
       body,
-      [...rows.values()].map(({ element }) => element),
+      workingFirst(rows.values(), Date.now()).map(({ element }) => element),
     );
     showFiltered();
     showTraffic();
   };
 
-  const load = async (cursor: string | null): Promise<void> => {
+  /** Reads a list from its beginning, as far as it is shown, or goes on with it. */
+  const load = async (isNext: boolean): Promise<void> => {
     const mine = ++loading;
-    more.disabled = true;
+    isBusy = true;
     try {
-      const query = new URLSearchParams({ limit: `${pageLength}`, ...(cursor === null ? {} : { cursor }) });
-      const page = await askJson<KeyPage>(`/keys?${query}`);
-      if (mine !== loading) return;
-      const before = rows;
-      if (cursor === null) rows = new Map();
-      takeUp(page, before);
+      const wanted = isNext ? pageLength : Math.max(pageLength, rows.size);
+      const pages: KeyPage[] = [];
+      let cursor = isNext ? next : null;
+      let read = 0;
+      do {
+        const page: KeyPage = await askJson<KeyPage>(keysPath(Math.min(wanted - read, longestPage), cursor));
+        if (mine !== loading) return;
+        pages.push(page);
+        read += page.keys.length;
+        cursor = page.next;
+      } while (cursor !== null && read < wanted);
+      takeUp(pages, isNext);
       await loadUse();
       setText(trouble, '');
     } catch (error) {
       if (mine === loading) setText(trouble, messageOf(error));
     } finally {
-      more.disabled = false;
+      if (mine === loading) isBusy = false;
     }
   };
-  const reload = (): Promise<void> => load(null);
+  const reload = (): Promise<void> => load(false);
 
   const loadUse = async (): Promise<void> => {
     const windows = windowsOf(
@@ -131,22 +153,22 @@ export function createKeysView(): View {
     );
     const [{ limits }, ...spendings] = await Promise.all([
       askJson<{ limits: readonly LimitInUse[] }>('/limits'),
-      ...windows.map((window) => askJson<Spending>(spendingPath(window))),
+      ...windows.map(spendingIn),
     ] as const);
     use = {
       limits: new Map(limits.map((each) => [each.name, each])),
-      spending: new Map(
-        windows.map((window, index) => [window.per, { window, spending: spendings[index] as Spending }]),
-      ),
+      spending: new Map(spendings.map((each) => [each.window.per, each])),
     };
     for (const row of rows.values()) row.onUse(use);
   };
-
-  const refresh = (): Promise<void> =>
-    loadUse().then(
-      () => setText(trouble, ''),
-      (error: unknown) => setText(trouble, messageOf(error)),
-    );
+  /** What was spent in a window, as it was told a while ago where that is not long. */
+  const spendingIn = async (window: BudgetWindow): Promise<WindowSpending> => {
+    const known = use?.spending.get(window.per);
+    const isRecent = known?.window.from === window.from && Date.now() - known.askedAt < spendingMs;
+    if (known !== undefined && isRecent) return known;
+    const askedAt = Date.now();
+    return { window, askedAt, spending: await askJson<Spending>(spendingPath(window)) };
+  };
 
   const actions = {
     edit: (key: KeyRow['key']) => void editKey(key, events),
@@ -160,6 +182,7 @@ export function createKeysView(): View {
     h('div', { class: 'view-head' }, h('h2', {}, 'Keys'), create),
     notice,
     trouble,
+    damaged,
     h(
       'div',
       { class: 'panel' },
@@ -186,8 +209,11 @@ export function createKeysView(): View {
   return {
     element,
     show() {
+      use = null;
       void reload();
-      timer = setInterval(() => void refresh(), refreshMs);
+      timer = setInterval(() => {
+        if (!isBusy) void reload();
+      }, refreshMs);
     },
     hide: () => clearInterval(timer),
     onState(nextState) {
@@ -195,4 +221,8 @@ export function createKeysView(): View {
       showTraffic();
     },
   };
+}
+
+function keysPath(limit: number, cursor: string | null): string {
+  return `/keys?${new URLSearchParams({ limit: `${limit}`, ...(cursor === null ? {} : { cursor }) })}`;
 }

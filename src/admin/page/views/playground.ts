@@ -27,6 +27,8 @@ const examplePrompt = 'Hello';
 const usualUrl = 'http://127.0.0.1:8080';
 /** From here on there is room for the settings beside the answers. */
 const wideScreen = '(min-width: 64rem)';
+/** From here on there is room for two panels beside each other. */
+const widestScreen = '(min-width: 110rem)';
 
 /** Playground: a call of any kind that the operator tries, what comes of it, and the code that would do the same. */
 export function createPlaygroundView(): View {
@@ -53,22 +55,35 @@ export function createPlaygroundView(): View {
   const events = createEventsPane();
   const timing = createTimingPane();
   const code = createCodePane();
-  const tabs = createTabs('What came of it', [
+  const panels = [
     { title: 'Answer', panel: answerPane },
     { title: 'Events', panel: events.element, onShow: () => events.update(record) },
     { title: 'Timing', panel: timing.element, onShow: () => timing.update(record) },
     { title: 'Code', panel: code.element, onShow: () => showCode() },
-  ]);
+  ];
+  const tabs = createTabs('What came of it', panels, () => matchMedia(widestScreen).matches);
   const summary = h('summary', {});
   const side = h(
     'details',
-    { class: 'side panel', open: matchMedia(wideScreen).matches },
+    { class: 'side panel' },
     summary,
     h('div', { class: 'settings' }, settings.element, key.element),
   );
-  matchMedia(wideScreen).addEventListener('change', ({ matches }) => {
-    if (matches) side.open = true;
-  });
+  const element = h(
+    'section',
+    { class: 'playground' },
+    h('h2', {}, 'Playground'),
+    h(
+      'div',
+      { class: 'bench' },
+      side,
+      h('div', { class: 'work panel' }, tabs.list, ...tabs.panels, problem, composer.element),
+    ),
+  );
+  new ResizeObserver(() => {
+    if (matchMedia(wideScreen).matches) side.open = true;
+    tabs.refresh();
+  }).observe(element);
 
   function changed(): void {
     // It is called while the settings are being made, too.
@@ -218,17 +233,7 @@ export function createPlaygroundView(): View {
   }
 
   return {
-    element: h(
-      'section',
-      { class: 'playground' },
-      h('h2', {}, 'Playground'),
-      h(
-        'div',
-        { class: 'bench' },
-        side,
-        h('div', { class: 'work panel' }, tabs.list, ...tabs.panels, problem, composer.element),
-      ),
-    ),
+    element,
     show() {
       if (!isLoaded) void load();
     },

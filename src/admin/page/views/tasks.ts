@@ -34,12 +34,27 @@ export function createTasksView(): View {
 
   const notice = h('p', { class: 'problem', attributes: { role: 'alert' } });
   const said = h('p', { class: 'hint' });
+  const asked = h(
+    'p',
+    { class: 'hint' },
+    'How a task stands is what its last poll found: upstreams are asked when clients ask.',
+  );
   const body = h('tbody');
   const empty = h('p', { class: 'empty', hidden: true });
   const filter = createChoice<TaskState | 'all'>(
     'State',
     [['all', 'All'], ...taskStates.map((state) => [state, capital(stateLooks[state].words)] as const)],
     () => show(),
+  );
+  const table = h(
+    'div',
+    { class: 'table-wrap', tabIndex: 0, attributes: { role: 'group', 'aria-label': 'Video tasks' } },
+    h(
+      'table',
+      { class: 'cards' },
+      h('thead', {}, h('tr', {}, ...taskColumns.map((name) => h('th', { scope: 'col' }, name)))),
+      body,
+    ),
   );
   const more = h(
     'button',
@@ -82,6 +97,7 @@ export function createTasksView(): View {
         ...(next === null ? [] : ['more that are not loaded']),
       ].join(', '),
     );
+    table.hidden = listed.length === 0;
     empty.hidden = listed.length > 0;
     setText(empty, tasks.length === 0 ? 'No video task yet.' : 'No such task among those that are loaded.');
     more.hidden = next === null;
@@ -121,23 +137,7 @@ export function createTasksView(): View {
       { class: 'tasks' },
       h('div', { class: 'view-head' }, h('h2', {}, 'Video tasks'), filter.element),
       notice,
-      h(
-        'div',
-        { class: 'panel' },
-        said,
-        h(
-          'div',
-          { class: 'table-wrap', tabIndex: 0, attributes: { role: 'group', 'aria-label': 'Video tasks' } },
-          h(
-            'table',
-            { class: 'cards', attributes: { 'aria-label': 'Video tasks' } },
-            h('thead', {}, h('tr', {}, ...taskColumns.map((name) => h('th', { scope: 'col' }, name)))),
-            body,
-          ),
-        ),
-        empty,
-        more,
-      ),
+      h('div', { class: 'panel' }, h('div', { class: 'row task-facts' }, said, asked), table, empty, more),
     ),
     show() {
       isShown = true;

@@ -9,7 +9,8 @@ import { daysBetween, exportName, linesPath, reportPath, type UsageAsked } from 
 import type { UsageReport } from './usage/report.js';
 import { createUsageTable } from './usage/table.js';
 
-const refreshMs = 15_000;
+/** Sums over many days are work for the gateway. */
+const refreshMs = 30_000;
 
 /** Usage: what the ledger says of some days, by day, model and key, and its exports. */
 export function createUsageView(): View {

@@ -47,6 +47,14 @@ export interface Spending {
   readonly complete: boolean;
 }
 
+/** What was spent in a window. */
+export interface WindowSpending {
+  readonly window: BudgetWindow;
+  readonly spending: Spending;
+  /** Unix milliseconds. */
+  readonly askedAt: number;
+}
+
 export interface BudgetUse {
   readonly used: number;
   /** Never below 0. */

@@ -156,7 +156,7 @@ export function openKeyDialog(options: KeyDialogOptions): void {
     ),
     h(
       'div',
-      { class: 'fields' },
+      { class: 'fields wide' },
       field('Expires', 'in UTC', expiresAt, 'expiresAt'),
       h(
         'label',

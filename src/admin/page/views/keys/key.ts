@@ -60,6 +60,16 @@ export function keyState({ revokedAt, expiresAt, overridden }: KeyEntry, now: nu
     : { name: 'active', tone: 'good', works: true };
 }
 
+/** Keys in an order in which those that work come first; else they stay as they were. @param now Unix milliseconds */
+export function workingFirst<Row extends { readonly key: KeyEntry }>(
+  rows: Iterable<Row>,
+  now: number,
+): readonly Row[] {
+  const all = [...rows];
+  const works = ({ key }: Row): boolean => keyState(key, now).works;
+  return [...all.filter(works), ...all.filter((row) => !works(row))];
+}
+
 /** What else is to be known of a key, in words. */
 export function keyNotes({ source, mayRoute, formerKeys = 0, overridden }: KeyEntry): readonly string[] {
   return [

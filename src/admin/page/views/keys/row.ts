@@ -3,7 +3,7 @@ import { fill, h, setText } from '../../dom.js';
 import { count, dollars, nothing, span, whole } from '../../format.js';
 import { createMeter } from '../../meter.js';
 import { utcDay, utcTime } from '../../utc.js';
-import { type BudgetWindow, budgetUse, type Spending } from './budget.js';
+import { type BudgetWindow, budgetUse, type WindowSpending } from './budget.js';
 import { type KeyEntry, keyNotes, keyState } from './key.js';
 import { type LimitInUse, limitLines } from './limits.js';
 
@@ -16,10 +16,7 @@ export interface KeyActions {
 /** What a key has used, as far as it was asked. */
 export interface KeyUse {
   readonly limits: ReadonlyMap<string, LimitInUse>;
-  readonly spending: ReadonlyMap<
-    BudgetWindow['per'],
-    { readonly window: BudgetWindow; readonly spending: Spending }
-  >;
+  readonly spending: ReadonlyMap<BudgetWindow['per'], WindowSpending>;
 }
 
 /** One row of the table of keys. Its buttons stay what they are when its numbers change, and keep the focus. */
@@ -40,7 +37,7 @@ export const keyColumns = ['Key', 'Groups', 'Requests', 'Limits', 'Budget', 'Exp
 export function createKeyRow(first: KeyEntry, actions: KeyActions): KeyRow {
   let key = first;
   let use: KeyUse | null = null;
-  const nameId = `key-name-${key.id}`;
+  const nameId = `key-${key.source}-${key.id}`;
   const state = h('span', { class: 'badge' });
   const label = h('span', { class: 'key-label' });
   const notes = h('span', { class: 'hint' });
@@ -135,6 +132,7 @@ export function createKeyRow(first: KeyEntry, actions: KeyActions): KeyRow {
       const { name, tone, works } = keyState(key, now);
       setText(state, name);
       state.dataset.tone = tone;
+      row.element.dataset.works = `${works}`;
       setText(label, key.label);
       setText(notes, keyNotes(key).join('; '));
       fill(
@@ -146,7 +144,7 @@ export function createKeyRow(first: KeyEntry, actions: KeyActions): KeyRow {
       setText(expiryTime, at === null ? '' : utcTime(at));
       expires.title = at === null || at <= now ? '' : `in ${span(at - now)}`;
       rotate.disabled = !works;
-      buttons.hidden = key.readOnly || name === 'revoked';
+      buttons.hidden = key.readOnly || name === 'revoked' || name === 'overridden';
       showLimits();
       showBudget();
     },

@@ -106,7 +106,7 @@ function shownRefusal(status: number, body: string): Node[] {
 }
 
 function factsOf(record: CallRecord, note: string | null): Node[] {
-  const { status, headers, totalMs, tokens } = record;
+  const { status, headers, totalMs, tokens, finish } = record;
   const id = headers['x-request-id'];
   const path = headers['x-gateway-path'];
   const isWell = status !== null && status < 400;
@@ -116,6 +116,7 @@ function factsOf(record: CallRecord, note: string | null): Node[] {
       ? null
       : h('span', { class: 'badge', data: { tone: isWell ? 'good' : 'bad' } }, `${status}`),
     path === undefined ? null : h('span', { class: 'badge', title: 'How the gateway passed it on' }, path),
+    finish === null ? null : h('span', { title: 'Why it ended' }, finish),
     totalMs === null ? null : h('span', {}, duration(totalMs / 1000)),
     tokens === null ? null : h('span', {}, tokensText(tokens)),
     id === undefined ? null : h('a', { href: '#requests', title: 'Look at the recent requests' }, id),

@@ -12,6 +12,8 @@ export interface CallRecord {
   firstTextMs: number | null;
   totalMs: number | null;
   tokens: AnswerTokens | null;
+  /** Why the answer ended, in the protocol's word. */
+  finish: string | null;
 }
 
 export function emptyRecord(): CallRecord {
@@ -23,6 +25,7 @@ export function emptyRecord(): CallRecord {
     firstTextMs: null,
     totalMs: null,
     tokens: null,
+    finish: null,
   };
 }
 

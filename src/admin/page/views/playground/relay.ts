@@ -50,10 +50,15 @@ export async function readBlob(response: Response, mostBytes: number): Promise<B
   const type = response.headers.get('content-type') ?? '';
   const pieces: Uint8Array<ArrayBuffer>[] = [];
   let size = 0;
-  for await (const piece of response.body ?? []) {
-    size += piece.length;
-    if (size > mostBytes) throw new TooLarge(`The answer is larger than ${mostBytes / 1_048_576} MiB.`);
-    pieces.push(piece);
+  // Not every browser can iterate over a stream.
+  const reader = response.body?.getReader();
+  for (let read = await reader?.read(); read?.value !== undefined; read = await reader?.read()) {
+    size += read.value.length;
+    if (size > mostBytes) {
+      void reader?.cancel().catch(() => {});
+      throw new TooLarge(`The answer is larger than ${mostBytes / 1_048_576} MiB.`);
+    }
+    pieces.push(read.value);
   }
   return new Blob(pieces, { type });
 }

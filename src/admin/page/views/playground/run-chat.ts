@@ -39,5 +39,6 @@ function note(call: PlaygroundCall, answer: TextAnswer): void {
   const { record } = call;
   if (record.firstTextMs === null && hasBegun(answer)) record.firstTextMs = performance.now() - call.sentAt;
   record.tokens = answer.tokens;
+  record.finish = answer.finish;
   call.onChange();
 }

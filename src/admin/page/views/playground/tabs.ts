@@ -11,17 +11,25 @@ export interface Tab {
 export interface Tabs {
   readonly list: HTMLElement;
   readonly panels: readonly HTMLElement[];
-  show(title: string): void;
+  /** Shows what there is room for now. */
+  refresh(): void;
 }
 
-/** Tabs as the ARIA practices have them: one of them is in the tab order, and the arrows go through all. */
-export function createTabs(label: string, tabs: readonly Tab[]): Tabs {
+/**
+ * Tabs as the ARIA practices have them: one of them is in the tab order, and the arrows go through all.
+ * @param hasRoom true where the first panel stays in sight, beside the one that was chosen last of the others
+ */
+export function createTabs(label: string, tabs: readonly Tab[], hasRoom: () => boolean): Tabs {
+  let current = 0;
+  let other = 1;
+
   const buttons = tabs.map(({ title, panel }, index) => {
     const id = `tab-${title.toLowerCase()}`;
     panel.id = `${id}-panel`;
     panel.setAttribute('role', 'tabpanel');
     panel.setAttribute('aria-labelledby', id);
     panel.tabIndex = 0;
+    panel.hidden = true;
     return h(
       'button',
       {
@@ -34,13 +42,17 @@ export function createTabs(label: string, tabs: readonly Tab[]): Tabs {
     );
   });
   const choose = (chosen: number): void => {
-    tabs.forEach(({ panel }, index) => {
+    current = chosen;
+    if (chosen !== 0) other = chosen;
+    const isBeside = hasRoom();
+    tabs.forEach(({ panel, onShow }, index) => {
       const isChosen = index === chosen;
-      panel.hidden = !isChosen;
+      const wasHidden = panel.hidden;
+      panel.hidden = !isChosen && !(isBeside && (index === 0 || index === other));
       buttons[index]?.setAttribute('aria-selected', `${isChosen}`);
       if (buttons[index] !== undefined) buttons[index].tabIndex = isChosen ? 0 : -1;
+      if (wasHidden && !panel.hidden) onShow?.();
     });
-    tabs[chosen]?.onShow?.();
   };
   const move = (event: KeyboardEvent, index: number): void => {
     const last = tabs.length - 1;
@@ -60,12 +72,6 @@ export function createTabs(label: string, tabs: readonly Tab[]): Tabs {
   return {
     list: h('div', { class: 'tabs', attributes: { role: 'tablist', 'aria-label': label } }, ...buttons),
     panels: tabs.map(({ panel }) => panel),
-    show: (title) =>
-      choose(
-        Math.max(
-          0,
-          tabs.findIndex((tab) => tab.title === title),
-        ),
-      ),
+    refresh: () => choose(current),
   };
 }

@@ -18,7 +18,7 @@ export const taskColumns = [
   'Key',
   'Upstream',
   'Created',
-  'Kept until',
+  'Kept for',
 ] as const;
 
 export function createTaskRow(first: Task): TaskRow {
@@ -32,7 +32,7 @@ export function createTaskRow(first: Task): TaskRow {
   const upstream = cell('Upstream');
   const age = h('span');
   const createdAt = h('span', { class: 'hint' });
-  const expires = cell('Kept until');
+  const expires = cell('Kept for');
   const row: TaskRow = {
     element: h(
       'tr',
@@ -70,8 +70,8 @@ export function createTaskRow(first: Task): TaskRow {
       setText(age, ago(created, now));
       setText(createdAt, moment(created, now));
       const until = task.expiresAt === null ? null : Date.parse(task.expiresAt);
-      setText(expires, until === null ? nothing : until <= now ? 'expired' : `for ${span(until - now)}`);
-      expires.title = until === null ? '' : moment(until, now);
+      setText(expires, until === null ? nothing : until <= now ? 'expired' : span(until - now));
+      expires.title = until === null ? '' : `until ${moment(until, now)}`;
     },
   };
   row.update(first);

@@ -8,10 +8,11 @@ export interface DayChart {
   update(rows: readonly UsageRow[], days: readonly string[], measure: Measure): void;
 }
 
-const partNames: Readonly<Record<Measure, readonly string[]>> = {
-  cost: ['cost'],
-  tokens: ['in', 'out'],
-  calls: ['calls'],
+const tokenParts = ['in', 'out'];
+const nothings: Readonly<Record<Measure, string>> = {
+  cost: 'Nothing was charged in these days.',
+  tokens: 'No tokens in these days.',
+  calls: 'No calls in these days.',
 };
 
 /** A bar for each day. What a bar stands for is read beside the chart when the pointer is on it. */
@@ -33,10 +34,10 @@ export function createDayChart(): DayChart {
     update(rows, days, measure) {
       const values = dayValues(rows, days, measure);
       const most = values.reduce((most, value) => Math.max(most, whole(value)), 0);
-      const summary =
-        most === 0 ? 'Nothing in these days.' : `The highest day: ${words(highest(values), measure)}`;
+      const summary = most === 0 ? nothings[measure] : `The highest day: ${words(highest(values), measure)}`;
       const rest = (): void => setText(readout, summary);
       rest();
+      element.dataset.empty = `${most === 0}`;
       bars.setAttribute('aria-label', `A bar for each day. ${summary}`);
       bars.onpointerleave = rest;
       setText(first, days[0] ?? '');
@@ -44,9 +45,7 @@ export function createDayChart(): DayChart {
       fill(
         legend,
         measure === 'tokens'
-          ? partNames.tokens.map((name, index) =>
-              h('span', { class: 'day-key', data: { part: `${index}` } }, name),
-            )
+          ? tokenParts.map((name, index) => h('span', { class: 'day-key', data: { part: `${index}` } }, name))
           : [],
       );
       fill(

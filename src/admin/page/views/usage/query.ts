@@ -17,6 +17,8 @@ export interface UsageAsked {
 }
 
 const dayMs = 86_400_000;
+/** Each has a bar in the chart. */
+const mostDays = 1000;
 const daysOf: Readonly<Record<Exclude<RangeName, 'custom'>, number>> = {
   today: 1,
   '7 days': 7,
@@ -37,7 +39,8 @@ export function rangeDays(
 /** @returns what is wrong with days that were typed, or null */
 export function rangeProblem(from: string, to: string): string | null {
   if (!isDay(from) || !isDay(to)) return 'Both days are needed.';
-  return from > to ? 'The first day comes after the last.' : null;
+  if (from > to) return 'The first day comes after the last.';
+  return Date.parse(to) - Date.parse(from) >= mostDays * dayMs ? `At most ${mostDays} days.` : null;
 }
 
 /** The path of the report. @param format as a table in place of JSON */
