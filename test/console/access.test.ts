@@ -3,6 +3,7 @@ import { test } from 'tap';
 import { noBrowser, type Part, parts, startBrowser, until, visit } from '../suites/console.js';
 import { type ConsoleGateway, startConsoleGateway } from '../suites/console-gateway.js';
 import { startConsoleLoad } from '../suites/console-load.js';
+import { faintTexts } from '../suites/text-contrast.js';
 
 /** Roles that are nothing to a reader without a name. */
 const named = [
@@ -106,6 +107,20 @@ test('the console for everybody', { skip: noBrowser }, async (t) => {
       t.strictSame(await withoutName(page), [], 'sign-in');
     });
   });
+
+  for (const theme of ['light', 'dark'] as const) {
+    await t.test(`every text can be read in the ${theme} theme`, async (t) => {
+      await visit(t, browser, gateway, { theme }, async ({ page, open }) => {
+        const isDark = await page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches");
+        t.equal(isDark, theme === 'dark');
+        for (const part of parts) {
+          await open(part);
+          await filled(page, part);
+          t.strictSame(await faintTexts(page), [], part);
+        }
+      });
+    });
+  }
 
   await t.test('all parts are reached with the keyboard alone, and the focus is seen', async (t) => {
     await visit(t, browser, gateway, { signedOut: true }, async ({ page }) => {

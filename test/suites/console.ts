@@ -42,6 +42,8 @@ export interface VisitOptions {
   readonly size?: { readonly width: number; readonly height: number };
   /** Statuses above 399 that the page is to be answered with: a browser tells of each in its console. */
   readonly refusals?: readonly number[];
+  /** What the browser says that its reader prefers; light unless given. */
+  readonly theme?: 'light' | 'dark';
   /** The visit begins at the sign-in. */
   readonly signedOut?: boolean;
 }
@@ -78,8 +80,14 @@ export async function visit(
   options: VisitOptions,
   look: (visit: Visit) => Promise<void>,
 ): Promise<void> {
-  const { size = { width: 1280, height: 900 }, refusals = [], signedOut = false } = options;
-  const context = await browser.newContext({ viewport: size, locale: 'en-US', timezoneId: 'UTC' });
+  const { size = { width: 1280, height: 900 }, refusals = [], theme = 'light', signedOut = false } = options;
+  const context = await browser.newContext({
+    viewport: size,
+    colorScheme: theme,
+    reducedMotion: 'reduce',
+    locale: 'en-US',
+    timezoneId: 'UTC',
+  });
   context.setDefaultTimeout(patienceMs);
   const faults = watchFaults(context, adminUrl, refusals);
   try {
