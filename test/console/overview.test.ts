@@ -12,13 +12,12 @@ const busyTiles = [
   'first-byte',
   'duration',
   'own',
-  'tokens-input-rate',
   'tokens-output-rate',
   'cost-hour',
   'memory',
   'loop-delay',
 ];
-const calmTiles = ['open-requests', 'open-sockets', 'ledger-waiting'];
+const calmTiles = ['open-requests', 'upstream-connections', 'ledger-waiting'];
 
 const charts = [
   'Requests per second',
