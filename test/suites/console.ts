@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import type { Test } from 'tap';
 import { pathOf, without } from '../simulator/media/programs.js';
+import { watchFaults } from './console-faults.js';
 import { adminToken, type ConsoleGateway } from './console-gateway.js';
 
 const program = 'chromium';
@@ -114,33 +115,6 @@ export async function visit(
     await context.close();
     t.strictSame(faults, [], 'no error in the browser, and no request to another host');
   }
-}
-
-/** @returns what is wrong, in a list that grows as long as the browser goes on */
-function watchFaults(
-  context: BrowserContext,
-  adminUrl: string,
-  refusals: readonly number[],
-): readonly string[] {
-  const faults: string[] = [];
-  const isRefusal = (text: string): boolean =>
-    refusals.some((status) =>
-      text.startsWith(`Failed to load resource: the server responded with a status of ${status} `),
-    );
-  context.on('console', (message) => {
-    if (message.type() !== 'error' || isRefusal(message.text())) return;
-    faults.push(`${message.text()} ${message.location().url}`);
-  });
-  context.on('weberror', (error) => faults.push(`thrown: ${error.error().stack ?? error.error().message}`));
-  context.on('request', (request) => {
-    const { protocol, origin } = new URL(request.url());
-    const isOwn = origin === adminUrl || protocol === 'data:' || protocol === 'blob:';
-    if (!isOwn) faults.push(`asked elsewhere: ${request.url()}`);
-  });
-  context.on('page', (page) => {
-    page.on('websocket', (socket) => faults.push(`a WebSocket to ${socket.url()}`));
-  });
-  return faults;
 }
 
 /** Waits until what is read is what is expected; where that never comes, the test says what it was instead. */
