@@ -39,6 +39,9 @@ function contendersOf(machine: Machine, options: Options): Contender[] {
       all.push(gateway({ name: 'gateway+limits', main, logs: false, limits: unreachedLimits }));
       all.push(gateway({ name: 'gateway-ledger', main, logs: false, ledger: false }));
     }
+    if (options.withConsole) {
+      all.push(gateway({ name: 'gateway+console', main, logs: false, console: true }));
+    }
   } else {
     write(`missing   ${main}: the gateway is not compiled\n`);
   }

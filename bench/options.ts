@@ -9,6 +9,7 @@ export interface Options {
   readonly json: string | null;
   readonly withLogs: boolean;
   readonly withLimits: boolean;
+  readonly withConsole: boolean;
   /** Another compiled `main.js` to race, such as one built from another revision. */
   readonly against: string | null;
   /** Cores of the contender, of the load client and of the upstream. */
@@ -18,12 +19,14 @@ export interface Options {
 export const usage = `npm run bench -- [options]
   --only A,B        works to run: 1kb, 300kb, sse, drip, translate, translate-sse, translate-drip, latency, keys, streams, bodies,
                     video, upload, realtime, realtime-sessions (from streams on only when named)
-  --contenders A,B  of direct, gateway, gateway+logs, gateway+limits, gateway-ledger, nginx, haproxy, against
+  --contenders A,B  of direct, gateway, gateway+logs, gateway+limits, gateway-ledger, gateway+console, nginx,
+                    haproxy, against
   --rounds N        rounds of each work (default 5), interleaved, order reversed every round
   --seconds N       length of one measurement (default 3)
   --quick           2 rounds of 1 second, to see that everything runs
   --with-logs       a second gateway with its request log on
   --with-limits     one whose keys have limits that none reaches, and one without a ledger
+  --with-console    one whose console somebody watches all the time
   --against FILE    another compiled main.js to race
   --cores A,B[,C]   cores of the contender, the load client and the upstream (default 0,1,1)
   --json FILE       every figure as JSON`;
@@ -50,6 +53,7 @@ export function readOptions(args: readonly string[]): Options | null {
       quick: { type: 'boolean', default: false },
       'with-logs': { type: 'boolean', default: false },
       'with-limits': { type: 'boolean', default: false },
+      'with-console': { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
@@ -62,6 +66,7 @@ export function readOptions(args: readonly string[]): Options | null {
     json: values.json ?? null,
     withLogs: values['with-logs'],
     withLimits: values['with-limits'],
+    withConsole: values['with-console'],
     against: values.against ?? null,
     cores: (list(values.cores) ?? ['0', '1']).map(Number),
   };

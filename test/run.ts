@@ -9,7 +9,7 @@ const processTimeoutMs = 300_000;
 /** More files than this would take turns in one process while others have nothing left to do. */
 const filesOfProcess = 12;
 /** Their files wait most and take longest: started first, they are not waited for at the end. */
-const first = ['supervisor', 'main', 'faults', 'flow', 'store', 'e2e'];
+const first = ['supervisor', 'main', 'console', 'faults', 'flow', 'store', 'e2e'];
 
 /**
  * Folders whose files share one process: they test functions, and starting a process for each took longer than their

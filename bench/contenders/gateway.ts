@@ -3,11 +3,14 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { callerAt } from '../callers.js';
 import { freePort, untilListening } from '../ports.js';
-import { startProcess } from '../proc.js';
+import { type Process, startProcess } from '../proc.js';
+import { type Viewer, watchConsole } from './console.js';
 import type { Contender, Setup } from './contender.js';
 
 /** More than any work opens: with the default, the thousands of streams of one work would queue for a connection. */
 const maxConnections = 32_768;
+
+const adminToken = 'a-token-of-operators';
 
 const textProtocols = ['chat', 'responses', 'messages', 'generateContent'];
 const mediaProtocols = ['audio', 'video'];
@@ -26,11 +29,17 @@ interface Metering {
   readonly ledger?: boolean;
 }
 
+/** The operators' listener. */
+interface Admin {
+  readonly port: number;
+  readonly token: string;
+}
+
 /**
  * The config file of the gateway, in which every key may use every model.
  * @param store folder for its tasks
  */
-function config(setup: Setup, store: string, { limits, ledger }: Metering): string {
+function config(setup: Setup, store: string, { limits, ledger }: Metering, admin: Admin | null): string {
   const { keys, models } = setup.catalogue ?? { keys: 1, models: 1 };
   const modelNames = Array.from({ length: models }, (_, index) => callerAt(index).model);
   const hash = (key: string): string => `sha256:${createHash('sha256').update(key).digest('hex')}`;
@@ -40,6 +49,7 @@ function config(setup: Setup, store: string, { limits, ledger }: Metering): stri
     ...(isMedia ? { store: { kind: 'embedded', path: store } } : {}),
     ...(setup.answer === 'realtime' ? { sockets: { perKey: maxConnections } } : {}),
     ...(ledger === false ? { usage: { ledger } } : {}),
+    ...(admin === null ? {} : { admin }),
     listen: { host: '127.0.0.1' },
     upstreams: {
       bench: {
@@ -72,17 +82,23 @@ function environment(logs: boolean): NodeJS.ProcessEnv {
 
 /**
  * The gateway with one worker, from a compiled tree.
- * @param plan `main` is the path of its compiled main.js
+ * @param plan `main` is the path of its compiled main.js; with `console` somebody watches its console all the time
  */
 export function gateway(
-  plan: Metering & { readonly name: string; readonly main: string; readonly logs: boolean },
+  plan: Metering & {
+    readonly name: string;
+    readonly main: string;
+    readonly logs: boolean;
+    readonly console?: boolean;
+  },
 ): Contender {
   return {
     name: plan.name,
     async start(setup) {
       const port = await freePort();
+      const admin = plan.console ? { port: await freePort(), token: adminToken } : null;
       const file = join(setup.directory, `gateway-${port}.json`);
-      writeFileSync(file, config(setup, join(setup.directory, `store-${port}`), plan));
+      writeFileSync(file, config(setup, join(setup.directory, `store-${port}`), plan, admin));
       const server = await startProcess({
         name: plan.name,
         command: process.execPath,
@@ -104,7 +120,32 @@ export function gateway(
         outputFile: join(setup.directory, `${plan.name}-${port}.log`),
       });
       await untilListening(port, server);
-      return { port, prefix: '', path: '/v1/chat/completions', process: server };
+      return {
+        port,
+        prefix: '',
+        path: '/v1/chat/completions',
+        process: admin === null ? server : await watched(server, admin),
+      };
+    },
+  };
+}
+
+/** A gateway whose console is open from now on until it is stopped. */
+async function watched(server: Process, { port, token }: Admin): Promise<Process> {
+  const viewer: Viewer = await untilListening(port, server)
+    .then(() => watchConsole(port, token))
+    .catch(async (error: unknown) => {
+      await server.stop();
+      throw error;
+    });
+  return {
+    ...server,
+    async stop() {
+      try {
+        viewer.leave();
+      } finally {
+        await server.stop();
+      }
     },
   };
 }

@@ -3,8 +3,8 @@ import { h, setText } from './dom.js';
 const thanksMs = 1500;
 
 /**
- * Makes a button that copies a text, as it is when it is pressed. Where the page may not use the clipboard, which is so over plain HTTP from
- * another host, it selects the element that shows the text.
+ * Makes a button that copies a text as it then is. Where the page may not use the clipboard, which is so over plain
+ * HTTP from another host, it selects the element that shows the text.
  */
 export function createCopyButton(text: () => string, shownIn: HTMLElement, label: string): HTMLButtonElement {
   const button = h(

@@ -7,7 +7,7 @@ const mostOutput = 64 * 1024 * 1024;
 
 /** The reason to skip a test that needs these programs, or false when all are on the PATH. */
 export function without(...programs: readonly string[]): string | false {
-  const missing = programs.filter((program) => !isOnPath(program));
+  const missing = programs.filter((program) => pathOf(program) === null);
   return missing.length > 0 && `${missing.join(' and ')} not on the PATH`;
 }
 
@@ -48,13 +48,17 @@ export function probe(file: Buffer): { fields: Map<string, string>; messages: st
   return { fields, messages };
 }
 
-function isOnPath(program: string): boolean {
-  return (process.env.PATH ?? '').split(delimiter).some((folder) => {
-    try {
-      accessSync(join(folder, program), constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
+/** The path of a program that is on the PATH; null where none is. */
+export function pathOf(program: string): string | null {
+  const paths = (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, program));
+  return paths.find(isExecutable) ?? null;
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }

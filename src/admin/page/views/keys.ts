@@ -197,7 +197,7 @@ export function createKeysView(): View {
         { class: 'table-wrap', tabIndex: 0, attributes: { role: 'group', 'aria-label': 'Keys' } },
         h(
           'table',
-          { class: 'cards' },
+          { class: 'cards', attributes: { 'aria-label': 'Keys' } },
           h('thead', {}, h('tr', {}, ...keyColumns.map((name) => h('th', { scope: 'col' }, name)))),
           body,
         ),

@@ -51,7 +51,7 @@ export function createTasksView(): View {
     { class: 'table-wrap', tabIndex: 0, attributes: { role: 'group', 'aria-label': 'Video tasks' } },
     h(
       'table',
-      { class: 'cards' },
+      { class: 'cards', attributes: { 'aria-label': 'Video tasks' } },
       h('thead', {}, h('tr', {}, ...taskColumns.map((name) => h('th', { scope: 'col' }, name)))),
       body,
     ),

@@ -91,7 +91,7 @@ function barOf(label: string, steps: readonly TimedStep[]): Node[] {
     class: 'bar-of-steps',
     attributes: { role: 'img', 'aria-label': textOf(label, steps) },
   });
-  const legend = h('ul', { class: 'legend' });
+  const legend = h('ul', { class: 'step-legend' });
   steps.forEach(({ name, ms }, index) => {
     const series = `${index + 1}`;
     const stretch = h('span', { data: { series }, title: `${name}: ${duration(ms / 1000)}` });

@@ -109,7 +109,7 @@ export function createUsageTable(): UsageTable {
       h(
         'div',
         { class: 'table-wrap', tabIndex: 0, attributes: { role: 'group', 'aria-label': 'Usage' } },
-        h('table', {}, h('thead', {}, head), body, foot),
+        h('table', { attributes: { 'aria-label': 'Usage' } }, h('thead', {}, head), body, foot),
       ),
       more,
     ),

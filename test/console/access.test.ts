@@ -1,0 +1,146 @@
+import type { Page } from 'playwright-core';
+import { test } from 'tap';
+import { noBrowser, type Part, parts, startBrowser, until, visit } from '../suites/console.js';
+import { type ConsoleGateway, startConsoleGateway } from '../suites/console-gateway.js';
+import { startConsoleLoad } from '../suites/console-load.js';
+import { faintTexts } from '../suites/text-contrast.js';
+
+/** Roles that are nothing to a reader without a name. */
+const named = [
+  'button',
+  'textbox',
+  'searchbox',
+  'combobox',
+  'checkbox',
+  'radio',
+  'link',
+  'table',
+  'dialog',
+  'switch',
+];
+const nameless = new RegExp(`^\\s*- (?:${named.join('|')})(?: \\[[^\\]]*\\])*:?(?: .*)?$`);
+
+/** Lines of the accessibility tree with something to press or to fill in that has no name. */
+async function withoutName(page: Page): Promise<readonly string[]> {
+  const tree = await page.locator('body').ariaSnapshot();
+  return tree.split('\n').filter((line) => nameless.test(line) && !/^\s*- \w+ "/.test(line));
+}
+
+/** What of a part is wider than the window, were it only a pixel. */
+const widths = (page: Page): Promise<{ content: number; window: number }> =>
+  page.evaluate('({ content: document.documentElement.scrollWidth, window: innerWidth })');
+
+/** A part is full of what it shows at least once. */
+async function filled(page: Page, part: Part): Promise<void> {
+  const signs: Readonly<Record<Part, string>> = {
+    overview: 'figure canvas',
+    targets: 'tr[data-row^="target:"]',
+    requests: 'tr[data-row^="request:"]',
+    keys: 'tr[data-row^="key:"]',
+    usage: 'tr[data-row="total"]',
+    tasks: 'tr[data-row^="task:"]',
+    config: 'details.config-section',
+    playground: '.composer textarea',
+  };
+  await page.locator(`main ${signs[part]}`).first().waitFor();
+}
+
+async function fill(gateway: ConsoleGateway): Promise<void> {
+  const load = startConsoleLoad(gateway);
+  await load.stop();
+  await gateway.call('/v1/videos', 'sk-demo', { model: 'films', prompt: 'A lighthouse' });
+}
+
+/** The focused element: what it is, and whether its focus can be seen. */
+interface Focus {
+  readonly name: string;
+  readonly isVisible: boolean;
+}
+
+const focus = (page: Page): Promise<Focus> =>
+  page.evaluate(`(() => {
+    const element = document.activeElement;
+    const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(element);
+    const hasOutline = outlineStyle !== 'none' && parseFloat(outlineWidth) > 0;
+    return {
+      name: element === document.body ? '' : (element.getAttribute('aria-label') ?? element.textContent ?? '').trim(),
+      isVisible: element.matches(':focus-visible') && (hasOutline || boxShadow !== 'none'),
+    };
+  })()`);
+
+test('the console for everybody', { skip: noBrowser }, async (t) => {
+  const [gateway, browser] = await Promise.all([startConsoleGateway(t), startBrowser(t)]);
+  await fill(gateway);
+
+  for (const [width, height] of [
+    [380, 800],
+    [1280, 900],
+    [2560, 1440],
+  ] as const) {
+    await t.test(`no part is wider than a window of ${width} pixels`, async (t) => {
+      await visit(t, browser, gateway, { size: { width, height } }, async ({ page, open }) => {
+        for (const part of parts) {
+          await open(part);
+          await filled(page, part);
+          const { content, window } = await widths(page);
+          t.ok(content <= window, `${part}: ${content} of ${window}`);
+        }
+      });
+    });
+  }
+
+  await t.test('everything to press or to fill in has a name', async (t) => {
+    await visit(t, browser, gateway, {}, async ({ page, open }) => {
+      for (const part of parts) {
+        await open(part);
+        await filled(page, part);
+        t.strictSame(await withoutName(page), [], part);
+        t.equal(await page.getByRole('heading', { level: 2 }).count(), 1, `${part} has one heading`);
+      }
+      await open('keys');
+      await page.getByRole('button', { name: 'Create key' }).click();
+      await page.getByRole('dialog').waitFor();
+      t.strictSame(await withoutName(page), [], 'dialog of a key');
+    });
+    await visit(t, browser, gateway, { signedOut: true }, async ({ page }) => {
+      await page.getByLabel('Admin token').waitFor();
+      t.strictSame(await withoutName(page), [], 'sign-in');
+    });
+  });
+
+  for (const theme of ['light', 'dark'] as const) {
+    await t.test(`every text can be read in the ${theme} theme`, async (t) => {
+      await visit(t, browser, gateway, { theme }, async ({ page, open }) => {
+        const isDark = await page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches");
+        t.equal(isDark, theme === 'dark');
+        for (const part of parts) {
+          await open(part);
+          await filled(page, part);
+          t.strictSame(await faintTexts(page), [], part);
+        }
+      });
+    });
+  }
+
+  await t.test('all parts are reached with the keyboard alone, and the focus is seen', async (t) => {
+    await visit(t, browser, gateway, { signedOut: true }, async ({ page }) => {
+      await page.getByLabel('Admin token').waitFor();
+      await page.keyboard.type('a-token-of-operators');
+      await page.keyboard.press('Enter');
+      await page.getByRole('navigation').waitFor();
+      const titles = await page.getByRole('navigation').getByRole('link').allInnerTexts();
+      t.equal(titles.length, parts.length);
+      for (const title of titles) {
+        let now: Focus = { name: '', isVisible: false };
+        for (let presses = 0; presses < 200 && now.name !== title; presses++) {
+          await page.keyboard.press('Tab');
+          now = await focus(page);
+          if (now.name !== '') t.ok(now.isVisible, `the focus on ${now.name.slice(0, 40)}`);
+        }
+        await page.keyboard.press('Enter');
+        await until(title, async () => (await page.title()).startsWith(title));
+        await page.getByRole('heading', { level: 2, name: title }).waitFor();
+      }
+    });
+  });
+});

@@ -1,0 +1,54 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test } from 'tap';
+import { noBrowser, startBrowser, until } from './console.js';
+import { watchFaults } from './console-faults.js';
+
+const policy = "default-src 'self'; script-src 'self'; connect-src *";
+
+test('what a page may not do is noticed', { skip: noBrowser }, async (t) => {
+  const script = `
+    fetch('/missing').then(() => fetch('/forbidden')).then(() => {
+      console.error('a complaint');
+      fetch('http://127.0.0.2:9/').catch(() => {});
+      document.body.innerHTML = '<img src="http://127.0.0.3:9/" alt=""><p style="color: red"></p>';
+      throw new Error('a mistake');
+    });`;
+  const server = createServer(({ url }, answer) => {
+    const [status, type, body] =
+      url === '/'
+        ? [
+            200,
+            'text/html',
+            '<!doctype html><body><link rel="icon" href="data:,"><script src="/s.js"></script>',
+          ]
+        : url === '/s.js'
+          ? [200, 'text/javascript', script]
+          : [url === '/missing' ? 404 : 403, 'text/plain', ''];
+    answer.writeHead(status as number, { 'content-type': `${type}`, 'content-security-policy': policy });
+    answer.end(body);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const context = await (await startBrowser(t)).newContext();
+  const faults = watchFaults(context, origin, [403]);
+  await (await context.newPage()).goto(origin);
+  for (const what of [
+    /status of 404 .*\/missing$/,
+    /^a complaint/,
+    /^asked elsewhere: http:\/\/127\.0\.0\.2:9\/$/,
+    /127\.0\.0\.3:9\/.* violates the following Content Security Policy/,
+    /inline style violates the following Content Security Policy/,
+    /^thrown: .*a mistake/,
+  ]) {
+    await until(`${what}`, () => faults.some((fault) => what.test(fault)));
+    t.pass(`${what}`);
+  }
+  t.notMatch(faults.join('\n'), 'status of 403', 'what was to be refused is none');
+});
