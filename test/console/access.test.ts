@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core';
 import { test } from 'tap';
-import { noBrowser, type Part, parts, startBrowser, until, visit } from '../suites/console.js';
-import { type ConsoleGateway, startConsoleGateway } from '../suites/console-gateway.js';
-import { startConsoleLoad } from '../suites/console-load.js';
+import { noBrowser, parts, startBrowser, until, visit } from '../suites/console.js';
+import { startConsoleGateway } from '../suites/console-gateway.js';
+import { filled, fillParts } from '../suites/console-parts.js';
 import { faintTexts } from '../suites/text-contrast.js';
 
 /** Roles that are nothing to a reader without a name. */
@@ -26,31 +26,6 @@ async function withoutName(page: Page): Promise<readonly string[]> {
   return tree.split('\n').filter((line) => nameless.test(line) && !/^\s*- \w+ "/.test(line));
 }
 
-/** What of a part is wider than the window, were it only a pixel. */
-const widths = (page: Page): Promise<{ content: number; window: number }> =>
-  page.evaluate('({ content: document.documentElement.scrollWidth, window: innerWidth })');
-
-/** A part is full of what it shows at least once. */
-async function filled(page: Page, part: Part): Promise<void> {
-  const signs: Readonly<Record<Part, string>> = {
-    overview: 'figure canvas',
-    targets: 'tr[data-row^="target:"]',
-    requests: 'tr[data-row^="request:"]',
-    keys: 'tr[data-row^="key:"]',
-    usage: 'tr[data-row="total"]',
-    tasks: 'tr[data-row^="task:"]',
-    config: 'details.config-section',
-    playground: '.composer textarea',
-  };
-  await page.locator(`main ${signs[part]}`).first().waitFor();
-}
-
-async function fill(gateway: ConsoleGateway): Promise<void> {
-  const load = startConsoleLoad(gateway);
-  await load.stop();
-  await gateway.call('/v1/videos', 'sk-demo', { model: 'films', prompt: 'A lighthouse' });
-}
-
 /** The focused element: what it is, and whether its focus can be seen. */
 interface Focus {
   readonly name: string;
@@ -70,24 +45,7 @@ const focus = (page: Page): Promise<Focus> =>
 
 test('the console for everybody', { skip: noBrowser }, async (t) => {
   const [gateway, browser] = await Promise.all([startConsoleGateway(t), startBrowser(t)]);
-  await fill(gateway);
-
-  for (const [width, height] of [
-    [380, 800],
-    [1280, 900],
-    [2560, 1440],
-  ] as const) {
-    await t.test(`no part is wider than a window of ${width} pixels`, async (t) => {
-      await visit(t, browser, gateway, { size: { width, height } }, async ({ page, open }) => {
-        for (const part of parts) {
-          await open(part);
-          await filled(page, part);
-          const { content, window } = await widths(page);
-          t.ok(content <= window, `${part}: ${content} of ${window}`);
-        }
-      });
-    });
-  }
+  await fillParts(gateway);
 
   await t.test('everything to press or to fill in has a name', async (t) => {
     await visit(t, browser, gateway, {}, async ({ page, open }) => {
