@@ -4,7 +4,7 @@ import type { Usage } from './usage.js';
 
 const charactersOfToken = 4;
 /** Whatever its size: how many tokens a medium is depends on the model. */
-const mediumTokens = 1500;
+export const mediumTokens = 1500;
 
 /** A usage for an answer whose upstream reported none. */
 export function estimatedUsage(input: number, output: number): Usage {
@@ -53,6 +53,12 @@ export function bodyEstimate(body: Buffer): number {
     isInside = isMedium;
   }
   return media * mediumTokens + tokensOf((body.length * (samples - ofMedia)) / samples);
+}
+
+/** Whether a piece of an answer looks like base64 where it is sampled: a part of a medium. */
+export function isOfMedium(piece: Buffer): boolean {
+  const middle = Math.floor(Math.max(0, piece.length - sampleBytes) / 2);
+  return isBase64(piece, middle, Math.min(piece.length, middle + sampleBytes));
 }
 
 const base64Bytes = new Uint8Array(256);

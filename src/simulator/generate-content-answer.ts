@@ -1,4 +1,5 @@
 import { findDirective } from './directives.js';
+import { type IllustratedAnswer, imagePart } from './generate-content-image.js';
 import { contentChunk } from './generate-content-manner.js';
 import type { GenerateContentRequest } from './generate-content-request.js';
 import { isObject } from './json.js';
@@ -20,7 +21,7 @@ interface Piece {
 }
 
 /** The whole answer as one object. */
-export function wholeAnswer(asked: GenerateContentRequest, answers: readonly Answer[]): object {
+export function wholeAnswer(asked: GenerateContentRequest, answers: readonly IllustratedAnswer[]): object {
   if (blocksPrompt(asked)) {
     return blocked(asked);
   }
@@ -37,7 +38,10 @@ export function wholeAnswer(asked: GenerateContentRequest, answers: readonly Ans
 }
 
 /** The answer as the objects of a stream, one part each; several candidates take turns. */
-export function* answerChunks(asked: GenerateContentRequest, answers: readonly Answer[]): Generator<Chunk> {
+export function* answerChunks(
+  asked: GenerateContentRequest,
+  answers: readonly IllustratedAnswer[],
+): Generator<Chunk> {
   if (blocksPrompt(asked)) {
     yield { body: blocked(asked), tokens: 0 };
     return;
@@ -56,7 +60,11 @@ export function* answerChunks(asked: GenerateContentRequest, answers: readonly A
 }
 
 /** The last object of a candidate says how it ended. */
-function* candidateChunks(asked: GenerateContentRequest, answer: Answer, index: number): Generator<Chunk> {
+function* candidateChunks(
+  asked: GenerateContentRequest,
+  answer: IllustratedAnswer,
+  index: number,
+): Generator<Chunk> {
   const all = pieces(asked, answer, true);
   for (const [place, { part, text }] of all.entries()) {
     const detail =
@@ -73,7 +81,11 @@ function* candidateChunks(asked: GenerateContentRequest, answer: Answer, index: 
  * The parts of an answer. The signature of what the model thought stands on the first call, or on the last text: in a
  * stream, on an empty one.
  */
-function pieces(asked: GenerateContentRequest, answer: Answer, streamed: boolean): readonly Piece[] {
+function pieces(
+  asked: GenerateContentRequest,
+  answer: IllustratedAnswer,
+  streamed: boolean,
+): readonly Piece[] {
   const cut = (text: string): readonly string[] => (streamed ? words(text) : text === '' ? [] : [text]);
   const thoughtSignature = seal('thought', answer.reasoning);
   const found: Piece[] = [];
@@ -87,6 +99,9 @@ function pieces(asked: GenerateContentRequest, answer: Answer, streamed: boolean
   }
   if (thinks && streamed) {
     found.push({ part: { text: '', thoughtSignature }, text: '' });
+  }
+  if (answer.image !== null) {
+    found.push({ part: imagePart(answer.image, asked.prompt.digest), text: '' });
   }
   for (const [index, call] of answer.calls.entries()) {
     const args = inputOf(call.input);
@@ -157,7 +172,7 @@ function origin(asked: GenerateContentRequest): object {
 }
 
 /** The `usageMetadata` once these answers are there; without any, what is known from the start. */
-function usage(asked: GenerateContentRequest, answers: readonly Answer[]): object {
+function usage(asked: GenerateContentRequest, answers: readonly IllustratedAnswer[]): object {
   const prompt = asked.prompt.inputTokens;
   const output = answers.reduce((sum, answer) => sum + answer.outputTokens, 0);
   const thoughts = answers.reduce((sum, answer) => sum + answer.reasoningTokens, 0);
@@ -166,8 +181,21 @@ function usage(asked: GenerateContentRequest, answers: readonly Answer[]): objec
     ...(answers.length === 0 ? {} : { candidatesTokenCount: output - thoughts }),
     totalTokenCount: prompt + output,
     promptTokensDetails: tokenDetails(asked),
+    ...answerDetails(answers),
     ...(thoughts === 0 ? {} : { thoughtsTokenCount: thoughts }),
   };
+}
+
+/** The tokens of answers by what they stand for, where it is not text alone. */
+function answerDetails(answers: readonly IllustratedAnswer[]): object {
+  const images = answers.reduce((sum, { image }) => sum + (image?.tokens ?? 0), 0);
+  if (images === 0) {
+    return {};
+  }
+  const all = answers.reduce((sum, answer) => sum + answer.outputTokens - answer.reasoningTokens, 0);
+  const text = { modality: 'TEXT', tokenCount: all - images };
+  const image = { modality: 'IMAGE', tokenCount: images };
+  return { candidatesTokensDetails: all === images ? [image] : [text, image] };
 }
 
 /** The tokens of a prompt by what they stand for. */

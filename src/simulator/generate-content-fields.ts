@@ -49,9 +49,14 @@ const messages: Readonly<Record<string, Readonly<Record<string, Kind>>>> = {
   }),
   FunctionCallingConfig: message('mode allowedFunctionNames streamFunctionCallArguments'),
   GenerationConfig: message(
-    'temperature topP topK candidateCount maxOutputTokens stopSequences presencePenalty frequencyPenalty seed responseMimeType responseJsonSchema responseLogprobs logprobs responseModalities imageConfig speechConfig mediaResolution enableEnhancedCivicAnswers responseFormat',
-    { responseSchema: { one: 'Schema' }, thinkingConfig: { one: 'ThinkingConfig' } },
+    'temperature topP topK candidateCount maxOutputTokens stopSequences presencePenalty frequencyPenalty seed responseMimeType responseJsonSchema responseLogprobs logprobs responseModalities speechConfig mediaResolution enableEnhancedCivicAnswers responseFormat',
+    {
+      responseSchema: { one: 'Schema' },
+      imageConfig: { one: 'ImageConfig' },
+      thinkingConfig: { one: 'ThinkingConfig' },
+    },
   ),
+  ImageConfig: message('aspectRatio imageSize personGeneration'),
   ThinkingConfig: message('includeThoughts thinkingBudget thinkingLevel'),
   Schema: message(
     'type format title description nullable enum maxItems minItems required minProperties maxProperties minLength maxLength pattern example propertyOrdering default minimum maximum',

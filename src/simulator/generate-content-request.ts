@@ -2,6 +2,7 @@ import { chatModels } from './chat-request.js';
 import { textDirectives } from './directives.js';
 import { readMessage } from './generate-content-fields.js';
 import { type Content, functionsIn, readContent, readContents } from './generate-content-history.js';
+import { imageModels, refuseFunctions } from './generate-content-image.js';
 import { type Generation, readGeneration } from './generate-content-settings.js';
 import { readToolChoice, readTools } from './generate-content-tools.js';
 import { isObject, type JsonObject } from './json.js';
@@ -46,7 +47,7 @@ export function readCountTokens(request: ProtocolRequest, model: string): Genera
 }
 
 function readPrompt(request: ProtocolRequest, model: string, body: JsonObject): GenerateContentRequest {
-  if (!chatModels.includes(model)) {
+  if (!chatModels.includes(model) && !imageModels.includes(model)) {
     const version = request.target.split('/')[1];
     throw new RequestError(
       404,
@@ -57,8 +58,9 @@ function readPrompt(request: ProtocolRequest, model: string, body: JsonObject): 
   const system =
     body.systemInstruction === undefined ? [] : [readContent(body.systemInstruction, 'systemInstruction')];
   const tools = readTools(body.tools);
+  refuseFunctions(tools.length, model);
   const { choice, allowed } = readToolChoice(body.toolConfig, tools);
-  const generation = readGeneration(body.generationConfig);
+  const generation = readGeneration(body.generationConfig, model);
   const users = contents.filter(({ role }) => role === 'user');
   const text = textOf(users.findLast(({ parts }) => parts.some(isText)));
   const asked = textDirectives(text);

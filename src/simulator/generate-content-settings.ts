@@ -1,3 +1,4 @@
+import { type ImageWish, imageModels, modalitiesOf, readImageWish } from './generate-content-image.js';
 import { jsonSchema } from './generate-content-schema.js';
 import { isObject, type JsonObject } from './json.js';
 import type { OutputFormat } from './prompt.js';
@@ -19,26 +20,30 @@ export interface Generation {
   readonly showsThoughts: boolean;
   /** Alternatives a token, or null for no log probabilities. */
   readonly logprobs: number | null;
+  /** The image that is to be made, or null from a model that makes none. */
+  readonly image: ImageWish | null;
 }
 
 /**
  * Reads and checks `generationConfig`.
  * @throws RequestError
  */
-export function readGeneration(value: unknown): Generation {
+export function readGeneration(value: unknown, model: string): Generation {
   const config: JsonObject = isObject(value) ? value : {};
   range(config, 'temperature', 0, 2);
   range(config, 'topP', 0, 1);
+  const makesImages = imageModels.includes(model);
   const thinking: JsonObject = isObject(config.thinkingConfig) ? config.thinkingConfig : {};
   return {
     candidates: integer(config, 'candidateCount', 1, 8) ?? 1,
     maxTokens: integer(config, 'maxOutputTokens', 1, Infinity) ?? Infinity,
     stop: readStop(config.stopSequences),
-    format: readFormat(config),
+    format: readFormat(config, makesImages),
     asEnum: config.responseMimeType === 'text/x.enum',
     thinking: config.thinkingConfig === undefined ? null : readThinking(thinking),
     showsThoughts: thinking.includeThoughts === true,
     logprobs: readLogprobs(config),
+    image: makesImages ? readImageWish(config, model) : null,
   };
 }
 
@@ -78,10 +83,9 @@ function readStop(stop: unknown): readonly string[] {
   return list;
 }
 
-function readFormat(config: JsonObject): OutputFormat {
-  const { responseMimeType: type, responseSchema, responseJsonSchema, responseModalities } = config;
-  const modalities: readonly unknown[] = Array.isArray(responseModalities) ? responseModalities : [];
-  if (modalities.some((modality) => modality !== 'TEXT')) {
+function readFormat(config: JsonObject, makesImages: boolean): OutputFormat {
+  const { responseMimeType: type, responseSchema, responseJsonSchema } = config;
+  if (!makesImages && modalitiesOf(config).some((modality) => modality !== 'TEXT')) {
     throw invalid('response_modalities', 'this model gives nothing but TEXT.');
   }
   if (type !== undefined && !['text/plain', 'application/json', 'text/x.enum'].includes(String(type))) {

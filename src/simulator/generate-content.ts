@@ -1,12 +1,16 @@
-import { composeAnswer } from './answer.js';
 import { answerChunks, tokenDetails, wholeAnswer } from './generate-content-answer.js';
+import { composeIllustrated, type IllustratedAnswer } from './generate-content-image.js';
 import {
   arrayFraming,
   eventFraming,
   type Framing,
   generateContentManner,
 } from './generate-content-manner.js';
-import { readCountTokens, readGenerateContent } from './generate-content-request.js';
+import {
+  type GenerateContentRequest,
+  readCountTokens,
+  readGenerateContent,
+} from './generate-content-request.js';
 import { type ProtocolRequest, protocolRoute } from './protocol-route.js';
 import { bodyReply, type Reply, type Route, type Step, streamReply } from './reply.js';
 
@@ -51,11 +55,15 @@ function modelOf({ target }: ProtocolRequest): string {
   }
 }
 
+function compose({ prompt, generation }: GenerateContentRequest): readonly IllustratedAnswer[] {
+  return Array.from({ length: generation.candidates }, (_, index) =>
+    composeIllustrated(prompt, generation.image, index),
+  );
+}
+
 function generate(request: ProtocolRequest): Reply {
   const asked = readGenerateContent(request, modelOf(request));
-  const answers = Array.from({ length: asked.generation.candidates }, (_, index) =>
-    composeAnswer(asked.prompt, index),
-  );
+  const answers = compose(asked);
   const { directives } = asked.prompt;
   const body = JSON.stringify(wholeAnswer(asked, answers));
   return bodyReply({ status: 200, body, manner: request.manner, directives });
@@ -63,9 +71,7 @@ function generate(request: ProtocolRequest): Reply {
 
 function stream(request: ProtocolRequest, framing: Framing): Reply {
   const asked = readGenerateContent(request, modelOf(request));
-  const answers = Array.from({ length: asked.generation.candidates }, (_, index) =>
-    composeAnswer(asked.prompt, index),
-  );
+  const answers = compose(asked);
   function* events(): Generator<Step> {
     for (const { body, tokens } of answerChunks(asked, answers)) {
       yield { kind: 'data', bytes: framing.frame(body), tokens };

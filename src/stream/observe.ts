@@ -1,4 +1,4 @@
-import { tokensOf } from '../conversation/estimate-usage.js';
+import { isOfMedium, mediumTokens, tokensOf } from '../conversation/estimate-usage.js';
 import { parseObject } from '../conversation/json.js';
 import type { StreamManner } from '../conversation/manner.js';
 import type { Usage } from '../conversation/usage.js';
@@ -16,6 +16,8 @@ const amendedBytes = 64 * 1024 * 1024;
 const eventBytes = 1024 * 1024;
 /** Comments before the first event that are kept back. */
 const earlyBytes = 16 * 1024;
+/** Smaller pieces of an answer hold no media to speak of. */
+const leastWithMedia = 4 * 1024;
 /** So much of the beginning tells the length of a sound. */
 const beginBytes = 256;
 
@@ -51,6 +53,10 @@ export class ObservedPassage implements Passage {
   #ended = false;
   /** Bytes of the answer that have passed. */
   #passed = 0;
+  /** How many of them were images and sounds in base64, whose tokens their length does not tell. */
+  #passedOfMedia = 0;
+  #media = 0;
+  #inMedium = false;
   /** Tokens of a whole answer that says nothing of them. */
   #wholeTokens = 0;
   /** The first bytes of an answer that is passed on in pieces, where they tell how long it lasts. */
@@ -90,7 +96,7 @@ export class ObservedPassage implements Passage {
       if (this.#manner.usageAtStart !== null) this.#usageAtStart = this.#manner.usageAtStart(run);
     }
     (this.#tail as Tail).add(run);
-    this.#passed += run.length;
+    this.#count(run);
     if (this.#manner.marksEnd !== null) this.#ended ||= this.#manner.marksEnd(run);
     if (!this.#observed.hideUsage) return run;
     const hidden = this.#manner.findUsageEvent(run);
@@ -126,7 +132,16 @@ export class ObservedPassage implements Passage {
       if (this.#manner.metering.seconds !== null) this.#begin = Buffer.from(chunk.subarray(0, beginBytes));
     }
     this.#tail.add(chunk);
-    this.#passed += chunk.length;
+    this.#count(chunk);
+  }
+
+  #count(passed: Buffer): void {
+    this.#passed += passed.length;
+    if (passed.length < leastWithMedia) return;
+    const isMedium = isOfMedium(passed);
+    if (isMedium) this.#passedOfMedia += passed.length;
+    if (isMedium && !this.#inMedium) this.#media++;
+    this.#inMedium = isMedium;
   }
 
   usageAtEnd(brokenBy: BrokenBy): Usage | null {
@@ -148,7 +163,9 @@ export class ObservedPassage implements Passage {
 
   #outputEstimate(tail: Buffer | null): number {
     if (tail === null) return this.#wholeTokens;
-    return tokensOf(this.#started ? streamedCharacters(tail, this.#passed) : this.#passed);
+    const written = this.#started ? streamedCharacters(tail, this.#passed) : this.#passed;
+    const ofText = this.#passedOfMedia === 0 ? 1 : 1 - this.#passedOfMedia / this.#passed;
+    return this.#media * mediumTokens + tokensOf(written * ofText);
   }
 
   whole(body: Buffer): Buffer {

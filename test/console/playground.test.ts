@@ -79,16 +79,26 @@ test('the playground', { skip: noBrowser }, async (t) => {
       }
     });
 
-    await t.test('an image is made and shown', async (t) => {
+    await t.test('an image is made and shown, by each form of asking for it', async (t) => {
       await choose(page, 'Make', 'Image');
-      await send(page, 'A lighthouse');
-      const image = page.getByRole('img', { name: 'A lighthouse' });
-      await becomes(
-        t,
-        () => image.evaluate((each: { naturalWidth: number }) => each.naturalWidth > 0),
-        true,
-        'drawn',
-      );
+      for (const protocol of ['images', 'imagesInput', 'generateContent']) {
+        await page.getByRole('combobox', { name: 'Protocol' }).selectOption(protocol);
+        const isRatio = protocol === 'generateContent';
+        t.equal(await page.getByRole('combobox', { name: 'Ratio' }).isVisible(), isRatio);
+        t.equal(await page.getByRole('combobox', { name: 'Size' }).isVisible(), !isRatio);
+        if (isRatio) await page.getByRole('combobox', { name: 'Ratio' }).selectOption('16:9');
+        const prompt = `A lighthouse by ${protocol}`;
+        const answer = await send(page, prompt);
+        const image = page.getByRole('img', { name: prompt });
+        await becomes(
+          t,
+          () => image.evaluate((each: { naturalWidth: number }) => each.naturalWidth),
+          isRatio ? 1376 : 1024,
+          `drawn by ${protocol}`,
+        );
+        await ended(answer);
+        if (isRatio) t.match(await answer.locator('.said').last().innerText(), prompt, 'with its text');
+      }
     });
 
     await t.test('a speech is made and can be played', async (t) => {

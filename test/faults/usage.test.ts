@@ -183,7 +183,7 @@ test('while the store is gone calls are served, and their lines wait for it', { 
   const redis = await startRedis({ keep: true });
   if (redis === null) throw new Error('no redis-server');
   t.teardown(() => redis.stop());
-  const usage = await start(t, await simulated(t), { kind: 'redis', url: redis.url, timeoutMs: 1000 });
+  const usage = await start(t, await simulated(t), { kind: 'redis', url: redis.url, timeoutMs: 3000 });
   const call = async (): Promise<string> => {
     const answer = await usage.post('/v1/chat/completions', chatBody('x'));
     t.equal(answer.status, 200);

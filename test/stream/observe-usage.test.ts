@@ -80,6 +80,30 @@ test('a generateContent stream that breaks off has at least what it has reported
   t.strictSame(each.usageAtEnd('client'), { input: 9, output: 50, ...nothing, partial: true });
 });
 
+test('an image in an answer that breaks off counts as one medium, however large it is', async (t) => {
+  const data = Buffer.alloc(1_500_000, 'any bytes').toString('base64');
+  const parts = [{ text: 'Hello world!' }, { inlineData: { mimeType: 'image/png', data } }];
+  const body = Buffer.from(JSON.stringify({ candidates: [{ content: { role: 'model', parts } }] }));
+  const pieces = observed(generateContent);
+  for (let at = 0; at < 1_000_000; at += 65_536) pieces.note(body.subarray(at, at + 65_536));
+  const { output: ofPieces = 0 } = pieces.usageAtEnd('client') ?? {};
+  t.ok(ofPieces >= 1500 && ofPieces < 1600, `${ofPieces}`);
+  const [text, image] = parts.map((part) => ({ candidates: [{ content: { parts: [part] } }] }));
+  const events = observed(generateContent);
+  events.pass(sse(text));
+  events.pass(sse(image));
+  events.pass(sse(text, text));
+  const { output: ofEvents = 0 } = events.usageAtEnd('client') ?? {};
+  t.ok(ofEvents >= 1503 && ofEvents < 1600, `${ofEvents}`);
+});
+
+test('a long text in an answer that breaks off is no medium', async (t) => {
+  const each = observed(generateContent);
+  const body = Buffer.from(`{"candidates":[{"content":{"parts":[{"text":"${'Some words. '.repeat(50_000)}`);
+  for (let at = 0; at < body.length; at += 65_536) each.note(body.subarray(at, at + 65_536));
+  t.match(each.usageAtEnd('client'), { output: Math.ceil(body.length / 4), partial: true });
+});
+
 test('where no tokens are counted, none are made up', async (t) => {
   for (const endpoint of [imageGenerations, countTokens, transcriptions]) {
     const each = observed(endpoint);

@@ -54,7 +54,11 @@ function consoleConfig(unusedPort: number): Record<string, unknown> {
         price: { input: 1.25, output: 10 },
       },
       vectors: { protocols: ['embeddings'], targets: at('sim-embedding'), price: { input: 0.02 } },
-      pictures: { protocols: ['images'], targets: at('sim-image'), price: { perCall: 0.04 } },
+      pictures: {
+        protocols: ['images', 'generateContent'],
+        targets: at('sim-image'),
+        price: { perCall: 0.04 },
+      },
       voice: { protocols: ['audio'], targets: at('sim-speech') },
       films: { protocols: ['video'], targets: at('sim-video'), price: { perCall: 0.1 } },
       gone: { protocols: ['chat'], targets: [{ upstream: 'down', model: 'gone' }] },

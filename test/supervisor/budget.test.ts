@@ -99,7 +99,7 @@ test('a video takes what its length costs, and while the store is gone nobody is
   t.teardown(() => redis.stop());
   const simulator = await startSimulator();
   t.teardown(() => simulator.close());
-  const store = { kind: 'redis', url: redis.url, timeoutMs: 1000 };
+  const store = { kind: 'redis', url: redis.url, timeoutMs: 3000 };
   const usage = await startBudgetGateway(t, { upstreamUrl: simulator.url, store, workers: 1, usd });
   const status = async (path: string, body: unknown): Promise<number> => {
     const answer = await usage.post(path, body);

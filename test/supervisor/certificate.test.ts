@@ -32,7 +32,8 @@ test('a renewed certificate', async (t) => {
     copyFileSync(`${fixtures}/expired.pem`, tls.cert);
     await reload(gateway, config);
     await gateway.until(() => isReplaced(gateway, before));
-    for (let round = 0; round < 8; round += 1) t.equal(await serialOf(gateway.port), '03');
+    // The workers before may take a connection until they hear that they are replaced.
+    for (let shown = 0; shown < 8; ) shown = (await serialOf(gateway.port)) === '03' ? shown + 1 : 0;
     t.match(await stream.text, /data: \[DONE\]\s*$/);
   });
 

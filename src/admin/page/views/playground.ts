@@ -182,7 +182,7 @@ export function createPlaygroundView(): View {
       case 'chat':
         return runChat(call, { choice, prompt, turns, answer });
       case 'image':
-        return runImage(call, choice, prompt);
+        return runImage(call, choice, prompt, answer);
       case 'speech':
         return runSpeech(call, choice, prompt);
       case 'video':

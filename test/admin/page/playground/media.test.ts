@@ -14,12 +14,21 @@ import {
 } from '../../../../src/admin/page/views/playground/video-request.js';
 import { demoConfig } from '../../../../src/config/demo.js';
 import { startDemo } from '../../../suites/demo.js';
-import { send } from './asked.js';
+import { read, send } from './asked.js';
 
-for (const protocol of ['images', 'imagesInput'] as const) {
+const unset = { model: 'sim-image', size: '', result: '', ratio: '', resolution: '' } as const;
+const imageProtocols = ['images', 'imagesInput', 'generateContent'] as const;
+
+for (const protocol of imageProtocols) {
   test(`an image by ${protocol} has the size that was asked for`, async (t) => {
     const { url } = await startDemo(t);
-    const settings = { model: 'sim-image', size: '1024x1536', result: 'b64_json' } as const;
+    const settings = {
+      ...unset,
+      size: '1024x1536',
+      result: 'b64_json',
+      ratio: '2:3',
+      resolution: '2K',
+    } as const;
     const response = await send(url, requestOf({ kind: 'image', protocol, settings }, 'A lighthouse', []));
     t.equal(response.status, 200);
     const images = readImages(await response.json());
@@ -29,13 +38,32 @@ for (const protocol of ['images', 'imagesInput'] as const) {
     const bytes = Buffer.from(image.base64, 'base64');
     if (image.type !== 'image/png') return void t.fail(image.type);
     t.equal(bytes.toString('latin1', 1, 4), 'PNG');
-    t.strictSame([bytes.readUInt32BE(16), bytes.readUInt32BE(20)], [1024, 1536]);
+    const expected = protocol === 'generateContent' ? [1696, 2528] : [1024, 1536];
+    t.strictSame([bytes.readUInt32BE(16), bytes.readUInt32BE(20)], expected);
+  });
+
+  test(`an image by ${protocol} needs no settings`, async (t) => {
+    const { url } = await startDemo(t);
+    const response = await send(
+      url,
+      requestOf({ kind: 'image', protocol, settings: unset }, 'A lighthouse', []),
+    );
+    t.equal(response.status, 200);
+    t.equal(readImages(await response.json()).length, 1);
   });
 }
 
+test('what is said beside an image is read as the text of an answer', async (t) => {
+  const { url } = await startDemo(t);
+  const choice: Choice = { kind: 'image', protocol: 'generateContent', settings: unset };
+  const response = await send(url, requestOf(choice, 'A lighthouse', []));
+  const answer = await read('generateContent', response);
+  t.match(answer, { text: /A lighthouse/, finish: 'STOP', tokens: { output: 1129 } });
+});
+
 test('an image can be asked for by its address', async (t) => {
   const { url } = await startDemo(t);
-  const settings = { model: 'sim-image', size: '', result: 'url' } as const;
+  const settings = { ...unset, result: 'url' } as const;
   const choice: Choice = { kind: 'image', protocol: 'images', settings };
   const response = await send(url, requestOf(choice, 'A lighthouse', []));
   t.match(readImages(await response.json()), [{ kind: 'url', url: /^http:\/\/127\.0\.0\.1:/ }]);
@@ -103,6 +131,7 @@ test('each kind lists the models of the demo that serve it, the likeliest first'
   const { models } = demoConfig(1);
   t.strictSame(modelsFor('chat', 'messages', models), ['sim-text']);
   t.strictSame(modelsFor('image', 'images', models), ['sim-image']);
+  t.strictSame(modelsFor('image', 'generateContent', models), ['sim-image'], 'not those that make only text');
   t.strictSame(modelsFor('speech', 'speech', models), ['sim-speech', 'sim-transcribe']);
   t.strictSame(modelsFor('video', 'vendorj', models), ['sim-video']);
 });

@@ -127,3 +127,23 @@ test('the images of an answer are told by their first bytes', async (t) => {
   ]);
   t.strictSame(readImages(null), []);
 });
+
+test('the images of a generateContent answer are those of its parts that are no thoughts', async (t) => {
+  const inline = (mimeType: string, data: unknown, more: object = {}) => ({
+    inlineData: { mimeType, data },
+    ...more,
+  });
+  const parts = [
+    { text: 'Here it is.' },
+    inline('image/png', 'iVBORw0KGgoAAA', { thought: true }),
+    inline('image/png', '/9j/4AAQ'),
+    inline('image/avif', 'AAAA'),
+    inline('audio/wav', 'UklGRAAA'),
+    inline('image/png', 3),
+    null,
+  ];
+  t.strictSame(readImages({ candidates: [{ content: { parts } }, { content: {} }, null] }), [
+    { kind: 'bytes', base64: '/9j/4AAQ', type: 'image/jpeg' },
+    { kind: 'bytes', base64: 'AAAA', type: 'image/avif' },
+  ]);
+});

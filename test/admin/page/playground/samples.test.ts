@@ -23,7 +23,13 @@ const installedAs: Readonly<Record<string, string>> = {
 };
 
 const prompt = `What's "a gateway"? $HOME \`id\` \\ — 漢字\nsecond line`;
-const image = { model: 'sim-image', size: '512x512', result: 'b64_json' } as const;
+const image = {
+  model: 'sim-image',
+  size: '512x512',
+  result: 'b64_json',
+  ratio: '16:9',
+  resolution: '1K',
+} as const;
 const speech = { model: 'sim-speech', voice: 'alloy', format: 'wav', speed: null };
 const video = { model: 'sim-video', size: '1280x720', seconds: 5 };
 
@@ -63,6 +69,11 @@ const cases: readonly Case[] = [
     name: 'image, input form',
     choice: { kind: 'image', protocol: 'imagesInput', settings: image },
     file: null,
+  },
+  {
+    name: 'image, generateContent',
+    choice: { kind: 'image', protocol: 'generateContent', settings: image },
+    file: 'image.png',
   },
   { name: 'speech', choice: { kind: 'speech', protocol: 'speech', settings: speech }, file: 'speech.wav' },
   ...(['compat', 'generic', 'vendork', 'vendorj'] as const).map((protocol) => ({

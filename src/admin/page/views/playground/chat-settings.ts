@@ -9,6 +9,8 @@ export interface KindSettings<Settings> {
   read(): Omit<Settings, 'model'>;
   /** @returns what is wrong, or null */
   problem(): string | null;
+  /** Shows what the protocol can be told. Left out where that is the same for all of them. */
+  showProtocol?(protocol: string): void;
 }
 
 /** @param onChange hears of every change */

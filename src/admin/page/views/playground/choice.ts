@@ -24,28 +24,30 @@ export type PlaygroundProtocol = Choice['protocol'];
 export interface ProtocolEntry {
   readonly name: PlaygroundProtocol;
   readonly title: string;
-  /** What the config calls it where models say what they are offered in. */
-  readonly offeredAs: string;
+  /** What a model must be offered in, in the words of the config, all of them. */
+  readonly offeredAs: readonly string[];
 }
 
 /** The protocols of each kind, the usual one first. */
 export const protocolsOf: Readonly<Record<Kind, readonly ProtocolEntry[]>> = {
   chat: [
-    { name: 'chat', title: 'Chat completions', offeredAs: 'chat' },
-    { name: 'responses', title: 'Responses', offeredAs: 'responses' },
-    { name: 'messages', title: 'Messages', offeredAs: 'messages' },
-    { name: 'generateContent', title: 'generateContent', offeredAs: 'generateContent' },
+    { name: 'chat', title: 'Chat completions', offeredAs: ['chat'] },
+    { name: 'responses', title: 'Responses', offeredAs: ['responses'] },
+    { name: 'messages', title: 'Messages', offeredAs: ['messages'] },
+    { name: 'generateContent', title: 'generateContent', offeredAs: ['generateContent'] },
   ],
   image: [
-    { name: 'images', title: 'Images', offeredAs: 'images' },
-    { name: 'imagesInput', title: 'Images, input form', offeredAs: 'images' },
+    { name: 'images', title: 'Images', offeredAs: ['images'] },
+    { name: 'imagesInput', title: 'Images, input form', offeredAs: ['images'] },
+    // A model that is offered in generateContent alone makes nothing but text, as far as the config says.
+    { name: 'generateContent', title: 'generateContent', offeredAs: ['generateContent', 'images'] },
   ],
-  speech: [{ name: 'speech', title: 'Speech', offeredAs: 'audio' }],
+  speech: [{ name: 'speech', title: 'Speech', offeredAs: ['audio'] }],
   video: [
-    { name: 'compat', title: 'Videos (compat)', offeredAs: 'video' },
-    { name: 'generic', title: 'Video generations (generic)', offeredAs: 'video' },
-    { name: 'vendork', title: 'Text to video (vendork)', offeredAs: 'video' },
-    { name: 'vendorj', title: 'Submit task (vendorj)', offeredAs: 'video' },
+    { name: 'compat', title: 'Videos (compat)', offeredAs: ['video'] },
+    { name: 'generic', title: 'Video generations (generic)', offeredAs: ['video'] },
+    { name: 'vendork', title: 'Text to video (vendork)', offeredAs: ['video'] },
+    { name: 'vendorj', title: 'Submit task (vendorj)', offeredAs: ['video'] },
   ],
 };
 
@@ -58,14 +60,16 @@ export interface PlaygroundModel {
 /** Words in the names of models that make what other models of their protocol do not. */
 const likelyNames: Partial<Readonly<Record<Kind, RegExp>>> = { speech: /speech|tts|voice/i };
 
-/** The models that are offered in a protocol; those whose names fit the kind come first. */
+/** The models that serve a kind by a protocol; those whose names fit the kind come first. */
 export function modelsFor(
   kind: Kind,
   protocol: PlaygroundProtocol,
   models: readonly PlaygroundModel[],
 ): string[] {
-  const offeredAs = protocolsOf[kind].find(({ name }) => name === protocol)?.offeredAs ?? '';
-  const names = models.filter(({ protocols }) => protocols.includes(offeredAs)).map(({ name }) => name);
+  const offeredAs = protocolsOf[kind].find(({ name }) => name === protocol)?.offeredAs ?? [];
+  const isOffered = ({ protocols }: PlaygroundModel): boolean =>
+    offeredAs.every((each) => protocols.includes(each));
+  const names = models.filter(isOffered).map(({ name }) => name);
   const likely = likelyNames[kind];
   if (likely === undefined) return names;
   return [...names.filter((name) => likely.test(name)), ...names.filter((name) => !likely.test(name))];

@@ -18,6 +18,15 @@ export function post(
   return { method: 'POST', path, headers, body };
 }
 
+/**
+ * Path of a method of generateContent.
+ * @param method with its query
+ */
+export function generateContentPath(model: string, method: string): string {
+  // The names of some models have a slash, which SDKs leave as it is.
+  return `/v1beta/models/${encodeURIComponent(model).replaceAll('%2F', '/')}:${method}`;
+}
+
 export function get(path: string): GatewayRequest {
   return { method: 'GET', path, headers: {}, body: null };
 }

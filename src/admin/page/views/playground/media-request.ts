@@ -1,15 +1,19 @@
-import { type GatewayRequest, post } from './gateway-request.js';
+import { type GatewayRequest, generateContentPath, post } from './gateway-request.js';
 import { type JsonObject, listOf, objectOf, textOf } from './json.js';
 
-/** The two forms of a body of the images endpoint. */
-export type ImageProtocol = 'images' | 'imagesInput';
+/** The two forms of a body of the images endpoint, and generateContent, whose answers can hold images. */
+export type ImageProtocol = 'images' | 'imagesInput' | 'generateContent';
 
 export interface ImageSettings {
   readonly model: string;
-  /** `1024x1024`; empty leaves it to the model. */
+  /** `1024x1024`, for the images endpoint; empty leaves it to the model. */
   readonly size: string;
-  /** Empty leaves it to the model: some refuse to be told. */
+  /** For the images endpoint, too. Empty leaves it to the model: some refuse to be told. */
   readonly result: 'b64_json' | 'url' | '';
+  /** `16:9`, for generateContent; empty leaves it to the model. */
+  readonly ratio: string;
+  /** `1K`, for generateContent; empty leaves it to the model: some refuse to be told. */
+  readonly resolution: string;
 }
 
 export interface SpeechSettings {
@@ -23,12 +27,18 @@ export interface SpeechSettings {
 /** The formats of a speech. The last one is bare samples, which browsers do not play. */
 export const speechFormats: readonly string[] = ['mp3', 'wav', 'opus', 'aac', 'flac', 'pcm'];
 
+/** The shapes of images of generateContent. */
+export const imageRatios = ['1:1', '2:3', '3:2', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9', '21:9'] as const;
+
+/** The sizes of images of generateContent. */
+export const imageResolutions = ['1K', '2K', '4K'] as const;
+
 /** The sizes of images that are offered. */
 export const imageSizes = ['512x512', '1024x1024', '1536x1024', '1024x1536'] as const;
 
 export function imageRequest(
   protocol: ImageProtocol,
-  { model, size, result }: ImageSettings,
+  { model, size, result, ratio, resolution }: ImageSettings,
   prompt: string,
 ): GatewayRequest {
   const answerForm: JsonObject = result === '' ? {} : { response_format: result };
@@ -41,6 +51,20 @@ export function imageRequest(
       const parameters: JsonObject = size === '' ? {} : { parameters: { size: size.replace('x', '*') } };
       const input = { messages: [{ role: 'user', content: [{ text: prompt }] }] };
       return post('/v1/images/generations', { model, input, ...parameters, ...answerForm });
+    }
+    case 'generateContent': {
+      const imageConfig: JsonObject = {
+        ...(ratio === '' ? {} : { aspectRatio: ratio }),
+        ...(resolution === '' ? {} : { imageSize: resolution }),
+      };
+      return post(generateContentPath(model, 'generateContent'), {
+        contents: [{ role: 'user', parts: [{ text: prompt }] }],
+        generationConfig: {
+          // Some models give no image without a text.
+          responseModalities: ['TEXT', 'IMAGE'],
+          ...(Object.keys(imageConfig).length === 0 ? {} : { imageConfig }),
+        },
+      });
     }
   }
 }
@@ -56,13 +80,26 @@ export type AnswerImage =
   | { readonly kind: 'bytes'; readonly base64: string; readonly type: string }
   | { readonly kind: 'url'; readonly url: string };
 
-/** Finds the images of an answer. */
+/** Finds the images of an answer, of the images endpoint or of generateContent. */
 export function readImages(body: unknown): AnswerImage[] {
-  const { data, output_format: format } = objectOf(body);
-  return listOf(data).flatMap((each): AnswerImage[] => {
+  const { data, output_format: format, candidates } = objectOf(body);
+  const images = listOf(data).flatMap((each): AnswerImage[] => {
     const { b64_json: base64, url } = objectOf(each);
-    if (typeof base64 === 'string') return [{ kind: 'bytes', base64, type: imageType(base64, format) }];
+    if (typeof base64 === 'string')
+      return [{ kind: 'bytes', base64, type: imageType(base64, `image/${textOf(format) || 'png'}`) }];
     return typeof url === 'string' ? [{ kind: 'url', url }] : [];
+  });
+  return [...images, ...listOf(candidates).flatMap(imagesInCandidate)];
+}
+
+/** The images among the parts of a candidate, but for those that belong to its thoughts. */
+function imagesInCandidate(candidate: unknown): AnswerImage[] {
+  const parts = listOf(objectOf(objectOf(candidate).content).parts).map(objectOf);
+  return parts.flatMap(({ inlineData, thought }): AnswerImage[] => {
+    const { data: base64, mimeType } = objectOf(inlineData);
+    if (typeof base64 !== 'string' || thought === true) return [];
+    const type = textOf(mimeType);
+    return type.startsWith('image/') ? [{ kind: 'bytes', base64, type: imageType(base64, type) }] : [];
   });
 }
 
@@ -74,7 +111,7 @@ const signatures: readonly (readonly [start: string, type: string])[] = [
 ];
 
 /** What the first bytes say, else what the answer says. */
-function imageType(base64: string, format: unknown): string {
+function imageType(base64: string, said: string): string {
   const found = signatures.find(([start]) => base64.startsWith(start));
-  return found?.[1] ?? `image/${textOf(format) || 'png'}`;
+  return found?.[1] ?? said;
 }

@@ -1,7 +1,14 @@
 import { h } from '../../dom.js';
 import type { KindSettings } from './chat-settings.js';
 import { field, numberIn, numberInput, select } from './fields.js';
-import { type ImageSettings, imageSizes, type SpeechSettings, speechFormats } from './media-request.js';
+import {
+  type ImageSettings,
+  imageRatios,
+  imageResolutions,
+  imageSizes,
+  type SpeechSettings,
+  speechFormats,
+} from './media-request.js';
 import { type VideoSettings, videoSizes } from './video-request.js';
 
 const voices = ['alloy', 'ash', 'coral', 'echo', 'fable', 'nova', 'onyx', 'sage', 'shimmer'];
@@ -17,10 +24,25 @@ export function createImageSettings(onChange: () => void): KindSettings<ImageSet
     ],
     onChange,
   );
+  const ratio = select([['', 'Unset'], ...imageRatios.map(same)], onChange);
+  ratio.value = '1:1';
+  const resolution = select([['', 'Unset'], ...imageResolutions.map(same)], onChange);
+  const ofImages = [field('Size', size), field('Answer with', result)];
+  const ofGenerateContent = [field('Ratio', ratio), field('Resolution', resolution)];
   return {
-    element: h('div', { class: 'settings pair' }, field('Size', size), field('Answer with', result)),
-    read: () => ({ size: size.value, result: result.value as ImageSettings['result'] }),
+    element: h('div', { class: 'settings pair' }, ...ofImages, ...ofGenerateContent),
+    read: () => ({
+      size: size.value,
+      result: result.value as ImageSettings['result'],
+      ratio: ratio.value,
+      resolution: resolution.value,
+    }),
     problem: () => null,
+    showProtocol(protocol) {
+      const isGenerateContent = protocol === 'generateContent';
+      for (const each of ofImages) each.hidden = isGenerateContent;
+      for (const each of ofGenerateContent) each.hidden = !isGenerateContent;
+    },
   };
 }
 

@@ -1,4 +1,5 @@
 import { h } from '../../dom.js';
+import { addWhole } from './answer-readers.js';
 import { blobOfBase64 } from './blob-urls.js';
 import { begin, logBlob, type PlaygroundCall, readText } from './call.js';
 import { type Choice, requestOf } from './choice.js';
@@ -7,21 +8,30 @@ import { objectOf, parseJson } from './json.js';
 import { saveLink, shownAudio, shownImage } from './made.js';
 import { type AnswerImage, readImages } from './media-request.js';
 import { readBlob, relay } from './relay.js';
-import { openAiTokens } from './text-answer.js';
+import { openAiTokens, type TextAnswer } from './text-answer.js';
 
 const mostMediaBytes = 128 * 1024 * 1024;
 
-/** Makes images, and shows them. */
+/**
+ * Makes images, and shows them.
+ * @param answer filled with what is said beside them
+ */
 export async function runImage(
   call: PlaygroundCall,
   choice: Extract<Choice, { kind: 'image' }>,
   prompt: string,
+  answer: TextAnswer,
 ): Promise<void> {
   const text = await readText(call, await begin(call, requestOf(choice, prompt, [])), '');
   if (text === null) return;
   const body = parseJson(text);
   const { usage } = objectOf(body);
-  if (usage !== undefined) call.record.tokens = openAiTokens(usage, { input: 'input', output: 'output' });
+  if (choice.protocol === 'generateContent') {
+    addWhole(choice.protocol, answer, text);
+    call.record.tokens = answer.tokens;
+    call.record.finish = answer.finish;
+  } else if (usage !== undefined)
+    call.record.tokens = openAiTokens(usage, { input: 'input', output: 'output' });
   const images = readImages(body);
   if (images.length === 0) call.exchange.showProblem('There is no image in the answer.');
   for (const [index, image] of images.entries()) {

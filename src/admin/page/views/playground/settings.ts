@@ -56,6 +56,7 @@ export function createSettings(onChange: () => void): Settings {
   };
   const changeProtocol = (): void => {
     chosen.set(make.chosen, protocol.value);
+    parts[make.chosen].showProtocol?.(protocol.value);
     const before = chosenModel.get(make.chosen) ?? '';
     const names = models === null ? [] : modelsFor(make.chosen, protocol.value as PlaygroundProtocol, models);
     fill(model, optionsOf(names.map((name) => [name, name])));

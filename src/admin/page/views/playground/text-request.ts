@@ -1,5 +1,5 @@
 import { callsAnsweredBy, type ToolCall, type Turn } from './conversation.js';
-import { type GatewayRequest, post } from './gateway-request.js';
+import { type GatewayRequest, generateContentPath, post } from './gateway-request.js';
 import { isObject, type Json, type JsonObject, merged, parseJson } from './json.js';
 
 export type TextProtocol = 'chat' | 'responses' | 'messages' | 'generateContent';
@@ -151,9 +151,7 @@ function generateContentRequest(settings: TextSettings, turns: readonly Turn[]):
     ...(Object.keys(config).length === 0 ? {} : { generationConfig: config }),
   };
   const method = settings.stream ? 'streamGenerateContent?alt=sse' : 'generateContent';
-  // The names of some models have a slash, which SDKs leave as it is.
-  const model = encodeURIComponent(settings.model).replaceAll('%2F', '/');
-  return post(`/v1beta/models/${model}:${method}`, merged(body, settings.extra));
+  return post(generateContentPath(settings.model, method), merged(body, settings.extra));
 }
 
 function given(name: string, value: number | null): JsonObject {

@@ -14,10 +14,31 @@ export interface GenerateContentOptions {
   readonly stream: boolean;
 }
 
-/** generateContent: the SDK takes everything but the contents as its config. */
+/** Text by generateContent. */
 export function generateContentSample(source: SampleSource, options: GenerateContentOptions): Sample {
-  const { baseUrl, body, extra } = source;
-  const { model, stream } = options;
+  const calls = callsOf(source, options);
+  return program(source, options.stream ? streamed(calls) : whole(calls));
+}
+
+/** An image by generateContent: it is among the parts of the answer. */
+export function generateContentImageSample(source: SampleSource, model: string): Sample {
+  const { python, typescript } = callsOf(source, { model, stream: false });
+  return program(source, {
+    python: `response = ${python}
+for part in response.candidates[0].content.parts:
+    if part.inline_data:
+        with open("image.png", "wb") as file:
+            file.write(part.inline_data.data)`,
+    typescriptImports: "import { writeFile } from 'node:fs/promises';\n",
+    typescript: `const response = await ${typescript};
+for (const { inlineData } of response.candidates?.[0]?.content?.parts ?? []) {
+  if (inlineData?.data) await writeFile('image.png', Buffer.from(inlineData.data, 'base64'));
+}`,
+  });
+}
+
+/** The calls of the SDKs, which take everything but the contents as their config. */
+function callsOf({ body, extra }: SampleSource, { model, stream }: GenerateContentOptions): Sample {
   const contents = body.contents ?? [];
   const instruction = listOf(objectOf(body.systemInstruction).parts).map((part) => objectOf(part).text);
   const [system] = instruction as Json[];
@@ -31,17 +52,22 @@ export function generateContentSample(source: SampleSource, options: GenerateCon
     ...(hasExtra ? { http_options: { extra_body: extra } } : {}),
   };
   const typescriptConfig = { ...config, ...(hasExtra ? { httpOptions: { extraBody: extra } } : {}) };
-  const pythonText = pythonCall(`client.models.generate_content${stream ? '_stream' : ''}`, {
-    model,
-    contents,
-    ...(Object.keys(pythonConfig).length === 0 ? {} : { config: pythonConfig }),
-  });
-  const typescriptText = typescriptCall(`client.models.generateContent${stream ? 'Stream' : ''}`, {
-    model,
-    contents,
-    ...(Object.keys(typescriptConfig).length === 0 ? {} : { config: typescriptConfig }),
-  });
-  const use = stream ? streamed(pythonText, typescriptText) : whole(pythonText, typescriptText);
+  return {
+    python: pythonCall(`client.models.generate_content${stream ? '_stream' : ''}`, {
+      model,
+      contents,
+      ...(Object.keys(pythonConfig).length === 0 ? {} : { config: pythonConfig }),
+    }),
+    typescript: typescriptCall(`client.models.generateContent${stream ? 'Stream' : ''}`, {
+      model,
+      contents,
+      ...(Object.keys(typescriptConfig).length === 0 ? {} : { config: typescriptConfig }),
+    }),
+  };
+}
+
+/** Puts the client before what is done with it. */
+function program({ baseUrl }: SampleSource, parts: Sample & { readonly typescriptImports?: string }): Sample {
   return {
     python: `import os
 
@@ -51,32 +77,32 @@ client = genai.Client(
     api_key=${pythonKey},
     http_options={"base_url": ${literal(baseUrl, python)}},
 )
-${use.python}
+${parts.python}
 `,
-    typescript: `import { GoogleGenAI } from '@google/genai';
+    typescript: `${parts.typescriptImports ?? ''}import { GoogleGenAI } from '@google/genai';
 
 const client = new GoogleGenAI({
   apiKey: ${typescriptKey},
   httpOptions: { baseUrl: ${literal(baseUrl, typescript)} },
 });
-${use.typescript}
+${parts.typescript}
 `,
   };
 }
 
-function streamed(pythonText: string, typescriptText: string): Sample {
+function streamed(calls: Sample): Sample {
   return {
-    python: `for chunk in ${pythonText}:
+    python: `for chunk in ${calls.python}:
     print(chunk.text or "", end="", flush=True)`,
-    typescript: `const stream = await ${typescriptText};
+    typescript: `const stream = await ${calls.typescript};
 for await (const chunk of stream) process.stdout.write(chunk.text ?? '');`,
   };
 }
 
-function whole(pythonText: string, typescriptText: string): Sample {
+function whole(calls: Sample): Sample {
   return {
-    python: `response = ${pythonText}\nprint(response.text)`,
-    typescript: `const response = await ${typescriptText};\nconsole.log(response.text);`,
+    python: `response = ${calls.python}\nprint(response.text)`,
+    typescript: `const response = await ${calls.typescript};\nconsole.log(response.text);`,
   };
 }
 

@@ -5,7 +5,7 @@ import type { JsonObject } from '../json.js';
 import { videoContent, videoPoll } from '../video-request.js';
 import { messagesSample } from './anthropic.js';
 import { type Credential, curl, taskId } from './curl.js';
-import { generateContentSample } from './genai.js';
+import { generateContentImageSample, generateContentSample } from './genai.js';
 import {
   chatSample,
   imageInputSample,
@@ -87,7 +87,15 @@ function sdkSample(choice: Choice, prompt: string, turns: readonly Turn[], baseU
       }
       break;
     case 'image':
-      return choice.protocol === 'images' ? imageSample(from) : imageInputSample(from);
+      switch (choice.protocol) {
+        case 'images':
+          return imageSample(from);
+        case 'imagesInput':
+          return imageInputSample(from);
+        case 'generateContent':
+          return generateContentImageSample(from, model);
+      }
+      break;
     case 'speech':
       return speechSample(from, speechFile(choice.settings.format));
     case 'video': {
