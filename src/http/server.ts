@@ -104,6 +104,12 @@ export function createServer(options: ServerOptions): Server {
   takeSockets(app, options.sockets.paths, options.sockets.limits, take);
   app.any('/*', (response, request) => take(response, request, null));
 
+  /** Not twice: uWS frees the listening socket, at the end of the server too. */
+  const stopListening = (): void => {
+    if (listening !== null) us_listen_socket_close(listening);
+    listening = null;
+  };
+
   const upkeep = setInterval(() => {
     host.tended.tend();
     host.bodies.trim();
@@ -128,12 +134,9 @@ export function createServer(options: ServerOptions): Server {
     open: () => host.open,
     served: () => host.served,
     drain: async (graceMs = drainGraceMs) => {
-      const socket = listening;
-      listening = null;
-      if (socket !== null) {
-        await quietTurn();
-        us_listen_socket_close(socket);
-      }
+      if (listening !== null) await quietTurn();
+      // The server may have been closed meanwhile.
+      stopListening();
       return new Promise((resolve) => {
         let quiet: NodeJS.Timeout | undefined;
         const settle = () => {
@@ -153,6 +156,7 @@ export function createServer(options: ServerOptions): Server {
     },
     close: () => {
       clearInterval(upkeep);
+      stopListening();
       app.close();
     },
   };
