@@ -2,15 +2,15 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { test } from 'tap';
+import { demoKeyHash } from './suites/demo-key.js';
 import { startCli } from './suites/start.js';
 
 const main = fileURLToPath(new URL('../src/main.js', import.meta.url));
-const hash = 'sha256:f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7';
 const config = {
   upstreams: { local: { kind: 'simulator' } },
   models: { m: { protocols: ['chat'], targets: [{ upstream: 'local' }] } },
   groups: { default: { models: ['*'] } },
-  keys: [{ id: 'team', hash, groups: ['default'] }],
+  keys: [{ id: 'team', hash: demoKeyHash, groups: ['default'] }],
 };
 
 interface Run {
@@ -108,7 +108,7 @@ test('a new key and its hash belong together, however the hash is asked for', (t
   const [, key = '', made = ''] = /^key {3}(sk-\S+)\nhash {2}(sha256:[0-9a-f]{64})\n$/.exec(out) ?? [];
   t.equal(run(['key', 'hash', key]).out, `${made}\n`);
   t.equal(run(['key', 'hash'], { input: `${key}\n` }).out, `${made}\n`);
-  t.equal(run(['key', 'hash', 'sk-demo']).out, `${hash}\n`);
+  t.equal(run(['key', 'hash', 'sk-demo']).out, `${demoKeyHash}\n`);
   t.end();
 });
 

@@ -3,11 +3,11 @@ import { setTimeout } from 'node:timers/promises';
 import { type Test, test } from 'tap';
 import type { Counts, HistoryView, LiveState } from '../../src/admin/live-state.js';
 import { type ParsedFamily, parseText } from '../metrics/parse-text.js';
+import { demoKeyHash } from '../suites/demo-key.js';
 import { jsonAnswer, startRawUpstream } from '../suites/raw-upstream.js';
 import { startCli } from '../suites/start.js';
 
 const token = 'the-token-of-the-operators';
-const hash = 'sha256:f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7';
 
 async function start(t: Test) {
   const broken = await startRawUpstream(t, ({ socket }) =>
@@ -28,7 +28,7 @@ async function start(t: Test) {
       models: { good: chatOf('local'), bad: chatOf('broken') },
       usage: { ledger: false },
       groups: { default: { models: ['*'] } },
-      keys: [{ id: 'team', hash, groups: ['default'] }],
+      keys: [{ id: 'team', hash: demoKeyHash, groups: ['default'] }],
     },
     workers: 2,
   });

@@ -8,6 +8,7 @@ import { pino } from 'pino';
 import { type Test, test } from 'tap';
 import { startAdmin } from '../../src/admin/listener.js';
 import { playgroundRoutes } from '../../src/admin/playground.js';
+import { demoKeyHash } from '../suites/demo-key.js';
 import { startCli } from '../suites/start.js';
 
 const token = 'a-token-of-operators';
@@ -261,7 +262,7 @@ test("through a started gateway: models, a stream, and a client's leave that rea
       keys: [
         {
           id: 'team',
-          hash: 'sha256:f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7',
+          hash: demoKeyHash,
           groups: ['default'],
         },
       ],

@@ -7,6 +7,7 @@ import { startAdmin } from '../../src/admin/listener.js';
 import { type TaskStore, taskRoutes } from '../../src/admin/tasks.js';
 import { writeTask } from '../../src/video/record.js';
 import type { VideoTask } from '../../src/video/task.js';
+import { demoKeyHash } from '../suites/demo-key.js';
 import { startCli } from '../suites/start.js';
 import { openStores } from '../suites/tasks-store.js';
 import { sampleTask } from '../video/samples.js';
@@ -129,7 +130,7 @@ test('a started gateway lists what its clients have made, and looking makes no s
       keys: [
         {
           id: 'team',
-          hash: 'sha256:f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7',
+          hash: demoKeyHash,
           groups: ['default'],
         },
       ],

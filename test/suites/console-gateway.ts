@@ -1,4 +1,5 @@
 import type { Test } from 'tap';
+import { demoKeyHash } from './demo-key.js';
 import { freePort } from './free-port.js';
 import { type StartedGateway, startCli } from './start.js';
 
@@ -6,7 +7,7 @@ export const adminToken = 'a-token-of-operators';
 /** Keys of the config, by their ids, and what `model-gateway key hash` says of them. */
 export const consoleKeys = { demo: 'sk-demo', trial: 'sk-demo-trial' } as const;
 const hashes = {
-  demo: 'sha256:f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7',
+  demo: demoKeyHash,
   trial: 'sha256:6853e683819725d4d96f504b46d7c26099c46ed984f72ed989304ccb63a94dca',
 };
 

@@ -1,10 +1,10 @@
 import { setTimeout } from 'node:timers/promises';
 import { type Test, test } from 'tap';
+import { demoKeyHash } from '../suites/demo-key.js';
 import { sumOf } from '../suites/metrics-text.js';
 import { startCli, writeConfig } from '../suites/start.js';
 
 const token = 'the-token-of-the-operators';
-const hash = 'sha256:f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7';
 
 const config = (models: readonly string[]) => ({
   admin: { port: 0, token },
@@ -16,7 +16,7 @@ const config = (models: readonly string[]) => ({
     ]),
   ),
   groups: { default: { models: ['*'] } },
-  keys: [{ id: 'team', hash, groups: ['default'] }],
+  keys: [{ id: 'team', hash: demoKeyHash, groups: ['default'] }],
 });
 
 async function start(t: Test, workers: number, more: Readonly<Record<string, unknown>> = {}) {
@@ -75,7 +75,12 @@ test('the metrics say what clients have counted, over all workers and over their
 test('operators see the limits that are in use', async (t) => {
   const { ask, call } = await start(t, 1, {
     keys: [
-      { id: 'team', hash, groups: ['default'], limits: { requestsPerMinute: 50, tokensPerMinute: 5000 } },
+      {
+        id: 'team',
+        hash: demoKeyHash,
+        groups: ['default'],
+        limits: { requestsPerMinute: 50, tokensPerMinute: 5000 },
+      },
     ],
   });
   t.match(await (await ask('/limits')).json(), { limits: [], complete: true });

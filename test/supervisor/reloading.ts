@@ -1,9 +1,9 @@
 import { request } from 'node:http';
 import { type TLSSocket, connect as tlsConnect } from 'node:tls';
+import { demoKeyHash } from '../suites/demo-key.js';
 import { type StartedGateway, writeConfig } from '../suites/start.js';
 
 export const key = 'sk-demo';
-const hash = 'sha256:f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7';
 /** What the simulator repeats word by word. */
 const words = 'one two three four five six seven eight nine ten';
 
@@ -13,7 +13,7 @@ export function configWith(more: Record<string, unknown>) {
     upstreams: { local: { kind: 'simulator' } },
     models: { 'sim-text': { protocols: ['chat'], targets: [{ upstream: 'local' }] } },
     groups: { default: { models: ['*'] } },
-    keys: [{ id: 'team', hash, groups: ['default'] }],
+    keys: [{ id: 'team', hash: demoKeyHash, groups: ['default'] }],
     ...more,
   };
 }

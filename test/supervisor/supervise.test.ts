@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import { test } from 'tap';
+import { demoKeyHash } from '../suites/demo-key.js';
 import { type StartedGateway, startCli, writeConfig } from '../suites/start.js';
 
 const key = 'sk-demo';
-const hash = 'sha256:f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7';
 
 function configWith(models: readonly string[]) {
   const model = { protocols: ['chat'], targets: [{ upstream: 'local', model: 'sim-text' }] };
@@ -13,7 +13,7 @@ function configWith(models: readonly string[]) {
     upstreams: { local: { kind: 'simulator' } },
     models: Object.fromEntries(models.map((name) => [name, model])),
     groups: { default: { models: ['*'] } },
-    keys: [{ id: 'team', hash, groups: ['default'] }],
+    keys: [{ id: 'team', hash: demoKeyHash, groups: ['default'] }],
   };
 }
 
