@@ -10,7 +10,7 @@ import { createRecentCalls } from './flow/recent-calls.js';
 import { serve } from './flow/serve.js';
 import type { Running, Services } from './flow/services.js';
 import { createUnattended } from './flow/unattended.js';
-import { isMetered, usageEntryOf } from './flow/usage-entry.js';
+import { isMetered, usageNoteOf } from './flow/usage-note.js';
 import { WatchList } from './flow/watch.js';
 import { trustedProxies } from './http/client-address.js';
 import { createRouter } from './http/router.js';
@@ -26,7 +26,7 @@ import { type Inspection, inspectTargets } from './metrics/inspection.js';
 import { watchProcess } from './metrics/process-gauges.js';
 import { createRecorder } from './metrics/recorder.js';
 import type { MetricsSnapshot } from './metrics/snapshot.js';
-import { createUnixTime } from './metrics/unix-time.js';
+import { UnixTime } from './metrics/unix-time.js';
 import { buildRoutes, socketPaths } from './routes.js';
 import { TargetChooser } from './routing/choose.js';
 import { HealthTable } from './routing/health-table.js';
@@ -81,7 +81,7 @@ const lastEntriesMs = 2000;
 export function createGateway(options: GatewayOptions): Gateway {
   const { log, managedKeys = null } = options;
   const accessLog = createAccessLog(log);
-  const unixTime = createUnixTime();
+  const unixTime = new UnixTime();
   const recentCalls = createRecentCalls(unixTime);
   const ownProcess = watchProcess();
   const upstream = createUpstreamClient();
@@ -110,7 +110,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       accessLog.add(call);
       recentCalls.add(call);
       recorder.record(factsOf(call));
-      if (isMetered(call)) ledger.add(usageEntryOf(call));
+      if (isMetered(call)) ledger.add(usageNoteOf(call, unixTime));
     },
     reportFault: (call, fault) =>
       log.error({ id: call.exchange.id, err: fault }, 'a call failed by our own fault'),
@@ -135,6 +135,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const tidy = createTidy(() => server.served());
   const ticker = setInterval(() => {
     tidy();
+    unixTime.check();
     const now = performance.now();
     services.watched.tick(now);
   }, tickMs);
@@ -166,10 +167,11 @@ export function createGateway(options: GatewayOptions): Gateway {
     loseLeases: () => limits.disconnect(),
     metrics: () => recorder.snapshot(),
     inspect: () => {
+      unixTime.check();
       const now = performance.now();
       return {
         requests: recentCalls.list(),
-        targets: inspectTargets(health.status(now), (agoMs) => unixTime(now - agoMs)),
+        targets: inspectTargets(health.status(now), (agoMs) => unixTime.at(now - agoMs)),
       };
     },
     close: async () => {

@@ -27,12 +27,13 @@ const everything = [
  */
 const arrows: Readonly<Record<string, readonly string[]>> = {
   errors: [],
+  'request-id': [],
   wire: ['errors'],
   conversation: ['errors'],
   media: ['errors'],
   validator: [],
   schema: ['errors', 'validator', 'wire'],
-  http: ['wire', 'errors'],
+  http: ['wire', 'errors', 'request-id'],
   upstream: ['wire', 'errors'],
   stream: ['conversation', 'wire', 'errors'],
   config: ['errors', 'upstream/origin', 'validator'],
@@ -43,7 +44,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   routing: ['errors', 'config/types'],
   keys: ['errors', 'config/types', 'store/store'],
   limits: ['errors', 'config/types', 'store/shares', 'store/store'],
-  usage: ['errors', 'config/types', 'store/store', 'conversation/usage'],
+  usage: ['errors', 'request-id', 'config/types', 'store/store', 'conversation/usage'],
   metrics: ['errors', 'config/types', 'admin/live-state'],
   admin: [
     'errors',
@@ -70,6 +71,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     'limits',
     'metrics',
     'protocols',
+    'request-id',
     'routes',
     'routing',
     'schema',

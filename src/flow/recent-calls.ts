@@ -1,5 +1,6 @@
 import type { RecentRequestView } from '../admin/live-state.js';
 import { targetName } from '../metrics/target-name.js';
+import type { UnixTime } from '../metrics/unix-time.js';
 import type { Call } from './call.js';
 
 /** Calls that are remembered. */
@@ -40,8 +41,7 @@ export interface RecentCalls {
   list(): RecentRequestView[];
 }
 
-/** @param unixTime of a time of `performance.now()` */
-export function createRecentCalls(unixTime: (time: number) => number): RecentCalls {
+export function createRecentCalls(unixTime: UnixTime): RecentCalls {
   const ring = Array.from({ length }, emptyRecord);
   let next = 0;
   let count = 0;
@@ -54,7 +54,7 @@ export function createRecentCalls(unixTime: (time: number) => number): RecentCal
     list: () =>
       Array.from({ length: count }, (_, age) => {
         const record = ring[(next - 1 - age + length) % length] as RecentCall;
-        return viewOf(record, unixTime(record.endedAt));
+        return viewOf(record, unixTime.at(record.endedAt));
       }),
   };
 }

@@ -1,6 +1,6 @@
 import type { HttpResponse } from 'uWebSockets.js';
-import type { BodyReceiver } from './body.js';
-import { collectBody } from './body.js';
+import { requestIdOf, requestSeries } from '../request-id.js';
+import { type BodyReceiver, collectBody } from './body.js';
 import { type BodyStream, type BodyStreamReceiver, rearm, streamBody } from './body-stream.js';
 import type { ExchangeHost, ExchangeListener } from './exchange-host.js';
 import type { RequestHead } from './request-head.js';
@@ -18,9 +18,8 @@ const mostStalledRounds = 75;
  * One request and its answer, and the one place that knows uWS's rules: the response is never touched after an
  * abort or an end, everything is written inside `cork`, and what uWS buffers stays bounded.
  *
- * Header lines are handed to uWS as the tail of one value (`id CRLF name: value CRLF …`): one crossing into C++
- * instead of one a header. So `lines` must be complete header lines, each preceded by CRLF, with values that hold
- * neither CR nor LF.
+ * Header lines are the tail of one value for uWS (`id CRLF name: value CRLF …`), one crossing into C++ for all of them:
+ * so `lines` must be complete header lines, each preceded by CRLF, with values that hold neither CR nor LF.
  */
 export class Exchange extends Tended {
   readonly method: string;
@@ -28,6 +27,8 @@ export class Exchange extends Tended {
   readonly head: RequestHead;
   /** `req_` and hex: `x-request-id` of the answer. */
   readonly id: string;
+  /** Of its id: see `requestIdOf`. Below zero for one that came as a message, whose id has none. */
+  readonly number: number;
   listener: ExchangeListener | null = null;
   /** Of a request that asks for a WebSocket: see `acceptSocket`. */
   offer: SocketOffer | null = null;
@@ -59,14 +60,15 @@ export class Exchange extends Tended {
     method: string,
     path: string,
     head: RequestHead,
-    id: string,
+    id: string | number,
     host: ExchangeHost,
   ) {
     super();
     this.method = method;
     this.path = path;
     this.head = head;
-    this.id = id;
+    this.number = typeof id === 'number' ? id : -1;
+    this.id = typeof id === 'number' ? requestIdOf(requestSeries, id) : id;
     this.#response = response;
     this.#host = host;
     host.open++;
@@ -280,9 +282,8 @@ export class Exchange extends Tended {
   }
 
   /**
-   * Restarts uWS's timer, which cuts a client that takes nothing for ten seconds, or sends less than 16 KB a second; a
-   * drained socket disarms it, and so does the end of the body. A reader that takes nothing for very long is given up
-   * after all.
+   * Restarts uWS's timer, which cuts a client that takes nothing for ten seconds or sends less than 16 KB a second, until
+   * its socket has drained or its body has ended. A reader that takes nothing for very long is given up after all.
    */
   override tend(): void {
     if (this.#blocked && ++this.#stalledRounds > mostStalledRounds) this.giveUp();
@@ -304,9 +305,8 @@ export class Exchange extends Tended {
   }
 
   /**
-   * uWS buffers whatever the socket does not take and does not say how much is left, only, by a write, whether
-   * anything is. So after a stall one byte is written first; as long as it meets a backlog, the rest of the
-   * chunk waits here, and the backlog never exceeds one chunk.
+   * uWS buffers what the socket does not take and says, by a write, only whether anything is left. So after a stall one
+   * byte is written first: while it meets a backlog, the rest of the chunk waits here, and that is never more than one.
    */
   #writeBounded(response: HttpResponse, chunk: Buffer): boolean {
     if (this.#backlog) {

@@ -8,7 +8,7 @@ import {
   type us_socket_context_t,
   us_socket_local_port,
 } from 'uWebSockets.js';
-import { randomBytes } from 'node:crypto';
+import { nextRequestNumber } from '../request-id.js';
 import { createBodyPool } from './body-pool.js';
 import { type CorsSettings, createCors } from './cors.js';
 import { Exchange } from './exchange.js';
@@ -69,7 +69,6 @@ export function createServer(options: ServerOptions): Server {
     onIdle: null,
     bodies: createBodyPool(pooledBytes),
   };
-  const nextId = requestIds();
   let slots: HeaderSlots = headerSlots(options.words, options.readsPeers);
   let { readsPeers } = options;
   let cors = createCors(options.cors);
@@ -88,7 +87,7 @@ export function createServer(options: ServerOptions): Server {
       request.getCaseSensitiveMethod(),
       request.getUrl(),
       head,
-      nextId(),
+      nextRequestNumber(),
       host,
     );
     if (cors !== null && isPreflight(exchange)) {
@@ -185,20 +184,4 @@ function quietTurn(): Promise<void> {
 /** The question of a browser whether a page may call; nobody signs in with it. */
 function isPreflight({ method, head }: Exchange): boolean {
   return method === 'OPTIONS' && head.origin !== '' && head.requestedMethod !== '';
-}
-
-/**
- * Ids are unique, not secret: a random prefix of the process and a counter. Its low bytes come from a table, since
- * `toString(16)` of every id would be slower than all the rest of it.
- */
-function requestIds(): () => string {
-  const prefix = `req_${randomBytes(9).toString('hex')}`;
-  const bytes = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
-  let start = '';
-  let count = -1;
-  return () => {
-    count = (count + 1) % 0x1_0000_0000;
-    if ((count & 0xffff) === 0) start = prefix + (count / 0x1_0000).toString(16).padStart(4, '0');
-    return start + bytes[(count >> 8) & 0xff] + bytes[count & 0xff];
-  };
 }

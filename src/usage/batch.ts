@@ -1,5 +1,5 @@
 import type { LedgerLine } from '../store/store.js';
-import { isTime, type UsageEntry } from './entry.js';
+import { isTime, type UsageNote } from './entry.js';
 import { createRows, UsagePage } from './page.js';
 import { SumCollector } from './sums.js';
 
@@ -23,17 +23,16 @@ export class UsageBatch {
   }
 
   /**
-   * Takes a call; nothing of the entry is kept.
-   * @returns false when the entry has no time that a calendar has, and cannot be taken
+   * Takes a call; nothing of the note is kept.
+   * @returns false when the call has no time that a calendar has, and cannot be taken
    */
-  add(entry: UsageEntry): boolean {
-    if (!isTime(entry.at)) return false;
-    if (this.#page === null || !this.#page.hasRoom(entry.at)) {
+  add(note: UsageNote): boolean {
+    if (!isTime(note.at)) return false;
+    if (this.#page === null || !this.#page.hasRoom(note.at)) {
       this.#endPage();
-      this.#page = new UsagePage(entry.at, this.#rows);
+      this.#page = new UsagePage(note.at, this.#rows);
     }
-    this.#page.add(entry);
-    this.#sums.add(entry);
+    this.#page.add(note);
     this.#entries++;
     return true;
   }
@@ -46,7 +45,7 @@ export class UsageBatch {
 
   #endPage(): void {
     if (this.#page === null) return;
-    this.#lines.push({ at: this.#page.at, value: this.#page.text() });
+    this.#lines.push({ at: this.#page.at, value: this.#page.end(this.#sums) });
     this.#page = null;
   }
 }

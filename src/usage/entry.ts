@@ -47,6 +47,15 @@ export interface UsageEntry {
   readonly costNanoUsd: number;
 }
 
+/** An entry as its call notes it: its request's id is put together when somebody reads it. */
+export interface UsageNote extends Omit<UsageEntry, 'requestId' | 'firstByteMs'> {
+  /** What the id begins with, or all of it where it has no number: then that is below zero. See `requestIdOf`. */
+  readonly requestSeries: string;
+  readonly requestNumber: number;
+  /** Below zero where no byte of the answer has left: a number each time, so that none has to be allocated. */
+  readonly firstByteMs: number;
+}
+
 /** What a field of an entry holds. */
 type FieldKind = 'time' | 'text' | 'text or null' | 'texts' | 'number' | 'number or null' | Choice;
 type Choice = readonly string[];

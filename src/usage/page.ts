@@ -1,14 +1,17 @@
-import { isEntry, isTime, type UsageEntry, type UsageEntryLike } from './entry.js';
-import { writeNumbers } from './number-text.js';
+import { requestIdOf } from '../request-id.js';
+import { dayStart, msOfDay } from './budget.js';
+import { packColumns, unpackColumns } from './columns.js';
+import { isEntry, isTime, type UsageEntry, type UsageEntryLike, type UsageNote } from './entry.js';
+import { type SumCollector, sum, type UsageTotals } from './sums.js';
 
 /** How long after the first call of a page its last one has ended, at most: less than that, in milliseconds. */
 export const pageSpanMs = 1000;
 /** Calls of one page. */
-const mostCalls = 200;
+const mostCalls = 500;
 /** The form of pages. */
-const version = 1;
-/** Numbers of each call in `rows`. */
-const rowLength = 14;
+const version = 2;
+/** Numbers of each call. */
+const rowLength = 15;
 /** Stands for a time that there is not. */
 const none = -1;
 
@@ -30,78 +33,106 @@ export function createRows(): Float64Array {
 }
 
 /**
- * Some calls as one text of JSON: a page of the ledger. What is done for each of them is a part of every request, and
- * so there is little of it: names that are known are compared, and numbers are put in a row, where they wait for
- * the others.
+ * Some calls of one day as one text: a page of the ledger. What is done for each of them is a part of every request, and
+ * so there is little of it: names that are known are compared, and numbers are put in a row, where they wait for the
+ * others. All else is done for many of them at once, when the page ends.
  */
 export class UsagePage {
   /** Unix milliseconds: when its first call ended. */
   readonly at: number;
+  readonly #endsAt: number;
   readonly #manners: Manner[] = [];
   /** Those of each key. */
   readonly #byKey = new Map<string | null, NumberedManner[]>();
+  /** What the ids of its calls begin with, but for those in `ids`. */
+  #series: string | null = null;
   readonly #ids: string[] = [];
   readonly #rows: Float64Array;
+  #count = 0;
   #last: NumberedManner | null = null;
 
   /**
    * @param at when the first call ended, a time by `isTime`
-   * @param rows made by `createRows`; of no other page until this one is written
+   * @param rows made by `createRows`; of no other page until this one has ended
    */
   constructor(at: number, rows: Float64Array) {
     this.at = at;
+    this.#endsAt = Math.min(at + pageSpanMs, dayStart(at) + msOfDay);
     this.#rows = rows;
   }
 
   /** Whether a call that ended at a time may be added. */
   hasRoom(at: number): boolean {
-    return at >= this.at && at < this.at + pageSpanMs && this.#ids.length < mostCalls;
+    return at >= this.at && at < this.#endsAt && this.#count < mostCalls;
   }
 
-  /** Adds a call for which there is room. Nothing of the entry is kept. */
-  add(entry: UsageEntry): void {
+  /** Adds a call for which there is room. Nothing of the note is kept. */
+  add(note: UsageNote): void {
     const rows = this.#rows;
-    const start = this.#ids.length * rowLength;
-    this.#ids.push(entry.requestId);
-    // In the order in which `readCall` takes them.
-    rows[start] = this.#indexOf(entry);
-    rows[start + 1] = entry.at - this.at;
-    rows[start + 2] = entry.inputTokens;
-    rows[start + 3] = entry.outputTokens;
-    rows[start + 4] = entry.cachedTokens;
-    rows[start + 5] = entry.cacheWrittenTokens;
-    rows[start + 6] = entry.reasoningTokens;
-    rows[start + 7] = entry.bytesIn;
-    rows[start + 8] = entry.bytesOut;
-    rows[start + 9] = entry.mediaSeconds;
-    rows[start + 10] = Math.round(entry.durationMs * 1000);
-    rows[start + 11] = entry.firstByteMs === null ? none : Math.round(entry.firstByteMs * 1000);
-    rows[start + 12] = entry.retries;
-    rows[start + 13] = entry.costNanoUsd;
+    const start = this.#count++ * rowLength;
+    // In the order in which `readCall` and `addRow` take them.
+    rows[start] = this.#indexOf(note);
+    rows[start + 1] = note.at - this.at;
+    rows[start + 2] = this.#idOf(note);
+    rows[start + 3] = note.inputTokens;
+    rows[start + 4] = note.outputTokens;
+    rows[start + 5] = note.cachedTokens;
+    rows[start + 6] = note.cacheWrittenTokens;
+    rows[start + 7] = note.reasoningTokens;
+    rows[start + 8] = note.bytesIn;
+    rows[start + 9] = note.bytesOut;
+    rows[start + 10] = note.mediaSeconds;
+    rows[start + 11] = Math.round(note.durationMs * 1000);
+    rows[start + 12] = note.firstByteMs < 0 ? none : Math.round(note.firstByteMs * 1000);
+    rows[start + 13] = note.retries;
+    rows[start + 14] = note.costNanoUsd;
   }
 
-  text(): string {
-    const manners = JSON.stringify(this.#manners);
-    const ids = JSON.stringify(this.#ids);
-    const rows = writeNumbers(this.#rows, this.#ids.length * rowLength);
-    return `{"v":${version},"at":${this.at},"manners":${manners},"ids":${ids},"rows":[${rows}]}`;
+  /** Ends the page: adds its calls to the sums. @returns the page as the ledger keeps it */
+  end(sums: SumCollector): string {
+    this.#addTo(sums);
+    const columns = packColumns(this.#rows, rowLength, this.#count).toString('base64');
+    const [manners, series, ids] = [this.#manners, this.#series, this.#ids].map((part) =>
+      JSON.stringify(part),
+    );
+    const outline = `"v":${version},"at":${this.at},"manners":${manners},"series":${series},"ids":${ids}`;
+    return `{${outline},"calls":${this.#count},"columns":"${columns}"}`;
   }
 
-  #indexOf(entry: UsageEntry): number {
-    if (this.#last === null || !isOf(this.#last.manner, entry)) this.#last = this.#find(entry);
+  #addTo(sums: SumCollector): void {
+    const totals = this.#manners.map(({ keyId, model }) => sums.totalsOf(this.at, keyId, model));
+    for (let call = 0; call < this.#count; call++) {
+      const start = call * rowLength;
+      const index = this.#rows[start] as number;
+      addRow(totals[index] as UsageTotals, this.#manners[index] as Manner, this.#rows, start);
+    }
+  }
+
+  /** @returns the number of an id of the series; what stands for another one is below zero */
+  #idOf({ requestSeries, requestNumber }: UsageNote): number {
+    if (requestNumber >= 0) {
+      this.#series ??= requestSeries;
+      if (requestSeries === this.#series) return requestNumber;
+    }
+    this.#ids.push(requestNumber < 0 ? requestSeries : requestIdOf(requestSeries, requestNumber));
+    return -this.#ids.length;
+  }
+
+  #indexOf(note: UsageNote): number {
+    if (this.#last === null || !isOf(this.#last.manner, note)) this.#last = this.#find(note);
     return this.#last.index;
   }
 
-  #find(entry: UsageEntry): NumberedManner {
-    let ofKey = this.#byKey.get(entry.keyId);
+  #find(note: UsageNote): NumberedManner {
+    let ofKey = this.#byKey.get(note.keyId);
     if (ofKey === undefined) {
       ofKey = [];
-      this.#byKey.set(entry.keyId, ofKey);
+      this.#byKey.set(note.keyId, ofKey);
     }
     for (const known of ofKey) {
-      if (isOf(known.manner, entry)) return known;
+      if (isOf(known.manner, note)) return known;
     }
-    const { keyId, groups, protocol, model, target, status, outcome, tokensKnown } = entry;
+    const { keyId, groups, protocol, model, target, status, outcome, tokensKnown } = note;
     const manner = { keyId, groups, protocol, model, target, status, outcome, tokensKnown };
     const added = { index: this.#manners.length, manner };
     this.#manners.push(manner);
@@ -111,17 +142,41 @@ export class UsagePage {
 }
 
 /** Groups are those of a key in the config: the same array as long as the key is the same. */
-function isOf(manner: Manner, entry: UsageEntry): boolean {
+function isOf(manner: Manner, note: UsageNote): boolean {
   return (
-    manner.keyId === entry.keyId &&
-    manner.model === entry.model &&
-    manner.target === entry.target &&
-    manner.status === entry.status &&
-    manner.outcome === entry.outcome &&
-    manner.tokensKnown === entry.tokensKnown &&
-    manner.protocol === entry.protocol &&
-    manner.groups === entry.groups
+    manner.keyId === note.keyId &&
+    manner.model === note.model &&
+    manner.target === note.target &&
+    manner.status === note.status &&
+    manner.outcome === note.outcome &&
+    manner.tokensKnown === note.tokensKnown &&
+    manner.protocol === note.protocol &&
+    manner.groups === note.groups
   );
+}
+
+/** Adds the numbers of a call to the sums. One for each call, so nothing is made for it. */
+function addRow(
+  totals: UsageTotals,
+  { outcome, tokensKnown }: Manner,
+  rows: Float64Array,
+  start: number,
+): void {
+  totals.calls += 1;
+  if (outcome === 'incomplete') totals.incomplete += 1;
+  if (outcome === 'refused') totals.refused += 1;
+  if (outcome === 'client_gone') totals.clientGone += 1;
+  if (outcome === 'upstream_error') totals.upstreamErrors += 1;
+  if (tokensKnown === 'partial' || tokensKnown === 'estimated') totals.inexact += 1;
+  totals.inputTokens = sum(totals.inputTokens, rows[start + 3] as number);
+  totals.outputTokens = sum(totals.outputTokens, rows[start + 4] as number);
+  totals.cachedTokens = sum(totals.cachedTokens, rows[start + 5] as number);
+  totals.cacheWrittenTokens = sum(totals.cacheWrittenTokens, rows[start + 6] as number);
+  totals.reasoningTokens = sum(totals.reasoningTokens, rows[start + 7] as number);
+  totals.bytesIn = sum(totals.bytesIn, rows[start + 8] as number);
+  totals.bytesOut = sum(totals.bytesOut, rows[start + 9] as number);
+  totals.mediaMs = sum(totals.mediaMs, (rows[start + 10] as number) * 1000);
+  totals.costNanoUsd = sum(totals.costNanoUsd, rows[start + 14] as number);
 }
 
 /** The calls of a page in the order in which they were added. What is damaged is left out, be it all of it. */
@@ -129,8 +184,8 @@ export function readPage(text: string): UsageEntry[] {
   const page = parse(text);
   if (page === null) return [];
   const entries: UsageEntry[] = [];
-  for (const [index, requestId] of page.ids.entries()) {
-    const entry = readCall(page, requestId, page.rows.slice(index * rowLength, (index + 1) * rowLength));
+  for (let start = 0; start < page.rows.length; start += rowLength) {
+    const entry = readCall(page, page.rows.subarray(start, start + rowLength));
     if (isEntry(entry)) entries.push(entry);
   }
   return entries;
@@ -140,8 +195,9 @@ export function readPage(text: string): UsageEntry[] {
 interface ParsedPage {
   readonly at: number;
   readonly manners: readonly ({ readonly [Name in keyof Manner]?: unknown } | null)[];
+  readonly series: unknown;
   readonly ids: readonly unknown[];
-  readonly rows: readonly (number | null)[];
+  readonly rows: Float64Array;
 }
 
 function parse(text: string): ParsedPage | null {
@@ -152,20 +208,26 @@ function parse(text: string): ParsedPage | null {
     return null;
   }
   if (typeof page !== 'object' || page === null) return null;
-  const { v, at, manners, ids, rows } = page as Record<string, unknown>;
+  const { v, at, manners, series, ids, calls, columns } = page as Record<string, unknown>;
   if (v !== version || !isTime(at)) return null;
-  if (!Array.isArray(manners) || !Array.isArray(ids) || !Array.isArray(rows)) return null;
-  return { at, manners, ids, rows };
+  if (!Array.isArray(manners) || !Array.isArray(ids)) return null;
+  if (typeof columns !== 'string' || !isCount(calls)) return null;
+  const rows = unpackColumns(Buffer.from(columns, 'base64'), rowLength, calls);
+  return rows === null ? null : { at, manners, series, ids, rows };
+}
+
+function isCount(calls: unknown): calls is number {
+  return Number.isInteger(calls) && (calls as number) >= 0 && (calls as number) <= mostCalls;
 }
 
 /** The fields of an entry in the order of the columns. */
-function readCall(page: ParsedPage, requestId: unknown, row: ParsedPage['rows']): UsageEntryLike {
-  const [index, sinceFirst, inputTokens, outputTokens, cachedTokens, cacheWrittenTokens, ...more] = row;
+function readCall(page: ParsedPage, row: Float64Array): UsageEntryLike {
+  const [index, sinceFirst, id, inputTokens, outputTokens, cachedTokens, cacheWrittenTokens, ...more] = row;
   const [reasoningTokens, bytesIn, bytesOut, mediaSeconds, duration, firstByte, retries, costNanoUsd] = more;
   const manner = page.manners[index ?? none] ?? null;
   return {
     at: page.at + (sinceFirst ?? Number.NaN),
-    requestId,
+    requestId: idOf(page, id ?? none),
     keyId: manner?.keyId,
     groups: manner?.groups,
     protocol: manner?.protocol,
@@ -189,6 +251,11 @@ function readCall(page: ParsedPage, requestId: unknown, row: ParsedPage['rows'])
   };
 }
 
-function milliseconds(microseconds: number | null | undefined): number {
+function idOf({ series, ids }: ParsedPage, number: number): unknown {
+  if (number < 0) return ids[-number - 1];
+  return typeof series === 'string' ? requestIdOf(series, number) : null;
+}
+
+function milliseconds(microseconds: number | undefined): number {
   return (microseconds ?? Number.NaN) / 1000;
 }

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { dayOf, dayStart } from './budget.js';
-import type { UsageEntry } from './entry.js';
 
 /** The ledger of usage in the store. Its name is in every store that is in use. */
 export const usageLedger = 'usage';
@@ -122,45 +121,22 @@ export function addTotals(totals: UsageTotals, more: Readonly<Record<string, num
   }
 }
 
-/** What entries add to the sums of the store, by the ids of these. */
+/** What pages of calls add to the sums of the store, by the ids of these. */
 export class SumCollector {
   readonly #sums = new Map<string, UsageTotals>();
   /** Those of the day, by key and model. */
   readonly #ofDay = new Map<string | null, Map<string | null, UsageTotals>>();
   #dayStart = Number.NaN;
-  /** What the entry before was added to: calls of one key come in a row more often than not. */
-  #keyId: string | null = null;
-  #model: string | null = null;
-  #totals: UsageTotals | null = null;
 
-  /** @throws RangeError when the time of the entry is none */
-  add(entry: UsageEntry): void {
-    addEntry(this.#totalsOf(entry), entry);
-  }
-
-  /** Only what is not zero. */
-  sums(): { readonly id: string; readonly add: Readonly<Record<string, number>> }[] {
-    return [...this.#sums].map(([id, totals]) => ({
-      id,
-      add: Object.fromEntries(Object.entries(totals).filter(([, value]) => value !== 0)),
-    }));
-  }
-
-  #totalsOf({ at, keyId, model }: UsageEntry): UsageTotals {
+  /**
+   * What calls of one key and model are added to.
+   * @param at Unix milliseconds, in the day of the calls
+   * @throws RangeError when the time is none that a calendar has
+   */
+  totalsOf(at: number, keyId: string | null, model: string | null): UsageTotals {
     const start = dayStart(at);
-    const isSameDay = start === this.#dayStart;
-    if (this.#totals !== null && isSameDay && keyId === this.#keyId && model === this.#model) {
-      return this.#totals;
-    }
-    if (!isSameDay) this.#ofDay.clear();
+    if (start !== this.#dayStart) this.#ofDay.clear();
     this.#dayStart = start;
-    this.#keyId = keyId;
-    this.#model = model;
-    this.#totals = this.#find(at, keyId, model);
-    return this.#totals;
-  }
-
-  #find(at: number, keyId: string | null, model: string | null): UsageTotals {
     let ofKey = this.#ofDay.get(keyId);
     if (ofKey === undefined) {
       ofKey = new Map();
@@ -174,29 +150,17 @@ export class SumCollector {
     ofKey.set(model, totals);
     return totals;
   }
+
+  /** Only what is not zero. */
+  sums(): { readonly id: string; readonly add: Readonly<Record<string, number>> }[] {
+    return [...this.#sums].map(([id, totals]) => ({
+      id,
+      add: Object.fromEntries(Object.entries(totals).filter(([, value]) => value !== 0)),
+    }));
+  }
 }
 
-/** Counts a call; one for each call, so nothing is made for it. */
-function addEntry(totals: UsageTotals, entry: UsageEntry): void {
-  const { outcome, tokensKnown } = entry;
-  totals.calls += 1;
-  if (outcome === 'incomplete') totals.incomplete += 1;
-  if (outcome === 'refused') totals.refused += 1;
-  if (outcome === 'client_gone') totals.clientGone += 1;
-  if (outcome === 'upstream_error') totals.upstreamErrors += 1;
-  if (tokensKnown === 'partial' || tokensKnown === 'estimated') totals.inexact += 1;
-  totals.inputTokens = sum(totals.inputTokens, entry.inputTokens);
-  totals.outputTokens = sum(totals.outputTokens, entry.outputTokens);
-  totals.cachedTokens = sum(totals.cachedTokens, entry.cachedTokens);
-  totals.cacheWrittenTokens = sum(totals.cacheWrittenTokens, entry.cacheWrittenTokens);
-  totals.reasoningTokens = sum(totals.reasoningTokens, entry.reasoningTokens);
-  totals.bytesIn = sum(totals.bytesIn, entry.bytesIn);
-  totals.bytesOut = sum(totals.bytesOut, entry.bytesOut);
-  totals.mediaMs = sum(totals.mediaMs, entry.mediaSeconds * 1000);
-  totals.costNanoUsd = sum(totals.costNanoUsd, entry.costNanoUsd);
-}
-
-/** What cannot be counted adds nothing. */
-function sum(total: number, more: number): number {
+/** A total and what is added to it, as a whole number. What cannot be counted adds nothing. */
+export function sum(total: number, more: number): number {
   return more > 0 ? Math.min(total + Math.round(more), Number.MAX_SAFE_INTEGER) : total;
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { GatewayError } from '../errors.js';
 import type { Ledger, LedgerBatch } from '../store/store.js';
 import { UsageBatch } from './batch.js';
-import type { UsageEntry } from './entry.js';
+import type { UsageNote } from './entry.js';
 import { usageLedger } from './sums.js';
 
 /** How long usage is kept, in milliseconds. */
@@ -22,9 +22,9 @@ export interface UsageWriterOptions {
   onDropped(entries: number): void;
   /** Told each time that the store did not take a batch, with the number of entries that wait. */
   onFailure(error: unknown, waiting: number): void;
-  /** Longest wait of an entry while the store takes all; 250 ms unless said otherwise. */
+  /** Longest wait of an entry while the store takes all; 400 ms unless said otherwise. */
   readonly flushMs?: number;
-  /** Entries of one batch; 2,000 unless said otherwise. */
+  /** Entries of one batch; 10,000 unless said otherwise. */
   readonly batchEntries?: number;
   /** Entries that wait beside the batch under way, while the store fails; 100,000 unless said otherwise. */
   readonly mostWaiting?: number;
@@ -34,8 +34,8 @@ export interface UsageWriterOptions {
 
 /** Writes the usage of a worker to the ledger, in batches and behind the calls' backs. */
 export interface UsageWriter {
-  /** Takes an entry, of which nothing is kept: it is written for the ledger at once, and stored later. */
-  add(entry: UsageEntry): void;
+  /** Takes note of a call, of which nothing but its words and numbers is kept until they are stored. */
+  add(note: UsageNote): void;
   /** Entries that are not in the ledger yet. */
   waiting(): number;
   /** Resolves when what was added before is in the ledger, or was given up; never rejects. */
@@ -47,8 +47,8 @@ export interface UsageWriter {
   close(withinMs: number): Promise<void>;
 }
 
-const defaultFlushMs = 250;
-const defaultBatchEntries = 2000;
+const defaultFlushMs = 400;
+const defaultBatchEntries = 10_000;
 const defaultMostWaiting = 100_000;
 const firstPauseMs = 100;
 const longestPauseMs = 5000;
@@ -167,8 +167,8 @@ export function createUsageWriter(options: UsageWriterOptions): UsageWriter {
   };
 
   return {
-    add(entry) {
-      if (closing !== null || !filling.batch.add(entry)) {
+    add(note) {
+      if (closing !== null || !filling.batch.add(note)) {
         onDropped(1);
         return;
       }

@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import type { Call } from '../../src/flow/call.js';
 import { createRecentCalls } from '../../src/flow/recent-calls.js';
-import { createUnixTime } from '../../src/metrics/unix-time.js';
+import { UnixTime } from '../../src/metrics/unix-time.js';
 import { target } from '../metrics/facts.js';
 
 /** A call that has ended well at this moment, as far as its record goes, but for what is given. */
@@ -27,7 +27,7 @@ function endedCall(given: { exchange?: object; [name: string]: unknown } = {}): 
 }
 
 test('a call that went well is remembered with its times', async (t) => {
-  const calls = createRecentCalls(createUnixTime());
+  const calls = createRecentCalls(new UnixTime());
   t.same(calls.list(), []);
   const before = Date.now();
   calls.add(endedCall());
@@ -56,7 +56,7 @@ test('a call that went well is remembered with its times', async (t) => {
 });
 
 test('a call that came to nothing has no times and names but its own', async (t) => {
-  const calls = createRecentCalls(createUnixTime());
+  const calls = createRecentCalls(new UnixTime());
   const none = { route: null, model: null, key: null, target: null, usage: null, sentAt: 0, answeredAt: 0 };
   calls.add(endedCall({ ...none, outcome: 'refused', error: { kind: 'invalid_api_key' } }));
   t.match(calls.list(), [
@@ -77,7 +77,7 @@ test('a call that came to nothing has no times and names but its own', async (t)
 });
 
 test('the last hundred are remembered, newest first, and nothing of those before', async (t) => {
-  const calls = createRecentCalls(createUnixTime());
+  const calls = createRecentCalls(new UnixTime());
   const ids = () => calls.list().map(({ id }) => id);
   for (let i = 0; i < 3; i++) calls.add(endedCall({ exchange: { id: `a${i}` } }));
   t.same(ids(), ['a2', 'a1', 'a0']);
@@ -90,7 +90,7 @@ test('the last hundred are remembered, newest first, and nothing of those before
 });
 
 test('what a client is free to choose is cut, and no key is shown', async (t) => {
-  const calls = createRecentCalls(createUnixTime());
+  const calls = createRecentCalls(new UnixTime());
   calls.add(endedCall({ exchange: { path: `/${'x'.repeat(5000)}`, method: 'M'.repeat(100) } }));
   calls.add(endedCall({ exchange: { path: '/v1beta/models/m:generateContent%3Fkey=sk-secret&alt=sse' } }));
   const [encoded, long] = calls.list();

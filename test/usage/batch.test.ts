@@ -1,14 +1,14 @@
 import { test } from 'tap';
 import { UsageBatch } from '../../src/usage/batch.js';
 import { pageSpanMs, readPage } from '../../src/usage/page.js';
-import { usageEntry } from './entries.js';
+import { usageNote } from './entries.js';
 
 const midnight = Date.UTC(2026, 2, 10);
 
 test('a batch has pages of calls that ended within a second, each with the time of its first', async (t) => {
   const batch = new UsageBatch();
   const times = [0, 5, 3, pageSpanMs - 1, pageSpanMs, pageSpanMs + 1, 0, 1].map((after) => midnight + after);
-  for (const at of times) t.ok(batch.add(usageEntry({ at })));
+  for (const at of times) t.ok(batch.add(usageNote({ at })));
   t.equal(batch.entries, times.length);
   const { lines } = batch.end();
   t.same(
@@ -24,21 +24,21 @@ test('a batch has pages of calls that ended within a second, each with the time 
 
 test('many calls of one moment are on several pages', async (t) => {
   const batch = new UsageBatch();
-  for (let call = 0; call < 450; call++) batch.add(usageEntry({ requestId: `${call}` }));
+  for (let call = 0; call < 1200; call++) batch.add(usageNote({ requestId: `${call}` }));
   const pages = batch.end().lines.map(({ value }) => readPage(value));
   t.same(
     pages.map(({ length }) => length),
-    [200, 200, 50],
+    [500, 500, 200],
   );
   t.same(
     pages.flat().map(({ requestId }) => Number(requestId)),
-    Array.from({ length: 450 }, (_, call) => call),
+    Array.from({ length: 1200 }, (_, call) => call),
   );
 });
 
 test('calls around midnight count for their days, in whatever order they come', async (t) => {
   const batch = new UsageBatch();
-  for (const after of [-1, 0, -1, 1, 1]) batch.add(usageEntry({ at: midnight + after }));
+  for (const after of [-1, 0, -1, 1, 1]) batch.add(usageNote({ at: midnight + after }));
   const calls = batch.end().sums.map(({ id, add }) => [id, add.calls]);
   t.same(calls, [
     ['2026-03-09/nteam-a/nsim-text', 2],
@@ -48,7 +48,7 @@ test('calls around midnight count for their days, in whatever order they come', 
 
 test('a call without a time is not taken', async (t) => {
   const batch = new UsageBatch();
-  for (const at of [Number.NaN, -1, 0.5, 1e300]) t.notOk(batch.add(usageEntry({ at })));
+  for (const at of [Number.NaN, -1, 0.5, 1e300]) t.notOk(batch.add(usageNote({ at })));
   t.equal(batch.entries, 0);
   t.same(batch.end(), { lines: [], sums: [] });
 });

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { outcomes, tokenSources, type UsageEntry } from '../../src/usage/entry.js';
+import { outcomes, tokenSources, type UsageEntry, type UsageNote } from '../../src/usage/entry.js';
 
 /** An entry of which only that is said which a test is about. */
 export function usageEntry(change: Partial<UsageEntry> = {}): UsageEntry {
@@ -28,6 +28,16 @@ export function usageEntry(change: Partial<UsageEntry> = {}): UsageEntry {
     costNanoUsd: 1500,
     ...change,
   };
+}
+
+/** An entry as its call notes it; its id has no number. */
+export function noteOf({ requestId, firstByteMs, ...entry }: UsageEntry): UsageNote {
+  return { ...entry, requestSeries: requestId, requestNumber: -1, firstByteMs: firstByteMs ?? -1 };
+}
+
+/** A note of which only that is said which a test is about. */
+export function usageNote(change: Partial<UsageEntry> = {}): UsageNote {
+  return noteOf(usageEntry(change));
 }
 
 /** The entry that a line of an export is of. */

@@ -1,23 +1,48 @@
 import fc from 'fast-check';
 import { test } from 'tap';
+import { requestIdOf } from '../../src/request-id.js';
+import type { UsageNote } from '../../src/usage/entry.js';
 import { createRows, pageSpanMs, readPage, UsagePage } from '../../src/usage/page.js';
-import { anyEntry, usageEntry } from './entries.js';
+import { SumCollector } from '../../src/usage/sums.js';
+import { anyEntry, noteOf, usageEntry, usageNote } from './entries.js';
 
 const noon = Date.UTC(2026, 2, 9, 12);
+
+/** The text of a page with some calls, of which the first one ended at noon or when it says. */
+function textOf(notes: readonly UsageNote[], at = noon): string {
+  const page = new UsagePage(at, createRows());
+  for (const note of notes) page.add(note);
+  return page.end(new SumCollector());
+}
 
 test('calls come back from their page as they were', async (t) => {
   fc.assert(
     fc.property(fc.array(fc.tuple(anyEntry, fc.nat(pageSpanMs - 1)), { maxLength: 20 }), (calls) => {
       const entries = calls.map(([entry, after]) => ({ ...entry, at: noon + after }));
-      const page = new UsagePage(noon, createRows());
-      for (const entry of entries) page.add(entry);
-      t.strictSame(readPage(page.text()), entries);
+      t.strictSame(readPage(textOf(entries.map(noteOf))), entries);
+    }),
+  );
+});
+
+test('ids come back, whether they have numbers of one series, of another one, or none', async (t) => {
+  const anyId = fc.oneof(
+    fc.record({ requestSeries: fc.constantFrom('a', 'b'), requestNumber: fc.nat(0xffff_ffff) }),
+    fc.record({ requestSeries: fc.string(), requestNumber: fc.constant(-1) }),
+  );
+  fc.assert(
+    fc.property(fc.array(anyId, { maxLength: 20 }), (ids) => {
+      const text = textOf(ids.map((id) => ({ ...usageNote({ at: noon }), ...id })));
+      t.strictSame(
+        readPage(text).map(({ requestId }) => requestId),
+        ids.map(({ requestSeries, requestNumber }) =>
+          requestNumber < 0 ? requestSeries : requestIdOf(requestSeries, requestNumber),
+        ),
+      );
     }),
   );
 });
 
 test('calls of many keys, models and endings in turn come back as they were', async (t) => {
-  const page = new UsagePage(noon, createRows());
   const entries = Array.from({ length: 200 }, (_, index) =>
     usageEntry({
       at: noon,
@@ -29,22 +54,30 @@ test('calls of many keys, models and endings in turn come back as they were', as
       firstByteMs: index % 2 === 0 ? 0 : null,
     }),
   );
-  for (const entry of entries) page.add(entry);
-  t.strictSame(readPage(page.text()), entries);
+  t.strictSame(readPage(textOf(entries.map(noteOf))), entries);
 });
 
-test('a name stands in a page once', async (t) => {
-  const page = new UsagePage(noon, createRows());
+test('a name stands in a page once, and a call takes few bytes', async (t) => {
   const { groups } = usageEntry();
-  for (let call = 0; call < 100; call++) page.add(usageEntry({ at: noon + call, bytesIn: call, groups }));
-  t.equal(page.text().split('team-a').length, 2);
-  t.ok(page.text().length < 100 * 100);
+  const notes = Array.from({ length: 200 }, (_, call) => ({
+    ...usageNote({
+      at: noon + call,
+      groups,
+      inputTokens: call,
+      bytesIn: 1000 + call,
+      durationMs: call * 1.234,
+    }),
+    requestSeries: 'req_0123456789abcdef01',
+    requestNumber: 0xffff_0000 + call,
+  }));
+  const text = textOf(notes);
+  t.equal(text.split('team-a').length, 2);
+  t.ok(text.length < 200 * 16, `${text.length}`);
 });
 
 test('times are kept in whole microseconds', async (t) => {
-  const page = new UsagePage(noon, createRows());
-  page.add(usageEntry({ at: noon, durationMs: 1.234_567_8, firstByteMs: 0.000_4 }));
-  t.match(readPage(page.text()), [{ durationMs: 1.235, firstByteMs: 0 }]);
+  const text = textOf([usageNote({ at: noon, durationMs: 1.234_567_8, firstByteMs: 0.000_4 })]);
+  t.match(readPage(text), [{ durationMs: 1.235, firstByteMs: 0 }]);
 });
 
 test('a page has room for calls of one second, and for so many', async (t) => {
@@ -54,15 +87,21 @@ test('a page has room for calls of one second, and for so many', async (t) => {
   t.notOk(page.hasRoom(noon + pageSpanMs));
   t.notOk(page.hasRoom(noon - 1), 'a clock that was put back');
   let calls = 0;
-  for (; calls < 1000 && page.hasRoom(noon); calls++) page.add(usageEntry({ at: noon }));
-  t.equal(calls, 200);
-  t.equal(readPage(page.text()).length, calls);
+  for (; calls < 1000 && page.hasRoom(noon); calls++) page.add(usageNote({ at: noon }));
+  t.equal(calls, 500);
+  t.equal(readPage(page.end(new SumCollector())).length, calls);
+});
+
+test('a page ends with its day, since its calls are added to the sums of one', async (t) => {
+  const midnight = Date.UTC(2026, 2, 10);
+  const page = new UsagePage(midnight - 10, createRows());
+  t.ok(page.hasRoom(midnight - 1));
+  t.notOk(page.hasRoom(midnight));
 });
 
 test('what is damaged is left out, and what it stands beside is not', async (t) => {
-  const page = new UsagePage(noon, createRows());
-  for (const requestId of ['a', 'b', 'c']) page.add(usageEntry({ at: noon, requestId, keyId: requestId }));
-  const good = JSON.parse(page.text()) as { manners: unknown[]; ids: unknown[]; rows: unknown[] };
+  const text = textOf(['a', 'b', 'c'].map((id) => usageNote({ at: noon, requestId: id, keyId: id })));
+  const good = JSON.parse(text) as { manners: unknown[]; ids: unknown[]; columns: string };
   const left = (change: object): string[] =>
     readPage(JSON.stringify({ ...good, ...change })).map(({ requestId }) => requestId);
   t.same(left({}), ['a', 'b', 'c']);
@@ -70,20 +109,61 @@ test('what is damaged is left out, and what it stands beside is not', async (t) 
   t.same(left({ manners: [good.manners[0], null, good.manners[2]] }), ['a', 'c']);
   t.same(left({ manners: [good.manners[0], 7, { ...(good.manners[2] as object), status: '200' }] }), ['a']);
   t.same(left({ ids: ['a', 7, 'c'] }), ['a', 'c']);
-  t.same(left({ rows: good.rows.slice(0, -1) }), ['a', 'b']);
-  for (let column = 0; column < 14; column++) {
-    const rows = good.rows.with(14 + column, null);
-    t.same(left({ rows }), ['a', 'c'], `column ${column}`);
-  }
+  t.same(left({ ids: ['a'] }), ['a']);
+  const columns = Buffer.from(good.columns, 'base64');
   for (const change of [
-    { v: 2 },
+    { v: 1 },
+    { v: 3 },
     { at: 'noon' },
     { at: -1 },
     { manners: {} },
     { ids: null },
-    { rows: 'x' },
+    { calls: 2 },
+    { calls: 4 },
+    { calls: 1e9 },
+    { calls: null },
+    { columns: 7 },
+    { columns: columns.subarray(0, -1).toString('base64') },
   ]) {
-    t.same(left(change), []);
+    t.same(left(change), [], JSON.stringify(change));
   }
-  for (const text of ['', '{', 'null', '1', '[]', page.text().slice(0, -1)]) t.same(readPage(text), []);
+  for (const each of ['', '{', 'null', '1', '[]', text.slice(0, -1)]) t.same(readPage(each), []);
+});
+
+test('a number that is none costs the call that has it its line, and no other', async (t) => {
+  const numbers = [
+    'inputTokens',
+    'outputTokens',
+    'cachedTokens',
+    'cacheWrittenTokens',
+    'reasoningTokens',
+    'bytesIn',
+    'bytesOut',
+    'mediaSeconds',
+    'durationMs',
+    'firstByteMs',
+    'retries',
+    'costNanoUsd',
+  ] as const;
+  for (const name of numbers) {
+    for (const odd of [Number.NaN, Number.POSITIVE_INFINITY]) {
+      const notes = ['a', 'b', 'c'].map((requestId) =>
+        usageNote({ at: noon, requestId, ...(requestId === 'b' ? { [name]: odd } : {}) }),
+      );
+      const left = readPage(textOf(notes)).map(({ requestId }) => requestId);
+      t.same(left, ['a', 'c'], `${name} ${odd}`);
+    }
+  }
+});
+
+test('what no page of ours is, is read without harm', async (t) => {
+  fc.assert(
+    fc.property(
+      fc.record({ calls: fc.nat(600), columns: fc.base64String(), ids: fc.array(fc.anything()) }),
+      (odd) => {
+        const page = { v: 2, at: noon, manners: [{ keyId: 'k' }], series: 's', ...odd };
+        t.same(readPage(JSON.stringify(page)), []);
+      },
+    ),
+  );
 });

@@ -10,7 +10,7 @@ import { readPage } from '../../src/usage/page.js';
 import { exportUsage, reportUsage, type UsageExport } from '../../src/usage/queries.js';
 import { usageLedger } from '../../src/usage/sums.js';
 import { createUsageWriter } from '../../src/usage/writer.js';
-import { entryOfLine, usageEntry } from './entries.js';
+import { entryOfLine, noteOf, usageEntry, usageNote } from './entries.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'usage-'));
 const store = createEmbeddedStore({ path: folder });
@@ -45,7 +45,7 @@ const writer = createUsageWriter({
     throw error;
   },
 });
-for (const entry of entries) writer.add(entry);
+for (const entry of entries) writer.add(noteOf(entry));
 await writer.close(60_000);
 
 const days = { firstDay: '2026-03-08', lastDay: '2026-03-10' };
@@ -138,7 +138,7 @@ test('an export of what several workers wrote at once is in the order of time', 
     for (let worker = 0; worker < workers; worker++) {
       const batch = new UsageBatch();
       const first = start + second * 1000 + worker * 100;
-      for (let call = 0; call < 10; call++) batch.add(usageEntry({ at: first + call * 99 }));
+      for (let call = 0; call < 10; call++) batch.add(usageNote({ at: first + call * 99 }));
       lines.push(...batch.end().lines);
     }
   }
@@ -164,9 +164,9 @@ test('an export of what several workers wrote at once is in the order of time', 
 test('a damaged page is passed over', async (t) => {
   const at = Date.UTC(2026, 6, 1);
   const batch = new UsageBatch();
-  batch.add(usageEntry({ at }));
+  batch.add(usageNote({ at }));
   const good = batch.end().lines[0]?.value ?? '';
-  const values = ['', '{', good, good.slice(1), '{"v":2}'];
+  const values = ['', '{', good, good.slice(1), '{"v":2}', '{"v":1}'];
   const lines = values.map((value) => ({ at, value }));
   await store.append(usageLedger, { writer: 'odd', number: 1, lines, lineTtlMs: Date.now(), sums: [] });
   const exported = (await chunks({ from: at, until: at + 1 })).join('');

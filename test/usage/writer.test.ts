@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { createUsageWriter, type UsageWriter, type UsageWriterOptions } from '../../src/usage/writer.js';
-import { usageEntry } from './entries.js';
+import { usageNote } from './entries.js';
 import { ledgerDouble, requestsOf, unreachable } from './ledger-double.js';
 
 const retention = { lineMs: 5000, sumMs: 9000 };
@@ -23,7 +23,7 @@ function open(change: Partial<UsageWriterOptions> = {}) {
 }
 
 function add(writer: UsageWriter, first: number, behind: number): void {
-  for (let id = first; id < behind; id++) writer.add(usageEntry({ requestId: `${id}` }));
+  for (let id = first; id < behind; id++) writer.add(usageNote({ requestId: `${id}` }));
 }
 
 function ids(first: number, behind: number): string[] {
@@ -57,14 +57,14 @@ test('entries reach the ledger by themselves, together', async (t) => {
 test('sums are made of day, key and model', async (t) => {
   const { ledger, writer } = open();
   const late = Date.UTC(2026, 2, 10);
-  writer.add(usageEntry({ at: late - 1 }));
+  writer.add(usageNote({ at: late - 1 }));
   writer.add(
-    usageEntry({ at: late - 1, outcome: 'refused', tokensKnown: 'none', inputTokens: 0, costNanoUsd: 0 }),
+    usageNote({ at: late - 1, outcome: 'refused', tokensKnown: 'none', inputTokens: 0, costNanoUsd: 0 }),
   );
   writer.add(
-    usageEntry({ at: late, keyId: null, model: null, outcome: 'client_gone', tokensKnown: 'partial' }),
+    usageNote({ at: late, keyId: null, model: null, outcome: 'client_gone', tokensKnown: 'partial' }),
   );
-  writer.add(usageEntry({ at: late, model: 'a/b', mediaSeconds: 1.5, durationMs: 0.5 }));
+  writer.add(usageNote({ at: late, model: 'a/b', mediaSeconds: 1.5, durationMs: 0.5 }));
   await writer.flush();
   const sums = new Map(ledger.taken[0]?.sums.map((sum) => [sum.id, sum]));
   t.same([...sums.keys()].sort(), [
@@ -177,8 +177,8 @@ test('a batch that the store will never take is given up, and the next one goes'
 test('an entry that cannot be written does not take others with it', async (t) => {
   const { ledger, writer, dropped } = open();
   add(writer, 0, 1);
-  writer.add(usageEntry({ at: Number.NaN }));
-  writer.add(usageEntry({ requestId: 'odd', inputTokens: Number.NaN, bytesIn: -1, costNanoUsd: 1e300 }));
+  writer.add(usageNote({ at: Number.NaN }));
+  writer.add(usageNote({ requestId: 'odd', inputTokens: Number.NaN, bytesIn: -1, costNanoUsd: 1e300 }));
   await writer.flush();
   t.same(requestsOf(ledger.taken), ['0'], 'a number that is none is not told as one');
   t.equal(ledger.taken[0]?.sums[0]?.add.calls, 2);
