@@ -19,7 +19,7 @@ import type { SocketLimits } from './http/socket.js';
 import { createKeyResolver, type ManagedKeySet } from './keys/key-set.js';
 import { createKeyTable } from './keys/table.js';
 import { createLedger } from './ledger.js';
-import { hostClock } from './limits/clock.js';
+import { HostClock } from './limits/clock.js';
 import { createLeaseHolder } from './limits/lease-holder.js';
 import type { HolderMessage, OwnerMessage } from './limits/messages.js';
 import { type Inspection, inspectTargets } from './metrics/inspection.js';
@@ -98,7 +98,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     targets: () => health.status(performance.now()),
     process: () => ownProcess.read(),
   });
-  const limits = createLeaseHolder({ now: hostClock(), send: options.sendLease });
+  const hostClock = new HostClock();
+  const limits = createLeaseHolder({ now: () => hostClock.now(), send: options.sendLease });
   const ledger = createLedger({ store, settings: () => services.running.snapshot.usage, recorder, log });
   const services: Services = {
     running: runningFrom(options.snapshot, managedKeys),
@@ -119,6 +120,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     hedges: new HedgeBudgets(),
     attempts: recorder,
     limits,
+    hostClock,
     reportLimit: recorder.recordLimitRefusal,
     watched: new WatchList(),
     bufferedBytes: 0,

@@ -32,10 +32,11 @@ export function limit(services: Services, call: Call, next: Next): void {
     next(services, call);
     return;
   }
-  const limited = new LimitedCall(services.limits, callPools(key, model), call.running.snapshot.vendors);
+  const limited = new LimitedCall(services.limits, callPools(key, model));
   call.limited = limited;
   const demands = demandsFor(call, limited, key, price);
-  limited.admission = services.limits.take(demands);
+  const now = services.hostClock.at(call.validatedAt);
+  limited.admission = services.limits.take(demands, limited.pools.found, now);
   if (limited.admission !== null) {
     next(services, call);
     return;

@@ -4,6 +4,7 @@ import type { Dialect } from '../dialects/dialect.js';
 import type { TrustedProxies } from '../http/client-address.js';
 import type { Router } from '../http/router.js';
 import type { KeyTable } from '../keys/table.js';
+import type { HostClock } from '../limits/clock.js';
 import type { LeaseHolder } from '../limits/holding.js';
 import type { Recorder } from '../metrics/recorder.js';
 import type { Route } from '../routes.js';
@@ -47,6 +48,8 @@ export interface Services {
   readonly hedges: HedgeBudgets;
   readonly attempts: Pick<Recorder, 'recordAttempt' | 'recordRetry' | 'recordHedge'>;
   readonly limits: LeaseHolder;
+  /** By which the limits are kept. */
+  readonly hostClock: HostClock;
   /** Notes that a limit refused a call. @param limit what was counted: `requests` */
   readonly reportLimit: (limit: string) => void;
   readonly watched: WatchList;

@@ -1,15 +1,18 @@
+import type { HeldPool } from './held-pool.js';
+import type { HeldPools } from './held-pools.js';
 import { type Demand, isGivenBack, type Pool } from './kinds.js';
 
 /** What an admission does with its units when it knows more. */
 export interface AdmissionHost {
+  readonly pools: HeldPools;
   /** So many units of a window were not used after all. */
-  unuse(pool: Pool, bucket: number, amount: number): void;
+  unuse(held: HeldPool, bucket: number, amount: number): void;
   /** So many more were used. */
-  overuse(pool: Pool, amount: number): void;
+  overuse(held: HeldPool, amount: number): void;
   /** Of units that are used up for good, so many are. */
-  spend(pool: Pool, amount: number): void;
-  /** The units are given back whose users do that. */
-  release(demands: readonly Demand[]): void;
+  spend(held: HeldPool, amount: number): void;
+  /** The units are given back whose users do that. @param found as in `HeldPools.at` */
+  release(demands: readonly Demand[], found: HeldPool[]): void;
 }
 
 /** A call that holds the units of all its demands. */
@@ -17,15 +20,18 @@ export class Admission {
   readonly outcome = 'admitted';
   readonly demands: readonly Demand[];
   readonly #host: AdmissionHost;
+  /** As in `HeldPools.at`. */
+  readonly #found: HeldPool[];
   readonly #bucket: number;
   /** What was really used, by demand, where that is known. */
   #used: (number | undefined)[] | null = null;
   #isReleased = false;
 
   /** @param bucket when its units were taken, in the terms of `Cooling` */
-  constructor(host: AdmissionHost, demands: readonly Demand[], bucket: number) {
+  constructor(host: AdmissionHost, demands: readonly Demand[], found: HeldPool[], bucket: number) {
     this.#host = host;
     this.demands = demands;
+    this.#found = found;
     this.#bucket = bucket;
   }
 
@@ -40,13 +46,14 @@ export class Admission {
     while (index < this.demands.length && this.demands[index]?.pool.name !== pool.name) index++;
     const demand = this.demands[index];
     if (demand === undefined || isGivenBack(pool) || !Number.isFinite(actual)) return;
-    this.#used ??= [];
+    this.#used ??= new Array(this.demands.length);
     if (this.#used[index] !== undefined) return;
     const used = Math.max(0, Math.ceil(actual));
     this.#used[index] = used;
-    if (used < demand.amount) this.#host.unuse(demand.pool, this.#bucket, demand.amount - used);
-    else if (used > demand.amount) this.#host.overuse(demand.pool, used - demand.amount);
-    if (demand.pool.kind === 'spend') this.#host.spend(demand.pool, used);
+    const held = this.#host.pools.at(this.#found, index, demand.pool);
+    if (used < demand.amount) this.#host.unuse(held, this.#bucket, demand.amount - used);
+    else if (used > demand.amount) this.#host.overuse(held, used - demand.amount);
+    if (demand.pool.kind === 'spend') this.#host.spend(held, used);
   }
 
   /** Frees the slots, and leaves all that was not settled as it was reserved. Does nothing the second time. */
@@ -54,7 +61,7 @@ export class Admission {
     if (this.#isReleased) return;
     this.#isReleased = true;
     for (const { pool, amount } of this.demands) if (pool.kind === 'spend') this.settle(pool, amount);
-    this.#host.release(this.demands);
+    this.#host.release(this.demands, this.#found);
   }
 
   /** The call does not take place: everything goes back that was not settled or released before. */

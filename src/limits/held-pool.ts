@@ -1,5 +1,6 @@
 import { Cooling } from './cooling.js';
 import type { Denial } from './decision.js';
+import type { HeldPools } from './held-pools.js';
 import { coolMsOf, type Pool, type PoolKind } from './kinds.js';
 import type { PoolAnswer, PoolAsk } from './messages.js';
 import { WaitingLine } from './waiting-line.js';
@@ -29,34 +30,39 @@ export interface HeldUnits {
 
 /** A pool as one worker sees it: what it was leased of it. `available`, `inUse`, `spent` and what cools always make `held`. */
 export class HeldPool {
+  // What every call needs comes first, to lie together in memory.
   readonly name: string;
-  readonly #kind: PoolKind;
-  /** Units that may be used now; below zero only when more was used than the primary could be told of. */
-  available = 0;
-  /** Units in use that time does not bring back. */
-  inUse = 0;
-  /** Units that are used up, of which the primary has not heard. */
-  spent = 0;
+  /** Null once it is forgotten. */
+  home: HeldPools | null;
   /** Used units that come back by themselves; null where none do. */
   readonly cooling: Cooling | null;
-  /** What the primary has leased to this worker, as far as it has arrived here. */
-  held = 0;
+  /** Calls that lack units of this pool. */
+  readonly line = new WaitingLine();
+  /** Units that may be used now; below zero only when more was used than the primary could be told of. */
+  available = 0;
   /** Units that are to go back before any is used. */
   owed = 0;
-  /** Least that was available since the last sweep: so much was idle all the time. */
-  idle = 0;
   /** Units used since the last sweep, and between that and the one before. */
   taken = 0;
+  /** Least that was available since the last sweep: so much was idle all the time. */
+  idle = 0;
+  /** Units in use that time does not bring back. */
+  inUse = 0;
+  /** Other workers lack units, and what becomes idle goes back at once. */
+  isContested = false;
+  readonly #kind: PoolKind;
   takenBefore = 0;
+  /** Units that are used up, of which the primary has not heard. */
+  spent = 0;
+  /** What the primary has leased to this worker, as far as it has arrived here. */
+  held = 0;
   /** Number of the last ask, and whether its answer is still to come. */
   ask = 0;
   isAsking = false;
   /** The last ask was for calls up to this one, in their order at the worker. */
   askedThrough = 0;
-  /** Calls that lack units of this pool. */
-  readonly line = new WaitingLine();
-  /** Until then other workers lack units, and what becomes idle goes back at once. */
-  contestedUntil = Number.NEGATIVE_INFINITY;
+  /** Until when it is contested, if it is. */
+  contestedUntil = 0;
   /** Until then nobody need be asked for what was denied last: there is too little. */
   dryUntil = Number.NEGATIVE_INFINITY;
   /** Least that the last ask was for, and least that was denied last: there may be enough for a smaller call. */
@@ -71,11 +77,12 @@ export class HeldPool {
   #deniedAt = Number.NEGATIVE_INFINITY;
   #denials = 0;
 
-  constructor({ name, kind }: Pool) {
+  constructor({ name, kind }: Pool, home: HeldPools) {
     this.name = name;
-    this.#kind = kind;
+    this.home = home;
     const coolMs = coolMsOf[kind];
     this.cooling = coolMs === null ? null : new Cooling(coolMs);
+    this.#kind = kind;
   }
 
   /** Nothing is lost when it is forgotten. */
@@ -93,7 +100,7 @@ export class HeldPool {
 
   /** What becomes free is not for this worker's later calls alone: others wait for it, here or elsewhere. */
   get isWanted(): boolean {
-    return this.line.size > 0 || this.owed > 0 || this.contestedUntil !== Number.NEGATIVE_INFINITY;
+    return this.line.size > 0 || this.owed > 0 || this.isContested;
   }
 
   /** There is too little for a call, or others came before it. */
@@ -110,7 +117,7 @@ export class HeldPool {
 
   /** Makes available what has cooled. */
   collect(now: number): void {
-    if (this.cooling !== null && this.cooling.total > 0) this.available += this.cooling.collect(now);
+    if (this.cooling !== null) this.available += this.cooling.collect(now);
   }
 
   take(amount: number, now: number): void {

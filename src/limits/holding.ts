@@ -1,6 +1,6 @@
 import type { Admission } from './admission.js';
 import type { Decision, Pending } from './decision.js';
-import type { HeldUnits } from './held-pool.js';
+import type { HeldPool, HeldUnits } from './held-pool.js';
 import type { Demand, Pool } from './kinds.js';
 import type { HolderMessage, OwnerMessage } from './messages.js';
 import type { PoolView } from './pool-view.js';
@@ -21,9 +21,12 @@ export interface LeaseHolder {
   /**
    * Takes the units of all demands where this worker has them, as it has for nearly every call.
    * @param demands each pool once
+   * @param found what was found for calls with demands of the same pools before: one array for all of them, empty at
+   * first, which the holder fills
+   * @param now by the holder's clock, looked at just now
    * @returns null where it has not: `acquire` tells more
    */
-  take(demands: readonly Demand[]): Admission | null;
+  take(demands: readonly Demand[], found: HeldPool[], now: number): Admission | null;
   /**
    * The same, and waits for units, or says why not.
    * @param onDecided called once, later, when the result is `pending` and is not cancelled

@@ -1,7 +1,8 @@
 import { Admission, type AdmissionHost } from './admission.js';
 import { bucketMs } from './cooling.js';
 import type { Decision, Denial, Pending } from './decision.js';
-import { HeldPool, type HeldUnits } from './held-pool.js';
+import type { HeldPool, HeldUnits } from './held-pool.js';
+import { HeldPools } from './held-pools.js';
 import { HolderOutbox } from './holder-outbox.js';
 import type { LeaseHolder, LeaseHolderOptions } from './holding.js';
 import { type Demand, isGivenBack, type Pool } from './kinds.js';
@@ -24,7 +25,7 @@ class Holder implements LeaseHolder, AdmissionHost {
   readonly #maxWaiting: number;
   readonly #maxWaitMs: number;
   readonly #outbox: HolderOutbox;
-  readonly #pools = new Map<string, HeldPool>();
+  readonly pools = new HeldPools();
   /** Those whose units other workers lack, or lacked a moment ago. */
   readonly #contested = new Set<HeldPool>();
   /** Those with calls that wait. */
@@ -39,8 +40,6 @@ class Holder implements LeaseHolder, AdmissionHost {
   #until = Number.POSITIVE_INFINITY;
   #sequence = 0;
   #sweptAt = Number.NEGATIVE_INFINITY;
-  /** Those of the demands that were looked at last. */
-  readonly #found: HeldPool[] = [];
   seenAt = 0;
 
   constructor({ now, send, maxWaiting = 1000, maxWaitMs = 1000 }: LeaseHolderOptions) {
@@ -50,18 +49,19 @@ class Holder implements LeaseHolder, AdmissionHost {
     this.#maxWaitMs = maxWaitMs;
   }
 
-  take(demands: readonly Demand[]): Admission | null {
-    const now = this.#now();
+  take(demands: readonly Demand[], found: HeldPool[], now: number): Admission | null {
     this.seenAt = now;
-    return this.#firstShort(demands, ++this.#sequence, now) === -1 ? this.#take(demands, now) : null;
+    const isMet = this.#firstShort(demands, found, ++this.#sequence, now) === -1;
+    return isMet ? this.#take(demands, found, now) : null;
   }
 
   acquire(demands: readonly Demand[], onDecided: (decision: Decision) => void): Decision | Pending {
     const now = this.#now();
     this.seenAt = now;
     const sequence = ++this.#sequence;
-    const short = this.#firstShort(demands, sequence, now);
-    if (short === -1) return this.#take(demands, now);
+    const found: HeldPool[] = [];
+    const short = this.#firstShort(demands, found, sequence, now);
+    if (short === -1) return this.#take(demands, found, now);
     const denial = this.#refuse(demands, sequence, now);
     if (denial !== null) return denial;
     const onCancel = (cancelled: Waiting) => this.#cancel(cancelled);
@@ -71,7 +71,7 @@ class Holder implements LeaseHolder, AdmissionHost {
     // It will lack the others, too, once it has this one: all are asked for at once.
     for (let i = short + 1; i < demands.length; i++) {
       const { pool, amount } = demands[i] as Demand;
-      const held = this.#held(pool);
+      const held = this.pools.of(pool);
       if (held.line.size === 0 && held.available < amount) this.#ask(held, amount, amount);
     }
     this.#outbox.flush();
@@ -88,7 +88,7 @@ class Holder implements LeaseHolder, AdmissionHost {
         for (const recall of message.recalls) this.#giveUp(recall, now);
         break;
       case 'lease-news':
-        for (const name of message.pools) this.#pools.get(name)?.markWet();
+        for (const name of message.pools) this.pools.get(name)?.markWet();
         break;
       case 'lease-debt':
         for (const { pool, amount } of message.debts) this.#owe(pool, amount, now);
@@ -105,7 +105,7 @@ class Holder implements LeaseHolder, AdmissionHost {
     this.#isConnected = false;
     this.#outbox.close();
     const now = this.#now();
-    for (const held of this.#pools.values()) {
+    for (const held of this.pools.values()) {
       held.isAsking = false;
       this.#serve(held, now, true);
     }
@@ -126,7 +126,7 @@ class Holder implements LeaseHolder, AdmissionHost {
       held.collect(now);
       this.#freed(held, now);
       if (now < held.contestedUntil || held.owed > 0) continue;
-      held.contestedUntil = Number.NEGATIVE_INFINITY;
+      held.isContested = false;
       this.#contested.delete(held);
     }
     this.#tellSpent();
@@ -136,52 +136,49 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   close(): void {
     this.#tellSpent();
-    for (const held of this.#pools.values()) this.#sendBack(held, held.available);
+    for (const held of this.pools.values()) this.#sendBack(held, held.available);
     this.#finish();
   }
 
   peek(pool: Pool): PoolView {
-    const held = this.#pools.get(pool.name);
+    const held = this.pools.get(pool.name);
     return held === undefined ? untouched(pool) : viewOf(pool, held, this.seenAt);
   }
 
   inspect(): HeldUnits[] {
-    return [...this.#pools.values()].map((held) => held.units());
+    return [...this.pools.values()].map((held) => held.units());
   }
 
-  unuse(pool: Pool, bucket: number, amount: number): void {
-    const held = this.#pools.get(pool.name);
-    if (held === undefined) return;
+  unuse(held: HeldPool, bucket: number, amount: number): void {
     held.unuse(bucket, amount);
     if (!held.isWanted) return;
     this.#freed(held, this.#now());
     this.#finish();
   }
 
-  spend(pool: Pool, amount: number): void {
-    const held = this.#held(pool);
+  spend(held: HeldPool, amount: number): void {
     held.spend(amount);
     this.#spending.add(held);
   }
 
-  overuse(pool: Pool, amount: number): void {
+  overuse(held: HeldPool, amount: number): void {
     const now = this.#now();
-    const held = this.#held(pool);
     held.collect(now);
     held.take(amount, now);
     if (held.available >= 0 || !this.#isConnected) return;
     const missing = -held.available;
     held.available = 0;
     held.held += missing;
-    this.#outbox.overdrafts.push({ pool: pool.name, amount: missing });
+    this.#outbox.overdrafts.push({ pool: held.name, amount: missing });
     this.#outbox.flush();
   }
 
-  release(demands: readonly Demand[]): void {
+  release(demands: readonly Demand[], found: HeldPool[]): void {
     let isFreed = false;
-    for (const { pool, amount } of demands) {
+    for (let i = 0; i < demands.length; i++) {
+      const { pool, amount } = demands[i] as Demand;
       if (!isGivenBack(pool)) continue;
-      const held = this.#held(pool);
+      const held = this.pools.at(found, i, pool);
       held.inUse -= amount;
       held.available += amount;
       if (!held.isWanted) continue;
@@ -191,20 +188,11 @@ class Holder implements LeaseHolder, AdmissionHost {
     if (isFreed) this.#finish();
   }
 
-  #held(pool: Pool): HeldPool {
-    const known = this.#pools.get(pool.name);
-    if (known !== undefined) return known;
-    const held = new HeldPool(pool);
-    this.#pools.set(pool.name, held);
-    return held;
-  }
-
   /** @returns the index of the first demand that cannot be met before those who came earlier, or -1 */
-  #firstShort(demands: readonly Demand[], sequence: number, now: number): number {
+  #firstShort(demands: readonly Demand[], found: HeldPool[], sequence: number, now: number): number {
     for (let i = 0; i < demands.length; i++) {
       const { pool, amount } = demands[i] as Demand;
-      const held = this.#held(pool);
-      this.#found[i] = held;
+      const held = this.pools.at(found, i, pool);
       held.collect(now);
       if (held.isShort(amount, sequence) || (amount > 0 && this.#isLapsed(pool, now))) return i;
     }
@@ -212,10 +200,9 @@ class Holder implements LeaseHolder, AdmissionHost {
   }
 
   /** Takes the units of demands that `#firstShort` has just found to be met. */
-  #take(demands: readonly Demand[], now: number): Admission {
-    for (let i = 0; i < demands.length; i++)
-      (this.#found[i] as HeldPool).take((demands[i] as Demand).amount, now);
-    return new Admission(this, demands, Math.floor(now / bucketMs));
+  #take(demands: readonly Demand[], found: HeldPool[], now: number): Admission {
+    for (let i = 0; i < demands.length; i++) (found[i] as HeldPool).take((demands[i] as Demand).amount, now);
+    return new Admission(this, demands, found, Math.floor(now / bucketMs));
   }
 
   /** A denial that needs nobody's word, or null. */
@@ -223,7 +210,7 @@ class Holder implements LeaseHolder, AdmissionHost {
     let refused: Denial | null = null;
     for (const { pool, amount } of demands) {
       if (amount > pool.limit) return { outcome: 'denied', pool, reason: 'tooLarge', retryAfterMs: 0 };
-      const held = this.#held(pool);
+      const held = this.pools.of(pool);
       held.collect(now);
       const isShort = held.isShort(amount, sequence) || this.#isLapsed(pool, now);
       if (!isShort || !this.#isHopeless(held, amount, now)) continue;
@@ -244,7 +231,7 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   /** Puts a call into the line of the pool that it lacks units of. */
   #wait(waiting: Waiting, demand: number): void {
-    const held = this.#held((waiting.demands[demand] as Demand).pool);
+    const held = this.pools.of((waiting.demands[demand] as Demand).pool);
     held.line.insert(waiting, demand);
     this.#awaited.add(held);
     this.#askForLine(held);
@@ -261,7 +248,7 @@ class Holder implements LeaseHolder, AdmissionHost {
   }
 
   #accept(answer: PoolAnswer, now: number): void {
-    const held = this.#pools.get(answer.pool);
+    const held = this.pools.get(answer.pool);
     if (held === undefined) {
       if (answer.granted > 0) this.#outbox.returns.push({ pool: answer.pool, amount: answer.granted });
       return;
@@ -275,12 +262,13 @@ class Holder implements LeaseHolder, AdmissionHost {
   }
 
   #giveUp({ pool, number }: PoolRecall, now: number): void {
-    const held = this.#pools.get(pool);
+    const held = this.pools.get(pool);
     if (held === undefined) {
       this.#outbox.recalled.push({ pool, recall: number, amount: 0, nextAt: null, ask: null });
       return;
     }
     held.contestedUntil = now + contestedMs;
+    held.isContested = true;
     this.#contested.add(held);
     held.collect(now);
     const amount = Math.max(0, held.available);
@@ -292,7 +280,7 @@ class Holder implements LeaseHolder, AdmissionHost {
   }
 
   #owe(pool: string, amount: number, now: number): void {
-    const held = this.#pools.get(pool);
+    const held = this.pools.get(pool);
     // What it had is on its way back.
     if (held === undefined) return;
     held.owed = Math.min(held.held, held.owed + amount);
@@ -317,14 +305,15 @@ class Holder implements LeaseHolder, AdmissionHost {
   /** @param isEnd there is no more: who was asked for and cannot be served now is denied */
   #serve(held: HeldPool, now: number, isEnd: boolean): void {
     for (let waiting = held.line.first; waiting !== null; waiting = held.line.first) {
-      const short = this.#firstShort(waiting.demands, waiting.sequence, now);
+      const found: HeldPool[] = [];
+      const short = this.#firstShort(waiting.demands, found, waiting.sequence, now);
       if (short === -1) {
         held.line.remove(waiting);
-        this.#decide(waiting, this.#take(waiting.demands, now));
+        this.#decide(waiting, this.#take(waiting.demands, found, now));
         continue;
       }
       const { pool, amount } = waiting.demands[short] as Demand;
-      const lacking = this.#held(pool);
+      const lacking = this.pools.of(pool);
       // The answer says nothing of those who came after the question, and may need less.
       const isAnswered = isEnd && (waiting.sequence <= held.askedThrough || !this.#isConnected);
       if (lacking === held && !isAnswered) break;
@@ -354,7 +343,7 @@ class Holder implements LeaseHolder, AdmissionHost {
     if (line === null) return;
     line.remove(waiting);
     // Those behind it may need less.
-    this.#serve(this.#held((waiting.demands[waiting.demand] as Demand).pool), this.#now(), false);
+    this.#serve(this.pools.of((waiting.demands[waiting.demand] as Demand).pool), this.#now(), false);
     this.#finish();
   }
 
@@ -369,12 +358,12 @@ class Holder implements LeaseHolder, AdmissionHost {
   /** Once a second: sends back what was idle since, and forgets the pools of which nothing is left. */
   #sweep(now: number): void {
     this.#sweptAt = now;
-    for (const held of this.#pools.values()) {
+    for (const held of this.pools.values()) {
       held.collect(now);
       const idle = held.sweep();
       if (held.line.size === 0) this.#sendBack(held, idle);
       if (held.isIdle(now)) {
-        this.#pools.delete(held.name);
+        this.pools.forget(held);
         this.#contested.delete(held);
       }
     }

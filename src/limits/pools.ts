@@ -1,35 +1,46 @@
 import type { Budget, Key, Model, RateLimits } from '../config/types.js';
+import type { HeldPool } from './held-pool.js';
 import type { Demand, Pool } from './kinds.js';
+import { RateLines } from './rate-lines.js';
 
 /** The limits that a call of one key for one model falls under. */
 export interface CallPools {
   /** Each once; the key's own first, so that a key that has used up its own does not wait in line for what is shared. */
   readonly pools: readonly Pool[];
-  /** Indexes of the pools of which a call takes 1: requests, and calls at once. */
-  readonly singles: readonly number[];
   /** Indexes of the pools of which a call takes as many as it has tokens. */
   readonly tokens: readonly number[];
-  /** Indexes of the pools of which a call takes 1 for the minute. */
-  readonly requests: readonly number[];
+  /** What such calls are told of their requests and tokens. */
+  readonly rateLines: RateLines;
+  /** Where a worker's holder has found the pools: see `LeaseHolder.take`. */
+  readonly found: HeldPool[];
   /** One of each pool: the demands of a call where no tokens are limited, and the parts that every call has. */
   readonly ones: readonly Demand[];
 }
 
-const byKey = new WeakMap<Key, WeakMap<Model, CallPools>>();
+/** The pools of the calls of one key. */
+interface PoolsOfKey {
+  readonly byModel: WeakMap<Model, CallPools>;
+  /** Those of its last call: most keys ask for one model again and again. */
+  model: Model;
+  pools: CallPools;
+}
+
+const byKey = new WeakMap<Key, PoolsOfKey>();
 
 /** The pools of a call, made once for each pair of a running config. */
 export function callPools(key: Key, model: Model): CallPools {
-  let byModel = byKey.get(key);
-  if (byModel === undefined) {
-    byModel = new WeakMap();
-    byKey.set(key, byModel);
+  const known = byKey.get(key);
+  if (known === undefined) {
+    const pools = makeCallPools(key, model);
+    byKey.set(key, { byModel: new WeakMap([[model, pools]]), model, pools });
+    return pools;
   }
-  let pools = byModel.get(model);
-  if (pools === undefined) {
-    pools = makeCallPools([...keyPools(key), ...modelPools(model)]);
-    byModel.set(model, pools);
+  if (known.model !== model) {
+    known.model = model;
+    known.pools = known.byModel.get(model) ?? makeCallPools(key, model);
+    known.byModel.set(model, known.pools);
   }
-  return pools;
+  return known.pools;
 }
 
 /**
@@ -119,15 +130,17 @@ function poolsOf(owner: string, limits: RateLimits | null): Pool[] {
   return pools;
 }
 
-function makeCallPools(all: readonly Pool[]): CallPools {
+function makeCallPools(key: Key, model: Model): CallPools {
+  const all = [...keyPools(key), ...modelPools(model)];
   const pools = [...new Map(all.map((pool) => [pool.name, pool])).values()];
-  const ending = (...endings: string[]) =>
-    pools.flatMap(({ name }, index) => (endings.some((end) => name.endsWith(end)) ? [index] : []));
+  const ending = (end: string) => pools.flatMap(({ name }, index) => (name.endsWith(end) ? [index] : []));
+  const of = (indexes: readonly number[]) => indexes.map((index) => pools[index] as Pool);
+  const tokens = ending(':tokens');
   return {
     pools,
-    singles: ending(':requests', ':concurrent'),
-    tokens: ending(':tokens'),
-    requests: ending(':requests'),
+    tokens,
+    rateLines: new RateLines(of(ending(':requests')), of(tokens)),
+    found: [],
     ones: pools.map((pool) => ({ pool, amount: 1 })),
   };
 }

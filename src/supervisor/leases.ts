@@ -4,7 +4,7 @@ import type { ResolvedConfig } from '../config/resolve.js';
 import type { KeyChange } from '../keys/managed-key.js';
 import { createBudgetAccounts } from '../limits/budget-accounts.js';
 import { createBudgetSource } from '../limits/budget-source.js';
-import { hostClock } from '../limits/clock.js';
+import { HostClock } from '../limits/clock.js';
 import { createKeyPools } from '../limits/key-pools.js';
 import type { Pool } from '../limits/kinds.js';
 import { createLeaseOwner, type OwnedUnits } from '../limits/lease-owner.js';
@@ -51,7 +51,8 @@ export function createLeases({ config, store, log }: LeasesOptions): Leases {
   let pools: ReadonlyMap<string, Pool> = allPools(config);
   const keyPools = createKeyPools();
   let { outage } = config;
-  const now = hostClock();
+  const clock = new HostClock();
+  const now = () => clock.now();
   const budgets = createBudgetSource({
     accounts: createBudgetAccounts(store),
     now,

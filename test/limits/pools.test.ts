@@ -45,9 +45,7 @@ test('a call has the limits of its key, its groups and its model, in this order'
     { name: 'group:h:requests', kind: 'window', limit: 7 },
     { name: 'model:m:concurrent', kind: 'slots', limit: 9 },
   ]);
-  t.strictSame(found.singles, [0, 2, 4, 5]);
   t.strictSame(found.tokens, [1, 3]);
-  t.strictSame(found.requests, [0, 4]);
   t.strictSame(
     demandsOf(found, 50).map(({ amount }) => amount),
     [1, 50, 1, 50, 1, 1],
