@@ -17,16 +17,26 @@ const bytesOfRecordedSecond = 16_000;
 /** Of a recording whose length nobody has told. */
 const presumedSeconds = 60;
 
-/**
- * The tokens for which a call is taken until its upstream has counted them: of what it says, by its length, and of
- * what it lets an upstream answer.
- */
-export function expectedUsage({ body, route, upload, validated }: Call): Usage {
-  const endpoint = route?.endpoint;
-  if (body === null || upload !== null || endpoint == null) return estimatedUsage(0, 0);
-  const { outputLimit } = endpoint;
-  const output = outputLimit === null ? 0 : outputTokens(body, outputLimit, validated?.output ?? null);
-  return estimatedUsage(bodyEstimate(body), output);
+/** The tokens for which a call is taken until its upstream has counted them: those of both sides. */
+export function expectedTokens(call: Call): number {
+  return expectedInput(call) + expectedOutput(call);
+}
+
+/** The same, apart: they do not cost the same. */
+export function expectedUsage(call: Call): Usage {
+  return estimatedUsage(expectedInput(call), expectedOutput(call));
+}
+
+/** Of what it says, by its length. */
+function expectedInput({ body, route, upload }: Call): number {
+  return body === null || upload !== null || route?.endpoint == null ? 0 : bodyEstimate(body);
+}
+
+/** What it lets an upstream answer. */
+function expectedOutput({ body, route, upload, validated }: Call): number {
+  const limit = route?.endpoint?.outputLimit ?? null;
+  if (body === null || upload !== null) return 0;
+  return limit === null ? 0 : outputTokens(body, limit, validated?.output ?? null);
 }
 
 /** The seconds of audio or video for which a call is taken until they are known. */

@@ -37,11 +37,7 @@ export class LimitedCall {
     this.pending?.cancel();
     if (admission === null) return;
     const used = usedTokens(call);
-    if (used !== null)
-      for (const index of this.pools.tokens) {
-        const pool = this.pools.pools[index];
-        if (pool !== undefined) admission.settle(pool, used);
-      }
+    if (used !== null) for (const index of this.pools.tokens) admission.settleAt(index, used);
     if (this.budget !== null) admission.settle(this.budget.pool, costOfCall(call));
     admission.release();
   }

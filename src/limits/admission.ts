@@ -44,8 +44,13 @@ export class Admission {
   settle(pool: Pool, actual: number): void {
     let index = 0;
     while (index < this.demands.length && this.demands[index]?.pool.name !== pool.name) index++;
+    this.settleAt(index, actual);
+  }
+
+  /** The same for the pool that was demanded at an index. */
+  settleAt(index: number, actual: number): void {
     const demand = this.demands[index];
-    if (demand === undefined || isGivenBack(pool) || !Number.isFinite(actual)) return;
+    if (demand === undefined || isGivenBack(demand.pool) || !Number.isFinite(actual)) return;
     this.#used ??= new Array(this.demands.length);
     if (this.#used[index] !== undefined) return;
     const used = Math.max(0, Math.ceil(actual));
@@ -60,13 +65,16 @@ export class Admission {
   release(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;
-    for (const { pool, amount } of this.demands) if (pool.kind === 'spend') this.settle(pool, amount);
+    for (let index = 0; index < this.demands.length; index++) {
+      const { pool, amount } = this.demands[index] as Demand;
+      if (pool.kind === 'spend') this.settleAt(index, amount);
+    }
     this.#host.release(this.demands, this.#found);
   }
 
   /** The call does not take place: everything goes back that was not settled or released before. */
   undo(): void {
-    for (const { pool } of this.demands) this.settle(pool, 0);
+    for (let index = 0; index < this.demands.length; index++) this.settleAt(index, 0);
     this.release();
   }
 }

@@ -24,10 +24,14 @@ export function packColumns(rows: Float64Array, rowLength: number, count: number
   const behind = count * rowLength;
   let end = 0;
   for (let column = 0; column < rowLength; column++) {
-    let least = Number.POSITIVE_INFINITY;
-    let greatest = Number.NEGATIVE_INFINITY;
-    let areWhole = true;
-    for (let index = column; index < behind; index += rowLength) {
+    const first = rows[column] as number;
+    let least = first;
+    let greatest = first;
+    let areWhole = first === Math.floor(first);
+    let index = column + rowLength;
+    // Most columns hold one number again and again.
+    while (index < behind && rows[index] === first) index += rowLength;
+    for (; index < behind; index += rowLength) {
       const value = rows[index] as number;
       if (value < least) least = value;
       if (value > greatest) greatest = value;
@@ -35,7 +39,7 @@ export function packColumns(rows: Float64Array, rowLength: number, count: number
     }
     const width = areWhole ? widthOf(greatest - least) : double;
     packed[end] = width;
-    packed.writeDoubleLE(count === 0 || width === double ? 0 : least, end + 1);
+    packed.writeDoubleLE(width === double ? 0 : least, end + 1);
     end += headBytes;
     if (width === 0) continue;
     for (let index = column; index < behind; index += rowLength, end += width) {
