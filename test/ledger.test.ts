@@ -21,6 +21,7 @@ function stage() {
     store,
     settings: () => settings,
     recorder: {
+      record: () => {},
       recordLedgerFailure() {
         counted.failures += 1;
       },

@@ -20,7 +20,7 @@ const facts: { -readonly [Name in keyof CallFacts]: CallFacts[Name] } = {
 
 /** What is counted of a call that has ended; valid until the next one. */
 export function factsOf(call: Call): CallFacts {
-  const { exchange, startedAt, endedAt, answeredAt, sentAt } = call;
+  const { exchange, startedAt, endedAt, answeredAt } = call;
   facts.protocol = call.route?.protocol ?? null;
   facts.model = call.model?.name ?? null;
   facts.key = call.key?.id ?? null;
@@ -28,11 +28,15 @@ export function factsOf(call: Call): CallFacts {
   facts.outcome = call.outcome;
   facts.durationMs = endedAt - startedAt;
   facts.firstByteMs = answeredAt > 0 ? answeredAt - startedAt : -1;
-  // Up to the request's leaving: what comes after is the upstream's time and the client's.
-  facts.ownMs = sentAt > 0 && call.retries === 0 ? sentAt - startedAt : -1;
+  facts.ownMs = ownMs(call);
   facts.requestBytes = exchange.bytesIn;
   facts.responseBytes = exchange.bytesOut;
   facts.usage = call.usage;
   facts.costNanos = costOfCall(call);
   return facts;
+}
+
+/** Milliseconds up to the request's leaving: what comes after is the upstream's time and the client's. */
+export function ownMs({ startedAt, sentAt, retries }: Call): number {
+  return sentAt > 0 && retries === 0 ? sentAt - startedAt : -1;
 }

@@ -2,6 +2,7 @@ import type { RecentRequestView } from '../admin/live-state.js';
 import { targetName } from '../metrics/target-name.js';
 import type { UnixTime } from '../metrics/unix-time.js';
 import type { Call } from './call.js';
+import { ownMs } from './call-facts.js';
 
 /** Calls that are remembered. */
 const length = 100;
@@ -60,7 +61,7 @@ export function createRecentCalls(unixTime: UnixTime): RecentCalls {
 }
 
 function write(record: RecentCall, call: Call): void {
-  const { exchange, target, usage, startedAt, answeredAt, sentAt, endedAt } = call;
+  const { exchange, target, usage, startedAt, answeredAt, endedAt } = call;
   record.id = exchange.id;
   record.method = kept(exchange.method, longestMethod);
   record.path = kept(exchange.path, longestPath);
@@ -74,8 +75,7 @@ function write(record: RecentCall, call: Call): void {
   record.endedAt = endedAt;
   record.durationMs = endedAt - startedAt;
   record.firstByteMs = answeredAt > 0 ? answeredAt - startedAt : none;
-  // As it is counted: see `factsOf`.
-  record.ownMs = sentAt > 0 && call.retries === 0 ? sentAt - startedAt : none;
+  record.ownMs = ownMs(call);
   record.retries = call.retries;
   record.inputTokens = usage === null ? 0 : usage.input;
   record.outputTokens = usage === null ? 0 : usage.output;

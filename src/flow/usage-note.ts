@@ -4,6 +4,7 @@ import type { UnixTime } from '../metrics/unix-time.js';
 import { requestSeries } from '../request-id.js';
 import type { TokenSource, UsageNote } from '../usage/entry.js';
 import type { Call } from './call.js';
+import { ownMs } from './call-facts.js';
 import { costOfCall } from './consumption.js';
 
 /**
@@ -42,6 +43,7 @@ const note: { -readonly [Name in keyof UsageNote]: UsageNote[Name] } = {
   mediaSeconds: 0,
   durationMs: 0,
   firstByteMs: -1,
+  ownMs: -1,
   retries: 0,
   costNanoUsd: 0,
 };
@@ -70,6 +72,7 @@ export function usageNoteOf(call: Call, unixTime: UnixTime): UsageNote {
   note.mediaSeconds = call.isServed ? call.mediaSeconds : 0;
   note.durationMs = call.endedAt - startedAt;
   note.firstByteMs = answeredAt > 0 ? answeredAt - startedAt : -1;
+  note.ownMs = ownMs(call);
   note.retries = call.retries;
   note.costNanoUsd = costOfCall(call);
   return note;

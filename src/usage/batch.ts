@@ -1,3 +1,4 @@
+import type { CallFacts } from '../metrics/recorder.js';
 import type { LedgerLine } from '../store/store.js';
 import { isTime, type UsageNote } from './entry.js';
 import { createRows, UsagePage } from './page.js';
@@ -14,8 +15,14 @@ export class UsageBatch {
   readonly #lines: LedgerLine[] = [];
   readonly #sums = new SumCollector();
   readonly #rows = createRows();
+  readonly #record: (facts: CallFacts) => void;
   #page: UsagePage | null = null;
   #entries = 0;
+
+  /** @param record counts a call in the metrics, and keeps nothing of what it is told */
+  constructor(record: (facts: CallFacts) => void) {
+    this.#record = record;
+  }
 
   /** How many calls it holds. */
   get entries(): number {
@@ -37,6 +44,11 @@ export class UsageBatch {
     return true;
   }
 
+  /** Has those calls counted that are not yet: they are when their page ends. */
+  count(): void {
+    this.#page?.count(this.#record);
+  }
+
   /** Writes what is left; nothing is added from then on. */
   end(): UsageBatchContent {
     this.#endPage();
@@ -45,6 +57,7 @@ export class UsageBatch {
 
   #endPage(): void {
     if (this.#page === null) return;
+    this.#page.count(this.#record);
     this.#lines.push({ at: this.#page.at, value: this.#page.end(this.#sums) });
     this.#page = null;
   }

@@ -13,17 +13,18 @@ let bytes = Buffer.alloc(0);
  * numbers (a byte), the least of them (a double), and how far above it each of them is. Of width 8 are doubles that
  * stand for themselves. All of it is little-endian.
  * @param rows one row after the other
- * @param rowLength columns
+ * @param rowLength numbers of a row
+ * @param columns how many of them, the first ones, are packed
  * @param count rows
  * @returns bytes that hold until the next call
  */
-export function packColumns(rows: Float64Array, rowLength: number, count: number): Buffer {
-  const most = rowLength * (headBytes + double * count);
+export function packColumns(rows: Float64Array, rowLength: number, columns: number, count: number): Buffer {
+  const most = columns * (headBytes + double * count);
   if (bytes.length < most) bytes = Buffer.allocUnsafeSlow(most);
   const packed = bytes;
   const behind = count * rowLength;
   let end = 0;
-  for (let column = 0; column < rowLength; column++) {
+  for (let column = 0; column < columns; column++) {
     const first = rows[column] as number;
     let least = first;
     let greatest = first;
@@ -66,17 +67,17 @@ function writeWhole(packed: Buffer, value: number, width: Width, at: number): vo
   packed[at + 3] = value >> 24;
 }
 
-/** @returns the rows that `packColumns` was given, or null for bytes that are not of so many columns and rows */
-export function unpackColumns(packed: Buffer, rowLength: number, count: number): Float64Array | null {
-  const rows = new Float64Array(rowLength * count);
+/** @returns rows of what `packColumns` has packed, or null for bytes that are not of so many columns and rows */
+export function unpackColumns(packed: Buffer, columns: number, count: number): Float64Array | null {
+  const rows = new Float64Array(columns * count);
   let at = 0;
-  for (let column = 0; column < rowLength; column++) {
+  for (let column = 0; column < columns; column++) {
     const width = widths.find((each) => each === packed[at]);
     if (width === undefined || packed.length < at + headBytes + width * count) return null;
     const least = packed.readDoubleLE(at + 1);
     at += headBytes;
     for (let row = 0; row < count; row++, at += width)
-      rows[row * rowLength + column] =
+      rows[row * columns + column] =
         width === double ? packed.readDoubleLE(at) : least + whole(packed, at, width);
   }
   return at === packed.length ? rows : null;

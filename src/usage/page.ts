@@ -1,3 +1,4 @@
+import type { CallFacts } from '../metrics/recorder.js';
 import { requestIdOf } from '../request-id.js';
 import { dayStart, msOfDay } from './budget.js';
 import { packColumns, unpackColumns } from './columns.js';
@@ -10,14 +11,15 @@ export const pageSpanMs = 1000;
 const mostCalls = 500;
 /** The form of pages. */
 const version = 2;
-/** Numbers of each call. */
-const rowLength = 15;
+/** Numbers of each call that the ledger keeps, and all of them. */
+const columnCount = 15;
+const rowLength = 16;
 /** Stands for a time that there is not. */
 const none = -1;
 
 /** What calls have in common again and again, so that a page says it once. */
 type Manner = Pick<
-  UsageEntry,
+  UsageNote,
   'keyId' | 'groups' | 'protocol' | 'model' | 'target' | 'status' | 'outcome' | 'tokensKnown'
 >;
 
@@ -49,6 +51,8 @@ export class UsagePage {
   readonly #ids: string[] = [];
   readonly #rows: Float64Array;
   #count = 0;
+  /** How many of these `count` has told. */
+  #counted = 0;
   #last: NumberedManner | null = null;
 
   /**
@@ -70,7 +74,7 @@ export class UsagePage {
   add(note: UsageNote): void {
     const rows = this.#rows;
     const start = this.#count++ * rowLength;
-    // In the order in which `readCall` and `addRow` take them.
+    // In the order in which `readCall`, `addRow` and `factsOfRow` take them.
     rows[start] = this.#indexOf(note);
     rows[start + 1] = note.at - this.at;
     rows[start + 2] = this.#idOf(note);
@@ -86,12 +90,21 @@ export class UsagePage {
     rows[start + 12] = note.firstByteMs < 0 ? none : Math.round(note.firstByteMs * 1000);
     rows[start + 13] = note.retries;
     rows[start + 14] = note.costNanoUsd;
+    rows[start + 15] = note.ownMs;
+  }
+
+  /** Tells of the calls that were added since the last time, as they are counted in the metrics. */
+  count(record: (facts: CallFacts) => void): void {
+    for (; this.#counted < this.#count; this.#counted++) {
+      const start = this.#counted * rowLength;
+      record(factsOfRow(this.#manners[this.#rows[start] as number] as Manner, this.#rows, start));
+    }
   }
 
   /** Ends the page: adds its calls to the sums. @returns the page as the ledger keeps it */
   end(sums: SumCollector): string {
     this.#addTo(sums);
-    const columns = packColumns(this.#rows, rowLength, this.#count).toString('base64');
+    const columns = packColumns(this.#rows, rowLength, columnCount, this.#count).toString('base64');
     const [manners, series, ids] = [this.#manners, this.#series, this.#ids].map((part) =>
       JSON.stringify(part),
     );
@@ -155,6 +168,43 @@ function isOf(manner: Manner, note: UsageNote): boolean {
   );
 }
 
+const tokens = { input: 0, output: 0, cached: 0, reasoning: 0 };
+/** Filled anew for every call: whoever counts it keeps nothing of it. */
+const facts: { -readonly [Name in keyof CallFacts]: CallFacts[Name] } = {
+  protocol: null,
+  model: null,
+  key: null,
+  status: 0,
+  outcome: 'complete',
+  durationMs: 0,
+  firstByteMs: none,
+  ownMs: none,
+  requestBytes: 0,
+  responseBytes: 0,
+  usage: null,
+  costNanos: 0,
+};
+
+function factsOfRow(manner: Manner, rows: Float64Array, start: number): CallFacts {
+  tokens.input = rows[start + 3] as number;
+  tokens.output = rows[start + 4] as number;
+  tokens.cached = rows[start + 5] as number;
+  tokens.reasoning = rows[start + 7] as number;
+  facts.protocol = manner.protocol;
+  facts.model = manner.model;
+  facts.key = manner.keyId;
+  facts.status = manner.status;
+  facts.outcome = manner.outcome;
+  facts.durationMs = (rows[start + 11] as number) / 1000;
+  facts.firstByteMs = (rows[start + 12] as number) / 1000;
+  facts.ownMs = rows[start + 15] as number;
+  facts.requestBytes = rows[start + 8] as number;
+  facts.responseBytes = rows[start + 9] as number;
+  facts.usage = manner.tokensKnown === 'none' ? null : tokens;
+  facts.costNanos = rows[start + 14] as number;
+  return facts;
+}
+
 /** Adds the numbers of a call to the sums. One for each call, so nothing is made for it. */
 function addRow(
   totals: UsageTotals,
@@ -184,8 +234,8 @@ export function readPage(text: string): UsageEntry[] {
   const page = parse(text);
   if (page === null) return [];
   const entries: UsageEntry[] = [];
-  for (let start = 0; start < page.rows.length; start += rowLength) {
-    const entry = readCall(page, page.rows.subarray(start, start + rowLength));
+  for (let start = 0; start < page.rows.length; start += columnCount) {
+    const entry = readCall(page, page.rows.subarray(start, start + columnCount));
     if (isEntry(entry)) entries.push(entry);
   }
   return entries;
@@ -212,7 +262,7 @@ function parse(text: string): ParsedPage | null {
   if (v !== version || !isTime(at)) return null;
   if (!Array.isArray(manners) || !Array.isArray(ids)) return null;
   if (typeof columns !== 'string' || !isCount(calls)) return null;
-  const rows = unpackColumns(Buffer.from(columns, 'base64'), rowLength, calls);
+  const rows = unpackColumns(Buffer.from(columns, 'base64'), columnCount, calls);
   return rows === null ? null : { at, manners, series, ids, rows };
 }
 

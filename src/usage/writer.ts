@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { GatewayError } from '../errors.js';
+import type { CallFacts } from '../metrics/recorder.js';
 import type { Ledger, LedgerBatch } from '../store/store.js';
 import { UsageBatch } from './batch.js';
 import type { UsageNote } from './entry.js';
@@ -15,6 +16,8 @@ export interface UsageWriterOptions {
   readonly store: Pick<Ledger, 'append'>;
   /** What holds now; asked for each batch. */
   retention(): UsageRetention;
+  /** Counts a call in the metrics, once, and keeps nothing of what it is told: many at once, a while later. */
+  record(facts: CallFacts): void;
   /**
    * Told how many entries were given up: there were too many while the store failed, the writer has ended, or they
    * cannot be written.
@@ -34,8 +37,13 @@ export interface UsageWriterOptions {
 
 /** Writes the usage of a worker to the ledger, in batches and behind the calls' backs. */
 export interface UsageWriter {
-  /** Takes note of a call, of which nothing but its words and numbers is kept until they are stored. */
-  add(note: UsageNote): void;
+  /**
+   * Takes note of a call, of which nothing but its words and numbers is kept until they are stored.
+   * @returns false for one that is given up, and not counted either
+   */
+  add(note: UsageNote): boolean;
+  /** Has all calls counted that were added: the metrics are about to be read. */
+  count(): void;
   /** Entries that are not in the ledger yet. */
   waiting(): number;
   /** Resolves when what was added before is in the ledger, or was given up; never rejects. */
@@ -69,7 +77,8 @@ export function createUsageWriter(options: UsageWriterOptions): UsageWriter {
   const writer = randomUUID();
   /** Chunks that take no more, the oldest first. */
   const full: Chunk[] = [];
-  let filling: Chunk = { batch: new UsageBatch(), settled: [] };
+  const newChunk = (): Chunk => ({ batch: new UsageBatch(options.record), settled: [] });
+  let filling = newChunk();
   let current: Chunk | null = null;
   /** Entries of all chunks but the current one. */
   let count = 0;
@@ -84,8 +93,10 @@ export function createUsageWriter(options: UsageWriterOptions): UsageWriter {
   const seal = (): void => {
     isDue = false;
     if (filling.batch.entries === 0) return;
+    // It may wait for the store, and the metrics must not.
+    filling.batch.count();
     full.push(filling);
-    filling = { batch: new UsageBatch(), settled: [] };
+    filling = newChunk();
   };
 
   const settle = (chunk: Chunk, dropped: number): void => {
@@ -170,7 +181,7 @@ export function createUsageWriter(options: UsageWriterOptions): UsageWriter {
     add(note) {
       if (closing !== null || !filling.batch.add(note)) {
         onDropped(1);
-        return;
+        return false;
       }
       count++;
       if (filling.batch.entries >= batchEntries) {
@@ -179,7 +190,9 @@ export function createUsageWriter(options: UsageWriterOptions): UsageWriter {
       }
       while (count > mostWaiting && full.length > 0) dropOldest();
       timer ??= setTimeout(due, flushMs).unref();
+      return true;
     },
+    count: () => filling.batch.count(),
     waiting: () => count + (current?.batch.entries ?? 0),
     flush,
     close(withinMs) {

@@ -33,15 +33,20 @@ const unsigned = (values: Iterable<number>): number[] => [...values].map((value)
 test('rows come back from their columns as they were', async (t) => {
   fc.assert(
     fc.property(tables, ([rowLength, count, values]) => {
-      const packed = packColumns(Float64Array.from(values), rowLength, count);
+      const packed = packColumns(Float64Array.from(values), rowLength, rowLength, count);
       const rows = unpackColumns(Buffer.from(packed), rowLength, count);
       t.strictSame(rows && unsigned(rows), unsigned(values));
     }),
   );
 });
 
+test('of a row only so many numbers are packed', async (t) => {
+  const packed = Buffer.from(packColumns(Float64Array.of(1, 2, 3, 4, 5, 6), 3, 2, 2));
+  t.same([...(unpackColumns(packed, 2, 2) ?? [])], [1, 2, 4, 5]);
+});
+
 test('columns are as narrow as their numbers let them be', async (t) => {
-  const sizeOf = (...values: number[]) => packColumns(Float64Array.from(values), 1, values.length).length;
+  const sizeOf = (...values: number[]) => packColumns(Float64Array.from(values), 1, 1, values.length).length;
   const least = 2 ** 40;
   t.equal(sizeOf(7, 7, 7), 9);
   t.equal(sizeOf(least, least + 255), 9 + 2);
@@ -53,7 +58,7 @@ test('columns are as narrow as their numbers let them be', async (t) => {
 });
 
 test('bytes that are not of so many columns and rows are nothing', async (t) => {
-  const packed = Buffer.from(packColumns(Float64Array.of(1, 2, 3, 4), 2, 2));
+  const packed = Buffer.from(packColumns(Float64Array.of(1, 2, 3, 4), 2, 2, 2));
   t.same([...(unpackColumns(packed, 2, 2) ?? [])], [1, 2, 3, 4]);
   t.equal(unpackColumns(packed.subarray(0, -1), 2, 2), null);
   t.equal(unpackColumns(Buffer.concat([packed, Buffer.of(0)]), 2, 2), null);

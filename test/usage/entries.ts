@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import type { Protocol } from '../../src/config/types.js';
 import { outcomes, tokenSources, type UsageEntry, type UsageNote } from '../../src/usage/entry.js';
 
 /** An entry of which only that is said which a test is about. */
@@ -31,8 +32,15 @@ export function usageEntry(change: Partial<UsageEntry> = {}): UsageEntry {
 }
 
 /** An entry as its call notes it; its id has no number. */
-export function noteOf({ requestId, firstByteMs, ...entry }: UsageEntry): UsageNote {
-  return { ...entry, requestSeries: requestId, requestNumber: -1, firstByteMs: firstByteMs ?? -1 };
+export function noteOf({ requestId, protocol, firstByteMs, ...entry }: UsageEntry): UsageNote {
+  return {
+    ...entry,
+    requestSeries: requestId,
+    requestNumber: -1,
+    protocol: protocol as Protocol | null,
+    firstByteMs: firstByteMs ?? -1,
+    ownMs: -1,
+  };
 }
 
 /** A note of which only that is said which a test is about. */

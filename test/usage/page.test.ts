@@ -57,6 +57,37 @@ test('calls of many keys, models and endings in turn come back as they were', as
   t.strictSame(readPage(textOf(entries.map(noteOf))), entries);
 });
 
+test('calls are counted as they were noted', async (t) => {
+  const page = new UsagePage(noon, createRows());
+  const counted: unknown[] = [];
+  const count = () =>
+    page.count((facts) => counted.push({ ...facts, usage: facts.usage && { ...facts.usage } }));
+  page.add({ ...usageNote({ at: noon, costNanoUsd: 7 }), ownMs: 0.25 });
+  count();
+  page.add(usageNote({ at: noon, keyId: 'b', tokensKnown: 'none', firstByteMs: null, status: 502 }));
+  count();
+  count();
+  t.match(counted, [
+    {
+      protocol: 'chat',
+      model: 'sim-text',
+      key: 'team-a',
+      status: 200,
+      outcome: 'complete',
+      durationMs: 812.5,
+      firstByteMs: 120.25,
+      ownMs: 0.25,
+      requestBytes: 400,
+      responseBytes: 900,
+      usage: { input: 100, output: 20, cached: 60, reasoning: 5 },
+      costNanos: 7,
+    },
+    { key: 'b', status: 502, ownMs: -1, usage: null },
+  ]);
+  t.equal(counted.length, 2);
+  t.ok((counted[1] as { readonly firstByteMs: number }).firstByteMs < 0);
+});
+
 test('a name stands in a page once, and a call takes few bytes', async (t) => {
   const { groups } = usageEntry();
   const notes = Array.from({ length: 200 }, (_, call) => ({

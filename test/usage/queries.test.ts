@@ -38,6 +38,7 @@ const yearMs = 365 * 86_400_000;
 const writer = createUsageWriter({
   store,
   retention: () => ({ lineMs: Date.now(), sumMs: yearMs }),
+  record: () => {},
   onDropped: (count) => {
     throw new Error(`${count} entries were dropped`);
   },
@@ -136,7 +137,7 @@ test('an export of what several workers wrote at once is in the order of time', 
   const lines: LedgerLine[] = [];
   for (let second = 0; second < seconds; second++) {
     for (let worker = 0; worker < workers; worker++) {
-      const batch = new UsageBatch();
+      const batch = new UsageBatch(() => {});
       const first = start + second * 1000 + worker * 100;
       for (let call = 0; call < 10; call++) batch.add(usageNote({ at: first + call * 99 }));
       lines.push(...batch.end().lines);
@@ -163,7 +164,7 @@ test('an export of what several workers wrote at once is in the order of time', 
 
 test('a damaged page is passed over', async (t) => {
   const at = Date.UTC(2026, 6, 1);
-  const batch = new UsageBatch();
+  const batch = new UsageBatch(() => {});
   batch.add(usageNote({ at }));
   const good = batch.end().lines[0]?.value ?? '';
   const values = ['', '{', good, good.slice(1), '{"v":2}', '{"v":1}'];

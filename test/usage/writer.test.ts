@@ -10,16 +10,18 @@ function open(change: Partial<UsageWriterOptions> = {}) {
   const ledger = ledgerDouble();
   const dropped: number[] = [];
   const failures: unknown[] = [];
+  const counted: string[] = [];
   const writer = createUsageWriter({
     store: ledger,
     retention: () => retention,
+    record: ({ model, key }) => counted.push(`${key} ${model}`),
     onDropped: (entries) => dropped.push(entries),
     onFailure: (error) => failures.push(error),
     flushMs: 5,
     pauseMs: 1,
     ...change,
   });
-  return { ledger, writer, failures, dropped: () => dropped.reduce((sum, count) => sum + count, 0) };
+  return { ledger, writer, failures, counted, dropped: () => dropped.reduce((sum, count) => sum + count, 0) };
 }
 
 function add(writer: UsageWriter, first: number, behind: number): void {
@@ -52,6 +54,29 @@ test('entries reach the ledger by themselves, together', async (t) => {
   t.ok((second?.number ?? 0) > (first?.number ?? 0));
   t.equal(first?.lineTtlMs, 5000);
   t.equal(dropped(), 0);
+});
+
+test('every call is counted once: when the metrics are asked for, or when it goes', async (t) => {
+  const { ledger, writer, counted } = open({ batchEntries: 4, flushMs: 60_000 });
+  ledger.holds = true;
+  const names = (first: number, behind: number) => ids(first, behind).map((id) => `team-a ${id}`);
+  const note = (first: number, behind: number) => {
+    for (const model of ids(first, behind)) t.ok(writer.add(usageNote({ model })));
+  };
+  note(0, 2);
+  t.same(counted, [], 'not one by one');
+  writer.count();
+  t.same(counted, names(0, 2));
+  note(2, 5);
+  t.same(counted, names(0, 4), 'a batch that waits for the store has been counted');
+  writer.count();
+  writer.count();
+  t.same(counted, names(0, 5));
+  ledger.holds = false;
+  for (const go of ledger.held) go();
+  await writer.close(60_000);
+  t.notOk(writer.add(usageNote()), 'whoever adds it then counts it');
+  t.same(counted, names(0, 5));
 });
 
 test('sums are made of day, key and model', async (t) => {
