@@ -19,6 +19,8 @@ export interface Bench {
   readonly directory: string;
   readonly load: LoadClient;
   readonly contenders: readonly Contender[];
+  /** Path of the gateway's compiled main.js. */
+  readonly main: string;
   /** Prints a line of progress. */
   readonly progress: (text: string) => void;
 }

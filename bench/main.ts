@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { Bench, Cores, WorkReport } from './bench.js';
 import type { Contender } from './contenders/contender.js';
 import { direct } from './contenders/direct.js';
-import { gateway } from './contenders/gateway.js';
+import { gateway, unreachedLimits } from './contenders/gateway.js';
 import { haproxy } from './contenders/haproxy.js';
 import { nginx } from './contenders/nginx.js';
 import { autocannon } from './load/autocannon.js';
@@ -26,11 +26,10 @@ function pinning(machine: Machine, options: Options): Cores {
   return { contender, load, upstream: upstream ?? load };
 }
 
-const unreachedLimits = { requestsPerMinute: 1e9, tokensPerMinute: 1e12, concurrent: 1e6 };
-
 /** The compiled tree that this file is part of holds the gateway too. */
+const main = fileURLToPath(new URL('../src/main.js', import.meta.url));
+
 function contendersOf(machine: Machine, options: Options): Contender[] {
-  const main = fileURLToPath(new URL('../src/main.js', import.meta.url));
   const all: Contender[] = [direct];
   if (existsSync(main)) {
     all.push(gateway({ name: 'gateway', main, logs: false }));
@@ -65,6 +64,7 @@ async function run(options: Options, directory: string): Promise<void> {
     directory,
     load: machine.wrk ? wrk(machine.wrk) : autocannon,
     contenders: contendersOf(machine, options),
+    main,
     progress,
   };
   write(preamble(bench));

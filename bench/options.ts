@@ -18,7 +18,7 @@ export interface Options {
 
 export const usage = `npm run bench -- [options]
   --only A,B        works to run: 1kb, 300kb, sse, drip, translate, translate-sse, translate-drip, latency, keys, streams, bodies,
-                    video, upload, realtime, realtime-sessions (from streams on only when named)
+                    video, upload, realtime, realtime-sessions, metering (from streams on only when named)
   --contenders A,B  of direct, gateway, gateway+logs, gateway+limits, gateway-ledger, gateway+console, nginx,
                     haproxy, against
   --rounds N        rounds of each work (default 5), interleaved, order reversed every round

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 export interface ProcessPlan {
@@ -128,6 +128,15 @@ export function cpuMs(pids: readonly number[]): number {
     ticks += Number(fields[11] ?? 0) + Number(fields[12] ?? 0);
   }
   return ticks * 10;
+}
+
+/** @returns the time that the threads of a process were running so far, in microseconds (/proc/PID/task/TID/schedstat). */
+export function runningUs(pid: number): number {
+  let nanoseconds = 0;
+  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    nanoseconds += Number(read(`/proc/${pid}/task/${thread}/schedstat`).split(' ')[0]);
+  }
+  return nanoseconds / 1000;
 }
 
 /**

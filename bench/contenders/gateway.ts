@@ -22,12 +22,15 @@ function protocolsFor({ answer }: Setup): readonly string[] {
 }
 
 /** What is counted of calls. */
-interface Metering {
+export interface Metering {
   /** Of every key; none unless given. */
   readonly limits?: Readonly<Record<string, number>>;
   /** Calls have lines in the ledger; where nothing is said, as the gateway has it. */
   readonly ledger?: boolean;
 }
+
+/** Limits of all kinds. */
+export const unreachedLimits = { requestsPerMinute: 1e9, tokensPerMinute: 1e12, concurrent: 1e6 };
 
 /** The operators' listener. */
 interface Admin {
@@ -39,7 +42,12 @@ interface Admin {
  * The config file of the gateway, in which every key may use every model.
  * @param store folder for its tasks
  */
-function config(setup: Setup, store: string, { limits, ledger }: Metering, admin: Admin | null): string {
+export function gatewayConfig(
+  setup: Setup,
+  store: string,
+  { limits, ledger }: Metering,
+  admin: Admin | null = null,
+): string {
   const { keys, models } = setup.catalogue ?? { keys: 1, models: 1 };
   const modelNames = Array.from({ length: models }, (_, index) => callerAt(index).model);
   const hash = (key: string): string => `sha256:${createHash('sha256').update(key).digest('hex')}`;
@@ -98,28 +106,8 @@ export function gateway(
       const port = await freePort();
       const admin = plan.console ? { port: await freePort(), token: adminToken } : null;
       const file = join(setup.directory, `gateway-${port}.json`);
-      writeFileSync(file, config(setup, join(setup.directory, `store-${port}`), plan, admin));
-      const server = await startProcess({
-        name: plan.name,
-        command: process.execPath,
-        args: [
-          plan.main,
-          'start',
-          '--config',
-          file,
-          '--host',
-          '127.0.0.1',
-          '--port',
-          `${port}`,
-          '--workers',
-          '1',
-        ],
-        core: setup.core,
-        env: environment(plan.logs),
-        cwd: setup.directory,
-        outputFile: join(setup.directory, `${plan.name}-${port}.log`),
-      });
-      await untilListening(port, server);
+      writeFileSync(file, gatewayConfig(setup, join(setup.directory, `store-${port}`), plan, admin));
+      const server = await startGateway(setup, file, port, plan);
       return {
         port,
         prefix: '',
@@ -128,6 +116,27 @@ export function gateway(
       };
     },
   };
+}
+
+/** A gateway with a config file, once it listens. @param main path of its compiled main.js */
+export async function startGateway(
+  setup: Setup,
+  file: string,
+  port: number,
+  { name, main, logs }: { readonly name: string; readonly main: string; readonly logs: boolean },
+): Promise<Process> {
+  const at = ['--host', '127.0.0.1', '--port', `${port}`];
+  const server = await startProcess({
+    name,
+    command: process.execPath,
+    args: [main, 'start', '--config', file, ...at, '--workers', '1'],
+    core: setup.core,
+    env: environment(logs),
+    cwd: setup.directory,
+    outputFile: join(setup.directory, `${name}-${port}.log`),
+  });
+  await untilListening(port, server);
+  return server;
 }
 
 /** A gateway whose console is open from now on until it is stopped. */

@@ -22,9 +22,14 @@ function afterBody(res: HttpResponse, then: (res: HttpResponse) => void): void {
  */
 export function listenWithUws(): Promise<number> {
   const body = Buffer.from(completionBody());
+  let answered = 0;
   const end = (res: HttpResponse): void => {
     res.writeHeader('content-type', 'application/json');
     res.end(body);
+  };
+  const answer = (res: HttpResponse): void => {
+    answered++;
+    end(res);
   };
   const pacer = createPacer();
   const dripper = createDripper();
@@ -41,7 +46,8 @@ export function listenWithUws(): Promise<number> {
     addMedia(app);
     addRealtime(app);
     app
-      .post('/json/v1/chat/completions', route(end, ignore))
+      .post('/json/v1/chat/completions', route(answer, ignore))
+      .get('/answered', (res) => void res.end(`${answered}`))
       .post('/gate/v1/chat/completions', route(gate.add, gate.remove))
       .post('/drip/v1/chat/completions', route(dripper.add, dripper.remove))
       .post('/pace/v1/chat/completions', route(pacer.add, pacer.remove))

@@ -3,6 +3,7 @@ import { bodiesWork } from './bodies.js';
 import { chatWorks } from './chat.js';
 import { keysWork } from './keys.js';
 import { latencyWork } from './latency.js';
+import { meteringWork } from './metering.js';
 import { realtimeWork } from './realtime.js';
 import { realtimeSessionsWork } from './realtime-sessions.js';
 import { streamsWork } from './streams.js';
@@ -22,4 +23,5 @@ export const works: readonly Work[] = [
   uploadWork,
   realtimeWork,
   realtimeSessionsWork,
+  meteringWork,
 ];

@@ -1,0 +1,147 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Bench, Work } from '../bench.js';
+import { bodyFile, chatBody } from '../bodies.js';
+import { callerAt } from '../callers.js';
+import type { Setup } from '../contenders/contender.js';
+import { gatewayConfig, type Metering, startGateway, unreachedLimits } from '../contenders/gateway.js';
+import { count, median } from '../figures.js';
+import { freePort } from '../ports.js';
+import { type Process, runningUs, workerOf } from '../proc.js';
+import { startUpstream } from '../upstream-process.js';
+
+/** What a part of a round has on. */
+const parts: readonly (Metering & { readonly name: string })[] = [
+  { name: 'neither', ledger: false },
+  { name: 'ledger', ledger: true },
+  { name: 'ledger and limits', ledger: true, limits: unreachedLimits },
+];
+
+/** Each part twice, mirrored: what drifts within a round cancels out. */
+const order = [...parts, ...[...parts].reverse()];
+/** After a reload, until it is in force and what waited for the ledger has gone. */
+const settleMs = 150;
+const warmUpMs = 4000;
+
+/** What a part has taken of a round. */
+interface Taken {
+  cpuUs: number;
+  requests: number;
+  ms: number;
+}
+
+interface Reading {
+  readonly cpuUs: number;
+  readonly requests: number;
+  readonly at: number;
+}
+
+/**
+ * What limits and the ledger cost of a 1 KB call. Gateways that are started one after the other differ by more than
+ * that: so it is one process under one load, whose config changes by reload several times a round.
+ */
+export const meteringWork: Work = {
+  name: 'metering',
+  byDefault: false,
+  async run(bench) {
+    const { options, cores, directory } = bench;
+    const upstream = await startUpstream({ engine: 'uws', core: cores.upstream });
+    const setup: Setup = { upstreamPort: upstream.port, answer: 'json', directory, core: cores.contender };
+    const port = await freePort();
+    const file = join(directory, 'metering.json');
+    const put = (metering: Metering): void =>
+      writeFileSync(file, gatewayConfig(setup, join(directory, 'metering-store'), metering));
+    put(parts[0] as Metering);
+    const plan = { name: 'gateway', main: bench.main, logs: false };
+    const gateway = await startGateway(setup, file, port, plan);
+    const load = await bench.load.start({
+      port,
+      path: '/v1/chat/completions',
+      bodyFile: bodyFile(directory, 'metering', chatBody(1024, false)),
+      connections: 32,
+      seconds: Math.ceil(warmUpMs / 1000 + options.rounds * (options.seconds + 0.1)),
+      core: cores.load,
+      directory,
+      callers: [callerAt(0)],
+      headers: {},
+    });
+    await wait(warmUpMs);
+    const rounds: Map<string, Taken>[] = [];
+    for (let round = 0; round < options.rounds; round++) {
+      bench.progress(`metering: round ${round + 1} of ${options.rounds}`);
+      rounds.push(await oneRound(bench, { gateway, upstreamPort: upstream.port, put }));
+    }
+    const { errors } = await load.result;
+    await gateway.stop();
+    await upstream.process.stop();
+    return {
+      work: 'metering',
+      title: '1 KB chat body, 1 KB answer, 32 connections; one gateway, reloaded six times a round',
+      columns: ['what is on', 'CPU per request', 'of neither', 'req/s'],
+      rows: parts.map(({ name }) => rowOf(name, rounds)),
+      notes: [
+        'CPU of the worker with all of its threads; medians over the rounds, with the standard error of the ratio.',
+        ...errors.map((error) => `THE RUN HAD ERRORS: ${error}.`),
+      ],
+      figures: rounds.map((round) => Object.fromEntries(round)),
+    };
+  },
+};
+
+async function oneRound(
+  { options }: Bench,
+  stage: {
+    readonly gateway: Process;
+    readonly upstreamPort: number;
+    readonly put: (metering: Metering) => void;
+  },
+): Promise<Map<string, Taken>> {
+  const { gateway, upstreamPort, put } = stage;
+  const worker = workerOf(gateway.pid);
+  const taken = new Map(parts.map(({ name }) => [name, { cpuUs: 0, requests: 0, ms: 0 }]));
+  for (const part of order) {
+    put(part);
+    process.kill(gateway.pid, 'SIGHUP');
+    await wait(settleMs);
+    const before = await readingOf(worker, upstreamPort);
+    await wait(Math.max(50, (options.seconds * 1000) / order.length - settleMs));
+    const after = await readingOf(worker, upstreamPort);
+    const own = taken.get(part.name) as Taken;
+    own.cpuUs += after.cpuUs - before.cpuUs;
+    own.requests += after.requests - before.requests;
+    own.ms += after.at - before.at;
+  }
+  return taken;
+}
+
+async function readingOf(worker: number, upstreamPort: number): Promise<Reading> {
+  const answered = await fetch(`http://127.0.0.1:${upstreamPort}/answered`);
+  const requests = Number(await answered.text());
+  return { cpuUs: runningUs(worker), requests, at: performance.now() };
+}
+
+function rowOf(name: string, rounds: readonly ReadonlyMap<string, Taken>[]): string[] {
+  const costs = rounds.map((round) => costOf(round, name));
+  const ratios = rounds.map(
+    (round) => costOf(round, name) / costOf(round, (parts[0] as { name: string }).name),
+  );
+  const rates = rounds.map((round) => {
+    const { requests, ms } = round.get(name) as Taken;
+    return (requests / ms) * 1000;
+  });
+  const ratio = `${median(ratios).toFixed(3)} ± ${standardError(ratios).toFixed(3)}`;
+  return [name, `${median(costs).toFixed(2)} µs`, ratio, count(median(rates))];
+}
+
+function costOf(round: ReadonlyMap<string, Taken>, name: string): number {
+  const { cpuUs, requests } = round.get(name) as Taken;
+  return cpuUs / requests;
+}
+
+/** Of a median, from the median distance to it, as for values around which others are distributed normally. */
+function standardError(values: readonly number[]): number {
+  const middle = median(values);
+  const distance = median(values.map((value) => Math.abs(value - middle)));
+  return (1.4826 * 1.2533 * distance) / Math.sqrt(values.length);
+}
