@@ -53,4 +53,5 @@ export function answerJson(services: Services, call: Call, status: number, json:
   if (call.accounted) return;
   if (call.exchange.respond(status, ownLines(call) + timingLine(call), json))
     account(services, call, 'complete');
+  else call.endedAt = 0;
 }

@@ -28,7 +28,8 @@ export class LimitedCall {
    * @param vendor first word of their names, where the dialect has it in them
    */
   lines({ rateHeaders }: Dialect, vendor: string): string {
-    return rateHeaders === null ? '' : this.pools.rateLines.text(rateHeaders, vendor, this.#limits);
+    if (rateHeaders === null) return '';
+    return this.pools.rateLines.text(rateHeaders, vendor, this.#limits, this.admission === null);
   }
 
   /** Says what was really used and gives the call's place to others. */

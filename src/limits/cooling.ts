@@ -105,6 +105,16 @@ export class Cooling {
     this.#newestAmount = 0;
   }
 
+  /** Lets go of all units and their memory. */
+  clear(): void {
+    this.total = 0;
+    this.#newestAmount = 0;
+    this.#size = 0;
+    this.#first = 0;
+    this.#buckets = new Array<number>(firstCapacity).fill(0);
+    this.#amounts = new Array<number>(firstCapacity).fill(0);
+  }
+
   #endOf(bucket: number): number {
     return (bucket + 1) * bucketMs + this.#coolMs;
   }

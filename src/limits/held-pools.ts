@@ -35,9 +35,10 @@ export class HeldPools {
     return this.#byName.values();
   }
 
-  /** Lets go of a pool, whoever remembers it. */
+  /** Lets go of a pool. Whoever has found it before may remember it for long: little is left of it. */
   forget(held: HeldPool): void {
     held.home = null;
+    held.cooling?.clear();
     this.#byName.delete(held.name);
   }
 }

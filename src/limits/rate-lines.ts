@@ -5,7 +5,9 @@ import { chatRateLines, messagesRateLines, type RateViews } from './rate-headers
 
 /** How long the same lines are sent while there is a lot left: to write them takes as long as the limits themselves. */
 const plentyMs = 100;
-const leastPlenty = 1000;
+/** There is a lot for so many calls, at a thousand tokens each, where it is a tenth of the limit too. */
+const callsOfPlenty = 1000;
+const tokensOfPlenty = callsOfPlenty * 1000;
 
 /** Whose SDKs read the lines. */
 export type RateFamily = 'chat' | 'messages';
@@ -27,16 +29,22 @@ export class RateLines {
   /**
    * Header lines, each with CRLF before it; empty where neither requests nor tokens are limited.
    * @param vendor first word of the names of the messages family
+   * @param isRefused what is told is why
    */
-  text(family: RateFamily, vendor: string, holder: Pick<LeaseHolder, 'peek' | 'seenAt'>): string {
+  text(
+    family: RateFamily,
+    vendor: string,
+    holder: Pick<LeaseHolder, 'peek' | 'seenAt'>,
+    isRefused: boolean,
+  ): string {
     const { seenAt } = holder;
-    if (this.#family === family && seenAt < this.#until) return this.#text;
+    if (this.#family === family && seenAt < this.#until && !isRefused) return this.#text;
     const views: RateViews = {
       requests: viewOf(this.#requests, holder),
       tokens: viewOf(this.#tokens, holder),
     };
     const lines = family === 'chat' ? chatRateLines(views) : messagesRateLines(views, Date.now(), vendor);
-    const isToldAgain = isPlenty(views.requests) && isPlenty(views.tokens);
+    const isToldAgain = isPlenty(views.requests, callsOfPlenty) && isPlenty(views.tokens, tokensOfPlenty);
     this.#family = family;
     // In one piece: every answer would walk again over all that it was put together of.
     this.#text = isToldAgain ? Buffer.from(lines, 'latin1').toString('latin1') : lines;
@@ -51,6 +59,6 @@ function viewOf(pools: readonly Pool[], holder: Pick<LeaseHolder, 'peek'>): Pool
 }
 
 /** Nobody counts on the last unit of what there is a lot of. */
-function isPlenty(view: PoolView | null): boolean {
-  return view === null || (view.remaining >= leastPlenty && view.remaining * 10 >= view.limit);
+function isPlenty(view: PoolView | null, least: number): boolean {
+  return view === null || (view.remaining >= least && view.remaining * 10 >= view.limit);
 }

@@ -1,4 +1,4 @@
-/** Widths of a number in bytes; 0 where all are the same, and a double where they are not whole or lie far apart. */
+/** Widths of a number in bytes; 0 where all are the same whole one, 8 where they are not whole or lie far apart. */
 const widths = [0, 1, 2, 4, 8] as const;
 type Width = (typeof widths)[number];
 

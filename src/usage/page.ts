@@ -1,24 +1,24 @@
 import type { CallFacts } from '../metrics/recorder.js';
 import { requestIdOf } from '../request-id.js';
 import { dayStart, msOfDay } from './budget.js';
-import { packColumns, unpackColumns } from './columns.js';
-import { isEntry, isTime, type UsageEntry, type UsageEntryLike, type UsageNote } from './entry.js';
+import { packColumns } from './columns.js';
+import type { UsageNote } from './entry.js';
 import { type SumCollector, sum, type UsageTotals } from './sums.js';
 
 /** How long after the first call of a page its last one has ended, at most: less than that, in milliseconds. */
 export const pageSpanMs = 1000;
 /** Calls of one page. */
-const mostCalls = 500;
+export const mostCalls = 500;
 /** The form of pages. */
-const version = 2;
+export const version = 2;
 /** Numbers of each call that the ledger keeps, and all of them. */
-const columnCount = 15;
+export const columnCount = 15;
 const rowLength = 16;
 /** Stands for a time that there is not. */
-const none = -1;
+export const none = -1;
 
 /** What calls have in common again and again, so that a page says it once. */
-type Manner = Pick<
+export type Manner = Pick<
   UsageNote,
   'keyId' | 'groups' | 'protocol' | 'model' | 'target' | 'status' | 'outcome' | 'tokensKnown'
 >;
@@ -74,7 +74,7 @@ export class UsagePage {
   add(note: UsageNote): void {
     const rows = this.#rows;
     const start = this.#count++ * rowLength;
-    // In the order in which `readCall`, `addRow` and `factsOfRow` take them.
+    // In the order in which `readPage`, `addRow` and `factsOfRow` take them.
     rows[start] = this.#indexOf(note);
     rows[start + 1] = note.at - this.at;
     rows[start + 2] = this.#idOf(note);
@@ -227,85 +227,4 @@ function addRow(
   totals.bytesOut = sum(totals.bytesOut, rows[start + 9] as number);
   totals.mediaMs = sum(totals.mediaMs, (rows[start + 10] as number) * 1000);
   totals.costNanoUsd = sum(totals.costNanoUsd, rows[start + 14] as number);
-}
-
-/** The calls of a page in the order in which they were added. What is damaged is left out, be it all of it. */
-export function readPage(text: string): UsageEntry[] {
-  const page = parse(text);
-  if (page === null) return [];
-  const entries: UsageEntry[] = [];
-  for (let start = 0; start < page.rows.length; start += columnCount) {
-    const entry = readCall(page, page.rows.subarray(start, start + columnCount));
-    if (isEntry(entry)) entries.push(entry);
-  }
-  return entries;
-}
-
-/** A page of which only the outline is sure. */
-interface ParsedPage {
-  readonly at: number;
-  readonly manners: readonly ({ readonly [Name in keyof Manner]?: unknown } | null)[];
-  readonly series: unknown;
-  readonly ids: readonly unknown[];
-  readonly rows: Float64Array;
-}
-
-function parse(text: string): ParsedPage | null {
-  let page: unknown;
-  try {
-    page = JSON.parse(text);
-  } catch {
-    return null;
-  }
-  if (typeof page !== 'object' || page === null) return null;
-  const { v, at, manners, series, ids, calls, columns } = page as Record<string, unknown>;
-  if (v !== version || !isTime(at)) return null;
-  if (!Array.isArray(manners) || !Array.isArray(ids)) return null;
-  if (typeof columns !== 'string' || !isCount(calls)) return null;
-  const rows = unpackColumns(Buffer.from(columns, 'base64'), columnCount, calls);
-  return rows === null ? null : { at, manners, series, ids, rows };
-}
-
-function isCount(calls: unknown): calls is number {
-  return Number.isInteger(calls) && (calls as number) >= 0 && (calls as number) <= mostCalls;
-}
-
-/** The fields of an entry in the order of the columns. */
-function readCall(page: ParsedPage, row: Float64Array): UsageEntryLike {
-  const [index, sinceFirst, id, inputTokens, outputTokens, cachedTokens, cacheWrittenTokens, ...more] = row;
-  const [reasoningTokens, bytesIn, bytesOut, mediaSeconds, duration, firstByte, retries, costNanoUsd] = more;
-  const manner = page.manners[index ?? none] ?? null;
-  return {
-    at: page.at + (sinceFirst ?? Number.NaN),
-    requestId: idOf(page, id ?? none),
-    keyId: manner?.keyId,
-    groups: manner?.groups,
-    protocol: manner?.protocol,
-    model: manner?.model,
-    target: manner?.target,
-    status: manner?.status,
-    outcome: manner?.outcome,
-    inputTokens,
-    outputTokens,
-    cachedTokens,
-    cacheWrittenTokens,
-    reasoningTokens,
-    tokensKnown: manner?.tokensKnown,
-    bytesIn,
-    bytesOut,
-    mediaSeconds,
-    durationMs: milliseconds(duration),
-    firstByteMs: firstByte === none ? null : milliseconds(firstByte),
-    retries,
-    costNanoUsd,
-  };
-}
-
-function idOf({ series, ids }: ParsedPage, number: number): unknown {
-  if (number < 0) return ids[-number - 1];
-  return typeof series === 'string' ? requestIdOf(series, number) : null;
-}
-
-function milliseconds(microseconds: number | undefined): number {
-  return (microseconds ?? Number.NaN) / 1000;
 }

@@ -1,7 +1,8 @@
 import type { Ledger } from '../store/store.js';
 import { csvEntry, csvHeader } from './csv.js';
 import { type UsageEntry, writeEntry } from './entry.js';
-import { pageSpanMs, readPage } from './page.js';
+import { pageSpanMs } from './page.js';
+import { readPage } from './read-page.js';
 import {
   addTotals,
   labelOf,

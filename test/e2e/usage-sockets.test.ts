@@ -3,7 +3,7 @@ import { type Test, test } from 'tap';
 import type { StoreSettings } from '../../src/config/types.js';
 import { createStore } from '../../src/store/create.js';
 import type { UsageEntry } from '../../src/usage/entry.js';
-import { readPage } from '../../src/usage/page.js';
+import { readPage } from '../../src/usage/read-page.js';
 import { usageLedger } from '../../src/usage/sums.js';
 import { type DemoGateway, startDemo } from '../suites/demo.js';
 import { openEvents, respond, says } from '../suites/realtime-events.js';

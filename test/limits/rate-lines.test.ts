@@ -5,7 +5,7 @@ import { RateLines } from '../../src/limits/rate-lines.js';
 
 const requests: Pool = { name: 'key:a:requests', kind: 'window', limit: 10_000 };
 const groupRequests: Pool = { name: 'group:g:requests', kind: 'window', limit: 100_000 };
-const tokens: Pool = { name: 'key:a:tokens', kind: 'window', limit: 1_000_000 };
+const tokens: Pool = { name: 'key:a:tokens', kind: 'window', limit: 10_000_000 };
 
 /** A holder that knows what is left of each pool. */
 function holderOf(left: Map<Pool, number>) {
@@ -21,23 +21,23 @@ const remainingOf = (lines: string): string[] =>
 test('while a lot is left the same lines are told for a tenth of a second', async (t) => {
   const left = new Map([
     [requests, 9000],
-    [tokens, 900_000],
+    [tokens, 9_000_000],
   ]);
   const holder = holderOf(left);
   const lines = new RateLines([requests], [tokens]);
-  const told = lines.text('chat', 'vendorc', holder);
-  t.same(remainingOf(told), ['9000', '900000']);
+  const told = lines.text('chat', 'vendorc', holder, false);
+  t.same(remainingOf(told), ['9000', '9000000']);
   left.set(requests, 8000);
   holder.seenAt += 99;
-  t.equal(lines.text('chat', 'vendorc', holder), told);
+  t.equal(lines.text('chat', 'vendorc', holder, false), told);
   holder.seenAt += 1;
-  t.same(remainingOf(lines.text('chat', 'vendorc', holder)), ['8000', '900000']);
+  t.same(remainingOf(lines.text('chat', 'vendorc', holder, false)), ['8000', '9000000']);
 });
 
 test('where little is left of either, each call is told what is left now', async (t) => {
   const rests: readonly (readonly [number, number])[] = [
-    [999, 900_000],
-    [9000, 99_999],
+    [999, 9_000_000],
+    [9000, 999_999],
   ];
   for (const [first, second] of rests) {
     const left = new Map([
@@ -46,23 +46,33 @@ test('where little is left of either, each call is told what is left now', async
     ]);
     const holder = holderOf(left);
     const lines = new RateLines([requests], [tokens]);
-    lines.text('chat', 'vendorc', holder);
+    lines.text('chat', 'vendorc', holder, false);
     left.set(requests, first - 1);
-    t.equal(remainingOf(lines.text('chat', 'vendorc', holder))[0], `${first - 1}`);
+    t.equal(remainingOf(lines.text('chat', 'vendorc', holder, false))[0], `${first - 1}`);
   }
+});
+
+test('a call that is refused is told what is left now', async (t) => {
+  const left = new Map([[requests, 9000]]);
+  const holder = holderOf(left);
+  const lines = new RateLines([requests], []);
+  lines.text('chat', 'vendorc', holder, false);
+  left.set(requests, 0);
+  t.same(remainingOf(lines.text('chat', 'vendorc', holder, true)), ['0']);
+  t.same(remainingOf(lines.text('chat', 'vendorc', holder, false)), ['0'], 'and so are those after it');
 });
 
 test('a caller of the other family is told in its own words', async (t) => {
   const holder = holderOf(
     new Map([
       [requests, 9000],
-      [tokens, 900_000],
+      [tokens, 9_000_000],
     ]),
   );
   const lines = new RateLines([requests], [tokens]);
-  t.match(lines.text('chat', 'vendorc', holder), /^\r\nx-ratelimit-limit-requests: 10000\r\n/);
-  t.match(lines.text('messages', 'acme', holder), /^\r\nacme-ratelimit-requests-limit: 10000\r\n/);
-  t.match(lines.text('chat', 'vendorc', holder), /^\r\nx-ratelimit-limit-requests: 10000\r\n/);
+  t.match(lines.text('chat', 'vendorc', holder, false), /^\r\nx-ratelimit-limit-requests: 10000\r\n/);
+  t.match(lines.text('messages', 'acme', holder, false), /^\r\nacme-ratelimit-requests-limit: 10000\r\n/);
+  t.match(lines.text('chat', 'vendorc', holder, false), /^\r\nx-ratelimit-limit-requests: 10000\r\n/);
 });
 
 test('of several limits of a kind the one that is met first is told, and of none nothing', async (t) => {
@@ -72,6 +82,8 @@ test('of several limits of a kind the one that is met first is told, and of none
       [groupRequests, 50_000],
     ]),
   );
-  t.same(remainingOf(new RateLines([requests, groupRequests], []).text('chat', 'v', holder)), ['50000']);
-  t.equal(new RateLines([], []).text('chat', 'v', holder), '');
+  t.same(remainingOf(new RateLines([requests, groupRequests], []).text('chat', 'v', holder, false)), [
+    '50000',
+  ]);
+  t.equal(new RateLines([], []).text('chat', 'v', holder, false), '');
 });

@@ -10,7 +10,7 @@ test('a time stays what it was said to be, until the clock is set', async (t) =>
   const time = performance.now();
   const first = unixTime.at(time);
   t.ok(Math.abs(first - now()) < 1000);
-  for (const drift of [-3, 1, 0.5, 80]) {
+  for (const drift of [-3, 1, 0.5, 3]) {
     Date.now = () => now() + drift;
     unixTime.check();
     t.equal(unixTime.at(time), first);

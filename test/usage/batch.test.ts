@@ -1,6 +1,7 @@
 import { test } from 'tap';
 import { UsageBatch } from '../../src/usage/batch.js';
-import { pageSpanMs, readPage } from '../../src/usage/page.js';
+import { pageSpanMs } from '../../src/usage/page.js';
+import { readPage } from '../../src/usage/read-page.js';
 import { usageNote } from './entries.js';
 
 const midnight = Date.UTC(2026, 2, 10);

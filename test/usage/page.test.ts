@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { test } from 'tap';
 import { requestIdOf } from '../../src/request-id.js';
-import type { UsageNote } from '../../src/usage/entry.js';
-import { createRows, pageSpanMs, readPage, UsagePage } from '../../src/usage/page.js';
+import type { UsageEntry, UsageNote } from '../../src/usage/entry.js';
+import { createRows, pageSpanMs, UsagePage } from '../../src/usage/page.js';
+import { readPage } from '../../src/usage/read-page.js';
 import { SumCollector } from '../../src/usage/sums.js';
 import { anyEntry, noteOf, usageEntry, usageNote } from './entries.js';
 
@@ -128,6 +129,31 @@ test('a page ends with its day, since its calls are added to the sums of one', a
   const page = new UsagePage(midnight - 10, createRows());
   t.ok(page.hasRoom(midnight - 1));
   t.notOk(page.hasRoom(midnight));
+});
+
+test('a page of the first form is read', async (t) => {
+  const entries = ['a', 'b'].map((requestId, index) =>
+    usageEntry({ at: noon + index, requestId, firstByteMs: index === 0 ? null : 0.5, mediaSeconds: 1.25 }),
+  );
+  const [first] = entries;
+  const { keyId, groups, protocol, model, target, status, outcome, tokensKnown } = first as UsageEntry;
+  const manners = [{ keyId, groups, protocol, model, target, status, outcome, tokensKnown }];
+  const rows = entries.flatMap((entry) => [
+    ...[
+      0,
+      entry.at - noon,
+      entry.inputTokens,
+      entry.outputTokens,
+      entry.cachedTokens,
+      entry.cacheWrittenTokens,
+    ],
+    ...[entry.reasoningTokens, entry.bytesIn, entry.bytesOut, entry.mediaSeconds, entry.durationMs * 1000],
+    ...[entry.firstByteMs === null ? -1 : entry.firstByteMs * 1000, entry.retries, entry.costNanoUsd],
+  ]);
+  const page = { v: 1, at: noon, manners, ids: ['a', 'b'], rows };
+  t.strictSame(readPage(JSON.stringify(page)), entries);
+  t.strictSame(readPage(JSON.stringify({ ...page, rows: rows.slice(0, -1) })), entries.slice(0, 1));
+  t.strictSame(readPage(JSON.stringify({ ...page, rows: null })), []);
 });
 
 test('what is damaged is left out, and what it stands beside is not', async (t) => {

@@ -227,6 +227,7 @@ class Conversion {
     shrinkReservation(this.#services, call, Math.min(call.reserved, body.length));
     const isTaken = call.exchange.respond(head.status, answerLines(call, head), body);
     if (isTaken) account(this.#services, call, head.status >= 400 ? 'upstream_error' : 'complete');
+    else call.endedAt = 0;
   }
 }
 

@@ -1,0 +1,103 @@
+import { requestIdOf } from '../request-id.js';
+import { unpackColumns } from './columns.js';
+import { isEntry, isTime, type UsageEntry, type UsageEntryLike } from './entry.js';
+import { columnCount, type Manner, mostCalls, none, version } from './page.js';
+
+/** The calls of a page in the order in which they were added. What is damaged is left out, be it all of it. */
+export function readPage(text: string): UsageEntry[] {
+  const page = parse(text);
+  if (page === null) return [];
+  const entries: UsageEntry[] = [];
+  for (let start = 0; start < page.rows.length; start += columnCount) {
+    const entry = readCall(page, page.rows.subarray(start, start + columnCount));
+    if (isEntry(entry)) entries.push(entry);
+  }
+  return entries;
+}
+
+/** A page of which only the outline is sure. */
+interface ParsedPage {
+  readonly at: number;
+  readonly manners: readonly ({ readonly [Name in keyof Manner]?: unknown } | null)[];
+  readonly series: unknown;
+  readonly ids: readonly unknown[];
+  readonly rows: Float64Array;
+}
+
+function parse(text: string): ParsedPage | null {
+  let page: unknown;
+  try {
+    page = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  if (typeof page !== 'object' || page === null) return null;
+  const { v, at, manners, series, ids, ...numbers } = page as Record<string, unknown>;
+  if (!isTime(at) || !Array.isArray(manners) || !Array.isArray(ids)) return null;
+  const rows = v === version ? packedRows(numbers) : v === 1 ? plainRows(numbers, ids.length) : null;
+  return rows === null ? null : { at, manners, series, ids, rows };
+}
+
+function packedRows({ calls, columns }: Readonly<Record<string, unknown>>): Float64Array | null {
+  if (typeof columns !== 'string' || !isCount(calls)) return null;
+  return unpackColumns(Buffer.from(columns, 'base64'), columnCount, calls);
+}
+
+/** Of the first form: numbers as JSON, without one for the id, since each call had its own in `ids`. */
+function plainRows({ rows }: Readonly<Record<string, unknown>>, calls: number): Float64Array | null {
+  if (!Array.isArray(rows) || calls > mostCalls) return null;
+  const all = new Float64Array(calls * columnCount);
+  for (let call = 0; call < calls; call++) {
+    const row: unknown[] = rows.slice(call * (columnCount - 1), (call + 1) * (columnCount - 1));
+    row.splice(2, 0, -call - 1);
+    for (let column = 0; column < columnCount; column++) {
+      const value = row[column];
+      all[call * columnCount + column] = typeof value === 'number' ? value : Number.NaN;
+    }
+  }
+  return all;
+}
+
+function isCount(calls: unknown): calls is number {
+  return Number.isInteger(calls) && (calls as number) >= 0 && (calls as number) <= mostCalls;
+}
+
+/** The fields of an entry in the order of the columns. */
+function readCall(page: ParsedPage, row: Float64Array): UsageEntryLike {
+  const [index, sinceFirst, id, inputTokens, outputTokens, cachedTokens, cacheWrittenTokens, ...more] = row;
+  const [reasoningTokens, bytesIn, bytesOut, mediaSeconds, duration, firstByte, retries, costNanoUsd] = more;
+  const manner = page.manners[index ?? none] ?? null;
+  return {
+    at: page.at + (sinceFirst ?? Number.NaN),
+    requestId: idOf(page, id ?? none),
+    keyId: manner?.keyId,
+    groups: manner?.groups,
+    protocol: manner?.protocol,
+    model: manner?.model,
+    target: manner?.target,
+    status: manner?.status,
+    outcome: manner?.outcome,
+    inputTokens,
+    outputTokens,
+    cachedTokens,
+    cacheWrittenTokens,
+    reasoningTokens,
+    tokensKnown: manner?.tokensKnown,
+    bytesIn,
+    bytesOut,
+    mediaSeconds,
+    durationMs: milliseconds(duration),
+    firstByteMs: firstByte === none ? null : milliseconds(firstByte),
+    retries,
+    costNanoUsd,
+  };
+}
+
+function idOf({ series, ids }: ParsedPage, number: number): unknown {
+  if (number < 0) return ids[-number - 1];
+  return typeof series === 'string' ? requestIdOf(series, number) : null;
+}
+
+function milliseconds(microseconds: number | undefined): number {
+  return (microseconds ?? Number.NaN) / 1000;
+}
