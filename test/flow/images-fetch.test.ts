@@ -1,7 +1,11 @@
+import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Test } from 'tap';
 import { test } from 'tap';
+import { testKey } from '../suites/gateway.js';
 import { ask, startMediaGateway, until } from '../suites/media-gateway.js';
 import { inputBody, png } from '../suites/media-images.js';
+import { open, readAnswer } from '../suites/raw-client.js';
 import { jsonAnswer, type RawUpstream, startRawUpstream } from '../suites/raw-upstream.js';
 
 const generations = '/v1/images/generations';
@@ -99,6 +103,24 @@ test('an image that cannot be had is 502', async (t) => {
     const heard = await ask(gateway, 'POST', generations, { body: asBytes });
     t.equal(heard.status, 502, heard.text);
   }
+});
+
+test('a call ends when its client has taken the last image, however long that takes', async (t) => {
+  const large = Buffer.concat([png, Buffer.alloc(12 * 1024 * 1024)]);
+  const upstream = await startUpstream(t, (own) => [`${own}/a.png`], large);
+  const gateway = await start(t, { baseUrl: upstream.url });
+  const body = JSON.stringify(asBytes);
+  const head = `POST ${generations} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${testKey}\r\n`;
+  const fields = `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`;
+  const socket = await open(gateway.port, head + fields + body);
+  await once(socket, 'readable');
+  const stalledMs = 700;
+  await pause(stalledMs);
+  const heard = await readAnswer(socket);
+  t.equal(heard.status, 200);
+  const { durationMs } = await gateway.line(({ msg, path }) => msg === 'request' && path === generations);
+  t.ok((durationMs as number) >= stalledMs, `${durationMs as number}`);
+  socket.destroy();
 });
 
 test('images and answers are bounded', async (t) => {
