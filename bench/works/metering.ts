@@ -20,9 +20,11 @@ const parts: readonly (Metering & { readonly name: string })[] = [
 
 /** Each part twice, mirrored: what drifts within a round cancels out. */
 const order = [...parts, ...[...parts].reverse()];
-/** After a reload, until it is in force and what waited for the ledger has gone. */
-const settleMs = 150;
+/** After a reload, until it is in force, what waited for the ledger has gone, and units of the limits are leased. */
+const settleMs = 1000;
 const warmUpMs = 4000;
+/** What is measured of a part, at least. */
+const leastMs = 200;
 
 /** What a part has taken of a round. */
 interface Taken {
@@ -60,7 +62,7 @@ export const meteringWork: Work = {
       path: '/v1/chat/completions',
       bodyFile: bodyFile(directory, 'metering', chatBody(1024, false)),
       connections: 32,
-      seconds: Math.ceil(warmUpMs / 1000 + options.rounds * (options.seconds + 0.1)),
+      seconds: Math.ceil((warmUpMs + options.rounds * roundMs(options.seconds)) / 1000),
       core: cores.load,
       directory,
       callers: [callerAt(0)],
@@ -89,6 +91,15 @@ export const meteringWork: Work = {
   },
 };
 
+function measuredMs(roundSeconds: number): number {
+  return Math.max(leastMs, (roundSeconds * 1000) / order.length - settleMs);
+}
+
+/** With some time for the readings. */
+function roundMs(roundSeconds: number): number {
+  return order.length * (settleMs + measuredMs(roundSeconds) + 20);
+}
+
 async function oneRound(
   { options }: Bench,
   stage: {
@@ -105,7 +116,7 @@ async function oneRound(
     process.kill(gateway.pid, 'SIGHUP');
     await wait(settleMs);
     const before = await readingOf(worker, upstreamPort);
-    await wait(Math.max(50, (options.seconds * 1000) / order.length - settleMs));
+    await wait(measuredMs(options.seconds));
     const after = await readingOf(worker, upstreamPort);
     const own = taken.get(part.name) as Taken;
     own.cpuUs += after.cpuUs - before.cpuUs;
