@@ -2,9 +2,9 @@ import type { Logger } from 'pino';
 import type { UsageSettings } from './config/types.js';
 import type { Recorder } from './metrics/recorder.js';
 import type { Ledger } from './store/store.js';
+import { dayMs } from './usage/budget.js';
 import { createUsageWriter, type UsageWriter } from './usage/writer.js';
 
-const dayMs = 24 * 60 * 60 * 1000;
 /** A store that is gone fails again and again, and there is nothing new to say of it. */
 const tellEveryMs = 10_000;
 

@@ -44,7 +44,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   routing: ['errors', 'config/types'],
   keys: ['errors', 'config/types', 'store/store'],
   limits: ['errors', 'config/types', 'store/shares', 'store/store'],
-  usage: ['errors', 'metrics/recorder', 'request-id', 'config/types', 'store/store', 'conversation/usage'],
+  usage: ['errors', 'metrics', 'request-id', 'config/types', 'store/store', 'conversation/usage'],
   metrics: ['errors', 'config/types', 'admin/live-state'],
   admin: [
     'errors',

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.js';
-import { dayOf } from '../usage/budget.js';
+import { dayMs, dayOf } from '../usage/budget.js';
 import type { UsageFilter, UsageGrouping } from '../usage/queries.js';
 
 /*
@@ -7,7 +7,6 @@ import type { UsageFilter, UsageGrouping } from '../usage/queries.js';
  * names the parameter which is wrong.
  */
 
-const dayMs = 24 * 60 * 60 * 1000;
 /** Days of a report whose beginning is not said, the last one among them. */
 const usualDays = 30;
 

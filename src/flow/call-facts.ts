@@ -1,22 +1,9 @@
-import type { CallFacts } from '../metrics/recorder.js';
+import { type CallFacts, noFacts } from '../metrics/recorder.js';
 import type { Call } from './call.js';
 import { costOfCall } from './consumption.js';
 
 /** Filled anew for every call: what it is given to keeps nothing of it. */
-const facts: { -readonly [Name in keyof CallFacts]: CallFacts[Name] } = {
-  protocol: null,
-  model: null,
-  key: null,
-  status: 0,
-  outcome: 'complete',
-  durationMs: 0,
-  firstByteMs: -1,
-  ownMs: -1,
-  requestBytes: 0,
-  responseBytes: 0,
-  usage: null,
-  costNanos: 0,
-};
+const facts = noFacts();
 
 /** What is counted of a call that has ended; valid until the next one. */
 export function factsOf(call: Call): CallFacts {

@@ -190,12 +190,11 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   /** @returns the index of the first demand that cannot be met before those who came earlier, or -1 */
   #firstShort(demands: readonly Demand[], found: HeldPool[], sequence: number, now: number): number {
-    const isLapsed = now >= this.#until;
     for (let i = 0; i < demands.length; i++) {
       const { pool, amount } = demands[i] as Demand;
       const held = this.pools.at(found, i, pool);
       held.collect(now);
-      if (held.isShort(amount, sequence) || (isLapsed && amount > 0 && pool.kind !== 'spend')) return i;
+      if (held.isShort(amount, sequence) || (amount > 0 && this.#isLapsed(pool, now))) return i;
     }
     return -1;
   }

@@ -32,6 +32,24 @@ export interface CallFacts {
   costNanos: number;
 }
 
+/** Facts of no call, to be filled. */
+export function noFacts(): CallFacts {
+  return {
+    protocol: null,
+    model: null,
+    key: null,
+    status: 0,
+    outcome: 'complete',
+    durationMs: 0,
+    firstByteMs: -1,
+    ownMs: -1,
+    requestBytes: 0,
+    responseBytes: 0,
+    usage: null,
+    costNanos: 0,
+  };
+}
+
 export interface TokenCounts {
   readonly input: number;
   readonly output: number;

@@ -10,10 +10,10 @@ export interface BudgetPeriod {
   readonly endsAt: number;
 }
 
-export const msOfDay = 86_400_000;
-const weekMs = 7 * msOfDay;
+export const dayMs = 86_400_000;
+const weekMs = 7 * dayMs;
 /** Unix time began on a Thursday. */
-const monmsOfDay = -3 * msOfDay;
+const mondayMs = -3 * dayMs;
 
 /**
  * The period that a time belongs to. A week begins on Monday.
@@ -24,10 +24,10 @@ export function budgetPeriod(per: Budget['per'], at: number): BudgetPeriod {
   switch (per) {
     case 'day': {
       const startsAt = dayStart(at);
-      return { id: dayOf(startsAt), startsAt, endsAt: startsAt + msOfDay };
+      return { id: dayOf(startsAt), startsAt, endsAt: startsAt + dayMs };
     }
     case 'week': {
-      const startsAt = Math.floor((at - monmsOfDay) / weekMs) * weekMs + monmsOfDay;
+      const startsAt = Math.floor((at - mondayMs) / weekMs) * weekMs + mondayMs;
       return { id: weekId(startsAt), startsAt, endsAt: startsAt + weekMs };
     }
     case 'month': {
@@ -51,7 +51,7 @@ export function dayOf(at: number): string {
 
 /** When the day of a time began, in Unix milliseconds. */
 export function dayStart(at: number): number {
-  return Math.floor(at / msOfDay) * msOfDay;
+  return Math.floor(at / dayMs) * dayMs;
 }
 
 /** `Date.UTC` takes the years up to 99 for those of another century. */
@@ -61,7 +61,7 @@ function monthStart(year: number, month: number): number {
 
 /** A week belongs to the year of its Thursday, and the first one has the fourth of January. */
 function weekId(monday: number): string {
-  const thursday = monday + 3 * msOfDay;
+  const thursday = monday + 3 * dayMs;
   const year = new Date(thursday).getUTCFullYear();
   const number = Math.floor((thursday - monthStart(year, 0)) / weekMs) + 1;
   return `${dayOf(thursday).replace(/-\d\d-\d\d$/, '')}-W${`${number}`.padStart(2, '0')}`;

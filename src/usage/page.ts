@@ -1,6 +1,6 @@
-import type { CallFacts } from '../metrics/recorder.js';
+import { type CallFacts, noFacts } from '../metrics/recorder.js';
 import { requestIdOf } from '../request-id.js';
-import { dayStart, msOfDay } from './budget.js';
+import { dayMs, dayStart } from './budget.js';
 import { packColumns } from './columns.js';
 import type { UsageNote } from './entry.js';
 import { type SumCollector, sum, type UsageTotals } from './sums.js';
@@ -61,7 +61,7 @@ export class UsagePage {
    */
   constructor(at: number, rows: Float64Array) {
     this.at = at;
-    this.#endsAt = Math.min(at + pageSpanMs, dayStart(at) + msOfDay);
+    this.#endsAt = Math.min(at + pageSpanMs, dayStart(at) + dayMs);
     this.#rows = rows;
   }
 
@@ -170,20 +170,7 @@ function isOf(manner: Manner, note: UsageNote): boolean {
 
 const tokens = { input: 0, output: 0, cached: 0, reasoning: 0 };
 /** Filled anew for every call: whoever counts it keeps nothing of it. */
-const facts: { -readonly [Name in keyof CallFacts]: CallFacts[Name] } = {
-  protocol: null,
-  model: null,
-  key: null,
-  status: 0,
-  outcome: 'complete',
-  durationMs: 0,
-  firstByteMs: none,
-  ownMs: none,
-  requestBytes: 0,
-  responseBytes: 0,
-  usage: null,
-  costNanos: 0,
-};
+const facts = noFacts();
 
 function factsOfRow(manner: Manner, rows: Float64Array, start: number): CallFacts {
   tokens.input = rows[start + 3] as number;

@@ -1,5 +1,7 @@
 import { test } from 'tap';
 import type { Key, Model, RateLimits } from '../../src/config/types.js';
+import type { Pool } from '../../src/limits/kinds.js';
+import { untouched } from '../../src/limits/pool-view.js';
 import { allPools, callPools, demandsOf } from '../../src/limits/pools.js';
 
 const limits = (requests: number | null, tokens: number | null, concurrent: number | null): RateLimits => ({
@@ -46,6 +48,13 @@ test('a call has the limits of its key, its groups and its model, in this order'
     { name: 'model:m:concurrent', kind: 'slots', limit: 9 },
   ]);
   t.strictSame(found.tokens, [1, 3]);
+  const peeked: string[] = [];
+  const peek = (pool: Pool) => {
+    peeked.push(pool.name);
+    return untouched(pool);
+  };
+  found.rateLines.text('chat', 'vendorc', { seenAt: 0, peek }, false);
+  t.strictSame(peeked, ['key:a:requests', 'group:h:requests', 'key:a:tokens', 'group:g:tokens']);
   t.strictSame(
     demandsOf(found, 50).map(({ amount }) => amount),
     [1, 50, 1, 50, 1, 1],

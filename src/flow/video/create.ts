@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Model, Target } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
+import { dayMs } from '../../usage/budget.js';
 import { failedTask, newTask, submitted, usualSeconds } from '../../video/advance.js';
 import type { OnceRequest } from '../../video/book.js';
 import { videoFaces, videoWires, wireOfKind } from '../../video/formats.js';
@@ -29,7 +30,6 @@ import { keyMark } from '../upstream-head.js';
 import { showContext, shownTask } from './answer.js';
 
 const answerBytes = 4 * 1024 * 1024;
-const dayMs = 24 * 60 * 60 * 1000;
 /** A body is in memory as it came, parsed, and as it is sent on. */
 const bodyCopies = 3;
 /** A submission asks an upstream for as long as any call, and then notes its end. */
