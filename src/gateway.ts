@@ -5,6 +5,7 @@ import { createSealer } from './conversation/seal.js';
 import { createDialectForPath } from './dialects/select.js';
 import { createAccessLog } from './flow/access-log.js';
 import { factsOf } from './flow/call-facts.js';
+import { EndedCalls } from './flow/ended-calls.js';
 import { SessionList } from './flow/realtime/sessions.js';
 import { createRecentCalls } from './flow/recent-calls.js';
 import { serve } from './flow/serve.js';
@@ -101,6 +102,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   const hostClock = new HostClock();
   const limits = createLeaseHolder({ now: () => hostClock.now(), send: options.sendLease });
   const ledger = createLedger({ store, settings: () => services.running.snapshot.usage, recorder, log });
+  // What goes to the ledger is counted from there, many calls at once: that takes a fraction of the time.
+  const metered = new EndedCalls((call) => {
+    if (!ledger.add(usageNoteOf(call, unixTime))) recorder.record(factsOf(call));
+  });
   const services: Services = {
     running: runningFrom(options.snapshot, managedKeys),
     upstream,
@@ -110,9 +115,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     report: (call) => {
       accessLog.add(call);
       recentCalls.add(call);
-      // What goes to the ledger is counted from there, many calls at once: that takes a fraction of the time.
-      const isNoted = isMetered(call) && ledger.add(usageNoteOf(call, unixTime));
-      if (!isNoted) recorder.record(factsOf(call));
+      if (isMetered(call)) metered.add(call);
+      else recorder.record(factsOf(call));
     },
     reportFault: (call, fault) =>
       log.error({ id: call.exchange.id, err: fault }, 'a call failed by our own fault'),
@@ -143,7 +147,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     services.watched.tick(now);
   }, tickMs);
   ticker.unref();
-  const leaseTicker = setInterval(() => limits.tick(), leaseTickMs).unref();
+  const leaseTicker = setInterval(() => {
+    limits.tick();
+    metered.flush();
+  }, leaseTickMs).unref();
   const upkeep = startUpkeep({
     settings: options.snapshot.store,
     store,
@@ -169,6 +176,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     receiveLease: (message) => limits.receive(message),
     loseLeases: () => limits.disconnect(),
     metrics: () => {
+      metered.flush();
       ledger.count();
       return recorder.snapshot();
     },
@@ -191,6 +199,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       upstream.close();
       // With the lines of the calls that were cut just now.
       accessLog.close();
+      metered.flush();
       await ledger.close(lastEntriesMs);
       await store.close().catch((error: unknown) => log.error({ err: error }, 'the store did not close'));
     },

@@ -21,10 +21,10 @@ const parts: readonly (Metering & { readonly name: string })[] = [
 /** Each part twice, mirrored: what drifts within a round cancels out. */
 const order = [...parts, ...[...parts].reverse()];
 /** After a reload, until it is in force, what waited for the ledger has gone, and units of the limits are leased. */
-const settleMs = 1000;
+const settleMs = 100;
 const warmUpMs = 4000;
 /** What is measured of a part, at least. */
-const leastMs = 200;
+const leastMs = 100;
 
 /** What a part has taken of a round. */
 interface Taken {

@@ -42,8 +42,8 @@ export function ownLines(call: Call): string {
   return `\r\ncontent-type: application/json${requestIdLine(call)}${rateLines(call)}`;
 }
 
-function rateLines({ limited, dialect, running }: Call): string {
-  return limited === null ? '' : limited.lines(dialect, running.snapshot.vendors.vendorc[0] ?? 'vendorc');
+function rateLines(call: Call): string {
+  return call.limited === null ? '' : call.limited.lines(call);
 }
 
 /** The request id under the name that the dialect's SDKs read beside `x-request-id`. */

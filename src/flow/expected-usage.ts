@@ -10,6 +10,8 @@ import type { Call } from './call.js';
 /** Output of a call that sets no limit to it. */
 const presumedOutput = 1000;
 const openBrace = 0x7b;
+const zero = 0x30;
+const fewDigits = 9;
 /** Of a text, when it is spoken. */
 const bytesOfSpokenSecond = 15;
 /** Of a recording, as it is usually packed. */
@@ -72,8 +74,20 @@ function product(body: Buffer, limit: Span | null, choices: Span | null): number
   return (numberAt(body, limit) ?? presumedOutput) * (numberAt(body, choices) ?? 1);
 }
 
+/** A whole number above 0; null for all else. */
 function numberAt(body: Buffer, span: Span | null): number | null {
   if (span === null) return null;
-  const value = Number(body.toString('latin1', span.start, span.end));
+  let value = 0;
+  for (let at = span.start; at < span.end; at++) {
+    const digit = (body[at] as number) - zero;
+    // Nearly all are few digits and nothing else, for which no string need be made.
+    if (digit < 0 || digit > 9 || at - span.start === fewDigits) return numberIn(body, span);
+    value = value * 10 + digit;
+  }
+  return value > 0 ? value : null;
+}
+
+function numberIn(body: Buffer, { start, end }: Span): number | null {
+  const value = Number(body.toString('latin1', start, end));
   return Number.isSafeInteger(value) && value > 0 ? value : null;
 }

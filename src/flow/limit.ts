@@ -1,4 +1,4 @@
-import type { Key, Model, Price } from '../config/types.js';
+import type { Budget, Key, Model, Price } from '../config/types.js';
 import { GatewayError } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange-host.js';
 import type { Decision, Denial, Pending } from '../limits/decision.js';
@@ -32,12 +32,19 @@ export function limit(services: Services, call: Call, next: Next): void {
     next(services, call);
     return;
   }
-  const limited = new LimitedCall(services.limits, callPools(key, model));
+  const pools = callPools(key, model);
+  const limited = new LimitedCall(services.limits, pools);
   call.limited = limited;
-  const demands = demandsFor(call, limited, key, price);
   const now = services.hostClock.at(call.validatedAt);
-  limited.admission = services.limits.take(demands, limited.pools.found, now);
+  const tokens = price === null && pools.tokens.length > 0 ? expectedTokens(call) : 0;
+  if (price === null && limited.enter(tokens, now)) {
+    next(services, call);
+    return;
+  }
+  const demands = price === null ? demandsOf(pools, tokens) : demandsWithBudget(call, limited, key, price);
+  limited.admission = services.limits.take(demands, pools.found, now);
   if (limited.admission !== null) {
+    if (price === null) services.limits.setAside(pools.allotment, tokens, now);
     next(services, call);
     return;
   }
@@ -56,11 +63,9 @@ function priceOf({ budget }: Key, { price }: Model): Price | null {
   return budget === null || price === null || isFree(price) ? null : price;
 }
 
-function demandsFor(call: Call, limited: LimitedCall, key: Key, price: Price | null): readonly Demand[] {
+function demandsWithBudget(call: Call, limited: LimitedCall, key: Key, price: Price): readonly Demand[] {
   const { pools } = limited;
-  const { budget } = key;
-  if (pools.tokens.length === 0 && (budget === null || price === null)) return pools.ones;
-  if (budget === null || price === null) return demandsOf(pools, expectedTokens(call));
+  const budget = key.budget as Budget;
   const usage = expectedUsage(call);
   const demands = demandsOf(pools, usage.input + usage.output);
   limited.budget = budgetOf(key, budget, Date.now());

@@ -1,4 +1,3 @@
-import type { Dialect } from '../dialects/dialect.js';
 import type { Admission } from '../limits/admission.js';
 import type { Pending } from '../limits/decision.js';
 import type { LeaseHolder } from '../limits/holding.js';
@@ -17,6 +16,9 @@ export class LimitedCall {
   /** Null for a key without one, and for a model that costs nothing. */
   budget: PeriodBudget | null = null;
   readonly #limits: LeaseHolder;
+  /** Of a call that was let in by what was set aside: the bucket of its units, and tokens; the bucket is else -1. */
+  #bucket = -1;
+  #tokens = 0;
 
   constructor(limits: LeaseHolder, pools: CallPools) {
     this.#limits = limits;
@@ -24,23 +26,46 @@ export class LimitedCall {
   }
 
   /**
-   * Header lines that tell how much is left, each with CRLF before it.
-   * @param vendor first word of their names, where the dialect has it in them
+   * Lets the call in where enough is set aside for it.
+   * @param now by the holder's clock
    */
-  lines({ rateHeaders }: Dialect, vendor: string): string {
+  enter(tokens: number, now: number): boolean {
+    this.#bucket = this.pools.allotment.take(tokens, now);
+    this.#tokens = tokens;
+    return this.#bucket !== -1;
+  }
+
+  /** Header lines that tell how much is left, each with CRLF before it. Whoever is refused is told what is left now. */
+  lines({ dialect, running }: Call): string {
+    const { rateHeaders } = dialect;
     if (rateHeaders === null) return '';
-    return this.pools.rateLines.text(rateHeaders, vendor, this.#limits, this.admission === null);
+    const { rateLines } = this.pools;
+    const isAdmitted = this.#bucket !== -1 || this.admission !== null;
+    const told = isAdmitted ? rateLines.lately(rateHeaders, this.#limits.ticks) : null;
+    if (told !== null) return told;
+    return rateLines.text(rateHeaders, running.snapshot.vendors.vendorc[0] ?? 'vendorc', this.#limits);
   }
 
   /** Says what was really used and gives the call's place to others. */
   end(call: Call): void {
     const { admission } = this;
+    if (this.#bucket !== -1) {
+      this.#endSetAside(call);
+      return;
+    }
     this.pending?.cancel();
     if (admission === null) return;
     const used = usedTokens(call);
     if (used !== null) for (const index of this.pools.tokens) admission.settleAt(index, used);
     if (this.budget !== null) admission.settle(this.budget.pool, costOfCall(call));
     admission.release();
+  }
+
+  #endSetAside(call: Call): void {
+    const { allotment } = this.pools;
+    const used = usedTokens(call);
+    if (used !== null) allotment.settle(this.#bucket, this.#tokens, used);
+    allotment.release();
   }
 }
 

@@ -5,6 +5,14 @@ import { type Demand, isGivenBack, type Pool } from './kinds.js';
 /** What an admission does with its units when it knows more. */
 export interface AdmissionHost {
   readonly pools: HeldPools;
+  /**
+   * Takes the units of all demands, or of none.
+   * @param found as in `HeldPools.at`
+   * @returns false where there is too little
+   */
+  takeAll(demands: readonly Demand[], found: HeldPool[], now: number): boolean;
+  /** Asks for more units of a pool that will be short in a moment. */
+  askAhead(held: HeldPool): void;
   /** So many units of a window were not used after all. */
   unuse(held: HeldPool, bucket: number, amount: number): void;
   /** So many more were used. */

@@ -1,6 +1,11 @@
 /** Units that were used within the same time of so many milliseconds come back together. */
 export const bucketMs = 100;
 
+/** The bucket of a time. */
+export function bucketOf(now: number): number {
+  return Math.floor(now / bucketMs);
+}
+
 const firstCapacity = 4;
 
 /**
@@ -35,7 +40,7 @@ export class Cooling {
    */
   add(now: number, amount: number): number {
     // A clock that went back must not bring the units back early.
-    const bucket = Math.max(Math.floor(now / bucketMs), this.#newest);
+    const bucket = Math.max(bucketOf(now), this.#newest);
     if (bucket > this.#newest) this.#begin(bucket);
     this.#newestAmount += amount;
     this.total += amount;

@@ -1,3 +1,4 @@
+import type { Allotment } from './allotment.js';
 import { Cooling } from './cooling.js';
 import type { Denial } from './decision.js';
 import type { HeldPools } from './held-pools.js';
@@ -15,6 +16,8 @@ const denialsApartMs = 1000;
 const firstRestMs = 10;
 /** Longest rest where there is news of units. */
 const restAfterNewsMs = 20;
+/** More is asked for when what a busy worker has lasts for less than this. */
+const askAheadSeconds = 0.25;
 
 /** One pool's numbers at a worker. At every moment `available`, `inUse`, `spent` and `cooling` make `held`. */
 export interface HeldUnits {
@@ -76,6 +79,8 @@ export class HeldPool {
   #retryAt: number | null = null;
   #deniedAt = Number.NEGATIVE_INFINITY;
   #denials = 0;
+  /** Those that are open and have units of it. */
+  #allotments: Set<Allotment> | null = null;
 
   constructor({ name, kind }: Pool, home: HeldPools) {
     this.name = name;
@@ -98,16 +103,22 @@ export class HeldPool {
     );
   }
 
+  /** Units that a call may take. */
+  get usable(): number {
+    return this.available - this.owed;
+  }
+
   /** What becomes free is not for this worker's later calls alone: others wait for it, here or elsewhere. */
   get isWanted(): boolean {
     return this.line.size > 0 || this.owed > 0 || this.isContested;
   }
 
-  /** There is too little for a call, or others came before it. */
+  /** There is too little for a call, even when nothing is set aside any more, or others came before it. */
   isShort(amount: number, sequence: number): boolean {
     if (amount === 0) return false;
     const { first } = this.line;
-    return this.available - this.owed < amount || (first !== null && first.sequence < sequence);
+    if (this.usable < amount) this.gather();
+    return this.usable < amount || (first !== null && first.sequence < sequence);
   }
 
   /** There is too little for a call elsewhere, as far as is known. */
@@ -134,6 +145,33 @@ export class HeldPool {
     this.held -= amount;
     this.owed = Math.max(0, this.owed - amount);
     if (this.available < this.idle) this.idle = this.available;
+  }
+
+  /** Sets units aside: until the allotment is closed they are in use. */
+  beginAllotment(allotment: Allotment, amount: number, now: number): void {
+    this.#allotments ??= new Set();
+    this.#allotments.add(allotment);
+    this.take(amount, now);
+  }
+
+  /** @param bucket as for `unuse` */
+  endAllotment(allotment: Allotment, bucket: number, left: number): void {
+    this.#allotments?.delete(allotment);
+    this.unuse(bucket, left);
+    this.taken = Math.max(0, this.taken - left);
+  }
+
+  /** As fast as its units are taken it will be short in a moment, while there are a lot elsewhere. */
+  get runsOut(): boolean {
+    const perSecond = Math.max(this.taken, this.takenBefore);
+    const isLow = this.cooling !== null && this.available < perSecond * askAheadSeconds;
+    return isLow && this.freeElsewhere !== null && this.freeElsewhere >= perSecond;
+  }
+
+  /** Nothing of it is set aside any more. */
+  gather(): void {
+    if (this.#allotments === null) return;
+    for (const allotment of this.#allotments) allotment.close();
   }
 
   /** Units in use will not come back. */
@@ -176,9 +214,10 @@ export class HeldPool {
     return { name, available, inUse, spent, cooling: cooling?.total ?? 0, held, waiting: line.size };
   }
 
-  /** Ends a sweep. @returns how much was idle since the one before */
+  /** Ends a sweep. @returns how much was idle since the one before, and is more than so much time takes again */
   sweep(): number {
-    const idle = Math.max(0, Math.min(this.idle, this.available));
+    const spare = this.cooling === null ? 0 : this.taken;
+    const idle = Math.max(0, Math.min(this.idle, this.available) - spare);
     this.idle = this.available;
     this.takenBefore = this.taken;
     this.taken = 0;
@@ -194,7 +233,7 @@ export class HeldPool {
     this.isAsking = true;
     this.askedThrough = sequence;
     this.#askedFrom = least;
-    const usable = this.available - this.owed;
+    const { usable } = this;
     const need = Math.max(1, amount - usable);
     return {
       pool: this.name,

@@ -1,3 +1,4 @@
+import type { HeldPool } from './held-pool.js';
 import type { HolderMessage, PoolAmount, PoolAsk, PoolRecalled } from './messages.js';
 
 /** What a worker is about to tell the primary: one message of each type for everything that happens at once. */
@@ -7,10 +8,21 @@ export class HolderOutbox {
   spent: PoolAmount[] = [];
   returns: PoolAmount[] = [];
   asks: PoolAsk[] = [];
+  /** Pools of which units were spent since that was last told. */
+  readonly spending = new Set<HeldPool>();
   #send: ((message: HolderMessage) => void) | null;
 
   constructor(send: (message: HolderMessage) => void) {
     this.#send = send;
+  }
+
+  /** Notes what was spent since this was last called. */
+  tellSpent(): void {
+    for (const held of this.spending) {
+      const amount = held.tellSpent();
+      if (amount > 0) this.spent.push({ pool: held.name, amount });
+    }
+    this.spending.clear();
   }
 
   /** Nothing is sent from now on. */

@@ -1,4 +1,5 @@
 import type { Admission } from './admission.js';
+import type { Allotment } from './allotment.js';
 import type { Decision, Pending } from './decision.js';
 import type { HeldPool, HeldUnits } from './held-pool.js';
 import type { Demand, Pool } from './kinds.js';
@@ -28,7 +29,13 @@ export interface LeaseHolder {
    */
   take(demands: readonly Demand[], found: HeldPool[], now: number): Admission | null;
   /**
-   * The same, and waits for units, or says why not.
+   * A call has taken units of all pools of an allotment: where many such calls come, some are set aside for the next.
+   * @param tokens how many it took
+   * @param now as for `take`
+   */
+  setAside(allotment: Allotment, tokens: number, now: number): void;
+  /**
+   * As `take`, and waits for units, or says why not.
    * @param onDecided called once, later, when the result is `pending` and is not cancelled
    */
   acquire(demands: readonly Demand[], onDecided: (decision: Decision) => void): Decision | Pending;
@@ -40,10 +47,10 @@ export interface LeaseHolder {
   tick(): void;
   /** Sends back all that is not in use: the worker is about to end. */
   close(): void;
-  /** When this worker last looked at its clock, in milliseconds of it: a moment ago. */
-  readonly seenAt: number;
-  /** What a caller may be told of a limit, as it was then. */
+  /** How often it has ticked. */
+  readonly ticks: number;
+  /** What a caller may be told of a limit, as it was a moment ago. */
   peek(pool: Pool): PoolView;
-  /** The pools of which this worker knows anything. */
+  /** The pools of which this worker knows anything; what is set aside counts as used. */
   inspect(): HeldUnits[];
 }

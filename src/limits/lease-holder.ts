@@ -1,5 +1,7 @@
 import { Admission, type AdmissionHost } from './admission.js';
-import { bucketMs } from './cooling.js';
+import type { Allotment } from './allotment.js';
+import { bucketMs, bucketOf } from './cooling.js';
+import { DecidedCalls } from './decided-calls.js';
 import type { Decision, Denial, Pending } from './decision.js';
 import type { HeldPool, HeldUnits } from './held-pool.js';
 import { HeldPools } from './held-pools.js';
@@ -30,17 +32,17 @@ class Holder implements LeaseHolder, AdmissionHost {
   readonly #contested = new Set<HeldPool>();
   /** Those with calls that wait. */
   readonly #awaited = new Set<HeldPool>();
-  /** Those of which units were spent since the last tick. */
-  readonly #spending = new Set<HeldPool>();
-  /** Calls that are decided and not told. */
-  readonly #decided: Waiting[] = [];
-  #isTelling = false;
+  /** Those that were opened since the last tick. */
+  readonly #allotments = new Set<Allotment>();
+  readonly #decided = new DecidedCalls();
   #isConnected = true;
   /** What is held may be used until then. */
   #until = Number.POSITIVE_INFINITY;
   #sequence = 0;
   #sweptAt = Number.NEGATIVE_INFINITY;
-  seenAt = 0;
+  ticks = 0;
+  /** When it last looked at its clock, or was told the time. */
+  #seenAt = 0;
 
   constructor({ now, send, maxWaiting = 1000, maxWaitMs = 1000 }: LeaseHolderOptions) {
     this.#now = now;
@@ -50,29 +52,38 @@ class Holder implements LeaseHolder, AdmissionHost {
   }
 
   take(demands: readonly Demand[], found: HeldPool[], now: number): Admission | null {
-    this.seenAt = now;
-    const isMet = this.#firstShort(demands, found, ++this.#sequence, now) === -1;
-    return isMet ? this.#take(demands, found, now) : null;
+    return this.takeAll(demands, found, now) ? new Admission(this, demands, found, bucketOf(now)) : null;
+  }
+
+  takeAll(demands: readonly Demand[], found: HeldPool[], now: number): boolean {
+    this.#seenAt = now;
+    if (this.#firstShort(demands, found, ++this.#sequence, now) !== -1) return false;
+    this.#use(demands, found, now);
+    return true;
+  }
+
+  setAside(allotment: Allotment, tokens: number, now: number): void {
+    if ((bucketOf(now) + 1) * bucketMs > this.#until) return;
+    if (allotment.follow(this, tokens, now)) this.#allotments.add(allotment);
   }
 
   acquire(demands: readonly Demand[], onDecided: (decision: Decision) => void): Decision | Pending {
     const now = this.#now();
-    this.seenAt = now;
+    this.#seenAt = now;
     const sequence = ++this.#sequence;
     const found: HeldPool[] = [];
     const short = this.#firstShort(demands, found, sequence, now);
-    if (short === -1) return this.#take(demands, found, now);
+    if (short === -1) return this.#admit(demands, found, now);
     const denial = this.#refuse(demands, sequence, now);
     if (denial !== null) return denial;
     const onCancel = (cancelled: Waiting) => this.#cancel(cancelled);
-    const deadline = now + this.#maxWaitMs;
-    const waiting = new Waiting({ sequence, deadline, demands, onDecided, onCancel });
+    const waiting = new Waiting({ sequence, deadline: now + this.#maxWaitMs, demands, onDecided, onCancel });
     this.#wait(waiting, short);
     // It will lack the others, too, once it has this one: all are asked for at once.
     for (let i = short + 1; i < demands.length; i++) {
       const { pool, amount } = demands[i] as Demand;
       const held = this.pools.of(pool);
-      if (held.line.size === 0 && held.available < amount) this.#ask(held, amount, amount);
+      if (held.line.size === 0 && held.isShort(amount, sequence)) this.#ask(held, amount, amount);
     }
     this.#outbox.flush();
     return waiting;
@@ -95,6 +106,7 @@ class Holder implements LeaseHolder, AdmissionHost {
         break;
       case 'lease-term':
         this.#until = message.until ?? Number.POSITIVE_INFINITY;
+        this.#gather();
         for (const held of this.#awaited) this.#serve(held, now, false);
         break;
     }
@@ -114,7 +126,9 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   tick(): void {
     const now = this.#now();
-    this.seenAt = now;
+    this.#seenAt = now;
+    this.ticks++;
+    this.#gather();
     for (const held of this.#awaited) {
       held.collect(now);
       for (let late = held.line.first; late !== null && late.deadline <= now; late = held.line.first)
@@ -129,24 +143,33 @@ class Holder implements LeaseHolder, AdmissionHost {
       held.isContested = false;
       this.#contested.delete(held);
     }
-    this.#tellSpent();
+    this.#outbox.tellSpent();
     if (now - this.#sweptAt >= sweepMs) this.#sweep(now);
     this.#finish();
   }
 
   close(): void {
-    this.#tellSpent();
+    this.#gather();
+    this.#outbox.tellSpent();
     for (const held of this.pools.values()) this.#sendBack(held, held.available);
     this.#finish();
   }
 
   peek(pool: Pool): PoolView {
     const held = this.pools.get(pool.name);
-    return held === undefined ? untouched(pool) : viewOf(pool, held, this.seenAt);
+    if (held === undefined) return untouched(pool);
+    held.gather();
+    return viewOf(pool, held, this.#seenAt);
   }
 
   inspect(): HeldUnits[] {
     return [...this.pools.values()].map((held) => held.units());
+  }
+
+  askAhead(held: HeldPool): void {
+    if (!held.runsOut) return;
+    this.#ask(held, held.usable + 1, held.usable + 1);
+    this.#outbox.flush();
   }
 
   unuse(held: HeldPool, bucket: number, amount: number): void {
@@ -158,13 +181,14 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   spend(held: HeldPool, amount: number): void {
     held.spend(amount);
-    this.#spending.add(held);
+    this.#outbox.spending.add(held);
   }
 
   overuse(held: HeldPool, amount: number): void {
     const now = this.#now();
     held.collect(now);
     held.take(amount, now);
+    if (held.available < 0) held.gather();
     if (held.available >= 0 || !this.#isConnected) return;
     const missing = -held.available;
     held.available = 0;
@@ -188,6 +212,12 @@ class Holder implements LeaseHolder, AdmissionHost {
     if (isFreed) this.#finish();
   }
 
+  /** Nothing is set aside any more. */
+  #gather(): void {
+    for (const allotment of this.#allotments) allotment.close();
+    this.#allotments.clear();
+  }
+
   /** @returns the index of the first demand that cannot be met before those who came earlier, or -1 */
   #firstShort(demands: readonly Demand[], found: HeldPool[], sequence: number, now: number): number {
     for (let i = 0; i < demands.length; i++) {
@@ -200,9 +230,13 @@ class Holder implements LeaseHolder, AdmissionHost {
   }
 
   /** Takes the units of demands that `#firstShort` has just found to be met. */
-  #take(demands: readonly Demand[], found: HeldPool[], now: number): Admission {
+  #use(demands: readonly Demand[], found: HeldPool[], now: number): void {
     for (let i = 0; i < demands.length; i++) (found[i] as HeldPool).take((demands[i] as Demand).amount, now);
-    return new Admission(this, demands, found, Math.floor(now / bucketMs));
+  }
+
+  #admit(demands: readonly Demand[], found: HeldPool[], now: number): Admission {
+    this.#use(demands, found, now);
+    return new Admission(this, demands, found, bucketOf(now));
   }
 
   /** A denial that needs nobody's word, or null. */
@@ -271,6 +305,7 @@ class Holder implements LeaseHolder, AdmissionHost {
     held.isContested = true;
     this.#contested.add(held);
     held.collect(now);
+    held.gather();
     const amount = Math.max(0, held.available);
     held.giveBack(amount);
     const counted = amount > 0 && held.line.size > 0;
@@ -286,6 +321,7 @@ class Holder implements LeaseHolder, AdmissionHost {
     held.owed = Math.min(held.held, held.owed + amount);
     this.#contested.add(held);
     held.collect(now);
+    held.gather();
     this.#freed(held, now);
   }
 
@@ -309,7 +345,7 @@ class Holder implements LeaseHolder, AdmissionHost {
       const short = this.#firstShort(waiting.demands, found, waiting.sequence, now);
       if (short === -1) {
         held.line.remove(waiting);
-        this.#decide(waiting, this.#take(waiting.demands, found, now));
+        this.#decided.add(waiting, this.#admit(waiting.demands, found, now));
         continue;
       }
       const { pool, amount } = waiting.demands[short] as Demand;
@@ -329,12 +365,7 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   #deny(waiting: Waiting, held: HeldPool, now: number, demand = waiting.demand): void {
     waiting.line?.remove(waiting);
-    this.#decide(waiting, held.denial((waiting.demands[demand] as Demand).pool, now));
-  }
-
-  #decide(waiting: Waiting, decision: Decision): void {
-    waiting.decision = decision;
-    this.#decided.push(waiting);
+    this.#decided.add(waiting, held.denial((waiting.demands[demand] as Demand).pool, now));
   }
 
   #cancel(waiting: Waiting): void {
@@ -345,14 +376,6 @@ class Holder implements LeaseHolder, AdmissionHost {
     // Those behind it may need less.
     this.#serve(this.pools.of((waiting.demands[waiting.demand] as Demand).pool), this.#now(), false);
     this.#finish();
-  }
-
-  #tellSpent(): void {
-    for (const held of this.#spending) {
-      const amount = held.tellSpent();
-      if (amount > 0) this.#outbox.spent.push({ pool: held.name, amount });
-    }
-    this.#spending.clear();
   }
 
   /** Once a second: sends back what was idle since, and forgets the pools of which nothing is left. */
@@ -369,20 +392,9 @@ class Holder implements LeaseHolder, AdmissionHost {
     }
   }
 
-  /** Sends what is to be sent, then tells what was decided: whoever is told may call the holder at once. */
+  /** Sends what is to be sent, then tells what was decided. */
   #finish(): void {
     this.#outbox.flush();
-    if (this.#isTelling || this.#decided.length === 0) return;
-    this.#isTelling = true;
-    try {
-      for (let waiting = this.#decided.shift(); waiting !== undefined; waiting = this.#decided.shift()) {
-        const { decision, isOver } = waiting;
-        if (isOver || decision === null) continue;
-        waiting.isOver = true;
-        waiting.onDecided(decision);
-      }
-    } finally {
-      this.#isTelling = false;
-    }
+    this.#decided.tell();
   }
 }

@@ -1,4 +1,5 @@
 import type { Budget, Key, Model, RateLimits } from '../config/types.js';
+import { Allotment } from './allotment.js';
 import type { HeldPool } from './held-pool.js';
 import type { Demand, Pool } from './kinds.js';
 import { RateLines } from './rate-lines.js';
@@ -15,6 +16,8 @@ export interface CallPools {
   readonly found: HeldPool[];
   /** One of each pool: the demands of a call where no tokens are limited, and the parts that every call has. */
   readonly ones: readonly Demand[];
+  /** Units that are set aside for such calls. */
+  readonly allotment: Allotment;
 }
 
 /** The pools of the calls of one key. */
@@ -136,11 +139,13 @@ function makeCallPools(key: Key, model: Model): CallPools {
   const ending = (end: string) => pools.flatMap(({ name }, index) => (name.endsWith(end) ? [index] : []));
   const of = (indexes: readonly number[]) => indexes.map((index) => pools[index] as Pool);
   const tokens = ending(':tokens');
+  const ones = pools.map((pool) => ({ pool, amount: 1 }));
   return {
     pools,
     tokens,
     rateLines: new RateLines(of(ending(':requests')), of(tokens)),
     found: [],
-    ones: pools.map((pool) => ({ pool, amount: 1 })),
+    ones,
+    allotment: new Allotment(ones, tokens),
   };
 }

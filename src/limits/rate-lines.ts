@@ -3,8 +3,6 @@ import type { Pool } from './kinds.js';
 import { type PoolView, tightest } from './pool-view.js';
 import { chatRateLines, messagesRateLines, type RateViews } from './rate-headers.js';
 
-/** How long the same lines are sent while there is a lot left: to write them takes as long as the limits themselves. */
-const plentyMs = 100;
 /** There is a lot for so many calls, at a thousand tokens each, where it is a tenth of the limit too. */
 const callsOfPlenty = 1000;
 const tokensOfPlenty = callsOfPlenty * 1000;
@@ -16,10 +14,10 @@ export type RateFamily = 'chat' | 'messages';
 export class RateLines {
   readonly #requests: readonly Pool[];
   readonly #tokens: readonly Pool[];
-  /** What was told last, and until when (by the holder's clock) it is told again. */
+  /** What was told last, and at which tick of the holder, until whose end it is told again; -1 where it is not. */
   #family: RateFamily | null = null;
   #text = '';
-  #until = 0;
+  #tick = -1;
 
   constructor(requests: readonly Pool[], tokens: readonly Pool[]) {
     this.#requests = requests;
@@ -27,18 +25,19 @@ export class RateLines {
   }
 
   /**
+   * What `text` has returned since the holder last ticked, while there is a lot left: to write it anew takes as long as
+   * the limits themselves.
+   * @param ticks of the holder
+   */
+  lately(family: RateFamily, ticks: number): string | null {
+    return this.#tick === ticks && this.#family === family ? this.#text : null;
+  }
+
+  /**
    * Header lines, each with CRLF before it; empty where neither requests nor tokens are limited.
    * @param vendor first word of the names of the messages family
-   * @param isRefused what is told is why
    */
-  text(
-    family: RateFamily,
-    vendor: string,
-    holder: Pick<LeaseHolder, 'peek' | 'seenAt'>,
-    isRefused: boolean,
-  ): string {
-    const { seenAt } = holder;
-    if (this.#family === family && seenAt < this.#until && !isRefused) return this.#text;
+  text(family: RateFamily, vendor: string, holder: Pick<LeaseHolder, 'peek' | 'ticks'>): string {
     const views: RateViews = {
       requests: viewOf(this.#requests, holder),
       tokens: viewOf(this.#tokens, holder),
@@ -48,7 +47,7 @@ export class RateLines {
     this.#family = family;
     // In one piece: every answer would walk again over all that it was put together of.
     this.#text = isToldAgain ? Buffer.from(lines, 'latin1').toString('latin1') : lines;
-    this.#until = isToldAgain ? seenAt + plentyMs : 0;
+    this.#tick = isToldAgain ? holder.ticks : -1;
     return this.#text;
   }
 }

@@ -53,7 +53,7 @@ test('a call has the limits of its key, its groups and its model, in this order'
     peeked.push(pool.name);
     return untouched(pool);
   };
-  found.rateLines.text('chat', 'vendorc', { seenAt: 0, peek }, false);
+  found.rateLines.text('chat', 'vendorc', { ticks: 0, peek });
   t.strictSame(peeked, ['key:a:requests', 'group:h:requests', 'key:a:tokens', 'group:g:tokens']);
   t.strictSame(
     demandsOf(found, 50).map(({ amount }) => amount),

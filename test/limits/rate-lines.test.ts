@@ -10,7 +10,7 @@ const tokens: Pool = { name: 'key:a:tokens', kind: 'window', limit: 10_000_000 }
 /** A holder that knows what is left of each pool. */
 function holderOf(left: Map<Pool, number>) {
   return {
-    seenAt: 5000,
+    ticks: 5,
     peek: (pool: Pool): PoolView => ({ limit: pool.limit, remaining: left.get(pool) ?? 0, resetMs: 20 }),
   };
 }
@@ -18,20 +18,20 @@ function holderOf(left: Map<Pool, number>) {
 const remainingOf = (lines: string): string[] =>
   [...lines.matchAll(/remaining[a-z-]*: (\d+)/g)].map(([, number]) => number as string);
 
-test('while a lot is left the same lines are told for a tenth of a second', async (t) => {
+test('while a lot is left the same lines are told until the holder ticks', async (t) => {
   const left = new Map([
     [requests, 9000],
     [tokens, 9_000_000],
   ]);
   const holder = holderOf(left);
   const lines = new RateLines([requests], [tokens]);
-  const told = lines.text('chat', 'vendorc', holder, false);
+  const told = lines.text('chat', 'vendorc', holder);
   t.same(remainingOf(told), ['9000', '9000000']);
   left.set(requests, 8000);
-  holder.seenAt += 99;
-  t.equal(lines.text('chat', 'vendorc', holder, false), told);
-  holder.seenAt += 1;
-  t.same(remainingOf(lines.text('chat', 'vendorc', holder, false)), ['8000', '9000000']);
+  t.equal(lines.lately('chat', holder.ticks), told);
+  holder.ticks += 1;
+  t.equal(lines.lately('chat', holder.ticks), null);
+  t.same(remainingOf(lines.text('chat', 'vendorc', holder)), ['8000', '9000000']);
 });
 
 test('where little is left of either, each call is told what is left now', async (t) => {
@@ -46,20 +46,21 @@ test('where little is left of either, each call is told what is left now', async
     ]);
     const holder = holderOf(left);
     const lines = new RateLines([requests], [tokens]);
-    lines.text('chat', 'vendorc', holder, false);
+    lines.text('chat', 'vendorc', holder);
+    t.equal(lines.lately('chat', holder.ticks), null);
     left.set(requests, first - 1);
-    t.equal(remainingOf(lines.text('chat', 'vendorc', holder, false))[0], `${first - 1}`);
+    t.equal(remainingOf(lines.text('chat', 'vendorc', holder))[0], `${first - 1}`);
   }
 });
 
-test('a call that is refused is told what is left now', async (t) => {
+test('once little is left, what was told before is told no more', async (t) => {
   const left = new Map([[requests, 9000]]);
   const holder = holderOf(left);
   const lines = new RateLines([requests], []);
-  lines.text('chat', 'vendorc', holder, false);
+  lines.text('chat', 'vendorc', holder);
   left.set(requests, 0);
-  t.same(remainingOf(lines.text('chat', 'vendorc', holder, true)), ['0']);
-  t.same(remainingOf(lines.text('chat', 'vendorc', holder, false)), ['0'], 'and so are those after it');
+  t.same(remainingOf(lines.text('chat', 'vendorc', holder)), ['0']);
+  t.equal(lines.lately('chat', holder.ticks), null);
 });
 
 test('a caller of the other family is told in its own words', async (t) => {
@@ -70,9 +71,10 @@ test('a caller of the other family is told in its own words', async (t) => {
     ]),
   );
   const lines = new RateLines([requests], [tokens]);
-  t.match(lines.text('chat', 'vendorc', holder, false), /^\r\nx-ratelimit-limit-requests: 10000\r\n/);
-  t.match(lines.text('messages', 'acme', holder, false), /^\r\nacme-ratelimit-requests-limit: 10000\r\n/);
-  t.match(lines.text('chat', 'vendorc', holder, false), /^\r\nx-ratelimit-limit-requests: 10000\r\n/);
+  t.match(lines.text('chat', 'vendorc', holder), /^\r\nx-ratelimit-limit-requests: 10000\r\n/);
+  t.equal(lines.lately('messages', holder.ticks), null);
+  t.match(lines.text('messages', 'acme', holder), /^\r\nacme-ratelimit-requests-limit: 10000\r\n/);
+  t.match(lines.text('chat', 'vendorc', holder), /^\r\nx-ratelimit-limit-requests: 10000\r\n/);
 });
 
 test('of several limits of a kind the one that is met first is told, and of none nothing', async (t) => {
@@ -82,8 +84,6 @@ test('of several limits of a kind the one that is met first is told, and of none
       [groupRequests, 50_000],
     ]),
   );
-  t.same(remainingOf(new RateLines([requests, groupRequests], []).text('chat', 'v', holder, false)), [
-    '50000',
-  ]);
-  t.equal(new RateLines([], []).text('chat', 'v', holder, false), '');
+  t.same(remainingOf(new RateLines([requests, groupRequests], []).text('chat', 'v', holder)), ['50000']);
+  t.equal(new RateLines([], []).text('chat', 'v', holder), '');
 });

@@ -1,15 +1,30 @@
 import fc from 'fast-check';
 import { test } from 'tap';
+import type { Admission } from '../../src/limits/admission.js';
+import { Allotment } from '../../src/limits/allotment.js';
 import type { Decision } from '../../src/limits/decision.js';
+import type { HeldPool } from '../../src/limits/held-pool.js';
 import type { Demand, Pool } from '../../src/limits/kinds.js';
 import { SimulatedHost, type SimulatedWorker } from './host.js';
 import { numbers, type Use, worstMinute } from './ledger.js';
 
-const requests: Pool = { name: 'key:a:requests', kind: 'window', limit: 20 };
-const tokens: Pool = { name: 'key:a:tokens', kind: 'window', limit: 500 };
-const shared: Pool = { name: 'model:m:requests', kind: 'window', limit: 40 };
-const calls: Pool = { name: 'key:a:concurrent', kind: 'slots', limit: 4 };
-const pools = [requests, tokens, calls, shared];
+/** The limits of the simulated calls, so many times what few of them use up. */
+function poolsOf(scale: number) {
+  const requests: Pool = { name: 'key:a:requests', kind: 'window', limit: 20 * scale };
+  const tokens: Pool = { name: 'key:a:tokens', kind: 'window', limit: 500 * scale };
+  const shared: Pool = { name: 'model:m:requests', kind: 'window', limit: 40 * scale };
+  const calls: Pool = { name: 'key:a:concurrent', kind: 'slots', limit: 4 * scale };
+  return { requests, tokens, shared, calls, all: [requests, tokens, calls, shared] };
+}
+
+/** What the calls of one worker share that make the same demands. */
+interface Alike {
+  readonly allotment: Allotment;
+  readonly found: HeldPool[];
+}
+
+/** What a call has taken, however it was let in. */
+type Taken = Pick<Admission, 'release'> & { settle(used: number): void };
 
 /** Every use of a window, and the slots that are held. */
 class Ledger {
@@ -49,8 +64,16 @@ const steps = fc.array(
   { minLength: 20, maxLength: 120 },
 );
 
-test('whatever happens, no bound is passed, no unit is lost and nobody waits forever', (t) => {
-  let admitted = 0;
+interface Run {
+  admitted: number;
+  /** Of these, those that took what was set aside. */
+  fromAllotments: number;
+}
+
+/** @param scale how many times the limits and the bursts of calls are what few calls use up */
+function simulate(scale: number, numRuns: number): Run {
+  const run: Run = { admitted: 0, fromAllotments: 0 };
+  const { requests, tokens, shared, calls, all } = poolsOf(scale);
   fc.assert(
     fc.property(steps, fc.nat(), (plan, seed) => {
       const next = numbers(seed);
@@ -62,18 +85,28 @@ test('whatever happens, no bound is passed, no unit is lost and nobody waits for
         if (held > calls.limit) throw new Error(`${held} calls at once`);
       };
       const host: SimulatedHost = new SimulatedHost({
-        pools,
+        pools: all,
         delay: () => next(next(8) === 0 ? 60 : 3),
         afterEach: check,
       });
+      const alikes = new Map<string, Alike>();
+      const alikeOf = (worker: SimulatedWorker, demanded: number, demands: readonly Demand[]): Alike => {
+        const name = `${worker.id} ${demanded}`;
+        const known = alikes.get(name);
+        if (known !== undefined) return known;
+        const ones = demands.map(({ pool }) => ({ pool, amount: 1 }));
+        const indexes = ones.flatMap(({ pool }, index) => (pool === tokens ? [index] : []));
+        const made: Alike = { allotment: new Allotment(ones, indexes), found: [] };
+        alikes.set(name, made);
+        return made;
+      };
       let undecided = 0;
       const call = (worker: SimulatedWorker, step: (typeof plan)[number]) => {
-        const demands: Demand[] = pools
+        const demands: Demand[] = all
           .filter((_pool, index) => (step.demanded >> index) & 1)
           .map((pool) => ({ pool, amount: pool === tokens ? step.estimate : 1 }));
-        const use = (decision: Decision) => {
-          if (decision.outcome !== 'admitted') return;
-          admitted++;
+        const use = (taken: Taken) => {
+          run.admitted++;
           const uses = new Map(
             demands.map(({ pool, amount }) => [pool, ledger.used(pool.name, host.now, amount)]),
           );
@@ -86,24 +119,50 @@ test('whatever happens, no bound is passed, no unit is lost and nobody waits for
               const extra = step.actual - reserved.amount;
               if (extra > 0) ledger.used(tokens.name, host.now, extra);
               else reserved.amount = step.actual;
-              decision.settle(tokens, step.actual);
+              taken.settle(step.actual);
             }
             ledger.slots.set(worker, (ledger.slots.get(worker) ?? 0) - slots);
-            decision.release();
-            decision.release();
+            taken.release();
           });
         };
+        const useDecided = (decision: Decision) => {
+          if (decision.outcome !== 'admitted') return;
+          use({
+            settle: (used) => decision.settle(tokens, used),
+            release: () => {
+              decision.release();
+              decision.release();
+            },
+          });
+        };
+        const { allotment, found } = alikeOf(worker, step.demanded, demands);
+        const estimate = demands.some(({ pool }) => pool === tokens) ? step.estimate : 0;
+        const bucket = allotment.take(estimate, host.now);
+        if (bucket !== -1) {
+          run.fromAllotments++;
+          use({
+            settle: (used) => allotment.settle(bucket, estimate, used),
+            release: () => allotment.release(),
+          });
+          return;
+        }
+        const admission = worker.holder.take(demands, found, host.now);
+        if (admission !== null) {
+          worker.holder.setAside(allotment, estimate, host.now);
+          useDecided(admission);
+          return;
+        }
         undecided++;
         let isTold = false;
         const result = worker.holder.acquire(demands, (decision) => {
           if (isTold || !worker.isAlive) throw new Error('told twice, or too late');
           isTold = true;
           undecided--;
-          use(decision);
+          useDecided(decision);
         });
         if (result.outcome !== 'pending') {
           undecided--;
-          use(result);
+          useDecided(result);
           return;
         }
         const giveUp = () => {
@@ -129,7 +188,12 @@ test('whatever happens, no bound is passed, no unit is lost and nobody waits for
           host.start();
         } else if (step.action === 'stall') worker.stalledUntil = host.now + 700;
         else if (host.now >= worker.stalledUntil) {
-          for (let i = step.action === 'burst' ? 12 : 1; i > 0; i--) call(worker, step);
+          const count = step.action === 'burst' ? 12 * scale : 1;
+          for (let i = 1; i < count; i++)
+            host.at(host.now + (i * 20) / scale, () => {
+              if (worker.isAlive && host.now >= worker.stalledUntil) call(worker, step);
+            });
+          call(worker, step);
         }
         check();
       }
@@ -146,9 +210,20 @@ test('whatever happens, no bound is passed, no unit is lost and nobody waits for
       if (host.workers.some(({ holder }) => holder.inspect().length > 0))
         throw new Error('a worker remembers');
     }),
-    { numRuns: 15, seed: 7 },
+    { numRuns, seed: 7 },
   );
+  return run;
+}
+
+test('whatever happens, no bound is passed, no unit is lost and nobody waits forever', (t) => {
+  const { admitted } = simulate(1, 15);
   t.ok(admitted > 200, `${admitted} calls were admitted`);
+  t.end();
+});
+
+test('nor where calls are so many that units are set aside for them', (t) => {
+  const { admitted, fromAllotments } = simulate(100, 6);
+  t.ok(fromAllotments > 2000, `${fromAllotments} of ${admitted} calls took what was set aside`);
   t.end();
 });
 
