@@ -4,8 +4,9 @@ import type { Snapshot, Target } from './config/types.js';
 import { createSealer } from './conversation/seal.js';
 import { createDialectForPath } from './dialects/select.js';
 import { createAccessLog } from './flow/access-log.js';
+import type { Call } from './flow/call.js';
 import { factsOf } from './flow/call-facts.js';
-import { EndedCalls } from './flow/ended-calls.js';
+import { EndedCalls, isSettled } from './flow/ended-calls.js';
 import { SessionList } from './flow/realtime/sessions.js';
 import { createRecentCalls } from './flow/recent-calls.js';
 import { serve } from './flow/serve.js';
@@ -103,9 +104,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   const limits = createLeaseHolder({ now: () => hostClock.now(), send: options.sendLease });
   const ledger = createLedger({ store, settings: () => services.running.snapshot.usage, recorder, log });
   // What goes to the ledger is counted from there, many calls at once: that takes a fraction of the time.
-  const metered = new EndedCalls((call) => {
+  const note = (call: Call): void => {
     if (!ledger.add(usageNoteOf(call, unixTime))) recorder.record(factsOf(call));
-  });
+  };
+  const metered = new EndedCalls(note);
   const services: Services = {
     running: runningFrom(options.snapshot, managedKeys),
     upstream,
@@ -115,8 +117,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     report: (call) => {
       accessLog.add(call);
       recentCalls.add(call);
-      if (isMetered(call)) metered.add(call);
-      else recorder.record(factsOf(call));
+      if (!isMetered(call)) recorder.record(factsOf(call));
+      else if (isSettled(call)) metered.add(call);
+      else note(call);
     },
     reportFault: (call, fault) =>
       log.error({ id: call.exchange.id, err: fault }, 'a call failed by our own fault'),

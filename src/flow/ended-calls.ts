@@ -4,6 +4,14 @@ import type { Call } from './call.js';
 const mostCalls = 32;
 
 /**
+ * Whether nothing of an ended call changes any more. A task goes on to be made when its client has left, and so may an
+ * upload.
+ */
+export function isSettled({ outcome, upload }: Call): boolean {
+  return outcome === 'complete' && upload === null;
+}
+
+/**
  * Calls that have ended and are noted together. What is done for one call after the other finds nothing of its code and
  * numbers near the processor; for many in a row, that is fetched once.
  */

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import type { Call } from '../../src/flow/call.js';
-import { EndedCalls } from '../../src/flow/ended-calls.js';
+import { EndedCalls, isSettled } from '../../src/flow/ended-calls.js';
 
 const calls = Array.from({ length: 70 }, (_, index) => ({ units: index }) as unknown as Call);
 
@@ -15,5 +15,13 @@ test('calls are noted in their order, many at once, and the last ones when asked
   t.strictSame(noted, calls);
   ended.flush();
   t.equal(noted.length, calls.length, 'each once');
+  t.end();
+});
+
+test('a call whose client has left, or that was an upload, may still change', (t) => {
+  const call = (outcome: string, upload: object | null) => ({ outcome, upload }) as unknown as Call;
+  t.ok(isSettled(call('complete', null)));
+  t.notOk(isSettled(call('client_gone', null)));
+  t.notOk(isSettled(call('complete', {})));
   t.end();
 });
