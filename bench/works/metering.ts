@@ -20,7 +20,7 @@ const parts: readonly (Metering & { readonly name: string })[] = [
 
 /** Each part twice, mirrored: what drifts within a round cancels out. */
 const order = [...parts, ...[...parts].reverse()];
-/** After a reload, until it is in force, what waited for the ledger has gone, and units of the limits are leased. */
+/** After a reload, until it is in force. What waits for the ledger by then may be written during the next part. */
 const settleMs = 100;
 const warmUpMs = 4000;
 /** What is measured of a part, at least. */

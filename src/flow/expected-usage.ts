@@ -3,6 +3,7 @@ import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
 import type { OutputLimit } from '../protocols/protocol.js';
 import type { OutputSpans } from '../schema/accept.js';
+import { wholeNumber } from '../wire/json-numbers.js';
 import { findValues, type Span } from '../wire/json-scan.js';
 import { skipSpace } from '../wire/json-space.js';
 import type { Call } from './call.js';
@@ -10,8 +11,6 @@ import type { Call } from './call.js';
 /** Output of a call that sets no limit to it. */
 const presumedOutput = 1000;
 const openBrace = 0x7b;
-const zero = 0x30;
-const fewDigits = 9;
 /** Of a text, when it is spoken. */
 const bytesOfSpokenSecond = 15;
 /** Of a recording, as it is usually packed. */
@@ -77,17 +76,8 @@ function product(body: Buffer, limit: Span | null, choices: Span | null): number
 /** A whole number above 0; null for all else. */
 function numberAt(body: Buffer, span: Span | null): number | null {
   if (span === null) return null;
-  let value = 0;
-  for (let at = span.start; at < span.end; at++) {
-    const digit = (body[at] as number) - zero;
-    // Nearly all are few digits and nothing else, for which no string need be made.
-    if (digit < 0 || digit > 9 || at - span.start === fewDigits) return numberIn(body, span);
-    value = value * 10 + digit;
-  }
-  return value > 0 ? value : null;
-}
-
-function numberIn(body: Buffer, { start, end }: Span): number | null {
-  const value = Number(body.toString('latin1', start, end));
+  // Nearly all are digits and nothing else, for which no string need be made.
+  const digits = wholeNumber(body, span.start);
+  const value = digits === -1 ? Number(body.toString('latin1', span.start, span.end)) : digits;
   return Number.isSafeInteger(value) && value > 0 ? value : null;
 }

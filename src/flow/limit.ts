@@ -32,19 +32,14 @@ export function limit(services: Services, call: Call, next: Next): void {
     next(services, call);
     return;
   }
-  const pools = callPools(key, model);
-  const limited = new LimitedCall(services.limits, pools);
+  const limited = new LimitedCall(services.limits, callPools(key, model));
   call.limited = limited;
   const now = services.hostClock.at(call.validatedAt);
-  const tokens = price === null && pools.tokens.length > 0 ? expectedTokens(call) : 0;
-  if (price === null && limited.enter(tokens, now)) {
-    next(services, call);
-    return;
-  }
-  const demands = price === null ? demandsOf(pools, tokens) : demandsWithBudget(call, limited, key, price);
-  limited.admission = services.limits.take(demands, pools.found, now);
-  if (limited.admission !== null) {
-    if (price === null) services.limits.setAside(pools.allotment, tokens, now);
+  const demands =
+    price === null
+      ? limited.takeAlike(limited.countsTokens ? expectedTokens(call) : 0, now)
+      : limited.take(demandsWithBudget(call, limited, key, price), now);
+  if (demands === null) {
     next(services, call);
     return;
   }

@@ -1,7 +1,8 @@
 import type { Admission } from '../limits/admission.js';
 import type { Pending } from '../limits/decision.js';
 import type { LeaseHolder } from '../limits/holding.js';
-import type { CallPools } from '../limits/pools.js';
+import type { Demand } from '../limits/kinds.js';
+import { type CallPools, demandsOf } from '../limits/pools.js';
 import type { PeriodBudget } from './budget.js';
 import type { Call } from './call.js';
 import { costOfCall } from './consumption.js';
@@ -25,14 +26,30 @@ export class LimitedCall {
     this.pools = pools;
   }
 
+  /** Some of its limits are of tokens. */
+  get countsTokens(): boolean {
+    return this.pools.tokens.length > 0;
+  }
+
   /**
-   * Lets the call in where enough is set aside for it.
+   * Takes the units of all demands at once.
    * @param now by the holder's clock
+   * @returns null when the call is let in, and else what it demands, of which its worker has too little
    */
-  enter(tokens: number, now: number): boolean {
-    this.#bucket = this.pools.allotment.take(tokens, now);
+  take(demands: readonly Demand[], now: number): readonly Demand[] | null {
+    this.admission = this.#limits.take(demands, this.pools.found, now);
+    return this.admission === null ? demands : null;
+  }
+
+  /** The same for a call that demands nothing but what is in its pools: of what is set aside for such, where it can. */
+  takeAlike(tokens: number, now: number): readonly Demand[] | null {
+    const { pools } = this;
+    this.#bucket = pools.allotment.take(tokens, now);
     this.#tokens = tokens;
-    return this.#bucket !== -1;
+    if (this.#bucket !== -1) return null;
+    const demands = this.take(demandsOf(pools, tokens), now);
+    if (demands === null) this.#limits.setAside(pools.allotment, tokens, now);
+    return demands;
   }
 
   /** Header lines that tell how much is left, each with CRLF before it. Whoever is refused is told what is left now. */
@@ -49,23 +66,18 @@ export class LimitedCall {
   /** Says what was really used and gives the call's place to others. */
   end(call: Call): void {
     const { admission } = this;
+    const used = usedTokens(call);
     if (this.#bucket !== -1) {
-      this.#endSetAside(call);
+      const { allotment } = this.pools;
+      if (used !== null) allotment.settle(this.#bucket, this.#tokens, used);
+      allotment.release();
       return;
     }
     this.pending?.cancel();
     if (admission === null) return;
-    const used = usedTokens(call);
     if (used !== null) for (const index of this.pools.tokens) admission.settleAt(index, used);
     if (this.budget !== null) admission.settle(this.budget.pool, costOfCall(call));
     admission.release();
-  }
-
-  #endSetAside(call: Call): void {
-    const { allotment } = this.pools;
-    const used = usedTokens(call);
-    if (used !== null) allotment.settle(this.#bucket, this.#tokens, used);
-    allotment.release();
   }
 }
 

@@ -23,6 +23,21 @@ export interface AdmissionHost {
   release(demands: readonly Demand[], found: HeldPool[]): void;
 }
 
+/** A part of a unit counts as a whole one. */
+export function wholeUnits(used: number): number {
+  return Math.max(0, Math.ceil(used));
+}
+
+/**
+ * Puts right what a call has taken of a pool.
+ * @param bucket when it was taken
+ * @param spare what it did not use of that; below zero where it used more
+ */
+export function putRight(host: AdmissionHost, held: HeldPool, bucket: number, spare: number): void {
+  if (spare > 0) host.unuse(held, bucket, spare);
+  else if (spare < 0) host.overuse(held, -spare);
+}
+
 /** A call that holds the units of all its demands. */
 export class Admission {
   readonly outcome = 'admitted';
@@ -61,11 +76,10 @@ export class Admission {
     if (demand === undefined || isGivenBack(demand.pool) || !Number.isFinite(actual)) return;
     this.#used ??= new Array(this.demands.length);
     if (this.#used[index] !== undefined) return;
-    const used = Math.max(0, Math.ceil(actual));
+    const used = wholeUnits(actual);
     this.#used[index] = used;
     const held = this.#host.pools.at(this.#found, index, demand.pool);
-    if (used < demand.amount) this.#host.unuse(held, this.#bucket, demand.amount - used);
-    else if (used > demand.amount) this.#host.overuse(held, used - demand.amount);
+    putRight(this.#host, held, this.#bucket, demand.amount - used);
     if (demand.pool.kind === 'spend') this.#host.spend(held, used);
   }
 

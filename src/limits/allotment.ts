@@ -1,4 +1,4 @@
-import type { AdmissionHost } from './admission.js';
+import { type AdmissionHost, putRight, wholeUnits } from './admission.js';
 import { bucketOf } from './cooling.js';
 import type { HeldPool } from './held-pool.js';
 import { type Demand, isGivenBack } from './kinds.js';
@@ -77,8 +77,8 @@ export class Allotment {
    * @param used 0 or more
    */
   settle(bucket: number, reserved: number, used: number): void {
-    if (used === reserved || !Number.isFinite(used)) return;
-    const spare = reserved - Math.max(0, Math.ceil(used));
+    if (!Number.isFinite(used)) return;
+    const spare = reserved - wholeUnits(used);
     if (spare >= 0 && this.isOpen && bucket === this.#bucket) {
       this.#tokens += spare;
       return;
@@ -87,8 +87,7 @@ export class Allotment {
     for (let index = 0; index < this.#ones.length; index++) {
       if (this.#units[index] !== 'tokens') continue;
       const held = host.pools.at(this.#found, index, (this.#ones[index] as Demand).pool);
-      if (spare >= 0) host.unuse(held, bucket, spare);
-      else host.overuse(held, -spare);
+      putRight(host, held, bucket, spare);
     }
   }
 

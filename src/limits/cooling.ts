@@ -6,6 +6,11 @@ export function bucketOf(now: number): number {
   return Math.floor(now / bucketMs);
 }
 
+/** When a bucket is over. */
+export function endOfBucket(bucket: number): number {
+  return (bucket + 1) * bucketMs;
+}
+
 const firstCapacity = 4;
 
 /**
@@ -121,7 +126,7 @@ export class Cooling {
   }
 
   #endOf(bucket: number): number {
-    return (bucket + 1) * bucketMs + this.#coolMs;
+    return endOfBucket(bucket) + this.#coolMs;
   }
 
   /** @returns where a bucket stands in the ring, or -1 */

@@ -1,6 +1,6 @@
 import { Admission, type AdmissionHost } from './admission.js';
 import type { Allotment } from './allotment.js';
-import { bucketMs, bucketOf } from './cooling.js';
+import { bucketOf, endOfBucket } from './cooling.js';
 import { DecidedCalls } from './decided-calls.js';
 import type { Decision, Denial, Pending } from './decision.js';
 import type { HeldPool, HeldUnits } from './held-pool.js';
@@ -63,7 +63,7 @@ class Holder implements LeaseHolder, AdmissionHost {
   }
 
   setAside(allotment: Allotment, tokens: number, now: number): void {
-    if ((bucketOf(now) + 1) * bucketMs > this.#until) return;
+    if (endOfBucket(bucketOf(now)) > this.#until) return;
     if (allotment.follow(this, tokens, now)) this.#allotments.add(allotment);
   }
 

@@ -67,7 +67,7 @@ function indexOfName(names: readonly Buffer[], bytes: Buffer, from: number, to: 
 }
 
 /** The digits at `from` as a number, or -1 when there are none or something else than the end of a value follows. */
-function wholeNumber(bytes: Buffer, from: number): number {
+export function wholeNumber(bytes: Buffer, from: number): number {
   let value = 0;
   let at = from;
   for (; at < from + 16; at++) {

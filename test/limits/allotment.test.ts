@@ -62,15 +62,20 @@ function opened(t: Test, host: SimulatedHost, { holder }: SimulatedWorker) {
   return { allotment, calls };
 }
 
+/** The same, at a host of its own whose one worker has so many units of each pool. */
+function openedAt(t: Test, leased: readonly number[]) {
+  const { host, workers } = makeHost();
+  const [worker] = workers as [SimulatedWorker];
+  lease(host, worker, leased);
+  return { host, worker, ...opened(t, host, worker) };
+}
+
 const unitsOf = ({ holder }: SimulatedWorker, { name }: Pool) =>
   holder.inspect().find((units) => units.name === name);
 const passTick = (host: SimulatedHost) => host.advance(bucketMs + 1);
 
 test('what calls have taken of what was set aside is used, and the rest goes back at the next tick', (t) => {
-  const { host, workers } = makeHost();
-  const [worker] = workers as [SimulatedWorker];
-  lease(host, worker, [400, 40_000, 20]);
-  const { allotment, calls } = opened(t, host, worker);
+  const { host, worker, allotment, calls } = openedAt(t, [400, 40_000, 20]);
   const sent = host.sent.length;
   for (let i = 0; i < 30; i++) {
     const bucket = allotment.take(perCall, host.now);
@@ -88,10 +93,7 @@ test('what calls have taken of what was set aside is used, and the rest goes bac
 });
 
 test('it is for one bucket, and lets in no more calls than were set aside', (t) => {
-  const { host, workers } = makeHost();
-  const [worker] = workers as [SimulatedWorker];
-  lease(host, worker, [400, 40_000, 100]);
-  const { allotment } = opened(t, host, worker);
+  const { host, allotment } = openedAt(t, [400, 40_000, 100]);
   t.equal(allotment.take(perCall, host.now + bucketMs), -1);
   let taken = 0;
   while (allotment.take(perCall, host.now) !== -1) taken++;
@@ -100,10 +102,7 @@ test('it is for one bucket, and lets in no more calls than were set aside', (t) 
 });
 
 test('a call that ends after it was closed puts its tokens right, and frees its slots', (t) => {
-  const { host, workers } = makeHost();
-  const [worker] = workers as [SimulatedWorker];
-  lease(host, worker, [400, 40_000, 20]);
-  const { allotment } = opened(t, host, worker);
+  const { host, worker, allotment } = openedAt(t, [400, 40_000, 20]);
   const buckets = [0, 1, 2].map(() => allotment.take(perCall, host.now));
   passTick(host);
   t.equal(unitsOf(worker, tokens)?.cooling, 3 * perCall);
@@ -118,10 +117,7 @@ test('a call that ends after it was closed puts its tokens right, and frees its 
 });
 
 test('what a call used beyond what it took is used at once, while it is open', (t) => {
-  const { host, workers } = makeHost();
-  const [worker] = workers as [SimulatedWorker];
-  lease(host, worker, [400, 40_000, 20]);
-  const { allotment } = opened(t, host, worker);
+  const { host, worker, allotment } = openedAt(t, [400, 40_000, 20]);
   allotment.settle(allotment.take(perCall, host.now), perCall, 1000);
   passTick(host);
   t.equal(unitsOf(worker, tokens)?.cooling, 1000);
@@ -129,10 +125,7 @@ test('what a call used beyond what it took is used at once, while it is open', (
 });
 
 test('whoever finds a pool short gets what is set aside of it', (t) => {
-  const { host, workers } = makeHost();
-  const [worker] = workers as [SimulatedWorker];
-  lease(host, worker, [400, 40_000, 20]);
-  const { allotment } = opened(t, host, worker);
+  const { host, worker, allotment } = openedAt(t, [400, 40_000, 20]);
   const bucket = allotment.take(perCall, host.now);
   const available = unitsOf(worker, requests)?.available ?? 0;
   const more = worker.holder.take([{ pool: requests, amount: available + 1 }], [], host.now);
@@ -144,10 +137,7 @@ test('whoever finds a pool short gets what is set aside of it', (t) => {
 });
 
 test('a slot that is kept for the next call is there for any other', (t) => {
-  const { host, workers } = makeHost();
-  const [worker] = workers as [SimulatedWorker];
-  lease(host, worker, [400, 40_000, 2]);
-  const { allotment } = opened(t, host, worker);
+  const { host, worker, allotment } = openedAt(t, [400, 40_000, 2]);
   for (let i = 0; i < 2; i++) allotment.take(perCall, host.now);
   allotment.release();
   t.equal(unitsOf(worker, slots)?.inUse, 2, 'it is kept');
@@ -221,10 +211,7 @@ test('with another term of leases nothing is set aside any more', (t) => {
 });
 
 test('what callers are told counts what was set aside and not taken as left', (t) => {
-  const { host, workers } = makeHost();
-  const [worker] = workers as [SimulatedWorker];
-  lease(host, worker, [400, 40_000, 20]);
-  const { allotment, calls } = opened(t, host, worker);
+  const { host, worker, allotment, calls } = openedAt(t, [400, 40_000, 20]);
   for (let i = 0; i < 3; i++) allotment.take(perCall, host.now);
   t.equal(worker.holder.peek(requests).remaining, requests.limit - calls - 3);
   t.end();
