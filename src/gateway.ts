@@ -6,7 +6,7 @@ import { createDialectForPath } from './dialects/select.js';
 import { createAccessLog } from './flow/access-log.js';
 import type { Call } from './flow/call.js';
 import { factsOf } from './flow/call-facts.js';
-import { EndedCalls, isSettled } from './flow/ended-calls.js';
+import { EndedCalls } from './flow/ended-calls.js';
 import { SessionList } from './flow/realtime/sessions.js';
 import { createRecentCalls } from './flow/recent-calls.js';
 import { serve } from './flow/serve.js';
@@ -103,11 +103,12 @@ export function createGateway(options: GatewayOptions): Gateway {
   const hostClock = new HostClock();
   const limits = createLeaseHolder({ now: () => hostClock.now(), send: options.sendLease });
   const ledger = createLedger({ store, settings: () => services.running.snapshot.usage, recorder, log });
-  // What goes to the ledger is counted from there, many calls at once: that takes a fraction of the time.
   const note = (call: Call): void => {
-    if (!ledger.add(usageNoteOf(call, unixTime))) recorder.record(factsOf(call));
+    recentCalls.add(call);
+    // What goes to the ledger is counted from there, many calls at once: that takes a fraction of the time.
+    if (!isMetered(call) || !ledger.add(usageNoteOf(call, unixTime))) recorder.record(factsOf(call));
   };
-  const metered = new EndedCalls(note);
+  const ended = new EndedCalls(note);
   const services: Services = {
     running: runningFrom(options.snapshot, managedKeys),
     upstream,
@@ -116,10 +117,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     book,
     report: (call) => {
       accessLog.add(call);
-      recentCalls.add(call);
-      if (!isMetered(call)) recorder.record(factsOf(call));
-      else if (isSettled(call)) metered.add(call);
-      else note(call);
+      ended.add(call);
     },
     reportFault: (call, fault) =>
       log.error({ id: call.exchange.id, err: fault }, 'a call failed by our own fault'),
@@ -152,7 +150,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   ticker.unref();
   const leaseTicker = setInterval(() => {
     limits.tick();
-    metered.flush();
+    ended.flush();
   }, leaseTickMs).unref();
   const upkeep = startUpkeep({
     settings: options.snapshot.store,
@@ -179,11 +177,12 @@ export function createGateway(options: GatewayOptions): Gateway {
     receiveLease: (message) => limits.receive(message),
     loseLeases: () => limits.disconnect(),
     metrics: () => {
-      metered.flush();
+      ended.flush();
       ledger.count();
       return recorder.snapshot();
     },
     inspect: () => {
+      ended.flush();
       unixTime.check();
       const now = performance.now();
       return {
@@ -202,7 +201,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       upstream.close();
       // With the lines of the calls that were cut just now.
       accessLog.close();
-      metered.flush();
+      ended.flush();
       await ledger.close(lastEntriesMs);
       await store.close().catch((error: unknown) => log.error({ err: error }, 'the store did not close'));
     },

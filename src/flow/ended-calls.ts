@@ -7,7 +7,7 @@ const mostCalls = 32;
  * Whether nothing of an ended call changes any more. A task goes on to be made when its client has left, and so may an
  * upload.
  */
-export function isSettled({ outcome, upload }: Call): boolean {
+function isSettled({ outcome, upload }: Call): boolean {
   return outcome === 'complete' && upload === null;
 }
 
@@ -25,9 +25,10 @@ export class EndedCalls {
     this.#note = note;
   }
 
+  /** Has a call noted: at once where something may still change of it, or soon. They are noted in their order. */
   add(call: Call): void {
     this.#calls[this.#count++] = call;
-    if (this.#count === mostCalls) this.flush();
+    if (this.#count === mostCalls || !isSettled(call)) this.flush();
   }
 
   /** Has all noted that wait. */
