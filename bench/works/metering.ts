@@ -80,10 +80,10 @@ export const meteringWork: Work = {
     return {
       work: 'metering',
       title: '1 KB chat body, 1 KB answer, 32 connections; one gateway, reloaded six times a round',
-      columns: ['what is on', 'CPU per request', 'of neither', 'req/s'],
+      columns: ['what is on', 'CPU per request', 'of neither', 'req/s', 'of neither'],
       rows: parts.map(({ name }) => rowOf(name, rounds)),
       notes: [
-        'CPU of the worker with all of its threads; medians over the rounds, with the standard error of the ratio.',
+        'CPU of the worker with all of its threads; medians over the rounds, with the standard errors of the ratios.',
         ...errors.map((error) => `THE RUN HAD ERRORS: ${error}.`),
       ],
       figures: rounds.map((round) => Object.fromEntries(round)),
@@ -133,21 +133,30 @@ async function readingOf(worker: number, upstreamPort: number): Promise<Reading>
 }
 
 function rowOf(name: string, rounds: readonly ReadonlyMap<string, Taken>[]): string[] {
+  const first = (parts[0] as { name: string }).name;
   const costs = rounds.map((round) => costOf(round, name));
-  const ratios = rounds.map(
-    (round) => costOf(round, name) / costOf(round, (parts[0] as { name: string }).name),
-  );
-  const rates = rounds.map((round) => {
-    const { requests, ms } = round.get(name) as Taken;
-    return (requests / ms) * 1000;
-  });
-  const ratio = `${median(ratios).toFixed(3)} ± ${standardError(ratios).toFixed(3)}`;
-  return [name, `${median(costs).toFixed(2)} µs`, ratio, count(median(rates))];
+  const rates = rounds.map((round) => rateOf(round, name));
+  return [
+    name,
+    `${median(costs).toFixed(2)} µs`,
+    ratioText(rounds.map((round) => costOf(round, name) / costOf(round, first))),
+    count(median(rates)),
+    ratioText(rounds.map((round) => rateOf(round, name) / rateOf(round, first))),
+  ];
+}
+
+function ratioText(ratios: readonly number[]): string {
+  return `${median(ratios).toFixed(3)} ± ${standardError(ratios).toFixed(3)}`;
 }
 
 function costOf(round: ReadonlyMap<string, Taken>, name: string): number {
   const { cpuUs, requests } = round.get(name) as Taken;
   return cpuUs / requests;
+}
+
+function rateOf(round: ReadonlyMap<string, Taken>, name: string): number {
+  const { requests, ms } = round.get(name) as Taken;
+  return (requests / ms) * 1000;
 }
 
 /** Of a median, from the median distance to it, as for values around which others are distributed normally. */

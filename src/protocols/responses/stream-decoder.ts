@@ -233,7 +233,10 @@ class ResponseDecoder implements StreamDecoder {
   /** Ends an item, with whatever of it had not come before. */
   #done(state: ItemState, item: JsonObject, out: StreamEvent[]): void {
     if (state.isDone) return;
-    switch (kindOf(item)) {
+    const kind = kindOf(item);
+    // Where two items have one number, the second one ends the call that was the first.
+    if (kind !== 'call' && state.call !== -1) this.#endCall(state, null, out);
+    switch (kind) {
       case 'call':
         this.#add(state, item, out);
         // The last event may have its name.
@@ -283,7 +286,7 @@ class ResponseDecoder implements StreamDecoder {
     for (const { state, item } of this.#items.match(response.output)) this.#done(state, item, out);
     for (const state of this.#items.all()) {
       if (state.isDone) continue;
-      if (state.unnamed !== null) this.#startCall(state, state.unnamed, out);
+      if (state.unnamed !== null && state.call === -1) this.#startCall(state, state.unnamed, out);
       if (state.call !== -1) this.#endCall(state, state.unnamed, out);
     }
     const status = type === 'response.incomplete' ? 'incomplete' : 'completed';

@@ -276,6 +276,38 @@ test('events that say nothing here are passed over', async (t) => {
   t.same(decodeAll(events), [start, finish('stop'), end]);
 });
 
+test('a call whose number another item ends with has ended, and nothing of either is lost', (t) => {
+  const events = [
+    added(called(1, '')),
+    { type: 'response.function_call_arguments.delta', output_index: 0, delta: '{}' },
+    done(message({ type: 'output_text', text: 'Hi' })),
+    completed,
+  ];
+  t.match(decodeAll(events), [
+    start,
+    { kind: 'callStart', call: 0, name: 'f' },
+    { kind: 'callArguments', call: 0, text: '{}' },
+    { kind: 'callEnd', call: 0 },
+    text('Hi'),
+    finish('toolCalls'),
+    end,
+  ]);
+  t.end();
+});
+
+test('a call that was done without a name and begins with one later is one call', (t) => {
+  const nameless = { id: 'fc_9', type: 'function_call', arguments: '{}' };
+  t.match(decodeAll([done(nameless), added(called(1, '')), completed]), [
+    start,
+    { kind: 'callStart', call: 0, name: 'f' },
+    { kind: 'callArguments', call: 0, text: '{}' },
+    { kind: 'callEnd', call: 0 },
+    finish('toolCalls'),
+    end,
+  ]);
+  t.end();
+});
+
 test('whatever an upstream sends, there is one end or one error, and calls are well formed', async (t) => {
   const types = [
     'response.created',
