@@ -4,7 +4,6 @@ import type { Snapshot, Target } from './config/types.js';
 import { createSealer } from './conversation/seal.js';
 import { createDialectForPath } from './dialects/select.js';
 import { createAccessLog } from './flow/access-log.js';
-import type { Call } from './flow/call.js';
 import { factsOf } from './flow/call-facts.js';
 import { EndedCalls } from './flow/ended-calls.js';
 import { SessionList } from './flow/realtime/sessions.js';
@@ -103,12 +102,11 @@ export function createGateway(options: GatewayOptions): Gateway {
   const hostClock = new HostClock();
   const limits = createLeaseHolder({ now: () => hostClock.now(), send: options.sendLease });
   const ledger = createLedger({ store, settings: () => services.running.snapshot.usage, recorder, log });
-  const note = (call: Call): void => {
+  const ended = new EndedCalls((call) => {
     recentCalls.add(call);
     // What goes to the ledger is counted from there, many calls at once: that takes a fraction of the time.
     if (!isMetered(call) || !ledger.add(usageNoteOf(call, unixTime))) recorder.record(factsOf(call));
-  };
-  const ended = new EndedCalls(note);
+  });
   const services: Services = {
     running: runningFrom(options.snapshot, managedKeys),
     upstream,

@@ -133,19 +133,23 @@ async function readingOf(worker: number, upstreamPort: number): Promise<Reading>
 }
 
 function rowOf(name: string, rounds: readonly ReadonlyMap<string, Taken>[]): string[] {
-  const first = (parts[0] as { name: string }).name;
   const costs = rounds.map((round) => costOf(round, name));
   const rates = rounds.map((round) => rateOf(round, name));
+  const first = (parts[0] as { name: string }).name;
+  const firstCosts = rounds.map((round) => costOf(round, first));
+  const firstRates = rounds.map((round) => rateOf(round, first));
   return [
     name,
     `${median(costs).toFixed(2)} µs`,
-    ratioText(rounds.map((round) => costOf(round, name) / costOf(round, first))),
+    ratioText(costs, firstCosts),
     count(median(rates)),
-    ratioText(rounds.map((round) => rateOf(round, name) / rateOf(round, first))),
+    ratioText(rates, firstRates),
   ];
 }
 
-function ratioText(ratios: readonly number[]): string {
+/** How the figures of a part compare with those of another one, round by round. */
+function ratioText(values: readonly number[], others: readonly number[]): string {
+  const ratios = values.map((value, round) => value / (others[round] as number));
   return `${median(ratios).toFixed(3)} ± ${standardError(ratios).toFixed(3)}`;
 }
 
