@@ -5,13 +5,13 @@ import { createSealer } from './conversation/seal.js';
 import { createDialectForPath } from './dialects/select.js';
 import { createAccessLog } from './flow/access-log.js';
 import { factsOf } from './flow/call-facts.js';
+import { costOfCall, isMetered } from './flow/consumption.js';
 import { EndedCalls } from './flow/ended-calls.js';
 import { SessionList } from './flow/realtime/sessions.js';
 import { createRecentCalls } from './flow/recent-calls.js';
 import { serve } from './flow/serve.js';
 import type { Running, Services } from './flow/services.js';
 import { createUnattended } from './flow/unattended.js';
-import { isMetered, usageNoteOf } from './flow/usage-note.js';
 import { WatchList } from './flow/watch.js';
 import { trustedProxies } from './http/client-address.js';
 import { createRouter } from './http/router.js';
@@ -105,7 +105,9 @@ export function createGateway(options: GatewayOptions): Gateway {
   const ended = new EndedCalls((call) => {
     recentCalls.add(call);
     // What goes to the ledger is counted from there, many calls at once: that takes a fraction of the time.
-    if (!isMetered(call) || !ledger.add(usageNoteOf(call, unixTime))) recorder.record(factsOf(call));
+    if (!isMetered(call) || !ledger.add(call, unixTime.at(call.endedAt), costOfCall(call))) {
+      recorder.record(factsOf(call));
+    }
   });
   const services: Services = {
     running: runningFrom(options.snapshot, managedKeys),

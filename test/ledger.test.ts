@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { test } from 'tap';
 import { createLedger } from '../src/ledger.js';
-import { usageNote } from './usage/entries.js';
+import { addUsage } from './usage/entries.js';
 import { ledgerDouble, unreachable } from './usage/ledger-double.js';
 
 const dayMs = 24 * 60 * 60 * 1000;
@@ -36,10 +36,10 @@ function stage() {
 
 test('entries are kept for as many days as the config says at that moment', async (t) => {
   const { store, ledger, settings } = stage();
-  ledger.add(usageNote());
+  addUsage(ledger);
   await ledger.flush();
   settings.lineDays = 5;
-  ledger.add(usageNote());
+  addUsage(ledger);
   await ledger.flush();
   t.match(
     store.taken.map(({ lineTtlMs, sums }) => [lineTtlMs, sums[0]?.ttlMs]),
@@ -53,7 +53,7 @@ test('entries are kept for as many days as the config says at that moment', asyn
 test('failures are counted each time, and told now and then', async (t) => {
   const { store, ledger, told, counted } = stage();
   store.failure = unreachable;
-  ledger.add(usageNote());
+  addUsage(ledger);
   void ledger.flush();
   while (counted.failures < 3) await pause(10);
   t.equal(told.length, 1);
@@ -67,10 +67,10 @@ test('failures are counted each time, and told now and then', async (t) => {
 test('what is lost is counted and told', async (t) => {
   const { store, ledger, told, counted } = stage();
   store.failure = unreachable;
-  ledger.add(usageNote());
-  ledger.add(usageNote());
+  addUsage(ledger);
+  addUsage(ledger);
   await ledger.close(50);
-  ledger.add(usageNote());
+  addUsage(ledger);
   t.equal(counted.dropped, 3);
   t.equal(ledger.waiting(), 0);
   t.match(

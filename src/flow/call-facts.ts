@@ -1,4 +1,5 @@
 import { type CallFacts, noFacts } from '../metrics/recorder.js';
+import { none, ownMs } from '../usage/ended-call.js';
 import type { Call } from './call.js';
 import { costOfCall } from './consumption.js';
 
@@ -14,16 +15,11 @@ export function factsOf(call: Call): CallFacts {
   facts.status = exchange.status;
   facts.outcome = call.outcome;
   facts.durationMs = endedAt - startedAt;
-  facts.firstByteMs = answeredAt > 0 ? answeredAt - startedAt : -1;
+  facts.firstByteMs = answeredAt > 0 ? answeredAt - startedAt : none;
   facts.ownMs = ownMs(call);
   facts.requestBytes = exchange.bytesIn;
   facts.responseBytes = exchange.bytesOut;
   facts.usage = call.usage;
   facts.costNanos = costOfCall(call);
   return facts;
-}
-
-/** Milliseconds up to the request's leaving: what comes after is the upstream's time and the client's. */
-export function ownMs({ startedAt, sentAt, retries }: Call): number {
-  return sentAt > 0 && retries === 0 ? sentAt - startedAt : -1;
 }

@@ -22,6 +22,14 @@ export function noteUsage(
 }
 
 /**
+ * Whether a call has a line in the ledger: one of a known key that asked a model for something. What nobody can be
+ * charged for would flood it, and so would clients that ask how their tasks stand.
+ */
+export function isMetered({ key, model, isOfTask, running }: Call): boolean {
+  return running.snapshot.usage.ledger && key !== null && model !== null && !isOfTask;
+}
+
+/**
  * The cost of a call that has ended, in whole nano-dollars by its model's price: of its tokens, and, when an upstream
  * has served it, of its images and seconds and of the call itself. Computed once; what the call has used must be known.
  */

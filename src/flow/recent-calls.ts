@@ -1,16 +1,14 @@
 import type { RecentRequestView } from '../admin/live-state.js';
 import { targetName } from '../metrics/target-name.js';
 import type { UnixTime } from '../metrics/unix-time.js';
+import { none, ownMs } from '../usage/ended-call.js';
 import type { Call } from './call.js';
-import { ownMs } from './call-facts.js';
 
 /** Calls that are remembered. */
 const length = 100;
 /** Characters that are kept of what a client is free to choose. */
 const longestPath = 256;
 const longestMethod = 16;
-/** What stands for a time that there was none of. */
-const none = -1;
 
 /** A remembered call: its record is written over when the ring has come round. */
 interface RecentCall {

@@ -10,6 +10,7 @@ import type {
   NumberedCall,
 } from './embedded-calls.js';
 import { doWork } from './embedded-exit.js';
+import type { OpenLmdb } from './environment.js';
 import { appendBatch, readLines, readSums, sweepLines } from './ledgers.js';
 import {
   createRecord,
@@ -32,6 +33,8 @@ const mostLines = 2000;
 const { folder, exitState } = workerData as EmbeddedThreadData;
 const port = parentPort;
 const waiting: NumberedCall[] = [];
+/** Of the package, once something was asked for. */
+let open: OpenLmdb | null = null;
 let base: EmbeddedBase | null = null;
 let busy = false;
 
@@ -78,10 +81,11 @@ async function attempt(
 ): Promise<void> {
   if (calls.length === 0) return;
   try {
-    const { open } = await import('lmdb');
+    open ??= (await import('lmdb')).open;
+    const openLmdb = open;
     const answers: EmbeddedAnswer[] = [];
     doWork(exitState, () => {
-      base ??= openBase(open, folder);
+      base ??= openBase(openLmdb, folder);
       const opened = base;
       within(opened, () => {
         for (const { number, call } of calls) answers.push({ number, result: perform(opened, call) });

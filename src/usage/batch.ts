@@ -1,7 +1,9 @@
 import type { CallFacts } from '../metrics/recorder.js';
 import type { LedgerLine } from '../store/store.js';
-import { isTime, type UsageNote } from './entry.js';
-import { createRows, UsagePage } from './page.js';
+import type { CallTable } from './call-table.js';
+import type { EndedCall } from './ended-call.js';
+import { isTime } from './entry.js';
+import { writePage } from './page.js';
 import { SumCollector } from './sums.js';
 
 /** What a batch adds to the ledger: pages of calls as its lines, and what these add to the sums. */
@@ -14,13 +16,16 @@ export interface UsageBatchContent {
 export class UsageBatch {
   readonly #lines: LedgerLine[] = [];
   readonly #sums = new SumCollector();
-  readonly #rows = createRows();
+  readonly #table: CallTable;
   readonly #record: (facts: CallFacts) => void;
-  #page: UsagePage | null = null;
   #entries = 0;
 
-  /** @param record counts a call in the metrics, and keeps nothing of what it is told */
-  constructor(record: (facts: CallFacts) => void) {
+  /**
+   * @param table of no other batch until this one has ended
+   * @param record counts a call in the metrics, and keeps nothing of what it is told
+   */
+  constructor(table: CallTable, record: (facts: CallFacts) => void) {
+    this.#table = table;
     this.#record = record;
   }
 
@@ -30,35 +35,38 @@ export class UsageBatch {
   }
 
   /**
-   * Takes a call; nothing of the note is kept.
+   * Takes a call; nothing of it is kept but words and numbers.
+   * @param at Unix milliseconds: when it ended
    * @returns false when the call has no time that a calendar has, and cannot be taken
    */
-  add(note: UsageNote): boolean {
-    if (!isTime(note.at)) return false;
-    if (this.#page === null || !this.#page.hasRoom(note.at)) {
+  add(call: EndedCall, at: number, costNanoUsd: number): boolean {
+    const table = this.#table;
+    if (!table.hasRoom(at)) {
+      if (!isTime(at)) return false;
       this.#endPage();
-      this.#page = new UsagePage(note.at, this.#rows);
+      table.begin(at);
     }
-    this.#page.add(note);
+    table.add(call, at, costNanoUsd);
     this.#entries++;
     return true;
   }
 
   /** Has those calls counted that are not yet: they are when their page ends. */
   count(): void {
-    this.#page?.count(this.#record);
+    this.#table.count(this.#record);
   }
 
-  /** Writes what is left; nothing is added from then on. */
+  /** Writes what is left, and has it counted; nothing is added from then on. */
   end(): UsageBatchContent {
     this.#endPage();
     return { lines: this.#lines, sums: this.#sums.sums() };
   }
 
   #endPage(): void {
-    if (this.#page === null) return;
-    this.#page.count(this.#record);
-    this.#lines.push({ at: this.#page.at, value: this.#page.end(this.#sums) });
-    this.#page = null;
+    const table = this.#table;
+    if (table.length === 0) return;
+    table.count(this.#record);
+    this.#lines.push({ at: table.at, value: writePage(table, this.#sums) });
+    table.end();
   }
 }

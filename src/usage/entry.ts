@@ -1,5 +1,3 @@
-import type { Protocol } from '../config/types.js';
-
 /** How calls end. */
 export const outcomes = ['complete', 'incomplete', 'refused', 'client_gone', 'upstream_error'] as const;
 export type Outcome = (typeof outcomes)[number];
@@ -47,18 +45,6 @@ export interface UsageEntry {
   /** Attempts after the first one. */
   readonly retries: number;
   readonly costNanoUsd: number;
-}
-
-/** An entry as its call notes it: its request's id is put together when somebody reads it. */
-export interface UsageNote extends Omit<UsageEntry, 'requestId' | 'protocol' | 'firstByteMs'> {
-  /** What the id begins with, or all of it where it has no number: then that is below zero. See `requestIdOf`. */
-  readonly requestSeries: string;
-  readonly requestNumber: number;
-  /** Below zero where no byte of the answer has left: a number each time, so that none has to be allocated. */
-  readonly firstByteMs: number;
-  readonly protocol: Protocol | null;
-  /** As in `CallFacts`, and for these alone: it is not in the ledger. */
-  readonly ownMs: number;
 }
 
 /** What a field of an entry holds. */

@@ -1,7 +1,7 @@
 import type { Ledger } from '../store/store.js';
+import { tableSpanMs } from './call-table.js';
 import { csvEntry, csvHeader } from './csv.js';
 import { type UsageEntry, writeEntry } from './entry.js';
-import { pageSpanMs } from './page.js';
 import { readPage } from './read-page.js';
 import {
   addTotals,
@@ -159,7 +159,7 @@ async function* readEntries(
   { from, until, ...filter }: Omit<UsageExport, 'format'>,
 ): AsyncGenerator<UsageEntry[], void, undefined> {
   // A page that begins before the range may have calls that belong to it.
-  const range = { from: Math.max(0, from - pageSpanMs), until };
+  const range = { from: Math.max(0, from - tableSpanMs), until };
   /** Read, but a page that is still to come may have calls that ended before. */
   let held: UsageEntry[] = [];
   let next: string | null = null;

@@ -1,7 +1,9 @@
 import { requestIdOf } from '../request-id.js';
+import { columnCount, type Manner, mostCalls } from './call-table.js';
 import { unpackColumns } from './columns.js';
+import { none } from './ended-call.js';
 import { isEntry, isTime, type UsageEntry, type UsageEntryLike } from './entry.js';
-import { columnCount, type Manner, mostCalls, none, version } from './page.js';
+import { version } from './page.js';
 
 /** The calls of a page in the order in which they were added. What is damaged is left out, be it all of it. */
 export function readPage(text: string): UsageEntry[] {

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { GatewayError } from '../errors.js';
 import type { CallFacts } from '../metrics/recorder.js';
 import type { Ledger, LedgerBatch } from '../store/store.js';
-import { UsageBatch } from './batch.js';
-import type { UsageNote } from './entry.js';
+import { UsageBatch, type UsageBatchContent } from './batch.js';
+import { CallTable } from './call-table.js';
+import type { EndedCall } from './ended-call.js';
 import { usageLedger } from './sums.js';
 
 /** How long usage is kept, in milliseconds. */
@@ -25,7 +26,7 @@ export interface UsageWriterOptions {
   onDropped(entries: number): void;
   /** Told each time that the store did not take a batch, with the number of entries that wait. */
   onFailure(error: unknown, waiting: number): void;
-  /** Longest wait of an entry while the store takes all; 400 ms unless said otherwise. */
+  /** Longest wait of an entry while the store takes all; 500 ms unless said otherwise. */
   readonly flushMs?: number;
   /** Entries of one batch; 10,000 unless said otherwise. */
   readonly batchEntries?: number;
@@ -39,9 +40,10 @@ export interface UsageWriterOptions {
 export interface UsageWriter {
   /**
    * Takes note of a call, of which nothing but its words and numbers is kept until they are stored.
+   * @param at Unix milliseconds: when it ended
    * @returns false for one that is given up, and not counted either
    */
-  add(note: UsageNote): boolean;
+  add(call: EndedCall, at: number, costNanoUsd: number): boolean;
   /** Has all calls counted that were added: the metrics are about to be read. */
   count(): void;
   /** Entries that are not in the ledger yet. */
@@ -55,15 +57,16 @@ export interface UsageWriter {
   close(withinMs: number): Promise<void>;
 }
 
-const defaultFlushMs = 400;
+const defaultFlushMs = 500;
 const defaultBatchEntries = 10_000;
 const defaultMostWaiting = 100_000;
 const firstPauseMs = 100;
 const longestPauseMs = 5000;
 
-/** Entries that go together, and whoever waits for them. */
+/** A batch that takes no more, and whoever waits for it. */
 interface Chunk {
-  readonly batch: UsageBatch;
+  readonly entries: number;
+  readonly content: UsageBatchContent;
   readonly settled: (() => void)[];
 }
 
@@ -75,10 +78,10 @@ export function createUsageWriter(options: UsageWriterOptions): UsageWriter {
   const mostWaiting = options.mostWaiting ?? defaultMostWaiting;
   const pauses = createPauses(options.pauseMs ?? firstPauseMs);
   const writer = randomUUID();
-  /** Chunks that take no more, the oldest first. */
+  /** The oldest first. */
   const full: Chunk[] = [];
-  const newChunk = (): Chunk => ({ batch: new UsageBatch(options.record), settled: [] });
-  let filling = newChunk();
+  const table = new CallTable();
+  let filling = new UsageBatch(table, options.record);
   let current: Chunk | null = null;
   /** Entries of all chunks but the current one. */
   let count = 0;
@@ -92,11 +95,9 @@ export function createUsageWriter(options: UsageWriterOptions): UsageWriter {
 
   const seal = (): void => {
     isDue = false;
-    if (filling.batch.entries === 0) return;
-    // It may wait for the store, and the metrics must not.
-    filling.batch.count();
-    full.push(filling);
-    filling = newChunk();
+    if (filling.entries === 0) return;
+    full.push({ entries: filling.entries, content: filling.end(), settled: [] });
+    filling = new UsageBatch(table, options.record);
   };
 
   const settle = (chunk: Chunk, dropped: number): void => {
@@ -107,8 +108,8 @@ export function createUsageWriter(options: UsageWriterOptions): UsageWriter {
   const dropOldest = (): void => {
     const oldest = full.shift();
     if (oldest === undefined) return;
-    count -= oldest.batch.entries;
-    settle(oldest, oldest.batch.entries);
+    count -= oldest.entries;
+    settle(oldest, oldest.entries);
   };
 
   /** @returns false when the batch is given up */
@@ -118,7 +119,7 @@ export function createUsageWriter(options: UsageWriterOptions): UsageWriter {
         await store.append(usageLedger, batch);
         return true;
       } catch (error) {
-        onFailure(error, count + (current?.batch.entries ?? 0));
+        onFailure(error, count + (current?.entries ?? 0));
         // What the store does not take for what it is, it will not take later.
         if (!(error instanceof GatewayError)) return false;
         if (!ended) await pauses.pause(attempt);
@@ -137,15 +138,15 @@ export function createUsageWriter(options: UsageWriterOptions): UsageWriter {
     running = true;
     for (let chunk = nextChunk(); chunk !== undefined; chunk = nextChunk()) {
       current = chunk;
-      count -= chunk.batch.entries;
+      count -= chunk.entries;
       lastNumber++;
       const number = lastNumber;
-      const { lines, sums } = chunk.batch.end();
+      const { lines, sums } = chunk.content;
       const { lineMs, sumMs } = options.retention();
       const kept = sums.map((sum) => ({ ...sum, ttlMs: sumMs }));
       const taken = await append({ writer, number, lines, lineTtlMs: lineMs, sums: kept });
       current = null;
-      settle(chunk, taken ? 0 : chunk.batch.entries);
+      settle(chunk, taken ? 0 : chunk.entries);
     }
     running = false;
   };
@@ -178,13 +179,13 @@ export function createUsageWriter(options: UsageWriterOptions): UsageWriter {
   };
 
   return {
-    add(note) {
-      if (closing !== null || !filling.batch.add(note)) {
+    add(call, at, costNanoUsd) {
+      if (closing !== null || !filling.add(call, at, costNanoUsd)) {
         onDropped(1);
         return false;
       }
       count++;
-      if (filling.batch.entries >= batchEntries) {
+      if (filling.entries >= batchEntries) {
         seal();
         start();
       }
@@ -192,8 +193,8 @@ export function createUsageWriter(options: UsageWriterOptions): UsageWriter {
       timer ??= setTimeout(due, flushMs).unref();
       return true;
     },
-    count: () => filling.batch.count(),
-    waiting: () => count + (current?.batch.entries ?? 0),
+    count: () => filling.count(),
+    waiting: () => count + (current?.entries ?? 0),
     flush,
     close(withinMs) {
       closing ??= new Promise((resolve) => {

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { createUsageWriter, type UsageWriter, type UsageWriterOptions } from '../../src/usage/writer.js';
-import { usageNote } from './entries.js';
+import { addUsage, noTokens } from './entries.js';
 import { ledgerDouble, requestsOf, unreachable } from './ledger-double.js';
 
 const retention = { lineMs: 5000, sumMs: 9000 };
@@ -25,7 +25,7 @@ function open(change: Partial<UsageWriterOptions> = {}) {
 }
 
 function add(writer: UsageWriter, first: number, behind: number): void {
-  for (let id = first; id < behind; id++) writer.add(usageNote({ requestId: `${id}` }));
+  for (let id = first; id < behind; id++) addUsage(writer, { requestId: `${id}` });
 }
 
 function ids(first: number, behind: number): string[] {
@@ -61,7 +61,7 @@ test('every call is counted once: when the metrics are asked for, or when it goe
   ledger.holds = true;
   const names = (first: number, behind: number) => ids(first, behind).map((id) => `team-a ${id}`);
   const note = (first: number, behind: number) => {
-    for (const model of ids(first, behind)) t.ok(writer.add(usageNote({ model })));
+    for (const model of ids(first, behind)) t.ok(addUsage(writer, { model }));
   };
   note(0, 2);
   t.same(counted, [], 'not one by one');
@@ -75,21 +75,17 @@ test('every call is counted once: when the metrics are asked for, or when it goe
   ledger.holds = false;
   for (const go of ledger.held) go();
   await writer.close(60_000);
-  t.notOk(writer.add(usageNote()), 'whoever adds it then counts it');
+  t.notOk(addUsage(writer), 'whoever adds it then counts it');
   t.same(counted, names(0, 5));
 });
 
 test('sums are made of day, key and model', async (t) => {
   const { ledger, writer } = open();
   const late = Date.UTC(2026, 2, 10);
-  writer.add(usageNote({ at: late - 1 }));
-  writer.add(
-    usageNote({ at: late - 1, outcome: 'refused', tokensKnown: 'none', inputTokens: 0, costNanoUsd: 0 }),
-  );
-  writer.add(
-    usageNote({ at: late, keyId: null, model: null, outcome: 'client_gone', tokensKnown: 'partial' }),
-  );
-  writer.add(usageNote({ at: late, model: 'a/b', mediaSeconds: 1.5, durationMs: 0.5 }));
+  addUsage(writer, { at: late - 1 });
+  addUsage(writer, { at: late - 1, outcome: 'refused', ...noTokens, costNanoUsd: 0 });
+  addUsage(writer, { at: late, keyId: null, model: null, outcome: 'client_gone', tokensKnown: 'partial' });
+  addUsage(writer, { at: late, model: 'a/b', mediaSeconds: 1.5, durationMs: 0.5 });
   await writer.flush();
   const sums = new Map(ledger.taken[0]?.sums.map((sum) => [sum.id, sum]));
   t.same([...sums.keys()].sort(), [
@@ -99,7 +95,7 @@ test('sums are made of day, key and model', async (t) => {
   ]);
   t.match(sums.get('2026-03-09/nteam-a/nsim-text'), {
     ttlMs: 9000,
-    add: { calls: 2, refused: 1, inputTokens: 100, outputTokens: 40, costNanoUsd: 1500 },
+    add: { calls: 2, refused: 1, inputTokens: 100, outputTokens: 20, costNanoUsd: 1500 },
   });
   t.match(sums.get('2026-03-10//')?.add, { calls: 1, clientGone: 1, inexact: 1 });
   t.match(sums.get('2026-03-10/nteam-a/na%2Fb')?.add, { calls: 1, mediaMs: 1500 });
@@ -202,8 +198,8 @@ test('a batch that the store will never take is given up, and the next one goes'
 test('an entry that cannot be written does not take others with it', async (t) => {
   const { ledger, writer, dropped } = open();
   add(writer, 0, 1);
-  writer.add(usageNote({ at: Number.NaN }));
-  writer.add(usageNote({ requestId: 'odd', inputTokens: Number.NaN, bytesIn: -1, costNanoUsd: 1e300 }));
+  addUsage(writer, { at: Number.NaN });
+  addUsage(writer, { requestId: 'odd', inputTokens: Number.NaN, bytesIn: -1, costNanoUsd: 1e300 });
   await writer.flush();
   t.same(requestsOf(ledger.taken), ['0'], 'a number that is none is not told as one');
   t.equal(ledger.taken[0]?.sums[0]?.add.calls, 2);

@@ -1,0 +1,191 @@
+import type { Protocol } from '../config/types.js';
+import type { Usage } from '../conversation/usage.js';
+import { type CallFacts, noFacts } from '../metrics/recorder.js';
+import { targetName } from '../metrics/target-name.js';
+import { dayMs, dayStart } from './budget.js';
+import { type EndedCall, none, ownMs } from './ended-call.js';
+import type { TokenSource, UsageEntry } from './entry.js';
+
+/** How long after the first call of a table its last one has ended, at most: less than that, in milliseconds. */
+export const tableSpanMs = 1000;
+/** Calls of one table. */
+export const mostCalls = 1000;
+/** Numbers of each call that the ledger keeps, and all of them. */
+export const columnCount = 15;
+export const rowLength = 16;
+
+/** What calls have in common again and again, so that it is said once. */
+export type Manner = Pick<
+  UsageEntry,
+  'keyId' | 'groups' | 'model' | 'target' | 'status' | 'outcome' | 'tokensKnown'
+> & { readonly protocol: Protocol | null };
+
+/** What a manner was made of: to compare that takes less time than to compare names. */
+interface Origin extends Pick<EndedCall, 'key' | 'route' | 'model' | 'target' | 'outcome'> {
+  readonly status: number;
+  readonly tokensKnown: TokenSource;
+  /** Of the manner, in the table. */
+  readonly index: number;
+}
+
+/**
+ * Calls that have ended within one second of one day, a row of numbers each. What is done for each of them is a part of
+ * every request, and so there is little of it: numbers are put in a row, where they wait for the others. All else is
+ * done for many of them at once, when the table is full or somebody asks. Used for one lot of calls after the other.
+ */
+export class CallTable {
+  /** Unix milliseconds: when its first call ended. */
+  at = 0;
+  /** How many calls it holds. */
+  length = 0;
+  /** One row after the other, of which only those of its calls hold anything. */
+  readonly rows = new Float64Array(mostCalls * rowLength);
+  readonly manners: Manner[] = [];
+  /** Ids that have no number. */
+  readonly ids: string[] = [];
+  #endsAt = 0;
+  /** How many of its calls `count` has told. */
+  #counted = 0;
+  /** Origins of the manners of each key. */
+  readonly #byKey = new Map<EndedCall['key'], Origin[]>();
+  #last: Origin | null = null;
+
+  /**
+   * Makes room for calls.
+   * @param at whole Unix milliseconds: when the first of them ended
+   */
+  begin(at: number): void {
+    this.end();
+    this.at = at;
+    this.#endsAt = Math.min(at + tableSpanMs, dayStart(at) + dayMs);
+  }
+
+  /** Forgets its calls, and has no room for others until it begins anew. */
+  end(): void {
+    this.length = 0;
+    this.#endsAt = 0;
+    this.#counted = 0;
+    this.manners.length = 0;
+    this.ids.length = 0;
+    this.#byKey.clear();
+    this.#last = null;
+  }
+
+  /** Whether a call that ended at a time may be added. */
+  hasRoom(at: number): boolean {
+    return at >= this.at && at < this.#endsAt && this.length < mostCalls;
+  }
+
+  /**
+   * Adds a call for which there is room. Nothing of it is kept but words and numbers.
+   * @param at whole Unix milliseconds: when it ended
+   */
+  add(call: EndedCall, at: number, costNanoUsd: number): void {
+    const { rows } = this;
+    const { exchange, usage } = call;
+    const start = this.length++ * rowLength;
+    // In the order in which `readPage`, `addRow` and `factsOfRow` take them.
+    rows[start] = this.#indexOf(call);
+    rows[start + 1] = at - this.at;
+    rows[start + 2] = exchange.number < 0 ? -this.ids.push(exchange.id) : exchange.number;
+    rows[start + 3] = usage === null ? 0 : usage.input;
+    rows[start + 4] = usage === null ? 0 : usage.output;
+    rows[start + 5] = usage === null ? 0 : usage.cached;
+    rows[start + 6] = usage === null ? 0 : usage.cacheWritten;
+    rows[start + 7] = usage === null ? 0 : usage.reasoning;
+    rows[start + 8] = exchange.bytesIn;
+    rows[start + 9] = exchange.bytesOut;
+    rows[start + 10] = call.isServed ? call.mediaSeconds : 0;
+    rows[start + 11] = Math.round((call.endedAt - call.startedAt) * 1000);
+    rows[start + 12] = call.answeredAt > 0 ? Math.round((call.answeredAt - call.startedAt) * 1000) : none;
+    rows[start + 13] = call.retries;
+    rows[start + 14] = costNanoUsd;
+    rows[start + 15] = ownMs(call);
+  }
+
+  /** Tells of the calls that were added since the last time, as they are counted in the metrics. */
+  count(record: (facts: CallFacts) => void): void {
+    for (; this.#counted < this.length; this.#counted++) {
+      const start = this.#counted * rowLength;
+      record(factsOfRow(this.manners[this.rows[start] as number] as Manner, this.rows, start));
+    }
+  }
+
+  #indexOf(call: EndedCall): number {
+    const last = this.#last;
+    if (last !== null && isOf(last, call)) return last.index;
+    this.#last = this.#find(call);
+    return this.#last.index;
+  }
+
+  #find(call: EndedCall): Origin {
+    const { key, route, model, target, outcome } = call;
+    let ofKey = this.#byKey.get(key);
+    if (ofKey === undefined) {
+      ofKey = [];
+      this.#byKey.set(key, ofKey);
+    }
+    for (const known of ofKey) {
+      if (isOf(known, call)) return known;
+    }
+    const { status } = call.exchange;
+    const tokensKnown = tokenSource(call.usage);
+    const added = { key, route, model, target, outcome, status, tokensKnown, index: this.manners.length };
+    ofKey.push(added);
+    this.manners.push({
+      keyId: key === null ? null : key.id,
+      groups: key === null ? noGroups : key.groups,
+      protocol: route === null ? null : route.protocol,
+      model: model === null ? null : model.name,
+      target: target === null ? null : targetName(target),
+      status,
+      outcome,
+      tokensKnown,
+    });
+    return added;
+  }
+}
+
+const noGroups: readonly string[] = [];
+
+function isOf(origin: Origin, call: EndedCall): boolean {
+  return (
+    origin.key === call.key &&
+    origin.model === call.model &&
+    origin.target === call.target &&
+    origin.route === call.route &&
+    origin.status === call.exchange.status &&
+    origin.outcome === call.outcome &&
+    origin.tokensKnown === tokenSource(call.usage)
+  );
+}
+
+function tokenSource(usage: Usage | null): TokenSource {
+  if (usage === null) return 'none';
+  if (usage.partial) return 'partial';
+  return usage.estimated ? 'estimated' : 'exact';
+}
+
+const tokens = { input: 0, output: 0, cached: 0, reasoning: 0 };
+/** Filled anew for every call: whoever counts it keeps nothing of it. */
+const facts = noFacts();
+
+function factsOfRow(manner: Manner, rows: Float64Array, start: number): CallFacts {
+  tokens.input = rows[start + 3] as number;
+  tokens.output = rows[start + 4] as number;
+  tokens.cached = rows[start + 5] as number;
+  tokens.reasoning = rows[start + 7] as number;
+  facts.protocol = manner.protocol;
+  facts.model = manner.model;
+  facts.key = manner.keyId;
+  facts.status = manner.status;
+  facts.outcome = manner.outcome;
+  facts.durationMs = (rows[start + 11] as number) / 1000;
+  facts.firstByteMs = (rows[start + 12] as number) / 1000;
+  facts.ownMs = rows[start + 15] as number;
+  facts.requestBytes = rows[start + 8] as number;
+  facts.responseBytes = rows[start + 9] as number;
+  facts.usage = manner.tokensKnown === 'none' ? null : tokens;
+  facts.costNanos = rows[start + 14] as number;
+  return facts;
+}
