@@ -12,7 +12,7 @@ export interface LedgerOptions {
   readonly store: Pick<Ledger, 'append'>;
   /** What holds now. */
   settings(): UsageSettings;
-  readonly recorder: Pick<Recorder, 'record' | 'recordLedgerDropped' | 'recordLedgerFailure'>;
+  readonly recorder: Pick<Recorder, 'recordSums' | 'recordLedgerDropped' | 'recordLedgerFailure'>;
   readonly log: Logger;
 }
 
@@ -23,7 +23,7 @@ export function createLedger({ store, settings, recorder, log }: LedgerOptions):
   let untold = 0;
   return createUsageWriter({
     store,
-    record: recorder.record,
+    record: recorder.recordSums,
     retention() {
       const { lineDays, sumDays } = settings();
       return { lineMs: lineDays * dayMs, sumMs: sumDays * dayMs };

@@ -1,4 +1,5 @@
 import type { Protocol, Target } from '../config/types.js';
+import { CallHistograms, type CallTimes, type TimeTables } from './call-times.js';
 import { noLabel } from './families.js';
 import { type GaugeSources, readGauges } from './gauges.js';
 import type { AttemptResult } from './results.js';
@@ -8,8 +9,10 @@ import { type MetricsSnapshot, snapshotOf } from './snapshot.js';
 import { createTables, defaultLimits, type SeriesLimits, type Tables } from './tables.js';
 import { targetName } from './target-name.js';
 
-/** What is counted of a finished call. Nothing of it is kept: its owner may fill the same object for the next one. */
-export interface CallFacts {
+/** What is counted of calls that have ended alike, but for their times. */
+export interface CallSums {
+  /** How many they are. */
+  calls: number;
   protocol: Protocol | null;
   /** A name of the config, never one that only a client has said; null where it was not found. */
   model: string | null;
@@ -19,11 +22,6 @@ export interface CallFacts {
   status: number;
   /** One of a few words of the gateway's own. */
   outcome: string;
-  durationMs: number;
-  /** From the start of the call to the first byte of the answer; below zero where there was none. */
-  firstByteMs: number;
-  /** The gateway's own share of the duration; below zero where it is not known. */
-  ownMs: number;
   requestBytes: number;
   responseBytes: number;
   /** Null where no tokens are counted. */
@@ -32,9 +30,19 @@ export interface CallFacts {
   costNanos: number;
 }
 
+/** What is counted of a finished call. Nothing of it is kept: its owner may fill the same object for the next one. */
+export interface CallFacts extends CallSums {
+  durationMs: number;
+  /** From the start of the call to the first byte of the answer; below zero where there was none. */
+  firstByteMs: number;
+  /** The gateway's own share of the duration; below zero where it is not known. */
+  ownMs: number;
+}
+
 /** Facts of no call, to be filled. */
 export function noFacts(): CallFacts {
   return {
+    calls: 1,
     protocol: null,
     model: null,
     key: null,
@@ -61,6 +69,8 @@ export interface TokenCounts {
 export interface Recorder {
   /** Counts a call that has ended, once. */
   record(facts: CallFacts): void;
+  /** Counts calls that have ended alike, once, and keeps nothing of what it is told. @returns what counts their times */
+  recordSums(sums: CallSums): CallTimes;
   /** Counts an attempt at a target that has ended. */
   recordAttempt(target: Target, result: AttemptResult): void;
   /** Counts an attempt at a target that follows another one of the same call. */
@@ -105,9 +115,11 @@ export function createRecorder(sources: GaugeSources, limits: SeriesLimits = def
   const limitRefusals = counters.gateway_limit_refusals_total;
   const ledgerDropped = counters.gateway_ledger_dropped_total;
   const ledgerFailures = counters.gateway_ledger_failures_total;
-  const duration = histograms.gateway_request_duration_seconds;
-  const firstByte = histograms.gateway_first_byte_seconds;
-  const own = histograms.gateway_own_seconds.numbered(0);
+  const times: TimeTables = {
+    duration: histograms.gateway_request_duration_seconds,
+    firstByte: histograms.gateway_first_byte_seconds,
+    own: histograms.gateway_own_seconds.numbered(0),
+  };
   // A target is another object after each reload, and its name then the same.
   const knownTargets = new WeakMap<Target, KnownTarget>();
   const knownOf = (target: Target): KnownTarget => {
@@ -119,45 +131,44 @@ export function createRecorder(sources: GaugeSources, limits: SeriesLimits = def
     return known;
   };
 
+  const recordSums = (sums: CallSums): CallTimes => {
+    const { calls, usage, outcome } = sums;
+    const protocol = sums.protocol ?? noLabel;
+    const model = sums.model ?? noLabel;
+    const key = sums.key ?? noLabel;
+    const status = statusLabel(sums.status);
+    const known = shortcuts.ofCall(protocol, model);
+    const ending = known.numberOf(status, outcome);
+    const number = requests.addAt(ending, calls, protocol, model, status, outcome);
+    if (ending !== number) known.remember(status, outcome, number);
+
+    const ofKey = shortcuts.ofKey(key);
+    const statusClass = typeof status === 'number' ? Math.floor(status / 100) : 0;
+    ofKey[statusClass] = keyRequests.addAt(
+      ofKey[statusClass] as number,
+      calls,
+      key,
+      classes[statusClass] as string,
+    );
+
+    requestBytes.addAt(0, sums.requestBytes);
+    responseBytes.addAt(0, sums.responseBytes);
+    if (usage !== null) {
+      known.input = tokens.addAt(known.input, usage.input, model, 'input');
+      known.output = tokens.addAt(known.output, usage.output, model, 'output');
+      known.cached = tokens.addAt(known.cached, usage.cached, model, 'cached');
+      known.reasoning = tokens.addAt(known.reasoning, usage.reasoning, model, 'reasoning');
+    }
+    known.cost = cost.addAt(known.cost, sums.costNanos, model);
+    known.times ??= new CallHistograms(times, protocol, model);
+    return known.times;
+  };
+
   return {
     record(facts) {
-      const { usage, outcome } = facts;
-      const protocol = facts.protocol ?? noLabel;
-      const model = facts.model ?? noLabel;
-      const key = facts.key ?? noLabel;
-      const status = statusLabel(facts.status);
-      const known = shortcuts.ofCall(protocol, model);
-      const ending = known.numberOf(status, outcome);
-      const number = requests.addAt(ending, 1, protocol, model, status, outcome);
-      if (ending !== number) known.remember(status, outcome, number);
-
-      const ofKey = shortcuts.ofKey(key);
-      const statusClass = typeof status === 'number' ? Math.floor(status / 100) : 0;
-      ofKey[statusClass] = keyRequests.addAt(
-        ofKey[statusClass] as number,
-        1,
-        key,
-        classes[statusClass] as string,
-      );
-
-      requestBytes.addAt(0, facts.requestBytes);
-      responseBytes.addAt(0, facts.responseBytes);
-      if (usage !== null) {
-        known.input = tokens.addAt(known.input, usage.input, model, 'input');
-        known.output = tokens.addAt(known.output, usage.output, model, 'output');
-        known.cached = tokens.addAt(known.cached, usage.cached, model, 'cached');
-        known.reasoning = tokens.addAt(known.reasoning, usage.reasoning, model, 'reasoning');
-      }
-      known.cost = cost.addAt(known.cost, facts.costNanos, model);
-
-      known.duration ??= duration.own(protocol);
-      (known.duration ?? duration.at(protocol)).observe(facts.durationMs / 1000);
-      if (facts.firstByteMs >= 0) {
-        known.firstByte ??= firstByte.own(protocol, model);
-        (known.firstByte ?? firstByte.at(protocol, model)).observe(facts.firstByteMs / 1000);
-      }
-      if (facts.ownMs >= 0) own.observe(facts.ownMs / 1000);
+      recordSums(facts).observe(facts.durationMs, facts.firstByteMs, facts.ownMs);
     },
+    recordSums,
     recordAttempt(target, result) {
       const known = knownOf(target);
       if (result === 'ok') known.ok = attempts.addAt(known.ok, 1, known.name, result);

@@ -1,4 +1,4 @@
-import type { Histogram } from './histogram.js';
+import type { CallHistograms } from './call-times.js';
 import { noNumber } from './series.js';
 
 /** Status and outcome of most calls are among the first few of their model. */
@@ -20,8 +20,7 @@ export class CallShortcut {
   cached = noNumber;
   reasoning = noNumber;
   cost = noNumber;
-  duration: Histogram | null = null;
-  firstByte: Histogram | null = null;
+  times: CallHistograms | null = null;
 
   /** The number of a series of requests, or `noNumber`. */
   numberOf(status: number | string, outcome: string): number {
@@ -46,8 +45,7 @@ export class CallShortcut {
     this.cached = noNumber;
     this.reasoning = noNumber;
     this.cost = noNumber;
-    this.duration = null;
-    this.firstByte = null;
+    this.times = null;
   }
 }
 

@@ -1,10 +1,11 @@
-import type { CallFacts } from '../metrics/recorder.js';
+import type { CallTimes } from '../metrics/call-times.js';
+import type { CallSums } from '../metrics/recorder.js';
 import type { LedgerLine } from '../store/store.js';
-import type { CallTable } from './call-table.js';
+import type { AlikeCalls, CallTable } from './call-table.js';
 import type { EndedCall } from './ended-call.js';
 import { isTime } from './entry.js';
 import { writePage } from './page.js';
-import { SumCollector } from './sums.js';
+import { addAlike, SumCollector } from './sums.js';
 
 /** What a batch adds to the ledger: pages of calls as its lines, and what these add to the sums. */
 export interface UsageBatchContent {
@@ -17,14 +18,14 @@ export class UsageBatch {
   readonly #lines: LedgerLine[] = [];
   readonly #sums = new SumCollector();
   readonly #table: CallTable;
-  readonly #record: (facts: CallFacts) => void;
+  readonly #record: (sums: CallSums) => CallTimes;
   #entries = 0;
 
   /**
    * @param table of no other batch until this one has ended
-   * @param record counts a call in the metrics, and keeps nothing of what it is told
+   * @param record counts calls in the metrics, and gives what counts their times
    */
-  constructor(table: CallTable, record: (facts: CallFacts) => void) {
+  constructor(table: CallTable, record: (sums: CallSums) => CallTimes) {
     this.#table = table;
     this.#record = record;
   }
@@ -53,7 +54,7 @@ export class UsageBatch {
 
   /** Has those calls counted that are not yet: they are when their page ends. */
   count(): void {
-    this.#table.count(this.#record);
+    this.#table.count(this.#countAlike);
   }
 
   /** Writes what is left, and has it counted; nothing is added from then on. */
@@ -62,11 +63,41 @@ export class UsageBatch {
     return { lines: this.#lines, sums: this.#sums.sums() };
   }
 
+  readonly #countAlike = (alike: AlikeCalls): CallTimes => {
+    const { keyId, model } = alike.manner;
+    addAlike(this.#sums.totalsOf(this.#table.at, keyId, model), alike);
+    return this.#record(sumsOf(alike));
+  };
+
   #endPage(): void {
     const table = this.#table;
     if (table.length === 0) return;
-    table.count(this.#record);
-    this.#lines.push({ at: table.at, value: writePage(table, this.#sums) });
+    table.count(this.#countAlike);
+    this.#lines.push({ at: table.at, value: writePage(table) });
     table.end();
   }
+}
+
+/** As they are counted in the metrics. */
+function sumsOf({ manner, calls, ...sums }: AlikeCalls): CallSums {
+  return {
+    calls,
+    protocol: manner.protocol,
+    model: manner.model,
+    key: manner.keyId,
+    status: manner.status,
+    outcome: manner.outcome,
+    requestBytes: sums.bytesIn,
+    responseBytes: sums.bytesOut,
+    usage:
+      manner.tokensKnown === 'none'
+        ? null
+        : {
+            input: sums.inputTokens,
+            output: sums.outputTokens,
+            cached: sums.cachedTokens,
+            reasoning: sums.reasoningTokens,
+          },
+    costNanos: sums.costNanoUsd,
+  };
 }

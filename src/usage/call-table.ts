@@ -1,6 +1,6 @@
 import type { Protocol } from '../config/types.js';
 import type { Usage } from '../conversation/usage.js';
-import { type CallFacts, noFacts } from '../metrics/recorder.js';
+import type { CallTimes } from '../metrics/call-times.js';
 import { targetName } from '../metrics/target-name.js';
 import { dayMs, dayStart } from './budget.js';
 import { type EndedCall, none, ownMs } from './ended-call.js';
@@ -13,12 +13,30 @@ export const mostCalls = 1000;
 /** Numbers of each call that the ledger keeps, and all of them. */
 export const columnCount = 15;
 export const rowLength = 16;
+/** More than this is no number of a call but a mistake, and would end exact sums. */
+const mostAdded = Number.MAX_SAFE_INTEGER;
 
 /** What calls have in common again and again, so that it is said once. */
 export type Manner = Pick<
   UsageEntry,
   'keyId' | 'groups' | 'model' | 'target' | 'status' | 'outcome' | 'tokensKnown'
 > & { readonly protocol: Protocol | null };
+
+/** What the numbers of calls of one manner add up to. Those that cannot be counted add nothing. */
+export interface AlikeCalls {
+  readonly manner: Manner;
+  readonly calls: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly cachedTokens: number;
+  readonly cacheWrittenTokens: number;
+  readonly reasoningTokens: number;
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+  /** Milliseconds of audio or video. */
+  readonly mediaMs: number;
+  readonly costNanoUsd: number;
+}
 
 /** What a manner was made of: to compare that takes less time than to compare names. */
 interface Origin extends Pick<EndedCall, 'key' | 'route' | 'model' | 'target' | 'outcome'> {
@@ -46,6 +64,8 @@ export class CallTable {
   #endsAt = 0;
   /** How many of its calls `count` has told. */
   #counted = 0;
+  /** By manner and column. */
+  readonly #sums = new Float64Array(mostCalls * rowLength);
   /** Origins of the manners of each key. */
   readonly #byKey = new Map<EndedCall['key'], Origin[]>();
   #last: Origin | null = null;
@@ -84,7 +104,7 @@ export class CallTable {
     const { rows } = this;
     const { exchange, usage } = call;
     const start = this.length++ * rowLength;
-    // In the order in which `readPage`, `addRow` and `factsOfRow` take them.
+    // In the order in which `readPage` and `count` take them.
     rows[start] = this.#indexOf(call);
     rows[start + 1] = at - this.at;
     rows[start + 2] = exchange.number < 0 ? -this.ids.push(exchange.id) : exchange.number;
@@ -103,11 +123,43 @@ export class CallTable {
     rows[start + 15] = ownMs(call);
   }
 
-  /** Tells of the calls that were added since the last time, as they are counted in the metrics. */
-  count(record: (facts: CallFacts) => void): void {
+  /**
+   * Tells of the calls that were added since the last time.
+   * @param record counts calls, once, and gives what counts their times
+   */
+  count(record: (alike: AlikeCalls) => CallTimes): void {
+    if (this.#counted === this.length) return;
+    this.#addUp();
+    const times = this.manners.map((manner, index) => {
+      const alike = alikeOf(manner, this.#sums, index * rowLength);
+      return alike.calls === 0 ? null : record(alike);
+    });
+    const { rows } = this;
     for (; this.#counted < this.length; this.#counted++) {
       const start = this.#counted * rowLength;
-      record(factsOfRow(this.manners[this.rows[start] as number] as Manner, this.rows, start));
+      times[rows[start] as number]?.observe(
+        (rows[start + 11] as number) / 1000,
+        (rows[start + 12] as number) / 1000,
+        rows[start + 15] as number,
+      );
+    }
+  }
+
+  /** Adds the numbers of the calls that were not counted yet, by their manner, in the columns of these numbers. */
+  #addUp(): void {
+    const { rows } = this;
+    const sums = this.#sums;
+    sums.fill(0, 0, this.manners.length * rowLength);
+    for (let call = this.#counted; call < this.length; call++) {
+      const start = call * rowLength;
+      const sum = (rows[start] as number) * rowLength;
+      (sums[sum] as number) += 1;
+      for (let column = 3; column <= 10; column++) {
+        const value = rows[start + column] as number;
+        if (value > 0 && value <= mostAdded) (sums[sum + column] as number) += value;
+      }
+      const cost = rows[start + 14] as number;
+      if (cost > 0 && cost <= mostAdded) (sums[sum + 14] as number) += cost;
     }
   }
 
@@ -166,26 +218,19 @@ function tokenSource(usage: Usage | null): TokenSource {
   return usage.estimated ? 'estimated' : 'exact';
 }
 
-const tokens = { input: 0, output: 0, cached: 0, reasoning: 0 };
-/** Filled anew for every call: whoever counts it keeps nothing of it. */
-const facts = noFacts();
-
-function factsOfRow(manner: Manner, rows: Float64Array, start: number): CallFacts {
-  tokens.input = rows[start + 3] as number;
-  tokens.output = rows[start + 4] as number;
-  tokens.cached = rows[start + 5] as number;
-  tokens.reasoning = rows[start + 7] as number;
-  facts.protocol = manner.protocol;
-  facts.model = manner.model;
-  facts.key = manner.keyId;
-  facts.status = manner.status;
-  facts.outcome = manner.outcome;
-  facts.durationMs = (rows[start + 11] as number) / 1000;
-  facts.firstByteMs = (rows[start + 12] as number) / 1000;
-  facts.ownMs = rows[start + 15] as number;
-  facts.requestBytes = rows[start + 8] as number;
-  facts.responseBytes = rows[start + 9] as number;
-  facts.usage = manner.tokensKnown === 'none' ? null : tokens;
-  facts.costNanos = rows[start + 14] as number;
-  return facts;
+/** @param sums of the calls of all manners @param start where those of this manner begin */
+function alikeOf(manner: Manner, sums: Float64Array, start: number): AlikeCalls {
+  return {
+    manner,
+    calls: sums[start] as number,
+    inputTokens: sums[start + 3] as number,
+    outputTokens: sums[start + 4] as number,
+    cachedTokens: sums[start + 5] as number,
+    cacheWrittenTokens: sums[start + 6] as number,
+    reasoningTokens: sums[start + 7] as number,
+    bytesIn: sums[start + 8] as number,
+    bytesOut: sums[start + 9] as number,
+    mediaMs: (sums[start + 10] as number) * 1000,
+    costNanoUsd: sums[start + 14] as number,
+  };
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { dayOf, dayStart } from './budget.js';
+import type { AlikeCalls } from './call-table.js';
 
 /** The ledger of usage in the store. Its name is in every store that is in use. */
 export const usageLedger = 'usage';
@@ -160,7 +161,28 @@ export class SumCollector {
   }
 }
 
-/** A total and what is added to it, as a whole number. What cannot be counted adds nothing. */
-export function sum(total: number, more: number): number {
-  return more > 0 ? Math.min(total + Math.round(more), Number.MAX_SAFE_INTEGER) : total;
+/** Adds calls that have ended alike. */
+export function addAlike(totals: UsageTotals, alike: AlikeCalls): void {
+  const { outcome, tokensKnown } = alike.manner;
+  const { calls } = alike;
+  totals.calls += calls;
+  if (outcome === 'incomplete') totals.incomplete += calls;
+  if (outcome === 'refused') totals.refused += calls;
+  if (outcome === 'client_gone') totals.clientGone += calls;
+  if (outcome === 'upstream_error') totals.upstreamErrors += calls;
+  if (tokensKnown === 'partial' || tokensKnown === 'estimated') totals.inexact += calls;
+  for (const name of addedNames)
+    totals[name] = Math.min(totals[name] + Math.round(alike[name]), Number.MAX_SAFE_INTEGER);
 }
+
+const addedNames = [
+  'inputTokens',
+  'outputTokens',
+  'cachedTokens',
+  'cacheWrittenTokens',
+  'reasoningTokens',
+  'bytesIn',
+  'bytesOut',
+  'mediaMs',
+  'costNanoUsd',
+] as const;

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { GatewayError } from '../errors.js';
-import type { CallFacts } from '../metrics/recorder.js';
+import type { CallTimes } from '../metrics/call-times.js';
+import type { CallSums } from '../metrics/recorder.js';
 import type { Ledger, LedgerBatch } from '../store/store.js';
 import { UsageBatch, type UsageBatchContent } from './batch.js';
 import { CallTable } from './call-table.js';
@@ -17,8 +18,8 @@ export interface UsageWriterOptions {
   readonly store: Pick<Ledger, 'append'>;
   /** What holds now; asked for each batch. */
   retention(): UsageRetention;
-  /** Counts a call in the metrics, once, and keeps nothing of what it is told: many at once, a while later. */
-  record(facts: CallFacts): void;
+  /** Counts calls in the metrics, once, many at once and a while later. @returns what counts their times */
+  record(sums: CallSums): CallTimes;
   /**
    * Told how many entries were given up: there were too many while the store failed, the writer has ended, or they
    * cannot be written.

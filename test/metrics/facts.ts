@@ -6,6 +6,7 @@ import type { MetricsSnapshot } from '../../src/metrics/snapshot.js';
 /** A call that went well, but for what is given. */
 export function callFacts(given: Partial<CallFacts> = {}): CallFacts {
   return {
+    calls: 1,
     protocol: 'chat',
     model: 'sim-text',
     key: 'team-a',

@@ -25,6 +25,30 @@ test('a call is counted in every family that it concerns', async (t) => {
   t.equal(bucketCounts(snapshot, 'gateway_own_seconds')['']?.[4], 2);
 });
 
+test('calls that ended alike are counted together, as if they came one by one', async (t) => {
+  const one = createRecorder(gaugeSources());
+  const all = createRecorder(gaugeSources());
+  const usage = { input: 10, output: 20, cached: 4, reasoning: 1 };
+  const times: [number, number, number][] = [
+    [250, 125, 0.125],
+    [3, -1, -1],
+  ];
+  for (const [durationMs, firstByteMs, ownMs] of times) {
+    one.record(callFacts({ usage, costNanos: 5, durationMs, firstByteMs, ownMs }));
+  }
+  const counter = all.recordSums({
+    ...callFacts({ usage: { input: 20, output: 40, cached: 8, reasoning: 2 } }),
+    calls: 2,
+    requestBytes: 200,
+    responseBytes: 2000,
+    costNanos: 10,
+  });
+  for (const each of times) counter.observe(...each);
+  t.same(all.snapshot(), one.snapshot());
+  all.recordSums(callFacts());
+  t.equal(numbers(all.snapshot(), 'gateway_requests_total')['chat sim-text 200 complete'], 3);
+});
+
 test('a call that was refused early has no names, no first byte and no tokens', async (t) => {
   const recorder = createRecorder(gaugeSources());
   const early = { protocol: null, model: null, key: null, firstByteMs: -1, ownMs: -1 };

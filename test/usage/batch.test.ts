@@ -2,12 +2,12 @@ import { test } from 'tap';
 import { UsageBatch } from '../../src/usage/batch.js';
 import { CallTable, tableSpanMs } from '../../src/usage/call-table.js';
 import { readPage } from '../../src/usage/read-page.js';
-import { addUsage } from './entries.js';
+import { addUsage, uncounted } from './entries.js';
 
 const midnight = Date.UTC(2026, 2, 10);
 
 test('a batch has pages of calls that ended within a second, each with the time of its first', async (t) => {
-  const batch = new UsageBatch(new CallTable(), () => {});
+  const batch = new UsageBatch(new CallTable(), uncounted);
   const times = [0, 5, 3, tableSpanMs - 1, tableSpanMs, tableSpanMs + 1, 0, 1].map(
     (after) => midnight + after,
   );
@@ -26,7 +26,7 @@ test('a batch has pages of calls that ended within a second, each with the time 
 });
 
 test('many calls of one moment are on several pages', async (t) => {
-  const batch = new UsageBatch(new CallTable(), () => {});
+  const batch = new UsageBatch(new CallTable(), uncounted);
   for (let call = 0; call < 2200; call++) addUsage(batch, { requestId: `${call}` });
   const pages = batch.end().lines.map(({ value }) => readPage(value));
   t.same(
@@ -40,7 +40,7 @@ test('many calls of one moment are on several pages', async (t) => {
 });
 
 test('calls around midnight count for their days, in whatever order they come', async (t) => {
-  const batch = new UsageBatch(new CallTable(), () => {});
+  const batch = new UsageBatch(new CallTable(), uncounted);
   for (const after of [-1, 0, -1, 1, 1]) addUsage(batch, { at: midnight + after });
   const calls = batch.end().sums.map(({ id, add }) => [id, add.calls]);
   t.same(calls, [
@@ -50,7 +50,7 @@ test('calls around midnight count for their days, in whatever order they come', 
 });
 
 test('a call without a time is not taken', async (t) => {
-  const batch = new UsageBatch(new CallTable(), () => {});
+  const batch = new UsageBatch(new CallTable(), uncounted);
   for (const at of [Number.NaN, -1, 0.5, 1e300]) t.notOk(addUsage(batch, { at }));
   t.equal(batch.entries, 0);
   t.same(batch.end(), { lines: [], sums: [] });

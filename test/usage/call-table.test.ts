@@ -1,6 +1,7 @@
+import fc from 'fast-check';
 import { test } from 'tap';
-import { CallTable, tableSpanMs } from '../../src/usage/call-table.js';
-import { addEntry, addUsage, noTokens, usageEntry } from './entries.js';
+import { type AlikeCalls, CallTable, tableSpanMs } from '../../src/usage/call-table.js';
+import { addEntry, addUsage, anyEntry, noTokens, usageEntry } from './entries.js';
 
 const noon = Date.UTC(2026, 2, 9, 12);
 
@@ -11,37 +12,82 @@ function tableAt(at: number): CallTable {
   return table;
 }
 
-test('calls are counted as they were, each once', async (t) => {
+/** Counts the calls of a table: what was told of those that are alike, and the times of each, behind one another. */
+function counter(table: CallTable) {
+  const told: unknown[] = [];
+  return {
+    told,
+    count: () =>
+      table.count((alike) => {
+        told.push(alike);
+        return { observe: (...times) => told.push(times) };
+      }),
+  };
+}
+
+test('calls are counted once, those that are alike together', async (t) => {
   const table = tableAt(noon);
-  const counted: unknown[] = [];
-  const count = () =>
-    table.count((facts) => counted.push({ ...facts, usage: facts.usage && { ...facts.usage } }));
+  const { told, count } = counter(table);
   addEntry(table, usageEntry({ at: noon, costNanoUsd: 7 }), { sentAt: 1000.25 });
   count();
-  addUsage(table, { at: noon, keyId: 'b', ...noTokens, firstByteMs: null, status: 502 });
-  addEntry(table, usageEntry({ at: noon, retries: 1 }), { sentAt: 1000.25 });
-  count();
-  count();
-  t.match(counted, [
+  t.match(told, [
     {
-      protocol: 'chat',
-      model: 'sim-text',
-      key: 'team-a',
-      status: 200,
-      outcome: 'complete',
-      durationMs: 812.5,
-      firstByteMs: 120.25,
-      ownMs: 0.25,
-      requestBytes: 400,
-      responseBytes: 900,
-      usage: { input: 100, output: 20, cached: 60, reasoning: 5 },
-      costNanos: 7,
+      manner: { keyId: 'team-a', protocol: 'chat', model: 'sim-text', status: 200, outcome: 'complete' },
+      calls: 1,
+      inputTokens: 100,
+      outputTokens: 20,
+      cachedTokens: 60,
+      cacheWrittenTokens: 0,
+      reasoningTokens: 5,
+      bytesIn: 400,
+      bytesOut: 900,
+      mediaMs: 0,
+      costNanoUsd: 7,
     },
-    { key: 'b', status: 502, ownMs: -1, usage: null },
-    { key: 'team-a', ownMs: -1 },
+    [812.5, 120.25, 0.25],
   ]);
-  t.equal(counted.length, 3);
-  t.ok((counted[1] as { readonly firstByteMs: number }).firstByteMs < 0);
+  told.length = 0;
+  addUsage(table, { at: noon, keyId: 'b', ...noTokens, firstByteMs: null, status: 502 });
+  addEntry(table, usageEntry({ at: noon, retries: 1, cacheWrittenTokens: 2 }), { sentAt: 1000.25 });
+  addUsage(table, { at: noon, inputTokens: 1, mediaSeconds: 1.5, costNanoUsd: 3, durationMs: 1 });
+  count();
+  t.match(told, [
+    {
+      manner: { keyId: 'team-a' },
+      calls: 2,
+      inputTokens: 101,
+      cacheWrittenTokens: 2,
+      mediaMs: 1500,
+      costNanoUsd: 1503,
+    },
+    { manner: { keyId: 'b', status: 502, tokensKnown: 'none' }, calls: 1, inputTokens: 0, bytesIn: 400 },
+  ]);
+  t.same(told.slice(2), [
+    [812.5, -1 / 1000, -1],
+    [812.5, 120.25, -1],
+    [1, 120.25, -1],
+  ]);
+  told.length = 0;
+  count();
+  t.same(told, []);
+});
+
+test('a number that cannot be meant adds nothing to those of other calls', async (t) => {
+  const table = tableAt(noon);
+  const { told, count } = counter(table);
+  for (const odd of [Number.NaN, Number.POSITIVE_INFINITY, -1, 1e300]) {
+    addUsage(table, { at: noon, inputTokens: odd, bytesOut: odd, mediaSeconds: odd, costNanoUsd: odd });
+  }
+  addUsage(table, { at: noon });
+  count();
+  t.match(told[0], {
+    calls: 5,
+    inputTokens: 100,
+    outputTokens: 100,
+    bytesOut: 900,
+    mediaMs: 0,
+    costNanoUsd: 1500,
+  });
 });
 
 test('it has room for calls of one second, and for so many', async (t) => {
@@ -83,7 +129,31 @@ test('it begins anew with nothing of the calls before', async (t) => {
   t.match(table, { at: noon + 1, length: 0, manners: [], ids: [] });
   addUsage(table, { at: noon + 1, keyId: 'b', requestId: 'x' });
   t.match(table, { length: 1, manners: [{ keyId: 'b' }], ids: ['x'] });
-  let counted = 0;
-  table.count(() => counted++);
-  t.equal(counted, 1);
+  const { told, count } = counter(table);
+  count();
+  t.match(told, [{ calls: 1, manner: { keyId: 'b' } }, [812.5, 120.25, -1]]);
+});
+
+test('what is counted adds up to the calls, whatever they have in common and whenever somebody asks', async (t) => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(anyEntry, fc.boolean()), { maxLength: 30 }), (steps) => {
+      const table = tableAt(noon);
+      const { told, count } = counter(table);
+      for (const [entry, asks] of steps) {
+        addEntry(table, entry);
+        if (asks) count();
+      }
+      count();
+      const alike = told.filter((each): each is AlikeCalls => !Array.isArray(each));
+      t.equal(told.length - alike.length, steps.length, 'the times of each');
+      for (const keyId of new Set(steps.map(([entry]) => entry.keyId))) {
+        const own = steps.flatMap(([entry]) => (entry.keyId === keyId ? [entry] : []));
+        const counted = alike.filter(({ manner }) => manner.keyId === keyId);
+        const sum = (numbers: number[]) => numbers.reduce((total, each) => total + each, 0);
+        t.equal(sum(counted.map(({ calls }) => calls)), own.length);
+        for (const name of ['inputTokens', 'reasoningTokens', 'bytesIn', 'bytesOut'] as const)
+          t.equal(sum(counted.map((each) => each[name])), sum(own.map((each) => each[name])), name);
+      }
+    }),
+  );
 });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import type { Protocol, Target } from '../../src/config/types.js';
 import type { Usage } from '../../src/conversation/usage.js';
+import type { CallTimes } from '../../src/metrics/call-times.js';
 import type { EndedCall } from '../../src/usage/ended-call.js';
 import { outcomes, tokenSources, type UsageEntry } from '../../src/usage/entry.js';
 
@@ -32,6 +33,9 @@ export function usageEntry(change: Partial<UsageEntry> = {}): UsageEntry {
     ...change,
   };
 }
+
+/** For what is not counted. */
+export const uncounted = (): CallTimes => ({ observe() {} });
 
 /** What takes calls that have ended. */
 export interface CallTaker<T> {

@@ -5,7 +5,6 @@ import { CallTable, tableSpanMs } from '../../src/usage/call-table.js';
 import type { UsageEntry } from '../../src/usage/entry.js';
 import { writePage } from '../../src/usage/page.js';
 import { readPage } from '../../src/usage/read-page.js';
-import { SumCollector } from '../../src/usage/sums.js';
 import { addEntry, anyEntry, usageEntry } from './entries.js';
 
 const noon = Date.UTC(2026, 2, 9, 12);
@@ -15,7 +14,7 @@ function textOf(entries: readonly UsageEntry[]): string {
   const table = new CallTable();
   table.begin(noon);
   for (const entry of entries) addEntry(table, entry);
-  return writePage(table, new SumCollector());
+  return writePage(table);
 }
 
 test('calls come back from their page as they were', async (t) => {
@@ -35,7 +34,7 @@ test('ids come back, whether they have numbers or not', async (t) => {
       table.begin(noon);
       for (const id of ids) addId(table, id);
       t.strictSame(
-        readPage(writePage(table, new SumCollector())).map(({ requestId }) => requestId),
+        readPage(writePage(table)).map(({ requestId }) => requestId),
         ids.map((id) => (typeof id === 'string' ? id : requestIdOf(requestSeries, id))),
       );
     }),
@@ -77,7 +76,7 @@ test('a name stands in a page once, and a call takes few bytes', async (t) => {
     const exchange = { id: '', number: 0xffff_0000 + call, status: 200, bytesIn: 1000 + call, bytesOut: 900 };
     addEntry(table, entry, { exchange });
   }
-  const text = writePage(table, new SumCollector());
+  const text = writePage(table);
   t.equal(text.split('team-a').length, 2);
   t.ok(text.length < 200 * 16, `${text.length}`);
 });

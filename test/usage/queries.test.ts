@@ -11,7 +11,7 @@ import { exportUsage, reportUsage, type UsageExport } from '../../src/usage/quer
 import { readPage } from '../../src/usage/read-page.js';
 import { usageLedger } from '../../src/usage/sums.js';
 import { createUsageWriter } from '../../src/usage/writer.js';
-import { addEntry, addUsage, entryOfLine, usageEntry } from './entries.js';
+import { addEntry, addUsage, entryOfLine, uncounted, usageEntry } from './entries.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'usage-'));
 const store = createEmbeddedStore({ path: folder });
@@ -39,7 +39,7 @@ const yearMs = 365 * 86_400_000;
 const writer = createUsageWriter({
   store,
   retention: () => ({ lineMs: Date.now(), sumMs: yearMs }),
-  record: () => {},
+  record: uncounted,
   onDropped: (count) => {
     throw new Error(`${count} entries were dropped`);
   },
@@ -138,7 +138,7 @@ test('an export of what several workers wrote at once is in the order of time', 
   const lines: LedgerLine[] = [];
   for (let second = 0; second < seconds; second++) {
     for (let worker = 0; worker < workers; worker++) {
-      const batch = new UsageBatch(new CallTable(), () => {});
+      const batch = new UsageBatch(new CallTable(), uncounted);
       const first = start + second * 1000 + worker * 100;
       for (let call = 0; call < 10; call++) addUsage(batch, { at: first + call * 99 });
       lines.push(...batch.end().lines);
@@ -165,7 +165,7 @@ test('an export of what several workers wrote at once is in the order of time', 
 
 test('a damaged page is passed over', async (t) => {
   const at = Date.UTC(2026, 6, 1);
-  const batch = new UsageBatch(new CallTable(), () => {});
+  const batch = new UsageBatch(new CallTable(), uncounted);
   addUsage(batch, { at });
   const good = batch.end().lines[0]?.value ?? '';
   const values = ['', '{', good, good.slice(1), '{"v":2}', '{"v":1}'];

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { createUsageWriter, type UsageWriter, type UsageWriterOptions } from '../../src/usage/writer.js';
-import { addUsage, noTokens } from './entries.js';
+import { addUsage, noTokens, uncounted } from './entries.js';
 import { ledgerDouble, requestsOf, unreachable } from './ledger-double.js';
 
 const retention = { lineMs: 5000, sumMs: 9000 };
@@ -14,7 +14,10 @@ function open(change: Partial<UsageWriterOptions> = {}) {
   const writer = createUsageWriter({
     store: ledger,
     retention: () => retention,
-    record: ({ model, key }) => counted.push(`${key} ${model}`),
+    record: ({ model, key, calls }) => {
+      counted.push(`${key} ${model}${calls === 1 ? '' : ` ${calls}`}`);
+      return uncounted();
+    },
     onDropped: (entries) => dropped.push(entries),
     onFailure: (error) => failures.push(error),
     flushMs: 5,
@@ -204,7 +207,7 @@ test('an entry that cannot be written does not take others with it', async (t) =
   t.same(requestsOf(ledger.taken), ['0'], 'a number that is none is not told as one');
   t.equal(ledger.taken[0]?.sums[0]?.add.calls, 2);
   t.equal(dropped(), 1);
-  t.equal(ledger.taken[0]?.sums[0]?.add.costNanoUsd, Number.MAX_SAFE_INTEGER);
+  t.equal(ledger.taken[0]?.sums[0]?.add.costNanoUsd, 1500, 'nor one that no call can have');
   t.equal(ledger.taken[0]?.sums[0]?.add.inputTokens, 100);
 });
 
