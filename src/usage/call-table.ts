@@ -10,9 +10,38 @@ import type { TokenSource, UsageEntry } from './entry.js';
 export const tableSpanMs = 1000;
 /** Calls of one table. */
 export const mostCalls = 1000;
-/** Numbers of each call that the ledger keeps, and all of them. */
-export const columnCount = 15;
+/** The numbers of a row; those of `keptColumns` are in the ledger, in this order. */
+const column = {
+  /** Index among the table's. */
+  manner: 0,
+  /** Milliseconds since the table's first call ended. */
+  since: 1,
+  /** Number of its id, or below zero: of `ids`, from -1 on. */
+  id: 2,
+  inputTokens: 3,
+  outputTokens: 4,
+  cachedTokens: 5,
+  cacheWrittenTokens: 6,
+  reasoningTokens: 7,
+  bytesIn: 8,
+  bytesOut: 9,
+  mediaSeconds: 10,
+  /** Microseconds, as the next one. */
+  duration: 11,
+  firstByte: 12,
+  retries: 13,
+  costNanoUsd: 14,
+  /** Milliseconds. */
+  own: 15,
+} as const;
+/** So many of the columns, the first ones, are in the ledger. */
+export const keptColumns = 15;
 export const rowLength = 16;
+/** From the one to the other are numbers that are added up. */
+const firstAdded = column.inputTokens;
+const lastAdded = column.mediaSeconds;
+/** Where the sums of a manner have the number of its calls. */
+const callsSum = column.manner;
 /** More than this is no number of a call but a mistake, and would end exact sums. */
 const mostAdded = Number.MAX_SAFE_INTEGER;
 
@@ -104,23 +133,23 @@ export class CallTable {
     const { rows } = this;
     const { exchange, usage } = call;
     const start = this.length++ * rowLength;
-    // In the order in which `readPage` and `count` take them.
-    rows[start] = this.#indexOf(call);
-    rows[start + 1] = at - this.at;
-    rows[start + 2] = exchange.number < 0 ? -this.ids.push(exchange.id) : exchange.number;
-    rows[start + 3] = usage === null ? 0 : usage.input;
-    rows[start + 4] = usage === null ? 0 : usage.output;
-    rows[start + 5] = usage === null ? 0 : usage.cached;
-    rows[start + 6] = usage === null ? 0 : usage.cacheWritten;
-    rows[start + 7] = usage === null ? 0 : usage.reasoning;
-    rows[start + 8] = exchange.bytesIn;
-    rows[start + 9] = exchange.bytesOut;
-    rows[start + 10] = call.isServed ? call.mediaSeconds : 0;
-    rows[start + 11] = Math.round((call.endedAt - call.startedAt) * 1000);
-    rows[start + 12] = call.answeredAt > 0 ? Math.round((call.answeredAt - call.startedAt) * 1000) : none;
-    rows[start + 13] = call.retries;
-    rows[start + 14] = costNanoUsd;
-    rows[start + 15] = ownMs(call);
+    rows[start + column.manner] = this.#indexOf(call);
+    rows[start + column.since] = at - this.at;
+    rows[start + column.id] = exchange.number < 0 ? -this.ids.push(exchange.id) : exchange.number;
+    rows[start + column.inputTokens] = usage === null ? 0 : usage.input;
+    rows[start + column.outputTokens] = usage === null ? 0 : usage.output;
+    rows[start + column.cachedTokens] = usage === null ? 0 : usage.cached;
+    rows[start + column.cacheWrittenTokens] = usage === null ? 0 : usage.cacheWritten;
+    rows[start + column.reasoningTokens] = usage === null ? 0 : usage.reasoning;
+    rows[start + column.bytesIn] = exchange.bytesIn;
+    rows[start + column.bytesOut] = exchange.bytesOut;
+    rows[start + column.mediaSeconds] = call.isServed ? call.mediaSeconds : 0;
+    rows[start + column.duration] = Math.round((call.endedAt - call.startedAt) * 1000);
+    rows[start + column.firstByte] =
+      call.answeredAt > 0 ? Math.round((call.answeredAt - call.startedAt) * 1000) : none;
+    rows[start + column.retries] = call.retries;
+    rows[start + column.costNanoUsd] = costNanoUsd;
+    rows[start + column.own] = ownMs(call);
   }
 
   /**
@@ -137,10 +166,10 @@ export class CallTable {
     const { rows } = this;
     for (; this.#counted < this.length; this.#counted++) {
       const start = this.#counted * rowLength;
-      times[rows[start] as number]?.observe(
-        (rows[start + 11] as number) / 1000,
-        (rows[start + 12] as number) / 1000,
-        rows[start + 15] as number,
+      times[rows[start + column.manner] as number]?.observe(
+        (rows[start + column.duration] as number) / 1000,
+        (rows[start + column.firstByte] as number) / 1000,
+        rows[start + column.own] as number,
       );
     }
   }
@@ -152,14 +181,14 @@ export class CallTable {
     sums.fill(0, 0, this.manners.length * rowLength);
     for (let call = this.#counted; call < this.length; call++) {
       const start = call * rowLength;
-      const sum = (rows[start] as number) * rowLength;
-      (sums[sum] as number) += 1;
-      for (let column = 3; column <= 10; column++) {
-        const value = rows[start + column] as number;
-        if (value > 0 && value <= mostAdded) (sums[sum + column] as number) += value;
+      const sum = (rows[start + column.manner] as number) * rowLength;
+      (sums[sum + callsSum] as number) += 1;
+      for (let index = firstAdded; index <= lastAdded; index++) {
+        const value = rows[start + index] as number;
+        if (value > 0 && value <= mostAdded) (sums[sum + index] as number) += value;
       }
-      const cost = rows[start + 14] as number;
-      if (cost > 0 && cost <= mostAdded) (sums[sum + 14] as number) += cost;
+      const cost = rows[start + column.costNanoUsd] as number;
+      if (cost > 0 && cost <= mostAdded) (sums[sum + column.costNanoUsd] as number) += cost;
     }
   }
 
@@ -222,15 +251,15 @@ function tokenSource(usage: Usage | null): TokenSource {
 function alikeOf(manner: Manner, sums: Float64Array, start: number): AlikeCalls {
   return {
     manner,
-    calls: sums[start] as number,
-    inputTokens: sums[start + 3] as number,
-    outputTokens: sums[start + 4] as number,
-    cachedTokens: sums[start + 5] as number,
-    cacheWrittenTokens: sums[start + 6] as number,
-    reasoningTokens: sums[start + 7] as number,
-    bytesIn: sums[start + 8] as number,
-    bytesOut: sums[start + 9] as number,
-    mediaMs: (sums[start + 10] as number) * 1000,
-    costNanoUsd: sums[start + 14] as number,
+    calls: sums[start + callsSum] as number,
+    inputTokens: sums[start + column.inputTokens] as number,
+    outputTokens: sums[start + column.outputTokens] as number,
+    cachedTokens: sums[start + column.cachedTokens] as number,
+    cacheWrittenTokens: sums[start + column.cacheWrittenTokens] as number,
+    reasoningTokens: sums[start + column.reasoningTokens] as number,
+    bytesIn: sums[start + column.bytesIn] as number,
+    bytesOut: sums[start + column.bytesOut] as number,
+    mediaMs: (sums[start + column.mediaSeconds] as number) * 1000,
+    costNanoUsd: sums[start + column.costNanoUsd] as number,
   };
 }

@@ -1,5 +1,5 @@
 import { requestSeries } from '../request-id.js';
-import { type CallTable, columnCount, rowLength } from './call-table.js';
+import { type CallTable, keptColumns, rowLength } from './call-table.js';
 import { packColumns } from './columns.js';
 
 /** The form of pages. */
@@ -8,7 +8,7 @@ export const version = 2;
 /** The calls of a table as one text: a page of the ledger. */
 export function writePage(table: CallTable): string {
   const { at, rows, length } = table;
-  const columns = packColumns(rows, rowLength, columnCount, length).toString('base64');
+  const columns = packColumns(rows, rowLength, keptColumns, length).toString('base64');
   const [manners, series, ids] = [table.manners, seriesOf(table), table.ids].map((part) =>
     JSON.stringify(part),
   );

@@ -1,5 +1,5 @@
 import { requestIdOf } from '../request-id.js';
-import { columnCount, type Manner, mostCalls } from './call-table.js';
+import { keptColumns, type Manner, mostCalls } from './call-table.js';
 import { unpackColumns } from './columns.js';
 import { none } from './ended-call.js';
 import { isEntry, isTime, type UsageEntry, type UsageEntryLike } from './entry.js';
@@ -10,8 +10,8 @@ export function readPage(text: string): UsageEntry[] {
   const page = parse(text);
   if (page === null) return [];
   const entries: UsageEntry[] = [];
-  for (let start = 0; start < page.rows.length; start += columnCount) {
-    const entry = readCall(page, page.rows.subarray(start, start + columnCount));
+  for (let start = 0; start < page.rows.length; start += keptColumns) {
+    const entry = readCall(page, page.rows.subarray(start, start + keptColumns));
     if (isEntry(entry)) entries.push(entry);
   }
   return entries;
@@ -42,19 +42,19 @@ function parse(text: string): ParsedPage | null {
 
 function packedRows({ calls, columns }: Readonly<Record<string, unknown>>): Float64Array | null {
   if (typeof columns !== 'string' || !isCount(calls)) return null;
-  return unpackColumns(Buffer.from(columns, 'base64'), columnCount, calls);
+  return unpackColumns(Buffer.from(columns, 'base64'), keptColumns, calls);
 }
 
 /** Of the first form: numbers as JSON, without one for the id, since each call had its own in `ids`. */
 function plainRows({ rows }: Readonly<Record<string, unknown>>, calls: number): Float64Array | null {
   if (!Array.isArray(rows) || calls > mostCalls) return null;
-  const all = new Float64Array(calls * columnCount);
+  const all = new Float64Array(calls * keptColumns);
   for (let call = 0; call < calls; call++) {
-    const row: unknown[] = rows.slice(call * (columnCount - 1), (call + 1) * (columnCount - 1));
+    const row: unknown[] = rows.slice(call * (keptColumns - 1), (call + 1) * (keptColumns - 1));
     row.splice(2, 0, -call - 1);
-    for (let column = 0; column < columnCount; column++) {
+    for (let column = 0; column < keptColumns; column++) {
       const value = row[column];
-      all[call * columnCount + column] = typeof value === 'number' ? value : Number.NaN;
+      all[call * keptColumns + column] = typeof value === 'number' ? value : Number.NaN;
     }
   }
   return all;
