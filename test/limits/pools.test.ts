@@ -72,6 +72,26 @@ test('the list is made once for a key and a model, and a pool stands in it once'
   t.end();
 });
 
+test('keys and models that take turns have the list of their own each time', (t) => {
+  const keys = [makeKey(limits(1, null, null)), makeKey(limits(2, null, null)), makeKey(null)];
+  const models = [makeModel(null), makeModel(limits(null, null, 4))];
+  const pairs = keys.flatMap((key) => models.map((model) => [key, model] as const));
+  const made = pairs.map(([key, model]) => callPools(key, model));
+  t.equal(new Set(made).size, pairs.length);
+  for (const step of [1, 5, 2, 3]) {
+    for (let turn = 0; turn < 2 * pairs.length; turn++) {
+      const index = (turn * step) % pairs.length;
+      const [key, model] = pairs[index] as (typeof pairs)[number];
+      t.equal(callPools(key, model), made[index]);
+    }
+  }
+  t.strictSame(
+    made.map(({ pools }) => pools.map(({ limit }) => limit)),
+    [[1], [1, 4], [2], [2, 4], [], [4]],
+  );
+  t.end();
+});
+
 test('where nothing is limited, nothing is demanded', (t) => {
   const found = callPools(makeKey(null), makeModel(null));
   t.strictSame(found.pools, []);
