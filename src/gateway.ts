@@ -23,6 +23,7 @@ import { createLedger } from './ledger.js';
 import { HostClock } from './limits/clock.js';
 import { createLeaseHolder } from './limits/lease-holder.js';
 import type { HolderMessage, OwnerMessage } from './limits/messages.js';
+import { PoolTable } from './limits/pools.js';
 import { type Inspection, inspectTargets } from './metrics/inspection.js';
 import { watchProcess } from './metrics/process-gauges.js';
 import { createRecorder } from './metrics/recorder.js';
@@ -231,6 +232,7 @@ function runningFrom(snapshot: Snapshot, managedKeys: ManagedKeySet | null): Run
     router: createRouter(routes.map((route) => ({ method: route.method, path: route.path, value: route }))),
     proxies: proxies === null ? null : trustedProxies(proxies),
     sealer: createSealer(snapshot.secret),
+    pools: new PoolTable(),
     dialectForPath: createDialectForPath(snapshot.vendors),
   };
 }

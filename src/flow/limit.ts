@@ -3,7 +3,7 @@ import { GatewayError } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange-host.js';
 import type { Decision, Denial, Pending } from '../limits/decision.js';
 import type { Demand, Pool } from '../limits/kinds.js';
-import { callPools, demandsOf } from '../limits/pools.js';
+import { demandsOf } from '../limits/pools.js';
 import { costOf, isFree } from '../usage/cost.js';
 import { account } from './account.js';
 import { budgetOf, type PeriodBudget } from './budget.js';
@@ -32,7 +32,7 @@ export function limit(services: Services, call: Call, next: Next): void {
     next(services, call);
     return;
   }
-  const limited = new LimitedCall(services.limits, callPools(key, model));
+  const limited = new LimitedCall(services.limits, call.running.pools.of(key, model));
   call.limited = limited;
   const now = services.hostClock.at(call.validatedAt);
   const demands =

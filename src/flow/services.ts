@@ -6,6 +6,7 @@ import type { Router } from '../http/router.js';
 import type { KeyTable } from '../keys/table.js';
 import type { HostClock } from '../limits/clock.js';
 import type { LeaseHolder } from '../limits/holding.js';
+import type { PoolTable } from '../limits/pools.js';
 import type { Recorder } from '../metrics/recorder.js';
 import type { Route } from '../routes.js';
 import type { TargetChooser } from '../routing/choose.js';
@@ -27,6 +28,7 @@ export interface Running {
   /** Null where nobody wants to know the addresses of clients. */
   readonly proxies: TrustedProxies | null;
   readonly sealer: Sealer;
+  readonly pools: PoolTable;
   readonly dialectForPath: (path: string) => Dialect;
 }
 

@@ -29,26 +29,34 @@ interface PoolsOfKey {
   pools: CallPools;
 }
 
-const byKey = new WeakMap<Key, PoolsOfKey>();
-/** Of the last call: a look into the map takes a fifth of the time that is spent on all limits of a call. */
-let last: PoolsOfKey | null = null;
+/** The pools of all calls under one config; each list is made once, when it is first asked for. */
+export class PoolTable {
+  readonly #byKey = new WeakMap<Key, PoolsOfKey>();
+  /** Of the last call: a look into the map takes a fifth of the time that is spent on all limits of a call. */
+  #last: PoolsOfKey | null = null;
 
-/** The pools of a call, made once for each pair of a running config. */
-export function callPools(key: Key, model: Model): CallPools {
-  if (last === null || last.key !== key) last = byKey.get(key) ?? addKey(key, model);
-  if (last.model !== model) {
-    last.model = model;
-    last.pools = last.byModel.get(model) ?? makeCallPools(key, model);
-    last.byModel.set(model, last.pools);
+  of(key: Key, model: Model): CallPools {
+    const known = this.#ofKey(key, model);
+    if (known.model !== model) {
+      known.model = model;
+      known.pools = known.byModel.get(model) ?? makeCallPools(key, model);
+      known.byModel.set(model, known.pools);
+    }
+    return known.pools;
   }
-  return last.pools;
-}
 
-function addKey(key: Key, model: Model): PoolsOfKey {
-  const pools = makeCallPools(key, model);
-  const added = { key, byModel: new WeakMap([[model, pools]]), model, pools };
-  byKey.set(key, added);
-  return added;
+  #ofKey(key: Key, model: Model): PoolsOfKey {
+    if (this.#last?.key === key) return this.#last;
+    this.#last = this.#byKey.get(key) ?? this.#add(key, model);
+    return this.#last;
+  }
+
+  #add(key: Key, model: Model): PoolsOfKey {
+    const pools = makeCallPools(key, model);
+    const added = { key, byModel: new WeakMap([[model, pools]]), model, pools };
+    this.#byKey.set(key, added);
+    return added;
+  }
 }
 
 /**

@@ -96,7 +96,7 @@ export const counterFamilies = {
   gateway_ledger_dropped_total: counter('Ledger entries that were dropped.'),
   gateway_ledger_failures_total: counter('How often the store did not take entries of the ledger.'),
   gateway_metrics_overflow_total: counter(
-    'How often something was counted under the label value "other" because its family was full.',
+    'How often something, or several calls at once, was counted as "other" because its family was full.',
     ['family'],
   ),
 } as const satisfies Record<string, CounterFamily>;

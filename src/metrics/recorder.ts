@@ -32,6 +32,7 @@ export interface CallSums {
 
 /** What is counted of a finished call. Nothing of it is kept: its owner may fill the same object for the next one. */
 export interface CallFacts extends CallSums {
+  calls: 1;
   durationMs: number;
   /** From the start of the call to the first byte of the answer; below zero where there was none. */
   firstByteMs: number;

@@ -2,8 +2,8 @@ import { type CounterName, counterFamilies, type HistogramName, histogramFamilie
 import { Histogram } from './histogram.js';
 import { type LabelValue, noNumber, SeriesTable } from './series.js';
 
-/** More than this is no count but a mistake, and would end exact sums. */
-const mostAdded = Number.MAX_SAFE_INTEGER;
+/** More than this at once is no count but a mistake, and would end exact sums. */
+export const mostAdded = Number.MAX_SAFE_INTEGER;
 
 /** Most series of a family. */
 export interface SeriesLimits {

@@ -13,7 +13,7 @@ export interface UsageBatchContent {
   readonly sums: ReturnType<SumCollector['sums']>;
 }
 
-/** Calls that go to the ledger together. Each is written as it comes, so that of those that wait only texts are kept. */
+/** Calls that go to the ledger together. Each page is written when it is full, so that of those that wait only texts are kept. */
 export class UsageBatch {
   readonly #lines: LedgerLine[] = [];
   readonly #sums = new SumCollector();
@@ -36,8 +36,8 @@ export class UsageBatch {
   }
 
   /**
-   * Takes a call; nothing of it is kept but words and numbers.
-   * @param at Unix milliseconds: when it ended
+   * Takes a call, of which the table keeps what it says.
+   * @param at whole Unix milliseconds: when it ended
    * @returns false when the call has no time that a calendar has, and cannot be taken
    */
   add(call: EndedCall, at: number, costNanoUsd: number): boolean {
@@ -66,7 +66,7 @@ export class UsageBatch {
   readonly #countAlike = (alike: AlikeCalls): CallTimes => {
     const { keyId, model } = alike.manner;
     addAlike(this.#sums.totalsOf(this.#table.at, keyId, model), alike);
-    return this.#record(sumsOf(alike));
+    return this.#record(callSums(alike));
   };
 
   #endPage(): void {
@@ -79,7 +79,7 @@ export class UsageBatch {
 }
 
 /** As they are counted in the metrics. */
-function sumsOf({ manner, calls, ...sums }: AlikeCalls): CallSums {
+function callSums({ manner, calls, ...sums }: AlikeCalls): CallSums {
   return {
     calls,
     protocol: manner.protocol,

@@ -1,6 +1,7 @@
 import type { Protocol } from '../config/types.js';
 import type { Usage } from '../conversation/usage.js';
 import type { CallTimes } from '../metrics/call-times.js';
+import { mostAdded } from '../metrics/tables.js';
 import { targetName } from '../metrics/target-name.js';
 import { dayMs, dayStart } from './budget.js';
 import { type EndedCall, none, ownMs } from './ended-call.js';
@@ -8,7 +9,7 @@ import type { TokenSource, UsageEntry } from './entry.js';
 
 /** How long after the first call of a table its last one has ended, at most: less than that, in milliseconds. */
 export const tableSpanMs = 1000;
-/** Calls of one table. */
+/** Calls of one table, and so its manners. */
 export const mostCalls = 1000;
 /** The numbers of a row, by their place in it. */
 const column = {
@@ -37,13 +38,11 @@ const column = {
 /** So many of the columns, the first ones, are in the ledger, in this order. */
 export const keptColumns = 15;
 export const rowLength = 16;
-/** From the one to the other are numbers that are added up. */
+/** From the one to the other are numbers that are added up as they are. */
 const firstAdded = column.inputTokens;
-const lastAdded = column.mediaSeconds;
+const lastAdded = column.bytesOut;
 /** Where the sums of a manner have the number of its calls. */
 const callsSum = column.manner;
-/** More than this is no number of a call but a mistake, and would end exact sums. */
-const mostAdded = Number.MAX_SAFE_INTEGER;
 
 /** What calls have in common again and again, so that it is said once. */
 export type Manner = Pick<
@@ -51,7 +50,8 @@ export type Manner = Pick<
   'keyId' | 'groups' | 'model' | 'target' | 'status' | 'outcome' | 'tokensKnown'
 > & { readonly protocol: Protocol | null };
 
-/** What the numbers of calls of one manner add up to. Those that cannot be counted add nothing. */
+/** What the numbers of calls of one manner add up to, at most `Number.MAX_SAFE_INTEGER`. Those that cannot be meant add
+ * nothing. */
 export interface AlikeCalls {
   readonly manner: Manner;
   readonly calls: number;
@@ -68,7 +68,7 @@ export interface AlikeCalls {
 }
 
 /** What a manner was made of: to compare that takes less time than to compare names. */
-interface Origin extends Pick<EndedCall, 'key' | 'route' | 'model' | 'target' | 'outcome'> {
+interface MannerSource extends Pick<EndedCall, 'key' | 'route' | 'model' | 'target' | 'outcome'> {
   readonly status: number;
   readonly tokensKnown: TokenSource;
   /** Of the manner, in the table. */
@@ -95,12 +95,12 @@ export class CallTable {
   #counted = 0;
   /** By manner and column. */
   readonly #sums = new Float64Array(mostCalls * rowLength);
-  /** Origins of the manners of each key. */
-  readonly #byKey = new Map<EndedCall['key'], Origin[]>();
-  #last: Origin | null = null;
+  /** What the manners of each key were made of. */
+  readonly #byKey = new Map<EndedCall['key'], MannerSource[]>();
+  #last: MannerSource | null = null;
 
   /**
-   * Makes room for calls.
+   * Forgets its calls, and has room for others.
    * @param at whole Unix milliseconds: when the first of them ended
    */
   begin(at: number): void {
@@ -126,7 +126,8 @@ export class CallTable {
   }
 
   /**
-   * Adds a call for which there is room. Nothing of it is kept but words and numbers.
+   * Adds a call for which there is room. Of the call, words and numbers are kept, and until the table ends the key, the
+   * model and the target that are the same for many.
    * @param at whole Unix milliseconds: when it ended
    */
   add(call: EndedCall, at: number, costNanoUsd: number): void {
@@ -175,22 +176,23 @@ export class CallTable {
     }
   }
 
-  /** Adds the numbers of the calls that were not counted yet, by their manner, in the columns of these numbers. */
+  /**
+   * Adds the numbers of the calls that were not counted yet, by their manner, in the columns of these numbers; of media
+   * they are milliseconds.
+   */
   #addUp(): void {
     const { rows } = this;
     const sums = this.#sums;
     sums.fill(0, 0, this.manners.length * rowLength);
-    const { manner, costNanoUsd } = column;
+    const { manner, mediaSeconds, costNanoUsd } = column;
     for (let call = this.#counted; call < this.length; call++) {
       const start = call * rowLength;
       const sum = (rows[start + manner] as number) * rowLength;
       (sums[sum + callsSum] as number) += 1;
-      for (let index = firstAdded; index <= lastAdded; index++) {
-        const value = rows[start + index] as number;
-        if (value > 0 && value <= mostAdded) (sums[sum + index] as number) += value;
-      }
-      const cost = rows[start + costNanoUsd] as number;
-      if (cost > 0 && cost <= mostAdded) (sums[sum + costNanoUsd] as number) += cost;
+      for (let index = firstAdded; index <= lastAdded; index++)
+        addTo(sums, sum + index, rows[start + index] as number);
+      addTo(sums, sum + mediaSeconds, Math.round((rows[start + mediaSeconds] as number) * 1000));
+      addTo(sums, sum + costNanoUsd, rows[start + costNanoUsd] as number);
     }
   }
 
@@ -201,7 +203,7 @@ export class CallTable {
     return this.#last.index;
   }
 
-  #find(call: EndedCall): Origin {
+  #find(call: EndedCall): MannerSource {
     const { key, route, model, target, outcome } = call;
     let ofKey = this.#byKey.get(key);
     if (ofKey === undefined) {
@@ -229,17 +231,22 @@ export class CallTable {
   }
 }
 
+/** Adds a number to a sum. One that cannot be meant adds nothing, and no sum goes beyond what is counted at once. */
+function addTo(sums: Float64Array, at: number, value: number): void {
+  if (value > 0 && value <= mostAdded) sums[at] = Math.min((sums[at] as number) + value, mostAdded);
+}
+
 const noGroups: readonly string[] = [];
 
-function isOf(origin: Origin, call: EndedCall): boolean {
+function isOf(source: MannerSource, call: EndedCall): boolean {
   return (
-    origin.key === call.key &&
-    origin.model === call.model &&
-    origin.target === call.target &&
-    origin.route === call.route &&
-    origin.status === call.exchange.status &&
-    origin.outcome === call.outcome &&
-    origin.tokensKnown === tokenSource(call.usage)
+    source.key === call.key &&
+    source.model === call.model &&
+    source.target === call.target &&
+    source.route === call.route &&
+    source.status === call.exchange.status &&
+    source.outcome === call.outcome &&
+    source.tokensKnown === tokenSource(call.usage)
   );
 }
 
@@ -261,7 +268,7 @@ function alikeOf(manner: Manner, sums: Float64Array, start: number): AlikeCalls 
     reasoningTokens: sums[start + column.reasoningTokens] as number,
     bytesIn: sums[start + column.bytesIn] as number,
     bytesOut: sums[start + column.bytesOut] as number,
-    mediaMs: (sums[start + column.mediaSeconds] as number) * 1000,
+    mediaMs: sums[start + column.mediaSeconds] as number,
     costNanoUsd: sums[start + column.costNanoUsd] as number,
   };
 }

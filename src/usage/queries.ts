@@ -52,9 +52,9 @@ const defaultMostRows = 10_000;
 /** Sums that are held in memory at once. */
 const sumsOfPage = 500;
 /** Lines of the ledger that are, each with the calls of a page. */
-const linesOfPage = 12;
+const linesOfPage = 6;
 /** Entries that wait for those of other pages, at most. */
-const mostHeld = 20_000;
+const mostHeld = 40_000;
 const entriesOfChunk = 500;
 
 /**

@@ -5,6 +5,9 @@ import { none } from './ended-call.js';
 import { isEntry, isTime, type UsageEntry, type UsageEntryLike } from './entry.js';
 import { version } from './page.js';
 
+/** Calls of a page that is read: those to come may hold more than ours do. */
+const mostRead = 10 * mostCalls;
+
 /** The calls of a page in the order in which they were added. What is damaged is left out, be it all of it. */
 export function readPage(text: string): UsageEntry[] {
   const page = parse(text);
@@ -47,7 +50,7 @@ function packedRows({ calls, columns }: Readonly<Record<string, unknown>>): Floa
 
 /** Of the first form: numbers as JSON, without one for the id, since each call had its own in `ids`. */
 function plainRows({ rows }: Readonly<Record<string, unknown>>, calls: number): Float64Array | null {
-  if (!Array.isArray(rows) || calls > mostCalls) return null;
+  if (!Array.isArray(rows) || calls > mostRead) return null;
   const all = new Float64Array(calls * keptColumns);
   for (let call = 0; call < calls; call++) {
     const row: unknown[] = rows.slice(call * (keptColumns - 1), (call + 1) * (keptColumns - 1));
@@ -61,7 +64,7 @@ function plainRows({ rows }: Readonly<Record<string, unknown>>, calls: number): 
 }
 
 function isCount(calls: unknown): calls is number {
-  return Number.isInteger(calls) && (calls as number) >= 0 && (calls as number) <= mostCalls;
+  return Number.isInteger(calls) && (calls as number) >= 0 && (calls as number) <= mostRead;
 }
 
 /** The fields of an entry in the order of the columns. */

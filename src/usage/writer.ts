@@ -40,8 +40,8 @@ export interface UsageWriterOptions {
 /** Writes the usage of a worker to the ledger, in batches and behind the calls' backs. */
 export interface UsageWriter {
   /**
-   * Takes note of a call, of which nothing but its words and numbers is kept until they are stored.
-   * @param at Unix milliseconds: when it ended
+   * Takes note of a call, of which nothing but words and numbers is kept until they are stored.
+   * @param at whole Unix milliseconds: when it ended
    * @returns false for one that is given up, and not counted either
    */
   add(call: EndedCall, at: number, costNanoUsd: number): boolean;

@@ -5,12 +5,13 @@ import { LimitedCall } from '../../src/flow/limited-call.js';
 import type { Admission } from '../../src/limits/admission.js';
 import type { LeaseHolder } from '../../src/limits/holding.js';
 import type { Pool } from '../../src/limits/kinds.js';
-import { callPools } from '../../src/limits/pools.js';
+import { PoolTable } from '../../src/limits/pools.js';
 
 test('an admitted call is told what was told a moment ago, a refused one what is left now', (t) => {
   const limits = { requestsPerMinute: 10_000, tokensPerMinute: null, concurrent: null };
   const key = { id: 'a', limits, groupLimits: [] } as unknown as Key;
   const model = { name: 'm', limits: null } as unknown as Model;
+  const pools = new PoolTable();
   let remaining = 9000;
   const peek = ({ limit }: Pool) => ({ limit, remaining, resetMs: 0 });
   const holder = { ticks: 1, peek } as unknown as LeaseHolder;
@@ -19,7 +20,7 @@ test('an admitted call is told what was told a moment ago, a refused one what is
     running: { snapshot: { vendors: { vendorc: [] } } },
   } as unknown as Call;
   const remainingToldTo = (isAdmitted: boolean) => {
-    const limited = new LimitedCall(holder, callPools(key, model));
+    const limited = new LimitedCall(holder, pools.of(key, model));
     if (isAdmitted) limited.admission = {} as Admission;
     return /remaining-requests: (\d+)/.exec(limited.lines(call))?.[1];
   };

@@ -2,13 +2,15 @@ import { test } from 'tap';
 import type { Key, Model, RateLimits } from '../../src/config/types.js';
 import type { Pool } from '../../src/limits/kinds.js';
 import { untouched } from '../../src/limits/pool-view.js';
-import { allPools, callPools, demandsOf } from '../../src/limits/pools.js';
+import { allPools, demandsOf, PoolTable } from '../../src/limits/pools.js';
 
 const limits = (requests: number | null, tokens: number | null, concurrent: number | null): RateLimits => ({
   requestsPerMinute: requests,
   tokensPerMinute: tokens,
   concurrent,
 });
+
+const pools = new PoolTable();
 
 function makeKey(own: RateLimits | null, ...groups: [string, RateLimits][]): Key {
   return {
@@ -38,7 +40,7 @@ function makeModel(own: RateLimits | null): Model {
 
 test('a call has the limits of its key, its groups and its model, in this order', (t) => {
   const key = makeKey(limits(600, 1000, 5), ['g', limits(null, 2000, null)], ['h', limits(7, null, null)]);
-  const found = callPools(key, makeModel(limits(null, null, 9)));
+  const found = pools.of(key, makeModel(limits(null, null, 9)));
   t.strictSame(found.pools, [
     { name: 'key:a:requests', kind: 'window', limit: 600 },
     { name: 'key:a:tokens', kind: 'window', limit: 1000 },
@@ -65,10 +67,10 @@ test('a call has the limits of its key, its groups and its model, in this order'
 test('the list is made once for a key and a model, and a pool stands in it once', (t) => {
   const key = makeKey(null, ['g', limits(3, null, null)], ['g', limits(3, null, null)]);
   const [one, other] = [makeModel(null), makeModel(limits(1, null, null))];
-  t.equal(callPools(key, one), callPools(key, one));
-  t.not(callPools(key, one), callPools(key, other));
-  t.equal(callPools(key, one).pools.length, 1);
-  t.equal(demandsOf(callPools(key, one), 5), demandsOf(callPools(key, one), 6));
+  t.equal(pools.of(key, one), pools.of(key, one));
+  t.not(pools.of(key, one), pools.of(key, other));
+  t.equal(pools.of(key, one).pools.length, 1);
+  t.equal(demandsOf(pools.of(key, one), 5), demandsOf(pools.of(key, one), 6));
   t.end();
 });
 
@@ -76,24 +78,24 @@ test('keys and models that take turns have the list of their own each time', (t)
   const keys = [makeKey(limits(1, null, null)), makeKey(limits(2, null, null)), makeKey(null)];
   const models = [makeModel(null), makeModel(limits(null, null, 4))];
   const pairs = keys.flatMap((key) => models.map((model) => [key, model] as const));
-  const made = pairs.map(([key, model]) => callPools(key, model));
+  const made = pairs.map(([key, model]) => pools.of(key, model));
   t.equal(new Set(made).size, pairs.length);
   for (const step of [1, 5, 2, 3]) {
     for (let turn = 0; turn < 2 * pairs.length; turn++) {
       const index = (turn * step) % pairs.length;
       const [key, model] = pairs[index] as (typeof pairs)[number];
-      t.equal(callPools(key, model), made[index]);
+      t.equal(pools.of(key, model), made[index]);
     }
   }
   t.strictSame(
-    made.map(({ pools }) => pools.map(({ limit }) => limit)),
+    made.map((each) => each.pools.map(({ limit }) => limit)),
     [[1], [1, 4], [2], [2, 4], [], [4]],
   );
   t.end();
 });
 
 test('where nothing is limited, nothing is demanded', (t) => {
-  const found = callPools(makeKey(null), makeModel(null));
+  const found = pools.of(makeKey(null), makeModel(null));
   t.strictSame(found.pools, []);
   t.strictSame(demandsOf(found, 5), []);
   t.end();

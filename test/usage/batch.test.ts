@@ -49,6 +49,19 @@ test('calls around midnight count for their days, in whatever order they come', 
   ]);
 });
 
+test('the sums are the same, however often calls were counted in between', async (t) => {
+  const sums = (asks: boolean) => {
+    const batch = new UsageBatch(new CallTable(), uncounted);
+    for (let call = 0; call < 10; call++) {
+      addUsage(batch, { keyId: `${call % 3}`, inputTokens: call, mediaSeconds: 1.0004, outcome: 'refused' });
+      if (asks) batch.count();
+    }
+    return batch.end().sums;
+  };
+  t.same(sums(true), sums(false));
+  t.match(sums(true)[0], { add: { calls: 4, refused: 4, inputTokens: 18, mediaMs: 4000 } });
+});
+
 test('a call without a time is not taken', async (t) => {
   const batch = new UsageBatch(new CallTable(), uncounted);
   for (const at of [Number.NaN, -1, 0.5, 1e300]) t.notOk(addUsage(batch, { at }));

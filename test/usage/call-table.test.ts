@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { test } from 'tap';
-import { type AlikeCalls, CallTable, tableSpanMs } from '../../src/usage/call-table.js';
-import { addEntry, addUsage, anyEntry, noTokens, usageEntry } from './entries.js';
+import { type AlikeCalls, CallTable, type Manner, tableSpanMs } from '../../src/usage/call-table.js';
+import type { Outcome, UsageEntry } from '../../src/usage/entry.js';
+import { addEntry, addUsage, noTokens, usageEntry } from './entries.js';
 
 const noon = Date.UTC(2026, 2, 9, 12);
 
@@ -90,6 +91,17 @@ test('a number that cannot be meant adds nothing to those of other calls', async
   });
 });
 
+test('sums stay numbers that can be counted, however large those of single calls are', async (t) => {
+  const table = tableAt(noon);
+  const { told, count } = counter(table);
+  const most = Number.MAX_SAFE_INTEGER;
+  for (let call = 0; call < 3; call++) {
+    addUsage(table, { at: noon, inputTokens: most, mediaSeconds: 9e12, costNanoUsd: most });
+  }
+  count();
+  t.match(told[0], { inputTokens: most, outputTokens: 60, mediaMs: most, costNanoUsd: most });
+});
+
 test('it has room for calls of one second, and for so many', async (t) => {
   t.notOk(new CallTable().hasRoom(noon), 'not before it begins');
   const table = tableAt(noon);
@@ -134,26 +146,68 @@ test('it begins anew with nothing of the calls before', async (t) => {
   t.match(told, [{ calls: 1, manner: { keyId: 'b' } }, [812.5, 120.25, -1]]);
 });
 
+const few = <T>(...values: T[]) => fc.constantFrom(...values);
+/** Calls of which many are alike. */
+const likelyAlike = fc
+  .record({
+    keyId: few<string | null>('a', 'b', null),
+    model: few('m', 'n'),
+    status: few(200, 500),
+    outcome: few<Outcome>('complete', 'refused'),
+    inputTokens: fc.nat(),
+    outputTokens: fc.nat(),
+    cachedTokens: fc.nat(),
+    cacheWrittenTokens: fc.nat(),
+    reasoningTokens: fc.nat(),
+    bytesIn: fc.nat(),
+    bytesOut: fc.nat(),
+    mediaSeconds: fc.double({ min: 0, max: 1000, noNaN: true }),
+    costNanoUsd: fc.nat(),
+  })
+  .map((entry) => usageEntry({ at: noon, ...entry }));
+
 test('what is counted adds up to the calls, whatever they have in common and whenever somebody asks', async (t) => {
+  const mannerOf = ({ keyId, model, status, outcome }: Manner | UsageEntry) =>
+    `${keyId} ${model} ${status} ${outcome}`;
   fc.assert(
-    fc.property(fc.array(fc.tuple(anyEntry, fc.boolean()), { maxLength: 30 }), (steps) => {
+    fc.property(fc.array(fc.tuple(likelyAlike, fc.boolean()), { maxLength: 40 }), (steps) => {
       const table = tableAt(noon);
       const { told, count } = counter(table);
+      let asked = 1;
       for (const [entry, asks] of steps) {
         addEntry(table, entry);
-        if (asks) count();
+        if (!asks) continue;
+        count();
+        asked++;
       }
       count();
       const alike = told.filter((each): each is AlikeCalls => !Array.isArray(each));
       t.equal(told.length - alike.length, steps.length, 'the times of each');
-      for (const keyId of new Set(steps.map(([entry]) => entry.keyId))) {
-        const own = steps.flatMap(([entry]) => (entry.keyId === keyId ? [entry] : []));
-        const counted = alike.filter(({ manner }) => manner.keyId === keyId);
+      const manners = new Set(steps.map(([entry]) => mannerOf(entry)));
+      t.ok(alike.length <= asked * manners.size, 'those that are alike are told of together');
+      for (const manner of manners) {
+        const own = steps.flatMap(([entry]) => (mannerOf(entry) === manner ? [entry] : []));
+        const counted = alike.filter((each) => mannerOf(each.manner) === manner);
         const sum = (numbers: number[]) => numbers.reduce((total, each) => total + each, 0);
         t.equal(sum(counted.map(({ calls }) => calls)), own.length);
-        for (const name of ['inputTokens', 'reasoningTokens', 'bytesIn', 'bytesOut'] as const)
+        t.equal(
+          sum(counted.map(({ mediaMs }) => mediaMs)),
+          sum(own.map(({ mediaSeconds }) => Math.round(mediaSeconds * 1000))),
+        );
+        for (const name of addedNames)
           t.equal(sum(counted.map((each) => each[name])), sum(own.map((each) => each[name])), name);
       }
     }),
   );
 });
+
+const addedNames = [
+  'inputTokens',
+  'outputTokens',
+  'cachedTokens',
+  'cacheWrittenTokens',
+  'reasoningTokens',
+  'bytesIn',
+  'bytesOut',
+  'costNanoUsd',
+] as const;
