@@ -6,6 +6,7 @@ import { targetName } from '../metrics/target-name.js';
 import { dayMs, dayStart } from './budget.js';
 import { type EndedCall, none, ownMs } from './ended-call.js';
 import type { TokenSource, UsageEntry } from './entry.js';
+import type { amountNames, UsageTotals } from './sums.js';
 
 /** How long after the first call of a table its last one has ended, at most: less than that, in milliseconds. */
 export const tableSpanMs = 1000;
@@ -52,19 +53,8 @@ export type Manner = Pick<
 
 /** What the numbers of calls of one manner add up to, at most `Number.MAX_SAFE_INTEGER`. Those that cannot be meant add
  * nothing. */
-export interface AlikeCalls {
+export interface AlikeCalls extends Readonly<Pick<UsageTotals, 'calls' | (typeof amountNames)[number]>> {
   readonly manner: Manner;
-  readonly calls: number;
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly cachedTokens: number;
-  readonly cacheWrittenTokens: number;
-  readonly reasoningTokens: number;
-  readonly bytesIn: number;
-  readonly bytesOut: number;
-  /** Milliseconds of audio or video. */
-  readonly mediaMs: number;
-  readonly costNanoUsd: number;
 }
 
 /** What a manner was made of: to compare that takes less time than to compare names. */

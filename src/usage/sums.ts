@@ -5,16 +5,8 @@ import type { AlikeCalls } from './call-table.js';
 /** The ledger of usage in the store. Its name is in every store that is in use. */
 export const usageLedger = 'usage';
 
-/** What is summed of calls; their names are in the store. */
-export const totalNames = [
-  'calls',
-  /** Of these: how many ended in each way that is not complete. */
-  'incomplete',
-  'refused',
-  'clientGone',
-  'upstreamErrors',
-  /** Calls whose tokens the upstream did not report whole. */
-  'inexact',
+/** What the calls themselves say in numbers. */
+export const amountNames = [
   'inputTokens',
   'outputTokens',
   'cachedTokens',
@@ -25,6 +17,19 @@ export const totalNames = [
   /** Milliseconds of audio or video. */
   'mediaMs',
   'costNanoUsd',
+] as const;
+
+/** What is summed of calls; their names are in the store. */
+export const totalNames = [
+  'calls',
+  /** Of these: how many ended in each way that is not complete. */
+  'incomplete',
+  'refused',
+  'clientGone',
+  'upstreamErrors',
+  /** Calls whose tokens the upstream did not report whole. */
+  'inexact',
+  ...amountNames,
 ] as const;
 export type TotalName = (typeof totalNames)[number];
 
@@ -171,18 +176,6 @@ export function addAlike(totals: UsageTotals, alike: AlikeCalls): void {
   if (outcome === 'client_gone') totals.clientGone += calls;
   if (outcome === 'upstream_error') totals.upstreamErrors += calls;
   if (tokensKnown === 'partial' || tokensKnown === 'estimated') totals.inexact += calls;
-  for (const name of addedNames)
+  for (const name of amountNames)
     totals[name] = Math.min(totals[name] + Math.round(alike[name]), Number.MAX_SAFE_INTEGER);
 }
-
-const addedNames = [
-  'inputTokens',
-  'outputTokens',
-  'cachedTokens',
-  'cacheWrittenTokens',
-  'reasoningTokens',
-  'bytesIn',
-  'bytesOut',
-  'mediaMs',
-  'costNanoUsd',
-] as const;
