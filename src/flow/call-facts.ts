@@ -1,5 +1,5 @@
 import { type CallFacts, noFacts } from '../metrics/recorder.js';
-import { none, ownMs } from '../usage/ended-call.js';
+import { firstByteMs, ownMs } from '../usage/ended-call.js';
 import type { Call } from './call.js';
 import { costOfCall } from './consumption.js';
 
@@ -8,14 +8,14 @@ const facts = noFacts();
 
 /** What is counted of a call that has ended; valid until the next one. */
 export function factsOf(call: Call): CallFacts {
-  const { exchange, startedAt, endedAt, answeredAt } = call;
+  const { exchange, startedAt, endedAt } = call;
   facts.protocol = call.route?.protocol ?? null;
   facts.model = call.model?.name ?? null;
   facts.key = call.key?.id ?? null;
   facts.status = exchange.status;
   facts.outcome = call.outcome;
   facts.durationMs = endedAt - startedAt;
-  facts.firstByteMs = answeredAt > 0 ? answeredAt - startedAt : none;
+  facts.firstByteMs = firstByteMs(call);
   facts.ownMs = ownMs(call);
   facts.requestBytes = exchange.bytesIn;
   facts.responseBytes = exchange.bytesOut;

@@ -1,7 +1,7 @@
 import type { RecentRequestView } from '../admin/live-state.js';
 import { targetName } from '../metrics/target-name.js';
 import type { UnixTime } from '../metrics/unix-time.js';
-import { none, ownMs } from '../usage/ended-call.js';
+import { firstByteMs, none, ownMs } from '../usage/ended-call.js';
 import type { Call } from './call.js';
 
 /** Calls that are remembered. */
@@ -59,7 +59,7 @@ export function createRecentCalls(unixTime: UnixTime): RecentCalls {
 }
 
 function write(record: RecentCall, call: Call): void {
-  const { exchange, target, usage, startedAt, answeredAt, endedAt } = call;
+  const { exchange, target, usage, startedAt, endedAt } = call;
   record.id = exchange.id;
   record.method = kept(exchange.method, longestMethod);
   record.path = kept(exchange.path, longestPath);
@@ -72,7 +72,7 @@ function write(record: RecentCall, call: Call): void {
   record.error = call.error === null ? null : call.error.kind;
   record.endedAt = endedAt;
   record.durationMs = endedAt - startedAt;
-  record.firstByteMs = answeredAt > 0 ? answeredAt - startedAt : none;
+  record.firstByteMs = firstByteMs(call);
   record.ownMs = ownMs(call);
   record.retries = call.retries;
   record.inputTokens = usage === null ? 0 : usage.input;

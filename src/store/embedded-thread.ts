@@ -10,7 +10,6 @@ import type {
   NumberedCall,
 } from './embedded-calls.js';
 import { doWork } from './embedded-exit.js';
-import type { OpenLmdb } from './environment.js';
 import { appendBatch, readLines, readSums, sweepLines } from './ledgers.js';
 import {
   createRecord,
@@ -33,8 +32,6 @@ const mostLines = 2000;
 const { folder, exitState } = workerData as EmbeddedThreadData;
 const port = parentPort;
 const waiting: NumberedCall[] = [];
-/** Of the package, once something was asked for. */
-let open: OpenLmdb | null = null;
 let base: EmbeddedBase | null = null;
 let busy = false;
 
@@ -81,11 +78,10 @@ async function attempt(
 ): Promise<void> {
   if (calls.length === 0) return;
   try {
-    open ??= (await import('lmdb')).open;
-    const openLmdb = open;
+    const { open } = await import('lmdb');
     const answers: EmbeddedAnswer[] = [];
     doWork(exitState, () => {
-      base ??= openBase(openLmdb, folder);
+      base ??= openBase(open, folder);
       const opened = base;
       within(opened, () => {
         for (const { number, call } of calls) answers.push({ number, result: perform(opened, call) });

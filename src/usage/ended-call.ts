@@ -37,6 +37,11 @@ export interface EndedCall {
 /** Stands for a time that there is not. */
 export const none = -1;
 
+/** Milliseconds until the first byte of the answer came, or `none`. */
+export function firstByteMs({ startedAt, answeredAt }: Pick<EndedCall, 'startedAt' | 'answeredAt'>): number {
+  return answeredAt > 0 ? answeredAt - startedAt : none;
+}
+
 /**
  * Milliseconds up to the request's leaving, or `none`: what comes after is the upstream's time and the client's.
  */

@@ -170,12 +170,12 @@ export class SumCollector {
 export function addAlike(totals: UsageTotals, alike: AlikeCalls): void {
   const { outcome, tokensKnown } = alike.manner;
   const { calls } = alike;
-  totals.calls += calls;
-  if (outcome === 'incomplete') totals.incomplete += calls;
-  if (outcome === 'refused') totals.refused += calls;
-  if (outcome === 'client_gone') totals.clientGone += calls;
-  if (outcome === 'upstream_error') totals.upstreamErrors += calls;
-  if (tokensKnown === 'partial' || tokensKnown === 'estimated') totals.inexact += calls;
-  for (const name of amountNames)
-    totals[name] = Math.min(totals[name] + Math.round(alike[name]), Number.MAX_SAFE_INTEGER);
+  const more: Partial<UsageTotals> = { calls };
+  if (outcome === 'incomplete') more.incomplete = calls;
+  if (outcome === 'refused') more.refused = calls;
+  if (outcome === 'client_gone') more.clientGone = calls;
+  if (outcome === 'upstream_error') more.upstreamErrors = calls;
+  if (tokensKnown === 'partial' || tokensKnown === 'estimated') more.inexact = calls;
+  for (const name of amountNames) more[name] = Math.round(alike[name]);
+  addTotals(totals, more);
 }
