@@ -1,7 +1,9 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { launch } from '../src/supervisor/launch.js';
 import type { Bench, Cores, WorkReport } from './bench.js';
 import type { Contender } from './contenders/contender.js';
 import { direct } from './contenders/direct.js';
@@ -13,7 +15,7 @@ import { wrk } from './load/wrk.js';
 import { describeMachine, type Machine } from './machine.js';
 import { type Options, readOptions, usage } from './options.js';
 import { stopEverything } from './proc.js';
-import { preamble, reportText } from './report.js';
+import { preamble, preambleMarkdown, reportMarkdown, reportText } from './report.js';
 import { works } from './works/index.js';
 
 const write = (text: string): boolean => process.stdout.write(text);
@@ -50,6 +52,14 @@ function contendersOf(machine: Machine, options: Options): Contender[] {
   return all.filter(({ name }) => options.contenders?.includes(name) ?? true);
 }
 
+/** The commit that is checked out, and whether files differ from it. */
+function revision(): string {
+  const { status, stdout } = spawnSync('git', ['describe', '--always', '--dirty', '--abbrev=12'], {
+    encoding: 'utf8',
+  });
+  return status === 0 ? stdout.trim() : 'unknown';
+}
+
 /** Overwrites its last line on a terminal, and is silent elsewhere. */
 function progress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}\r`);
@@ -67,14 +77,18 @@ async function run(options: Options, directory: string): Promise<void> {
     main,
     progress,
   };
-  write(preamble(bench));
+  write(
+    options.readme
+      ? preambleMarkdown(bench, revision(), new Date().toISOString().slice(0, 10))
+      : preamble(bench),
+  );
   const chosen = works.filter(({ name, byDefault }) => options.only?.includes(name) ?? byDefault);
   const unknown = options.only?.filter((name) => !works.some((work) => work.name === name)) ?? [];
   if (unknown.length > 0) throw new Error(`There is no work named ${unknown.join(', ')}.`);
   const reports: WorkReport[] = [];
   for (const work of chosen) {
     const report = await work.run(bench);
-    write(reportText(report));
+    write(options.readme ? reportMarkdown(report) : reportText(report));
     reports.push(report);
   }
   if (!options.json) return;
@@ -86,6 +100,8 @@ async function run(options: Options, directory: string): Promise<void> {
 let options: Options | null = null;
 try {
   options = readOptions(process.argv.slice(2));
+  const said = await launch();
+  if (said !== null) write(`${said}\n`);
 } catch (error) {
   write(`${error instanceof Error ? error.message : String(error)}\n\n`);
   process.exitCode = 1;

@@ -7,6 +7,8 @@ export interface Options {
   readonly only: readonly string[] | null;
   readonly contenders: readonly string[] | null;
   readonly json: string | null;
+  /** The report is Markdown for the manual. */
+  readonly readme: boolean;
   readonly withLogs: boolean;
   readonly withLimits: boolean;
   readonly withConsole: boolean;
@@ -29,7 +31,8 @@ export const usage = `npm run bench -- [options]
   --with-console    one whose console somebody watches all the time
   --against FILE    another compiled main.js to race
   --cores A,B[,C]   cores of the contender, the load client and the upstream (default 0,1,1)
-  --json FILE       every figure as JSON`;
+  --json FILE       every figure as JSON
+  --readme          the report as Markdown, with the commit and the date, for src/manual/measured.md`;
 
 const list = (text: string | undefined): readonly string[] | null =>
   text === undefined ? null : text.split(',').filter(Boolean);
@@ -48,6 +51,7 @@ export function readOptions(args: readonly string[]): Options | null {
       only: { type: 'string' },
       contenders: { type: 'string' },
       json: { type: 'string' },
+      readme: { type: 'boolean', default: false },
       against: { type: 'string' },
       cores: { type: 'string' },
       quick: { type: 'boolean', default: false },
@@ -64,6 +68,7 @@ export function readOptions(args: readonly string[]): Options | null {
     only: list(values.only),
     contenders: list(values.contenders),
     json: values.json ?? null,
+    readme: values.readme,
     withLogs: values['with-logs'],
     withLimits: values['with-limits'],
     withConsole: values['with-console'],

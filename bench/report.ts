@@ -26,6 +26,37 @@ export function reportText(report: WorkReport): string {
   ].join('\n');
 }
 
+/** @returns one work's report as Markdown: its table with the spread of each figure, and what limited it. */
+export function reportMarkdown(report: WorkReport): string {
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.trim().replaceAll('|', '\\|')).join(' | ')} |`;
+  return [
+    '',
+    `### ${report.work}`,
+    '',
+    `${report.title}:`,
+    '',
+    line(report.columns),
+    line(report.columns.map(() => '---')),
+    ...report.rows.map(line),
+    '',
+    ...report.notes.map((note) => `- ${note}`),
+    '',
+  ].join('\n');
+}
+
+/**
+ * The report's first lines as Markdown.
+ * @param commit what was measured
+ * @param day of the run, as `2026-11-23`
+ */
+export function preambleMarkdown(bench: Bench, commit: string, day: string): string {
+  const lines = preamble(bench).trimEnd().split('\n');
+  return [`commit    ${commit}, ${day}`, ...lines]
+    .map((line) => `- ${line.replace(/^(\w+)\s+/, '$1: ')}\n`)
+    .join('');
+}
+
 /** @returns what the figures are measured on and how, as the report's first lines. */
 export function preamble(bench: Bench): string {
   const { machine, cores, load, options } = bench;

@@ -4,7 +4,7 @@ export type ErrorSource = 'client' | 'gateway' | 'upstream';
 interface ErrorEntry {
   readonly status: number;
   readonly source: ErrorSource;
-  /** The `code` string of chat-family error bodies; the other dialects map from the kind. */
+  /** The `code` string of chat-family error bodies; the other error formats map from the kind. */
   readonly code: string | null;
   /** What the caller reads when the thrower gives no message of its own. */
   readonly message: string;
@@ -29,7 +29,7 @@ const upstream = (status: number, code: string, message: string): ErrorEntry => 
   message,
 });
 
-/** Every way in which a call can fail, in one table. The bodies are made from it in `dialects/`. */
+/** Every way in which a call can fail, in one table. The bodies are made from it in `protocols/error-formats/`. */
 export const errorTable = {
   invalid_request: client(400, null, 'The request is not valid.'),
   invalid_value: client(400, 'invalid_value', 'A parameter has a value that is not allowed.'),
@@ -91,6 +91,7 @@ export type UpstreamFailureReason =
   | 'connect_timeout'
   | 'tls_failed'
   | 'queue_full'
+  | 'no_room'
   | 'reset'
   | 'first_byte_timeout'
   | 'idle_timeout'
@@ -107,10 +108,12 @@ export interface ErrorDetails {
   readonly retryAfter?: number | null;
   /** Value of the `allow` header (405). */
   readonly allow?: string | null;
-  /** An upstream's own error that is told in the caller's dialect: its status and code. The upstream is its source. */
+  /** An upstream's own error that is told in the caller's format: its status and code. The upstream is its source. */
   readonly answered?: { readonly status: number; readonly code: string | null };
   /** What was asked for may have been done all the same: clients are told not to try again by themselves. */
   readonly unrepeatable?: boolean;
+  /** The upstream does not accept the gateway's own key or account: the status that says so. */
+  readonly accountStatus?: 401 | 402 | 403;
   /** Hidden from callers, shown in the log. */
   readonly cause?: unknown;
 }
@@ -125,6 +128,7 @@ export class GatewayError extends Error {
   readonly retryAfter: number | null;
   readonly allow: string | null;
   readonly unrepeatable: boolean;
+  readonly accountStatus: 401 | 402 | 403 | null;
 
   constructor(kind: ErrorKind, message?: string | null, details?: ErrorDetails) {
     const entry = errorTable[kind];
@@ -139,5 +143,90 @@ export class GatewayError extends Error {
     this.retryAfter = details?.retryAfter ?? null;
     this.allow = details?.allow ?? null;
     this.unrepeatable = details?.unrepeatable ?? false;
+    this.accountStatus = details?.accountStatus ?? null;
   }
+}
+
+/** Where a fault was caught: the label of a metric, so a few words and no others. */
+export type FaultPlace =
+  /** A client's request: its head, its body, its answer. */
+  | 'request'
+  /** A client's WebSocket. */
+  | 'socket'
+  /** A connection to an upstream, and the fetching of a file. */
+  | 'upstream'
+  | 'timer'
+  /** What waited for a promise: of the store, or of an upstream that is asked for a task. */
+  | 'promise'
+  /** A message between the processes of a host. */
+  | 'ipc'
+  /** The noting of calls that have ended. */
+  | 'report'
+  /** The operators' listener. */
+  | 'admin'
+  /** What nobody caught. */
+  | 'process';
+
+/** What callbacks belong to: a call, a session, a connection. */
+export interface Guarded {
+  /** One of its callbacks has thrown: it ends, alone, gives back what it holds, and has the fault counted and logged. */
+  onFault(where: FaultPlace, fault: unknown): void;
+}
+
+/**
+ * Makes a callback whose faults end what it belongs to, and nothing else. Every callback that is registered with uWS,
+ * Node or another part goes through this, so that none has to look out for itself.
+ * @param otherwise what is returned in place of what the callback would have
+ */
+export function guard<Arguments extends unknown[], Result>(
+  where: FaultPlace,
+  owner: Guarded,
+  callback: (...args: Arguments) => Result,
+  otherwise: NoInfer<Result>,
+): (...args: Arguments) => Result {
+  // A fixed number of arguments, which no callback here exceeds: gathering and spreading them costs several times more.
+  const call = callback as unknown as (a: unknown, b: unknown, c: unknown) => Result;
+  return ((a: unknown, b: unknown, c: unknown): Result => {
+    try {
+      return call(a, b, c);
+    } catch (fault) {
+      handFault(owner, where, fault);
+      return otherwise;
+    }
+  }) as unknown as (...args: Arguments) => Result;
+}
+
+/**
+ * The same for a callback that many share.
+ * @param ownerOf finds by the first argument whose it is
+ */
+export function guardEach<First, Rest extends unknown[]>(
+  where: FaultPlace,
+  ownerOf: (first: First) => Guarded,
+  callback: (first: First, ...rest: Rest) => void,
+): (first: First, ...rest: Rest) => void {
+  return (first, ...rest) => {
+    try {
+      callback(first, ...rest);
+    } catch (fault) {
+      handFault(ownerOf(first), where, fault);
+    }
+  };
+}
+
+/** Tells an owner of a fault. Never throws: what the owner throws at that has no owner. */
+export function handFault(owner: Guarded, where: FaultPlace, fault: unknown): void {
+  try {
+    owner.onFault(where, fault);
+  } catch (second) {
+    surfaceFault(fault);
+    surfaceFault(second);
+  }
+}
+
+/** Hands a fault that has no owner to the process, which counts and logs it, once the running callback has ended. */
+export function surfaceFault(fault: unknown): void {
+  queueMicrotask(() => {
+    throw fault;
+  });
 }

@@ -1,13 +1,17 @@
+import { performance } from 'node:perf_hooks';
 import type { Logger } from 'pino';
+import { TargetChooser } from './attempts/choose.js';
+import { HealthTable } from './attempts/health-table.js';
+import { HedgeBudgets } from './attempts/hedge-budget.js';
 import { createKeyShares } from './config/key-shares.js';
 import type { Snapshot, Target } from './config/types.js';
-import { createSealer } from './conversation/seal.js';
-import { createDialectForPath } from './dialects/select.js';
-import { createAccessLog } from './flow/access-log.js';
-import { factsOf } from './flow/call-facts.js';
-import { costOfCall, isMetered } from './flow/consumption.js';
+import { type FaultPlace, guard } from './errors.js';
+import { type AccessLog, createAccessLog, refusalLine } from './flow/access-log.js';
 import { EndedCalls } from './flow/ended-calls.js';
+import { KeyBytes } from './flow/key-bytes.js';
+import { SessionMemory } from './flow/realtime/session-memory.js';
 import { SessionList } from './flow/realtime/sessions.js';
+import { watchUnseen } from './flow/realtime/unseen.js';
 import { createRecentCalls } from './flow/recent-calls.js';
 import { serve } from './flow/serve.js';
 import type { Running, Services } from './flow/services.js';
@@ -15,30 +19,32 @@ import { createUnattended } from './flow/unattended.js';
 import { WatchList } from './flow/watch.js';
 import { trustedProxies } from './http/client-address.js';
 import { createRouter } from './http/router.js';
-import { createServer } from './http/server.js';
+import { createServer, type Server } from './http/server.js';
 import type { SocketLimits } from './http/socket.js';
+import { createTidy } from './http/tidy.js';
 import { createKeyResolver, type ManagedKeySet } from './keys/key-set.js';
 import { createKeyTable } from './keys/table.js';
-import { createLedger } from './ledger.js';
 import { HostClock } from './limits/clock.js';
 import { createLeaseHolder } from './limits/lease-holder.js';
 import type { HolderMessage, OwnerMessage } from './limits/messages.js';
 import { PoolTable } from './limits/pools.js';
+import type { CallRecord } from './metrics/call-record.js';
 import { type Inspection, inspectTargets } from './metrics/inspection.js';
 import { watchProcess } from './metrics/process-gauges.js';
-import { createRecorder } from './metrics/recorder.js';
+import { createRecorder, type Recorder } from './metrics/recorder.js';
 import type { MetricsSnapshot } from './metrics/snapshot.js';
 import { UnixTime } from './metrics/unix-time.js';
+import { createErrorFormatForPath } from './protocols/error-formats/select.js';
 import { buildRoutes, socketPaths } from './routes.js';
-import { TargetChooser } from './routing/choose.js';
-import { HealthTable } from './routing/health-table.js';
-import { HedgeBudgets } from './routing/hedge-budget.js';
 import { createStore } from './store/create.js';
-import { createTidy } from './tidy.js';
-import { startUpkeep } from './upkeep.js';
-import { createUpstreamClient } from './upstream/client.js';
-import { createSecureProfiles } from './upstream/secure.js';
+import type { Ledger, Store } from './store/store.js';
+import { createUpstreamClient, type UpstreamClient } from './upstream/client.js';
+import { createDialer, type Dialer } from './upstream/dialer.js';
+import { createLedger } from './usage/ledger.js';
+import type { UsageWriter } from './usage/writer.js';
 import { createTaskBook } from './video/book.js';
+import { startUpkeep } from './video/upkeep.js';
+import { createSealer } from './wire/seal.js';
 
 /** One worker's gateway. */
 export interface Gateway {
@@ -59,6 +65,8 @@ export interface Gateway {
   loseLeases(): void;
   /** What was counted since the start, and the numbers of the moment. */
   metrics(): MetricsSnapshot;
+  /** Counts and logs a mistake of ours that belongs to no call. Never throws. */
+  reportFault(where: FaultPlace, fault: unknown): void;
   /** The last calls, and how the targets are. */
   inspect(): Inspection;
   /** Cuts what is left, and resolves when what was noted of it is in the store, or after two seconds without that. */
@@ -81,137 +89,230 @@ const lastEntriesMs = 2000;
 
 /** Composes a gateway: the only place that knows every part. */
 export function createGateway(options: GatewayOptions): Gateway {
-  const { log, managedKeys = null } = options;
-  const accessLog = createAccessLog(log);
-  const unixTime = new UnixTime();
-  const recentCalls = createRecentCalls(unixTime);
-  const ownProcess = watchProcess();
-  const upstream = createUpstreamClient();
-  const store = createStore(options.snapshot.store);
-  const book = createTaskBook(store);
-  const health = new HealthTable(options.snapshot.routing);
-  health.retain(targetsOf(options.snapshot));
-  const recorder = createRecorder({
-    openRequests: () => server.open() - services.sessions.size,
-    openSockets: () => services.sessions.size,
-    bufferedBytes: () => services.bufferedBytes,
-    ledgerWaiting: () => ledger.waiting(),
-    upstream: () => upstream.stats(),
-    targets: () => health.status(performance.now()),
-    process: () => ownProcess.read(),
-  });
-  const hostClock = new HostClock();
-  const limits = createLeaseHolder({ now: () => hostClock.now(), send: options.sendLease });
-  const ledger = createLedger({ store, settings: () => services.running.snapshot.usage, recorder, log });
-  const ended = new EndedCalls((call) => {
-    recentCalls.add(call);
-    // What goes to the ledger is counted from there, many calls at once: that takes a fraction of the time.
-    if (!isMetered(call) || !ledger.add(call, unixTime.at(call.endedAt), costOfCall(call))) {
-      recorder.record(factsOf(call));
-    }
-  });
-  const services: Services = {
-    running: runningFrom(options.snapshot, managedKeys),
-    upstream,
-    secureProfiles: createSecureProfiles(),
-    sessions: new SessionList(),
-    book,
-    report: (call) => {
-      accessLog.add(call);
-      ended.add(call);
-    },
-    reportFault: (call, fault) =>
-      log.error({ id: call.exchange.id, err: fault }, 'a call failed by our own fault'),
-    health,
-    chooser: new TargetChooser(health, Math.random),
-    hedges: new HedgeBudgets(),
-    attempts: recorder,
-    limits,
-    hostClock,
-    reportLimit: recorder.recordLimitRefusal,
-    watched: new WatchList(),
-    bufferedBytes: 0,
-    unattended: createUnattended(),
-  };
-  const server = createServer({
-    words: options.snapshot.vendors,
-    cors: options.snapshot.listen.cors,
-    readsPeers: options.snapshot.listen.trustedProxies !== null,
-    tls: options.snapshot.listen.tls,
-    sockets: { paths: socketPaths, limits: socketLimits(options.snapshot) },
-    onRequest: (exchange) => serve(services, exchange),
-  });
-  const tidy = createTidy(() => server.served());
-  const ticker = setInterval(() => {
-    tidy();
-    unixTime.check();
-    const now = performance.now();
-    services.watched.tick(now);
-  }, tickMs);
-  ticker.unref();
-  const leaseTicker = setInterval(() => {
-    limits.tick();
-    ended.flush();
-  }, leaseTickMs).unref();
-  const upkeep = startUpkeep({
-    settings: options.snapshot.store,
-    store,
-    book,
-    log,
-  });
-
-  return {
-    listen: (host, port) => server.listen(host, port),
-    swap: (snapshot) => {
-      services.running = runningFrom(snapshot, managedKeys);
-      health.setSettings(snapshot.routing);
-      health.retain(targetsOf(snapshot));
-      const { cors, trustedProxies: proxies } = snapshot.listen;
-      server.set({ words: snapshot.vendors, cors, readsPeers: proxies !== null });
-    },
-    onKeysChanged: () => services.sessions.onKeysChanged(),
-    drain: async (graceMs) => {
-      services.sessions.drain();
-      await server.drain(graceMs);
-      await services.unattended.ended();
-    },
-    receiveLease: (message) => limits.receive(message),
-    loseLeases: () => limits.disconnect(),
-    metrics: () => {
-      ended.flush();
-      ledger.count();
-      return recorder.snapshot();
-    },
-    inspect: () => {
-      ended.flush();
-      unixTime.check();
-      const now = performance.now();
-      return {
-        requests: recentCalls.list(),
-        targets: inspectTargets(health.status(now), (agoMs) => unixTime.at(now - agoMs)),
-      };
-    },
-    close: async () => {
-      clearInterval(ticker);
-      clearInterval(leaseTicker);
-      ownProcess.close();
-      upkeep.stop();
-      services.sessions.shutDown();
-      server.close();
-      limits.close();
-      upstream.close();
-      // With the lines of the calls that were cut just now.
-      accessLog.close();
-      ended.flush();
-      await ledger.close(lastEntriesMs);
-      await store.close().catch((error: unknown) => log.error({ err: error }, 'the store did not close'));
-    },
-  };
+  return new ComposedGateway(options);
 }
 
-/** Messages beyond the limit are told so up to twice its size; uWS cuts the connection at larger ones without a word. */
+class ComposedGateway implements Gateway {
+  readonly #log: Logger;
+  readonly #managedKeys: ManagedKeySet | null;
+  readonly #unixTime = new UnixTime();
+  readonly #recentCalls = createRecentCalls(this.#unixTime);
+  readonly #ownProcess = watchProcess();
+  readonly #store: Store & Ledger;
+  readonly #health: HealthTable;
+  readonly #recorder: Recorder;
+  readonly #accessLog: AccessLog;
+  readonly #ledger: UsageWriter;
+  /** Calls that wait to be noted together. */
+  readonly #ended: EndedCalls;
+  readonly #services: Services;
+  readonly #server: Server;
+  readonly #tickers: readonly NodeJS.Timeout[];
+  readonly #unseen: { close(): void };
+  readonly #upkeep: { stop(): void };
+
+  constructor(options: GatewayOptions) {
+    const { snapshot, log, managedKeys = null } = options;
+    this.#log = log;
+    this.#managedKeys = managedKeys;
+    this.#store = createStore(snapshot.store);
+    this.#health = new HealthTable(snapshot.routing);
+    this.#health.retain(targetsOf(snapshot));
+    const dialer = createDialer();
+    const upstream = createUpstreamClient(dialer);
+    this.#recorder = createRecorder({
+      openRequests: () => this.#server.open() - this.#services.sessions.size,
+      openSockets: () => this.#services.sessions.size,
+      bufferedBytes: () => this.#services.bufferedBytes,
+      ledgerWaiting: () => this.#ledger.waiting(),
+      upstream: () => upstream.stats(),
+      targets: () => this.#health.status(performance.now()),
+      process: () => this.#ownProcess.read(),
+    });
+    const onReportFault = (fault: unknown, call: CallRecord): void =>
+      this.#noteFault('report', fault, call.id);
+    this.#accessLog = createAccessLog(log, onReportFault);
+    this.#ledger = createLedger({
+      store: this.#store,
+      settings: () => this.#services.running.snapshot.usage,
+      recorder: this.#recorder,
+      log,
+    });
+    this.#ended = new EndedCalls((call) => this.#note(call), onReportFault);
+    this.#services = this.#createServices(options, dialer, upstream);
+    this.#server = createServer({
+      words: snapshot.vendors,
+      cors: snapshot.listen.cors,
+      readsPeers: snapshot.listen.trustedProxies !== null,
+      tls: snapshot.listen.tls,
+      sockets: { paths: socketPaths, limits: socketLimits(snapshot) },
+      onRequest: (exchange) => serve(this.#services, exchange),
+      onDraining: () => this.#services.sessions.drain(),
+      onFault: (where, fault) => this.reportFault(where, fault),
+    });
+    this.#tickers = this.#startTickers();
+    this.#unseen = watchUnseen(this.#services.sessions, log);
+    const { book } = this.#services;
+    this.#upkeep = startUpkeep({ settings: snapshot.store, store: this.#store, book, log });
+  }
+
+  #createServices(
+    { snapshot, sendLease }: GatewayOptions,
+    dialer: Dialer,
+    upstream: UpstreamClient,
+  ): Services {
+    const hostClock = new HostClock();
+    return {
+      running: runningFrom(snapshot, this.#managedKeys),
+      upstream,
+      dialer,
+      sessions: new SessionList(new SessionMemory(() => this.#services.running.snapshot.sockets)),
+      book: createTaskBook(this.#store),
+      report: (call) => {
+        this.#accessLog.add(call);
+        this.#ended.add(call);
+      },
+      reportFault: (where, fault, call) => this.#noteFault(where, fault, call?.exchange.id),
+      reportAccount: (call, refusal) =>
+        this.#log.warn(refusalLine(call, refusal), 'an upstream refused our account'),
+      health: this.#health,
+      chooser: new TargetChooser(this.#health, Math.random),
+      hedges: new HedgeBudgets(),
+      recorder: this.#recorder,
+      limits: createLeaseHolder({
+        now: () => hostClock.now(),
+        send: sendLease,
+        defer: setImmediate,
+        whenUnknown: () => this.#services.running.snapshot.outage.rates,
+      }),
+      hostClock,
+      reportLimit: this.#recorder.recordLimitRefusal,
+      watched: new WatchList(),
+      bufferedBytes: 0,
+      keyBytes: new KeyBytes(),
+      unattended: createUnattended(),
+    };
+  }
+
+  #startTickers(): readonly NodeJS.Timeout[] {
+    const tidy = createTidy(() => this.#server.served());
+    // One by one: what one of them throws keeps none of the others from its turn.
+    const every = (ms: number, ...works: (() => void)[]): NodeJS.Timeout => {
+      const own = { onFault: (where: FaultPlace, fault: unknown) => this.reportFault(where, fault) };
+      const guarded = works.map((work) => guard('timer', own, work, undefined));
+      return setInterval(() => {
+        for (const work of guarded) work();
+      }, ms).unref();
+    };
+    const { limits, sessions, watched } = this.#services;
+    return [
+      every(
+        tickMs,
+        tidy,
+        () => this.#unixTime.check(),
+        () => watched.tick(performance.now()),
+      ),
+      every(
+        leaseTickMs,
+        () => limits.tick(),
+        () => sessions.tick(this.#services.running),
+        () => this.#ended.flush(),
+      ),
+    ];
+  }
+
+  /** Takes note of a call that has ended, a while later. */
+  #note(call: CallRecord): void {
+    this.#recentCalls.add(call);
+    // What goes to the ledger is counted from there, many calls at once: that takes a fraction of the time.
+    if (!call.isMetered || !this.#ledger.add(call, this.#unixTime.at(call.endedAt)))
+      this.#recorder.record(call);
+  }
+
+  /** The one place where faults are noted. Never throws: whoever has caught one is to go on. */
+  #noteFault(where: FaultPlace, fault: unknown, id: string | undefined): void {
+    try {
+      this.#recorder.recordFault(where);
+      this.#log.error(
+        { id, where, err: fault },
+        id === undefined ? 'a fault of ours' : 'a call failed by our own fault',
+      );
+    } catch {
+      // It was counted. A log that throws cannot be told so.
+    }
+  }
+
+  listen(host: string, port: number): Promise<number> {
+    return this.#server.listen(host, port);
+  }
+
+  swap(snapshot: Snapshot): void {
+    this.#services.running = runningFrom(snapshot, this.#managedKeys);
+    this.#health.setSettings(snapshot.routing);
+    this.#health.retain(targetsOf(snapshot));
+    const { cors, trustedProxies: proxies } = snapshot.listen;
+    this.#server.set({ words: snapshot.vendors, cors, readsPeers: proxies !== null });
+    this.onKeysChanged();
+  }
+
+  onKeysChanged(): void {
+    this.#services.sessions.review(this.#services.running);
+  }
+
+  async drain(graceMs?: number): Promise<void> {
+    await this.#server.drain(graceMs);
+    await this.#services.unattended.ended();
+  }
+
+  receiveLease(message: OwnerMessage): void {
+    this.#services.limits.receive(message);
+  }
+
+  reportFault(where: FaultPlace, fault: unknown): void {
+    this.#noteFault(where, fault, undefined);
+  }
+
+  loseLeases(): void {
+    this.#services.limits.disconnect();
+  }
+
+  metrics(): MetricsSnapshot {
+    this.#ended.flush();
+    this.#ledger.count();
+    return this.#recorder.snapshot();
+  }
+
+  inspect(): Inspection {
+    this.#ended.flush();
+    this.#unixTime.check();
+    const now = performance.now();
+    return {
+      requests: this.#recentCalls.list(),
+      targets: inspectTargets(this.#health.status(now), (agoMs) => this.#unixTime.at(now - agoMs)),
+    };
+  }
+
+  async close(): Promise<void> {
+    for (const ticker of this.#tickers) clearInterval(ticker);
+    this.#ownProcess.close();
+    this.#unseen.close();
+    this.#upkeep.stop();
+    this.#services.sessions.shutDown();
+    this.#server.close();
+    this.#services.limits.close();
+    this.#services.upstream.close();
+    // With the lines of the calls that were cut just now.
+    this.#accessLog.close();
+    this.#ended.flush();
+    await this.#ledger.close(lastEntriesMs);
+    await this.#store
+      .close()
+      .catch((error: unknown) => this.#log.error({ err: error }, 'the store did not close'));
+  }
+}
+
 function socketLimits({ sockets }: Snapshot): SocketLimits {
-  return { messageBytes: 2 * sockets.messageBytes, idleSeconds: Math.round(sockets.idleMs / 1000) };
+  return { messageBytes: sockets.messageBytes, idleSeconds: Math.round(sockets.idleMs / 1000) };
 }
 
 function targetsOf({ models }: Snapshot): readonly Target[] {
@@ -233,6 +334,6 @@ function runningFrom(snapshot: Snapshot, managedKeys: ManagedKeySet | null): Run
     proxies: proxies === null ? null : trustedProxies(proxies),
     sealer: createSealer(snapshot.secret),
     pools: new PoolTable(),
-    dialectForPath: createDialectForPath(snapshot.vendors),
+    errorFormatForPath: createErrorFormatForPath(snapshot.vendors),
   };
 }

@@ -6,8 +6,9 @@ import { demoConfig, isLoopback } from './config/demo.js';
 import { ConfigError, formatProblem } from './config/problem.js';
 import type { ResolvedConfig } from './config/resolve.js';
 import { hashKey, newKey } from './keys/secret.js';
-import { createLog, logLevels } from './log.js';
 import { demoBanner } from './supervisor/banner.js';
+import { launch } from './supervisor/launch.js';
+import { createLog, logLevels } from './supervisor/log.js';
 import { supervise } from './supervisor/supervise.js';
 
 const help = `Usage: model-gateway <command> [options]
@@ -82,6 +83,7 @@ async function start(options: Options): Promise<number> {
   const host = options.host ?? (process.env.HOST || null);
   const port = readNumber('port', options.port, 65_535);
   const workers = readNumber('workers', options.workers, 1024);
+  const said = await launch();
   const load = async (): Promise<ResolvedConfig> => {
     const config = await readConfig(path);
     const listen = { ...config.listen, host: host ?? config.listen.host, port: port ?? config.listen.port };
@@ -96,6 +98,7 @@ async function start(options: Options): Promise<number> {
   }
   process.env.LOG_LEVEL = level;
   const log = createLog('primary', level);
+  if (said !== null) log.logger.info({ node: process.versions.node }, said);
   const code = await supervise({
     config,
     configPath: path === null ? null : resolve(path),
@@ -104,7 +107,7 @@ async function start(options: Options): Promise<number> {
     reload: load,
     log,
     onListening(url, admin) {
-      if (config.demo) process.stdout.write(demoBanner(url, admin));
+      if (config.demo) process.stdout.write(demoBanner(url, admin, said));
     },
   });
   log.flush();

@@ -1,40 +1,40 @@
 import type { Protocol, VendorWords } from './config/types.js';
-import { anthropic } from './dialects/anthropic.js';
-import type { AuthStyle } from './dialects/credentials.js';
-import type { Dialect } from './dialects/dialect.js';
-import { google } from './dialects/google.js';
-import { jimeng } from './dialects/jimeng.js';
-import { kling } from './dialects/kling.js';
-import { openai } from './dialects/openai.js';
-import { rerank as rerankDialect } from './dialects/rerank.js';
-import { responses as responsesDialect } from './dialects/responses.js';
 import { GatewayError } from './errors.js';
 import { transcriptionForm, translationForm } from './protocols/audio/form.js';
 import { speech, transcriptions, translations } from './protocols/audio/index.js';
 import { speechRequest } from './protocols/audio/schema.js';
 import { chat } from './protocols/chat/index.js';
-import { chatRequest } from './protocols/chat/schema.js';
+import { chatRequest } from './protocols/chat/request/schema.js';
 import { completions } from './protocols/completions/index.js';
 import { completionsRequest } from './protocols/completions/schema.js';
+import type { AuthStyle } from './protocols/credentials/credentials.js';
 import { embeddings } from './protocols/embeddings/index.js';
 import { embeddingsRequest, engineEmbeddingsRequest } from './protocols/embeddings/schema.js';
+import { anthropic } from './protocols/error-formats/anthropic.js';
+import type { ErrorFormat } from './protocols/error-formats/error-format.js';
+import { google } from './protocols/error-formats/google.js';
+import { jimeng } from './protocols/error-formats/jimeng.js';
+import { kling } from './protocols/error-formats/kling.js';
+import { openai } from './protocols/error-formats/openai.js';
+import { rerank as rerankErrorFormat } from './protocols/error-formats/rerank.js';
+import { responses as responsesErrorFormat } from './protocols/error-formats/responses.js';
 import { generateContent, countTokens as googleCountTokens } from './protocols/generate-content/index.js';
 import {
   generateContentRequest,
   countTokensRequest as googleCountTokensRequest,
-} from './protocols/generate-content/schema.js';
+} from './protocols/generate-content/request/schema.js';
 import { imageEdits, imageGenerations } from './protocols/images/index.js';
 import type { ImageOperation } from './protocols/images/request.js';
 import { editsRequest, generationsRequest } from './protocols/images/schema.js';
 import { countTokens, messages } from './protocols/messages/index.js';
-import { countTokensRequest, messagesRequest } from './protocols/messages/schema.js';
+import { countTokensRequest, messagesRequest } from './protocols/messages/request/schema.js';
 import { moderations } from './protocols/moderations/index.js';
 import { moderationsRequest } from './protocols/moderations/schema.js';
 import type { Endpoint } from './protocols/protocol.js';
 import { rerank } from './protocols/rerank/index.js';
 import { rerankRequest } from './protocols/rerank/schema.js';
 import { compactResponses, responses } from './protocols/responses/index.js';
-import { compactRequest, responsesRequest } from './protocols/responses/schema.js';
+import { compactRequest, responsesRequest } from './protocols/responses/request/schema.js';
 import type { CompiledSchema } from './schema/compile.js';
 import type { FormSchema } from './schema/form.js';
 import type { VideoFormat } from './video/task.js';
@@ -74,7 +74,7 @@ export interface Route {
   readonly operation: Operation;
   /** The protocol in which the model must be offered, or null where no model is called. */
   readonly protocol: Protocol | null;
-  readonly dialect: Dialect;
+  readonly errorFormat: ErrorFormat;
   readonly auth: AuthStyle;
   readonly schema: CompiledSchema | null;
   /** The check of an upload. */
@@ -110,7 +110,7 @@ const unimplemented = [
 /** What a route has that calls no model at once. */
 const plain = {
   protocol: null,
-  dialect: openai,
+  errorFormat: openai,
   auth: 'bearer',
   schema: null,
   form: null,
@@ -120,12 +120,15 @@ const plain = {
   stream: 'never',
 } as const;
 
-const messagesStyle = { dialect: anthropic, auth: 'messages' } as const;
-const googleStyle = { dialect: google, auth: 'generateContent' } as const;
+const messagesStyle = { errorFormat: anthropic, auth: 'messages' } as const;
+const googleStyle = { errorFormat: google, auth: 'generateContent' } as const;
 
 const surface: readonly Route[] = [
   callRoute('/v1/chat/completions', chat, chatRequest, { stream: 'asked' }),
-  callRoute('/v1/responses', responses, responsesRequest, { dialect: responsesDialect, stream: 'asked' }),
+  callRoute('/v1/responses', responses, responsesRequest, {
+    errorFormat: responsesErrorFormat,
+    stream: 'asked',
+  }),
   callRoute('/v1/responses/compact', compactResponses, compactRequest),
   callRoute('/v1/messages', messages, messagesRequest, { ...messagesStyle, stream: 'asked' }),
   callRoute('/v1/messages/count_tokens', countTokens, countTokensRequest, messagesStyle),
@@ -140,7 +143,7 @@ const surface: readonly Route[] = [
   callRoute('/v1/completions', completions, completionsRequest, { stream: 'asked' }),
   callRoute('/v1/embeddings', embeddings, embeddingsRequest),
   callRoute('/v1/engines/{model}/embeddings', embeddings, engineEmbeddingsRequest),
-  callRoute('/v1/rerank', rerank, rerankRequest, { dialect: rerankDialect }),
+  callRoute('/v1/rerank', rerank, rerankRequest, { errorFormat: rerankErrorFormat }),
   callRoute('/v1/moderations', moderations, moderationsRequest),
   uploadRoute('/v1/audio/transcriptions', transcriptions, transcriptionForm),
   uploadRoute('/v1/audio/translations', translations, translationForm),
@@ -235,15 +238,15 @@ export function methodNotAllowed(method: string, allow: string): GatewayError {
   );
 }
 
-function modelRoute(path: string, operation: Operation, dialect: Dialect, auth: AuthStyle): Route {
-  return { ...plain, method: 'GET', path, operation, dialect, auth };
+function modelRoute(path: string, operation: Operation, errorFormat: ErrorFormat, auth: AuthStyle): Route {
+  return { ...plain, method: 'GET', path, operation, errorFormat, auth };
 }
 
 function callRoute(
   path: string,
   endpoint: Endpoint,
   schema: CompiledSchema,
-  style: Partial<Pick<Route, 'dialect' | 'auth' | 'stream'>> = {},
+  style: Partial<Pick<Route, 'errorFormat' | 'auth' | 'stream'>> = {},
 ): Route {
   return {
     ...plain,
@@ -276,8 +279,8 @@ function imageRoute(path: string, endpoint: Endpoint, image: ImageOperation): Ro
 }
 
 /** The two routes of a video format: a task is made at its path and shown under it. */
-function videoRoutes(path: string, dialect: Dialect, video: VideoRoute): readonly Route[] {
-  const route = { ...plain, protocol: 'video', dialect, video } as const;
+function videoRoutes(path: string, errorFormat: ErrorFormat, video: VideoRoute): readonly Route[] {
+  const route = { ...plain, protocol: 'video', errorFormat, video } as const;
   return [
     { ...route, method: 'POST', path, operation: 'videoCreate' },
     { ...route, method: 'GET', path: `${path}/{task_id}`, operation: 'videoShow' },
@@ -291,7 +294,7 @@ function actionRoute(path: string): Route {
     path,
     operation: 'videoAction',
     protocol: 'video',
-    dialect: jimeng,
+    errorFormat: jimeng,
     video: { format: 'vendorj', operation: 'text' },
   };
 }

@@ -1,12 +1,14 @@
 // One worker process: a gateway that the primary starts, reloads and drains over IPC.
 import { buildSnapshot } from './config/snapshot.js';
+import { guard } from './errors.js';
 import { createGateway, type Gateway } from './gateway.js';
 import { createManagedKeySet } from './keys/key-set.js';
 import { fromWire } from './keys/key-wire.js';
 import { isOwnerMessage } from './limits/messages.js';
-import { createLog } from './log.js';
+import { loadCompiler } from './schema/validator.js';
+import { heartbeatMs } from './supervisor/heartbeat.js';
+import { createLog } from './supervisor/log.js';
 import { messageType, type WorkerOrder, type WorkerReport } from './supervisor/messages.js';
-import { loadCompiler } from './validator.js';
 
 /** A last report to the primary is waited for this long before the process ends without it. */
 const lastReportMs = 500;
@@ -41,6 +43,19 @@ function fail(error: unknown): void {
   report({ type: 'failed', reason }, () => end(1));
 }
 
+/**
+ * The last net, for what no callback's owner has heard of: a part that belongs to no call, or a library. What callbacks
+ * change belongs to a call, a session or a connection, each of which ends by its own fault, so nothing of them is left
+ * half done here; to end the worker would cost every call under way, and give whoever finds such a fault a way to end
+ * them all. So it is counted and logged, and the worker lives on: but not one that has yet to serve, which another
+ * start may mend, and not where Node says that its own state is broken.
+ */
+function survive(error: unknown): void {
+  const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : null;
+  if (gateway === null || !listening || code === 'ERR_INTERNAL_ASSERTION') fail(error);
+  else gateway.reportFault('process', error);
+}
+
 async function start(order: WorkerOrder & { type: 'start' }): Promise<void> {
   const snapshot = buildSnapshot(order.config, order);
   drainMs = snapshot.timeouts.drainMs;
@@ -50,6 +65,7 @@ async function start(order: WorkerOrder & { type: 'start' }): Promise<void> {
   await gateway.listen(order.host, order.port);
   listening = true;
   report({ type: 'listening' });
+  setInterval(report, heartbeatMs, { type: 'alive' } satisfies WorkerReport).unref();
 }
 
 function reload(order: WorkerOrder & { type: 'reload' }): void {
@@ -112,7 +128,7 @@ function drain({ graceMs }: WorkerOrder & { type: 'drain' }): void {
   else orders = orders.then(() => leave(graceMs)).catch(fail);
 }
 
-process.on('message', (message) => {
+function onMessage(message: unknown): void {
   const type = messageType(message);
   const order = message as WorkerOrder;
   if (type !== null && isOwnerMessage(order)) gateway?.receiveLease(order);
@@ -139,7 +155,15 @@ process.on('message', (message) => {
       cut();
       break;
   }
-});
+}
+
+const onOrder = guard(
+  'ipc',
+  { onFault: (where, fault) => (gateway === null ? fail(fault) : gateway.reportFault(where, fault)) },
+  onMessage,
+  undefined,
+);
+process.on('message', onOrder);
 process.on('disconnect', () => {
   gateway?.loseLeases();
   orders = orders.then(() => leave()).catch(fail);
@@ -151,7 +175,7 @@ process.on('SIGTERM', () => {
 // The terminal sends these to the whole group: they are for the primary, which gives its orders over IPC.
 process.on('SIGINT', () => {});
 process.on('SIGHUP', () => {});
-process.on('uncaughtException', fail);
-process.on('unhandledRejection', fail);
+process.on('uncaughtException', survive);
+process.on('unhandledRejection', survive);
 
 report({ type: 'ready' });

@@ -38,7 +38,7 @@ test('the unimplemented family is in the table, behind a bearer key', async (t) 
   t.strictSame(router.find('PUT', '/v1/files/f-1'), { kind: 'methodNotAllowed', allow: 'DELETE, GET' });
 });
 
-test('every endpoint that calls a model has its dialect, its credentials and its schema', async (t) => {
+test('every endpoint that calls a model has its error format, its credentials and its schema', async (t) => {
   const google = ['google', 'generateContent', 'generateContent'] as const;
   const surface = [
     ['/v1/chat/completions', 'openai', 'bearer', 'chat', 'asked'],
@@ -58,10 +58,10 @@ test('every endpoint that calls a model has its dialect, its credentials and its
     ['/v1/moderations', 'openai', 'bearer', 'moderations', 'never'],
     ['/v1/audio/speech', 'openai', 'bearer', 'audio', 'never'],
   ] as const;
-  for (const [path, dialect, auth, protocol, stream] of surface) {
+  for (const [path, errorFormat, auth, protocol, stream] of surface) {
     const { value } = routeOf('POST', path);
     t.match({ ...value, schema: null, endpoint: null }, { operation: 'call', auth, protocol, stream }, path);
-    t.equal(value.dialect.name, dialect, path);
+    t.equal(value.errorFormat.name, errorFormat, path);
     t.equal(value.endpoint?.protocol, protocol, path);
   }
   t.equal(routes.filter((route) => route.operation === 'call').length, surface.length);
@@ -93,10 +93,10 @@ test('media have their routes, neutral and real vendor paths alike', async (t) =
     ['POST', '/vendorj', 'videoAction', 'jimeng', 'vendorj'],
     ['POST', '/jimeng', 'videoAction', 'jimeng', 'vendorj'],
   ] as const;
-  for (const [method, path, operation, dialect, format] of surface) {
+  for (const [method, path, operation, errorFormat, format] of surface) {
     const { value, params } = routeOf(method, path);
     t.match({ ...value, schema: null, endpoint: null, form: null }, { operation, auth: 'bearer' }, path);
-    t.equal(value.dialect.name, dialect, path);
+    t.equal(value.errorFormat.name, errorFormat, path);
     t.equal(value.video?.format ?? null, format, path);
     if (path.includes('video_1')) t.strictSame(params, { task_id: 'video_1' });
   }
@@ -116,7 +116,7 @@ test('the model lists and single models accept what their format needs', async (
   t.match(routeOf('GET', '/v1beta/models').value, { operation: 'googleModelList', auth: 'generateContent' });
   const single = routeOf('GET', '/v1beta/models/models/gemini');
   t.match(single, { value: { operation: 'googleModel' }, params: { model: 'models/gemini' } });
-  t.equal(single.value.dialect.name, 'google');
+  t.equal(single.value.errorFormat.name, 'google');
 });
 
 test('a WebSocket on the responses path has a route of its own', async (t) => {

@@ -1,93 +1,52 @@
 import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { dirname, join } from 'node:path';
-import { t } from 'tap';
+import { join } from 'node:path';
+import { launch } from '../src/supervisor/launch.js';
+import { planTests, type TestProcess } from './plan.js';
+import { seed } from './support/seed.js';
+
+// The tests load what the gateway does, so they run where it would. tap must not have begun before.
+const said = await launch();
+const { t } = await import('tap');
+if (said !== null) t.comment(said);
 
 const directory = import.meta.dirname;
-/** A process that takes longer hangs: even on a machine that others keep busy. */
-const processTimeoutMs = 300_000;
-/** More files than this would take turns in one process while others have nothing left to do. */
-const filesOfProcess = 12;
-/** Their files wait most and take longest: started first, they are not waited for at the end. */
-const first = ['supervisor', 'main', 'console', 'faults', 'flow', 'store', 'e2e'];
-
 /**
- * Folders whose files share one process: they test functions, and starting a process for each took longer than their
- * tests do.
+ * A process that takes longer hangs. Some wait for the disk in each of their tests, and have taken ten times as long on
+ * a machine whose disk others kept busy.
  */
-const shared = [
-  'admin/page',
-  'wire',
-  'schema',
-  'conversation',
-  'media',
-  'dialects',
-  'dialects/models',
-  'keys',
-  'limits',
-  'metrics',
-  'openapi',
-  'config',
-  'routing',
-  'stream',
-  'protocols/audio',
-  'protocols/chat',
-  'protocols/completions',
-  'protocols/embeddings',
-  'protocols/generate-content',
-  'protocols/images',
-  'protocols/messages',
-  'protocols/moderations',
-  'protocols/rerank',
-  'protocols/responses',
-  'video',
-  'video/faces',
-  'video/wires',
-  'http',
-  'upstream',
-  'flow',
-  'simulator',
-  'simulator/media',
-];
-/** It measures the memory of its process. */
-const alone = ['simulator/faults.test.js'];
+const processTimeoutMs = 600_000;
+/** It is told of a shorter time, so that it says itself which test hangs. */
+const ownTimeoutMs = processTimeoutMs - 30_000;
 
-/** @returns the paths of all test files below this one, without its directory, longest first as far as is known */
-function findTests(): string[] {
-  const rank = (file: string) => {
-    const index = first.findIndex((start) => file.startsWith(start));
-    return index === -1 ? first.length : index;
-  };
-  return (readdirSync(directory, { recursive: true }) as string[])
-    .filter((file) => file.endsWith('.test.js') && !file.startsWith('stress'))
-    .sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));
-}
+const isQuick = process.argv.includes('--quick');
+const wanted = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
 
 // tap's own runner puts hooks into every process that a test starts, gateways too, through NODE_OPTIONS; they are for
 // measuring coverage and cost more than most of the files do.
 const plainNode = [
   ...['-u', 'NODE_OPTIONS'],
-  // tap in the process has a limit of its own, which it tells the one here to keep to.
-  `TAP_TIMEOUT=${processTimeoutMs / 1000}`,
+  `TAP_TIMEOUT=${ownTimeoutMs / 1000}`,
+  ...(isQuick ? ['TEST_SDKS=newest'] : []),
   process.execPath,
   '--enable-source-maps',
 ];
 
-const wanted = process.argv.slice(2);
-/** Files by the process that runs them, and how many of each folder there are so far. */
-const runs = new Map<string, string[]>();
-const counts = new Map<string, number>();
-for (const file of findTests()) {
-  if (wanted.length > 0 && !wanted.some((part) => file.includes(part))) continue;
-  const folder = dirname(file);
-  const isShared = shared.includes(folder) && !alone.includes(file);
-  const number = counts.get(folder) ?? 0;
-  counts.set(folder, number + 1);
-  const name = isShared ? `${folder} ${Math.floor(number / filesOfProcess) + 1}` : file;
-  runs.set(name, [...(runs.get(name) ?? []), file]);
-}
-t.jobs = availableParallelism() + 1;
-for (const [name, files] of runs) {
+/** Runs one process, with its tests below its name. @returns when it has ended */
+function spawnTests({ name, files }: TestProcess): Promise<unknown> {
   const args = name === files[0] ? [join(directory, name)] : [join(directory, 'together.js'), ...files];
-  void t.spawn('env', [...plainNode, ...args], { buffered: true, timeout: processTimeoutMs }, name);
+  return t.spawn('env', [...plainNode, ...args], { buffered: true, timeout: processTimeoutMs }, name);
 }
+
+const found = (readdirSync(directory, { recursive: true }) as string[]).filter(
+  (file) => file.endsWith('.test.js') && !/^(stress|platforms)/.test(file),
+);
+const { together, alone } = planTests(found, { wanted, isQuick });
+t.comment(
+  `${[...together, ...alone].reduce((sum, { files }) => sum + files.length, 0)} test files, SEED=${seed}`,
+);
+
+t.jobs = availableParallelism() + 1;
+await Promise.all(together.map(spawnTests));
+t.jobs = 1;
+for (const each of alone) await spawnTests(each);

@@ -33,12 +33,25 @@ export function configView(config: ResolvedConfig): object {
     timeouts: settings(config.timeouts),
     routing: settings(config.routing),
     sockets: settings(config.sockets),
+    fetch: fetchView(config.fetch),
     secret: config.secret.given ? hiddenText : undefined,
     defaultModels: config.defaultModels,
     upstreams: byName(config.upstreams, upstreamView),
     models: byName(config.models, modelView),
-    groups: byName(config.groups, ({ models, limits }) => ({ models, limits: limitsView(limits) })),
+    groups: byName(config.groups, ({ models, limits, shareVideos }) => ({
+      models,
+      limits: limitsView(limits),
+      shareVideos,
+    })),
     keys: config.keys.map(keyView),
+  };
+}
+
+function fetchView({ ports, denyNetworks, denyHosts }: ResolvedConfig['fetch']): object {
+  return {
+    ports: ports.map(([first, last]) => (first === last ? first : `${first}-${last}`)),
+    denyNetworks: denyNetworks.map(({ address, prefix }) => `${address}/${prefix}`),
+    denyHosts,
   };
 }
 
@@ -93,6 +106,7 @@ function upstreamView(upstream: ResolvedUpstream): object {
     injectUsage: upstream.injectUsage,
     responsesSocket: upstream.responsesSocket,
     fetchPrivate: upstream.fetchPrivate,
+    allowMembers: upstream.allowMembers,
     maxConnections: upstream.maxConnections,
     maxWaiting: upstream.maxWaiting,
   };

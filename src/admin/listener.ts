@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { AdminSettings } from '../config/resolve.js';
-import { GatewayError } from '../errors.js';
+import { type FaultPlace, GatewayError } from '../errors.js';
 import { createRouter, type Router } from '../http/router.js';
 import { type AdminAnswer, errorAnswer, send } from './answer.js';
 import type { AdminRoute } from './routes.js';
@@ -22,12 +22,14 @@ export interface AdminListener {
 /**
  * Listens for operators, on an address of their own. Everything but health, readiness and the files of the console's
  * page wants the token.
+ * @param onFault hears of mistakes of ours, each of which ends one answer
  * @throws Error when the address cannot be had
  */
 export function startAdmin(
   settings: AdminSettings,
   routes: readonly AdminRoute[],
   log: Logger,
+  onFault: OnFault = (where, fault) => log.error({ where, err: fault }, 'a fault of ours'),
 ): Promise<AdminListener> {
   const isAllowed = createTokenCheck(settings.token);
   const router = createRouter(
@@ -36,8 +38,9 @@ export function startAdmin(
   const server = createServer(
     { maxHeaderSize: maxHeaderBytes, headersTimeout: headersMs, requestTimeout: requestMs },
     (request, response) => {
-      serve(router, isAllowed, request, response).catch((error: unknown) => {
-        log.error({ err: error }, 'an answer to an operator broke off');
+      serve({ router, isAllowed, onFault }, request, response).catch((error: unknown) => {
+        onFault('admin', error);
+        response.destroy();
       });
     },
   );
@@ -59,28 +62,30 @@ export function startAdmin(
   });
 }
 
-async function serve(
-  router: Router<AdminRoute>,
-  isAllowed: (authorization: string | undefined) => boolean,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
+type OnFault = (where: FaultPlace, fault: unknown) => void;
+
+interface Serving {
+  readonly router: Router<AdminRoute>;
+  readonly isAllowed: (authorization: string | undefined) => boolean;
+  readonly onFault: OnFault;
+}
+
+async function serve(serving: Serving, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const gone = new AbortController();
   response.on('error', () => {});
   response.on('close', () => {
     if (!response.writableFinished) gone.abort();
   });
-  await send(response, await answer(router, isAllowed, request, gone.signal));
+  await send(response, await answer(serving, request, gone.signal));
 }
 
 async function answer(
-  router: Router<AdminRoute>,
-  isAllowed: (authorization: string | undefined) => boolean,
+  { router, isAllowed, onFault }: Serving,
   request: IncomingMessage,
   signal: AbortSignal,
 ): Promise<AdminAnswer> {
   try {
-    const url = new URL(request.url ?? '/', 'http://admin');
+    const url = urlOf(request);
     const method = request.method === 'HEAD' ? 'GET' : (request.method ?? 'GET');
     const found = router.find(method, url.pathname);
     const needsToken = found.kind !== 'found' || found.value.needsToken;
@@ -92,10 +97,17 @@ async function answer(
     return await found.value.handle({ request, query: url.searchParams, params: found.params, signal });
   } catch (error) {
     if (error instanceof GatewayError) return errorAnswer(error);
+    onFault('admin', error);
     return errorAnswer(
       new GatewayError('internal_error', error instanceof Error ? error.message : undefined),
     );
   }
+}
+
+/** @throws {GatewayError} `invalid_request` for a target that is no path, as `//` */
+function urlOf({ url = '/' }: IncomingMessage): URL {
+  if (!URL.canParse(url, 'http://admin')) throw new GatewayError('invalid_request', 'The target is no URL.');
+  return new URL(url, 'http://admin');
 }
 
 const noToken = new GatewayError(

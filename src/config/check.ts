@@ -1,5 +1,5 @@
 import { type ConfigFiles, pairProblem } from './files.js';
-import { parseNetwork } from './networks.js';
+import { parseHostPattern, parseNetwork, portRange } from './networks.js';
 import type { Problem } from './problem.js';
 import { createReport, propertiesOf, propertyOf, type Report, textsOf } from './report.js';
 import { defaults } from './resolve.js';
@@ -9,6 +9,7 @@ import { type Protocol, protocols, type UpstreamKind, upstreamKinds } from './ty
 import { checkUpstream } from './upstream-check.js';
 
 const longestName = 256;
+const loneSurrogate = /\p{Surrogate}/u;
 
 /**
  * Checks what joins two places of a config file, and the files that it names. It takes any value: whatever has not
@@ -23,6 +24,8 @@ export function crossProblems(
   checkListen(report, propertyOf(file, 'listen'), options.files);
   checkVendors(report, propertyOf(file, 'vendors'));
   checkLimits(report, propertyOf(file, 'limits'));
+  checkFetch(report, propertyOf(file, 'fetch'));
+  checkSockets(report, propertyOf(file, 'sockets'));
   checkStore(report, propertyOf(file, 'store'));
   const upstreams = new Map(propertiesOf(propertyOf(file, 'upstreams')));
   for (const [name, upstream] of upstreams) checkUpstream(report, name, upstream, options.files);
@@ -52,10 +55,18 @@ function hasControlCharacter(text: string): boolean {
   return false;
 }
 
+/** What is wrong with a name, which may become part of a path or a form at an upstream; or null. */
+function nameProblem(name: string): string | null {
+  if (name === '' || name.length > longestName || hasControlCharacter(name))
+    return `a name has 1 to ${longestName} characters and no control characters`;
+  return loneSurrogate.test(name) ? 'a name has no half of a surrogate pair' : null;
+}
+
 function checkNames(report: Report, file: unknown, section: string): void {
   for (const [name] of propertiesOf(propertyOf(file, section))) {
-    if (name === '' || name.length > longestName || hasControlCharacter(name)) {
-      report.add([section, name], `a name has 1 to ${longestName} characters and no control characters`);
+    const problem = nameProblem(name);
+    if (problem !== null) {
+      report.add([section, name], problem);
     } else if (section === 'models' && name === '*') {
       report.add([section, name], '"*" means every model and cannot be the name of one');
     }
@@ -104,15 +115,64 @@ function checkVendors(report: Report, vendors: unknown): void {
   }
 }
 
-function checkLimits(report: Report, limits: unknown): void {
-  const read = (name: 'bodyBytes' | 'bufferedBytes'): number => {
-    const value = propertyOf(limits, name);
-    return typeof value === 'number' ? value : defaults.limits[name];
+function checkSockets(report: Report, sockets: unknown): void {
+  const read = (name: string): number | null => {
+    const value = propertyOf(sockets, name);
+    return typeof value === 'number' ? value : null;
   };
+  const messageBytes = read('messageBytes') ?? defaults.sockets.messageBytes;
+  const heldBytes = read('heldBytes') ?? Number.POSITIVE_INFINITY;
+  const perKey = read('heldBytesPerKey') ?? heldBytes;
+  const unfit = 'must be at least messageBytes, or the largest message can never be held';
+  if (heldBytes < messageBytes) report.add(['sockets', 'heldBytes'], unfit);
+  else if (perKey < messageBytes) report.add(['sockets', 'heldBytesPerKey'], unfit);
+  else if (perKey > heldBytes) {
+    report.add(['sockets', 'heldBytesPerKey'], 'must be at most heldBytes, which all keys together may hold');
+  }
+}
+
+function checkLimits(report: Report, limits: unknown): void {
+  const given = (name: string): number | null => {
+    const value = propertyOf(limits, name);
+    return typeof value === 'number' ? value : null;
+  };
+  const read = (name: 'bodyBytes' | 'bufferedBytes'): number => given(name) ?? defaults.limits[name];
   if (read('bufferedBytes') < read('bodyBytes')) {
     report.add(
       ['limits', 'bufferedBytes'],
       'must be at least bodyBytes, or the largest body can never be held',
+    );
+  }
+  const perKey = given('bufferedBytesPerKey');
+  if (perKey === null) return;
+  const path = ['limits', 'bufferedBytesPerKey'];
+  if (perKey < read('bodyBytes'))
+    report.add(path, 'must be at least bodyBytes, or the largest body can never be held');
+  if (perKey > read('bufferedBytes'))
+    report.add(path, 'must be at most bufferedBytes, which all keys together may hold');
+}
+
+function checkFetch(report: Report, fetch: unknown): void {
+  for (const [index, range] of textsOf(propertyOf(fetch, 'ports'))) {
+    const [first, last] = portRange(range);
+    if (!/^\d{1,5}-\d{1,5}$/.test(range) || (first >= 1 && first <= last && last <= 65_535)) continue;
+    report.add(
+      ['fetch', 'ports', index],
+      'must go from a port to one that is not lower, both from 1 to 65535',
+    );
+  }
+  for (const [index, network] of textsOf(propertyOf(fetch, 'denyNetworks'))) {
+    if (network === '' || parseNetwork(network) !== null) continue;
+    report.add(
+      ['fetch', 'denyNetworks', index],
+      'must be an address or a network such as "10.0.0.0/8" or "fd00::/8"',
+    );
+  }
+  for (const [index, host] of textsOf(propertyOf(fetch, 'denyHosts'))) {
+    if (host === '' || parseHostPattern(host) !== null) continue;
+    report.add(
+      ['fetch', 'denyHosts', index],
+      'must be a name such as "files.example.com", or "*.example.com" for all below it; addresses go into denyNetworks',
     );
   }
 }
@@ -132,6 +192,7 @@ function checkModel(report: Report, name: string, model: unknown, upstreams: Map
       return;
     }
     const kind = propertyOf(upstreams.get(upstream), 'kind');
+    checkTargetName(report, name, { target, index, kind });
     if (isResponsesTarget(target) && kind !== 'chat' && kind !== 'simulator') {
       report.add(
         ['models', name, 'targets', index, 'responses'],
@@ -150,6 +211,23 @@ function checkModel(report: Report, name: string, model: unknown, upstreams: Map
     }
   });
 }
+
+/** A model's name at an upstream of kind generateContent is part of the path there, and must not lead to another. */
+function checkTargetName(
+  report: Report,
+  model: string,
+  { target, index, kind }: { readonly target: unknown; readonly index: number; readonly kind: unknown },
+): void {
+  const given = propertyOf(target, 'model');
+  const name = typeof given === 'string' ? given : model;
+  const path = given === undefined ? ['models', model] : ['models', model, 'targets', index, 'model'];
+  const problem = given === undefined || name === '' ? null : nameProblem(name);
+  if (problem !== null) report.add(path, problem);
+  else if (kind === 'generateContent' && name.split(/[/\\]/).some((part) => noSegments.has(part)))
+    report.add(path, 'is part of a path at its upstream: "", "." and ".." may not stand between its slashes');
+}
+
+const noSegments: ReadonlySet<string> = new Set(['', '.', '..']);
 
 function isResponsesTarget(target: unknown): boolean {
   const responses = propertyOf(target, 'responses');

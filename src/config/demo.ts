@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
-import { defaults, madeUpSecret, type ResolvedConfig, type ResolvedModel } from './resolve.js';
+import {
+  byteLimits,
+  defaults,
+  madeUpSecret,
+  type ResolvedConfig,
+  type ResolvedModel,
+  socketSettings,
+} from './resolve.js';
 import { storeDefaults } from './store-settings.js';
 import type { Protocol } from './types.js';
 
@@ -36,9 +43,10 @@ export function demoConfig(created: number): ResolvedConfig {
     },
     workers: 0,
     vendors: defaults.vendors,
-    limits: defaults.limits,
+    limits: byteLimits(),
     routing: defaults.routing,
-    sockets: defaults.sockets,
+    sockets: socketSettings(),
+    fetch: defaults.fetch,
     timeouts: defaults.timeouts,
     store: { kind: 'embedded', path: resolve(storeDefaults.path), taskDays: storeDefaults.taskDays },
     outage: defaults.outage,
@@ -56,6 +64,7 @@ export function demoConfig(created: number): ResolvedConfig {
         injectUsage: defaults.injectUsage,
         responsesSocket: false,
         fetchPrivate: false,
+        allowMembers: [],
         maxConnections: defaults.maxConnections,
         maxWaiting: defaults.maxWaiting,
       },
@@ -82,8 +91,8 @@ export function demoConfig(created: number): ResolvedConfig {
       }),
     ),
     groups: [
-      { name: 'default', models: ['*'], limits: null },
-      { name: 'trial', models: ['sim-text'], limits: null },
+      { name: 'default', models: ['*'], limits: null, shareVideos: false },
+      { name: 'trial', models: ['sim-text'], limits: null, shareVideos: false },
     ],
     keys: Object.entries(demoKeys).map(([group, key]) => ({
       id: key.slice('sk-'.length),

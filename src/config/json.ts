@@ -1,150 +1,119 @@
+import { printParseErrorCode, visit } from 'jsonc-parser';
 import { formatPath, type Problem } from './problem.js';
 
-/** Deeper files are refused, so that the recursion below stays bounded. */
+/** Deeper files are refused: no setting is. */
 const maxDepth = 100;
 
-interface Scan {
-  readonly text: string;
-  at: number;
-  readonly path: (string | number)[];
-  readonly problems: Problem[];
+/** By the library's names of mistakes. */
+const words: Readonly<Record<string, string>> = {
+  InvalidSymbol: 'this word is no value',
+  InvalidNumberFormat: 'this number is not written as JSON wants it',
+  PropertyNameExpected: 'expected a property name in double quotes',
+  ValueExpected: 'expected a value',
+  ColonExpected: 'expected ":"',
+  CommaExpected: 'expected ","',
+  CloseBraceExpected: 'expected "," or "}"',
+  CloseBracketExpected: 'expected "," or "]"',
+  EndOfFileExpected: 'expected the end of the file',
+  InvalidCommentToken: 'a comment begins with "//" or "/*"',
+  UnexpectedEndOfComment: 'this comment does not end',
+  UnexpectedEndOfString: 'this string does not end in its line',
+  UnexpectedEndOfNumber: 'this number is not written as JSON wants it',
+  InvalidUnicode: 'this escape is not allowed in a string',
+  InvalidEscapeCharacter: 'this escape is not allowed in a string',
+  InvalidCharacter: 'a string may not hold a control character',
+};
+
+/** A place in the text, both from 0. */
+interface Place {
+  readonly line: number;
+  readonly column: number;
 }
 
-class SyntaxStop extends Error {}
-
 /**
- * Reads JSON text. `JSON.parse` alone would name no line (its words differ from Node to Node, and may quote a
- * secret) and would let the last of two equal keys win in silence.
- * @returns the value, or `undefined` with the problems: one for broken syntax, or each repeated key.
+ * Reads JSON with comments. Problems are told by line and column, without a word of the text, which may hold secrets.
+ * @returns the value, or `undefined` with the problems: one for broken syntax, or each repeated name
  */
 export function parseJson(source: string): {
   readonly value: unknown;
   readonly problems: readonly Problem[];
 } {
   const text = source.startsWith('\uFEFF') ? source.slice(1) : source;
-  const scan: Scan = { text, at: 0, path: [], problems: [] };
-  try {
-    scanValue(scan, 0);
-    skipSpace(scan);
-    if (scan.at < text.length) stop(scan, 'expected the end of the file');
-  } catch (error) {
-    if (!(error instanceof SyntaxStop)) throw error;
-    return {
-      value: undefined,
-      problems: [{ path: '', message: `${position(text, scan.at)}: ${error.message}` }],
-    };
+  const reading = new Reading();
+  visit(text, {
+    onObjectBegin: (_offset, _length, line, column) => reading.open({}, { line, column }),
+    onObjectProperty: (name, _offset, _length, line, column, path) =>
+      reading.name(name, { line, column }, path()),
+    onObjectEnd: () => reading.close(),
+    onArrayBegin: (_offset, _length, line, column) => reading.open([], { line, column }),
+    onArrayEnd: () => reading.close(),
+    onLiteralValue: (value) => reading.add(value),
+    onError: (error, offset, _length, line, column) => {
+      const ending = offset >= text.length ? ', but the file ends here' : '';
+      const mistake = words[printParseErrorCode(error)] ?? 'this is no JSON';
+      reading.fail(mistake + ending, { line, column });
+    },
+  });
+  return reading.result();
+}
+
+/** A value that is put together as its text is read. */
+class Reading {
+  #value: unknown;
+  #failure: Problem | null = null;
+  readonly #problems: Problem[] = [];
+  /** What is open, the innermost last, with the names that it has so far. */
+  readonly #open: { readonly value: unknown[] | Record<string, unknown>; readonly names: Set<string> }[] = [];
+  #name = '';
+
+  /** @returns false for what lies too deep to be looked at */
+  open(value: unknown[] | Record<string, unknown>, place: Place): boolean {
+    if (this.#open.length >= maxDepth) this.fail(`nested deeper than ${maxDepth} levels`, place);
+    this.add(value);
+    this.#open.push({ value, names: new Set() });
+    return this.#failure === null;
   }
-  return { value: JSON.parse(text), problems: scan.problems };
-}
 
-function stop(scan: Scan, message: string): never {
-  throw new SyntaxStop(scan.at >= scan.text.length ? `${message}, but the file ends here` : message);
-}
-
-function position(text: string, at: number): string {
-  const before = text.slice(0, at);
-  const lineStart = before.lastIndexOf('\n') + 1;
-  return `line ${before.split('\n').length}, column ${at - lineStart + 1}`;
-}
-
-function skipSpace(scan: Scan): void {
-  for (;;) {
-    const code = scan.text.charCodeAt(scan.at);
-    if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return;
-    scan.at += 1;
+  close(): void {
+    this.#open.pop();
   }
-}
 
-const literal = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-
-function scanValue(scan: Scan, depth: number): void {
-  if (depth > maxDepth) stop(scan, `nested deeper than ${maxDepth} levels`);
-  skipSpace(scan);
-  const first = scan.text[scan.at];
-  if (first === '{') scanObject(scan, depth);
-  else if (first === '[') scanArray(scan, depth);
-  else if (first === '"') scanString(scan);
-  else scanLiteral(scan);
-}
-
-function scanLiteral(scan: Scan): void {
-  literal.lastIndex = scan.at;
-  const match = literal.exec(scan.text);
-  if (match === null) stop(scan, 'expected a value');
-  scan.at += match[0].length;
-}
-
-function scanObject(scan: Scan, depth: number): void {
-  const seen = new Set<string>();
-  scan.at += 1;
-  skipSpace(scan);
-  if (scan.text[scan.at] === '}') {
-    scan.at += 1;
-    return;
-  }
-  for (;;) {
-    skipSpace(scan);
-    if (scan.text[scan.at] !== '"') stop(scan, 'expected a property name in double quotes');
-    const start = scan.at;
-    const name = scanString(scan);
-    scan.path.push(name);
-    if (seen.has(name)) {
-      const message = `this name is given twice (again at ${position(scan.text, start)})`;
-      scan.problems.push({ path: formatPath(scan.path), message });
+  name(name: string, place: Place, holder: readonly (string | number)[]): void {
+    const names = this.#open.at(-1)?.names;
+    if (names?.has(name)) {
+      const message = `this name is given twice (again at ${placeText(place)})`;
+      this.#problems.push({ path: formatPath([...holder, name]), message });
     }
-    seen.add(name);
-    skipSpace(scan);
-    if (scan.text[scan.at] !== ':') stop(scan, 'expected ":"');
-    scan.at += 1;
-    scanValue(scan, depth + 1);
-    scan.path.pop();
-    if (endOfList(scan, '}')) return;
+    names?.add(name);
+    this.#name = name;
+  }
+
+  add(value: unknown): void {
+    const holder = this.#open.at(-1)?.value;
+    if (holder === undefined) this.#value = value;
+    else if (Array.isArray(holder)) holder.push(value);
+    // As a member of its own, whatever it is called: `__proto__` would else change the object.
+    else
+      Object.defineProperty(holder, this.#name, {
+        value,
+        enumerable: true,
+        configurable: true,
+        writable: true,
+      });
+  }
+
+  /** Only the first failure is told: those behind it are mostly its echo. */
+  fail(message: string, place: Place): void {
+    this.#failure ??= { path: '', message: `${placeText(place)}: ${message}` };
+  }
+
+  result(): { readonly value: unknown; readonly problems: readonly Problem[] } {
+    return this.#failure === null
+      ? { value: this.#value, problems: this.#problems }
+      : { value: undefined, problems: [this.#failure] };
   }
 }
 
-function scanArray(scan: Scan, depth: number): void {
-  scan.at += 1;
-  skipSpace(scan);
-  if (scan.text[scan.at] === ']') {
-    scan.at += 1;
-    return;
-  }
-  for (let index = 0; ; index += 1) {
-    scan.path.push(index);
-    scanValue(scan, depth + 1);
-    scan.path.pop();
-    if (endOfList(scan, ']')) return;
-  }
-}
-
-function endOfList(scan: Scan, closer: '}' | ']'): boolean {
-  skipSpace(scan);
-  const next = scan.text[scan.at];
-  if (next !== ',' && next !== closer) stop(scan, `expected "," or "${closer}"`);
-  scan.at += 1;
-  return next === closer;
-}
-
-const escapeSequence = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
-
-/** Reads the string at the cursor and returns what it spells. A loop: a regex may run out of stack on long text. */
-function scanString(scan: Scan): string {
-  const start = scan.at;
-  scan.at += 1;
-  for (;;) {
-    const code = scan.text.charCodeAt(scan.at);
-    if (code === 0x22) break;
-    if (code === 0x5c) {
-      escapeSequence.lastIndex = scan.at;
-      const match = escapeSequence.exec(scan.text);
-      if (match === null) stop(scan, 'this escape is not allowed in a string');
-      scan.at += match[0].length;
-      continue;
-    }
-    if (Number.isNaN(code)) stop(scan, 'expected the end of a string');
-    if (code < 0x20) stop(scan, 'a string may not hold a line break or control character');
-    scan.at += 1;
-  }
-  scan.at += 1;
-  return JSON.parse(scan.text.slice(start, scan.at)) as string;
+function placeText({ line, column }: Place): string {
+  return `line ${line + 1}, column ${column + 1}`;
 }

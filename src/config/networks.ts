@@ -20,3 +20,21 @@ export function parseNetwork(text: string): Network | null {
   if (prefix > longest) return null;
   return { address, prefix, family: version === 4 ? 'ipv4' : 'ipv6' };
 }
+
+/**
+ * Reads the name of a host, or `*.` and a name for all that are below it, in any spelling that a URL may have.
+ * @returns it as URLs have it, without a dot at its end; null for what is no name, an address included
+ */
+export function parseHostPattern(text: string): string | null {
+  const [, wildcard = '', name = ''] = /^(\*\.)?([^\s*/\\:@?#%[\]]+)$/.exec(text) ?? [];
+  if (name === '' || !URL.canParse(`http://${name}`)) return null;
+  const host = new URL(`http://${name}`).hostname.replace(/\.+$/, '');
+  return host === '' || isIP(host) !== 0 ? null : wildcard + host;
+}
+
+/** The first and the last port of a range such as `8000-8999`, or of a single one. */
+export function portRange(port: number | string): readonly [number, number] {
+  if (typeof port === 'number') return [port, port];
+  const [first = 0, last = 0] = port.split('-', 2).map(Number);
+  return [first, last];
+}

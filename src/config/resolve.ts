@@ -1,16 +1,19 @@
 import { randomBytes } from 'node:crypto';
+import type { SteeringMember } from '../wire/steering-members.js';
 import type { ConfigFiles } from './files.js';
-import { parseNetwork } from './networks.js';
+import { parseHostPattern, parseNetwork, portRange } from './networks.js';
 import type { ConfigFile } from './schema.js';
 import { resolveStore } from './store-settings.js';
 import type {
   Budget,
+  FetchSettings,
   Group,
   ListenTls,
   Price,
   Protocol,
   RateLimits,
   Snapshot,
+  SocketSettings,
   TranslationManner,
   UpstreamKind,
 } from './types.js';
@@ -30,6 +33,7 @@ export interface ResolvedUpstream {
   readonly injectUsage: boolean;
   readonly responsesSocket: boolean;
   readonly fetchPrivate: boolean;
+  readonly allowMembers: readonly SteeringMember[];
   readonly maxConnections: number;
   readonly maxWaiting: number;
 }
@@ -47,7 +51,7 @@ export interface ResolvedModel {
     readonly weight: number;
     /** A chat upstream's target that takes responses calls as they come, or takes no other calls of text at all. */
     readonly responses: boolean | 'only';
-    readonly images: 'openai' | 'dashscope';
+    readonly images: 'openai' | 'openai-files' | 'dashscope';
     readonly translation: TranslationSettings;
   }[];
   readonly price: Price | null;
@@ -83,6 +87,7 @@ export interface ResolvedConfig
     | 'timeouts'
     | 'routing'
     | 'sockets'
+    | 'fetch'
     | 'store'
     | 'outage'
     | 'usage'
@@ -104,6 +109,9 @@ export interface AdminSettings {
   readonly token: string;
 }
 
+/** One key may hold this part of what a worker may, where the file does not say more. */
+const keyShare = 4;
+
 /** What a config file need not say. */
 export const defaults = {
   host: '127.0.0.1',
@@ -115,9 +123,11 @@ export const defaults = {
     uploadBytes: 536_870_912,
     headerBytes: 16_384,
     bufferedBytes: 1_073_741_824,
+    leastBodyRate: 1024,
   },
   timeouts: {
     bodyMs: 120_000,
+    bodyGraceMs: 10_000,
     keepAliveMs: 15_000,
     connectMs: 3000,
     firstByteMs: 120_000,
@@ -141,11 +151,20 @@ export const defaults = {
     messageBytes: 16_777_216,
     waitingBytes: 4_194_304,
     perKey: 1000,
+    heldBytes: 268_435_456,
     idleMs: 120_000,
     pingMs: 30_000,
     sessionMs: 3_600_000,
     responses: true,
     historyBytes: 4_194_304,
+  },
+  fetch: {
+    ports: [
+      [80, 80],
+      [443, 443],
+    ],
+    denyNetworks: [],
+    denyHosts: [],
   },
   outage: { budgets: 'closed', rates: 'open' },
   usage: { ledger: true, lineDays: 30, sumDays: 400 },
@@ -162,6 +181,18 @@ export const defaults = {
   maxConnections: 1024,
   maxWaiting: 10_000,
 } as const;
+
+/** One key may hold this part of what the WebSockets of a worker may, where the file says nothing else. */
+const socketShare = 4;
+
+/** The settings of WebSockets, with every default filled in. */
+export function socketSettings(given: ConfigFile['sockets'] = {}): SocketSettings {
+  const { messageBytes = defaults.sockets.messageBytes } = given;
+  // Some of the largest messages have to fit.
+  const heldBytes = given.heldBytes ?? Math.max(defaults.sockets.heldBytes, socketShare * messageBytes);
+  const share = Math.max(messageBytes, Math.floor(heldBytes / socketShare));
+  return { ...defaults.sockets, heldBytesPerKey: share, ...given, heldBytes };
+}
 
 /**
  * Fills in the defaults of a config file that passed every check.
@@ -181,10 +212,11 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
     },
     workers: file.workers ?? 0,
     vendors: { ...defaults.vendors, ...file.vendors },
-    limits: { ...defaults.limits, ...file.limits },
+    limits: byteLimits(file.limits),
     timeouts: { ...defaults.timeouts, ...file.timeouts },
     routing: { ...defaults.routing, ...file.routing },
-    sockets: { ...defaults.sockets, ...file.sockets },
+    sockets: socketSettings(file.sockets),
+    fetch: resolveFetch(file.fetch ?? {}),
     store: resolveStore(file.store ?? { kind: 'embedded' }, files),
     outage: { ...defaults.outage, ...file.outage },
     usage: { ...defaults.usage, ...file.usage },
@@ -204,6 +236,7 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
       injectUsage: upstream.injectUsage ?? defaults.injectUsage,
       responsesSocket: upstream.responsesSocket ?? false,
       fetchPrivate: upstream.fetchPrivate ?? false,
+      allowMembers: upstream.allowMembers ?? [],
       maxConnections: upstream.maxConnections ?? defaults.maxConnections,
       maxWaiting: upstream.maxWaiting ?? defaults.maxWaiting,
     })),
@@ -228,6 +261,7 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
       name,
       models: group.models,
       limits: resolveLimits(group.limits),
+      shareVideos: group.shareVideos ?? false,
     })),
     keys: file.keys.map((key) => ({
       id: key.id,
@@ -247,6 +281,14 @@ function resolveTls(tls: { readonly cert: string; readonly key: string }, files:
   return { cert, key, fingerprint: files.fingerprint([cert, key]) };
 }
 
+function resolveFetch({ ports, denyNetworks, denyHosts }: NonNullable<ConfigFile['fetch']>): FetchSettings {
+  return {
+    ports: ports?.map(portRange) ?? defaults.fetch.ports,
+    denyNetworks: denyNetworks?.flatMap((text) => parseNetwork(text) ?? []) ?? [],
+    denyHosts: denyHosts?.flatMap((text) => parseHostPattern(text) ?? []) ?? [],
+  };
+}
+
 type FileModel = ConfigFile['models'][string];
 
 /** What is cached costs as much as other input where nothing else is said. */
@@ -261,6 +303,14 @@ function resolveLimits(limits: FileModel['limits']): RateLimits | null {
 }
 
 /** A secret that lasts as long as the process that makes it. */
+/** The bounds of bodies, with every default filled in. */
+export function byteLimits(given: ConfigFile['limits'] = {}): Snapshot['limits'] {
+  const limits = { ...defaults.limits, ...given };
+  // The largest body has to fit, however little a worker may hold.
+  const share = Math.max(limits.bodyBytes, Math.floor(limits.bufferedBytes / keyShare));
+  return { bufferedBytesPerKey: share, ...limits };
+}
+
 export function madeUpSecret(): ResolvedConfig['secret'] {
   return { text: randomBytes(32).toString('base64url'), given: false };
 }

@@ -1,5 +1,23 @@
-import { type Static, Type } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
+import { steeringMembers } from '../wire/steering-members.js';
 import { protocols, upstreamKinds } from './types.js';
+
+/**
+ * A schema with what the manual says of the setting, in one or two sentences of Markdown.
+ * @returns a copy, with the properties that TypeBox keeps hidden
+ */
+function described<Schema extends TSchema>(description: string, schema: Schema): Schema {
+  const properties = Object.getOwnPropertyDescriptors(schema);
+  return Object.defineProperties(
+    {},
+    { ...properties, description: { value: description, enumerable: true } },
+  ) as Schema;
+}
+
+/** The same for a setting that a file may leave out. */
+function optional<Schema extends TSchema>(description: string, schema: Schema) {
+  return Type.Optional(described(description, schema));
+}
 
 const closed = { additionalProperties: false } as const;
 /** Setters of timers take 32 signed bits: beyond, a deadline would fire at once. */
@@ -10,31 +28,52 @@ const milliseconds = Type.Integer({ minimum: 1, maximum: longestMs });
 const port = Type.Integer({ minimum: 0, maximum: 65_535 });
 const positive = Type.Integer({ minimum: 1 });
 const words = Type.Array(Type.String({ pattern: '^[a-z][a-z0-9-]*$', expected: 'a lower-case word' }));
-/** What may stand in a header value: no control characters, so that nothing can end the line. */
-const headerValue = { pattern: '^[\\t\\u0020-\\u007e\\u0080-\\u00ff]*$', expected: 'a valid header value' };
+/** What may stand in a header value: nothing that could end the line, in whichever way its characters are written. */
+const headerValue = { pattern: '^[\\t\\u0020-\\u007e]*$', expected: 'a valid header value' };
 
 const listen = Type.Object(
   {
-    host: Type.Optional(text),
-    port: Type.Optional(port),
-    tls: Type.Optional(Type.Object({ cert: text, key: text }, closed)),
-    cors: Type.Optional(
+    host: optional('Address to listen on.', text),
+    port: optional('Port to listen on; 0 picks a free one.', port),
+    tls: Type.Optional(
       Type.Object(
         {
-          origins: Type.Array(
-            Type.String({
-              pattern: '^(\\*|[a-z][a-z0-9+.-]*://[^\\s/?#,]+)$',
-              expected: 'an origin such as "https://app.example.com", or "*"',
-            }),
-            { minItems: 1 },
+          cert: described(
+            'PEM file of the certificate and its chain; with it the listener speaks HTTPS. Read again with every reload.',
+            text,
           ),
-          maxAgeSeconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 86_400 })),
+          key: described('PEM file of the private key.', text),
         },
         closed,
       ),
     ),
-    trustedProxies: Type.Optional(Type.Array(text)),
-    publicUrl: Type.Optional(
+    cors: Type.Optional(
+      Type.Object(
+        {
+          origins: described(
+            'Pages that may call from a browser; `["*"]` for all.',
+            Type.Array(
+              Type.String({
+                pattern: '^(\\*|[a-z][a-z0-9+.-]*://(?:(?![/?#,])[!-~])+)$',
+                expected: 'an origin such as "https://app.example.com", or "*"',
+              }),
+              { minItems: 1 },
+            ),
+          ),
+          maxAgeSeconds: optional(
+            'How long a browser may keep the answer to a preflight.',
+            Type.Integer({ minimum: 0, maximum: 86_400 }),
+          ),
+        },
+        closed,
+      ),
+    ),
+    trustedProxies: optional(
+      'Addresses and networks (`["10.0.0.0/8", "fd00::/8"]`) whose `x-forwarded-*` headers are believed; `[]` for nobody\'s. Where it is given, request lines of the log have the `client`.',
+      Type.Array(text),
+    ),
+    publicUrl: optional(
+      "Where clients reach the gateway, for URLs in its answers; without it, what the request's `host` header says.",
       Type.String({ pattern: '^https?://[^\\s?#]+$', expected: 'an http(s) URL without a query' }),
     ),
   },
@@ -42,137 +81,280 @@ const listen = Type.Object(
 );
 
 const admin = Type.Object(
-  { host: Type.Optional(text), port: Type.Optional(port), token: Type.String({ minLength: 16 }) },
+  {
+    host: optional("Address of the operators' listener.", text),
+    port: optional('Its port.', port),
+    token: described('What operators sign in with.', Type.String({ minLength: 16 })),
+  },
   closed,
 );
 
 const store = Type.Object(
   {
-    kind: Type.Enum(['embedded', 'redis']),
-    path: Type.Optional(text),
-    url: Type.Optional(text),
-    cluster: Type.Optional(Type.Array(text, { minItems: 1 })),
-    prefix: Type.Optional(
+    kind: described(
+      '`embedded` is LMDB in a folder, and used where the file has no `store`; `redis` is Redis or Valkey, shared by several hosts.',
+      Type.Enum(['embedded', 'redis']),
+    ),
+    path: optional('Folder of the embedded store.', text),
+    url: optional('`redis://` or `rediss://`, of kind `redis`.', text),
+    cluster: optional('Several such URLs, of a cluster.', Type.Array(text, { minItems: 1 })),
+    prefix: optional(
+      'Stands before every key in Redis, with a colon.',
       Type.String({ pattern: '^[A-Za-z0-9:_-]{1,64}$', expected: 'letters, digits, ":", "_" and "-"' }),
     ),
-    timeoutMs: Type.Optional(Type.Integer({ minimum: 10, maximum: 60_000 })),
-    taskDays: Type.Optional(Type.Integer({ minimum: 1, maximum: 365 })),
+    timeoutMs: optional(
+      'Longest wait for a command of Redis.',
+      Type.Integer({ minimum: 10, maximum: 60_000 }),
+    ),
+    taskDays: optional('How long video tasks are kept.', Type.Integer({ minimum: 1, maximum: 365 })),
   },
   closed,
 );
 
-const stance = Type.Optional(Type.Enum(['open', 'closed']));
-const outage = Type.Object({ budgets: stance, rates: stance }, closed);
+const stance = Type.Enum(['open', 'closed']);
+const outage = Type.Object(
+  {
+    budgets: optional(
+      'While the store is gone, with `closed` calls that need more of a budget than is reserved get 503; `open` serves them and tells the store later.',
+      stance,
+    ),
+    rates: optional(
+      'While a Redis store cannot be reached, with `open` each host counts alone, with the whole limits; with `closed` it uses up what it was given, then answers 503.',
+      stance,
+    ),
+  },
+  closed,
+);
 
 const days = Type.Integer({ minimum: 1, maximum: 3650 });
 const usage = Type.Object(
-  { ledger: Type.Optional(Type.Boolean()), lineDays: Type.Optional(days), sumDays: Type.Optional(days) },
+  {
+    ledger: optional('Finished calls have lines in the store.', Type.Boolean()),
+    lineDays: optional('How long these lines are kept.', days),
+    sumDays: optional('How long the sums of a day are kept.', days),
+  },
   closed,
 );
 
 const vendors = Type.Object(
   {
-    vendorc: Type.Optional(words),
-    vendorg: Type.Optional(words),
-    vendork: Type.Optional(words),
-    vendorj: Type.Optional(words),
+    vendorc: optional(
+      'Real words beside the neutral one in header names: `anthropic-version` beside `vendorc-version`.',
+      words,
+    ),
+    vendorg: optional('The same: `x-goog-api-key` beside `x-vendorg-api-key`.', words),
+    vendork: optional('The same in paths: `/kling/…` beside `/vendork/…`.', words),
+    vendorj: optional('The same in paths: `/jimeng/` beside `/vendorj/`.', words),
   },
   closed,
 );
 
 const limits = Type.Object(
   {
-    bodyBytes: Type.Optional(positive),
-    uploadBytes: Type.Optional(positive),
-    headerBytes: Type.Optional(Type.Integer({ minimum: 4096, maximum: 1_048_576 })),
-    bufferedBytes: Type.Optional(positive),
+    bodyBytes: optional('Largest request body, decoded.', positive),
+    uploadBytes: optional('Largest form that is passed on.', positive),
+    headerBytes: optional('Largest request head.', Type.Integer({ minimum: 4096, maximum: 1_048_576 })),
+    bufferedBytes: optional(
+      'Bytes that one worker holds at once of bodies, of files that it fetches and of answers that it collects; beyond it 503. Counted as they come, whatever a body announces.',
+      positive,
+    ),
+    bufferedBytesPerKey: optional(
+      "Of these, the bytes of one key's calls; beyond it 503 for that key alone. A quarter of `bufferedBytes`, at least `bodyBytes`.",
+      positive,
+    ),
+    leastBodyRate: optional(
+      'Bytes a second; a slower body is cut with 408, a slower file that is fetched with 400; 0 for neither.',
+      Type.Integer({ minimum: 0, maximum: 1_073_741_824 }),
+    ),
   },
   closed,
 );
 
 const sockets = Type.Object(
   {
-    messageBytes: Type.Optional(Type.Integer({ minimum: 1024, maximum: 1_073_741_824 })),
-    waitingBytes: Type.Optional(positive),
-    perKey: Type.Optional(positive),
+    messageBytes: optional(
+      "Largest message of a WebSocket, either way; a client's larger one ends the connection at its head, without a close frame.",
+      Type.Integer({ minimum: 1024, maximum: 1_073_741_824 }),
+    ),
+    waitingBytes: optional(
+      'What may wait for a slow realtime upstream, or for the response before, until more is refused.',
+      positive,
+    ),
+    perKey: optional('WebSockets that a key may have open at one worker; beyond it 429.', positive),
+    heldBytes: optional(
+      'What the WebSockets of a worker may hold in memory: 16 KiB each, what waits either way, kept conversations, and unfinished messages; beyond it 503. At least four times `messageBytes` where it is not given.',
+      positive,
+    ),
+    heldBytesPerKey: optional(
+      "Of these, one key's; beyond it 429. A quarter of `heldBytes`, at least `messageBytes`.",
+      positive,
+    ),
     // What the server underneath can count to.
-    idleMs: Type.Optional(Type.Integer({ minimum: 8000, maximum: 960_000 })),
-    pingMs: Type.Optional(milliseconds),
-    sessionMs: Type.Optional(milliseconds),
-    responses: Type.Optional(Type.Boolean()),
-    historyBytes: Type.Optional(Type.Integer({ minimum: 0 })),
+    idleMs: optional(
+      'A client that is silent, or within a message, for so long and answers no ping is given up.',
+      Type.Integer({ minimum: 8000, maximum: 960_000 }),
+    ),
+    pingMs: optional('Silence of an upstream before it is pinged.', milliseconds),
+    sessionMs: optional('Longest session.', milliseconds),
+    responses: optional('Responses over a WebSocket; `false` answers 426.', Type.Boolean()),
+    historyBytes: optional(
+      'What is kept of a conversation over such a socket.',
+      Type.Integer({ minimum: 0 }),
+    ),
   },
   closed,
 );
 
 const timeouts = Type.Object(
   {
-    bodyMs: Type.Optional(milliseconds),
-    keepAliveMs: Type.Optional(Type.Integer({ minimum: 0, maximum: longestMs })),
-    connectMs: Type.Optional(milliseconds),
-    firstByteMs: Type.Optional(milliseconds),
-    idleMs: Type.Optional(milliseconds),
-    totalMs: Type.Optional(milliseconds),
-    drainMs: Type.Optional(milliseconds),
-    unreadyMs: Type.Optional(Type.Integer({ minimum: 0, maximum: longestMs })),
+    bodyMs: optional('For a request body to arrive.', milliseconds),
+    bodyGraceMs: optional(
+      'A body has to keep the least rate over each such stretch of time in which the gateway reads it.',
+      milliseconds,
+    ),
+    keepAliveMs: optional(
+      'Silence on a stream before a keep-alive is sent; 0 for never.',
+      Type.Integer({ minimum: 0, maximum: longestMs }),
+    ),
+    connectMs: optional('For a connection to an upstream, TLS included.', milliseconds),
+    firstByteMs: optional('From the request to the head of the answer.', milliseconds),
+    idleMs: optional(
+      'Between two reads of an answer; does not run while the client is the slow one.',
+      milliseconds,
+    ),
+    totalMs: optional('For a whole answer.', milliseconds),
+    drainMs: optional('For answers to finish after SIGTERM.', milliseconds),
+    unreadyMs: optional(
+      'After SIGTERM: so long `/ready` says 503 and everything is still served, so that balancers can look.',
+      Type.Integer({ minimum: 0, maximum: longestMs }),
+    ),
   },
   closed,
 );
 
 const upstream = Type.Object(
   {
-    kind: Type.Enum(upstreamKinds),
-    baseUrl: Type.Optional(text),
-    apiKeys: Type.Optional(
+    kind: described(
+      'The protocol that it speaks: `chat` is all that is OpenAI-shaped, `vendork`, `vendorj` and `generic` are video formats.',
+      Type.Enum(upstreamKinds),
+    ),
+    baseUrl: optional(
+      'With the version: `https://api.example.com/v1`; without a path `/v1` is assumed for `messages` and `/v1beta` for `generateContent`. Required but for the simulator.',
+      text,
+    ),
+    apiKeys: optional(
+      'Sent as bearer, `x-api-key` or `x-goog-api-key`, by kind; each of several has a health of its own.',
       Type.Array(Type.String({ pattern: '^[\\u0021-\\u007e]+$', expected: 'a key without spaces' })),
     ),
-    headers: Type.Optional(Type.Record(Type.String(), Type.String(headerValue))),
+    headers: optional(
+      'Added to every request; values of printable ASCII.',
+      Type.Record(Type.String(), Type.String(headerValue)),
+    ),
     tls: Type.Optional(
       Type.Object(
-        { ca: Type.Optional(text), verify: Type.Optional(Type.Boolean()), serverName: Type.Optional(text) },
+        {
+          ca: optional('Certificates of the authority that is trusted: a PEM file, or its text.', text),
+          verify: optional('`false` for tests only.', Type.Boolean()),
+          serverName: optional('Name in the certificate, where it is not the host of `baseUrl`.', text),
+        },
         closed,
       ),
     ),
-    injectUsage: Type.Optional(Type.Boolean()),
-    responsesSocket: Type.Optional(Type.Boolean()),
-    fetchPrivate: Type.Optional(Type.Boolean()),
-    maxConnections: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_535 })),
-    maxWaiting: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000_000 })),
+    injectUsage: optional('Ask for the usage of streams where the client did not.', Type.Boolean()),
+    responsesSocket: optional('It takes responses over a WebSocket, too.', Type.Boolean()),
+    fetchPrivate: optional(
+      'Media for it may be fetched from private addresses, on the ports of `fetch.ports`.',
+      Type.Boolean(),
+    ),
+    allowMembers: optional(
+      'Members of bodies that it may get though they could lead it elsewhere, such as `["provider", "models"]` for OpenRouter.',
+      Type.Array(Type.Enum(steeringMembers)),
+    ),
+    maxConnections: optional(
+      'Connections to it, in each worker.',
+      Type.Integer({ minimum: 1, maximum: 65_535 }),
+    ),
+    maxWaiting: optional(
+      'Requests that wait for a connection, in each worker.',
+      Type.Integer({ minimum: 0, maximum: 10_000_000 }),
+    ),
+  },
+  closed,
+);
+
+const fetch = Type.Object(
+  {
+    ports: optional(
+      'Ports from which anything is fetched by URL; ranges as `"8000-8999"`. An upstream\'s own origin may have any.',
+      Type.Array(
+        Type.Union(
+          [Type.Integer({ minimum: 1, maximum: 65_535 }), Type.String({ pattern: '^\\d{1,5}-\\d{1,5}$' })],
+          { expected: 'a port or a range such as "8000-8999"' },
+        ),
+      ),
+    ),
+    denyNetworks: optional(
+      'Never fetched from, whatever else allows it: `"203.0.113.0/24"`, `"fd00::/8"` (IPv4 in its IPv6 forms included). Every address of a name is checked, of redirects too.',
+      Type.Array(text),
+    ),
+    denyHosts: optional(
+      'The same for names: `"files.example.com"`, `"*.example.com"` for all below it.',
+      Type.Array(text),
+    ),
   },
   closed,
 );
 
 const translation = Type.Object(
   {
-    maxTokens: Type.Optional(positive),
-    maxTokensField: Type.Optional(Type.Enum(['max_completion_tokens', 'max_tokens'])),
-    thinking: Type.Optional(Type.Enum(['budget', 'adaptive', 'levels'])),
-    jsonSchema: Type.Optional(Type.Boolean()),
-    hostedTools: Type.Optional(Type.Enum(['reject', 'drop'])),
+    maxTokens: optional('Limit of output for a messages upstream when the client names none.', positive),
+    maxTokensField: optional(
+      '`max_tokens` for chat upstreams that know no other.',
+      Type.Enum(['max_completion_tokens', 'max_tokens']),
+    ),
+    thinking: optional(
+      '`adaptive` (messages) or `levels` (generateContent) for models that take those.',
+      Type.Enum(['budget', 'adaptive', 'levels']),
+    ),
+    jsonSchema: optional(
+      '`false` for generateContent upstreams that know only the older form of schemas.',
+      Type.Boolean(),
+    ),
+    hostedTools: optional(
+      '`drop` leaves out tools that only another vendor can run.',
+      Type.Enum(['reject', 'drop']),
+    ),
   },
   closed,
 );
 
 const target = Type.Object(
   {
-    upstream: text,
-    model: Type.Optional(text),
-    responses: Type.Optional(
+    upstream: described('Name of an upstream.', text),
+    model: optional("The model's name there; the same name where it is not given.", text),
+    responses: optional(
+      '`true`: a chat upstream\'s target takes responses calls as they come; `"only"`: and the other protocols\' calls are translated into responses. Else responses are translated into chat.',
       Type.Union([Type.Boolean(), Type.Literal('only')], { expected: 'true, false or "only"' }),
     ),
-    images: Type.Optional(Type.Enum(['openai', 'dashscope'])),
+    images: optional(
+      '`dashscope` for an upstream that takes `input` and `parameters`, `openai-files` for one that takes the images of an edit only as files.',
+      Type.Enum(['openai', 'openai-files', 'dashscope']),
+    ),
     translation: Type.Optional(translation),
-    priority: Type.Optional(Type.Integer({ minimum: 0, maximum: 1000 })),
-    weight: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
+    priority: optional('Lower is tried first.', Type.Integer({ minimum: 0, maximum: 1000 })),
+    weight: optional(
+      'Share of the calls among targets of equal priority.',
+      Type.Integer({ minimum: 1, maximum: 1_000_000 }),
+    ),
   },
   closed,
 );
 
 const rateLimits = Type.Object(
   {
-    requestsPerMinute: Type.Optional(positive),
-    tokensPerMinute: Type.Optional(positive),
-    concurrent: Type.Optional(positive),
+    requestsPerMinute: optional('Requests accepted in any 60 seconds.', positive),
+    tokensPerMinute: optional('Tokens of input and output in any 60 seconds.', positive),
+    concurrent: optional('Calls under way; a WebSocket session is one.', positive),
   },
   closed,
 );
@@ -181,71 +363,111 @@ const money = Type.Number({ minimum: 0 });
 
 const routing = Type.Object(
   {
-    failures: Type.Optional(positive),
-    failureRate: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 1 })),
-    minimumCalls: Type.Optional(positive),
-    windowMs: Type.Optional(milliseconds),
-    openMs: Type.Optional(milliseconds),
-    maxOpenMs: Type.Optional(milliseconds),
-    affinity: Type.Optional(Type.Boolean()),
-    loadFactor: Type.Optional(Type.Number({ minimum: 1, maximum: 100 })),
-    retries: Type.Optional(Type.Integer({ minimum: 0, maximum: 10 })),
+    failures: optional('Failures in a row after which a target is left alone.', positive),
+    failureRate: optional(
+      'The same for a share of failures, of `minimumCalls` at least within `windowMs`.',
+      Type.Number({ exclusiveMinimum: 0, maximum: 1 }),
+    ),
+    minimumCalls: optional('See `failureRate`.', positive),
+    windowMs: optional('See `failureRate`.', milliseconds),
+    openMs: optional('How long a target is left alone; doubled with every probe that fails.', milliseconds),
+    maxOpenMs: optional('The longest that this becomes.', milliseconds),
+    affinity: optional(
+      'Calls of a key that begin alike go to the same target and upstream key.',
+      Type.Boolean(),
+    ),
+    loadFactor: optional(
+      'Times its fair share that a target may have under way before such calls go elsewhere.',
+      Type.Number({ minimum: 1, maximum: 100 }),
+    ),
+    retries: optional(
+      'How often the last target of a call is asked again when nothing could be sent to it.',
+      Type.Integer({ minimum: 0, maximum: 10 }),
+    ),
   },
   closed,
 );
 
 const model = Type.Object(
   {
-    protocols: Type.Array(Type.Enum(protocols), { minItems: 1 }),
+    protocols: described('Where the model is offered.', Type.Array(Type.Enum(protocols), { minItems: 1 })),
     targets: Type.Array(target, { minItems: 1 }),
     price: Type.Optional(
       Type.Object(
         {
-          input: Type.Optional(money),
-          output: Type.Optional(money),
-          cached: Type.Optional(money),
-          cacheWritten: Type.Optional(money),
-          perCall: Type.Optional(money),
-          perSecond: Type.Optional(money),
+          input: optional('USD for a million tokens of input.', money),
+          output: optional('USD for a million tokens of output.', money),
+          cached: optional(
+            'The same for input that the upstream had cached; as `input` where it is not given.',
+            money,
+          ),
+          cacheWritten: optional(
+            'The same for input that it wrote to its cache; as `input` where it is not given.',
+            money,
+          ),
+          perCall: optional('USD for a call, and for each image.', money),
+          perSecond: optional('USD for a second of audio or video.', money),
         },
         closed,
       ),
     ),
     limits: Type.Optional(rateLimits),
-    hedgeMs: Type.Optional(milliseconds),
+    hedgeMs: optional(
+      'A call that is no stream and has no answer after so long is sent to the next target as well.',
+      milliseconds,
+    ),
   },
   closed,
 );
 
 const key = Type.Object(
   {
-    id: text,
-    hash: Type.String({
-      pattern: '^sha256:[0-9a-fA-F]{64}$',
-      expected: '"sha256:" and 64 hex digits (see: model-gateway key hash)',
-    }),
-    groups: Type.Array(text, { minItems: 1 }),
+    id: described('Its name in logs, metrics and the ledger.', text),
+    hash: described(
+      'As `model-gateway key new` prints it.',
+      Type.String({
+        pattern: '^sha256:[0-9a-fA-F]{64}$',
+        expected: '"sha256:" and 64 hex digits (see: model-gateway key hash)',
+      }),
+    ),
+    groups: described('A call may use the models of any of them.', Type.Array(text, { minItems: 1 })),
     limits: Type.Optional(rateLimits),
-    mayRoute: Type.Optional(Type.Boolean()),
+    mayRoute: optional('Its calls may name targets in `x-gateway-target`.', Type.Boolean()),
     budget: Type.Optional(
       Type.Object(
-        { usd: Type.Number({ exclusiveMinimum: 0 }), per: Type.Enum(['day', 'week', 'month']) },
+        {
+          usd: described(
+            "What the key's calls may cost by the prices of their models.",
+            Type.Number({ exclusiveMinimum: 0 }),
+          ),
+          per: described(
+            'In which time: a week begins on Monday, all of them in UTC.',
+            Type.Enum(['day', 'week', 'month']),
+          ),
+        },
         closed,
       ),
     ),
-    expiresAt: Type.Optional(text),
+    expiresAt: optional('A time such as `2027-01-01T00:00:00Z`; a key that has expired stops at once.', text),
   },
   closed,
 );
 
-const group = Type.Object({ models: Type.Array(text), limits: Type.Optional(rateLimits) }, closed);
+const group = Type.Object(
+  {
+    models: described('Names, or `*` for all.', Type.Array(text)),
+    limits: Type.Optional(rateLimits),
+    shareVideos: optional("Its keys see each other's video tasks.", Type.Boolean()),
+  },
+  closed,
+);
 
 /** The config file's shape. What joins two places of it is checked in `check.ts`. */
 export const configSchema = Type.Object(
   {
     listen: Type.Optional(listen),
     admin: Type.Optional(admin),
-    workers: Type.Optional(Type.Integer({ minimum: 0, maximum: 1024 })),
+    workers: optional('Worker processes; 0 for one per core.', Type.Integer({ minimum: 0, maximum: 1024 })),
     store: Type.Optional(store),
     outage: Type.Optional(outage),
     usage: Type.Optional(usage),
@@ -254,10 +476,18 @@ export const configSchema = Type.Object(
     timeouts: Type.Optional(timeouts),
     routing: Type.Optional(routing),
     sockets: Type.Optional(sockets),
-    secret: Type.Optional(Type.String({ minLength: 32 })),
+    fetch: Type.Optional(fetch),
+    secret: optional(
+      'Seals what clients carry for the gateway; hosts that share clients share it.',
+      Type.String({ minLength: 32 }),
+    ),
     defaultModels: Type.Optional(
       Type.Object(
-        { rerank: Type.Optional(text), moderations: Type.Optional(text), realtime: Type.Optional(text) },
+        {
+          rerank: optional('Model of rerank calls that name none.', text),
+          moderations: optional('Model of moderations that name none.', text),
+          realtime: optional('Model of realtime sessions that name none.', text),
+        },
         closed,
       ),
     ),

@@ -1,6 +1,6 @@
 import type { TLocalizedValidationError } from 'typebox/error';
 import { Settings } from 'typebox/system';
-import { compileValidator } from '../validator.js';
+import { compileValidator } from '../schema/validator.js';
 import { formatPath, type Problem } from './problem.js';
 import { type ConfigFile, configSchema } from './schema.js';
 import { suggest } from './suggest.js';
@@ -40,6 +40,9 @@ function describe(error: TLocalizedValidationError, value: unknown): Problem[] {
   const here = (message: string): Problem[] => [{ path: formatPath(segments), message }];
   const below = (names: readonly string[], message: (name: string) => string): Problem[] =>
     names.map((name) => ({ path: formatPath([...segments, name]), message: message(name) }));
+  // What each of several forms lacks says less than what is expected of all.
+  const forms = /^(.*)\/anyOf\/\d+$/.exec(error.schemaPath)?.[1];
+  if (forms !== undefined && schemaAt(forms).expected !== undefined) return [];
   switch (error.keyword) {
     case 'required':
       return below(error.params.requiredProperties, () => 'is required');
@@ -55,6 +58,7 @@ function describe(error: TLocalizedValidationError, value: unknown): Problem[] {
     case 'type':
       return here(`must be ${withArticle(String(error.params.type))}`);
     case 'pattern':
+    case 'anyOf':
       return here(`must be ${String(schemaAt(error.schemaPath).expected ?? 'of another form')}`);
     case 'minLength':
       return here(error.params.limit === 1 ? 'must not be empty' : error.message);

@@ -32,6 +32,7 @@ export function buildSnapshot(config: ResolvedConfig, surroundings: Surroundings
     limits: config.limits,
     routing: config.routing,
     sockets: config.sockets,
+    fetch: config.fetch,
     timeouts: config.timeouts,
     store: config.store,
     outage: config.outage,
@@ -81,6 +82,7 @@ function buildUpstream(upstream: ResolvedUpstream, surroundings: Surroundings): 
     injectUsage: upstream.injectUsage,
     responsesSocket: upstream.responsesSocket,
     fetchPrivate: upstream.fetchPrivate,
+    allowMembers: new Set(upstream.allowMembers),
     apiKeys: upstream.apiKeys,
     headers: upstream.headers,
   };

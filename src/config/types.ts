@@ -1,4 +1,5 @@
 import type { Origin } from '../upstream/origin.js';
+import type { SteeringMember } from '../wire/steering-members.js';
 import type { Network } from './networks.js';
 
 /** Where a model can be offered. */
@@ -42,6 +43,8 @@ export interface Upstream {
   readonly responsesSocket: boolean;
   /** Media for it may be fetched from private addresses. */
   readonly fetchPrivate: boolean;
+  /** Members of bodies that it may be sent though they could lead it elsewhere. */
+  readonly allowMembers: ReadonlySet<SteeringMember>;
   readonly apiKeys: readonly string[];
   /** Extra request headers, lower-case names. */
   readonly headers: readonly (readonly [string, string])[];
@@ -79,7 +82,7 @@ export interface Target {
   readonly wire: WireProtocol | null;
   readonly translation: TranslationManner;
   /** How it takes calls for images. */
-  readonly images: 'openai' | 'dashscope';
+  readonly images: 'openai' | 'openai-files' | 'dashscope';
   /** Lower is tried first. */
   readonly priority: number;
   readonly weight: number;
@@ -132,6 +135,8 @@ export interface Group {
   /** Names of models; `*` for all of them. */
   readonly models: readonly string[];
   readonly limits: RateLimits | null;
+  /** Its keys see each other's video tasks. */
+  readonly shareVideos: boolean;
 }
 
 /** How targets are chosen, and when one is taken for ill. */
@@ -173,6 +178,8 @@ export interface Key {
 export interface Timeouts {
   /** For a request body to arrive whole. */
   readonly bodyMs: number;
+  /** How long a body may be slower than `Snapshot.limits.leastBodyRate`, at its beginning and later. */
+  readonly bodyGraceMs: number;
   /** Silence on a stream after which the gateway sends a keep-alive; 0 for never. */
   readonly keepAliveMs: number;
   readonly connectMs: number;
@@ -192,6 +199,10 @@ export interface SocketSettings {
   readonly waitingBytes: number;
   /** Sessions that one key may have open at a worker. */
   readonly perKey: number;
+  /** What the WebSockets of a worker may hold in memory, in bytes. */
+  readonly heldBytes: number;
+  /** Of them, those of one key. */
+  readonly heldBytesPerKey: number;
   /** A client that is silent for so long and answers no ping is given up. */
   readonly idleMs: number;
   /** Silence of an upstream after which it is asked whether it is still there. */
@@ -202,6 +213,15 @@ export interface SocketSettings {
   readonly responses: boolean;
   /** Bytes of a conversation that are kept for one of those. */
   readonly historyBytes: number;
+}
+
+/** What may be fetched by URL, beside public addresses alone. */
+export interface FetchSettings {
+  /** First and last port of each range that may be asked. */
+  readonly ports: readonly (readonly [number, number])[];
+  /** Networks and hosts that are never asked. Hosts as URLs have them; `*.name` for all below a name. */
+  readonly denyNetworks: readonly Network[];
+  readonly denyHosts: readonly string[];
 }
 
 /** Real vendor words beside the neutral ones: `{vendorc: ['anthropic'], …}`. */
@@ -287,12 +307,17 @@ export interface Snapshot {
     readonly bodyBytes: number;
     readonly uploadBytes: number;
     readonly headerBytes: number;
-    /** Request bodies held in memory by one worker at any moment, in bytes. */
+    /** Bodies and gathered answers held in memory by one worker at any moment, in bytes. */
     readonly bufferedBytes: number;
+    /** Of them, those of the calls of one key. */
+    readonly bufferedBytesPerKey: number;
+    /** Bytes a second below which a body, or a file that is fetched, is given up; 0 for none. */
+    readonly leastBodyRate: number;
   };
   readonly timeouts: Timeouts;
   readonly routing: RoutingSettings;
   readonly sockets: SocketSettings;
+  readonly fetch: FetchSettings;
   readonly store: StoreSettings;
   readonly outage: OutageSettings;
   readonly usage: UsageSettings;

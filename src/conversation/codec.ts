@@ -1,12 +1,13 @@
 import type { GatewayError } from '../errors.js';
+import type { JsonObject } from '../wire/json.js';
+import type { RawTextFrame } from '../wire/raw-text.js';
+import type { Sealer } from '../wire/seal.js';
 import type { StreamEvent } from './events.js';
-import type { JsonObject } from './json.js';
 import type { Reply } from './reply.js';
 import type { ConversationRequest } from './request.js';
-import type { Sealer } from './seal.js';
 
 /** What an encoder of requests has to know of the target. */
-export interface TargetManner {
+export interface TargetOptions {
   /** The model's name at the upstream. */
   readonly model: string;
   /** Limit of output tokens where the protocol wants one and the client named none. */
@@ -65,14 +66,6 @@ export interface StreamDecoder {
   finish(out: StreamEvent[]): void;
 }
 
-/** What an encoder puts around raw texts, for as long as nothing else is encoded. */
-export interface RawTextFrame {
-  readonly before: string;
-  /** `after` and `before`, for the place between two texts. */
-  readonly between: string;
-  readonly after: string;
-}
-
 /** Writes a client's stream: a state machine that is fed one neutral event at a time. */
 export interface StreamEncoder {
   /** Why the encoder has ended the stream by itself (its words have been given out), or null. */
@@ -104,7 +97,7 @@ export interface TextCodec {
    * body of a conversation's next turn begins with this one's bytes (but for the closing brackets).
    * @throws {GatewayError} of status 400, naming the client's field, for what this protocol cannot say
    */
-  encodeRequest(request: ConversationRequest, target: TargetManner): string;
+  encodeRequest(request: ConversationRequest, target: TargetOptions): string;
   /** @throws {GatewayError} `upstream_error` for an answer that is none of the protocol */
   decodeReply(body: JsonObject, source: AnswerSource): Reply;
   /** @returns the JSON text of the whole answer */

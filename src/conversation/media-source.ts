@@ -1,4 +1,4 @@
-import { wrongValue } from './reading.js';
+import { wrongValue } from '../wire/reading.js';
 import type { MediaSource } from './request.js';
 
 /** What clients call JPEG against the registry of media types; other vendors take the registered name alone. */

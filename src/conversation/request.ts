@@ -1,4 +1,4 @@
-import type { JsonObject } from './json.js';
+import type { JsonObject } from '../wire/json.js';
 
 /** The protocols between which a conversation can be translated. */
 export type TextProtocolName = 'chat' | 'responses' | 'messages' | 'generateContent';

@@ -1,6 +1,8 @@
 import type { Logger } from 'pino';
-import { clientAddress } from '../http/client-address.js';
+import { masked } from '../attempts/secrets.js';
+import { type CallRecord, none } from '../metrics/call-record.js';
 import type { Call } from './call.js';
+import type { AccountRefusal } from './services.js';
 
 /** Calls whose lines wait to be written; beyond it lines are counted as dropped instead. */
 const waitingLines = 20_000;
@@ -8,20 +10,29 @@ const writeEveryMs = 100;
 
 export interface AccessLog {
   /** Takes note of a finished call; costs a push. */
-  add(call: Call): void;
+  add(call: CallRecord): void;
   /** Writes what waits. */
   flush(): void;
   close(): void;
 }
 
-/** One line for each call, written behind the hot path's back: never a key, never a body. */
-export function createAccessLog(log: Logger): AccessLog {
-  let waiting: Call[] = [];
+/**
+ * One line for each call, written behind the hot path's back: never a key, never a body.
+ * @param onFault hears what keeps a line from being written; the others are
+ */
+export function createAccessLog(log: Logger, onFault: (fault: unknown, call: CallRecord) => void): AccessLog {
+  let waiting: CallRecord[] = [];
   let dropped = 0;
   const flush = () => {
     const calls = waiting;
     waiting = [];
-    for (const call of calls) log.info(lineOf(call), 'request');
+    for (const call of calls) {
+      try {
+        log.info(lineOf(call), 'request');
+      } catch (fault) {
+        onFault(fault, call);
+      }
+    }
     if (dropped > 0) log.warn({ dropped }, 'request lines dropped');
     dropped = 0;
   };
@@ -41,39 +52,44 @@ export function createAccessLog(log: Logger): AccessLog {
   };
 }
 
-function lineOf(call: Call): object {
-  const { exchange, usage, error } = call;
+function lineOf(call: CallRecord): object {
+  const { usage } = call;
   return {
-    id: exchange.id,
-    client: clientOf(call),
-    method: exchange.method,
-    path: exchange.path,
-    key: call.key?.id,
-    protocol: call.route?.protocol ?? undefined,
-    model: call.model?.name,
-    target: call.target === null ? undefined : `${call.target.upstream.name}/${call.target.model}`,
-    status: exchange.status,
+    id: call.id,
+    client: call.client ?? undefined,
+    method: call.method,
+    path: call.path,
+    key: call.keyId ?? undefined,
+    protocol: call.protocol ?? undefined,
+    model: call.model ?? undefined,
+    target: call.target ?? undefined,
+    status: call.status,
     outcome: call.outcome,
-    error: error === null ? undefined : error.kind,
-    cause: typeof error?.cause === 'string' ? error.cause : undefined,
-    bytesIn: exchange.bytesIn,
-    bytesOut: exchange.bytesOut,
+    error: call.error ?? undefined,
+    cause: call.cause ?? undefined,
+    bytesIn: call.bytesIn,
+    bytesOut: call.bytesOut,
     inputTokens: usage?.input,
     outputTokens: usage?.output,
     cachedTokens: usage?.cached,
     reasoningTokens: usage?.reasoning,
     tokensEstimated: usage?.estimated,
     tokensPartial: usage?.partial,
-    firstByteMs: call.answeredAt > 0 ? round(call.answeredAt - call.startedAt) : undefined,
-    durationMs: round(call.endedAt - call.startedAt),
+    firstByteMs: call.firstByteMs === none ? undefined : round(call.firstByteMs),
+    durationMs: round(call.durationMs),
     retries: call.retries,
   };
 }
 
-function clientOf({ exchange, running }: Call): string | undefined {
-  const { peer, forwardedFor } = exchange.head;
-  if (peer === null || running.proxies === null) return undefined;
-  return clientAddress(peer, forwardedFor, running.proxies);
+/** The line that tells operators which of an upstream's keys was refused, by its place in the config, and how. */
+export function refusalLine(call: Call, { upstream, key, error }: AccountRefusal): object {
+  return {
+    id: call.exchange.id,
+    upstream: upstream.name,
+    apiKey: upstream.apiKeys.length === 0 ? undefined : key,
+    status: error.accountStatus,
+    answer: typeof error.cause === 'string' ? masked(error.cause, upstream) : undefined,
+  };
 }
 
 function round(ms: number): number {

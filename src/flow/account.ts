@@ -1,5 +1,10 @@
+import { performance } from 'node:perf_hooks';
+import { clientAddress } from '../http/client-address.js';
+import { type CallRecord, none } from '../metrics/call-record.js';
+import { targetName } from '../metrics/target-name.js';
 import { shrinkReservation } from './admit.js';
 import type { Call, Outcome } from './call.js';
+import { costOfCall, isMetered } from './consumption.js';
 import type { Services } from './services.js';
 
 /** The last phase of every call, good or bad, exactly once: gives back what it held, settles its limits and reports it. */
@@ -9,10 +14,70 @@ export function account(services: Services, call: Call, outcome: Outcome): void 
   call.outcome = outcome;
   if (call.endedAt === 0) call.endedAt = performance.now();
   shrinkReservation(services, call, 0);
-  call.limited?.end(call);
-  // What was never handed to an upstream is read by nobody else.
-  if (call.target === null && call.body !== null) call.exchange.recycleBody();
-  call.body = null;
-  call.validated = null;
-  services.report(call);
+  try {
+    call.limited?.end(call);
+    call.place?.give();
+    // What was never handed to an upstream is read by nobody else.
+    if (call.target === null && call.body !== null) call.exchange.recycleBody();
+  } finally {
+    call.body = null;
+    call.validated = null;
+    report(services, call);
+  }
+}
+
+function report(services: Services, call: Call): void {
+  try {
+    services.report(recordOf(call));
+  } catch (fault) {
+    services.reportFault('report', fault, call);
+  }
+}
+
+const noGroups: readonly string[] = [];
+
+/** The one description of a call that has ended: who hears of it by `Services.report` sees nothing else of the call. */
+export function recordOf(call: Call): CallRecord {
+  const { exchange, key, route, model, target, error, startedAt, sentAt, answeredAt, endedAt, retries } =
+    call;
+  return {
+    id: exchange.id,
+    number: exchange.number,
+    method: exchange.method,
+    path: exchange.path,
+    client: clientOf(call),
+    keyId: key === null ? null : key.id,
+    groups: key === null ? noGroups : key.groups,
+    protocol: route === null ? null : route.protocol,
+    model: model === null ? null : model.name,
+    target: target === null ? null : targetName(target),
+    status: exchange.status,
+    outcome: call.outcome,
+    error: error === null ? null : error.kind,
+    cause: causeOf(call),
+    usage: call.usage,
+    bytesIn: exchange.bytesIn,
+    bytesOut: exchange.bytesOut,
+    mediaSeconds: call.isServed ? call.mediaSeconds : 0,
+    retries,
+    costNanoUsd: costOfCall(call),
+    isMetered: isMetered(call),
+    endedAt,
+    durationMs: endedAt - startedAt,
+    firstByteMs: answeredAt > 0 ? answeredAt - startedAt : none,
+    ownMs: sentAt > 0 && retries === 0 ? sentAt - startedAt : none,
+  };
+}
+
+/** An upstream's words about our account there may quote our key: `refusalLine` has them, masked. */
+function causeOf({ error }: Call): string | null {
+  if (error === null) return null;
+  if (error.accountStatus !== null) return `status ${error.accountStatus}`;
+  return typeof error.cause === 'string' ? error.cause : null;
+}
+
+function clientOf({ exchange, running }: Call): string | null {
+  const { peer, forwardedFor } = exchange.head;
+  if (peer === null || running.proxies === null) return null;
+  return clientAddress(peer, forwardedFor, running.proxies);
 }

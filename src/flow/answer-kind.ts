@@ -31,8 +31,58 @@ export function answerOutcome(head: ResponseHead | null): Outcome {
   return (head?.status ?? 0) >= 400 ? 'upstream_error' : 'complete';
 }
 
+/**
+ * Why an answer of a good status is none of its endpoint, or null. What JSON is called matters little: some servers give
+ * it another type.
+ * @param first its first bytes, or all of it where `isWhole`
+ * @param isJson else it may be any text or a sound, but no page
+ */
+export function contentRefusal(
+  head: ResponseHead,
+  first: Buffer,
+  { isWhole, isJson }: { readonly isWhole: boolean; readonly isJson: boolean },
+): GatewayError | null {
+  const { contentType } = head;
+  const begins = beginsAsJson(first, !isWhole);
+  const isCalledJson = contentType === 'application/json' || startsAsJson(contentType);
+  const isFit = isJson
+    ? begins && (isCalledJson || !isWhole || isAnyJson(first))
+    : begins || !isPage(contentType, first);
+  if (isFit) return null;
+  return new GatewayError('upstream_error', 'The upstream answered with something other than JSON.');
+}
+
+function startsAsJson(type: string | null): boolean {
+  return type !== null && /^[^;]*json/i.test(type);
+}
+
+/** @param mayFollow it may begin behind these bytes */
+function beginsAsJson(bytes: Buffer, mayFollow: boolean): boolean {
+  let at = bytes[0] === 0xef ? 3 : 0;
+  while (at < bytes.length && isSpace(bytes[at] as number)) at++;
+  return at >= bytes.length ? mayFollow && bytes.length > 0 : bytes[at] === 0x7b || bytes[at] === 0x5b;
+}
+
+function isSpace(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}
+
+function isAnyJson(bytes: Buffer): boolean {
+  try {
+    JSON.parse(bytes.toString('utf8'));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isPage(type: string | null, first: Buffer): boolean {
+  const isCalledSo = type !== null && /^(?:text\/html|application\/xhtml)/i.test(type);
+  return isCalledSo || /^\s*<(?:!doctype\s+html|html)\b/i.test(first.toString('latin1', 0, 256));
+}
+
 /** True for an answer that is neither text nor JSON: there is nothing in it to read or to change. */
-function isMedia(head: ResponseHead): boolean {
+export function isMedia(head: ResponseHead): boolean {
   const type = head.contentType;
   if (type === null || type === 'application/json') return false;
   return /^(?:audio|image|video)\/|^application\/octet-stream/i.test(type);

@@ -46,9 +46,9 @@ function rateLines(call: Call): string {
   return call.limited === null ? '' : call.limited.lines(call);
 }
 
-/** The request id under the name that the dialect's SDKs read beside `x-request-id`. */
-function requestIdLine({ dialect, exchange }: Call): string {
-  return dialect.requestIdHeader === null ? '' : `\r\n${dialect.requestIdHeader}: ${exchange.id}`;
+/** The request id under the name that the error format's SDKs read beside `x-request-id`. */
+function requestIdLine({ errorFormat, exchange }: Call): string {
+  return errorFormat.requestIdHeader === null ? '' : `\r\n${errorFormat.requestIdHeader}: ${exchange.id}`;
 }
 
 /** Header lines of an answer that hands on an upstream's, each with CRLF before it. */

@@ -1,17 +1,23 @@
+import { performance } from 'node:perf_hooks';
+import type { Attempt } from '../attempts/attempt.js';
+import { type ErrorAnswer, readErrorAnswer } from '../attempts/error-answer.js';
+import type { FailedAttempt } from '../attempts/verdict.js';
 import type { Protocol, Upstream } from '../config/types.js';
-import type { FailedAttempt } from '../routing/verdict.js';
+import type { FaultPlace } from '../errors.js';
+import { always, never } from '../protocols/once.js';
 import { Gather } from '../stream/gather.js';
 import type {
   Deadlines,
   ResponseHead,
+  UpstreamExchange,
   UpstreamFailure,
   UpstreamFailureReason,
   UpstreamHandler,
 } from '../upstream/client.js';
-import { reserveBody, shrinkReservation } from './admit.js';
+import type { HeadLines } from '../wire/head-lines.js';
+import { reserveAnswer, shrinkReservation } from './admit.js';
 import type { Call } from './call.js';
 import type { Services } from './services.js';
-import type { Trial } from './trial.js';
 import { type OneOffRequest, oneOffHead } from './upstream-head.js';
 
 /** One request to an upstream whose answer is read whole. */
@@ -24,20 +30,27 @@ export interface Question extends OneOffRequest {
    * Hears how it goes, but for the end of a good answer: whoever asks sees whether it is of use. Null for a question that
    * says nothing of a target.
    */
-  readonly trial: Trial | null;
+  readonly attempt: Attempt | null;
   /** A larger answer is refused. */
   readonly maxBytes: number;
+  /** It makes something each time it is asked. */
+  readonly once: boolean;
 }
 
 /** An answer of any status, whole. */
 export interface Answered {
   readonly head: ResponseHead;
   readonly body: Buffer;
+  /** What an answer of an error status comes to; null for any other. */
+  readonly refusal: ErrorAnswer | null;
+  /** Milliseconds from the request sent to the head. */
+  readonly sentMs: number;
 }
 
 /**
  * Asks an upstream and collects its answer.
  * @param done hears once, later: the answer, or why there is none
+ * @throws {GatewayError} `internal_error` for a head that cannot be written
  * @returns a function that gives up: then `done` is not called
  */
 export function ask(
@@ -46,20 +59,31 @@ export function ask(
   question: Question,
   done: (result: Answered | UpstreamFailure) => void,
 ): () => void {
-  const { upstream, body, method, deadlines, maxBytes, trial } = question;
-  const collector = new Collector({ services, call, maxBytes, trial }, done);
-  const head = oneOffHead(call, upstream, question);
+  const { upstream, body, method, deadlines, maxBytes, attempt, once } = question;
+  const collector = new Collector({ services, call, upstream, maxBytes, attempt }, done);
+  const head = headFor(call, question);
   const exchange = services.upstream.send(
     upstream.origin,
-    { method, head, body, source: null },
+    { method, head, body, source: null, once: once ? always : never },
     deadlines,
     collector,
   );
+  collector.exchange = exchange;
   collector.cancel = () => {
-    trial?.leave();
+    attempt?.leave();
     exchange.cancel();
   };
   return collector.cancel;
+}
+
+/** A head that cannot be written says nothing of the target that it was for. */
+function headFor(call: Call, question: Question): HeadLines {
+  try {
+    return oneOffHead(call, question.upstream, question);
+  } catch (fault) {
+    question.attempt?.leave();
+    throw fault;
+  }
 }
 
 /** True for what `ask` gives when there is no answer. */
@@ -68,36 +92,32 @@ export function isFailure(result: Answered | UpstreamFailure): result is Upstrea
 }
 
 /**
- * A question that came to an error or to no answer, as `Candidates` is told of it.
- * @param replayable asking again does no harm though the upstream has got it
+ * A question that came to an error or to no answer, as `Attempts` is told of it.
+ * @param once asked again, what it asks for would be made twice
  */
-export function failedQuestion(result: Answered | UpstreamFailure, replayable: boolean): FailedAttempt {
-  if (isFailure(result)) {
-    const { reason, bytesSent } = result;
-    return { reason, bytesSent, headRelayed: false, replayable };
-  }
-  const { status } = result.head;
-  return { reason: 'error_answer', status, bytesSent: true, headRelayed: false, replayable };
+export function failedQuestion(result: Answered | UpstreamFailure, once: boolean): FailedAttempt {
+  const shared = { headRelayed: false, replayable: true, once, sentMs: result.sentMs };
+  if (isFailure(result)) return { ...shared, reason: result.reason, bytesSent: result.bytesSent };
+  const status = result.refusal?.status ?? result.head.status;
+  return { ...shared, reason: 'error_answer', status, bytesSent: true };
 }
-
-/** Answers up to this size are not worth counting. */
-const freeBytes = 256 * 1024;
 
 interface Room {
   readonly services: Services;
   readonly call: Call;
+  readonly upstream: Upstream;
   readonly maxBytes: number;
-  readonly trial: Trial | null;
+  readonly attempt: Attempt | null;
 }
 
 class Collector implements UpstreamHandler {
   cancel: () => void = () => {};
+  exchange: UpstreamExchange | null = null;
+  #sentMs = 0;
   readonly #room: Room;
   readonly #gather: Gather;
   readonly #done: (result: Answered | UpstreamFailure) => void;
   #head: ResponseHead | null = null;
-  /** Bytes of the answer that there is room for. */
-  #reserved = freeBytes;
 
   constructor(room: Room, done: (result: Answered | UpstreamFailure) => void) {
     this.#room = room;
@@ -107,24 +127,66 @@ class Collector implements UpstreamHandler {
 
   onHead(head: ResponseHead): void {
     this.#head = head;
-    if (head.status < 400) this.#room.trial?.answered();
-    else this.#room.trial?.refused(head);
-    this.#admit(head.contentLength);
+    const now = performance.now();
+    this.#room.call.answeredAt = now;
+    this.#sentMs = now - (this.exchange?.sentAt ?? 0);
+    if (head.status < 400) this.#room.attempt?.answered();
+    if (head.contentLength > this.#room.maxBytes) this.#tooLarge();
   }
 
   onData(chunk: Buffer): boolean {
-    if (this.#admit(this.#gather.length + chunk.length))
-      this.#gather.add(chunk, this.#head?.contentLength ?? -1);
+    const { services, call } = this.#room;
+    const expected = this.#head?.contentLength ?? -1;
+    const room = this.#gather.roomFor(chunk.length, expected);
+    if (room === -1) this.#tooLarge();
+    else {
+      try {
+        if (room !== call.gathered) reserveAnswer(services, call, room);
+        this.#gather.add(chunk, expected);
+      } catch {
+        this.#give('no_room', 'there is no room for the answer');
+      }
+    }
     return true;
   }
 
   onEnd(): void {
-    this.#finish({ head: this.#head as ResponseHead, body: this.#gather.take() });
+    const head = this.#head as ResponseHead;
+    const body = this.#gather.take();
+    const refusal = head.status < 400 ? null : readErrorAnswer(this.#room.upstream, head, body);
+    if (refusal !== null) this.#onRefusal(head, refusal);
+    this.#finish({ head, body, refusal, sentMs: this.#sentMs });
+  }
+
+  #onRefusal(head: ResponseHead, { status, error }: ErrorAnswer): void {
+    const { attempt, call } = this.#room;
+    attempt?.refused(head, status);
+    if (error !== null && error.accountStatus !== null) attempt?.report(call, error);
   }
 
   onFailure(failure: UpstreamFailure): void {
-    this.#room.trial?.failed(failure.reason, failure.headSeen);
+    const head = this.#head;
+    // Its status was told, though not all of its body.
+    if (head !== null && head.status >= 400)
+      this.#room.attempt?.refused(
+        head,
+        readErrorAnswer(this.#room.upstream, head, this.#gather.take()).status,
+      );
+    this.#room.attempt?.failed(failure.reason, failure.headSeen);
     this.#finish(failure);
+  }
+
+  /** The call ends by it, and whoever waits for the answer hears that none comes. */
+  onFault(where: FaultPlace, fault: unknown): void {
+    this.#room.call.onFault(where, fault);
+    this.#room.attempt?.leave();
+    this.#finish({
+      reason: 'malformed_answer',
+      detail: 'its answer could not be dealt with',
+      bytesSent: true,
+      headSeen: this.#head !== null,
+      sentMs: this.#sentMs,
+    });
   }
 
   #finish(result: Answered | UpstreamFailure): void {
@@ -134,30 +196,13 @@ class Collector implements UpstreamHandler {
     this.#done(result);
   }
 
-  /** @returns false when so many bytes are too many, or there is no room for them: then it is over */
-  #admit(needed: number): boolean {
-    if (needed <= this.#reserved) return true;
-    const { services, call, maxBytes } = this.#room;
-    if (needed > maxBytes) {
-      this.#give('answer_too_large', `the answer has more than ${maxBytes} bytes`);
-      return false;
-    }
-    // The length is known from the head on, or the buffer doubles.
-    const isKnown = needed === this.#head?.contentLength;
-    const room = isKnown ? needed : Math.min(maxBytes, needed * 2);
-    try {
-      reserveBody(services, call, room - this.#reserved);
-    } catch {
-      this.#give('queue_full', 'there is no room for the answer');
-      return false;
-    }
-    this.#reserved = room;
-    return true;
+  #tooLarge(): void {
+    this.#give('answer_too_large', `the answer has more than ${this.#room.maxBytes} bytes`);
   }
 
   #give(reason: UpstreamFailureReason, detail: string): void {
-    this.#room.trial?.failed(reason, true);
+    this.#room.attempt?.failed(reason, true);
     this.cancel();
-    this.#finish({ reason, detail, bytesSent: true, headSeen: true });
+    this.#finish({ reason, detail, bytesSent: true, headSeen: true, sentMs: this.#sentMs });
   }
 }

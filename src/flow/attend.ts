@@ -1,10 +1,7 @@
-import { GatewayError } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange-host.js';
 import { account } from './account.js';
 import { ownLines } from './answer.js';
 import type { Call } from './call.js';
-import { Pause } from './pause.js';
-import { refuse } from './refuse.js';
 import type { Services } from './services.js';
 import { timingLine } from './timing.js';
 
@@ -21,14 +18,6 @@ export class Waiting implements ExchangeListener {
     call.exchange.listener = this;
   }
 
-  /** Waits for some milliseconds; for ever, once the client has left. */
-  pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const pause = new Pause(ms, resolve);
-      this.cancel = () => pause.cancel();
-    });
-  }
-
   onClientGone(): void {
     this.cancel();
     account(this.#services, this.#call, 'client_gone');
@@ -42,10 +31,7 @@ export class Waiting implements ExchangeListener {
 /** Runs what answers a call, and refuses the call when it fails. */
 export function attend(services: Services, call: Call, work: (waiting: Waiting) => Promise<void>): void {
   const waiting = new Waiting(services, call);
-  work(waiting).catch((fault: unknown) => {
-    if (!call.accounted) refuse(services, call, fault);
-    else if (!(fault instanceof GatewayError)) services.reportFault(call, fault);
-  });
+  work(waiting).catch((fault: unknown) => call.onFault('promise', fault));
 }
 
 /** Answers a call with a JSON text of the gateway's own. */

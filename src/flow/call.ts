@@ -1,28 +1,33 @@
+import { performance } from 'node:perf_hooks';
 import type { Key, Model, Target } from '../config/types.js';
 import type { Usage } from '../conversation/usage.js';
-import type { Dialect } from '../dialects/dialect.js';
-import type { GatewayError } from '../errors.js';
+import type { FaultPlace, GatewayError, Guarded } from '../errors.js';
 import type { Exchange } from '../http/exchange.js';
+import type { Outcome } from '../metrics/call-record.js';
+import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
 import type { Route } from '../routes.js';
+import type { SteeringMember } from '../wire/steering-members.js';
+import { endFaulted } from './fault.js';
 import type { LimitedCall } from './limited-call.js';
-import type { Running } from './services.js';
+import type { SessionPlace } from './realtime/session-memory.js';
+import type { Running, Services } from './services.js';
 import type { TurnCall } from './turns/turn-call.js';
 import type { UploadBody } from './upload-body.js';
 import type { ValidatedBody } from './validate.js';
 
-/** How a call ended. */
-export type Outcome = 'complete' | 'incomplete' | 'refused' | 'client_gone' | 'upstream_error';
+export type { Outcome };
 
 /** How the request body reached the upstream: as it came, with a few bytes replaced, or rewritten. */
 export type GatewayPath = 'exact' | 'spliced' | 'translated';
 
 const none: Readonly<Record<string, string>> = {};
+const noSteering: readonly never[] = [];
 
-/** The record of one call, from its first byte to its line in the log. Every field is there from the start. */
-export class Call {
+/** One call, from its first byte to its record (see `account`). Every field is there from the start. */
+export class Call implements Guarded {
   readonly exchange: Exchange;
   readonly running: Running;
-  dialect: Dialect;
+  errorFormat: ErrorFormat;
   route: Route | null = null;
   params: Readonly<Record<string, string>> = none;
   key: Key | null = null;
@@ -34,6 +39,8 @@ export class Call {
   /** The form of a call that is passed on while it arrives; `body` is null then. */
   upload: UploadBody | null = null;
   validated: ValidatedBody | null = null;
+  /** What the request has that could lead an upstream elsewhere. */
+  steering: readonly SteeringMember[] = noSteering;
   model: Model | null = null;
   target: Target | null = null;
   path: GatewayPath | null = null;
@@ -43,6 +50,8 @@ export class Call {
   usage: Usage | null = null;
   /** Null for a call that falls under no limits. */
   limited: LimitedCall | null = null;
+  /** Of a call that opens a session: given back with its account, and nowhere else. */
+  place: SessionPlace | null = null;
   /** An upstream has done what was asked for, or is at it: a price per call or second counts. */
   isServed = false;
   /** For how many calls its price counts: one for each image. */
@@ -53,8 +62,10 @@ export class Call {
   costNanos = -1;
   /** It asks for a video task that an earlier call has made. */
   isOfTask = false;
-  /** Body bytes reserved in `Services.bufferedBytes`. */
+  /** Bytes reserved in `Services.bufferedBytes`. */
   reserved = 0;
+  /** Of them, those of the upstream's answer. */
+  gathered = 0;
   /** Attempts at an upstream after the first. */
   retries = 0;
   accounted = false;
@@ -70,10 +81,56 @@ export class Call {
   answeredAt = 0;
   endedAt = 0;
 
-  constructor(exchange: Exchange, running: Running, dialect: Dialect) {
+  readonly #services: Services;
+
+  constructor(exchange: Exchange, services: Services, errorFormat: ErrorFormat) {
     this.exchange = exchange;
-    this.running = running;
-    this.dialect = dialect;
+    this.running = services.running;
+    this.errorFormat = errorFormat;
     this.startedAt = performance.now();
+    this.#services = services;
+    exchange.owner = this;
   }
+
+  /** The whole body. @throws Error when it has not come, or has been let go of */
+  wholeBody(): Buffer {
+    if (this.body === null) throw new Error('the body of the call is not at hand');
+    return this.body;
+  }
+
+  /** What is known of the body. @throws Error as `wholeBody` does */
+  checkedBody(): ValidatedBody {
+    if (this.validated === null) throw new Error('the body of the call was not validated');
+    return this.validated;
+  }
+
+  onFault(where: FaultPlace, fault: unknown): void {
+    endFaulted(this.#services, this, where, fault);
+  }
+}
+
+/*
+ * A call is one object all its life. What a phase has found is never null after it: so each of these phases gives the
+ * call on under the narrower of the types below, and is the only place that does.
+ */
+
+/** A call that `authenticate` has let pass. */
+export interface AuthenticatedCall extends Call {
+  readonly route: Route;
+  readonly key: Key;
+}
+
+/** A call of which `findModel` has found the model. */
+export interface ResolvedCall extends AuthenticatedCall {
+  readonly model: Model;
+}
+
+/** A call that `aimAt` has given a target: the last one that was asked. */
+export interface RoutedCall extends ResolvedCall {
+  target: Target;
+}
+
+/** A call that opens a session, for which `takePlace` has found room. */
+export interface SessionCall extends AuthenticatedCall {
+  readonly place: SessionPlace;
 }

@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import type { Deadlines } from '../upstream/client.js';
 import type { Call } from './call.js';
 

@@ -1,44 +1,41 @@
-import type { Call } from './call.js';
+import type { CallRecord } from '../metrics/call-record.js';
 
-/** So many calls wait at most: they keep their memory as long. */
+/** So many calls wait at most. */
 const mostCalls = 32;
-
-/**
- * Whether nothing of an ended call changes any more. A task goes on to be made when its client has left, and so may an
- * upload.
- */
-function isSettled({ outcome, upload }: Call): boolean {
-  return outcome === 'complete' && upload === null;
-}
 
 /**
  * Calls that have ended and are noted together. What is done for one call after the other finds nothing of its code and
  * numbers near the processor; for many in a row, that is fetched once.
  */
 export class EndedCalls {
-  readonly #note: (call: Call) => void;
-  readonly #calls: (Call | null)[] = new Array(mostCalls).fill(null);
-  #count = 0;
+  readonly #note: (call: CallRecord) => void;
+  readonly #onFault: (fault: unknown, call: CallRecord) => void;
+  #calls: CallRecord[] = [];
 
-  /** @param note takes note of a call, and keeps nothing of it */
-  constructor(note: (call: Call) => void) {
+  /**
+   * @param note takes note of a call
+   * @param onFault hears what that throws; the calls behind it are noted all the same
+   */
+  constructor(note: (call: CallRecord) => void, onFault: (fault: unknown, call: CallRecord) => void) {
     this.#note = note;
+    this.#onFault = onFault;
   }
 
-  /** Has a call noted: at once where something may still change of it, or soon. They are noted in their order. */
-  add(call: Call): void {
-    this.#calls[this.#count++] = call;
-    if (this.#count === mostCalls || !isSettled(call)) this.flush();
+  /** Has a call noted soon. They are noted in their order. */
+  add(call: CallRecord): void {
+    if (this.#calls.push(call) === mostCalls) this.flush();
   }
 
   /** Has all noted that wait. */
   flush(): void {
-    const count = this.#count;
-    this.#count = 0;
-    for (let index = 0; index < count; index++) {
-      const call = this.#calls[index] as Call;
-      this.#calls[index] = null;
-      this.#note(call);
+    const calls = this.#calls;
+    this.#calls = [];
+    for (const call of calls) {
+      try {
+        this.#note(call);
+      } catch (fault) {
+        this.#onFault(fault, call);
+      }
     }
   }
 }

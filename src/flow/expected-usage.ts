@@ -42,7 +42,7 @@ function expectedOutput({ body, route, upload, validated }: Call): number {
 
 /** The seconds of audio or video for which a call is taken until they are known. */
 export function expectedSeconds({ mediaSeconds, route, body, upload, exchange }: Call): number {
-  if (mediaSeconds > 0 || route?.protocol !== 'audio') return mediaSeconds;
+  if (mediaSeconds > 0 || route?.endpoint?.metering.seconds == null) return mediaSeconds;
   if (upload === null) return (body?.length ?? 0) / bytesOfSpokenSecond;
   const { contentLength } = exchange.head;
   return contentLength > 0 ? contentLength / bytesOfRecordedSecond : presumedSeconds;
@@ -54,8 +54,13 @@ function outputTokens(body: Buffer, limit: OutputLimit, noted: OutputSpans | nul
     if (limit.within === null && noted !== null) return product(body, noted.limit, noted.choices);
     const from = limit.within === null ? skipSpace(body, 0) : objectAt(body, limit.within, noted);
     if (from === -1) return presumedOutput;
-    const [choices = null, ...limits] = findValues(body, from, [limit.choices, ...limit.fields]);
-    return product(body, limits.find((span) => span !== null) ?? null, choices);
+    const spans = findValues(body, from, [...limit.choices, ...limit.fields]);
+    const first = (found: readonly (Span | null)[]) => found.find((span) => span !== null) ?? null;
+    return product(
+      body,
+      first(spans.slice(limit.choices.length)),
+      first(spans.slice(0, limit.choices.length)),
+    );
   } catch (fault) {
     // A key that stands twice: what is used in the end will tell.
     if (fault instanceof GatewayError) return presumedOutput;
@@ -63,9 +68,10 @@ function outputTokens(body: Buffer, limit: OutputLimit, noted: OutputSpans | nul
   }
 }
 
-/** Where an object of the body begins; -1 where there is none. */
-function objectAt(body: Buffer, name: string, noted: OutputSpans | null): number {
-  const span = noted === null ? findValues(body, skipSpace(body, 0), [name])[0] : noted.config;
+/** Where an object of the body begins, by any of its names; -1 where there is none. */
+function objectAt(body: Buffer, names: readonly string[], noted: OutputSpans | null): number {
+  const span =
+    noted === null ? findValues(body, skipSpace(body, 0), names).find((each) => each !== null) : noted.config;
   return span == null || body[span.start] !== openBrace ? -1 : span.start;
 }
 

@@ -1,5 +1,7 @@
+import { performance } from 'node:perf_hooks';
 import { GatewayError } from '../errors.js';
 import { type Downloaded, download } from '../upstream/download.js';
+import type { RateBound } from '../upstream/least-rate.js';
 import type { RemoteOptions } from '../upstream/remote-url.js';
 import type { Waiting } from './attend.js';
 
@@ -10,6 +12,13 @@ export interface FileLimits {
   readonly timeoutMs: number;
   /** Where they may be. */
   readonly places: RemoteOptions;
+  /** How slow each of them may be. */
+  readonly rate: RateBound;
+  /**
+   * They are about to take up so many bytes of memory in all.
+   * @throws {GatewayError} when there is no room for them
+   */
+  readonly reserve: (bytes: number) => void;
 }
 
 /** A file by its URL. */
@@ -27,7 +36,7 @@ export interface WantedFile {
  */
 export async function fetchFiles(
   wanted: readonly WantedFile[],
-  { maxBytes, timeoutMs, places }: FileLimits,
+  { maxBytes, timeoutMs, places, rate, reserve }: FileLimits,
   waiting: Waiting,
 ): Promise<ReadonlyMap<string, Downloaded>> {
   const deadline = performance.now() + timeoutMs;
@@ -35,11 +44,19 @@ export async function fetchFiles(
   let left = maxBytes;
   for (const { url, at } of wanted) {
     if (files.has(url)) continue;
-    const limits = { ...places, maxBytes: left, timeoutMs: Math.max(1, deadline - performance.now()) };
+    const held = maxBytes - left;
+    const limits = {
+      ...places,
+      maxBytes: left,
+      timeoutMs: Math.max(1, deadline - performance.now()),
+      rate,
+      reserve: (bytes: number) => reserve(held + bytes),
+    };
     const result = await new Promise<Downloaded | GatewayError>((resolve) => {
       waiting.cancel = download(url, limits, resolve);
     });
     if (result instanceof GatewayError) {
+      if (result.status === 503) throw result;
       const message = at === null ? result.message : `${at}: ${result.message}`;
       throw new GatewayError(result.kind, message, { param: at, cause: result.cause });
     }

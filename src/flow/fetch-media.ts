@@ -1,6 +1,9 @@
+import { performance } from 'node:perf_hooks';
 import type { ConversationRequest, MediaPart, TextPart, Turn, UserPart } from '../conversation/request.js';
-import { GatewayError } from '../errors.js';
-import { download } from '../upstream/download.js';
+import { GatewayError, type Guarded, guard } from '../errors.js';
+import { type Downloaded, download } from '../upstream/download.js';
+import type { RateBound } from '../upstream/least-rate.js';
+import type { RemoteOptions } from '../upstream/remote-url.js';
 
 const mostMedia = 32;
 /** For one of them. */
@@ -11,7 +14,17 @@ export interface FetchLimits {
   readonly maxBytes: number;
   /** For all of them. */
   readonly timeoutMs: number;
-  readonly allowPrivate: boolean;
+  /** Where they may be. */
+  readonly places: RemoteOptions;
+  /** For what it is fetched. */
+  readonly owner: Guarded;
+  /** How slow each of them may be. */
+  readonly rate: RateBound;
+  /**
+   * What is fetched is about to take up so many bytes of memory in all.
+   * @throws {GatewayError} when there is no room for them
+   */
+  readonly reserve: (bytes: number) => void;
 }
 
 /**
@@ -29,6 +42,8 @@ export function fetchMedia(
   const deadline = performance.now() + limits.timeoutMs;
   const fetched = new Map<string, MediaPart['source']>();
   let left = limits.maxBytes;
+  /** What the files take up that have been fetched. */
+  let held = 0;
   let cancel: () => void = () => {};
   // One after the other: what is left of the limit is then known, and few calls have more than one.
   const next = (index: number): void => {
@@ -37,28 +52,45 @@ export function fetchMedia(
       done(withMedia(request, fetched));
       return;
     }
-    const { url, mediaType } = part.source;
+    const { url } = part.source;
     cancel = download(
       url,
       {
+        ...limits.places,
         maxBytes: left,
         timeoutMs: Math.min(longestMs, Math.max(1, deadline - performance.now())),
-        allowPrivate: limits.allowPrivate,
+        rate: limits.rate,
+        reserve: (bytes) => limits.reserve(held + bytes),
       },
-      (result) => {
-        if (result instanceof GatewayError) {
-          done(new GatewayError(result.kind, `${part.at}: ${result.message}`, { param: part.at }));
-          return;
-        }
-        left -= result.bytes.length;
-        fetched.set(url, {
-          kind: 'data',
-          mediaType: mediaType ?? result.mediaType ?? 'application/octet-stream',
-          data: result.bytes.toString('base64'),
-        });
-        next(index + 1);
-      },
+      guard(
+        'upstream',
+        limits.owner,
+        (result: Downloaded | GatewayError): void => {
+          const kept = result instanceof GatewayError ? result : keep(part, result);
+          if (kept === null) next(index + 1);
+          else if (kept.status === 503) done(kept);
+          else done(new GatewayError(kept.kind, `${part.at}: ${kept.message}`, { param: part.at }));
+        },
+        undefined,
+      ),
     );
+  };
+  /** The bytes of a file become base64. */
+  const keep = ({ source }: RemotePart, { bytes, mediaType }: Downloaded): GatewayError | null => {
+    const size = 4 * Math.ceil(bytes.length / 3);
+    try {
+      limits.reserve(held + bytes.length + size);
+      const data = bytes.toString('base64');
+      left -= bytes.length;
+      held += size;
+      limits.reserve(held);
+      const type = source.mediaType ?? mediaType ?? 'application/octet-stream';
+      fetched.set(source.url, { kind: 'data', mediaType: type, data });
+      return null;
+    } catch (fault) {
+      if (fault instanceof GatewayError) return fault;
+      throw fault;
+    }
   };
   if (wanted.length > mostMedia) {
     setImmediate(() => done(tooMany(wanted[mostMedia] as RemotePart)));

@@ -1,9 +1,14 @@
-import type { Model, Target } from '../config/types.js';
+import { performance } from 'node:perf_hooks';
+import type { Asker, Attempts } from '../attempts/attempts.js';
+import { Race, type Runner } from '../attempts/race.js';
+import { type AttemptJudge, type AttemptOwner, RelayedAttempt } from '../attempts/relayed-attempt.js';
+import type { FailedAttempt } from '../attempts/verdict.js';
+import type { Target } from '../config/types.js';
 import type { ConversationRequest } from '../conversation/request.js';
-import { GatewayError } from '../errors.js';
+import { GatewayError, guard } from '../errors.js';
+import { always } from '../protocols/once.js';
 import type { Endpoint, Translation } from '../protocols/protocol.js';
 import { warmUpAnswer } from '../protocols/responses/turn.js';
-import type { FailedAttempt } from '../routing/verdict.js';
 import type { Passage } from '../stream/passage.js';
 import type {
   Deadlines,
@@ -15,17 +20,23 @@ import type {
 import { account } from './account.js';
 import { reserveBody, shrinkReservation } from './admit.js';
 import { ownLines } from './answer.js';
-import { Attempt, type AttemptJudge, type AttemptOwner } from './attempt.js';
-import type { Call } from './call.js';
-import type { Candidates } from './candidates.js';
+import { rateBound } from './body-rate.js';
+import type { ResolvedCall, RoutedCall } from './call.js';
 import { attemptDeadlines, deadlinesLeft, timeLeft } from './deadlines.js';
 import { fetchMedia, remoteMedia } from './fetch-media.js';
-import { Pause } from './pause.js';
-import { decodeCall, type Prepared, prepareNative, prepareTranslated, prepareUpload } from './prepare.js';
-import { mayRace, prepareHedge, Race, type Runner } from './race.js';
+import { mayRace, prepareHedge } from './hedge.js';
+import { mediaPlaces } from './own-address.js';
+import {
+  decodeCall,
+  type Prepared,
+  prepareNative,
+  prepareTranslated,
+  prepareUpload,
+  translatedEndpoint,
+} from './prepare.js';
 import { refuse } from './refuse.js';
 import { Relay } from './relay.js';
-import { routeCall } from './route.js';
+import { aimAt, routeCall } from './route.js';
 import type { Services } from './services.js';
 import { timingLine } from './timing.js';
 import type { TurnCall } from './turns/turn-call.js';
@@ -33,8 +44,10 @@ import { upstreamHead } from './upstream-head.js';
 
 /** Bytes of all media of a call that are fetched by URL. */
 const mostFetched = 20 * 1024 * 1024;
-/** They are in memory as they come, in base64, and in the text and the bytes of the body that is made of them. */
-const fetchCopies = 4;
+/** They are in memory in base64, and in the text and the bytes of the body that is made of them. */
+const fetchedCopies = 3;
+/** As many bytes as came, in base64. */
+const fetchCopies = (fetchedCopies * 4) / 3;
 /** One call may not take more than this part of what a worker may hold. */
 const fetchShare = 8;
 
@@ -47,39 +60,36 @@ export interface Sending {
 /** Sends a validated call to its model's targets, one after the other until one answers. */
 export function forward(
   services: Services,
-  call: Call,
+  call: ResolvedCall,
   endpoint: Endpoint,
   targets: readonly Target[],
 ): Sending {
-  const forwarding = new Forwarding(services, call, endpoint, routeCall(services, call, targets));
-  forwarding.ask();
+  const attempts = routeCall(services, call, targets);
+  const forwarding = new Forwarding(services, aimAt(call, attempts.target), endpoint, attempts);
+  attempts.start(forwarding);
   return forwarding;
 }
 
-/** The attempts of one call. */
-class Forwarding implements AttemptOwner, AttemptJudge, Sending {
+/** Relays the answer of the target that gives one. */
+class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
   readonly #services: Services;
-  readonly #call: Call;
+  readonly #call: RoutedCall;
   readonly #endpoint: Endpoint;
-  readonly #candidates: Candidates;
+  readonly #attempts: Attempts;
   #relay: Relay | null = null;
-  #attempt: Attempt | null = null;
+  #attempt: RelayedAttempt | null = null;
   /** Of the attempt. */
   #passage: Passage | null = null;
-  /** Why an attempt before failed: a target that then cannot be asked at all is not the caller's mistake. */
-  #failure: GatewayError | null = null;
   /** Time went by before the first attempt. */
   #isLate = false;
-  /** Milliseconds to wait before the attempt that follows one that is given up; null where none has to be made. */
-  #wait: number | null = null;
   /** While a second target may be asked beside the first, or is. */
   #race: Race | null = null;
 
-  constructor(services: Services, call: Call, endpoint: Endpoint, candidates: Candidates) {
+  constructor(services: Services, call: RoutedCall, endpoint: Endpoint, attempts: Attempts) {
     this.#services = services;
     this.#call = call;
     this.#endpoint = endpoint;
-    this.#candidates = candidates;
+    this.#attempts = attempts;
   }
 
   get isWanted(): boolean {
@@ -90,53 +100,69 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
     return this.#call.accounted || (this.#passage?.isComplete ?? false);
   }
 
-  passesOver(attempt: Attempt, status: number): boolean {
-    if (this.survives(attempt)) {
-      this.#wait = null;
-      return true;
-    }
+  passesOver(attempt: RelayedAttempt, status: number): boolean {
+    if (this.survives(attempt)) return true;
     return this.#mayGoOn({
       reason: 'error_answer',
       status,
       bytesSent: true,
       headRelayed: this.#relay?.committed ?? false,
       replayable: this.#isReplayable,
+      // An error says that nothing is kept; what is made each time may have been made, and lost on its way.
+      once: this.#endpoint.once === always,
+      sentMs: performance.now() - attempt.sentAt,
     });
   }
 
   onPassedOver(): void {
-    this.#goOn();
+    this.#goOn(null);
+  }
+
+  onAccountAnswer(attempt: RelayedAttempt, error: GatewayError): void {
+    attempt.report(this.#call, error);
+  }
+
+  onAccountRefused(error: GatewayError): void {
+    this.#attempt?.refusedAs(error.accountStatus as number);
+    this.#attempt?.report(this.#call, error);
   }
 
   get #isReplayable(): boolean {
     return this.#call.upload?.canReplay ?? this.#call.body !== null;
   }
 
-  /** Whether there is an attempt to follow one that failed: then `#goOn` makes it. */
+  /** Asked again, the present target would make or keep it twice. */
+  get #isOnce(): boolean {
+    const { body, path } = this.#call;
+    return path !== 'translated' && this.#endpoint.once(body === null ? [] : [body]);
+  }
+
+  /** Whether there is an attempt to follow one that failed: then `#goOn` begins it. */
   #mayGoOn(attempt: FailedAttempt): boolean {
-    if (!this.isWanted) return false;
-    this.#wait = this.#candidates.after(attempt);
-    return this.#wait !== null;
+    return this.isWanted && this.#attempts.mayGoOn(attempt);
   }
 
-  #goOn(): void {
-    if (this.#wait === null) return;
-    if (this.#wait === 0) this.ask();
-    else this.#relay?.reset(null, new Pause(this.#wait, () => this.ask()));
+  #goOn(failure: GatewayError | null): void {
+    const pause = this.#attempts.goOn(failure);
+    if (pause !== null) this.#relay?.reset(null, pause);
   }
 
-  onTaken(attempt: Attempt): void {
+  onTaken(attempt: RelayedAttempt): void {
     const race = this.#race;
     if (race === null) return;
     this.#race = null;
-    if (attempt !== this.#attempt) this.#services.attempts.recordHedge(this.#modelName, 'won');
+    if (attempt !== this.#attempt) this.#services.recorder.recordHedge(this.#modelName, 'won');
     this.#adopt(race.wonBy(attempt));
   }
 
-  survives(attempt: Attempt): boolean {
-    const other = this.#race?.without(attempt) ?? null;
+  survives(attempt: RelayedAttempt): boolean {
+    const race = this.#race;
+    if (race === null) return false;
     this.#race = null;
+    const other = race.without(attempt);
     if (other !== null) this.#adopt(other);
+    // No second one was sent: this one's answer may be handed on, and waits for the client by itself from now on.
+    else if (this.#relay !== null) this.#relay.upstream = attempt;
     return other !== null;
   }
 
@@ -150,41 +176,46 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
   }
 
   get #modelName(): string {
-    return this.#call.model?.name ?? '';
+    return this.#call.model.name;
   }
 
   /** Gets ready to ask a second target as well when the first takes too long. */
   #watch(first: Runner): void {
-    const { hedgeMs } = this.#call.model as Model;
-    this.#services.hedges.of(this.#call.model as Model).earn();
-    this.#race = new Race(first, hedgeMs ?? 0, () => this.#hedge());
+    const { hedgeMs } = this.#call.model;
+    this.#services.hedges.of(this.#call.model).earn();
+    this.#race = new Race(
+      first,
+      hedgeMs ?? 0,
+      guard('timer', this.#call, () => this.#hedge(), null),
+    );
     if (this.#relay !== null) this.#relay.upstream = this.#race;
   }
 
   #hedge(): Runner | null {
     const call = this.#call;
-    const budget = this.#services.hedges.of(call.model as Model);
-    if (!budget.isFree || !this.#candidates.skip()) return null;
-    const { target, key } = this.#candidates;
+    const budget = this.#services.hedges.of(call.model);
+    if (!budget.isFree || !this.#attempts.skip()) return null;
+    const { target, key } = this.#attempts;
+    let attempt: RelayedAttempt | null = null;
     try {
       const prepared = prepareHedge(this.#services, call, this.#endpoint, target);
       if (prepared === null) return null;
-      const attempt = new Attempt(this.#services, this.#candidates, this, this.#relay as Relay);
+      attempt = new RelayedAttempt(this.#services, this.#attempts, this, this.#relay as Relay);
       attempt.exchange = this.#post(target, key, prepared, deadlinesLeft(call), attempt);
       call.retries++;
       budget.spend();
-      this.#services.attempts.recordHedge(this.#modelName, 'sent');
+      this.#services.recorder.recordHedge(this.#modelName, 'sent');
       return { attempt, passage: prepared.passage, path: prepared.path };
     } catch (fault) {
       // The first is still under way.
-      if (!(fault instanceof GatewayError)) this.#services.reportFault(call, fault);
+      attempt?.leave();
+      if (!(fault instanceof GatewayError)) this.#services.reportFault('timer', fault, call);
       return null;
     }
   }
 
-  /** Asks the present one of the candidates. */
   ask(): void {
-    const { target } = this.#candidates;
+    const { target } = this.#attempts;
     const { translation, protocol } = this.#endpoint;
     const { upload } = this.#call;
     this.#call.target = target;
@@ -194,8 +225,14 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
         this.#send(target, prepareNative(this.#call, this.#endpoint, target));
       else this.#translate(target, translation);
     } catch (fault) {
-      this.#onRefused(fault);
+      // Nothing was sent where its head could not be written.
+      this.#attempt?.leave();
+      throw fault;
     }
+  }
+
+  onNoneLeft(fault: unknown): void {
+    this.#end(fault, null);
   }
 
   #translate(target: Target, translation: Translation | null): void {
@@ -216,7 +253,8 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
       this.#answerHere(translation.answerHere(request));
       return;
     }
-    if (target.wire === 'generateContent' && this.#fetchMedia(target, translation, request)) return;
+    const isFetched = !translatedEndpoint(target).translation.mediaByUrl;
+    if (isFetched && this.#fetchMedia(target, translation, request)) return;
     this.#send(target, prepareTranslated(call, translation, target, request));
   }
 
@@ -227,22 +265,35 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
     const call = this.#call;
     const { bodyBytes, bufferedBytes } = call.running.snapshot.limits;
     const maxBytes = Math.min(bodyBytes, mostFetched, Math.floor(bufferedBytes / (fetchShare * fetchCopies)));
+    const body = call.body?.length ?? 0;
+    let held = 0;
     const limits = {
       maxBytes,
       timeoutMs: timeLeft(call),
-      allowPrivate: target.upstream.fetchPrivate,
+      places: mediaPlaces(call, target.upstream),
+      owner: call,
+      rate: rateBound(call.running.snapshot),
+      reserve: (bytes: number) => {
+        held = bytes;
+        this.#reserveAll(body + bytes);
+      },
     };
-    reserveBody(this.#services, call, fetchCopies * maxBytes);
-    const cancel = fetchMedia(request, wanted, limits, (result) => {
+    const done = (result: ConversationRequest | GatewayError): void => {
       if (call.accounted) return;
-      shrinkReservation(this.#services, call, call.body?.length ?? 0);
       try {
-        if (result instanceof GatewayError) throw result;
+        if (result instanceof GatewayError) {
+          this.#reserveAll(body);
+          throw result;
+        }
+        // They will stand in the text of the body that is written, and in its bytes.
+        this.#reserveAll(body + fetchedCopies * held);
         this.#send(target, prepareTranslated(call, translation, target, result));
       } catch (fault) {
-        this.#onRefused(fault);
+        this.#attempt?.leave();
+        this.#attempts.cannot(fault);
       }
-    });
+    };
+    const cancel = fetchMedia(request, wanted, limits, guard('upstream', call, done, undefined));
     this.#isLate = true;
     this.#relay ??= new Relay(this.#services, call, this);
     // Stands in for the request to the upstream, so that a client that leaves ends the fetch as well.
@@ -266,14 +317,15 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
     relay.reset(prepared.passage, null);
     this.#passage = prepared.passage;
     const deadlines = attemptDeadlines(call, this.#isLate);
-    const attempt = new Attempt(this.#services, this.#candidates, this, relay);
+    const attempt = new RelayedAttempt(this.#services, this.#attempts, this, relay);
     this.#attempt = attempt;
     relay.upstream = attempt;
     attempt.exchange =
       call.turn === null
-        ? this.#post(target, this.#candidates.key, prepared, deadlines, attempt)
+        ? this.#post(target, this.#attempts.key, prepared, deadlines, attempt)
         : this.#sendTurn(call.turn, target, prepared, deadlines, attempt);
-    if (mayRace(call)) this.#watch({ attempt, passage: prepared.passage, path: prepared.path });
+    if (mayRace(call) && !this.#isOnce)
+      this.#watch({ attempt, passage: prepared.passage, path: prepared.path });
   }
 
   #post(
@@ -290,6 +342,7 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
         head: upstreamHead(this.#call, target, key, prepared),
         body: prepared.body,
         source: prepared.source,
+        once: prepared.once,
       },
       deadlines,
       handler,
@@ -304,7 +357,7 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
     deadlines: Deadlines,
     handler: UpstreamHandler,
   ): UpstreamExchange | null {
-    const { key } = this.#candidates;
+    const { key } = this.#attempts;
     const otherwise = (): UpstreamExchange | null => {
       turn.madeBy = prepared.path === 'translated' ? 'gateway' : 'request';
       if (!turn.isWarmUp) return this.#post(target, key, prepared, deadlines, handler);
@@ -323,25 +376,21 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
   #warmUp(): void {
     const { model, exchange } = this.#call;
     const id = exchange.id.slice('req_'.length);
-    this.#answerHere(warmUpAnswer(model?.name ?? '', id, Math.floor(Date.now() / 1000)));
+    this.#answerHere(warmUpAnswer(model.name, id, Math.floor(Date.now() / 1000)));
   }
 
   /** The body that was written stands in memory beside the one that came. */
   #reserve(body: readonly Buffer[]): void {
-    const call = this.#call;
-    let needed = call.body?.length ?? 0;
+    let needed = this.#call.body?.length ?? 0;
     for (const piece of body) needed += piece.length;
-    if (needed > call.reserved) reserveBody(this.#services, call, needed - call.reserved);
-    else shrinkReservation(this.#services, call, needed);
+    this.#reserveAll(needed);
   }
 
-  /** A target that cannot be asked this: the next one may speak a protocol that can. */
-  #onRefused(fault: unknown): void {
-    if (fault instanceof GatewayError && this.#candidates.skip()) {
-      this.ask();
-      return;
-    }
-    this.#end(this.#failure ?? fault, null);
+  /** The call is about to hold so many bytes in all. */
+  #reserveAll(bytes: number): void {
+    const call = this.#call;
+    if (bytes > call.reserved) reserveBody(this.#services, call, bytes - call.reserved);
+    else shrinkReservation(this.#services, call, bytes);
   }
 
   abandon(fault: unknown): void {
@@ -350,7 +399,7 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
     this.#end(fault, null);
   }
 
-  onErrorAnswer(error: GatewayError, head: ResponseHead): void {
+  onErrorAnswer(error: GatewayError, head: ResponseHead | null): void {
     this.#end(error, head);
   }
 
@@ -360,18 +409,22 @@ class Forwarding implements AttemptOwner, AttemptJudge, Sending {
   }
 
   onAttemptFailed(error: GatewayError, failure: UpstreamFailure | null): void {
-    const mayGoOn = this.#mayGoOn({
-      reason: failure?.reason ?? 'unusable_answer',
+    const progress = {
       bytesSent: failure?.bytesSent ?? true,
       headRelayed: false,
       replayable: this.#isReplayable,
-    });
-    if (mayGoOn) {
-      this.#failure = error;
-      this.#goOn();
-      return;
-    }
-    this.#end(error, null);
+      // What is limited was not done.
+      once: this.#isOnce && (failure !== null || error.kind !== 'rate_limit_exceeded'),
+      sentMs: failure?.sentMs ?? 0,
+    };
+    const { accountStatus } = error;
+    const mayGoOn = this.#mayGoOn(
+      accountStatus === null
+        ? { ...progress, reason: failure?.reason ?? 'unusable_answer' }
+        : { ...progress, reason: 'error_answer', status: accountStatus },
+    );
+    if (mayGoOn) this.#goOn(error);
+    else this.#end(error, null);
   }
 }
 

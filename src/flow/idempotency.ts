@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { type HeadLines, headerLinesOf, noLines } from '../wire/head-lines.js';
 import type { Call } from './call.js';
 
 /**
@@ -12,8 +13,10 @@ export function idempotencyMark({ exchange, key }: Call): string | null {
   return createHash('sha256').update(`${key?.id}\n${idempotencyKey}`).digest('hex');
 }
 
-/** The header line for an upstream, with CRLF behind it, or an empty string. */
-export function idempotencyLine(call: Call): string {
-  if (call.exchange.head.idempotencyKey === '') return '';
-  return `idempotency-key: ${idempotencyMark(call)}\r\n`;
+const keyLine = headerLinesOf('idempotency-key');
+
+/** The header line for an upstream, or none. */
+export function idempotencyLine(call: Call): HeadLines {
+  const mark = idempotencyMark(call);
+  return mark === null ? noLines : keyLine(mark);
 }

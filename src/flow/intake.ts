@@ -1,10 +1,14 @@
-import { GatewayError } from '../errors.js';
+import { performance } from 'node:perf_hooks';
+import { type FaultPlace, GatewayError, guard } from '../errors.js';
 import type { BodyReceiver } from '../http/body.js';
 import { decodeBody, decoderOf } from '../http/content-coding.js';
 import type { ExchangeListener } from '../http/exchange-host.js';
+import { LeastRate } from '../upstream/least-rate.js';
 import { account } from './account.js';
 import { reserveBody, shrinkReservation } from './admit.js';
-import type { Call } from './call.js';
+import { rateBound, tooSlow } from './body-rate.js';
+import type { AuthenticatedCall } from './call.js';
+import { type Admitted, admit } from './limit.js';
 import { refuse } from './refuse.js';
 import type { Services } from './services.js';
 import { Watched } from './watch.js';
@@ -12,14 +16,24 @@ import { Watched } from './watch.js';
 /** How much larger than its compressed form a body is expected to be at most; JSON stays well below. */
 const usualRatio = 20;
 const leastDecodedBytes = 64 * 1024;
+/** Room for one that is larger grows by this. */
+const decodedGrowth = 4;
 
-/** Takes in the body of a call: room for it first, then its bytes, then their decoding. */
-export class Intake extends Watched implements BodyReceiver, ExchangeListener {
+/** Takes in the body of a call: its place among those of its key first, then its bytes, as there is room for them, then their decoding. */
+export class Intake extends Watched implements BodyReceiver, ExchangeListener, Admitted {
   readonly #services: Services;
-  readonly #call: Call;
-  readonly #next: (services: Services, call: Call) => void;
+  readonly #call: AuthenticatedCall;
+  readonly #next: (services: Services, call: AuthenticatedCall) => void;
+  /** The call waits for its limits. */
+  #waits = false;
+  /** Of a body that does not come at once. */
+  #rate: LeastRate | null = null;
 
-  constructor(services: Services, call: Call, next: (services: Services, call: Call) => void) {
+  constructor(
+    services: Services,
+    call: AuthenticatedCall,
+    next: (services: Services, call: AuthenticatedCall) => void,
+  ) {
     super();
     this.#services = services;
     this.#call = call;
@@ -28,19 +42,26 @@ export class Intake extends Watched implements BodyReceiver, ExchangeListener {
 
   /**
    * Begins to read. Must be called before the handler of the request returns.
-   * @throws {GatewayError} when the body is refused by its head alone.
+   * @param isLimited the call counts among those of its key
+   * @throws {GatewayError} when the call is refused before its body
    */
-  start(): void {
+  start(isLimited: boolean): void {
     const { exchange, running } = this.#call;
-    const { head } = exchange;
-    const limit = running.snapshot.limits.bodyBytes;
-    if (isCoded(head.contentEncoding)) decoderOf(head.contentEncoding);
-    if (head.contentLength > 0 && head.contentLength <= limit) {
-      reserveBody(this.#services, this.#call, head.contentLength);
-    }
+    const { contentEncoding } = exchange.head;
+    if (isCoded(contentEncoding)) decoderOf(contentEncoding);
+    this.#waits = isLimited && !admit(this.#services, this.#call, this);
     exchange.listener = this;
     this.#services.watched.add(this);
-    exchange.readBody(limit, this);
+    exchange.readBody(running.snapshot.limits.bodyBytes, this, this.#waits);
+  }
+
+  onAdmitted(): void {
+    this.#waits = false;
+    this.#call.exchange.resumeBody();
+  }
+
+  onNotAdmitted(fault: unknown): void {
+    this.#refuse(fault);
   }
 
   onBody(body: Buffer): void {
@@ -78,10 +99,22 @@ export class Intake extends Watched implements BodyReceiver, ExchangeListener {
   onDrained(): void {}
 
   onTick(now: number): void {
-    const { bodyMs } = this.#call.running.snapshot.timeouts;
-    if (now - this.#call.startedAt < bodyMs) return;
-    this.#call.exchange.closing = true;
-    this.#refuse(new GatewayError('request_timeout', 'The request body did not arrive in time.'));
+    if (this.#waits) return;
+    const { exchange, running, startedAt } = this.#call;
+    this.#rate ??= new LeastRate(startedAt);
+    const isLate = now - startedAt >= running.snapshot.timeouts.bodyMs;
+    const isSlow = this.#rate.isTooSlow(now, exchange.bytesIn, rateBound(running.snapshot));
+    if (!isLate && !isSlow) return;
+    exchange.closing = true;
+    this.#refuse(
+      isSlow
+        ? tooSlow(running.snapshot)
+        : new GatewayError('request_timeout', 'The request body did not arrive in time.'),
+    );
+  }
+
+  override onFault(where: FaultPlace, fault: unknown): void {
+    this.#call.onFault(where, fault);
   }
 
   #refuse(fault: unknown): void {
@@ -89,18 +122,19 @@ export class Intake extends Watched implements BodyReceiver, ExchangeListener {
     refuse(this.#services, this.#call, fault);
   }
 
-  /** Decodes within `limit` bytes, for which there is room; a body that needs more gets its chance with all of it. */
+  /** Decodes within `limit` bytes, for which there is room; a body that needs more gets its chance with more. */
   #decode(coding: string, body: Buffer, limit: number): void {
     const call = this.#call;
     const { bodyBytes } = call.running.snapshot.limits;
     if (!this.reserve(body.length + limit)) return;
-    decodeBody(decoderOf(coding), body, limit, (result) => {
+    const done = (result: Buffer | GatewayError): void => {
       if (call.accounted) return;
       if (!(result instanceof GatewayError)) this.#take(result);
       else if (result.kind === 'request_too_large' && limit < bodyBytes)
-        this.#decode(coding, body, bodyBytes);
+        this.#decode(coding, body, Math.min(bodyBytes, limit * decodedGrowth));
       else refuse(this.#services, call, result);
-    });
+    };
+    decodeBody(decoderOf(coding), body, limit, guard('request', call, done, undefined));
   }
 
   #take(body: Buffer): void {
@@ -111,7 +145,7 @@ export class Intake extends Watched implements BodyReceiver, ExchangeListener {
     try {
       this.#next(this.#services, call);
     } catch (fault) {
-      refuse(this.#services, call, fault);
+      call.onFault('request', fault);
     }
   }
 }

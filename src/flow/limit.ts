@@ -1,55 +1,124 @@
 import type { Budget, Key, Model, Price } from '../config/types.js';
 import { GatewayError } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange-host.js';
-import type { Decision, Denial, Pending } from '../limits/decision.js';
+import type { Decision, Denial } from '../limits/decision.js';
 import type { Demand, Pool } from '../limits/kinds.js';
 import { demandsOf } from '../limits/pools.js';
 import { costOf, isFree } from '../usage/cost.js';
 import { account } from './account.js';
 import { budgetOf, type PeriodBudget } from './budget.js';
-import type { Call } from './call.js';
+import type { AuthenticatedCall, Call, ResolvedCall } from './call.js';
 import { expectedSeconds, expectedTokens, expectedUsage } from './expected-usage.js';
-import { LimitedCall } from './limited-call.js';
+import { LimitedCall, Taking } from './limited-call.js';
 import { refuse } from './refuse.js';
 import type { Services } from './services.js';
 
 const nanosOfDollar = 1e9;
 
 /** What a call does once its limits let it. */
-export type Next = (services: Services, call: Call) => void;
+export type Next<Of extends Call> = (services: Services, call: Of) => void;
+
+/** Who waits for a call to be let in. */
+export interface Admitted {
+  onAdmitted(): void;
+  /** Instead: `rate_limit_exceeded`, or `store_unavailable`. */
+  onNotAdmitted(fault: unknown): void;
+}
 
 /**
- * Takes what a call needs of the limits of its key, its groups and its model, and goes on: at once, where this worker
- * has enough of them, and else when it knows. The call's model is known by then.
+ * Takes what a call needs of the limits of its key and groups that are known before its body: requests and calls at
+ * once. It keeps them to its end, whatever its body turns out to be.
+ * @param waiter hears later of a call that is not let in at once
+ * @returns whether it is let in at once
+ * @throws {GatewayError} as `limit` does
+ */
+export function admit(services: Services, call: AuthenticatedCall, waiter: Admitted): boolean {
+  const { key } = call;
+  if (key.limits === null && key.groupLimits.length === 0) return true;
+  const pools = call.running.pools.first(key);
+  const limited = new LimitedCall(services.limits, pools.rateLines);
+  call.limited = limited;
+  if (pools.pools.length === 0) return true;
+  const first = new Taking(services.limits, pools);
+  limited.first = first;
+  const demands = first.take(pools.ones, services.hostClock.at(call.authenticatedAt));
+  return demands === null || acquire(services, { limited, taking: first, demands, waiter });
+}
+
+/** What a worker has too little of to let a call in by itself. */
+interface Lacking {
+  readonly limited: LimitedCall;
+  readonly taking: Taking;
+  readonly demands: readonly Demand[];
+  readonly waiter: Admitted;
+}
+
+/** @returns false where the call waits: its waiter hears more */
+function acquire(services: Services, { limited, taking, demands, waiter }: Lacking): boolean {
+  const decision = services.limits.acquire(demands, (later) => {
+    taking.pending = null;
+    try {
+      enter(services, limited, taking, later);
+    } catch (fault) {
+      waiter.onNotAdmitted(fault);
+      return;
+    }
+    waiter.onAdmitted();
+  });
+  if (decision.outcome !== 'pending') {
+    enter(services, limited, taking, decision);
+    return true;
+  }
+  taking.pending = decision;
+  return false;
+}
+
+/** The same for a call without a body, which goes on with `next` once it is let in. */
+export function admitThen(services: Services, call: AuthenticatedCall, next: Next<AuthenticatedCall>): void {
+  const queued = new Queued(services, call, next);
+  if (admit(services, call, queued)) next(services, call);
+  else call.exchange.listener = queued;
+}
+
+/**
+ * Takes what a call needs of its other limits, those of tokens, of its model, and its budget, and goes on: at once, where
+ * this worker has enough of them, and else when it knows. The call's model is known by then.
  * @throws {GatewayError} `rate_limit_exceeded` or `budget_exceeded` when it is known at once that there is too little,
  * `store_unavailable` when nobody knows, and whatever `next` throws at once; what comes later is answered here
  */
-export function limit(services: Services, call: Call, next: Next): void {
-  const key = call.key as Key;
-  const model = call.model as Model;
+export function limit(services: Services, call: ResolvedCall, next: Next<ResolvedCall>): void {
+  const { key, model } = call;
   const price = priceOf(key, model);
-  if (key.limits === null && model.limits === null && key.groupLimits.length === 0 && price === null) {
+  if (call.limited === null && model.limits === null && price === null) {
     next(services, call);
     return;
   }
-  const limited = new LimitedCall(services.limits, call.running.pools.of(key, model));
-  call.limited = limited;
+  const pools = call.running.pools.rest(key, model);
+  call.limited ??= new LimitedCall(services.limits, pools.rateLines);
+  const { limited } = call;
+  limited.rateLines = pools.rateLines;
+  if (pools.pools.length === 0 && price === null) {
+    limited.isAdmitted = true;
+    next(services, call);
+    return;
+  }
+  const rest = new Taking(services.limits, pools);
+  limited.rest = rest;
   const now = services.hostClock.at(call.validatedAt);
-  const demands =
+  const demands = rest.take(
     price === null
-      ? limited.takeAlike(limited.countsTokens ? expectedTokens(call) : 0, now)
-      : limited.take(demandsWithBudget(call, limited, key, price), now);
-  if (demands === null) {
-    next(services, call);
-    return;
+      ? demandsOf(pools, pools.tokens.length > 0 ? expectedTokens(call) : 0)
+      : demandsWithBudget(call, limited, rest, price),
+    now,
+  );
+  if (demands !== null) {
+    const queued = new Queued(services, call, next);
+    if (!acquire(services, { limited, taking: rest, demands, waiter: queued })) {
+      call.exchange.listener = queued;
+      return;
+    }
   }
-  const queued = new Queued(services, call, limited, next);
-  const decision = services.limits.acquire(demands, queued.decide);
-  if (decision.outcome === 'pending') {
-    queued.wait(decision);
-    return;
-  }
-  enter(services, limited, decision);
+  limited.isAdmitted = true;
   next(services, call);
 }
 
@@ -58,8 +127,13 @@ function priceOf({ budget }: Key, { price }: Model): Price | null {
   return budget === null || price === null || isFree(price) ? null : price;
 }
 
-function demandsWithBudget(call: Call, limited: LimitedCall, key: Key, price: Price): readonly Demand[] {
-  const { pools } = limited;
+function demandsWithBudget(
+  call: ResolvedCall,
+  limited: LimitedCall,
+  { pools }: Taking,
+  price: Price,
+): readonly Demand[] {
+  const { key } = call;
   const budget = key.budget as Budget;
   const usage = expectedUsage(call);
   const demands = demandsOf(pools, usage.input + usage.output);
@@ -71,9 +145,9 @@ function demandsWithBudget(call: Call, limited: LimitedCall, key: Key, price: Pr
 }
 
 /** @throws {GatewayError} for a call that is not let in */
-function enter(services: Services, limited: LimitedCall, decision: Decision): void {
+function enter(services: Services, limited: LimitedCall, taking: Taking, decision: Decision): void {
   if (decision.outcome === 'admitted') {
-    limited.admission = decision;
+    taking.admission = decision;
     return;
   }
   const { budget } = limited;
@@ -84,33 +158,30 @@ function enter(services: Services, limited: LimitedCall, decision: Decision): vo
 }
 
 /** A call that waits for units which its worker does not have. */
-class Queued implements ExchangeListener {
+class Queued<Of extends Call> implements Admitted, ExchangeListener {
   readonly #services: Services;
-  readonly #call: Call;
-  readonly #limited: LimitedCall;
-  readonly #next: Next;
+  readonly #call: Of;
+  readonly #next: Next<Of>;
 
-  constructor(services: Services, call: Call, limited: LimitedCall, next: Next) {
+  constructor(services: Services, call: Of, next: Next<Of>) {
     this.#services = services;
     this.#call = call;
-    this.#limited = limited;
     this.#next = next;
   }
 
-  wait(pending: Pending): void {
-    this.#limited.pending = pending;
-    this.#call.exchange.listener = this;
-  }
-
-  readonly decide = (decision: Decision): void => {
-    this.#limited.pending = null;
+  onAdmitted(): void {
+    const { limited } = this.#call;
+    if (limited?.rest != null) limited.isAdmitted = true;
     try {
-      enter(this.#services, this.#limited, decision);
       this.#next(this.#services, this.#call);
     } catch (fault) {
-      refuse(this.#services, this.#call, fault);
+      this.#call.onFault('ipc', fault);
     }
-  };
+  }
+
+  onNotAdmitted(fault: unknown): void {
+    refuse(this.#services, this.#call, fault);
+  }
 
   onClientGone(): void {
     account(this.#services, this.#call, 'client_gone');

@@ -2,33 +2,24 @@ import type { Admission } from '../limits/admission.js';
 import type { Pending } from '../limits/decision.js';
 import type { LeaseHolder } from '../limits/holding.js';
 import type { Demand } from '../limits/kinds.js';
-import { type CallPools, demandsOf } from '../limits/pools.js';
+import type { CallPools } from '../limits/pools.js';
+import type { RateLines } from '../limits/rate-lines.js';
 import type { PeriodBudget } from './budget.js';
 import type { Call } from './call.js';
 import { costOfCall } from './consumption.js';
 
-/** A call that falls under limits: what it holds of them, and what its client is told of them. */
-export class LimitedCall {
+/** What a call takes of limits whose units are taken together. */
+export class Taking {
   /** Null until it is let in. */
   admission: Admission | null = null;
   /** While it waits to be. */
   pending: Pending | null = null;
   readonly pools: CallPools;
-  /** Null for a key without one, and for a model that costs nothing. */
-  budget: PeriodBudget | null = null;
   readonly #limits: LeaseHolder;
-  /** Of a call that was let in by what was set aside: the bucket of its units, and tokens; the bucket is else -1. */
-  #bucket = -1;
-  #tokens = 0;
 
   constructor(limits: LeaseHolder, pools: CallPools) {
     this.#limits = limits;
     this.pools = pools;
-  }
-
-  /** Some of its limits are of tokens. */
-  get countsTokens(): boolean {
-    return this.pools.tokens.length > 0;
   }
 
   /**
@@ -41,44 +32,73 @@ export class LimitedCall {
     return this.admission === null ? demands : null;
   }
 
-  /** The same for a call that demands nothing but what is in its pools: of what is set aside for such, where it can. */
-  takeAlike(tokens: number, now: number): readonly Demand[] | null {
-    const { pools } = this;
-    this.#bucket = pools.allotment.take(tokens, now);
-    this.#tokens = tokens;
-    if (this.#bucket !== -1) return null;
-    const demands = this.take(demandsOf(pools, tokens), now);
-    if (demands === null) this.#limits.setAside(pools.allotment, tokens, now);
-    return demands;
+  /** Says what was really used and gives the call's place to others. @param used tokens, or null where nobody knows */
+  end(used: number | null): void {
+    this.pending?.cancel();
+    const { admission } = this;
+    if (admission === null) return;
+    if (used !== null) for (const index of this.pools.tokens) admission.settleAt(index, used);
+    admission.release();
+  }
+
+  /** In place of `end`: the call does not count. */
+  undo(): void {
+    this.pending?.cancel();
+    this.admission?.undo();
+  }
+}
+
+/** A call that falls under limits: what it holds of them, and what its client is told of them. */
+export class LimitedCall {
+  /** What it took before its body was read; null where nothing is limited that is known by then. */
+  first: Taking | null = null;
+  /** What it took once its model was known. */
+  rest: Taking | null = null;
+  /** Null for a key without one, and for a model that costs nothing. */
+  budget: PeriodBudget | null = null;
+  /** All of its limits have let it in. */
+  isAdmitted = false;
+  /** Of the limits that are known by now. */
+  rateLines: RateLines;
+  readonly #limits: LeaseHolder;
+
+  constructor(limits: LeaseHolder, rateLines: RateLines) {
+    this.#limits = limits;
+    this.rateLines = rateLines;
   }
 
   /** Header lines that tell how much is left, each with CRLF before it. Whoever is refused is told what is left now. */
-  lines({ dialect, running }: Call): string {
-    const { rateHeaders } = dialect;
+  lines({ errorFormat, running }: Call): string {
+    const { rateHeaders } = errorFormat;
     if (rateHeaders === null) return '';
-    const { rateLines } = this.pools;
-    const isAdmitted = this.#bucket !== -1 || this.admission !== null;
-    const told = isAdmitted ? rateLines.lately(rateHeaders, this.#limits.ticks) : null;
+    const { rateLines } = this;
+    const told = this.isAdmitted ? rateLines.lately(rateHeaders, this.#limits.ticks) : null;
     if (told !== null) return told;
     return rateLines.text(rateHeaders, running.snapshot.vendors.vendorc[0] ?? 'vendorc', this.#limits);
   }
 
-  /** Says what was really used and gives the call's place to others. */
+  /** Says what was really used and gives the call's place to others. What the gateway itself has failed does not count. */
   end(call: Call): void {
-    const { admission } = this;
-    const used = usedTokens(call);
-    if (this.#bucket !== -1) {
-      const { allotment } = this.pools;
-      if (used !== null) allotment.settle(this.#bucket, this.#tokens, used);
-      allotment.release();
+    const { first, rest, budget } = this;
+    if (isOurFailure(call)) {
+      first?.undo();
+      rest?.undo();
       return;
     }
-    this.pending?.cancel();
-    if (admission === null) return;
-    if (used !== null) for (const index of this.pools.tokens) admission.settleAt(index, used);
-    if (this.budget !== null) admission.settle(this.budget.pool, costOfCall(call));
-    admission.release();
+    if (budget !== null) rest?.admission?.settle(budget.pool, costOfCall(call));
+    const used = usedTokens(call);
+    first?.end(null);
+    rest?.end(used);
   }
+}
+
+/**
+ * A call that found no room, or nobody to ask, or whose body came too slowly, has had nothing. One whose answer found no
+ * room has had an upstream's work: it would else be asked for without end.
+ */
+function isOurFailure({ outcome, error, answeredAt }: Call): boolean {
+  if (outcome !== 'refused' || error === null || answeredAt > 0) return false;
+  return error.status === 408 || error.status === 503;
 }
 
 /** Null where nobody knows: then what was expected stands. */

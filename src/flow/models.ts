@@ -1,25 +1,29 @@
-import { type CredentialSource, type ModelListFormat, modelListFormat } from '../dialects/credentials.js';
-import type { Dialect } from '../dialects/dialect.js';
-import { modelList, modelListDialect, modelObject } from '../dialects/models/list.js';
+import {
+  type CredentialSource,
+  type ModelListFormat,
+  modelListFormat,
+} from '../protocols/credentials/credentials.js';
+import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
+import { modelList, modelListErrorFormat, modelObject } from '../protocols/models/list.js';
 import type { Route } from '../routes.js';
 import { ownLines } from './answer.js';
-import type { Call } from './call.js';
+import type { AuthenticatedCall } from './call.js';
 import { timingLine } from './timing.js';
 
-/** The dialect of a model listing, which the request's headers choose; null for every other route. */
-export function modelsDialect(route: Route, source: CredentialSource): Dialect | null {
+/** The error format of a model listing, which the request's headers choose; null for every other route. */
+export function modelsErrorFormat(route: Route, source: CredentialSource): ErrorFormat | null {
   const format = formatOf(route, source);
-  return format === null ? null : modelListDialect(format);
+  return format === null ? null : modelListErrorFormat(format);
 }
 
 /**
  * Answers a model listing, or one model of it, from what the call's key opens.
  * @throws {GatewayError} for an unknown model or a bad page.
  */
-export function answerModels(call: Call, route: Route): void {
+export function answerModels(call: AuthenticatedCall, route: Route): void {
   const { exchange, key } = call;
   const format = formatOf(route, exchange.head) ?? 'chat';
-  const models = key === null ? new Map() : key.models;
+  const { models } = key;
   const { model: id } = call.params;
   const body =
     id === undefined ? modelList(format, models, exchange.head.query) : modelObject(format, models, id);

@@ -35,7 +35,12 @@ function isAuthority(text: string): boolean {
  * Where a file may be that an upstream has named by its URL: at a private address only if the config says so, or on
  * the upstream itself, which is reached there anyway.
  */
-export function filePlaces({ fetchPrivate, origin }: Upstream): RemoteOptions {
-  const { secure, authority } = origin;
-  return { allowPrivate: fetchPrivate, privateOrigin: `${secure ? 'https' : 'http'}://${authority}` };
+export function filePlaces(call: Call, upstream: Upstream): RemoteOptions {
+  const { secure, authority } = upstream.origin;
+  return { ...mediaPlaces(call, upstream), privateOrigin: `${secure ? 'https' : 'http'}://${authority}` };
+}
+
+/** Where a file may be that a client has named, for an upstream that takes it only as bytes. */
+export function mediaPlaces({ running }: Call, { fetchPrivate }: Upstream): RemoteOptions {
+  return { allowPrivate: fetchPrivate, rules: running.snapshot.fetch };
 }

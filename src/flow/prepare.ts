@@ -1,25 +1,25 @@
 import type { Target } from '../config/types.js';
 import type { ReplyContext } from '../conversation/codec.js';
 import { bodyEstimate, inputEstimate } from '../conversation/estimate-usage.js';
-import { parseObject } from '../conversation/json.js';
 import type { ConversationRequest } from '../conversation/request.js';
-import { sealMark } from '../conversation/seal.js';
 import { signatureMark } from '../conversation/signature.js';
-import { queryParameter } from '../dialects/query.js';
 import { GatewayError } from '../errors.js';
+import type { OnceRule } from '../protocols/once.js';
 import type { Endpoint, Translation } from '../protocols/protocol.js';
-import { textEndpoints } from '../protocols/text.js';
+import { type TextEndpoint, textEndpoints } from '../protocols/text.js';
 import { ObservedPassage } from '../stream/observe.js';
 import type { Passage } from '../stream/passage.js';
 import { ArrayPassage } from '../stream/reframe.js';
 import { TranslatedPassage } from '../stream/translate.js';
 import type { RequestBodySource } from '../upstream/client.js';
+import { parseObject } from '../wire/json.js';
 import { scanBody } from '../wire/json-scan.js';
+import { sealMark } from '../wire/seal.js';
 import { spliceBody } from '../wire/splice.js';
 import type { Call, GatewayPath } from './call.js';
+import { bareName } from './resolve.js';
 import type { UploadBody } from './upload-body.js';
 import type { HeadParts } from './upstream-head.js';
-import type { ValidatedBody } from './validate.js';
 
 /** One attempt at a target, ready to be sent. */
 export interface Prepared extends HeadParts {
@@ -28,21 +28,23 @@ export interface Prepared extends HeadParts {
   /** Where the rest of the body comes from, or null when it is whole. */
   readonly source: RequestBodySource | null;
   readonly passage: Passage;
+  /** Of its body as it is sent. */
+  readonly once: OnceRule;
 }
 
 const json = 'application/json';
 
 /** Prepares a call for a target that takes it as it came, but for the few bytes that have to differ. */
 export function prepareNative(call: Call, endpoint: Endpoint, target: Target): Prepared {
-  const validated = call.validated as ValidatedBody;
+  const validated = call.checkedBody();
   const includeUsage =
     validated.stream && !validated.includeUsage && endpoint.usageOnRequest && target.upstream.injectUsage;
-  const model = endpoint.modelInBody && validated.model !== target.model ? target.model : null;
+  const model = modelToWrite(endpoint, validated.model, target.model);
   const changed = restored(call, endpoint);
-  const body = changed ?? (call.body as Buffer);
+  const body = changed ?? call.wholeBody();
   const edited = model !== null || includeUsage;
   const observed = new ObservedPassage({
-    manner: endpoint,
+    rules: endpoint,
     hideUsage: includeUsage,
     mayStream: endpoint.mayStream,
     amend: endpoint.amender?.(body) ?? null,
@@ -54,11 +56,19 @@ export function prepareNative(call: Call, endpoint: Endpoint, target: Target): P
     wire: endpoint.protocol,
     contentType: json,
     source: null,
+    once: endpoint.once,
     body: edited
       ? spliceBody(body, changed === null ? validated.scan : scanBody(body), { model, includeUsage })
       : [body],
     passage: call.framing === 'array' ? new ArrayPassage(observed) : observed,
   };
+}
+
+/** The name that has to take the place of the one in the body, or null. Where the path has it, the body's is the same. */
+function modelToWrite({ modelInBody }: Endpoint, named: string, model: string): string | null {
+  if (modelInBody) return named === model ? null : model;
+  if (named === '' || bareName(named) === bareName(model)) return null;
+  return named === bareName(named) ? model : `models/${bareName(model)}`;
 }
 
 /** Prepares a form for a target that takes it as it came, but for the model's name. */
@@ -69,9 +79,10 @@ export function prepareUpload(call: Call, upload: UploadBody, endpoint: Endpoint
     upstreamPath: endpoint.upstreamPath(target.model, false),
     wire: endpoint.protocol,
     contentType: upload.contentType,
+    once: endpoint.once,
     ...upload.open(model),
     passage: new ObservedPassage({
-      manner: endpoint,
+      rules: endpoint,
       hideUsage: false,
       mayStream: endpoint.mayStream,
       amend: null,
@@ -82,10 +93,7 @@ export function prepareUpload(call: Call, upload: UploadBody, endpoint: Endpoint
 
 function nativePath(call: Call, endpoint: Endpoint, target: Target): string {
   const path = endpoint.upstreamPath(target.model, call.validated?.stream ?? false);
-  // The messages SDK's beta client says so in the query too.
-  return endpoint.protocol === 'messages' && queryParameter(call.exchange.head.query, 'beta') === 'true'
-    ? `${path}?beta=true`
-    : path;
+  return endpoint.upstreamQuery === null ? path : path + endpoint.upstreamQuery(call.exchange.head.query);
 }
 
 /**
@@ -94,7 +102,7 @@ function nativePath(call: Call, endpoint: Endpoint, target: Target): string {
  * @returns the body without it, or null when there is nothing of the kind in it
  */
 function restored(call: Call, { translation }: Endpoint): Buffer | null {
-  const body = call.body as Buffer;
+  const body = call.wholeBody();
   if (!call.running.snapshot.translates || translation === null || translation.restore === null) return null;
   if (!body.includes(signatureMark) && !body.includes(sealMark)) return null;
   const parsed = parseObject(body.toString('utf8'));
@@ -107,7 +115,7 @@ function restored(call: Call, { translation }: Endpoint): Buffer | null {
  * @throws {GatewayError} of status 400 for what the neutral form cannot hold
  */
 export function decodeCall(call: Call, { codec, unwrap }: Translation): ConversationRequest {
-  const parsed = parseObject((call.body as Buffer).toString('utf8'));
+  const parsed = parseObject(call.wholeBody().toString('utf8'));
   if (parsed === null) throw new GatewayError('invalid_json', 'The request body is not valid JSON.');
   const { sealer } = call.running;
   return codec.decodeRequest(
@@ -115,6 +123,12 @@ export function decodeCall(call: Call, { codec, unwrap }: Translation): Conversa
     call.validated?.stream ?? false,
     sealer,
   );
+}
+
+/** How a target that speaks another protocol is asked. */
+export function translatedEndpoint({ wire, model }: Target): TextEndpoint {
+  if (wire === null) throw new Error(`the target ${model} speaks no text protocol`);
+  return textEndpoints[wire];
 }
 
 /**
@@ -127,9 +141,7 @@ export function prepareTranslated(
   target: Target,
   request: ConversationRequest,
 ): Prepared {
-  const wire = target.wire;
-  if (wire === null) throw new Error(`the target ${target.model} speaks no text protocol`);
-  const upstream = textEndpoints[wire];
+  const upstream = translatedEndpoint(target);
   const theirs = upstream.translation.codec;
   const ours = translation.codec;
   const body = theirs.encodeRequest(request, target.translation);
@@ -141,6 +153,7 @@ export function prepareTranslated(
     contentType: json,
     body: [Buffer.from(body)],
     source: null,
+    once: upstream.once,
     passage: new TranslatedPassage({
       theirs,
       source: { model: target.model },

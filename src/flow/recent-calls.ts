@@ -1,134 +1,62 @@
 import type { RecentRequestView } from '../admin/live-state.js';
-import { targetName } from '../metrics/target-name.js';
+import { type CallRecord, none } from '../metrics/call-record.js';
 import type { UnixTime } from '../metrics/unix-time.js';
-import { firstByteMs, none, ownMs } from '../usage/ended-call.js';
-import type { Call } from './call.js';
 
 /** Calls that are remembered. */
 const length = 100;
-/** Characters that are kept of what a client is free to choose. */
+/** Characters that are shown of what a client is free to choose. */
 const longestPath = 256;
 const longestMethod = 16;
 
-/** A remembered call: its record is written over when the ring has come round. */
-interface RecentCall {
-  id: string;
-  method: string;
-  path: string;
-  protocol: string | null;
-  model: string | null;
-  key: string | null;
-  target: string | null;
-  status: number;
-  outcome: string;
-  error: string | null;
-  /** Milliseconds of `performance.now()`. */
-  endedAt: number;
-  durationMs: number;
-  firstByteMs: number;
-  ownMs: number;
-  retries: number;
-  inputTokens: number;
-  outputTokens: number;
-}
-
 /** The last calls that have ended at this worker. */
 export interface RecentCalls {
-  /** Takes note of a call that has ended; keeps nothing of the call but words and numbers, and allocates nothing. */
-  add(call: Call): void;
+  /** Takes note of a call that has ended. */
+  add(call: CallRecord): void;
   /** All that are remembered, newest first. */
   list(): RecentRequestView[];
 }
 
 export function createRecentCalls(unixTime: UnixTime): RecentCalls {
-  const ring = Array.from({ length }, emptyRecord);
+  const ring: CallRecord[] = [];
   let next = 0;
-  let count = 0;
   return {
     add(call) {
-      write(ring[next] as RecentCall, call);
+      ring[next] = call;
       next = next + 1 === length ? 0 : next + 1;
-      if (count < length) count++;
     },
     list: () =>
-      Array.from({ length: count }, (_, age) => {
-        const record = ring[(next - 1 - age + length) % length] as RecentCall;
-        return viewOf(record, unixTime.at(record.endedAt));
-      }),
+      [...ring.slice(next), ...ring.slice(0, next)]
+        .reverse()
+        .map((call) => viewOf(call, unixTime.at(call.endedAt))),
   };
 }
 
-function write(record: RecentCall, call: Call): void {
-  const { exchange, target, usage, startedAt, endedAt } = call;
-  record.id = exchange.id;
-  record.method = kept(exchange.method, longestMethod);
-  record.path = kept(exchange.path, longestPath);
-  record.protocol = call.route === null ? null : call.route.protocol;
-  record.model = call.model === null ? null : call.model.name;
-  record.key = call.key === null ? null : call.key.id;
-  record.target = target === null ? null : targetName(target);
-  record.status = exchange.status;
-  record.outcome = call.outcome;
-  record.error = call.error === null ? null : call.error.kind;
-  record.endedAt = endedAt;
-  record.durationMs = endedAt - startedAt;
-  record.firstByteMs = firstByteMs(call);
-  record.ownMs = ownMs(call);
-  record.retries = call.retries;
-  record.inputTokens = usage === null ? 0 : usage.input;
-  record.outputTokens = usage === null ? 0 : usage.output;
-}
-
-function viewOf(record: Readonly<RecentCall>, at: number): RecentRequestView {
-  const { firstByteMs, ownMs } = record;
+function viewOf(call: CallRecord, at: number): RecentRequestView {
+  const { usage, firstByteMs, ownMs } = call;
   return {
-    id: record.id,
+    id: call.id,
     at,
-    method: record.method,
+    method: cut(call.method, longestMethod),
     // The query is no part of it, unless a client has encoded its question mark.
-    path: record.path.replace(/key=[^&]*/gi, 'key=…'),
-    protocol: record.protocol,
-    model: record.model,
-    key: record.key,
-    target: record.target,
-    status: record.status,
-    outcome: record.outcome,
-    error: record.error,
-    durationMs: round(record.durationMs),
+    path: cut(call.path, longestPath).replace(/key=[^&]*/gi, 'key=…'),
+    protocol: call.protocol,
+    model: call.model,
+    key: call.keyId,
+    target: call.target,
+    status: call.status,
+    outcome: call.outcome,
+    error: call.error,
+    durationMs: round(call.durationMs),
     firstByteMs: firstByteMs === none ? null : round(firstByteMs),
     ownMs: ownMs === none ? null : round(ownMs),
-    retries: record.retries,
-    inputTokens: record.inputTokens,
-    outputTokens: record.outputTokens,
+    retries: call.retries,
+    inputTokens: usage === null ? 0 : usage.input,
+    outputTokens: usage === null ? 0 : usage.output,
   };
 }
 
-/** Its times begin as fractions, so that the engine never has to give the record another shape. */
-function emptyRecord(): RecentCall {
-  return {
-    id: '',
-    method: '',
-    path: '',
-    protocol: null,
-    model: null,
-    key: null,
-    target: null,
-    status: 0,
-    outcome: '',
-    error: null,
-    endedAt: 0.5,
-    durationMs: 0.5,
-    firstByteMs: 0.5,
-    ownMs: 0.5,
-    retries: 0,
-    inputTokens: 0,
-    outputTokens: 0,
-  };
-}
-
-/** A copy where it is cut: a part of a long text would keep the whole of it in memory. */
-function kept(text: string, longest: number): string {
-  return text.length <= longest ? text : `${Buffer.from(text.slice(0, longest)).toString()}…`;
+function cut(text: string, longest: number): string {
+  return text.length <= longest ? text : `${text.slice(0, longest)}…`;
 }
 
 function round(ms: number): number {

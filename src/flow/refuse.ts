@@ -11,12 +11,12 @@ import { timingLine } from './timing.js';
 /** @returns `fault` as an error that a caller may see; one that is none of ours becomes an `internal_error`. */
 function toGatewayError(services: Services, call: Call, fault: unknown): GatewayError {
   if (fault instanceof GatewayError) return fault;
-  services.reportFault(call, fault);
+  services.reportFault('request', fault, call);
   return new GatewayError('internal_error', null, { cause: fault });
 }
 
 /**
- * Answers a call with an error in its caller's dialect. Nothing of an answer has left yet.
+ * Answers a call with an error in its caller's error format. Nothing of an answer has left yet.
  * @param head of the upstream's answer that the error tells of, or null
  */
 export function refuse(
@@ -30,7 +30,7 @@ export function refuse(
   // Whatever an upstream has done for it: who gets an error is not charged.
   call.isServed = false;
   call.usage = null;
-  const { exchange, dialect } = call;
+  const { exchange, errorFormat } = call;
   // An announced rest of the body is read and thrown away, so that the client gets to read the answer; one of unknown
   // or absurd length is not waited for.
   const { chunked, contentLength } = exchange.head;
@@ -46,14 +46,14 @@ export function refuse(
   if (error.kind === 'unsupported_media_type')
     lines += `\r\naccept-encoding: ${call.route?.operation === 'upload' ? 'identity' : acceptedCodings}`;
   if (call.path !== null && error.source === 'upstream') lines += `\r\nx-gateway-path: ${call.path}`;
-  exchange.respond(error.status, lines + timingLine(call), dialect.errorBody(error, exchange.id));
+  exchange.respond(error.status, lines + timingLine(call), errorFormat.errorBody(error, exchange.id));
   account(services, call, error.source === 'upstream' ? 'upstream_error' : 'refused');
 }
 
 export interface LastWords {
   /** Part of an event has left, and its end never will. */
   readonly insideEvent: boolean;
-  /** Makes the last words of the dialect's error event; null when nothing but signs of life has left. */
+  /** Makes the last words of the error format's error event; null when nothing but signs of life has left. */
   readonly words: (event: string) => string | null;
 }
 
@@ -63,7 +63,7 @@ export interface LastWords {
  */
 export function refuseStream(call: Call, error: GatewayError, { insideEvent, words }: LastWords): void {
   call.error = error;
-  const event = call.dialect.errorEvent(error, call.exchange.id);
+  const event = call.errorFormat.errorEvent(error, call.exchange.id);
   const text = words(event) ?? (call.framing === 'array' ? `[${parseEvent(event).data}]` : event);
   call.exchange.write(Buffer.from(insideEvent ? `\n\n${text}` : text));
   call.exchange.end();
@@ -74,11 +74,11 @@ const keepAlives = new Map<string, Buffer>();
 const arrayKeepAlive = Buffer.from('\n');
 
 /** What is sent on a call's stream while its upstream is silent. */
-export function keepAliveBytes({ dialect, framing }: Call): Buffer {
+export function keepAliveBytes({ errorFormat, framing }: Call): Buffer {
   if (framing === 'array') return arrayKeepAlive;
-  const known = keepAlives.get(dialect.keepAlive);
+  const known = keepAlives.get(errorFormat.keepAlive);
   if (known !== undefined) return known;
-  const bytes = Buffer.from(dialect.keepAlive);
-  keepAlives.set(dialect.keepAlive, bytes);
+  const bytes = Buffer.from(errorFormat.keepAlive);
+  keepAlives.set(errorFormat.keepAlive, bytes);
   return bytes;
 }

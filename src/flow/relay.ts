@@ -1,40 +1,53 @@
-import { GatewayError } from '../errors.js';
+import { performance } from 'node:perf_hooks';
+import { readErrorAnswer } from '../attempts/error-answer.js';
+import { failureError, statusError } from '../attempts/failure.js';
+import type { AttemptOwner } from '../attempts/relayed-attempt.js';
+import { type FaultPlace, GatewayError } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange-host.js';
 import { Gather } from '../stream/gather.js';
 import type { Passage } from '../stream/passage.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
 import { EventRuns } from '../wire/sse.js';
 import { account } from './account.js';
-import { releaseBody } from './admit.js';
+import { holdAnswer, releaseBody, reserveAnswer } from './admit.js';
 import { answerLines, streamLines } from './answer.js';
-import { answerOutcome, answerRefusal, isEventStream, isWholeEvent, leavesWhole } from './answer-kind.js';
-import type { AttemptOwner } from './attempt.js';
-import type { Call, Outcome } from './call.js';
+import {
+  answerOutcome,
+  answerRefusal,
+  contentRefusal,
+  isEventStream,
+  isMedia,
+  isWholeEvent,
+  leavesWhole,
+} from './answer-kind.js';
+import type { Outcome, RoutedCall } from './call.js';
 import { noteUsage } from './consumption.js';
-import { failureError, statusError } from './failure.js';
 import { keepAliveBytes, refuse, refuseStream } from './refuse.js';
 import type { Services } from './services.js';
 import { Watched } from './watch.js';
 
-/** Error answers are taken whole up to this size. */
-const errorBytes = 256 * 1024;
+/** Error answers are taken whole up to this size: only then is it known that they are JSON. */
+const errorBytes = 1024 * 1024;
+const nothing = Buffer.alloc(0);
+/** Unfinished events up to this size are not worth counting. */
+const usualEventBytes = 64 * 1024;
 
 /**
  * Hands an upstream's answer to the client by way of a passage, which leaves it as it is or translates it. One for
  * each call, used for all of its attempts; it is the handler of the upstream's answer and the listener of the client's
  * side at once.
  *
- * `waiting` for a head -> `whole` (collected, leaves at once), `bytes` (passed on as it comes) or `events`
- * (passed on in whole events) -> `sent` (whole, and the client has not taken all of it) -> `over`.
+ * `waiting` for a head -> `whole` (collected, leaves at once), `opening` (for the first bytes) and `bytes` (passed on as
+ * they come) or `events` (passed on in whole events) -> `sent` (whole, and the client has not taken all of it) -> `over`.
  */
 export class Relay extends Watched implements UpstreamHandler, ExchangeListener {
   upstream: UpstreamExchange | null = null;
   readonly #services: Services;
-  readonly #call: Call;
+  readonly #call: RoutedCall;
   readonly #owner: AttemptOwner;
   #streamed: boolean;
   #passage: Passage | null = null;
-  #mode: 'waiting' | 'whole' | 'bytes' | 'events' | 'sent' | 'over' = 'waiting';
+  #mode: 'waiting' | 'whole' | 'opening' | 'bytes' | 'events' | 'sent' | 'over' = 'waiting';
   #head: ResponseHead | null = null;
   /** The answer's head has left, or will with the next write. */
   committed = false;
@@ -45,7 +58,7 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
   #flowing = true;
   #heardAt: number;
 
-  constructor(services: Services, call: Call, owner: AttemptOwner) {
+  constructor(services: Services, call: RoutedCall, owner: AttemptOwner) {
     super();
     this.#services = services;
     this.#call = call;
@@ -68,6 +81,7 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
     this.#gathered = null;
     this.#runs = null;
     this.#judged = false;
+    if (this.#call.gathered > 0) this.#holds(0);
     this.#call.sentAt = 0;
     this.#call.answeredAt = 0;
   }
@@ -86,7 +100,7 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
       this.#mode = 'events';
       this.#runs = new EventRuns(passage.eventBytes);
     } else if (leavesWhole(head, passage)) this.#beginWhole(passage.wholeBytes);
-    else this.#outgrown(Buffer.alloc(0));
+    else this.#mode = 'opening';
   }
 
   onData(chunk: Buffer): boolean {
@@ -104,6 +118,8 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
         return this.#onEvents(chunk);
       case 'whole':
         return this.#onWhole(chunk);
+      case 'opening':
+        return this.#open(chunk) && this.#take(chunk);
       case 'bytes':
         this.#passage?.note(chunk);
         this.#flowing = this.#call.exchange.write(chunk);
@@ -122,6 +138,7 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
   }
 
   #takeEnd(): void {
+    if (this.#mode === 'opening') this.#open(nothing);
     if (this.#mode === 'events') this.#endEvents();
     else if (this.#mode === 'whole') this.#endWhole();
     else if (this.#mode === 'bytes') {
@@ -162,6 +179,8 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
     }
     this.#flowing = true;
     this.#heardAt = performance.now();
+    // What was gathered of an answer that was too large for that has been taken.
+    if (this.#mode === 'bytes') this.#holds(0);
     this.upstream?.resume();
   }
 
@@ -187,6 +206,26 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
     account(this.#services, this.#call, outcome);
   }
 
+  onFault(where: FaultPlace, fault: unknown): void {
+    this.#call.onFault(where, fault);
+  }
+
+  onBroken(error: GatewayError): void {
+    const { upstream } = this;
+    const mode = this.#mode;
+    this.#mode = 'over';
+    this.leave();
+    try {
+      if (!this.#call.exchange.isAnswered) refuse(this.#services, this.#call, error);
+      else if (mode === 'events' || mode === 'waiting') this.#endStream(error);
+      else this.#call.exchange.abort();
+    } finally {
+      // After the client's side has ended, since nothing of this is the target's doing.
+      upstream?.cancel();
+      this.#settle('upstream_error');
+    }
+  }
+
   /** Leaves the watch: time has nothing to do with this call any more. */
   leave(): void {
     this.#services.watched.remove(this);
@@ -207,26 +246,31 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
   }
 
   /** Gives an answer up that cannot be used, before any of it was relayed. */
-  #give(error: GatewayError): void {
+  #give(error: GatewayError, failure: UpstreamFailure | null = null): void {
     this.#mode = 'over';
+    if (error.accountStatus !== null) this.#owner.onAccountRefused(error);
     this.upstream?.cancel();
     if (this.committed) this.#failStream(error);
-    else this.#owner.onAttemptFailed(error, null);
+    else this.#owner.onAttemptFailed(error, failure);
   }
 
   /** A mistake of ours costs its own call and nothing else. */
   #failByUs(fault: unknown): void {
-    this.#services.reportFault(this.#call, fault);
+    this.#services.reportFault('upstream', fault, this.#call);
     this.#give(new GatewayError('internal_error', null, { cause: fault }));
   }
 
   #failStream(error: GatewayError): void {
     this.upstream?.cancel();
+    this.#endStream(error);
+    this.#settle('upstream_error');
+  }
+
+  #endStream(error: GatewayError): void {
     refuseStream(this.#call, error, {
       insideEvent: this.#runs?.overlong ?? false,
       words: (event) => this.#passage?.lastWords(error, event) ?? null,
     });
-    this.#settle('upstream_error');
   }
 
   #beginWhole(limit: number): void {
@@ -234,21 +278,43 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
     this.#gathered = new Gather(limit);
   }
 
-  /** An answer that does not fit: passed on as it comes where that can be. */
-  #outgrown(before: Buffer): void {
-    const { divisible, exactErrors } = this.#passage as Passage;
+  /** The first bytes of an answer that is passed on as it comes. @returns whether it goes on */
+  #open(first: Buffer): boolean {
     const head = this.#head as ResponseHead;
-    if (head.status >= 400 && !exactErrors) this.#tellError(head, before);
-    else if (head.status < 300 && !divisible)
+    if (!isMedia(head) && this.#giveUnfit(head, first, first.length === 0)) return false;
+    this.#outgrown(head, first);
+    return this.#mode === 'bytes';
+  }
+
+  /** Gives up what is no answer of the endpoint, for all its good status. @param first its first bytes, or all of it */
+  #giveUnfit(head: ResponseHead, first: Buffer, isWhole: boolean): boolean {
+    const isJson = this.#call.route.endpoint?.answersJson !== false;
+    const refusal = contentRefusal(head, first, { isWhole, isJson });
+    if (refusal !== null) this.#give(refusal);
+    return refusal !== null;
+  }
+
+  /** An answer that does not fit: passed on as it comes where that can be. An error is told in the caller's error format. */
+  #outgrown(head: ResponseHead, before: Buffer): void {
+    if (head.status >= 400) this.#tellError(head, this.#errorOf(head, before) ?? statusError(head, before));
+    else if (!(this.#passage as Passage).divisible)
       this.#give(new GatewayError('upstream_error', "The upstream's answer is too large to be changed."));
     else this.#beginBytes();
   }
 
-  /** Tells an error of the upstream in the caller's dialect. */
-  #tellError(head: ResponseHead, body: Buffer): void {
+  /** What the caller is told of an error answer, or null where it passes as it came. */
+  #errorOf(head: ResponseHead, body: Buffer): GatewayError | null {
+    const { error } = readErrorAnswer(this.#call.target.upstream, head, body);
+    return error ?? (this.#passage?.exactErrors ? null : statusError(head, body));
+  }
+
+  #tellError(head: ResponseHead, error: GatewayError): void {
     this.#mode = 'over';
+    // Of one below, the attempt has read the body.
+    if (head.status >= 500 && error.accountStatus !== null) this.#owner.onAccountRefused(error);
     this.upstream?.cancel();
-    this.#owner.onErrorAnswer(statusError(head, body), head);
+    // Of an answer about our account nothing passes, its headers included.
+    this.#owner.onErrorAnswer(error, error.accountStatus === null ? head : null);
   }
 
   #beginBytes(): void {
@@ -267,23 +333,51 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
       this.#sendWhole(head, chunk);
       return true;
     }
+    const room = gathered.roomFor(chunk.length, head.contentLength);
+    if (room !== -1 && !this.#holds(room)) return true;
     if (gathered.add(chunk, head.contentLength) || this.committed) return true;
     const before = gathered.take();
-    this.#outgrown(before);
-    if (before.length > 0) this.#take(before);
+    if (head.status < 300 && this.#giveUnfit(head, before.length > 0 ? before : chunk, false)) return true;
+    this.#outgrown(head, before);
+    if (before.length > 0 && this.#take(before) && this.#mode === 'bytes') this.#holds(0);
     return this.#take(chunk);
+  }
+
+  /**
+   * So much of the answer is in memory, or about to be.
+   * @returns false when there is no room for it: then the call is over
+   */
+  #holds(bytes: number): boolean {
+    const call = this.#call;
+    if (bytes === call.gathered) return true;
+    try {
+      reserveAnswer(this.#services, call, bytes);
+      return true;
+    } catch (fault) {
+      const { upstream } = this;
+      if (this.committed) this.#failStream(fault as GatewayError);
+      // What was asked of the target was answered: it has not failed, and no other is asked.
+      else {
+        this.refuse(fault, null);
+        upstream?.cancel();
+      }
+      return false;
+    }
   }
 
   #sendWhole(head: ResponseHead, body: Buffer): void {
     const call = this.#call;
     const passage = this.#passage as Passage;
     let answer: Buffer | string = body;
-    if (head.status >= 400 && !passage.exactErrors) {
-      this.#mode = 'over';
-      this.#owner.onErrorAnswer(statusError(head, body), head);
-      return;
+    if (head.status >= 400) {
+      const error = this.#errorOf(head, body);
+      if (error !== null) {
+        this.#tellError(head, error);
+        return;
+      }
     }
     if (head.status < 300) {
+      if (this.#giveUnfit(head, body, true)) return;
       try {
         answer = passage.whole(body);
       } catch (fault) {
@@ -295,6 +389,8 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
     if (call.exchange.respond(head.status, answerLines(call, head), answer))
       this.#settle(answerOutcome(this.#head));
     else {
+      // No more than what the client has not taken: the upstream's bytes have become the answer.
+      holdAnswer(this.#services, call, call.exchange.bytesOut);
       call.endedAt = 0;
       this.#mode = 'sent';
     }
@@ -303,7 +399,7 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
   #endWhole(): void {
     const head = this.#head as ResponseHead;
     const body = (this.#gathered as Gather).take();
-    if (this.committed) this.#failStream(statusError(head, body));
+    if (this.committed) this.#failStream(this.#errorOf(head, body) ?? statusError(head, body));
     else this.#sendWhole(head, body);
   }
 
@@ -318,6 +414,8 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
     const runs = this.#runs as EventRuns;
     const passage = this.#passage as Passage;
     const run = runs.push(chunk);
+    const held = runs.held;
+    if ((held > usualEventBytes || this.#call.gathered > 0) && !this.#holds(held)) return true;
     if (run === null) return true;
     if (runs.overlong && !passage.divisible) {
       this.#give(
@@ -343,6 +441,7 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
       this.#flowing = this.#call.exchange.write(passed);
     }
     if (passage.error !== null) this.#endFailed(passage.error);
+    else if (passage.broken !== null) this.#give(passage.broken);
     else if (passage.endsItself && passage.isComplete) this.#endComplete(passage);
     return this.#flowing;
   }
@@ -358,6 +457,7 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
 
   /** The error's words have left with what was passed last. */
   #endFailed(error: GatewayError): void {
+    if (error.accountStatus !== null) this.#owner.onAccountRefused(error);
     this.upstream?.cancel();
     this.#call.error = error;
     this.#call.exchange.end();
@@ -372,7 +472,10 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
     const { exchange } = this.#call;
     const passage = this.#passage as Passage;
     if (!this.#judged && passage.exactErrors) {
-      this.#give(new GatewayError('upstream_error', "The upstream's stream ended before its first event."));
+      const detail = "The upstream's stream ended before its first event.";
+      const sentMs = performance.now() - this.#call.sentAt;
+      const failure = { reason: 'truncated', detail, bytesSent: true, headSeen: true, sentMs } as const;
+      this.#give(new GatewayError('upstream_error', detail), failure);
       return;
     }
     const { last, error, failed } = passage.end();

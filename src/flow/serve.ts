@@ -1,66 +1,67 @@
-import type { Key, Model } from '../config/types.js';
-import { openai } from '../dialects/openai.js';
-import { queryParameter } from '../dialects/query.js';
+import { performance } from 'node:perf_hooks';
 import { GatewayError } from '../errors.js';
 import type { Exchange } from '../http/exchange.js';
-import type { Endpoint } from '../protocols/protocol.js';
-import { methodNotAllowed, type Route, unknownUrl, type VideoRoute } from '../routes.js';
-import type { FormSchema } from '../schema/form.js';
+import { openai } from '../protocols/error-formats/openai.js';
+import { methodNotAllowed, type Route, unknownUrl } from '../routes.js';
+import type { CompiledSchema } from '../schema/compile.js';
+import { invalidJson } from '../wire/json-fault.js';
+import { queryParameter } from '../wire/query.js';
 import { account } from './account.js';
 import { authenticate } from './authenticate.js';
-import { Call } from './call.js';
+import { type AuthenticatedCall, Call, type ResolvedCall } from './call.js';
 import { forward, type Sending } from './forward.js';
 import { takeImages } from './images/take.js';
 import { Intake } from './intake.js';
-import { limit } from './limit.js';
-import { answerModels, modelsDialect } from './models.js';
+import { admitThen, limit } from './limit.js';
+import { answerModels, modelsErrorFormat } from './models.js';
 import { openSession } from './realtime/open.js';
+import { takePlace } from './realtime/take-place.js';
 import { refuse } from './refuse.js';
-import { resolveModel } from './resolve.js';
+import { requirePathModel, resolveModel } from './resolve.js';
 import type { Services } from './services.js';
 import { TurnSocket } from './turns/socket.js';
 import type { TurnCall } from './turns/turn-call.js';
 import { Upload } from './upload.js';
-import { validateBody } from './validate.js';
+import { type ValidatedBody, validateBody } from './validate.js';
 import { serveContent } from './video/content.js';
 import { showTask } from './video/show.js';
-import { takeAction, takeCreate } from './video/take.js';
+import { makesTask, takeAction, takeCreate } from './video/take.js';
 
 /**
- * The life of a request, in order: route, authenticate, take in the body (which `admit` makes room for), validate,
- * resolve the model, take what it needs of its limits, forward, relay, account. A refusal at any step goes to `refuse`, and every path ends in
+ * The life of a request, in order: route, authenticate, take its place among the calls of its key (`admit`), take in the
+ * body as there is room for it, validate, resolve the model, take what else it needs of its limits, forward, relay, account. A refusal at any step goes to `refuse`, and every path ends in
  * `account` exactly once.
  * @param turn of a request that came as a message of a WebSocket
  */
 export function serve(services: Services, exchange: Exchange, turn: TurnCall | null = null): void {
-  const call = new Call(exchange, services.running, openai);
+  const call = new Call(exchange, services, openai);
   call.turn = turn;
   try {
     begin(services, call);
   } catch (fault) {
-    refuse(services, call, fault);
+    call.onFault('request', fault);
   }
 }
 
-function begin(services: Services, call: Call): void {
-  const route = findRoute(call);
-  call.route = route;
-  call.dialect = modelsDialect(route, call.exchange.head) ?? route.dialect;
-  authenticate(call, route);
+function begin(services: Services, unknown: Call): void {
+  const route = findRoute(unknown);
+  unknown.errorFormat = modelsErrorFormat(route, unknown.exchange.head) ?? route.errorFormat;
+  const call = authenticate(unknown, route);
   switch (route.operation) {
     case 'call':
-      new Intake(services, call, proceed).start();
+      new Intake(services, call, proceed).start(true);
       return;
     case 'upload':
-      new Upload(services, call, { form: route.form as FormSchema, next: proceedUpload }).start();
+      new Upload(services, call, { form: declared(route.form), next: proceedUpload }).start();
       return;
     case 'image':
     case 'videoCreate':
     case 'videoAction':
-      new Intake(services, call, proceedMedia).start();
+      // How a task stands is asked as often as one likes.
+      new Intake(services, call, proceedMedia).start(route.operation !== 'videoAction' || makesTask(call));
       return;
     case 'videoShow':
-      showTask(services, call, (route.video as VideoRoute).format, taskId(call));
+      showTask(services, call, declared(route.video).format, taskId(call));
       return;
     case 'videoContent':
       serveContent(services, call, taskId(call));
@@ -73,7 +74,7 @@ function begin(services: Services, call: Call): void {
       account(services, call, 'complete');
       return;
     case 'realtime':
-      openSession(services, call);
+      admitThen(services, call, openSession);
       return;
     case 'responsesSocket':
       takeTurns(services, call);
@@ -87,7 +88,7 @@ function begin(services: Services, call: Call): void {
 }
 
 /** @throws {GatewayError} `upgrade_required` where no WebSocket is served: coding agents fall back to POST on it alone */
-function takeTurns(services: Services, call: Call): void {
+function takeTurns(services: Services, call: AuthenticatedCall): void {
   const { exchange, running } = call;
   if (!running.snapshot.sockets.responses)
     throw new GatewayError(
@@ -99,8 +100,7 @@ function takeTurns(services: Services, call: Call): void {
       'upgrade_required',
       'This path is a WebSocket for GET; send POST requests without one.',
     );
-  services.sessions.reserve((call.key as Key).id, running.snapshot.sockets.perKey);
-  new TurnSocket(services, call, serve).begin();
+  takePlace(services, call, (_, placed) => new TurnSocket(services, placed, serve).begin());
 }
 
 /** @throws {GatewayError} for a request whose framing cannot be trusted, and for what no route serves. */
@@ -110,9 +110,9 @@ function findRoute(call: Call): Route {
   const match = running.router.find(method, path);
   if (match.kind === 'found') {
     call.params = match.params;
-    call.dialect = match.value.dialect;
+    call.errorFormat = match.value.errorFormat;
   } else {
-    call.dialect = running.dialectForPath(path);
+    call.errorFormat = running.errorFormatForPath(path);
   }
   if (head.framingFault !== null) {
     exchange.closing = true;
@@ -124,31 +124,40 @@ function findRoute(call: Call): Route {
 }
 
 /** The second half, with the whole body at hand. */
-function proceed(services: Services, call: Call): void {
-  const { schema, endpoint, stream } = call.route as Route;
-  if (call.body === null || call.key === null || schema === null || endpoint === null) {
-    throw new Error('a route with a body has a schema and an endpoint');
-  }
-  const validated = validateBody(call.body, schema);
+function proceed(services: Services, call: AuthenticatedCall): void {
+  const { stream } = call.route;
+  const endpoint = declared(call.route.endpoint);
+  const validated = validatedBody(call, declared(call.route.schema));
   call.validated = stream === 'asked' ? validated : { ...validated, stream: stream === 'always' };
-  call.model = resolveModel(call, endpoint.protocol);
+  call.steering = validated.members.steering;
+  const resolved = resolveModel(call, endpoint.protocol);
+  if (!endpoint.modelInBody) requirePathModel(call);
   if (stream === 'always' && queryParameter(call.exchange.head.query, 'alt') !== 'sse')
     call.framing = 'array';
   call.validatedAt = performance.now();
-  limit(services, call, send);
+  limit(services, resolved, send);
 }
 
-function send(services: Services, call: Call): Sending {
-  return forward(services, call, (call.route as Route).endpoint as Endpoint, (call.model as Model).targets);
+function validatedBody(call: Call, schema: CompiledSchema): ValidatedBody {
+  try {
+    return validateBody(call.wholeBody(), schema);
+  } catch (fault) {
+    const message = call.turn?.message ?? null;
+    if (message === null || !(fault instanceof GatewayError) || fault.kind !== 'invalid_json') throw fault;
+    throw invalidJson(message);
+  }
+}
+
+function send(services: Services, call: ResolvedCall): Sending {
+  return forward(services, call, declared(call.route.endpoint), call.model.targets);
 }
 
 /** With as much of a form as tells where it goes. */
-function proceedUpload(services: Services, call: Call): Sending {
-  const endpoint = (call.route as Route).endpoint as Endpoint;
-  call.model = resolveModel(call, endpoint.protocol);
+function proceedUpload(services: Services, call: AuthenticatedCall): Sending {
+  const resolved = resolveModel(call, declared(call.route.endpoint).protocol);
   call.validatedAt = performance.now();
   const sending = new UploadSending(services, call);
-  limit(services, call, sending.begin);
+  limit(services, resolved, sending.begin);
   return sending;
 }
 
@@ -163,7 +172,7 @@ class UploadSending implements Sending {
     this.#call = call;
   }
 
-  readonly begin = (services: Services, call: Call): void => {
+  readonly begin = (services: Services, call: ResolvedCall): void => {
     this.#sending = send(services, call);
   };
 
@@ -174,12 +183,18 @@ class UploadSending implements Sending {
 }
 
 /** With the whole body of a call that is not passed on as it is. */
-function proceedMedia(services: Services, call: Call): void {
-  const { operation, image, video, endpoint, schema } = call.route as Route;
-  if (image !== null && endpoint !== null && schema !== null)
-    takeImages(services, call, { operation: image, endpoint, schema });
+function proceedMedia(services: Services, call: AuthenticatedCall): void {
+  const { operation, image, video, endpoint, schema } = call.route;
+  if (image !== null)
+    takeImages(services, call, { operation: image, endpoint: declared(endpoint), schema: declared(schema) });
   else if (operation === 'videoAction') takeAction(services, call);
-  else takeCreate(services, call, video as VideoRoute);
+  else takeCreate(services, call, declared(video));
+}
+
+/** What the table of routes has for every route of an operation. */
+function declared<Part extends object>(part: Part | null): Part {
+  if (part === null) throw new Error('the route lacks what its operation needs');
+  return part;
 }
 
 function taskId({ params }: Call): string {

@@ -1,21 +1,24 @@
-import type { Snapshot } from '../config/types.js';
-import type { Sealer } from '../conversation/seal.js';
-import type { Dialect } from '../dialects/dialect.js';
+import type { TargetChooser } from '../attempts/choose.js';
+import type { HealthTable } from '../attempts/health-table.js';
+import type { HedgeBudgets } from '../attempts/hedge-budget.js';
+import type { Snapshot, Upstream } from '../config/types.js';
+import type { FaultPlace, GatewayError } from '../errors.js';
 import type { TrustedProxies } from '../http/client-address.js';
 import type { Router } from '../http/router.js';
 import type { KeyTable } from '../keys/table.js';
 import type { HostClock } from '../limits/clock.js';
 import type { LeaseHolder } from '../limits/holding.js';
 import type { PoolTable } from '../limits/pools.js';
+import type { CallRecord } from '../metrics/call-record.js';
 import type { Recorder } from '../metrics/recorder.js';
+import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
 import type { Route } from '../routes.js';
-import type { TargetChooser } from '../routing/choose.js';
-import type { HealthTable } from '../routing/health-table.js';
-import type { HedgeBudgets } from '../routing/hedge-budget.js';
 import type { UpstreamClient } from '../upstream/client.js';
-import type { SecureProfiles } from '../upstream/secure.js';
+import type { Dialer } from '../upstream/dialer.js';
 import type { TaskBook } from '../video/book.js';
+import type { Sealer } from '../wire/seal.js';
 import type { Call } from './call.js';
+import type { KeyBytes } from './key-bytes.js';
 import type { SessionList } from './realtime/sessions.js';
 import type { Unattended } from './unattended.js';
 import type { WatchList } from './watch.js';
@@ -29,34 +32,46 @@ export interface Running {
   readonly proxies: TrustedProxies | null;
   readonly sealer: Sealer;
   readonly pools: PoolTable;
-  readonly dialectForPath: (path: string) => Dialect;
+  readonly errorFormatForPath: (path: string) => ErrorFormat;
+}
+
+/** An upstream's word that its account of ours is not accepted. */
+export interface AccountRefusal {
+  readonly upstream: Upstream;
+  /** Index of the upstream's key. */
+  readonly key: number;
+  readonly error: GatewayError;
 }
 
 /** What the phases of every call of a worker share. */
 export interface Services {
   running: Running;
   readonly upstream: UpstreamClient;
-  /** TLS toward the upstreams of WebSockets. */
-  readonly secureProfiles: SecureProfiles;
+  /** Of all connections to upstreams, those of WebSockets too. */
+  readonly dialer: Dialer;
   readonly sessions: SessionList;
   readonly book: TaskBook;
-  /** Takes note of a finished call; does its formatting later. */
-  readonly report: (call: Call) => void;
-  /** Takes note of a mistake of ours that a call survived. */
-  readonly reportFault: (call: Call, fault: unknown) => void;
+  /** Takes note of a call that has ended; does its formatting later. */
+  readonly report: (call: CallRecord) => void;
+  /** Counts and logs a mistake of ours. Never throws. @param call that it belongs to, or null */
+  readonly reportFault: (where: FaultPlace, fault: unknown, call: Call | null) => void;
+  /** Takes note that an upstream does not accept our account there. */
+  readonly reportAccount: (call: Call, refusal: AccountRefusal) => void;
   /** How well every target is, as this worker has seen it. */
   readonly health: HealthTable;
   readonly chooser: TargetChooser;
   readonly hedges: HedgeBudgets;
-  readonly attempts: Pick<Recorder, 'recordAttempt' | 'recordRetry' | 'recordHedge'>;
+  readonly recorder: Pick<Recorder, 'recordAttempt' | 'recordRetry' | 'recordHedge'>;
   readonly limits: LeaseHolder;
   /** By which the limits are kept. */
   readonly hostClock: HostClock;
   /** Notes that a limit refused a call. @param limit what was counted: `requests` */
   readonly reportLimit: (limit: string) => void;
   readonly watched: WatchList;
-  /** Bytes of request bodies in memory. */
+  /** Bytes of bodies and gathered answers in memory. */
   bufferedBytes: number;
+  /** Of them, those of the calls of each key. */
+  readonly keyBytes: KeyBytes;
   /** Work that goes on without its client; a drain waits for it. */
   readonly unattended: Unattended;
 }

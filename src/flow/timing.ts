@@ -1,13 +1,46 @@
+import { performance } from 'node:perf_hooks';
 import type { Call } from './call.js';
 
-const thousandths: string[] = [];
-for (let i = 0; i < 1000; i++) thousandths.push(`.${String(i).padStart(3, '0')}`);
+/** Times of fewer microseconds have their texts kept: those of most steps. */
+const keptMicros = 2000;
 
-/** Milliseconds with three decimals; `toFixed` would cost as much as the rest of the header. */
-function milliseconds(ms: number): string {
-  const micros = Math.max(0, Math.round(ms * 1000));
-  return Math.floor(micros / 1000) + (thousandths[micros % 1000] as string);
+/** Writes the time of one step. */
+class Step {
+  readonly #name: string;
+  readonly #end: string;
+  readonly #kept: string[] = Array.from({ length: keptMicros }, () => '');
+
+  /** @param end what follows the time */
+  constructor(name: string, end: string) {
+    this.#name = name;
+    this.#end = end;
+  }
+
+  /** @returns `name;dur=` and the milliseconds with three decimals, which no client needs finer */
+  text(ms: number): string {
+    const micros = Math.max(0, Math.round(ms * 1000));
+    if (micros >= keptMicros) return this.#write(micros);
+    const kept = this.#kept[micros] as string;
+    return kept === '' ? this.#keep(micros) : kept;
+  }
+
+  #keep(micros: number): string {
+    const text = this.#write(micros);
+    this.#kept[micros] = text;
+    return text;
+  }
+
+  /** Joined, since a string that is put together with `+` is copied from its parts each time it is sent. */
+  #write(micros: number): string {
+    return [this.#name, ';dur=', (micros / 1000).toFixed(3), this.#end].join('');
+  }
 }
+
+const auth = new Step('auth', ', ');
+const parse = new Step('parse', ', ');
+const queue = new Step('queue', ', ');
+const upstream = new Step('upstream', ', ');
+const own = new Step('own', '');
 
 /**
  * The `server-timing` header as a line with CRLF before it: how long authentication, parsing with validation,
@@ -18,15 +51,15 @@ export function timingLine(call: Call): string {
   const now = performance.now();
   call.endedAt = now;
   let line = '\r\nserver-timing: ';
-  if (call.authenticatedAt > 0) line += `auth;dur=${milliseconds(call.authenticatedAt - call.startedAt)}, `;
-  if (call.validatedAt > 0) line += `parse;dur=${milliseconds(call.validatedAt - call.bodyAt)}, `;
+  if (call.authenticatedAt > 0) line += auth.text(call.authenticatedAt - call.startedAt);
+  if (call.validatedAt > 0) line += parse.text(call.validatedAt - call.bodyAt);
   if (call.sentAt > 0) {
-    line += `queue;dur=${milliseconds(call.sentAt - call.validatedAt)}, `;
-    if (call.answeredAt > 0) line += `upstream;dur=${milliseconds(call.answeredAt - call.sentAt)}, `;
+    line += queue.text(call.sentAt - call.validatedAt);
+    if (call.answeredAt > 0) line += upstream.text(call.answeredAt - call.sentAt);
   }
   const waitedForBody = call.bodyAt > 0 ? call.bodyAt - call.authenticatedAt : 0;
   // From validation to the upstream's head, or to now where none came, the gateway waited for others.
   const handedOver =
     call.validatedAt > 0 ? (call.answeredAt > 0 ? call.answeredAt : now) - call.validatedAt : 0;
-  return `${line}own;dur=${milliseconds(now - call.startedAt - waitedForBody - handedOver)}`;
+  return line + own.text(now - call.startedAt - waitedForBody - handedOver);
 }

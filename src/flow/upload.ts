@@ -1,25 +1,32 @@
-import { GatewayError } from '../errors.js';
+import { performance } from 'node:perf_hooks';
+import { type FaultPlace, GatewayError } from '../errors.js';
 import type { BodyStreamReceiver } from '../http/body-stream.js';
 import type { ExchangeListener } from '../http/exchange-host.js';
 import { checkForm, checkFormStart, type FormSchema } from '../schema/form.js';
 import type { RequestBodySink, RequestBodySource } from '../upstream/client.js';
+import { LeastRate } from '../upstream/least-rate.js';
 import { boundaryOf, MultipartDecoder, type PartHead, type PartReceiver } from '../wire/multipart.js';
+import { PartNames } from '../wire/part-names.js';
 import { account } from './account.js';
 import { reserveBody, shrinkReservation } from './admit.js';
-import type { Call } from './call.js';
+import { rateBound, tooSlow } from './body-rate.js';
+import type { AuthenticatedCall } from './call.js';
 import { formLimits } from './form-limits.js';
 import { HeldBytes } from './held-bytes.js';
 import { isCoded } from './intake.js';
+import { type Admitted, admit } from './limit.js';
 import { refuse } from './refuse.js';
 import type { Services } from './services.js';
+import { steerable } from './steering.js';
 import type { UploadBody } from './upload-body.js';
 import { readValidated } from './validate.js';
 import { Watched } from './watch.js';
 
 /** Smaller forms are read whole, so that they are checked before an upstream hears of them and can be sent again. */
 const wholeBytes = 1024 * 1024;
-/** Room for what arrives is reserved in steps of so many bytes. */
-const reserveStep = 1024 * 1024;
+/** Room for what arrives is reserved in steps as large as what has come, of so many bytes at least and at most. */
+const leastStep = 16 * 1024;
+const mostStep = 1024 * 1024;
 /** What comes of one upload in spite of a stop may not take more than this part of what a worker may hold. */
 const waitingShare = 8;
 /** But this much always, which is what the buffers of a kernel may hold. */
@@ -30,7 +37,7 @@ const mostFieldBytes = 1024 * 1024;
 export interface UploadOptions {
   readonly form: FormSchema;
   /** Resolves the model, which `call.validated` names by then, and sends the call on its way. */
-  readonly next: (services: Services, call: Call) => { abandon(fault: unknown): void };
+  readonly next: (services: Services, call: AuthenticatedCall) => { abandon(fault: unknown): void };
 }
 
 /**
@@ -42,13 +49,14 @@ export interface UploadOptions {
  */
 export class Upload
   extends Watched
-  implements BodyStreamReceiver, ExchangeListener, PartReceiver, UploadBody, RequestBodySource
+  implements BodyStreamReceiver, ExchangeListener, PartReceiver, UploadBody, RequestBodySource, Admitted
 {
   readonly contentType: string;
   readonly #services: Services;
-  readonly #call: Call;
+  readonly #call: AuthenticatedCall;
   readonly #options: UploadOptions;
   readonly #decoder: MultipartDecoder;
+  readonly #names: PartNames;
   readonly #fields: { readonly name: string; readonly value: string }[] = [];
   readonly #files: PartHead[] = [];
   #mode: 'collecting' | 'passing' | 'over' = 'collecting';
@@ -73,17 +81,22 @@ export class Upload
   /** Bytes that have come in spite of a stop and have their room. */
   #waiting = 0;
   #paused = false;
+  /** The call waits for its limits. */
+  #waits = false;
   #lastByteAt: number;
+  readonly #rate: LeastRate;
   /** Bytes by which the form changes on its way. */
   #growth = 0;
 
   /** @throws {GatewayError} for a content type that is no form, or a form in a content coding */
-  constructor(services: Services, call: Call, options: UploadOptions) {
+  constructor(services: Services, call: AuthenticatedCall, options: UploadOptions) {
     super();
     this.#services = services;
     this.#call = call;
     this.#options = options;
+    this.#names = new PartNames(options.form.names);
     this.#lastByteAt = call.startedAt;
+    this.#rate = new LeastRate(call.startedAt);
     const { head } = call.exchange;
     const boundary = boundaryOf(head.contentType);
     if (isCoded(head.contentEncoding))
@@ -104,13 +117,23 @@ export class Upload
 
   /**
    * Begins to read. Must be called before the handler of the request returns.
-   * @throws {GatewayError} when the form is refused by its head alone
+   * @throws {GatewayError} when the call is refused before its form
    */
   start(): void {
     const { exchange, running } = this.#call;
+    this.#waits = !admit(this.#services, this.#call, this);
     exchange.listener = this;
     this.#services.watched.add(this);
-    exchange.streamBody(running.snapshot.limits.uploadBytes, this);
+    exchange.streamBody(running.snapshot.limits.uploadBytes, this, this.#waits);
+  }
+
+  onAdmitted(): void {
+    this.#waits = false;
+    this.#call.exchange.resumeBody();
+  }
+
+  onNotAdmitted(fault: unknown): void {
+    this.#end(fault);
   }
 
   onChunk(chunk: Buffer): boolean {
@@ -178,20 +201,36 @@ export class Upload
       this.#resume();
       return;
     }
-    const { bodyMs, totalMs } = this.#call.running.snapshot.timeouts;
-    if (this.#paused) {
+    if (this.#paused || this.#waits) {
       this.#lastByteAt = now;
       return;
     }
-    const late = now - this.#lastByteAt >= bodyMs;
-    if (!late && (this.#mode === 'passing' || now - this.#call.startedAt < totalMs)) return;
-    this.#call.exchange.closing = true;
-    this.#end(new GatewayError('request_timeout', 'The request body did not arrive in time.'));
+    const { exchange, running, startedAt } = this.#call;
+    const { bodyMs, totalMs } = running.snapshot.timeouts;
+    const isSlow = this.#rate.isTooSlow(now, exchange.bytesIn, rateBound(running.snapshot));
+    const isLate =
+      now - this.#lastByteAt >= bodyMs || (this.#mode !== 'passing' && now - startedAt >= totalMs);
+    if (!isSlow && !isLate) return;
+    exchange.closing = true;
+    this.#end(
+      isSlow
+        ? tooSlow(running.snapshot)
+        : new GatewayError('request_timeout', 'The request body did not arrive in time.'),
+    );
+  }
+
+  override onFault(where: FaultPlace, fault: unknown): void {
+    this.#call.onFault(where, fault);
   }
 
   onPart(head: PartHead, start: number): void {
     // At once: an upstream that has the first would have the second before the end of the form.
-    if (head.name === 'model' && this.#model !== null) throw secondModel();
+    const steering = this.#names.add(head.name);
+    if (steering !== null) {
+      const call = this.#call;
+      call.steering = [...call.steering, steering];
+      if (call.target !== null) steerable(call.steering, [call.target]);
+    }
     if (head.filename === null) this.#field = { name: head.name, text: new HeldBytes(), start };
     else this.#files.push(head);
   }
@@ -278,7 +317,8 @@ export class Upload
     if (needed > reserved) {
       const { contentLength } = call.exchange.head;
       const most = contentLength === -1 ? bodyBytes : Math.min(bodyBytes, contentLength);
-      reserveBody(this.#services, call, Math.min(most, Math.max(needed, reserved + reserveStep)) - reserved);
+      const step = Math.min(mostStep, Math.max(leastStep, needed));
+      reserveBody(this.#services, call, Math.max(needed, Math.min(most, needed + step)) - reserved);
     }
     this.#held.add(chunk);
   }
@@ -312,6 +352,7 @@ export class Upload
   }
 
   #pauseUnless(flowing: boolean): boolean {
+    if (!flowing && !this.#paused) this.#rate.stop(performance.now());
     this.#paused = !flowing;
     return flowing;
   }
@@ -320,6 +361,7 @@ export class Upload
     if (!this.#paused) return;
     this.#paused = false;
     this.#lastByteAt = performance.now();
+    this.#rate.go(this.#lastByteAt);
     this.#call.exchange.resumeBody();
   }
 
@@ -342,7 +384,8 @@ export class Upload
     if (this.#isOver()) return;
     const sending = this.#sending;
     this.#leave();
-    if (sending !== null) sending.abandon(fault);
+    if (!(fault instanceof GatewayError)) this.#call.onFault('request', fault);
+    else if (sending !== null) sending.abandon(fault);
     else refuse(this.#services, this.#call, fault);
   }
 }
@@ -351,14 +394,6 @@ function fieldsTooLarge(): GatewayError {
   return new GatewayError(
     'invalid_request',
     `The fields of the form are larger than ${mostFieldBytes} bytes together: shorten them.`,
-  );
-}
-
-function secondModel(): GatewayError {
-  return new GatewayError(
-    'invalid_request',
-    "The part 'model' of the form comes more than once: send it once.",
-    { param: 'model' },
   );
 }
 

@@ -1,11 +1,24 @@
 import { createHash } from 'node:crypto';
 import type { Protocol, Target, Upstream } from '../config/types.js';
-import { credentialLine, vendorLines } from '../dialects/upstream-lines.js';
+import { credentialLine, vendorLines } from '../protocols/credentials/upstream-lines.js';
+import {
+  type HeadLines,
+  headerLine,
+  headerLinesOf,
+  joinLines,
+  noLines,
+  requestLine,
+  writableLinesOf,
+} from '../wire/head-lines.js';
 import type { Call } from './call.js';
 import { idempotencyLine } from './idempotency.js';
 
-/** What every request to a target begins with, made once for each path and key. */
-const prefixes = new WeakMap<Target, Map<string, readonly string[]>>();
+/** What every request to a target begins with, made and checked once for each path and key. */
+const prefixes = new WeakMap<Target, Map<string, readonly HeadLines[]>>();
+
+const contentTypeLine = headerLinesOf('content-type');
+const requestIdLine = writableLinesOf('x-request-id');
+const jsonLine = contentTypeLine('application/json');
 
 /** What the head of a request to a target has of its own. */
 export interface HeadParts {
@@ -19,11 +32,25 @@ export interface HeadParts {
 /**
  * The head of the POST to an upstream: without framing headers and the empty line, which the client adds.
  * @param key index of the upstream's key; 0 where it has none
+ * @throws {GatewayError} `internal_error` for a value that cannot be written
  */
-export function upstreamHead(call: Call, target: Target, key: number, parts: HeadParts): string {
+export function upstreamHead(call: Call, target: Target, key: number, parts: HeadParts): HeadLines {
   const { head, id } = call.exchange;
   const prefix = prefixesOf(target, parts.upstreamPath)[key];
-  return `${prefix}content-type: ${parts.contentType}\r\nx-request-id: ${id}\r\n${vendorLines(parts.wire, head, target.upstream)}${head.forwarded}${idempotencyLine(call)}`;
+  if (prefix === undefined) throw new Error(`the upstream ${target.upstream.name} has no key ${key}`);
+  return joinLines(
+    prefix,
+    typeLine(parts.contentType),
+    requestIdLine(id),
+    vendorLines(parts.wire, head, target.upstream),
+    head.forwarded,
+    idempotencyLine(call),
+  );
+}
+
+/** Nearly all bodies are JSON. */
+function typeLine(contentType: string): HeadLines {
+  return contentType === 'application/json' ? jsonLine : contentTypeLine(contentType);
 }
 
 /** A request whose path is its own, so that nothing of it is kept. */
@@ -36,17 +63,38 @@ export interface OneOffRequest {
   readonly wire: Protocol;
   /** Key to sign in with, or null where the upstream has none. */
   readonly apiKey: string | null;
-  /** More header lines, CRLF behind each. */
-  readonly lines: string;
+  /** More header lines. */
+  readonly lines: HeadLines;
 }
 
 /** The head of such a request, as `upstreamHead` gives it. */
-export function oneOffHead(call: Call, upstream: Upstream, request: OneOffRequest): string {
+export function oneOffHead(call: Call, upstream: Upstream, request: OneOffRequest): HeadLines {
   const { head, id } = call.exchange;
-  const start = startOf(upstream, request.method, request.path);
-  const credential = request.apiKey === null ? '' : credentialLine(upstream.kind, request.apiKey);
-  const type = request.contentType === null ? '' : `content-type: ${request.contentType}\r\n`;
-  return `${start}${credential}${type}x-request-id: ${id}\r\n${vendorLines(request.wire, head, upstream)}${request.lines}`;
+  return joinLines(
+    startOf(upstream, request.method, request.path),
+    request.apiKey === null ? noLines : credentialLine(upstream.kind, request.apiKey),
+    request.contentType === null ? noLines : typeLine(request.contentType),
+    requestIdLine(id),
+    vendorLines(request.wire, head, upstream),
+    request.lines,
+  );
+}
+
+/** Header lines of a handshake with an upstream, of those that are not its own. */
+export function socketLines(
+  call: Call,
+  upstream: Upstream,
+  apiKey: string | null,
+  vendor: HeadLines,
+): HeadLines {
+  const { head, id } = call.exchange;
+  return joinLines(
+    configuredLines(upstream),
+    requestIdLine(id),
+    apiKey === null ? noLines : credentialLine(upstream.kind, apiKey),
+    vendor,
+    head.forwarded,
+  );
 }
 
 /** One of an upstream's keys, or null where it has none. */
@@ -64,7 +112,7 @@ export function markedKey(upstream: Upstream, mark: string | null): string | nul
   return upstream.apiKeys.find((key) => keyMark(key) === mark) ?? anyKey(upstream);
 }
 
-function prefixesOf(target: Target, path: string): readonly string[] {
+function prefixesOf(target: Target, path: string): readonly HeadLines[] {
   const known = prefixes.get(target);
   const found = known?.get(path);
   if (found !== undefined) return found;
@@ -75,15 +123,21 @@ function prefixesOf(target: Target, path: string): readonly string[] {
 }
 
 /** One for each of the upstream's keys. */
-function makePrefixes({ upstream }: Target, path: string): readonly string[] {
+function makePrefixes({ upstream }: Target, path: string): readonly HeadLines[] {
   const start = startOf(upstream, 'POST', path);
   if (upstream.apiKeys.length === 0) return [start];
-  return upstream.apiKeys.map((key) => start + credentialLine(upstream.kind, key));
+  return upstream.apiKeys.map((key) => joinLines(start, credentialLine(upstream.kind, key)));
 }
 
-function startOf(upstream: Upstream, method: string, path: string): string {
-  return (
-    `${method} ${upstream.basePath}${path} HTTP/1.1\r\nhost: ${upstream.origin.authority}\r\n` +
-    `accept-encoding: identity\r\n${upstream.headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')}`
+function startOf(upstream: Upstream, method: string, path: string): HeadLines {
+  return joinLines(
+    requestLine(method, upstream.basePath + path),
+    headerLine('host', upstream.origin.authority),
+    headerLine('accept-encoding', 'identity'),
+    configuredLines(upstream),
   );
+}
+
+function configuredLines({ headers }: Upstream): HeadLines {
+  return headers.reduce((lines, [name, value]) => joinLines(lines, headerLine(name, value)), noLines);
 }

@@ -1,6 +1,7 @@
 import type { OutputSpans } from '../schema/accept.js';
 import type { CompiledSchema } from '../schema/compile.js';
 import { type BodySpans, scanBody } from '../wire/json-scan.js';
+import { type FoundMembers, lookThrough, noMembers } from '../wire/member-guard.js';
 import { parseBody } from '../wire/skeleton.js';
 
 /** What the later phases need to know of a request body that has passed its endpoint's schema. */
@@ -13,6 +14,8 @@ export interface ValidatedBody {
   readonly includeUsage: boolean;
   /** Null where nobody has looked for it. */
   readonly output: OutputSpans | null;
+  /** What the body has beside what is read of it. */
+  readonly members: FoundMembers;
 }
 
 /**
@@ -30,7 +33,7 @@ const noSpans: BodySpans = { open: 0, model: null, stream: null, streamOptions: 
 
 /** What the later phases need to know of a form, or of another body that is not passed on as it came. */
 export function readValidated(model: string, stream: boolean): ValidatedBody {
-  return { scan: noSpans, model, stream, includeUsage: true, output: null };
+  return { scan: noSpans, model, stream, includeUsage: true, output: null, members: noMembers };
 }
 
 /** The verdict on what `accept` does not know, and the reason of every refusal. */
@@ -38,6 +41,7 @@ function parseAndCheck(body: Buffer, schema: CompiledSchema): ValidatedBody {
   const scan = scanBody(body);
   // The scan has seen that it begins as an object does, and the parse proves it to be one.
   const value = parseBody(body, scan) as Record<string, unknown>;
+  const members = lookThrough(body, schema.guard);
   if (!schema.check(value)) throw schema.explain(value);
   const { model, stream, stream_options: options } = value;
   return {
@@ -46,6 +50,7 @@ function parseAndCheck(body: Buffer, schema: CompiledSchema): ValidatedBody {
     stream: stream === true,
     includeUsage: asksForUsage(options),
     output: null,
+    members,
   };
 }
 

@@ -1,11 +1,14 @@
+import { type FaultPlace, type Guarded, handFault } from '../errors.js';
+
 /** Part of a call that time can end or wake: a body that does not come, a stream that stays silent. */
-export abstract class Watched {
+export abstract class Watched implements Guarded {
   watchedBefore: Watched | null = null;
   watchedAfter: Watched | null = null;
   isWatched = false;
 
   /** About once a second. `now` is in milliseconds of `performance.now()`. */
   abstract onTick(now: number): void;
+  abstract onFault(where: FaultPlace, fault: unknown): void;
 }
 
 /** Who is to be told of the time. A linked list: every call enters and leaves it, and a set pays for each. */
@@ -42,7 +45,11 @@ export class WatchList {
   tick(now: number): void {
     for (let watched = this.#first; watched !== null; ) {
       const after: Watched | null = watched.watchedAfter;
-      watched.onTick(now);
+      try {
+        watched.onTick(now);
+      } catch (fault) {
+        handFault(watched, 'timer', fault);
+      }
       // A tick may end its own call, and no other.
       watched = after;
     }

@@ -1,5 +1,6 @@
 import type { RequestBodySource } from '../upstream/client.js';
 import { boundaryOf, type FormPart, readForm } from '../wire/multipart.js';
+import { PartNames, type PartRules } from '../wire/part-names.js';
 import type { Call } from './call.js';
 import { formLimits } from './form-limits.js';
 import type { UploadBody } from './upload-body.js';
@@ -13,12 +14,14 @@ export class WholeForm implements UploadBody {
 
   /**
    * @param body of a call with a form
-   * @throws {GatewayError} for a body that is no form
+   * @throws {GatewayError} for a body that is no form, or has parts whose names are not clear
    */
-  constructor(call: Call, body: Buffer) {
+  constructor(call: Call, body: Buffer, rules: PartRules) {
     const boundary = boundaryOf(call.exchange.head.contentType);
     this.contentType = `multipart/form-data; boundary="${boundary}"`;
     this.parts = readForm(body, boundary, formLimits(call.running.snapshot));
+    const names = new PartNames(rules);
+    call.steering = this.parts.flatMap(({ name }) => names.add(name) ?? []);
     this.#body = body;
   }
 

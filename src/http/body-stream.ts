@@ -1,9 +1,9 @@
-import type { HttpResponse } from 'uWebSockets.js';
 import type { GatewayError } from '../errors.js';
 import { refuseAnnounced, tooLarge } from './body.js';
 import { BodyBacklog } from './body-backlog.js';
 import type { BodyPool } from './body-pool.js';
 import type { Exchange } from './exchange.js';
+import type { BodySource, ChunkReceiver } from './response-sink.js';
 
 /** Takes a request body piece by piece, as it comes. Nothing is called once the exchange has ended. */
 export interface BodyStreamReceiver {
@@ -32,6 +32,8 @@ export interface BodyStreamOptions {
   /** Where room for what waits comes from. */
   readonly pool: BodyPool;
   readonly receiver: BodyStreamReceiver;
+  /** The receiver says stop before anything has come. */
+  readonly waits: boolean;
 }
 
 /** Room for what waits is asked for in steps of so many bytes. */
@@ -43,15 +45,15 @@ const waitingStep = 256 * 1024;
  */
 export function streamBody(
   exchange: Exchange,
-  response: HttpResponse,
+  source: BodySource,
   options: BodyStreamOptions,
 ): BodyStream | null {
   if (exchange.head.contentLength > options.limit) {
-    refuseAnnounced(response, options.limit, options.receiver);
+    refuseAnnounced(source, options.limit, options.receiver);
     return null;
   }
   exchange.bodyExpected();
-  return new BodyStream(exchange, response, options);
+  return new BodyStream(exchange, source, options);
 }
 
 /**
@@ -64,13 +66,13 @@ export function streamBody(
  * waits here. One whose client does not take its answer is not stopped, since it would not hear that it drains either:
  * what it sends meanwhile waits here as well.
  */
-export class BodyStream {
+export class BodyStream implements ChunkReceiver {
   readonly #exchange: Exchange;
-  readonly #response: HttpResponse;
+  readonly #source: BodySource;
   readonly #limit: number;
   #receiver: BodyStreamReceiver | null;
   /** The receiver has said stop. */
-  #paused = false;
+  #paused: boolean;
   /** The socket has been stopped. */
   #stopped = false;
   /** All has come. */
@@ -81,13 +83,14 @@ export class BodyStream {
   /** Bytes of the backlog that the receiver has room for. */
   #reserved = 0;
 
-  constructor(exchange: Exchange, response: HttpResponse, { limit, pool, receiver }: BodyStreamOptions) {
+  constructor(exchange: Exchange, source: BodySource, { limit, pool, receiver, waits }: BodyStreamOptions) {
     this.#exchange = exchange;
-    this.#response = response;
+    this.#source = source;
     this.#limit = limit;
     this.#backlog = new BodyBacklog(pool);
     this.#receiver = receiver;
-    response.onData((chunk, isLast) => this.#onData(chunk, isLast));
+    this.#paused = waits;
+    source.read(this);
   }
 
   /** See `Exchange.resumeBody`. */
@@ -132,10 +135,10 @@ export class BodyStream {
     this.drop();
     if (!this.#stopped) return;
     this.#stopped = false;
-    rearm(this.#response);
+    this.#source.rearm();
   }
 
-  #onData(bytes: ArrayBuffer, isLast: boolean): void {
+  onChunk(bytes: ArrayBuffer, isLast: boolean): void {
     const receiver = this.#receiver;
     if (receiver === null) return;
     const exchange = this.#exchange;
@@ -147,7 +150,7 @@ export class BodyStream {
     }
     if (isLast) {
       this.#complete = true;
-      // A socket that was stopped needs its timer put off to the end: see `rearm`.
+      // A socket that was stopped needs its timer put off to the end: see `UwsResponse.rearm`.
       if (!this.#stopped) exchange.bodyComplete();
     }
     if (bytes.byteLength > 0) {
@@ -195,20 +198,10 @@ export class BodyStream {
     if (this.#paused && !this.#complete && !this.#exchange.isBlocked) {
       // Again for whatever was read after all, since that has started uWS's timer.
       this.#stopped = true;
-      this.#response.pause();
+      this.#source.pause();
     } else if (this.#stopped) {
       this.#stopped = false;
-      rearm(this.#response);
+      this.#source.rearm();
     }
   }
-}
-
-/**
- * Starts uWS's timer of ten seconds anew, and a stopped socket again. `resume` does both; it polls for what a `pause`
- * has seen last, of any socket that had as much or as little waiting, so it is never called without one. `pause` stops
- * the timer. A timer that runs when all of a body has come is stopped by uWS, one that is started later is not.
- */
-export function rearm(response: HttpResponse): void {
-  response.pause();
-  response.resume();
 }

@@ -1,6 +1,6 @@
-import type { HttpResponse } from 'uWebSockets.js';
 import { GatewayError } from '../errors.js';
 import type { Exchange } from './exchange.js';
+import type { BodySource, ChunkReceiver } from './response-sink.js';
 
 /** Takes a request body. Exactly one of the two is called, once, unless the client leaves before. */
 export interface BodyReceiver {
@@ -8,83 +8,169 @@ export interface BodyReceiver {
   onBody(body: Buffer): void;
   onBodyRefused(error: GatewayError): void;
   /**
-   * A body of unknown length is about to take up so many bytes.
+   * The body is about to take up so many bytes in all.
    * @returns false when there is no room for them; the receiver has then answered, and is not called again
    */
   reserve(bytes: number): boolean;
 }
 
-const firstChunkedBytes = 16 * 1024;
+/** Room for a body that is announced as no larger is there from its first bytes on. */
+const usualBytes = 512 * 1024;
+const firstBytes = 16 * 1024;
+/** Room for so much more than has come, and for no more than has come, is made at once. */
+const mostAhead = 8 * 1024 * 1024;
 const emptyBody: Buffer = Buffer.alloc(0);
+const nobody: ChunkReceiver = { onChunk() {} };
 
 /**
  * Refuses a body that is announced as larger than `limit` bytes. If the connection goes on it is read and thrown away:
  * when nobody takes what a client sends, uWS cuts it ten seconds after its answer, else only one below 16 KB a second.
  */
 export function refuseAnnounced(
-  response: HttpResponse,
+  source: BodySource,
   limit: number,
   receiver: Pick<BodyReceiver, 'onBodyRefused'>,
 ): void {
-  response.onData(() => {});
+  source.read(nobody);
   receiver.onBodyRefused(tooLarge(limit));
 }
 
 /**
- * Collects a request body of at most `limit` bytes: into one buffer of the announced size, or, for a chunked
- * body, into one that doubles. uWS's chunks are valid only in their callback, so this copy is the one that has
- * to be made.
+ * Begins to collect a request body of at most `limit` bytes: a usual one into one buffer of the announced size, a larger
+ * one, or one of unknown length, into one that grows with what has come. uWS's chunks are valid only in their callback,
+ * so this copy is the one that has to be made.
+ * @returns null when it is refused by its announced length
  */
 export function collectBody(
   exchange: Exchange,
-  response: HttpResponse,
-  limit: number,
-  receiver: BodyReceiver,
-): void {
-  const announced = exchange.head.contentLength;
-  if (announced > limit) {
-    refuseAnnounced(response, limit, receiver);
-    return;
+  source: BodySource,
+  options: CollectOptions,
+): BodyCollector | null {
+  if (exchange.head.contentLength > options.limit) {
+    refuseAnnounced(source, options.limit, options.receiver);
+    return null;
   }
   if (exchange.head.chunked) exchange.bodyExpected();
-  let body: Buffer = announced > 0 ? exchange.bodyBuffer(announced) : emptyBody;
-  let length = 0;
-  let refused = false;
-  response.onData((chunk, isLast) => {
-    // The body of an answered exchange has no room any more: that belongs to others by now.
-    if (refused || exchange.isAnswered) return;
-    const size = chunk.byteLength;
-    if (size > 0) {
-      if (length + size > body.length) {
-        if (length + size > limit) {
-          refused = true;
-          receiver.onBodyRefused(tooLarge(limit));
-          return;
-        }
-        const capacity = Math.min(limit, Math.max(length + size, body.length * 2, firstChunkedBytes));
-        if (!receiver.reserve(capacity)) {
-          refused = true;
-          return;
-        }
-        body = grown(body, length, capacity);
-      }
-      body.set(new Uint8Array(chunk), length);
-      length += size;
-      exchange.bytesIn = length;
-    }
-    if (!isLast) {
-      exchange.bodyExpected();
-      return;
-    }
-    exchange.bodyComplete();
-    receiver.onBody(length === body.length ? body : body.subarray(0, length));
-  });
+  return new BodyCollector(exchange, source, options);
 }
 
-function grown(body: Buffer, length: number, capacity: number): Buffer {
-  const larger = Buffer.allocUnsafe(capacity);
-  larger.set(body.subarray(0, length));
-  return larger;
+export interface CollectOptions {
+  readonly limit: number;
+  readonly receiver: BodyReceiver;
+  /** Nothing is handed on before `resume`, and little is read. */
+  readonly waits: boolean;
+}
+
+/** A request body on its way into one buffer. */
+export class BodyCollector implements ChunkReceiver {
+  readonly #exchange: Exchange;
+  readonly #source: BodySource;
+  readonly #limit: number;
+  /** Null when nothing more is wanted. */
+  #receiver: BodyReceiver | null;
+  #body: Buffer = emptyBody;
+  #length = 0;
+  #complete = false;
+  #waits: boolean;
+  /** The socket has been stopped. */
+  #stopped = false;
+
+  constructor(exchange: Exchange, source: BodySource, { limit, receiver, waits }: CollectOptions) {
+    this.#exchange = exchange;
+    this.#source = source;
+    this.#limit = limit;
+    this.#receiver = receiver;
+    this.#waits = waits;
+    source.read(this);
+  }
+
+  /** It has waited long enough. */
+  resume(): void {
+    this.#waits = false;
+    this.#go();
+    if (this.#complete) this.#tell();
+  }
+
+  /** @returns whether the socket may be read */
+  mayRead(): boolean {
+    return !this.#waits;
+  }
+
+  /** Takes nothing more, and does not touch the response. */
+  drop(): void {
+    this.#receiver = null;
+    this.#body = emptyBody;
+  }
+
+  /** Takes nothing more; the rest of the body is read and thrown away. */
+  discard(): void {
+    this.drop();
+    this.#go();
+  }
+
+  #go(): void {
+    if (!this.#stopped) return;
+    this.#stopped = false;
+    this.#source.rearm();
+  }
+
+  onChunk(chunk: ArrayBuffer, isLast: boolean): void {
+    const receiver = this.#receiver;
+    const exchange = this.#exchange;
+    // The body of an answered exchange has no room any more: that belongs to others by now.
+    if (receiver === null || exchange.isAnswered) return;
+    const size = chunk.byteLength;
+    if (size > 0) {
+      const needed = this.#length + size;
+      if (needed > this.#body.length && !this.#grow(receiver, needed)) return;
+      this.#body.set(new Uint8Array(chunk), this.#length);
+      this.#length = needed;
+      exchange.bytesIn = needed;
+    }
+    if (isLast) {
+      this.#complete = true;
+      exchange.bodyComplete();
+      if (!this.#waits) this.#tell();
+      return;
+    }
+    exchange.bodyExpected();
+    if (!this.#waits) return;
+    // Again for whatever was read after all, since that has started uWS's timer.
+    this.#stopped = true;
+    this.#source.pause();
+  }
+
+  #tell(): void {
+    const receiver = this.#receiver;
+    const body = this.#body;
+    this.drop();
+    receiver?.onBody(this.#length === body.length ? body : body.subarray(0, this.#length));
+  }
+
+  /** @returns false when there is no room: then it is over */
+  #grow(receiver: BodyReceiver, needed: number): boolean {
+    if (needed > this.#limit) {
+      this.drop();
+      receiver.onBodyRefused(tooLarge(this.#limit));
+      return false;
+    }
+    const capacity = this.#capacityFor(needed);
+    if (!receiver.reserve(capacity)) {
+      this.drop();
+      return false;
+    }
+    const start = this.#length === 0 ? null : this.#body.subarray(0, this.#length);
+    this.#body = this.#exchange.bodyBuffer(capacity, start);
+    return true;
+  }
+
+  /** Of what is announced, only a usual length is believed. */
+  #capacityFor(needed: number): number {
+    const { contentLength } = this.#exchange.head;
+    if (contentLength > 0 && contentLength <= usualBytes) return Math.max(needed, contentLength);
+    const most = contentLength > 0 ? Math.max(needed, contentLength) : this.#limit;
+    return Math.min(most, Math.max(firstBytes, needed + Math.min(needed, mostAhead)));
+  }
 }
 
 /** The error for a body of more than `limit` bytes. */

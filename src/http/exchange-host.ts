@@ -1,3 +1,4 @@
+import type { GatewayError } from '../errors.js';
 import type { BodyPool } from './body-pool.js';
 import type { TendList } from './upkeep.js';
 
@@ -7,6 +8,8 @@ export interface ExchangeListener {
   onClientGone(): void;
   /** After `write` has said false: the client has taken what waited, go on. */
   onDrained(): void;
+  /** A fault of ours has ended what the answer is made of: says so, however much of the answer has left. */
+  onBroken?(error: GatewayError): void;
 }
 
 /** What the exchanges of one server share. */

@@ -1,4 +1,5 @@
 import type { HttpRequest } from 'uWebSockets.js';
+import { type HeadLines, headerLineOrNull, isWritable, joinLines, noLines } from '../wire/head-lines.js';
 
 /** Real vendor words beside the neutral ones, as far as header names need them. */
 export interface HeaderWords {
@@ -36,8 +37,41 @@ const Slot = {
 } as const;
 type Slot = (typeof Slot)[keyof typeof Slot];
 
+/** A number by which to look for a name. Its letters at three places tell most names apart, and cost less than its hash. */
+function markOf(name: string): number {
+  const last = name.length - 1;
+  return last + name.charCodeAt(0) * 7 + name.charCodeAt(last >> 1) * 13 + name.charCodeAt(last) * 31;
+}
+
 /** Which header names a server reads, by lower-case name; everything else is skipped unread. */
-export type HeaderSlots = ReadonlyMap<string, Slot>;
+export class HeaderSlots {
+  readonly #names: string[];
+  readonly #slots: Uint8Array;
+  /** Of places in the table, a power of two: at least three of four are empty. */
+  readonly #mask: number;
+
+  constructor(slots: ReadonlyMap<string, Slot>) {
+    const places = 2 ** Math.ceil(Math.log2(slots.size * 4 + 4));
+    this.#names = Array.from({ length: places }, () => '');
+    this.#slots = new Uint8Array(places);
+    this.#mask = places - 1;
+    for (const [name, slot] of slots) {
+      let at = markOf(name) & this.#mask;
+      while (this.#names[at] !== '') at = (at + 1) & this.#mask;
+      this.#names[at] = name;
+      this.#slots[at] = slot;
+    }
+  }
+
+  /** @returns null for a name that is not read */
+  find(name: string): Slot | null {
+    for (let at = markOf(name) & this.#mask; ; at = (at + 1) & this.#mask) {
+      const known = this.#names[at];
+      if (known === '') return null;
+      if (known === name) return this.#slots[at] as Slot;
+    }
+  }
+}
 
 /** Request headers that an upstream gets as the client sent them. Credentials are never among them. */
 const forwardedNames = ['accept', 'user-agent', 'traceparent', 'tracestate', 'baggage'];
@@ -79,7 +113,7 @@ export function headerSlots(words: HeaderWords, behindProxies: boolean): HeaderS
     slots.set(`${word}-beta`, Slot.VendorcBeta);
   }
   for (const word of ['vendorg', ...words.vendorg]) slots.set(`x-${word}-api-key`, Slot.VendorgKey);
-  return slots;
+  return new HeaderSlots(slots);
 }
 
 /** What the gateway reads of a request's head, copied while uWS still holds it. Absent headers are empty strings. */
@@ -121,8 +155,10 @@ export class RequestHead {
   /** Features that the client asks its vendor for, as a header value; upstreams of that vendor alone get them. */
   openaiBeta = '';
   vendorcBeta = '';
-  /** Header lines for an upstream, CRLF after each. */
-  forwarded = '';
+  /** Header lines for an upstream. */
+  forwarded: HeadLines = noLines;
+  /** Name of a header with a meaning for upstreams whose value cannot be written to one; empty where there is none. */
+  unwritable = '';
   /** Bytes announced by `content-length`, or -1. */
   contentLength = -1;
   chunked = false;
@@ -133,11 +169,11 @@ export class RequestHead {
 // uWS calls back once a header, synchronously: one callback for the process with its subject beside it spares
 // a closure for every request.
 let subject = new RequestHead();
-let slotsInUse: HeaderSlots = new Map();
+let slotsInUse = new HeaderSlots(new Map());
 
 function onHeader(name: string, value: string): void {
-  const slot = slotsInUse.get(name);
-  if (slot === undefined) return;
+  const slot = slotsInUse.find(name);
+  if (slot === null) return;
   const head = subject;
   switch (slot) {
     case Slot.Authorization:
@@ -149,9 +185,6 @@ function onHeader(name: string, value: string): void {
     case Slot.VendorgKey:
       head.vendorgKey = value;
       break;
-    case Slot.VendorcVersion:
-      head.vendorcVersion = value;
-      break;
     case Slot.ContentType:
       head.contentType = value;
       break;
@@ -161,20 +194,17 @@ function onHeader(name: string, value: string): void {
     case Slot.Upgrade:
       head.upgrade = value;
       break;
+    case Slot.VendorcVersion:
     case Slot.OpenaiBeta:
-      if (isPlain(value)) head.openaiBeta = joined(head.openaiBeta, value);
-      break;
     case Slot.VendorcBeta:
-      if (isPlain(value)) head.vendorcBeta = joined(head.vendorcBeta, value);
+      if (isWritable(value)) readForVendor(head, slot, value);
+      else head.unwritable = name;
       break;
     case Slot.ContentLength:
       readContentLength(head, value);
       break;
     case Slot.TransferEncoding:
-      if (head.chunked) head.framingFault = 'The request has more than one transfer-encoding header.';
-      else if (value.toLowerCase() !== 'chunked')
-        head.framingFault = 'The only transfer-encoding that is understood is chunked.';
-      head.chunked = true;
+      readTransferEncoding(head, value);
       break;
     case Slot.Host:
       if (head.host === '') head.host = value;
@@ -219,9 +249,24 @@ function onHeader(name: string, value: string): void {
       head.forwardedHost = joined(head.forwardedHost, value);
       break;
     case Slot.Forwarded:
-      if (isPlain(value)) head.forwarded += `${name}: ${value}\r\n`;
+      // They only tell of the caller, and one that cannot be read is to be ignored (W3C Trace Context section 3.2).
+      head.forwarded = joinLines(head.forwarded, headerLineOrNull(name, value) ?? noLines);
       break;
   }
+}
+
+/** What means something to the vendor of an upstream, and can be written to one. */
+function readForVendor(head: RequestHead, slot: Slot, value: string): void {
+  if (slot === Slot.VendorcVersion) head.vendorcVersion = value;
+  else if (slot === Slot.OpenaiBeta) head.openaiBeta = joined(head.openaiBeta, value);
+  else head.vendorcBeta = joined(head.vendorcBeta, value);
+}
+
+function readTransferEncoding(head: RequestHead, value: string): void {
+  if (head.chunked) head.framingFault = 'The request has more than one transfer-encoding header.';
+  else if (value.toLowerCase() !== 'chunked')
+    head.framingFault = 'The only transfer-encoding that is understood is chunked.';
+  head.chunked = true;
 }
 
 /** Several header lines of one name are one list (RFC 9110 section 5.3). */
@@ -246,18 +291,6 @@ function readContentLength(head: RequestHead, value: string): void {
     length = 0;
   }
   head.contentLength = length;
-}
-
-/**
- * Printable ASCII only. Heads are written as Latin-1, and a character such as U+010A would become a line feed
- * on the way out.
- */
-function isPlain(value: string): boolean {
-  for (let i = 0; i < value.length; i++) {
-    const code = value.charCodeAt(i);
-    if ((code < 32 && code !== 9) || code > 126) return false;
-  }
-  return true;
 }
 
 /** Copies what is needed of `request`, which uWS takes back as soon as its handler returns. */

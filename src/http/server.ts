@@ -3,19 +3,23 @@ import {
   type HttpRequest,
   type HttpResponse,
   SSLApp,
+  type TemplatedApp,
   type us_listen_socket,
   us_listen_socket_close,
   type us_socket_context_t,
   us_socket_local_port,
 } from 'uWebSockets.js';
-import { nextRequestNumber } from '../request-id.js';
+import { performance } from 'node:perf_hooks';
+import { type FaultPlace, guard, handFault } from '../errors.js';
+import { nextRequestNumber } from '../wire/request-id.js';
 import { createBodyPool } from './body-pool.js';
-import { type CorsSettings, createCors } from './cors.js';
+import { type Cors, type CorsSettings, createCors } from './cors.js';
 import { Exchange } from './exchange.js';
 import type { ExchangeHost } from './exchange-host.js';
 import { type HeaderSlots, type HeaderWords, headerSlots, readHead } from './request-head.js';
 import { type SocketLimits, takeSockets } from './socket.js';
 import { TendList } from './upkeep.js';
+import { UwsResponse } from './uws-response.js';
 
 export interface ServerOptions {
   readonly words: HeaderWords;
@@ -27,6 +31,10 @@ export interface ServerOptions {
   /** Where requests for a WebSocket are taken. */
   readonly sockets: { readonly paths: readonly string[]; readonly limits: SocketLimits };
   readonly onRequest: (exchange: Exchange) => void;
+  /** In a drain: nothing listens any more, here and at the other workers, so who is told to leave comes back to none. */
+  readonly onDraining?: () => void;
+  /** Hears of a fault that belongs to no exchange: one before there is any, and those of the server's own timers. */
+  readonly onFault: (where: FaultPlace, fault: unknown) => void;
 }
 
 export interface Server {
@@ -61,7 +69,12 @@ const drainGraceMs = 300;
 
 /** @returns a server on uWebSockets.js that turns every request into an `Exchange`. */
 export function createServer(options: ServerOptions): Server {
-  const host: ExchangeHost = {
+  return new UwsServer(options);
+}
+
+class UwsServer implements Server {
+  readonly #options: ServerOptions;
+  readonly #host: ExchangeHost = {
     tended: new TendList(),
     draining: false,
     open: 0,
@@ -69,96 +82,133 @@ export function createServer(options: ServerOptions): Server {
     onIdle: null,
     bodies: createBodyPool(pooledBytes),
   };
-  let slots: HeaderSlots = headerSlots(options.words, options.readsPeers);
-  let { readsPeers } = options;
-  let cors = createCors(options.cors);
-  let listening: us_listen_socket | null = null;
-  const app =
-    options.tls === null
-      ? App()
-      : SSLApp({ cert_file_name: options.tls.cert, key_file_name: options.tls.key });
+  readonly #app: TemplatedApp;
+  readonly #upkeep: NodeJS.Timeout;
+  #slots: HeaderSlots;
+  #readsPeers: boolean;
+  #cors: Cors | null;
+  #listening: us_listen_socket | null = null;
+  /** Of the request that is being taken. */
+  #taken: Exchange | null = null;
 
-  const take = (response: HttpResponse, request: HttpRequest, context: us_socket_context_t | null) => {
-    const head = readHead(request, slots);
-    if (readsPeers) head.peer = response.getRemoteAddress();
+  constructor(options: ServerOptions) {
+    this.#options = options;
+    const { words, readsPeers, cors, tls, sockets } = options;
+    this.#slots = headerSlots(words, readsPeers);
+    this.#readsPeers = readsPeers;
+    this.#cors = createCors(cors);
+    this.#app = tls === null ? App() : SSLApp({ cert_file_name: tls.cert, key_file_name: tls.key });
+    takeSockets(this.#app, sockets.paths, sockets.limits, (response, request, context) =>
+      this.#takeGuarded(response, request, context),
+    );
+    this.#app.any('/*', (response, request) => this.#takeGuarded(response, request, null));
+    const tend = (): void => {
+      this.#host.tended.tend();
+      this.#host.bodies.trim();
+    };
+    this.#upkeep = setInterval(guard('timer', options, tend, undefined), upkeepMs);
+    this.#upkeep.unref();
+  }
+
+  listen(address: string, port: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#app.listen(address, port, (socket) => {
+        if (socket) {
+          this.#listening = socket;
+          resolve(us_socket_local_port(socket));
+        } else reject(new Error(`cannot listen on ${address}:${port}`));
+      });
+    });
+  }
+
+  set({ words, readsPeers, cors }: Pick<ServerOptions, 'words' | 'cors' | 'readsPeers'>): void {
+    this.#slots = headerSlots(words, readsPeers);
+    this.#readsPeers = readsPeers;
+    this.#cors = createCors(cors);
+  }
+
+  open(): number {
+    return this.#host.open;
+  }
+
+  served(): number {
+    return this.#host.served;
+  }
+
+  async drain(graceMs = drainGraceMs): Promise<void> {
+    if (this.#listening !== null) await quietTurn();
+    // The server may have been closed meanwhile.
+    this.#stopListening();
+    const host = this.#host;
+    return new Promise((resolve) => {
+      let quiet: NodeJS.Timeout | undefined;
+      const settle = () => {
+        clearTimeout(quiet);
+        quiet = setTimeout(() => {
+          if (host.open === 0) resolve();
+        }, graceMs);
+      };
+      // Clients that are told to close connect anew: not before every worker has stopped to listen, or they would
+      // wait in the queue of one that closes it in their face.
+      setTimeout(() => {
+        host.draining = true;
+        host.onIdle = settle;
+        this.#options.onDraining?.();
+        if (host.open === 0) settle();
+      }, drainDelayMs);
+    });
+  }
+
+  close(): void {
+    clearInterval(this.#upkeep);
+    this.#stopListening();
+    this.#app.close();
+  }
+
+  #takeGuarded(response: HttpResponse, request: HttpRequest, context: us_socket_context_t | null): void {
+    this.#taken = null;
+    try {
+      this.#take(response, request, context);
+    } catch (fault) {
+      if (this.#taken !== null) handFault(this.#taken, 'request', fault);
+      else {
+        this.#options.onFault('request', fault);
+        refuseBare(response);
+      }
+    }
+  }
+
+  #take(response: HttpResponse, request: HttpRequest, context: us_socket_context_t | null): void {
+    const cors = this.#cors;
+    const head = readHead(request, this.#slots);
+    if (this.#readsPeers) head.peer = response.getRemoteAddress();
     if (cors !== null && head.origin !== '') head.answerLines = cors.answerLines(head.origin);
     const exchange = new Exchange(
-      response,
+      new UwsResponse(response),
       request.getCaseSensitiveMethod(),
       request.getUrl(),
       head,
       nextRequestNumber(),
-      host,
+      this.#host,
     );
+    this.#taken = exchange;
     if (cors !== null && isPreflight(exchange)) {
-      exchange.respond(204, cors.preflightLines(head.requestedHeaders), '');
+      exchange.respondEmpty(204, cors.preflightLines(head.requestedHeaders), null);
       return;
     }
-    if (context !== null) exchange.offer = { context, host };
+    if (context !== null) exchange.offer = { response, context, host: this.#host };
+    const { onRequest } = this.#options;
     // While an answer is pending uWS cuts a connection on which another request begins: so what hides behind a
     // request of doubtful length is never read as one.
-    if (head.framingFault !== null) setImmediate(options.onRequest, exchange);
-    else options.onRequest(exchange);
-  };
-  takeSockets(app, options.sockets.paths, options.sockets.limits, take);
-  app.any('/*', (response, request) => take(response, request, null));
+    if (head.framingFault === null) onRequest(exchange);
+    else setImmediate(guard('request', exchange, () => onRequest(exchange), undefined));
+  }
 
   /** Not twice: uWS frees the listening socket, at the end of the server too. */
-  const stopListening = (): void => {
-    if (listening !== null) us_listen_socket_close(listening);
-    listening = null;
-  };
-
-  const upkeep = setInterval(() => {
-    host.tended.tend();
-    host.bodies.trim();
-  }, upkeepMs);
-  upkeep.unref();
-
-  return {
-    listen: (address, port) =>
-      new Promise((resolve, reject) => {
-        app.listen(address, port, (socket) => {
-          if (socket) {
-            listening = socket;
-            resolve(us_socket_local_port(socket));
-          } else reject(new Error(`cannot listen on ${address}:${port}`));
-        });
-      }),
-    set: (settings) => {
-      slots = headerSlots(settings.words, settings.readsPeers);
-      readsPeers = settings.readsPeers;
-      cors = createCors(settings.cors);
-    },
-    open: () => host.open,
-    served: () => host.served,
-    drain: async (graceMs = drainGraceMs) => {
-      if (listening !== null) await quietTurn();
-      // The server may have been closed meanwhile.
-      stopListening();
-      return new Promise((resolve) => {
-        let quiet: NodeJS.Timeout | undefined;
-        const settle = () => {
-          clearTimeout(quiet);
-          quiet = setTimeout(() => {
-            if (host.open === 0) resolve();
-          }, graceMs);
-        };
-        // Clients that are told to close connect anew: not before every worker has stopped to listen, or they would
-        // wait in the queue of one that closes it in their face.
-        setTimeout(() => {
-          host.draining = true;
-          host.onIdle = settle;
-          if (host.open === 0) settle();
-        }, drainDelayMs);
-      });
-    },
-    close: () => {
-      clearInterval(upkeep);
-      stopListening();
-      app.close();
-    },
-  };
+  #stopListening(): void {
+    if (this.#listening !== null) us_listen_socket_close(this.#listening);
+    this.#listening = null;
+  }
 }
 
 /**
@@ -179,6 +229,15 @@ function quietTurn(): Promise<void> {
     };
     setImmediate(turn);
   });
+}
+
+/** Answers a request of which there is no exchange; uWS wants an answer, or a handler for the client's leaving. */
+function refuseBare(response: HttpResponse): void {
+  try {
+    response.cork(() => response.writeStatus('500 Internal Server Error').end('', true));
+  } catch {
+    // It was answered before the fault, or its client has left.
+  }
 }
 
 /** The question of a browser whether a page may call; nobody signs in with it. */

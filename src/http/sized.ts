@@ -17,6 +17,8 @@ export class SizedAnswer {
   #offset = 0;
   #complete = false;
   #rest: Buffer | null = null;
+  /** What was written after it. */
+  #later: Buffer[] | null = null;
 
   constructor(response: HttpResponse, length: number) {
     this.#response = response;
@@ -29,7 +31,8 @@ export class SizedAnswer {
    */
   write(chunk: Buffer, writeHead: (() => void) | null): SizedState {
     if (this.#rest !== null) {
-      this.#rest = Buffer.concat([this.#rest, chunk]);
+      this.#later ??= [];
+      this.#later.push(Buffer.from(chunk));
       return 'waiting';
     }
     const { length } = chunk;
@@ -60,12 +63,18 @@ export class SizedAnswer {
 
   /** Sends what waits, as far as the client takes it. Only in uWS's `onWritable`, where nothing is corked. */
   flush(): SizedState {
-    const rest = this.#rest;
-    if (rest === null) return 'flowing';
-    const taken = this.#offer(rest);
-    if (this.#complete) return 'complete';
-    this.#rest = taken === rest.length ? null : rest.subarray(taken);
-    return this.#rest === null ? 'flowing' : 'waiting';
+    for (;;) {
+      const rest = this.#rest;
+      if (rest === null) return 'flowing';
+      const taken = this.#offer(rest);
+      if (this.#complete) return 'complete';
+      if (taken < rest.length) {
+        this.#rest = rest.subarray(taken);
+        return 'waiting';
+      }
+      this.#rest = this.#later === null ? null : Buffer.concat(this.#later);
+      this.#later = null;
+    }
   }
 
   /** @returns how many of the bytes were taken */

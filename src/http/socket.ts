@@ -6,11 +6,13 @@ import type {
   WebSocket,
   WebSocketBehavior,
 } from 'uWebSockets.js';
+import { performance } from 'node:perf_hooks';
+import { type FaultPlace, type Guarded, guardEach } from '../errors.js';
 import type { Exchange } from './exchange.js';
 import type { ExchangeHost } from './exchange-host.js';
 
 /** What the owner of a client's WebSocket hears of it. */
-export interface ClientSocketListener {
+export interface ClientSocketListener extends Guarded {
   /** A whole message. The bytes are valid only until the call returns. */
   onMessage(data: Buffer, isBinary: boolean): void;
   /** The client does not take at once what is sent: nothing more should be, until `onDrained`. */
@@ -21,9 +23,21 @@ export interface ClientSocketListener {
   onClosed(code: number, reason: string): void;
 }
 
+/** Where what a socket holds is counted. */
+export interface SocketRoom {
+  /** Says what of it there is now. @returns false when there is no room for so much */
+  hold(bytes: number): boolean;
+}
+
+/** The memory of a socket: what its client has not taken, and what uWS has set aside for the client's messages. */
+export interface SocketRooms {
+  readonly unread: SocketRoom;
+  readonly received: SocketRoom;
+}
+
 /** Limits that hold for every socket of a server, as long as it runs. */
 export interface SocketLimits {
-  /** Largest message that is told of, in bytes; the owner of a socket may take less. */
+  /** Largest message, in bytes: uWS cuts the connection at the head of a frame with which one becomes larger. */
   readonly messageBytes: number;
   /** Silence after which a client that answers no ping is given up, in seconds: 8 to 960. */
   readonly idleSeconds: number;
@@ -31,6 +45,8 @@ export interface SocketLimits {
 
 /** What uWS needs to make a WebSocket of a request later. */
 export interface SocketOffer {
+  /** Of the request, until its exchange has ended. */
+  readonly response: HttpResponse;
   readonly context: us_socket_context_t;
   readonly host: ExchangeHost;
 }
@@ -45,21 +61,90 @@ interface SocketData {
 }
 
 const noBytes = Buffer.alloc(0);
+/** What may wait for a client that does not read, beside the message that it is taking. */
+const mostUnreadBytes = 512 * 1024;
+/** uWS keeps room for the largest message that did not come in one read. Of smaller ones it is not worth a count. */
+const receivedBytes = 64 * 1024;
+/** Pings of a client in a second: each costs a call out of uWS. */
+const mostPings = 100;
+/** Close codes (RFC 6455 section 7.4.1 and its registry). */
+const policy = 1008;
+const faultCode = 1011;
+const tryLater = 1013;
+
+/** The reason with which uWS tells of a message that is too large. */
+export const tooBigReason = 'Received too big message';
 
 /**
  * A client's WebSocket (RFC 6455). uWS joins fragments, answers pings, sends its own, and checks that text is UTF-8. It
  * cannot be told to stop reading: what comes has to be taken.
  */
-export class ClientSocket {
+export class ClientSocket implements Guarded {
   readonly #listener: ClientSocketListener;
   readonly #host: ExchangeHost;
+  readonly #rooms: SocketRooms;
   #socket: WebSocket<SocketData> | null = null;
   #blocked = false;
   #waiting: Message[] = [];
+  /** The largest message that was sent since the client last had taken everything. */
+  #underWay = 0;
+  #largestReceived = receivedBytes;
+  #pings = 0;
+  /** When the last frame of the client was whole, and since when it owes a pong, or 0; of `performance.now()`. */
+  #heardAt = performance.now();
+  #askedAt = 0;
 
-  constructor(listener: ClientSocketListener, host: ExchangeHost) {
+  constructor(listener: ClientSocketListener, host: ExchangeHost, rooms: SocketRooms) {
     this.#listener = listener;
     this.#host = host;
+    this.#rooms = rooms;
+  }
+
+  get isOpen(): boolean {
+    return this.#socket !== null;
+  }
+
+  /** The client has to take what waits. */
+  get isBlocked(): boolean {
+    return this.#blocked;
+  }
+
+  /** Bytes that uWS holds for it, as far as they are counted. */
+  get countedBytes(): number {
+    const received = this.#largestReceived > receivedBytes ? this.#largestReceived : 0;
+    return received + (this.#blocked ? (this.#socket?.getBufferedAmount() ?? 0) : 0);
+  }
+
+  /** For how long the client has owed a pong: it may be within a frame that does not end. */
+  silence(now: number): number {
+    return this.#askedAt === 0 ? 0 : now - this.#askedAt;
+  }
+
+  /** Asks for a sign of life, unless one is owed already, or came within `ms`. */
+  ask(now: number, ms: number): void {
+    if (this.#socket === null || this.#askedAt !== 0 || now - this.#heardAt < ms) return;
+    this.#askedAt = now;
+    this.#socket.ping();
+    this.#settle();
+  }
+
+  /** To be called about once a second. @param idleMs within which a client has to end a frame, if only a pong */
+  check(now: number, idleMs: number): void {
+    this.#pings = 0;
+    if (this.silence(now) <= idleMs / 2) this.ask(now, idleMs / 2);
+    else if (this.#blocked) this.refuse(notRead);
+    else this.cut();
+  }
+
+  /** Ends it because of what its client does: with 1013 where that does not read, else with 1008. */
+  refuse(reason: string): void {
+    this.flush();
+    this.#socket?.end(this.#blocked ? tryLater : policy, reason);
+  }
+
+  /** Cuts the connection, and with it what uWS holds for it, which a close frame would leave there for a while. */
+  cut(): void {
+    this.#socket?.close();
   }
 
   /**
@@ -68,7 +153,7 @@ export class ClientSocket {
    * @returns false when the client does not keep up
    */
   send(data: Buffer | string, isBinary: boolean): boolean {
-    if (this.#waiting.length === 0) process.nextTick(flush, this);
+    if (this.#waiting.length === 0) process.nextTick(flushGuarded, this);
     this.gather(data, isBinary);
     return !this.#blocked;
   }
@@ -85,17 +170,45 @@ export class ClientSocket {
     if (socket === null || waiting.length === 0) return;
     if (waiting.length === 1) sendAll(socket, waiting);
     else socket.cork(() => sendAll(socket, waiting));
-    waiting.length = 0;
     // The owner of a socket may end it in its callbacks, and nobody but uWS.
-    if (this.#blocked || this.#socket === null || socket.getBufferedAmount() === 0) return;
-    this.#blocked = true;
-    this.#listener.onBlocked();
+    const isTaken = this.#socket === null || socket.getBufferedAmount() === 0;
+    if (!isTaken)
+      for (const { data } of waiting) this.#underWay = Math.max(this.#underWay, Buffer.byteLength(data));
+    waiting.length = 0;
+    if (!isTaken) this.#settle();
+  }
+
+  /** Looks at what waits for the client, after something was sent. */
+  #settle(): void {
+    const socket = this.#socket;
+    if (socket === null) return;
+    const unread = socket.getBufferedAmount();
+    if (unread === 0) return;
+    if (!this.#rooms.unread.hold(unread)) this.cut();
+    else if (unread > this.#underWay + mostUnreadBytes) socket.end(tryLater, notRead);
+    else if (!this.#blocked) {
+      this.#blocked = true;
+      this.#listener.onBlocked();
+    }
   }
 
   /** Sends a close frame and ends the connection; `onClosed` follows, perhaps at once. */
   close(code: number, reason: string): void {
-    this.flush();
-    this.#socket?.end(code, reason);
+    try {
+      this.flush();
+    } finally {
+      this.#socket?.end(code, reason);
+    }
+  }
+
+  /** Ends the session: its owner first, with what it has to say, then the socket with 1011. */
+  onFault(where: FaultPlace, fault: unknown): void {
+    try {
+      this.#listener.onFault(where, fault);
+    } finally {
+      this.#waiting = [];
+      this.#socket?.end(faultCode, 'internal error');
+    }
   }
 
   /** Called when the connection has become one of WebSocket. */
@@ -106,28 +219,65 @@ export class ClientSocket {
 
   heard(message: ArrayBuffer, isBinary: boolean): void {
     if (this.#socket === null) return;
+    this.#answered();
+    if (message.byteLength > this.#largestReceived) {
+      if (!this.#rooms.received.hold(message.byteLength)) {
+        this.cut();
+        return;
+      }
+      this.#largestReceived = message.byteLength;
+    }
     this.#listener.onMessage(message.byteLength === 0 ? noBytes : Buffer.from(message), isBinary);
   }
 
+  /** uWS has answered a ping of the client. */
+  pinged(): void {
+    this.#answered();
+    if (++this.#pings > mostPings) this.refuse('Too many pings.');
+    else this.#settle();
+  }
+
+  ponged(): void {
+    this.#answered();
+  }
+
+  #answered(): void {
+    this.#heardAt = performance.now();
+    this.#askedAt = 0;
+  }
+
   drained(): void {
-    if (!this.#blocked || this.#socket === null || this.#socket.getBufferedAmount() > 0) return;
+    if (!this.#blocked || this.#socket === null) return;
+    const unread = this.#socket.getBufferedAmount();
+    this.#rooms.unread.hold(unread);
+    // It reads: what it is asked waits behind the rest.
+    this.#answered();
+    if (unread > 0) return;
     this.#blocked = false;
+    this.#underWay = 0;
     this.#listener.onDrained();
   }
 
   ended(code: number, reason: string): void {
+    const wasOpen = this.#socket !== null;
+    // Without a close frame uWS holds nothing any more.
+    if (code === 1006) this.#rooms.unread.hold(0);
     this.#socket = null;
     this.#waiting = [];
     const host = this.#host;
-    host.open--;
-    this.#listener.onClosed(code, reason);
+    if (wasOpen) host.open--;
     if (host.open === 0) host.onIdle?.();
+    this.#listener.onClosed(code, reason);
   }
 }
 
-function flush(socket: ClientSocket): void {
-  socket.flush();
-}
+const flushGuarded = guardEach(
+  'socket',
+  (socket: ClientSocket) => socket,
+  (socket) => socket.flush(),
+);
+
+const notRead = 'The client does not read what is sent to it.';
 
 function sendAll(socket: WebSocket<SocketData>, messages: readonly Message[]): void {
   for (const { data, isBinary } of messages) socket.send(data, isBinary, false);
@@ -142,16 +292,23 @@ export function acceptSocket(
   exchange: Exchange,
   protocol: string,
   listener: ClientSocketListener,
+  rooms: SocketRooms,
 ): ClientSocket | null {
   const { offer, head, id } = exchange;
   if (offer === null) throw new Error('the request asks for no WebSocket');
-  const response = exchange.handOver(101);
-  if (response === null) return null;
-  const socket = new ClientSocket(listener, offer.host);
-  response.cork(() => response.writeStatus('101 Switching Protocols').writeHeader('x-request-id', id));
-  // Not inside `cork`, the one exception: when the socket stays where it is in memory, uWS goes on after the callback as
-  // if it were a response still, and what it then takes for its state may say that the connection is to be closed.
-  response.upgrade<SocketData>({ socket }, head.socketKey, protocol, '', offer.context);
+  if (!exchange.handOver(101)) return null;
+  const { response } = offer;
+  const socket = new ClientSocket(listener, offer.host, rooms);
+  try {
+    response.cork(() => response.writeStatus('101 Switching Protocols').writeHeader('x-request-id', id));
+    // Not inside `cork`, the one exception: when the socket stays where it is in memory, uWS goes on after the callback
+    // as if it were a response still, and what it then takes for its state may say that the connection is to be closed.
+    response.upgrade<SocketData>({ socket }, head.socketKey, protocol, '', offer.context);
+  } catch (fault) {
+    // The exchange has ended: nobody else would.
+    response.close();
+    throw fault;
+  }
   return socket;
 }
 
@@ -172,13 +329,22 @@ export function takeSockets(
     maxBackpressure: 0,
     upgrade: (response, request, context) =>
       onOffer(response, request, asksForSocket(request) ? context : null),
-    open: (socket) => socket.getUserData().socket.opened(socket),
-    message: (socket, message, isBinary) => socket.getUserData().socket.heard(message, isBinary),
-    drain: (socket) => socket.getUserData().socket.drained(),
-    close: (socket, code, reason) =>
-      socket.getUserData().socket.ended(code, Buffer.from(reason).toString('utf8')),
+    open: guardEach('socket', ownerOf, (socket) => ownerOf(socket).opened(socket)),
+    message: guardEach('socket', ownerOf, (socket, message: ArrayBuffer, isBinary: boolean) =>
+      ownerOf(socket).heard(message, isBinary),
+    ),
+    ping: guardEach('socket', ownerOf, (socket) => ownerOf(socket).pinged()),
+    pong: guardEach('socket', ownerOf, (socket) => ownerOf(socket).ponged()),
+    drain: guardEach('socket', ownerOf, (socket) => ownerOf(socket).drained()),
+    close: guardEach('socket', ownerOf, (socket, code: number, reason: ArrayBuffer) =>
+      ownerOf(socket).ended(code, Buffer.from(reason).toString('utf8')),
+    ),
   };
   for (const path of paths) app.ws<SocketData>(path, behavior);
+}
+
+function ownerOf(socket: WebSocket<SocketData>): ClientSocket {
+  return socket.getUserData().socket;
 }
 
 /** Whether the rest of the upgrade's headers is there (RFC 6455 section 4.2.1): of them uWS looks at the key alone. */

@@ -1,7 +1,9 @@
-import type { HttpResponse } from 'uWebSockets.js';
-import { firstEventEnd, lastEventEnd, parseEvent } from '../wire/sse.js';
+import { handFault } from '../errors.js';
+import type { Writable } from '../wire/head-lines.js';
+import { EventRuns, firstEventEnd, parseEvent } from '../wire/sse.js';
 import { Exchange } from './exchange.js';
 import type { RequestHead } from './request-head.js';
+import type { AnswerHead, ChunkReceiver, ClientLink, SinkOwner } from './response-sink.js';
 import type { ClientSocket, SocketOffer } from './socket.js';
 
 /** A request that came as a message of a WebSocket. */
@@ -10,7 +12,7 @@ export interface TurnRequest {
   readonly path: string;
   /** Of the request itself: its length and content type. */
   readonly head: RequestHead;
-  readonly id: string;
+  readonly id: Writable;
   readonly body: Buffer;
 }
 
@@ -27,6 +29,8 @@ export interface TurnOwner {
   readonly words: TurnWords;
   /** Is called with the exchange, as for a request. */
   serve(exchange: Exchange): void;
+  /** Says how many bytes of an unfinished event are held. @returns false when there is no room for so many */
+  hold(bytes: number): boolean;
   /** Hears of every event of the answer, as JSON text. */
   onEvent(event: string): void;
   /** The answer has ended. */
@@ -54,144 +58,143 @@ export function startTurn(
   request: TurnRequest,
   owner: TurnOwner,
 ): Turn {
-  const response = new TurnResponse(socket, owner);
+  const client = new MessageResponse(socket, owner);
   const { method, path, head, id } = request;
-  const exchange = new Exchange(response as unknown as HttpResponse, method, path, head, id, host);
-  owner.serve(exchange);
-  response.feed(request.body);
-  return {
-    leave: () => response.leave(),
-    drained: () => response.drained(),
-  };
+  owner.serve(new Exchange(client, method, path, head, id, host));
+  client.feed(request.body);
+  return client;
 }
 
-/** The part of uWS's response that an exchange uses, over a WebSocket in place of a connection. */
-class TurnResponse {
+/** The client of a request that came as a message: it is answered over a WebSocket in place of a connection. */
+class MessageResponse implements ClientLink, Turn {
   readonly #socket: ClientSocket;
-  readonly #owner: TurnOwner;
-  #onAborted: () => void = () => {};
-  #onWritable: (offset: number) => boolean = () => true;
-  #onData: ((chunk: ArrayBuffer, isLast: boolean) => void) | null = null;
-  #status = 200;
-  /** Of an event whose end has not come. */
-  #rest: Buffer | null = null;
-  #over = false;
-  #written = 0;
+  readonly #turn: TurnOwner;
+  #owner: SinkOwner | null = null;
+  #receiver: ChunkReceiver | null = null;
+  readonly #runs = new EventRuns(longestEvent);
+  #isOver = false;
+  #blocked = false;
+  #ending = false;
 
-  constructor(socket: ClientSocket, owner: TurnOwner) {
+  constructor(socket: ClientSocket, turn: TurnOwner) {
     this.#socket = socket;
+    this.#turn = turn;
+  }
+
+  attach(owner: SinkOwner): void {
     this.#owner = owner;
   }
 
-  feed(body: Buffer): void {
-    const { buffer, byteOffset, byteLength } = body;
-    this.#onData?.(buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer, true);
+  read(receiver: ChunkReceiver): void {
+    this.#receiver = receiver;
+  }
+
+  feed({ buffer, byteOffset, byteLength }: Buffer): void {
+    const bytes = buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer;
+    this.#guarded(() => this.#receiver?.onChunk(bytes, true));
   }
 
   leave(): void {
-    if (this.#over) return;
-    this.#over = true;
-    this.#onAborted();
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#guarded((owner) => owner.onGone());
   }
 
   drained(): void {
-    if (!this.#over) this.#onWritable(this.#written);
+    if (this.#isOver || !this.#blocked) return;
+    this.#blocked = false;
+    this.#guarded((owner) => {
+      if (this.#ending) this.end();
+      else owner.onDrained();
+    });
   }
 
-  onAborted(handler: () => void): void {
-    this.#onAborted = handler;
-  }
-
-  onWritable(handler: (offset: number) => boolean): void {
-    this.#onWritable = handler;
-  }
-
-  onData(handler: (chunk: ArrayBuffer, isLast: boolean) => void): void {
-    this.#onData = handler;
-  }
-
-  cork(work: () => void): void {
-    work();
-  }
-
+  /** A message has come as a whole: there is nothing to stop, and no time of its own to keep to. */
   pause(): void {}
 
-  resume(): void {}
+  rearm(): void {}
 
-  writeStatus(status: string): this {
-    this.#status = Number.parseInt(status, 10);
-    return this;
+  /** A whole answer leaves as one message: however large, it is taken over. */
+  respond({ status }: AnswerHead, body: string | Buffer): boolean {
+    this.#owner?.onEnded(false);
+    if (body.length > 0) {
+      const event = this.#turn.words.whole(status, body.toString());
+      this.#turn.onEvent(event);
+      this.#socket.send(event, false);
+    }
+    this.#finish();
+    return true;
   }
 
-  writeHeader(): this {
-    return this;
+  respondEmpty(): void {
+    this.#owner?.onEnded(false);
+    this.#finish();
   }
 
-  getWriteOffset(): number {
-    return this.#written;
-  }
+  begin(): void {}
 
-  /** @returns false when the client does not keep up */
   write(chunk: Buffer): boolean {
-    this.#written += chunk.length;
-    const bytes = this.#rest === null ? chunk : Buffer.concat([this.#rest, chunk]);
-    const end = lastEventEnd(bytes, 0, bytes.length);
-    this.#rest = end === bytes.length ? null : Buffer.from(bytes.subarray(end));
-    if (this.#rest !== null && this.#rest.length > longestEvent) {
-      this.close();
+    if (this.#isOver) return true;
+    const events = this.#runs.push(chunk);
+    if (this.#runs.overlong || !this.#turn.hold(this.#runs.held)) {
+      this.#cut();
+      // Later: who writes expects no call yet.
+      setImmediate(() => this.#guarded((owner) => owner.onGone()));
       return true;
     }
+    if (events === null) return true;
     let flowing = true;
-    for (let from = 0; from < end; ) {
-      const next = firstEventEnd(bytes, from, end);
-      const to = next === -1 ? end : next;
-      if (!this.#sendEvent(bytes.toString('utf8', from, to))) flowing = false;
+    for (let from = 0; from < events.length; ) {
+      const next = firstEventEnd(events, from, events.length);
+      const to = next === -1 ? events.length : next;
+      if (!this.#sendEvent(events.toString('utf8', from, to))) flowing = false;
       from = to;
     }
+    if (!flowing) this.#blocked = true;
     return flowing;
   }
 
-  end(body?: string | Buffer): void {
-    if (body !== undefined && body.length > 0) this.#sendWhole(body);
+  end(): void {
+    // The next message is answered once the client has taken this answer.
+    if (this.#blocked && !this.#isOver) {
+      this.#ending = true;
+      return;
+    }
+    this.#owner?.onEnded(false);
     this.#finish();
   }
 
-  /** A whole answer leaves as one message: however large, it is taken over. */
-  tryEnd(body: Buffer, total: number): [boolean, boolean] {
-    this.#written += body.length;
-    if (this.#written < total) return [true, false];
-    this.end(body);
-    return [true, true];
-  }
-
-  endWithoutBody(): void {
-    this.#finish();
-  }
-
-  /** An answer that cannot be made whole. */
-  close(): void {
-    if (this.#over) return;
-    this.#socket.send(this.#owner.words.cut, false);
-    this.#finish();
+  abort(): void {
+    this.#owner?.onEnded(false);
+    this.#cut();
   }
 
   #sendEvent(text: string): boolean {
     const { data } = parseEvent(text);
     if (data === null || data === '[DONE]') return true;
-    this.#owner.onEvent(data);
+    this.#turn.onEvent(data);
     return this.#socket.send(data, false);
   }
 
-  #sendWhole(body: string | Buffer): void {
-    const text = typeof body === 'string' ? body : body.toString('utf8');
-    const event = this.#owner.words.whole(this.#status, text);
-    this.#owner.onEvent(event);
-    this.#socket.send(event, false);
+  #cut(): void {
+    if (this.#isOver) return;
+    this.#socket.send(this.#turn.words.cut, false);
+    this.#finish();
   }
 
   #finish(): void {
-    if (this.#over) return;
-    this.#over = true;
-    this.#owner.onEnd();
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#turn.onEnd();
+  }
+
+  #guarded(work: (owner: SinkOwner) => void): void {
+    const owner = this.#owner;
+    if (owner === null) return;
+    try {
+      work(owner);
+    } catch (fault) {
+      handFault(owner, 'request', fault);
+    }
   }
 }

@@ -1,10 +1,13 @@
+import { type FaultPlace, type Guarded, handFault } from '../errors.js';
+
 /** What the server looks after every few seconds, for as long as it waits for its client. */
-export abstract class Tended {
+export abstract class Tended implements Guarded {
   tendedBefore: Tended | null = null;
   tendedAfter: Tended | null = null;
   isTended = false;
 
   abstract tend(): void;
+  abstract onFault(where: FaultPlace, fault: unknown): void;
 }
 
 /** Who is to be looked after. A linked list, which costs nothing to enter and to leave. */
@@ -34,7 +37,11 @@ export class TendList {
   tend(): void {
     for (let tended = this.#first; tended !== null; ) {
       const after: Tended | null = tended.tendedAfter;
-      tended.tend();
+      try {
+        tended.tend();
+      } catch (fault) {
+        handFault(tended, 'timer', fault);
+      }
       // It may leave the list, and takes no other with it.
       tended = after;
     }

@@ -1,9 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { GatewayError } from '../errors.js';
 import type { Store } from '../store/store.js';
-import { createAnnouncer } from './key-announcements.js';
-import { createKeyCount } from './key-count.js';
-import { createKeyFeed, type FoundKey, foundKey, type KeyFeed, keyCollection } from './key-feed.js';
+import { type Announcements, createAnnouncer } from './key-announcements.js';
+import { createKeyCount, type KeyCount } from './key-count.js';
+import {
+  createKeyFeed,
+  type FoundKey,
+  type FoundPage,
+  foundKey,
+  type KeyFeed,
+  keyCollection,
+} from './key-feed.js';
 import type { KeyUpdate, NewKey } from './key-input.js';
 import { retentionMs } from './key-retention.js';
 import { type FormerKey, type ManagedKey, writeManagedKey } from './managed-key.js';
@@ -86,126 +93,155 @@ export interface KeyBook extends KeyFeed {
 
 /** Keeps managed keys in a store. */
 export function createKeyBook(store: Store, options: KeyBookOptions): KeyBook {
-  const now = options.now ?? Date.now;
-  const announce = createAnnouncer(store);
-  const count = createKeyCount(store, options.mostKeys ?? 100_000);
+  return new StoredKeyBook(store, options);
+}
 
-  const find = async (id: string): Promise<FoundKey> => {
-    const stored = await store.get(keyCollection, id);
-    if (stored === null) throw new GatewayError('not_found', 'There is no key with this id.');
-    return foundKey(id, stored.value, stored.revision);
-  };
+class StoredKeyBook implements KeyBook {
+  readonly #store: Store;
+  readonly #feed: KeyFeed;
+  readonly #taken: (id: string) => boolean;
+  readonly #now: () => number;
+  readonly #announce: (id: string) => Promise<void>;
+  readonly #count: KeyCount;
 
-  const get = async (id: string): Promise<BookedKey> => {
-    const { record, revision } = await find(id);
+  constructor(store: Store, options: KeyBookOptions) {
+    this.#store = store;
+    this.#feed = createKeyFeed(store);
+    this.#taken = (id) => options.taken(id);
+    this.#now = options.now ?? Date.now;
+    this.#announce = createAnnouncer(store);
+    this.#count = createKeyCount(store, options.mostKeys ?? 100_000);
+  }
+
+  announcements(): Promise<Announcements> {
+    return this.#feed.announcements();
+  }
+
+  read(ids: Iterable<string>): Promise<ReadonlyMap<string, FoundKey>> {
+    return this.#feed.read(ids);
+  }
+
+  page(from: string | null, isKnown: (id: string, revision: number) => boolean): Promise<FoundPage> {
+    return this.#feed.page(from, isKnown);
+  }
+
+  async get(id: string): Promise<BookedKey> {
+    const { record, revision } = await this.#find(id);
     if (record !== null) return { record, revision };
     throw new GatewayError('not_found', 'The record of the key cannot be read: revoke it and make another.');
-  };
+  }
 
-  const replace = ({ record, revision }: BookedKey): Promise<boolean> =>
-    store.replace(keyCollection, record.id, writeManagedKey(record), revision, retentionMs(record, now()));
+  async create(input: NewKey): Promise<IssuedKey> {
+    const id = input.id ?? `key-${randomBytes(9).toString('hex')}`;
+    if (this.#taken(id)) throw idTaken();
+    const key = newKey();
+    const record: ManagedKey = {
+      id,
+      hash: hashOf(key),
+      former: [],
+      label: input.label,
+      groups: input.groups,
+      limits: input.limits,
+      budget: input.budget,
+      mayRoute: input.mayRoute,
+      expiresAt: input.expiresAt,
+      createdAt: this.#now(),
+      revokedAt: null,
+    };
+    await this.#count.add(async () => {
+      await this.#announce(id);
+      const value = writeManagedKey(record);
+      const ttlMs = retentionMs(record, this.#now());
+      if (!(await this.#store.create(keyCollection, id, value, ttlMs))) throw idTaken();
+    });
+    await this.#announceIssued(id);
+    return { key, record };
+  }
+
+  async list(cursor: string | null, limit = 100): Promise<KeyPage> {
+    const page = await this.#store.list(keyCollection, Math.min(Math.max(limit, 1), mostListed), cursor);
+    const keys: BookedKey[] = [];
+    const damaged: string[] = [];
+    for (const { id, value, revision } of page.records) {
+      const { record } = foundKey(id, value, revision);
+      if (record === null) damaged.push(id);
+      else keys.push({ record, revision });
+    }
+    return { keys, damaged, next: page.next };
+  }
+
+  async revoke(id: string): Promise<BookedKey | null> {
+    for (let tries = 0; tries < mostTries; tries++) {
+      const { record, revision } = await this.#find(id);
+      if (record === null) {
+        await this.#announce(id);
+        await this.#store.remove(keyCollection, id);
+        await this.#announce(id);
+        return null;
+      }
+      if (record.revokedAt !== null) {
+        // Whoever asks again may have been told that the store was lost before others heard of it.
+        await this.#announce(id);
+        return { record, revision };
+      }
+      await this.#announce(id);
+      const revoked: ManagedKey = { ...record, former: [], revokedAt: this.#now() };
+      if (!(await this.#replace({ record: revoked, revision }))) continue;
+      await this.#announce(id);
+      return { record: revoked, revision: revision + 1 };
+    }
+    throw changedMeanwhile();
+  }
+
+  async rotate(id: string, graceMs: number, revision: number | null = null): Promise<IssuedKey> {
+    const key = newKey();
+    const { record } = await this.#change(id, revision, (old) => {
+      const now = this.#now();
+      if (old.expiresAt !== null && old.expiresAt <= now) {
+        throw new GatewayError('conflict', 'The key has expired: change when it expires first.');
+      }
+      return { ...old, hash: hashOf(key), former: graceMs > 0 ? formerOf(old, graceMs, now) : [] };
+    });
+    await this.#announceIssued(id);
+    return { key, record };
+  }
+
+  async update(id: string, changes: KeyUpdate, revision: number | null = null): Promise<BookedKey> {
+    const booked = await this.#change(id, revision, (old) => updated(old, changes));
+    await this.#announce(id);
+    return booked;
+  }
+
+  async #find(id: string): Promise<FoundKey> {
+    const stored = await this.#store.get(keyCollection, id);
+    if (stored === null) throw new GatewayError('not_found', 'There is no key with this id.');
+    return foundKey(id, stored.value, stored.revision);
+  }
+
+  #replace({ record, revision }: BookedKey): Promise<boolean> {
+    const ttlMs = retentionMs(record, this.#now());
+    return this.#store.replace(keyCollection, record.id, writeManagedKey(record), revision, ttlMs);
+  }
 
   /** Not announced yet that it is done. */
-  const change = async (
+  async #change(
     id: string,
     expected: number | null,
     edit: (record: ManagedKey) => ManagedKey,
-  ): Promise<BookedKey> => {
-    const { record, revision } = await get(id);
+  ): Promise<BookedKey> {
+    const { record, revision } = await this.get(id);
     if (record.revokedAt !== null) throw new GatewayError('conflict', 'The key is revoked.');
     if (expected !== null && expected !== revision) throw changedMeanwhile();
     const changed = edit(record);
-    await announce(id);
-    if (!(await replace({ record: changed, revision }))) throw changedMeanwhile();
+    await this.#announce(id);
+    if (!(await this.#replace({ record: changed, revision }))) throw changedMeanwhile();
     return { record: changed, revision: revision + 1 };
-  };
+  }
 
   /** Whoever is shown a key must not lose it because others hear of it later. */
-  const announceIssued = (id: string): Promise<void> => announce(id).catch(() => undefined);
-
-  return {
-    ...createKeyFeed(store),
-    get,
-
-    async create(input) {
-      const id = input.id ?? `key-${randomBytes(9).toString('hex')}`;
-      if (options.taken(id)) throw idTaken();
-      const key = newKey();
-      const record: ManagedKey = {
-        id,
-        hash: hashOf(key),
-        former: [],
-        label: input.label,
-        groups: input.groups,
-        limits: input.limits,
-        budget: input.budget,
-        mayRoute: input.mayRoute,
-        expiresAt: input.expiresAt,
-        createdAt: now(),
-        revokedAt: null,
-      };
-      await count.add(async () => {
-        await announce(id);
-        const value = writeManagedKey(record);
-        if (!(await store.create(keyCollection, id, value, retentionMs(record, now())))) throw idTaken();
-      });
-      await announceIssued(id);
-      return { key, record };
-    },
-
-    async list(cursor, limit = 100) {
-      const page = await store.list(keyCollection, Math.min(Math.max(limit, 1), mostListed), cursor);
-      const keys: BookedKey[] = [];
-      const damaged: string[] = [];
-      for (const { id, value, revision } of page.records) {
-        const { record } = foundKey(id, value, revision);
-        if (record === null) damaged.push(id);
-        else keys.push({ record, revision });
-      }
-      return { keys, damaged, next: page.next };
-    },
-
-    async revoke(id) {
-      for (let tries = 0; tries < mostTries; tries++) {
-        const { record, revision } = await find(id);
-        if (record === null) {
-          await announce(id);
-          await store.remove(keyCollection, id);
-          await announce(id);
-          return null;
-        }
-        if (record.revokedAt !== null) {
-          // Whoever asks again may have been told that the store was lost before others heard of it.
-          await announce(id);
-          return { record, revision };
-        }
-        await announce(id);
-        const revoked: ManagedKey = { ...record, former: [], revokedAt: now() };
-        if (!(await replace({ record: revoked, revision }))) continue;
-        await announce(id);
-        return { record: revoked, revision: revision + 1 };
-      }
-      throw changedMeanwhile();
-    },
-
-    async rotate(id, graceMs, revision = null) {
-      const key = newKey();
-      const { record } = await change(id, revision, (old) => {
-        if (old.expiresAt !== null && old.expiresAt <= now()) {
-          throw new GatewayError('conflict', 'The key has expired: change when it expires first.');
-        }
-        return { ...old, hash: hashOf(key), former: graceMs > 0 ? formerOf(old, graceMs, now()) : [] };
-      });
-      await announceIssued(id);
-      return { key, record };
-    },
-
-    async update(id, changes, revision = null) {
-      const booked = await change(id, revision, (old) => updated(old, changes));
-      await announce(id);
-      return booked;
-    },
-  };
+  #announceIssued(id: string): Promise<void> {
+    return this.#announce(id).catch(() => undefined);
+  }
 }
 
 /** What is undefined in the changes stays as it is, and so a record never lacks a field. */

@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import { GatewayError } from '../errors.js';
 import type { Store } from '../store/store.js';
 import { keyCollection } from './key-feed.js';

@@ -1,4 +1,5 @@
-import { announcedSince } from './key-announcements.js';
+import { performance } from 'node:perf_hooks';
+import { type Announcements, announcedSince } from './key-announcements.js';
 import type { FoundKey, KeyFeed } from './key-feed.js';
 import type { KeyChange, ManagedKey } from './managed-key.js';
 
@@ -45,147 +46,170 @@ const mostSecondLooks = 10_000;
  * that was seen as revoked stays so, even if its store went back in time.
  */
 export function watchKeys(feed: KeyFeed, options: KeyWatchOptions): KeyWatch {
-  const { everyMs = 250, secondLookMs = 30_000, wholeEveryMs = 3_600_000 } = options;
-  const known = new Map<string, FoundKey>();
+  const watch = new PollingWatch(feed, options);
+  watch.run();
+  return watch;
+}
+
+class PollingWatch implements KeyWatch {
+  readonly #feed: KeyFeed;
+  readonly #options: KeyWatchOptions;
+  readonly #everyMs: number;
+  readonly #secondLookMs: number;
+  readonly #wholeEveryMs: number;
+  readonly #known = new Map<string, FoundKey>();
   /** Undefined before the first look. */
-  let position: string | null | undefined;
-  let wholeAt = Number.NEGATIVE_INFINITY;
+  #position: string | null | undefined;
+  #wholeAt = Number.NEGATIVE_INFINITY;
   /** Ids and when they are due, the first one first. */
-  const secondLooks = new Map<string, number>();
-  let isUntold = true;
-  let isFaulty = false;
-  let isStopped = false;
+  readonly #secondLooks = new Map<string, number>();
+  #isUntold = true;
+  #isFaulty = false;
+  #isStopped = false;
+  /** Over when every look that was asked for is. */
+  #last: Promise<void> = Promise.resolve();
+  /** A look that has not begun: whoever asks for one meanwhile gets this one. */
+  #next: Promise<void> | null = null;
+  #timer: NodeJS.Timeout | null = null;
 
-  const tell = (change: KeyChange): void => {
-    if (isStopped || (!change.whole && change.put.length === 0 && change.removed.length === 0)) return;
-    isUntold = true;
-    options.onKeys(change);
-    isUntold = false;
-  };
+  constructor(feed: KeyFeed, options: KeyWatchOptions) {
+    const { everyMs = 250, secondLookMs = 30_000, wholeEveryMs = 3_600_000 } = options;
+    this.#feed = feed;
+    this.#options = options;
+    this.#everyMs = everyMs;
+    this.#secondLookMs = secondLookMs;
+    this.#wholeEveryMs = wholeEveryMs;
+  }
 
-  const active = (): readonly ManagedKey[] =>
-    [...known.values()].flatMap(({ record }) => (record !== null && record.revokedAt === null ? record : []));
+  /** Looks now, and from then on `everyMs` after each look has ended. */
+  run(): void {
+    void this.refresh()
+      .catch(() => undefined)
+      .then(() => {
+        if (!this.#isStopped) this.#timer = setTimeout(() => this.run(), this.#everyMs).unref();
+      });
+  }
 
-  /** Takes over what was found under these ids. */
-  const learn = (ids: Iterable<string>, found: ReadonlyMap<string, FoundKey>): void => {
-    const put: ManagedKey[] = [];
-    const removed: string[] = [];
-    const damaged: string[] = [];
-    for (const id of ids) {
-      const old = known.get(id);
-      const now = merge(old, found.get(id));
-      if (now === old) continue;
-      if (now === undefined) known.delete(id);
-      else known.set(id, now);
-      if (now?.record === null) damaged.push(id);
-      if (isActive(now)) put.push(now.record);
-      else if (isActive(old)) removed.push(id);
+  active(): readonly ManagedKey[] {
+    return [...this.#known.values()].flatMap((found) => (isActive(found) ? found.record : []));
+  }
+
+  refresh(): Promise<void> {
+    if (this.#next !== null) return this.#next;
+    const looking = this.#last.then(() => {
+      this.#next = null;
+      return this.#lookAndReport();
+    });
+    this.#next = looking;
+    this.#last = looking.catch(() => undefined);
+    return looking;
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    await this.#last;
+  }
+
+  async #lookAndReport(): Promise<void> {
+    if (this.#isStopped) return;
+    try {
+      await this.#look();
+    } catch (error) {
+      if (!this.#isFaulty && !this.#isStopped) this.#options.onFault?.(error);
+      this.#isFaulty = true;
+      throw error;
     }
-    tell(isUntold ? { whole: true, put: active(), removed: [] } : { whole: false, put, removed });
-    if (damaged.length > 0 && !isStopped) options.onDamaged?.(damaged);
-  };
+    if (this.#isFaulty && !this.#isStopped) this.#options.onFault?.(null);
+    this.#isFaulty = false;
+  }
 
-  const readAll = async (): Promise<void> => {
+  async #look(): Promise<void> {
+    const announcements = await this.#feed.announcements();
+    const now = performance.now();
+    const announced = this.#announcedNow(announcements, now);
+    if (announced === null) {
+      await this.#readAll();
+      this.#secondLooks.clear();
+      const isUnchanged = announcements.position === this.#position;
+      this.#wholeAt = now + (isUnchanged ? this.#wholeEveryMs : this.#secondLookMs);
+    } else {
+      await this.#readSome(announced, now);
+    }
+    this.#position = announcements.position;
+  }
+
+  /** @returns the ids that were announced since the last look, or null when everything is to be read */
+  #announcedNow(announcements: Announcements, now: number): ReadonlySet<string> | null {
+    const position = this.#position;
+    if (position === undefined || now >= this.#wholeAt) return null;
+    return announcements.position === position ? new Set() : announcedSince(announcements, position);
+  }
+
+  async #readAll(): Promise<void> {
+    const known = this.#known;
     const seen = new Set<string>();
     const found = new Map<string, FoundKey>();
     let from: string | null = null;
     do {
-      const page = await feed.page(from, (id, revision) => known.get(id)?.revision === revision);
+      const page = await this.#feed.page(from, (id, revision) => known.get(id)?.revision === revision);
       for (const id of page.ids) seen.add(id);
       for (const [id, one] of page.fresh) found.set(id, one);
       from = page.next;
-      if (isStopped) return;
+      if (this.#isStopped) return;
     } while (from !== null);
     // A record can be on no page while its time changes: only its own absence says that it is gone.
     const missing = [...known.keys()].filter((id) => !seen.has(id));
-    for (const [id, one] of await feed.read(missing)) found.set(id, one);
-    learn([...found.keys(), ...missing], found);
-  };
+    for (const [id, one] of await this.#feed.read(missing)) found.set(id, one);
+    this.#learn([...found.keys(), ...missing], found);
+  }
 
-  const readSome = async (announced: ReadonlySet<string>, now: number): Promise<void> => {
+  async #readSome(announced: ReadonlySet<string>, now: number): Promise<void> {
     const due: string[] = [];
-    for (const [id, at] of secondLooks) {
+    for (const [id, at] of this.#secondLooks) {
       if (at > now) break;
       due.push(id);
     }
     const ids = new Set([...due, ...announced]);
-    if (ids.size > 0 || isUntold) learn(ids, await feed.read(ids));
-    for (const id of due) secondLooks.delete(id);
+    if (ids.size > 0 || this.#isUntold) this.#learn(ids, await this.#feed.read(ids));
+    for (const id of due) this.#secondLooks.delete(id);
     for (const id of announced) {
-      secondLooks.delete(id);
-      secondLooks.set(id, now + secondLookMs);
+      this.#secondLooks.delete(id);
+      this.#secondLooks.set(id, now + this.#secondLookMs);
     }
-    if (secondLooks.size > mostSecondLooks) {
-      secondLooks.clear();
-      wholeAt = Math.min(wholeAt, now + secondLookMs);
+    if (this.#secondLooks.size > mostSecondLooks) {
+      this.#secondLooks.clear();
+      this.#wholeAt = Math.min(this.#wholeAt, now + this.#secondLookMs);
     }
-  };
+  }
 
-  const look = async (): Promise<void> => {
-    const announcements = await feed.announcements();
-    const now = performance.now();
-    const isUnchanged = announcements.position === position;
-    const announced =
-      position === undefined || now >= wholeAt
-        ? null
-        : isUnchanged
-          ? new Set<string>()
-          : announcedSince(announcements, position);
-    if (announced === null) {
-      await readAll();
-      secondLooks.clear();
-      wholeAt = now + (isUnchanged ? wholeEveryMs : secondLookMs);
-    } else {
-      await readSome(announced, now);
+  /** Takes over what was found under these ids. */
+  #learn(ids: Iterable<string>, found: ReadonlyMap<string, FoundKey>): void {
+    const put: ManagedKey[] = [];
+    const removed: string[] = [];
+    const damaged: string[] = [];
+    for (const id of ids) {
+      const old = this.#known.get(id);
+      const now = merge(old, found.get(id));
+      if (now === old) continue;
+      if (now === undefined) this.#known.delete(id);
+      else this.#known.set(id, now);
+      if (now?.record === null) damaged.push(id);
+      if (isActive(now)) put.push(now.record);
+      else if (isActive(old)) removed.push(id);
     }
-    position = announcements.position;
-  };
+    this.#tell(
+      this.#isUntold ? { whole: true, put: this.active(), removed: [] } : { whole: false, put, removed },
+    );
+    if (damaged.length > 0 && !this.#isStopped) this.#options.onDamaged?.(damaged);
+  }
 
-  const lookAndReport = async (): Promise<void> => {
-    if (isStopped) return;
-    try {
-      await look();
-    } catch (error) {
-      if (!isFaulty && !isStopped) options.onFault?.(error);
-      isFaulty = true;
-      throw error;
-    }
-    if (isFaulty && !isStopped) options.onFault?.(null);
-    isFaulty = false;
-  };
-
-  let last: Promise<void> = Promise.resolve();
-  let next: Promise<void> | null = null;
-  const refresh = (): Promise<void> => {
-    if (next !== null) return next;
-    const looking = last.then(() => {
-      next = null;
-      return lookAndReport();
-    });
-    next = looking;
-    last = looking.catch(() => undefined);
-    return looking;
-  };
-
-  let timer: NodeJS.Timeout | null = null;
-  const run = (): void => {
-    void refresh()
-      .catch(() => undefined)
-      .then(() => {
-        if (!isStopped) timer = setTimeout(run, everyMs).unref();
-      });
-  };
-  run();
-
-  return {
-    active,
-    refresh,
-    async stop() {
-      isStopped = true;
-      if (timer !== null) clearTimeout(timer);
-      await last;
-    },
-  };
+  #tell(change: KeyChange): void {
+    if (this.#isStopped || (!change.whole && change.put.length === 0 && change.removed.length === 0)) return;
+    this.#isUntold = true;
+    this.#options.onKeys(change);
+    this.#isUntold = false;
+  }
 }
 
 function isActive(found: FoundKey | undefined): found is FoundKey & { readonly record: ManagedKey } {

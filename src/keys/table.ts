@@ -15,10 +15,11 @@ export interface KeyTable {
   /** False while managed keys are not known yet: a key that is not found may be there all the same. */
   readonly isComplete: boolean;
   /**
-   * Whether a key that was found here earlier still is one: a managed key may be revoked or replaced meanwhile, one of
-   * the config file stays for as long as the table.
+   * What a key is here that was found earlier, in this table or in one before it: its hash and its id are the same, and
+   * all else is as it is now. Expired or not, as with `find`.
+   * @returns null when there is no such key any more
    */
-  holds(key: Key): boolean;
+  current(key: Key): Key | null;
 }
 
 /** Managed keys, and what their groups mean in the config that the table belongs to. */
@@ -93,6 +94,9 @@ export function createKeyTable(keys: ReadonlyMap<string, Key>, managed: ManagedK
     get isComplete() {
       return managed === null || managed.set.isComplete;
     },
-    holds: ({ id, hash }) => keys.has(hash) || managed?.set.find(hash)?.key.id === id,
+    current: ({ id, hash }) => {
+      const now = keys.get(hash) ?? findManaged(hash)?.key ?? null;
+      return now?.id === id ? now : null;
+    },
   };
 }

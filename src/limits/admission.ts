@@ -5,14 +5,6 @@ import { type Demand, isGivenBack, type Pool } from './kinds.js';
 /** What an admission does with its units when it knows more. */
 export interface AdmissionHost {
   readonly pools: HeldPools;
-  /**
-   * Takes the units of all demands, or of none.
-   * @param found as in `HeldPools.at`
-   * @returns false where there is too little
-   */
-  takeAll(demands: readonly Demand[], found: HeldPool[], now: number): boolean;
-  /** Asks for more units of a pool that will be short in a moment. */
-  askAhead(held: HeldPool): void;
   /** So many units of a window were not used after all. */
   unuse(held: HeldPool, bucket: number, amount: number): void;
   /** So many more were used. */
@@ -24,7 +16,7 @@ export interface AdmissionHost {
 }
 
 /** A part of a unit counts as a whole one. */
-export function wholeUnits(used: number): number {
+function wholeUnits(used: number): number {
   return Math.max(0, Math.ceil(used));
 }
 
@@ -33,7 +25,7 @@ export function wholeUnits(used: number): number {
  * @param bucket when it was taken
  * @param spare what it did not use of that; below zero where it used more
  */
-export function putRight(host: AdmissionHost, held: HeldPool, bucket: number, spare: number): void {
+function putRight(host: AdmissionHost, held: HeldPool, bucket: number, spare: number): void {
   if (spare > 0) host.unuse(held, bucket, spare);
   else if (spare < 0) host.overuse(held, -spare);
 }

@@ -51,43 +51,143 @@ interface Account {
  * workers, so nothing that happens to this host lets more be spent.
  */
 export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
-  const { accounts, now } = options;
-  const known = new Map<OwnedPool, Account>();
-  /** Those of which more is wanted than was asked for last. */
-  const lacking = new Set<Account>();
-  let user: ShareUser | null = null;
-  let isAvailable = true;
-  let isLeaving = false;
-  /** While the store is gone, one account at a time finds out whether it is there again. */
-  let probeAt = Number.NEGATIVE_INFINITY;
+  return new StoredBudgets(options);
+}
 
-  const setAvailable = (next: boolean): void => {
-    if (next === isAvailable) return;
-    isAvailable = next;
-    options.onAvailable(next);
-  };
+class StoredBudgets implements BudgetSource {
+  readonly until = null;
+  readonly #options: BudgetSourceOptions;
+  readonly #known = new Map<OwnedPool, Account>();
+  /** Those of which more is wanted than was asked for last. */
+  readonly #lacking = new Set<Account>();
+  #user: ShareUser | null = null;
+  #isAvailable = true;
+  #isLeaving = false;
+  /** While the store is gone, one account at a time finds out whether it is there again. */
+  #probeAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: BudgetSourceOptions) {
+    this.#options = options;
+  }
+
+  get isAvailable(): boolean {
+    return this.#isAvailable;
+  }
+
+  begin(user: ShareUser): void {
+    this.#user = user;
+  }
+
+  isValid(): boolean {
+    return true;
+  }
+
+  add(pool: OwnedPool): void {
+    pool.resize(0);
+    this.#known.set(pool, {
+      pool,
+      work: null,
+      dryUntil: Number.NEGATIVE_INFINITY,
+      dryFrom: 0,
+      idleSince: this.#now(),
+      lent: 0,
+      isChanged: false,
+    });
+  }
+
+  changed(pool: OwnedPool): void {
+    const account = this.#known.get(pool);
+    if (account === undefined) return;
+    account.isChanged = true;
+    if (account.work === null) this.#reserveAnew(account);
+  }
+
+  lack(pool: OwnedPool): boolean {
+    const account = this.#known.get(pool);
+    if (account === undefined || this.#isLeaving) return false;
+    this.#lacking.add(account);
+    return true;
+  }
+
+  isAsking(pool: OwnedPool): boolean {
+    const account = this.#known.get(pool);
+    return account !== undefined && this.#lacking.has(account);
+  }
+
+  forget(pool: OwnedPool): boolean {
+    const account = this.#known.get(pool);
+    if (account === undefined) return true;
+    // An account that has no more, or cannot be reached, is remembered: it would be asked again by the next call.
+    if (account.work !== null || isBehind(account) || this.#now() < account.dryUntil) return false;
+    if (pool.free > 0) {
+      if (this.#now() - account.idleSince >= idleMs) this.#giveBack(account);
+      return false;
+    }
+    this.#known.delete(pool);
+    this.#lacking.delete(account);
+    return true;
+  }
+
+  flush(): void {
+    if (this.#isLeaving) return;
+    for (const account of this.#lacking) if (account.work === null) this.#seek(account);
+  }
+
+  tick(): void {
+    const at = this.#now();
+    for (const account of this.#known.values()) {
+      const { pool } = account;
+      if (pool.leased.size > 0 || pool.asks.length > 0) account.idleSince = at;
+      if (account.work !== null) continue;
+      if (this.#isDue(account, at)) {
+        if (!this.#isAvailable) this.#probeAt = at + retryMs;
+        this.#reserve(account);
+      } else if (pool.free > 0 && at - account.idleSince >= idleMs) this.#giveBack(account);
+      else if (pool.isIdle && pool.free === 0) this.#user?.onAnswered([pool]);
+    }
+  }
+
+  async leave(): Promise<void> {
+    this.#isLeaving = true;
+    await Promise.all([...this.#known.values()].map((account) => this.#settle(account)));
+  }
+
+  #now(): number {
+    return this.#options.now();
+  }
+
+  #setAvailable(next: boolean): void {
+    if (next === this.#isAvailable) return;
+    this.#isAvailable = next;
+    this.#options.onAvailable(next);
+  }
+
+  #isDue(account: Account, at: number): boolean {
+    return isBehind(account) && at >= account.dryUntil && (this.#isAvailable || at >= this.#probeAt);
+  }
 
   /** Calls the store for one account at a time. */
-  const work = (account: Account, call: () => Promise<void>): void => {
-    const { pool } = account;
-    const onDone = (isDone: boolean): void => {
-      account.work = null;
-      setAvailable(isDone);
-      pool.isCutOff = !isDone;
-      if (!isDone) {
-        account.dryUntil = now() + retryMs;
-        if (options.whenGone() === 'open') lend(account);
-      }
-      if (account.isChanged) reserveAnew(account);
-      user?.onAnswered([pool]);
-    };
+  #work(account: Account, call: () => Promise<void>): void {
     account.work = call().then(
-      () => onDone(true),
-      () => onDone(false),
+      () => this.#onDone(account, true),
+      () => this.#onDone(account, false),
     );
-  };
+  }
 
-  const reserve = (account: Account): void => {
+  #onDone(account: Account, isDone: boolean): void {
+    const { pool } = account;
+    account.work = null;
+    this.#setAvailable(isDone);
+    pool.isCutOff = !isDone;
+    if (!isDone) {
+      account.dryUntil = this.#now() + retryMs;
+      if (this.#options.whenGone() === 'open') lend(account);
+    }
+    if (account.isChanged) this.#reserveAnew(account);
+    this.#user?.onAnswered([pool]);
+  }
+
+  #reserve(account: Account): void {
     const { pool } = account;
     const needs = pool.asks.map(({ stated }) => stated);
     const free = Math.max(0, pool.free);
@@ -95,8 +195,8 @@ export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
     const owed = Math.max(0, -pool.free) + account.lent;
     const need = needs.reduce((sum, stated) => sum + stated.need, 0) - free;
     const want = needs.length === 0 ? 0 : Math.max(need, Math.ceil(pool.total / slices));
-    work(account, async () => {
-      const granted = await accounts.reserve(pool.name, {
+    this.#work(account, async () => {
+      const granted = await this.#options.accounts.reserve(pool.name, {
         total: pool.total,
         least: want === 0 ? 0 : lacks,
         want,
@@ -107,134 +207,63 @@ export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
       account.lent = 0;
       pool.resize(pool.limit + granted + paid);
       if (granted > 0 || want === 0) return;
-      account.dryUntil = now() + dryMs;
+      account.dryUntil = this.#now() + dryMs;
       account.dryFrom = lacks;
     });
-  };
+  }
 
-  const giveBack = (account: Account): void => {
+  #giveBack(account: Account): void {
     const { pool } = account;
     const amount = pool.free;
     // At once: nobody may be leased what is on its way back. Where that fails it counts as spent.
     pool.resize(pool.limit - amount);
-    work(account, () => accounts.giveBack(pool.name, amount, keptMs));
-  };
+    this.#work(account, () => this.#options.accounts.giveBack(pool.name, amount, keptMs));
+  }
 
   /** Gives back what is free, and asks again for those who wait: what there is in all is looked at with each reservation. */
-  const reserveAnew = (account: Account): void => {
+  #reserveAnew(account: Account): void {
     account.isChanged = false;
     account.dryUntil = Number.NEGATIVE_INFINITY;
-    if (account.pool.asks.length > 0) lacking.add(account);
-    if (account.pool.free > 0) giveBack(account);
-  };
+    if (account.pool.asks.length > 0) this.#lacking.add(account);
+    if (account.pool.free > 0) this.#giveBack(account);
+  }
 
-  /** Lets calls spend what the store has not said they may, and keeps that in mind. */
-  const lend = (account: Account): void => {
-    const { pool } = account;
-    const need = pool.asks.reduce((sum, { stated }) => sum + stated.need, 0) - pool.free;
-    if (need <= 0) return;
-    account.lent += need;
-    pool.resize(pool.limit + need);
-  };
-
-  const seek = (account: Account): void => {
-    lacking.delete(account);
+  #seek(account: Account): void {
+    this.#lacking.delete(account);
     // What was reserved for others was enough for them, too.
     if (account.pool.asks.length === 0) return;
     // What is too little for one call may be enough for another.
-    if (now() >= account.dryUntil || (isAvailable && leastLack(account.pool) < account.dryFrom)) {
-      reserve(account);
+    const mayHelp = this.#isAvailable && leastLack(account.pool) < account.dryFrom;
+    if (this.#now() >= account.dryUntil || mayHelp) {
+      this.#reserve(account);
       return;
     }
-    if (!isAvailable && options.whenGone() === 'open') lend(account);
-    user?.onAnswered([account.pool]);
-  };
+    if (!this.#isAvailable && this.#options.whenGone() === 'open') lend(account);
+    this.#user?.onAnswered([account.pool]);
+  }
 
-  /** More was spent than the store knows. */
-  const isBehind = ({ pool, lent }: Account): boolean => pool.free < 0 || lent > 0;
+  /** Tells the store of all that was spent, and gives back the rest. */
+  async #settle(account: Account): Promise<void> {
+    await account.work;
+    if (isBehind(account)) this.#reserve(account);
+    await account.work;
+    if (account.pool.free > 0) this.#giveBack(account);
+    await account.work;
+  }
+}
 
-  const isDue = (account: Account, at: number): boolean =>
-    isBehind(account) && at >= account.dryUntil && (isAvailable || at >= probeAt);
+/** More was spent than the store knows. */
+function isBehind({ pool, lent }: Account): boolean {
+  return pool.free < 0 || lent > 0;
+}
 
-  return {
-    until: null,
-    get isAvailable() {
-      return isAvailable;
-    },
-    begin: (next) => {
-      user = next;
-    },
-    isValid: () => true,
-    add(pool) {
-      pool.resize(0);
-      known.set(pool, {
-        pool,
-        work: null,
-        dryUntil: Number.NEGATIVE_INFINITY,
-        dryFrom: 0,
-        idleSince: now(),
-        lent: 0,
-        isChanged: false,
-      });
-    },
-    changed(pool) {
-      const account = known.get(pool);
-      if (account === undefined) return;
-      account.isChanged = true;
-      if (account.work === null) reserveAnew(account);
-    },
-    lack(pool) {
-      const account = known.get(pool);
-      if (account === undefined || isLeaving) return false;
-      lacking.add(account);
-      return true;
-    },
-    isAsking(pool) {
-      const account = known.get(pool);
-      return account !== undefined && lacking.has(account);
-    },
-    forget(pool) {
-      const account = known.get(pool);
-      if (account === undefined) return true;
-      // An account that has no more, or cannot be reached, is remembered: it would be asked again by the next call.
-      if (account.work !== null || isBehind(account) || now() < account.dryUntil) return false;
-      if (pool.free > 0) {
-        if (now() - account.idleSince >= idleMs) giveBack(account);
-        return false;
-      }
-      known.delete(pool);
-      lacking.delete(account);
-      return true;
-    },
-    flush() {
-      if (isLeaving) return;
-      for (const account of lacking) if (account.work === null) seek(account);
-    },
-    tick() {
-      const at = now();
-      for (const account of known.values()) {
-        const { pool } = account;
-        if (pool.leased.size > 0 || pool.asks.length > 0) account.idleSince = at;
-        if (account.work !== null) continue;
-        if (isDue(account, at)) {
-          if (!isAvailable) probeAt = at + retryMs;
-          reserve(account);
-        } else if (pool.free > 0 && at - account.idleSince >= idleMs) giveBack(account);
-        else if (pool.isIdle && pool.free === 0) user?.onAnswered([pool]);
-      }
-    },
-    async leave() {
-      isLeaving = true;
-      const settle = async (account: Account): Promise<void> => {
-        await account.work;
-        if (isBehind(account)) reserve(account);
-        await account.work;
-        if (account.pool.free > 0) giveBack(account);
-        await account.work;
-      };
-      await Promise.all([...known.values()].map(settle));
-    },
-  };
+/** Lets calls spend what the store has not said they may, and keeps that in mind. */
+function lend(account: Account): void {
+  const { pool } = account;
+  const need = pool.asks.reduce((sum, { stated }) => sum + stated.need, 0) - pool.free;
+  if (need <= 0) return;
+  account.lent += need;
+  pool.resize(pool.limit + need);
 }
 
 /** Fewer units beside the free ones help none of those who ask. */

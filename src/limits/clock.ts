@@ -1,3 +1,5 @@
+import { performance } from 'node:perf_hooks';
+
 /**
  * The clock by which limits are kept: milliseconds of the host's monotonic clock, which has the same value in all of
  * its processes, while that of `performance.now()` begins anew in each.

@@ -7,7 +7,7 @@ export function bucketOf(now: number): number {
 }
 
 /** When a bucket is over. */
-export function endOfBucket(bucket: number): number {
+function endOfBucket(bucket: number): number {
   return (bucket + 1) * bucketMs;
 }
 

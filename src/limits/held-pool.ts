@@ -1,8 +1,7 @@
-import type { Allotment } from './allotment.js';
 import { Cooling } from './cooling.js';
 import type { Denial } from './decision.js';
 import type { HeldPools } from './held-pools.js';
-import { coolMsOf, type Pool, type PoolKind } from './kinds.js';
+import { coolMsOf, type Pool } from './kinds.js';
 import type { PoolAnswer, PoolAsk } from './messages.js';
 import { WaitingLine } from './waiting-line.js';
 
@@ -16,7 +15,8 @@ const denialsApartMs = 1000;
 const firstRestMs = 10;
 /** Longest rest where there is news of units. */
 const restAfterNewsMs = 20;
-/** More is asked for when what a busy worker has lasts for less than this. */
+/** A worker with so many calls since the last sweep is busy, and asks for more when what it has lasts for less than this. */
+const busyCalls = 8;
 const askAheadSeconds = 0.25;
 
 /** One pool's numbers at a worker. At every moment `available`, `inUse`, `spent` and `cooling` make `held`. */
@@ -45,7 +45,7 @@ export class HeldPool {
   available = 0;
   /** Units that are to go back before any is used. */
   owed = 0;
-  /** Units used since the last sweep, and between that and the one before. */
+  /** Units used since the last sweep, and between that and the one before; and by how many calls since the last. */
   taken = 0;
   /** Least that was available since the last sweep: so much was idle all the time. */
   idle = 0;
@@ -53,8 +53,8 @@ export class HeldPool {
   inUse = 0;
   /** Other workers lack units, and what becomes idle goes back at once. */
   isContested = false;
-  readonly #kind: PoolKind;
   takenBefore = 0;
+  #calls = 0;
   /** Units that are used up, of which the primary has not heard. */
   spent = 0;
   /** What the primary has leased to this worker, as far as it has arrived here. */
@@ -79,15 +79,12 @@ export class HeldPool {
   #retryAt: number | null = null;
   #deniedAt = Number.NEGATIVE_INFINITY;
   #denials = 0;
-  /** Those that are open and have units of it. */
-  #allotments: Set<Allotment> | null = null;
 
   constructor({ name, kind }: Pool, home: HeldPools) {
     this.name = name;
     this.home = home;
     const coolMs = coolMsOf[kind];
     this.cooling = coolMs === null ? null : new Cooling(coolMs);
-    this.#kind = kind;
   }
 
   /** Nothing is lost when it is forgotten. */
@@ -113,11 +110,10 @@ export class HeldPool {
     return this.line.size > 0 || this.owed > 0 || this.isContested;
   }
 
-  /** There is too little for a call, even when nothing is set aside any more, or others came before it. */
+  /** There is too little for a call, or others came before it. */
   isShort(amount: number, sequence: number): boolean {
     if (amount === 0) return false;
     const { first } = this.line;
-    if (this.usable < amount) this.gather();
     return this.usable < amount || (first !== null && first.sequence < sequence);
   }
 
@@ -134,6 +130,7 @@ export class HeldPool {
   take(amount: number, now: number): void {
     this.available -= amount;
     this.taken += amount;
+    this.#calls++;
     if (this.available < this.idle) this.idle = this.available;
     if (this.cooling === null) this.inUse += amount;
     else this.cooling.add(now, amount);
@@ -147,31 +144,12 @@ export class HeldPool {
     if (this.available < this.idle) this.idle = this.available;
   }
 
-  /** Sets units aside: until the allotment is closed they are in use. */
-  beginAllotment(allotment: Allotment, amount: number, now: number): void {
-    this.#allotments ??= new Set();
-    this.#allotments.add(allotment);
-    this.take(amount, now);
-  }
-
-  /** @param bucket as for `unuse` */
-  endAllotment(allotment: Allotment, bucket: number, left: number): void {
-    this.#allotments?.delete(allotment);
-    this.unuse(bucket, left);
-    this.taken = Math.max(0, this.taken - left);
-  }
-
   /** As fast as its units are taken it will be short in a moment, while there are a lot elsewhere. */
   get runsOut(): boolean {
+    if (this.#calls < busyCalls) return false;
     const perSecond = Math.max(this.taken, this.takenBefore);
     const isLow = this.cooling !== null && this.available < perSecond * askAheadSeconds;
     return isLow && this.freeElsewhere !== null && this.freeElsewhere >= perSecond;
-  }
-
-  /** Nothing of it is set aside any more. */
-  gather(): void {
-    if (this.#allotments === null) return;
-    for (const allotment of this.#allotments) allotment.close();
   }
 
   /** Units in use will not come back. */
@@ -199,12 +177,15 @@ export class HeldPool {
     this.available += amount;
   }
 
+  /** The primary was asked and has not said yet whether there is more: nobody may say that there is none. */
+  isUnanswered(now: number): boolean {
+    return this.isAsking && now >= this.dryUntil;
+  }
+
   /** What a call hears for which there is too little. */
   denial(pool: Pool, now: number): Denial {
     const retryAfterMs = this.available < 0 ? unknownRetryMs : this.retryAfterMs(now);
-    // Of what never comes back nobody says that it is used up before whoever knows has answered.
-    const isUnanswered = this.isAsking && now >= this.dryUntil && this.#kind === 'spend';
-    const isUnknown = this.isCutOff || isUnanswered;
+    const isUnknown = this.isCutOff || this.isUnanswered(now);
     return { outcome: 'denied', pool, reason: isUnknown ? 'unknown' : 'exhausted', retryAfterMs };
   }
 
@@ -221,6 +202,7 @@ export class HeldPool {
     this.idle = this.available;
     this.takenBefore = this.taken;
     this.taken = 0;
+    this.#calls = 0;
     return idle;
   }
 

@@ -11,9 +11,13 @@ export class HolderOutbox {
   /** Pools of which units were spent since that was last told. */
   readonly spending = new Set<HeldPool>();
   #send: ((message: HolderMessage) => void) | null;
+  readonly #defer: (run: () => void) => void;
+  #isDeferred = false;
 
-  constructor(send: (message: HolderMessage) => void) {
+  /** @param defer runs something when all has happened that happens at once */
+  constructor(send: (message: HolderMessage) => void, defer: (run: () => void) => void) {
     this.#send = send;
+    this.#defer = defer;
   }
 
   /** Notes what was spent since this was last called. */
@@ -30,7 +34,17 @@ export class HolderOutbox {
     this.#send = null;
   }
 
+  /** Has everything sent that was noted, once. */
   flush(): void {
+    if (this.#isDeferred) return;
+    this.#isDeferred = true;
+    this.#defer(() => {
+      this.#isDeferred = false;
+      this.flushNow();
+    });
+  }
+
+  flushNow(): void {
     const send = this.#send;
     // Asks last: units that come back with them may be what they lack.
     if (this.recalled.length > 0) {

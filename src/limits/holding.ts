@@ -1,5 +1,4 @@
 import type { Admission } from './admission.js';
-import type { Allotment } from './allotment.js';
 import type { Decision, Pending } from './decision.js';
 import type { HeldPool, HeldUnits } from './held-pool.js';
 import type { Demand, Pool } from './kinds.js';
@@ -11,6 +10,16 @@ export interface LeaseHolderOptions {
   readonly now: () => number;
   /** Sends to the primary, in order. Must not throw, nor call the holder. */
   readonly send: (message: HolderMessage) => void;
+  /**
+   * Runs something once the present turn of the event loop is over, so that all that happens in it is one message of each
+   * type. At once unless given.
+   */
+  readonly defer?: (run: () => void) => void;
+  /**
+   * What becomes of a call that the primary does not answer in time: `open` lets it in, beyond the limits, but for money;
+   * `closed`, the default, denies it as `unknown`.
+   */
+  readonly whenUnknown?: () => 'open' | 'closed';
   /** Calls that may wait for units of one pool. Default 1,000. */
   readonly maxWaiting?: number;
   /** Milliseconds that a call waits at most. Default 1,000. */
@@ -29,12 +38,6 @@ export interface LeaseHolder {
    */
   take(demands: readonly Demand[], found: HeldPool[], now: number): Admission | null;
   /**
-   * A call has taken units of all pools of an allotment: where many such calls come, some are set aside for the next.
-   * @param tokens how many it took
-   * @param now as for `take`
-   */
-  setAside(allotment: Allotment, tokens: number, now: number): void;
-  /**
    * As `take`, and waits for units, or says why not.
    * @param onDecided called once, later, when the result is `pending` and is not cancelled
    */
@@ -51,6 +54,6 @@ export interface LeaseHolder {
   readonly ticks: number;
   /** What a caller may be told of a limit, as it was a moment ago. */
   peek(pool: Pool): PoolView;
-  /** The pools of which this worker knows anything; what is set aside counts as used. */
+  /** The pools of which this worker knows anything. */
   inspect(): HeldUnits[];
 }

@@ -1,6 +1,5 @@
 import { Admission, type AdmissionHost } from './admission.js';
-import type { Allotment } from './allotment.js';
-import { bucketOf, endOfBucket } from './cooling.js';
+import { bucketOf } from './cooling.js';
 import { DecidedCalls } from './decided-calls.js';
 import type { Decision, Denial, Pending } from './decision.js';
 import type { HeldPool, HeldUnits } from './held-pool.js';
@@ -17,6 +16,9 @@ const contestedMs = 1000;
 /** How often idle units are looked for. */
 const sweepMs = 1000;
 
+const atOnce = (run: () => void): void => run();
+const closed = (): 'closed' => 'closed';
+
 /** Makes a holder that has nothing yet. */
 export function createLeaseHolder(options: LeaseHolderOptions): LeaseHolder {
   return new Holder(options);
@@ -26,14 +28,13 @@ class Holder implements LeaseHolder, AdmissionHost {
   readonly #now: () => number;
   readonly #maxWaiting: number;
   readonly #maxWaitMs: number;
+  readonly #whenUnknown: () => 'open' | 'closed';
   readonly #outbox: HolderOutbox;
   readonly pools = new HeldPools();
   /** Those whose units other workers lack, or lacked a moment ago. */
   readonly #contested = new Set<HeldPool>();
   /** Those with calls that wait. */
   readonly #awaited = new Set<HeldPool>();
-  /** Those that were opened since the last tick. */
-  readonly #allotments = new Set<Allotment>();
   readonly #decided = new DecidedCalls();
   #isConnected = true;
   /** What is held may be used until then. */
@@ -44,27 +45,19 @@ class Holder implements LeaseHolder, AdmissionHost {
   /** When it last looked at its clock, or was told the time. */
   #seenAt = 0;
 
-  constructor({ now, send, maxWaiting = 1000, maxWaitMs = 1000 }: LeaseHolderOptions) {
+  constructor(options: LeaseHolderOptions) {
+    const { now, send, defer = atOnce, whenUnknown = closed, maxWaiting = 1000, maxWaitMs = 1000 } = options;
     this.#now = now;
-    this.#outbox = new HolderOutbox(send);
+    this.#outbox = new HolderOutbox(send, defer);
+    this.#whenUnknown = whenUnknown;
     this.#maxWaiting = maxWaiting;
     this.#maxWaitMs = maxWaitMs;
   }
 
   take(demands: readonly Demand[], found: HeldPool[], now: number): Admission | null {
-    return this.takeAll(demands, found, now) ? new Admission(this, demands, found, bucketOf(now)) : null;
-  }
-
-  takeAll(demands: readonly Demand[], found: HeldPool[], now: number): boolean {
     this.#seenAt = now;
-    if (this.#firstShort(demands, found, ++this.#sequence, now) !== -1) return false;
-    this.#use(demands, found, now);
-    return true;
-  }
-
-  setAside(allotment: Allotment, tokens: number, now: number): void {
-    if (endOfBucket(bucketOf(now)) > this.#until) return;
-    if (allotment.follow(this, tokens, now)) this.#allotments.add(allotment);
+    if (this.#firstShort(demands, found, ++this.#sequence, now) !== -1) return null;
+    return this.#admit(demands, found, now);
   }
 
   acquire(demands: readonly Demand[], onDecided: (decision: Decision) => void): Decision | Pending {
@@ -106,7 +99,6 @@ class Holder implements LeaseHolder, AdmissionHost {
         break;
       case 'lease-term':
         this.#until = message.until ?? Number.POSITIVE_INFINITY;
-        this.#gather();
         for (const held of this.#awaited) this.#serve(held, now, false);
         break;
     }
@@ -128,11 +120,10 @@ class Holder implements LeaseHolder, AdmissionHost {
     const now = this.#now();
     this.#seenAt = now;
     this.ticks++;
-    this.#gather();
     for (const held of this.#awaited) {
       held.collect(now);
       for (let late = held.line.first; late !== null && late.deadline <= now; late = held.line.first)
-        this.#deny(late, held, now);
+        this.#decideLate(late, held, now);
       this.#serve(held, now, false);
       if (held.line.size === 0) this.#awaited.delete(held);
     }
@@ -149,27 +140,21 @@ class Holder implements LeaseHolder, AdmissionHost {
   }
 
   close(): void {
-    this.#gather();
     this.#outbox.tellSpent();
     for (const held of this.pools.values()) this.#sendBack(held, held.available);
     this.#finish();
+    // The process may end before the turn does.
+    this.#outbox.flushNow();
   }
 
   peek(pool: Pool): PoolView {
     const held = this.pools.get(pool.name);
     if (held === undefined) return untouched(pool);
-    held.gather();
     return viewOf(pool, held, this.#seenAt);
   }
 
   inspect(): HeldUnits[] {
     return [...this.pools.values()].map((held) => held.units());
-  }
-
-  askAhead(held: HeldPool): void {
-    if (!held.runsOut) return;
-    this.#ask(held, held.usable + 1, held.usable + 1);
-    this.#outbox.flush();
   }
 
   unuse(held: HeldPool, bucket: number, amount: number): void {
@@ -188,7 +173,6 @@ class Holder implements LeaseHolder, AdmissionHost {
     const now = this.#now();
     held.collect(now);
     held.take(amount, now);
-    if (held.available < 0) held.gather();
     if (held.available >= 0 || !this.#isConnected) return;
     const missing = -held.available;
     held.available = 0;
@@ -212,12 +196,6 @@ class Holder implements LeaseHolder, AdmissionHost {
     if (isFreed) this.#finish();
   }
 
-  /** Nothing is set aside any more. */
-  #gather(): void {
-    for (const allotment of this.#allotments) allotment.close();
-    this.#allotments.clear();
-  }
-
   /** @returns the index of the first demand that cannot be met before those who came earlier, or -1 */
   #firstShort(demands: readonly Demand[], found: HeldPool[], sequence: number, now: number): number {
     for (let i = 0; i < demands.length; i++) {
@@ -230,13 +208,19 @@ class Holder implements LeaseHolder, AdmissionHost {
   }
 
   /** Takes the units of demands that `#firstShort` has just found to be met. */
-  #use(demands: readonly Demand[], found: HeldPool[], now: number): void {
-    for (let i = 0; i < demands.length; i++) (found[i] as HeldPool).take((demands[i] as Demand).amount, now);
+  #admit(demands: readonly Demand[], found: HeldPool[], now: number): Admission {
+    for (let i = 0; i < demands.length; i++) {
+      const held = found[i] as HeldPool;
+      held.take((demands[i] as Demand).amount, now);
+      if (held.runsOut) this.#askAhead(held);
+    }
+    return new Admission(this, demands, found, bucketOf(now));
   }
 
-  #admit(demands: readonly Demand[], found: HeldPool[], now: number): Admission {
-    this.#use(demands, found, now);
-    return new Admission(this, demands, found, bucketOf(now));
+  /** Asks for more units of a pool that will be short in a moment, so that no call has to wait for them. */
+  #askAhead(held: HeldPool): void {
+    this.#ask(held, held.usable + 1, held.usable + 1);
+    this.#outbox.flush();
   }
 
   /** A denial that needs nobody's word, or null. */
@@ -305,7 +289,6 @@ class Holder implements LeaseHolder, AdmissionHost {
     held.isContested = true;
     this.#contested.add(held);
     held.collect(now);
-    held.gather();
     const amount = Math.max(0, held.available);
     held.giveBack(amount);
     const counted = amount > 0 && held.line.size > 0;
@@ -321,7 +304,6 @@ class Holder implements LeaseHolder, AdmissionHost {
     held.owed = Math.min(held.held, held.owed + amount);
     this.#contested.add(held);
     held.collect(now);
-    held.gather();
     this.#freed(held, now);
   }
 
@@ -366,6 +348,24 @@ class Holder implements LeaseHolder, AdmissionHost {
   #deny(waiting: Waiting, held: HeldPool, now: number, demand = waiting.demand): void {
     waiting.line?.remove(waiting);
     this.#decided.add(waiting, held.denial((waiting.demands[demand] as Demand).pool, now));
+  }
+
+  /** A call has waited long enough: where nobody has said that there is too little, the config decides. */
+  #decideLate(waiting: Waiting, held: HeldPool, now: number): void {
+    const isLetIn =
+      this.#isConnected &&
+      held.isUnanswered(now) &&
+      this.#whenUnknown() === 'open' &&
+      waiting.demands.every(({ pool }) => pool.kind !== 'spend');
+    if (!isLetIn) {
+      this.#deny(waiting, held, now);
+      return;
+    }
+    waiting.line?.remove(waiting);
+    const found = waiting.demands.map(({ pool }) => this.pools.of(pool));
+    for (const [index, { amount }] of waiting.demands.entries())
+      this.overuse(found[index] as HeldPool, amount);
+    this.#decided.add(waiting, new Admission(this, waiting.demands, found, bucketOf(now)));
   }
 
   #cancel(waiting: Waiting): void {

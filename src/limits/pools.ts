@@ -1,32 +1,33 @@
 import type { Budget, Key, Model, RateLimits } from '../config/types.js';
-import { Allotment } from './allotment.js';
 import type { HeldPool } from './held-pool.js';
 import type { Demand, Pool } from './kinds.js';
 import { RateLines } from './rate-lines.js';
 
-/** The limits that a call of one key for one model falls under. */
+/**
+ * Limits whose units a call takes together: those of requests and of calls at once of its key and groups, before its body
+ * is read, and all others, once its model is known.
+ */
 export interface CallPools {
   /** Each once; the key's own first, so that a key that has used up its own does not wait in line for what is shared. */
   readonly pools: readonly Pool[];
   /** Indexes of the pools of which a call takes as many as it has tokens. */
   readonly tokens: readonly number[];
-  /** What such calls are told of their requests and tokens. */
+  /** What such calls are told of their requests and tokens, as far as their limits are known by then. */
   readonly rateLines: RateLines;
   /** Where a worker's holder has found the pools: see `LeaseHolder.take`. */
   readonly found: HeldPool[];
   /** One of each pool: the demands of a call where no tokens are limited, and the parts that every call has. */
   readonly ones: readonly Demand[];
-  /** Units that are set aside for such calls. */
-  readonly allotment: Allotment;
 }
 
 /** The pools of the calls of one key. */
 interface PoolsOfKey {
   readonly key: Key;
+  readonly first: CallPools;
   readonly byModel: WeakMap<Model, CallPools>;
   /** Those of its last call: most keys ask for one model again and again. */
-  model: Model;
-  pools: CallPools;
+  model: Model | null;
+  pools: CallPools | null;
 }
 
 /** The pools of all calls under one config; each list is made once, when it is first asked for. */
@@ -35,28 +36,51 @@ export class PoolTable {
   /** Of the last call: a look into the map takes a fifth of the time that is spent on all limits of a call. */
   #last: PoolsOfKey | null = null;
 
-  of(key: Key, model: Model): CallPools {
-    const known = this.#ofKey(key, model);
-    if (known.model !== model) {
+  /** What a call of the key takes before its body is read. */
+  first(key: Key): CallPools {
+    return this.#ofKey(key).first;
+  }
+
+  /** What it takes once its model is known. */
+  rest(key: Key, model: Model): CallPools {
+    const known = this.#ofKey(key);
+    if (known.pools === null || known.model !== model) {
       known.model = model;
-      known.pools = known.byModel.get(model) ?? makeCallPools(key, model);
+      known.pools = known.byModel.get(model) ?? restOf(key, model);
       known.byModel.set(model, known.pools);
     }
     return known.pools;
   }
 
-  #ofKey(key: Key, model: Model): PoolsOfKey {
+  #ofKey(key: Key): PoolsOfKey {
     if (this.#last?.key === key) return this.#last;
-    this.#last = this.#byKey.get(key) ?? this.#add(key, model);
+    this.#last = this.#byKey.get(key) ?? this.#add(key);
     return this.#last;
   }
 
-  #add(key: Key, model: Model): PoolsOfKey {
-    const pools = makeCallPools(key, model);
-    const added = { key, byModel: new WeakMap([[model, pools]]), model, pools };
+  #add(key: Key): PoolsOfKey {
+    const pools = once(keyPools(key));
+    const first = makeCallPools(pools.filter(isKnownFirst), pools);
+    const added = { key, first, byModel: new WeakMap(), model: null, pools: null };
     this.#byKey.set(key, added);
     return added;
   }
+}
+
+/** How many tokens a call needs is not known before its body is. */
+function isKnownFirst({ name }: Pool): boolean {
+  return !name.endsWith(':tokens');
+}
+
+function restOf(key: Key, model: Model): CallPools {
+  const ofKey = once(keyPools(key));
+  const ofModel = modelPools(model);
+  return makeCallPools([...ofKey.filter((pool) => !isKnownFirst(pool)), ...ofModel], [...ofKey, ...ofModel]);
+}
+
+/** A group that is named twice has its limits once. */
+function once(pools: readonly Pool[]): Pool[] {
+  return [...new Map(pools.map((pool) => [pool.name, pool])).values()];
 }
 
 /**
@@ -146,19 +170,16 @@ function poolsOf(owner: string, limits: RateLimits | null): Pool[] {
   return pools;
 }
 
-function makeCallPools(key: Key, model: Model): CallPools {
-  const all = [...keyPools(key), ...modelPools(model)];
-  const pools = [...new Map(all.map((pool) => [pool.name, pool])).values()];
-  const ending = (end: string) => pools.flatMap(({ name }, index) => (name.endsWith(end) ? [index] : []));
-  const of = (indexes: readonly number[]) => indexes.map((index) => pools[index] as Pool);
-  const tokens = ending(':tokens');
+/** @param told those of which calls hear */
+function makeCallPools(pools: readonly Pool[], told: readonly Pool[]): CallPools {
+  const tokens = pools.flatMap(({ name }, index) => (name.endsWith(':tokens') ? [index] : []));
+  const ending = (end: string) => told.filter(({ name }) => name.endsWith(end));
   const ones = pools.map((pool) => ({ pool, amount: 1 }));
   return {
     pools,
     tokens,
-    rateLines: new RateLines(of(ending(':requests')), of(tokens)),
+    rateLines: new RateLines(ending(':requests'), ending(':tokens')),
     found: [],
     ones,
-    allotment: new Allotment(ones, tokens),
   };
 }

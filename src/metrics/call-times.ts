@@ -12,7 +12,7 @@ export interface TimeTables {
 
 /** Counts times of calls. */
 export interface CallTimes {
-  /** Counts those of a call, as they are in `CallFacts`. */
+  /** Counts those of a call, as they are in `CallRecord`. */
   observe(durationMs: number, firstByteMs: number, ownMs: number): void;
 }
 

@@ -1,4 +1,10 @@
-import { counterFamilies, gaugeFamilies, histogramFamilies } from './families.js';
+import {
+  counterFamilies,
+  gaugeFamilies,
+  histogramFamilies,
+  type PrimaryName,
+  primaryFamilies,
+} from './families.js';
 import type { HistogramRows, MetricsSnapshot, NumberRows } from './snapshot.js';
 import { histogramText, numberText } from './text-format.js';
 
@@ -17,12 +23,13 @@ export interface PrimaryFacts {
   readonly startedAt: number;
   /** Numbers of the moment of its parts. */
   readonly gauges: readonly PrimaryGauge[];
+  /** Its own mistakes, by where they were caught. */
+  readonly faults?: readonly (readonly [where: string, count: number])[];
 }
 
 /** A number of the moment without labels, as a part of the primary tells it. */
 export interface PrimaryGauge {
-  readonly name: string;
-  readonly help: string;
+  readonly name: PrimaryName;
   readonly value: number;
 }
 
@@ -33,10 +40,23 @@ export interface PrimaryGauge {
 export function exposition(merged: MetricsSnapshot, primary: PrimaryFacts): string {
   return (
     primaryText(primary) +
-    countersText(merged.counters) +
+    countersText(withFaults(merged.counters, primary.faults ?? [])) +
     gaugesText(merged.gauges) +
     histogramsText(merged.histograms)
   );
+}
+
+/** Adds the mistakes of the primary to those of the workers. */
+function withFaults(
+  all: readonly NumberRows[],
+  faults: readonly (readonly [where: string, count: number])[],
+): readonly NumberRows[] {
+  if (faults.length === 0) return all;
+  const family = 'gateway_faults_total';
+  const [, labels = [], values = []] = all.find(([name]) => name === family) ?? [];
+  const sums = new Map(labels.map((where, index) => [where, values[index] ?? 0] as const));
+  for (const [where, count] of faults) sums.set(where, (sums.get(where) ?? 0) + count);
+  return [...all.filter(([name]) => name !== family), [family, [...sums.keys()], [...sums.values()]]];
 }
 
 function countersText(all: readonly NumberRows[]): string {
@@ -71,31 +91,14 @@ function histogramsText(all: readonly HistogramRows[]): string {
 }
 
 function primaryText(primary: PrimaryFacts): string {
-  const one = (name: string, type: 'counter' | 'gauge', help: string, value: number): string =>
-    numberText({ name, help, type, labels: [], labelValues: [], values: [value] });
+  const one = (name: PrimaryName, value: number, labelValues: readonly string[] = []): string =>
+    numberText({ name, ...primaryFamilies[name], labelValues, values: [value] });
   return (
-    numberText({
-      name: 'gateway_build_info',
-      help: 'Always 1; its labels say what runs.',
-      type: 'gauge',
-      labels: ['version', 'node'],
-      labelValues: [primary.version, primary.node],
-      values: [1],
-    }) +
-    one('gateway_workers', 'gauge', 'Workers that serve.', primary.workers) +
-    one(
-      'gateway_worker_restarts_total',
-      'counter',
-      'Workers that were started in the place of others.',
-      primary.workerRestarts,
-    ) +
-    one('gateway_config_generation', 'gauge', 'Number of the config in use.', primary.configGeneration) +
-    one(
-      'gateway_start_time_seconds',
-      'gauge',
-      'When the gateway started, in Unix seconds.',
-      primary.startedAt / 1000,
-    ) +
-    primary.gauges.map(({ name, help, value }) => one(name, 'gauge', help, value)).join('')
+    one('gateway_build_info', 1, [primary.version, primary.node]) +
+    one('gateway_workers', primary.workers) +
+    one('gateway_worker_restarts_total', primary.workerRestarts) +
+    one('gateway_config_generation', primary.configGeneration) +
+    one('gateway_start_time_seconds', primary.startedAt / 1000) +
+    primary.gauges.map(({ name, value }) => one(name, value)).join('')
   );
 }

@@ -32,7 +32,8 @@ export type LabelName =
   | 'state'
   | 'status'
   | 'status_class'
-  | 'target';
+  | 'target'
+  | 'where';
 
 interface FamilyBase {
   readonly help: string;
@@ -73,6 +74,13 @@ function histogram(
   return { help, labels, bounds };
 }
 
+/** One that the primary process has a single number of. */
+interface PrimaryFamily {
+  readonly type: 'counter' | 'gauge';
+  readonly help: string;
+  readonly labels: readonly string[];
+}
+
 /** Every family of counters that a worker keeps. */
 export const counterFamilies = {
   gateway_requests_total: counter('Finished requests.', ['protocol', 'model', 'status', 'outcome']),
@@ -95,6 +103,10 @@ export const counterFamilies = {
   gateway_limit_refusals_total: counter('Requests refused by a limit.', ['limit']),
   gateway_ledger_dropped_total: counter('Ledger entries that were dropped.'),
   gateway_ledger_failures_total: counter('How often the store did not take entries of the ledger.'),
+  gateway_faults_total: counter(
+    "Mistakes of the gateway's own that were caught; each ends at most the call or session that it belongs to.",
+    ['where'],
+  ),
   gateway_metrics_overflow_total: counter(
     'How often something, or several calls at once, was counted as "other" because its family was full.',
     ['family'],
@@ -138,6 +150,38 @@ export const gaugeFamilies = {
   gateway_target_in_flight: gauge('sum', 'Requests that are under way to a target.', ['target']),
 } as const satisfies Record<string, GaugeFamily>;
 
+/** What only the primary process knows. */
+export const primaryFamilies = {
+  gateway_build_info: {
+    type: 'gauge',
+    help: 'Always 1; its labels say what runs.',
+    labels: ['version', 'node'],
+  },
+  gateway_workers: { type: 'gauge', help: 'Workers that serve.', labels: [] },
+  gateway_worker_restarts_total: {
+    type: 'counter',
+    help: 'Workers that were started in the place of others.',
+    labels: [],
+  },
+  gateway_config_generation: { type: 'gauge', help: 'Number of the config in use.', labels: [] },
+  gateway_start_time_seconds: {
+    type: 'gauge',
+    help: 'When the gateway started, in Unix seconds.',
+    labels: [],
+  },
+  gateway_budgets_store_available: {
+    type: 'gauge',
+    help: '1 while the accounts of budgets can be reached, as far as anybody asked for them, else 0.',
+    labels: [],
+  },
+  gateway_limits_store_available: {
+    type: 'gauge',
+    help: '1 while hosts can share rate limits by the store, 0 while it cannot be reached.',
+    labels: [],
+  },
+} as const satisfies Record<string, PrimaryFamily>;
+
 export type CounterName = keyof typeof counterFamilies;
 export type HistogramName = keyof typeof histogramFamilies;
+export type PrimaryName = keyof typeof primaryFamilies;
 export type GaugeName = keyof typeof gaugeFamilies;

@@ -1,6 +1,9 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 
-/** What a process knows of itself at this moment. */
+/**
+ * What a process knows of itself at this moment. By hand, since prom-client's gauges are of the process that is asked,
+ * with all its event loop's delay since the start or since whoever asked before: these are told to the primary and added.
+ */
 export interface ProcessGauges {
   readonly residentBytes: number;
   readonly heapBytes: number;

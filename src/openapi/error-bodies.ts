@@ -1,11 +1,11 @@
 import { type TSchema, Type } from 'typebox';
-import { anthropic } from '../dialects/anthropic.js';
-import type { Dialect } from '../dialects/dialect.js';
-import { google } from '../dialects/google.js';
-import { jimeng } from '../dialects/jimeng.js';
-import { kling } from '../dialects/kling.js';
-import { openai } from '../dialects/openai.js';
-import { rerank } from '../dialects/rerank.js';
+import { anthropic } from '../protocols/error-formats/anthropic.js';
+import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
+import { google } from '../protocols/error-formats/google.js';
+import { jimeng } from '../protocols/error-formats/jimeng.js';
+import { kling } from '../protocols/error-formats/kling.js';
+import { openai } from '../protocols/error-formats/openai.js';
+import { rerank } from '../protocols/error-formats/rerank.js';
 import type { NamedSchema } from './schemas.js';
 
 const text = Type.String();
@@ -48,7 +48,7 @@ const jimengBody = named(
   Type.Object({ code: Type.Integer(), message: text, data: Type.Null(), request_id: text }),
 );
 
-const byWriter: ReadonlyMap<Dialect['errorBody'], NamedSchema> = new Map([
+const byWriter: ReadonlyMap<ErrorFormat['errorBody'], NamedSchema> = new Map([
   [openai.errorBody, chatBody],
   [anthropic.errorBody, messagesBody],
   [google.errorBody, googleBody],
@@ -67,13 +67,13 @@ export const modelListError: NamedSchema = named(
 export const errorBodies: readonly NamedSchema[] = [...byWriter.values(), modelListError];
 
 /**
- * What the error bodies of a dialect are like.
- * @throws {Error} for a dialect that is described nowhere
+ * What the error bodies of an error format are like.
+ * @throws {Error} for an error format that is described nowhere
  */
-export function errorBodyOf({ name, errorBody }: Dialect): NamedSchema {
-  // Dialects that differ in their streams alone write one and the same body.
+export function errorBodyOf({ name, errorBody }: ErrorFormat): NamedSchema {
+  // Error formats that differ in their streams alone write one and the same body.
   const body = byWriter.get(errorBody);
-  if (body === undefined) throw new Error(`The error body of the dialect ${name} has no schema.`);
+  if (body === undefined) throw new Error(`The error body of the error format ${name} has no schema.`);
   return body;
 }
 

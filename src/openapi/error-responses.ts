@@ -99,9 +99,9 @@ export function errorResponsesOf(route: Route, known: ErrorResponses): Readonly<
 }
 
 /** What an error of a route has in its body; null where the method allows none. */
-function bodyOf({ method, auth, dialect }: Route): NamedSchema | null {
+function bodyOf({ method, auth, errorFormat }: Route): NamedSchema | null {
   if (method === 'HEAD') return null;
-  return auth === 'modelList' ? modelListError : errorBodyOf(dialect);
+  return auth === 'modelList' ? modelListError : errorBodyOf(errorFormat);
 }
 
 function errorResponse(kind: ErrorKind | null, body: NamedSchema | null): Response {

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { speechRequest, speechRequestType } from '../protocols/audio/schema.js';
-import { chatRequest, chatRequestType } from '../protocols/chat/schema.js';
+import { chatRequest, chatRequestType } from '../protocols/chat/request/schema.js';
 import { completionsRequest, completionsRequestType } from '../protocols/completions/schema.js';
 import {
   embeddingsRequest,
@@ -12,14 +12,14 @@ import {
   generateContentRequest,
   generateContentRequestType,
   countTokensRequest as googleCountTokensRequest,
-} from '../protocols/generate-content/schema.js';
+} from '../protocols/generate-content/request/schema.js';
 import { editsRequest, formFieldsType, generationsRequest, mostImages } from '../protocols/images/schema.js';
 import {
   countTokensRequest,
   countTokensRequestType,
   messagesRequest,
   messagesRequestType,
-} from '../protocols/messages/schema.js';
+} from '../protocols/messages/request/schema.js';
 import { moderationsRequest, moderationsRequestType } from '../protocols/moderations/schema.js';
 import { rerankRequest, rerankRequestType } from '../protocols/rerank/schema.js';
 import {
@@ -27,7 +27,7 @@ import {
   compactRequestType,
   responsesRequest,
   responsesRequestType,
-} from '../protocols/responses/schema.js';
+} from '../protocols/responses/request/schema.js';
 import type { CompiledSchema } from '../schema/compile.js';
 import { flag, name, nullable, text } from '../schema/members.js';
 import type { NamedSchema } from './schemas.js';

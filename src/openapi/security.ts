@@ -1,5 +1,5 @@
 import type { VendorWords } from '../config/types.js';
-import type { AuthStyle } from '../dialects/credentials.js';
+import type { AuthStyle } from '../protocols/credentials/credentials.js';
 import type { SecurityRequirement, SecurityScheme } from './types.js';
 
 /** Where keys may sit: the schemes, and which of them each style of signing in takes. */

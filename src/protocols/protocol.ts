@@ -1,16 +1,22 @@
 import type { Protocol } from '../config/types.js';
 import type { TextCodec } from '../conversation/codec.js';
-import type { JsonObject } from '../conversation/json.js';
-import type { StreamManner } from '../conversation/manner.js';
 import type { ConversationRequest } from '../conversation/request.js';
-import type { Sealer } from '../conversation/seal.js';
+import type { StreamRules } from '../conversation/stream-rules.js';
+import type { JsonObject } from '../wire/json.js';
+import type { Sealer } from '../wire/seal.js';
+import type { OnceRule } from './once.js';
 
 /** What the flow has to know of an endpoint that calls a model: the protocols' `index.ts` make them. */
-export interface Endpoint extends StreamManner {
+export interface Endpoint extends StreamRules {
   /** Where the model must be offered. */
   readonly protocol: Protocol;
   /** Path under an upstream's base URL, with the query that belongs to it. */
   upstreamPath(model: string, stream: boolean): string;
+  /**
+   * What of a client's query an upstream of the protocol itself is told, with its question mark, or empty. Null in place
+   * of the function where that is nothing.
+   */
+  readonly upstreamQuery: ((query: string) => string) | null;
   /** The model's name stands in the body; else it is in the path alone, here and at the upstream. */
   readonly modelInBody: boolean;
   /** A stream's usage comes only when the body asks for it with `stream_options.include_usage`. */
@@ -21,26 +27,32 @@ export interface Endpoint extends StreamManner {
   readonly translation: Translation | null;
   /** The upstream decides whether its answer is a stream, whatever the call asked for. */
   readonly mayStream: boolean;
+  /** What is no stream and no error is JSON; else it may be any text, or a sound. */
+  readonly answersJson: boolean;
   /**
    * Reads from a validated request body what the answer has to be like; null when every answer is passed as it comes.
    * What it returns is called with a whole successful answer and gives that very buffer back when nothing is to do.
    */
   readonly amender: ((body: Buffer) => ((reply: Buffer) => Buffer) | null) | null;
+  /** Which requests are not sent a second time to upstreams that take them as they came. */
+  readonly once: OnceRule;
 }
 
 /** Names of fields of a request body. */
 export interface OutputLimit {
-  /** The object of the body that they stand in; null for the body itself. */
-  readonly within: string | null;
+  /** Names of the object of the body that they stand in; null for the body itself. */
+  readonly within: readonly string[] | null;
   /** Tokens of one answer; the first that is there counts. */
   readonly fields: readonly string[];
-  /** How many answers are asked for. */
-  readonly choices: string;
+  /** How many answers are asked for; the first that is there counts. */
+  readonly choices: readonly string[];
 }
 
 /** How the calls of an endpoint are served by an upstream of another protocol. */
 export interface Translation {
   readonly codec: TextCodec;
+  /** Upstreams of the protocol take media by URL; else what a client names so is fetched for them. */
+  readonly mediaByUrl: boolean;
   /**
    * For a question that the gateway answers by itself where the upstream does not speak the client's protocol.
    * @returns the JSON text of the answer

@@ -5,17 +5,20 @@ import { messages } from './messages/index.js';
 import type { Endpoint, Translation } from './protocol.js';
 import { responses } from './responses/index.js';
 
+/** An endpoint whose calls can be translated. */
+export interface TextEndpoint extends Endpoint {
+  readonly translation: Translation;
+}
+
 /** The endpoints between which a conversation can be translated. */
-export const textEndpoints: Readonly<
-  Record<TextProtocolName, Endpoint & { readonly translation: Translation }>
-> = {
+export const textEndpoints: Readonly<Record<TextProtocolName, TextEndpoint>> = {
   chat: translatable(chat),
   responses: translatable(responses),
   messages: translatable(messages),
   generateContent: translatable(generateContent),
 };
 
-function translatable(endpoint: Endpoint): Endpoint & { readonly translation: Translation } {
+function translatable(endpoint: Endpoint): TextEndpoint {
   const { translation } = endpoint;
   if (translation === null) throw new Error(`${endpoint.protocol} has no codec`);
   return { ...endpoint, translation };

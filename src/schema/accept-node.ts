@@ -1,3 +1,4 @@
+import type { MemberGuard } from '../wire/member-guard.js';
 import { isType, type SchemaNode } from './node.js';
 
 /*
@@ -51,6 +52,8 @@ export interface ObjectRule {
   readonly most: number;
   /** For properties that are not named; null when there may be none. */
   readonly rest: AcceptNode | null;
+  /** Tells of properties that are not named whether they could be taken for one that is; null where none must be clear. */
+  readonly guard: MemberGuard | null;
 }
 
 export interface Property {
@@ -60,6 +63,9 @@ export interface Property {
   readonly bit: number;
   /** Position in `guardedKeys`, from 1, for a top-level key whose place is asked for; or 0. */
   readonly guard: number;
+  /** Its bits among those of properties that may come but once, which have no room in one number; or 0. */
+  readonly low: number;
+  readonly high: number;
   readonly next: Property | null;
 }
 
@@ -82,6 +88,7 @@ const anything = nodeOf({ anything: true });
 
 /** As many as the bits of a small integer. */
 const mostRequired = 30;
+const smallBits = 30;
 
 /** What a name or a constant may be made of, to be the same in bytes and in a body: no escapes, no UTF-8. */
 const plainText = /^[\x20-\x7e]*$/;
@@ -109,25 +116,29 @@ const ofTypes = [
  * Compiles the schema of a body.
  * @param own A key that the body must have besides what the schema requires, or null.
  * @param guardedKeys Top-level keys to mark, whether the schema has them or not.
+ * @param guard What has to be clear among the body's members.
  * @returns The rule of the body, or null for a schema that cannot be one.
  */
 export function compileBody(
   schema: SchemaNode,
   own: string | null,
   guardedKeys: readonly string[],
+  guard: MemberGuard,
 ): ObjectRule | null {
   if (schema.type !== 'object' || !hasOnly(schema, ofTypes) || schema.not !== undefined) return null;
   return objectRule(
     own === null ? schema : { ...schema, required: [...(schema.required ?? []), own] },
     guardedKeys,
+    guard,
   );
 }
 
 /** What is not understood becomes `nothing`: a value for it is left to the full check. */
-function compileNode(schema: SchemaNode | boolean): AcceptNode {
+function compileNode(schema: SchemaNode | boolean, guard: MemberGuard | null): AcceptNode {
   if (typeof schema === 'boolean') return schema ? anything : nothing;
   if (hasOnly(schema, [])) return anything;
-  if (hasOnly(schema, ['anyOf'])) return (schema.anyOf ?? []).map(compileNode).reduce(either, nothing);
+  if (hasOnly(schema, ['anyOf']))
+    return (schema.anyOf ?? []).map((branch) => compileNode(branch, guard)).reduce(either, nothing);
   if (hasOnly(schema, ofConstants)) {
     if ('const' in schema) return 'enum' in schema ? nothing : constantNode(schema, [schema.const]);
     if (schema.enum !== undefined) return constantNode(schema, schema.enum);
@@ -135,7 +146,7 @@ function compileNode(schema: SchemaNode | boolean): AcceptNode {
   if (!hasOnly(schema, ofTypes) || schema.type === undefined) return nothing;
   const types = typeof schema.type === 'string' ? [schema.type] : schema.type;
   if (schema.not !== undefined && schema.type !== 'string') return nothing;
-  return types.map((type) => typeNode(type, schema)).reduce(either, nothing);
+  return types.map((type) => typeNode(type, schema, guard)).reduce(either, nothing);
 }
 
 function hasOnly(schema: SchemaNode, keywords: readonly string[]): boolean {
@@ -153,7 +164,7 @@ function constantNode({ type }: SchemaNode, values: readonly unknown[]): AcceptN
   });
 }
 
-function typeNode(type: string, schema: SchemaNode): AcceptNode {
+function typeNode(type: string, schema: SchemaNode, guard: MemberGuard | null): AcceptNode {
   switch (type) {
     case 'string': {
       const text = textRule(schema);
@@ -167,7 +178,7 @@ function typeNode(type: string, schema: SchemaNode): AcceptNode {
     case 'null':
       return nodeOf({ nil: true });
     case 'object': {
-      const rule = objectRule(schema, []);
+      const rule = objectRule(schema, [], guard);
       return rule === null ? nothing : nodeOf({ objects: [rule] });
     }
     case 'array':
@@ -211,16 +222,21 @@ function numberRule(schema: SchemaNode, integer: boolean): NumberRule {
 
 function arrayRule({ items = true, minItems, maxItems }: SchemaNode): ArrayRule {
   return {
-    items: compileNode(items),
+    items: compileNode(items, null),
     least: minItems ?? 0,
     most: maxItems ?? Number.MAX_SAFE_INTEGER,
   };
 }
 
-function objectRule(schema: SchemaNode, guardedKeys: readonly string[]): ObjectRule | null {
+function objectRule(
+  schema: SchemaNode,
+  guardedKeys: readonly string[],
+  guard: MemberGuard | null,
+): ObjectRule | null {
   const { properties = {}, required = [], additionalProperties = true, maxProperties } = schema;
-  const rest = additionalProperties === false ? null : compileNode(additionalProperties);
-  const names = [...new Set([...Object.keys(properties), ...required, ...guardedKeys])];
+  const rest = additionalProperties === false ? null : compileNode(additionalProperties, null);
+  const read = guard?.spec.reads ?? [];
+  const names = [...new Set([...Object.keys(properties), ...required, ...guardedKeys, ...read])];
   // What every object inherits is there without being sent; and the required ones need a bit each.
   if (!names.every((name) => isPlain(name) && !(name in Object.prototype))) return null;
   const bits = [...new Set(required)];
@@ -231,21 +247,45 @@ function objectRule(schema: SchemaNode, guardedKeys: readonly string[]): ObjectR
   // Backwards, so that of equally long names the first comes first.
   for (const name of names.reverse()) {
     const own = properties[name];
+    const entry = guard?.entryOf(name) ?? null;
+    const index = entry?.index ?? -1;
+    if (index >= 2 * smallBits) return null;
     byLength[name.length] = {
       name: Uint8Array.from(Buffer.from(name, 'latin1')),
-      node: own === undefined ? (rest ?? nothing) : compileNode(own),
+      node: guardedNode(
+        own === undefined ? (rest ?? nothing) : compileNode(own, entry?.within ?? null),
+        entry?.within ?? null,
+      ),
       bit: bits.includes(name) ? 1 << bits.indexOf(name) : 0,
       guard: guardedKeys.indexOf(name) + 1,
+      low: index >= 0 && index < smallBits ? 1 << index : 0,
+      high: index >= smallBits ? 1 << (index - smallBits) : 0,
       next: byLength[name.length] ?? null,
     };
   }
   return {
-    open: names.length === 0 && rest === anything && maxProperties === undefined,
+    open: guard === null && names.length === 0 && rest === anything && maxProperties === undefined,
     byLength,
     required: 2 ** bits.length - 1,
     most: maxProperties ?? Number.MAX_SAFE_INTEGER,
     rest,
+    guard,
   };
+}
+
+/** Whatever is JSON, but an object only if its members are clear. */
+function guardedNode(node: AcceptNode, guard: MemberGuard | null): AcceptNode {
+  if (guard === null || !node.anything) return node;
+  const rule = objectRule({}, [], guard);
+  return nodeOf({
+    text: textRule({}),
+    number: numberRule({}, false),
+    objects: rule === null ? null : [rule],
+    arrays: [arrayRule({})],
+    yes: true,
+    no: true,
+    nil: true,
+  });
 }
 
 /** Of two rules for a string or a number that cannot be made one, the second is left to the full check. */

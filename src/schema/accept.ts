@@ -8,6 +8,8 @@ import {
   endOfValue,
 } from '../wire/json-skip.js';
 import { skipSpace } from '../wire/json-space.js';
+import { type FoundMembers, type MemberGuard, noMembers } from '../wire/member-guard.js';
+import type { SteeringMember } from '../wire/steering-members.js';
 import {
   type AcceptNode,
   type ArrayRule,
@@ -29,6 +31,7 @@ export interface Accepted {
   /** True when the client itself asked for the usage chunk. */
   readonly includeUsage: boolean;
   readonly output: OutputSpans;
+  readonly members: FoundMembers;
 }
 
 /** Where a body says how much it may be answered: values of top-level keys, of whatever protocol. */
@@ -37,7 +40,7 @@ export interface OutputSpans {
   readonly limit: Span | null;
   /** `n`: how many answers are asked for. */
   readonly choices: Span | null;
-  /** `generationConfig`, in which others have these. */
+  /** `generationConfig`, by either of its names, in which others have these. */
   readonly config: Span | null;
 }
 
@@ -56,7 +59,8 @@ const CLOSE_BRACE = 0x7d;
 
 const guardedKeys = [
   ...['model', 'stream', 'stream_options'],
-  ...['max_completion_tokens', 'max_tokens', 'max_output_tokens', 'n', 'generationConfig'],
+  ...['max_completion_tokens', 'max_tokens', 'max_output_tokens', 'n'],
+  ...['generationConfig', 'generation_config'],
 ];
 /** Positions among these, from 1: up to this one a key may come only once. */
 const lastSingle = 3;
@@ -78,6 +82,7 @@ const powers = Array.from({ length: exactDigits + 1 }, (_, exponent) => 10 ** ex
 /**
  * Compiles a schema to a check that reads a body's bytes once, without parsing it.
  * @param schema Request body of an endpoint.
+ * @param guard What has to be clear among the members of the body.
  * @param own A key without which a body is left to the full check, or null.
  * @returns A function that takes a whole body and says yes or does not know (null): what it accepts, `scanBody`,
  * `parseBody` and the schema accept too, with the same findings. It keeps the state of the walk between its calls in
@@ -85,9 +90,10 @@ const powers = Array.from({ length: exactDigits + 1 }, (_, exponent) => 10 ** ex
  */
 export function compileAcceptor(
   schema: unknown,
+  guard: MemberGuard,
   own: string | null = null,
 ): (body: Buffer) => Accepted | null {
-  const rule = compileBody(asSchema(schema), own, guardedKeys);
+  const rule = compileBody(asSchema(schema), own, guardedKeys, guard);
   if (rule === null) return () => null;
   const walk = new Walk(rule);
   return (body) => walk.accept(body);
@@ -117,6 +123,8 @@ class Walk {
   #choicesEnd = -1;
   #configStart = -1;
   #configEnd = -1;
+  /** Members by which an upstream would be led elsewhere. */
+  #steering: SteeringMember[] = [];
   /** How far the current branch of a union got. */
   #reached = 0;
   /** Bytes walked for branches that failed. */
@@ -138,6 +146,7 @@ class Walk {
     this.#configStart = -1;
     this.#reached = 0;
     this.#wasted = 0;
+    if (this.#steering.length > 0) this.#steering = [];
     const accepted = this.#run(body);
     this.#body = noBody;
     return accepted;
@@ -164,6 +173,7 @@ class Walk {
       stream: this.#streamStart !== -1 && body[this.#streamStart] === LOWER_T,
       includeUsage: this.#usageStart !== -1 && body[this.#usageStart] === LOWER_T,
       output: this.#outputSpans(),
+      members: this.#steering.length === 0 ? noMembers : { ...noMembers, steering: this.#steering },
     };
   }
 
@@ -292,6 +302,8 @@ class Walk {
   #members(rule: ObjectRule, open: number, levels: number): number {
     const body = this.#body;
     let missing = rule.required;
+    let low = 0;
+    let high = 0;
     let at = skipSpace(body, open + 1);
     if (body[at] === CLOSE_BRACE) return missing === 0 ? at + 1 : -1;
     for (let count = 1; count <= rule.most; count++) {
@@ -300,6 +312,13 @@ class Walk {
       const close = endOfPlain(body, at + 1);
       if (close === -1) return -1;
       const property = findProperty(rule, body, at + 1, close);
+      if (property === null) {
+        if (rule.guard?.concerns(body, at + 1, close) && !this.#steers(rule.guard, at + 1, close)) return -1;
+      } else {
+        if ((low & property.low) !== 0 || (high & property.high) !== 0) return -1;
+        low |= property.low;
+        high |= property.high;
+      }
       at = afterColon(body, close);
       if (at === -1) return -1;
       const node = property === null ? rule.rest : property.node;
@@ -316,6 +335,14 @@ class Walk {
       at = skipSpace(body, at + 1);
     }
     return -1;
+  }
+
+  /** Whether a name that is not clear is one that steers, which is noted. */
+  #steers(guard: MemberGuard, start: number, end: number): boolean {
+    const entry = guard.entryOf(this.#body.toString('latin1', start, end));
+    if (entry?.kind !== 'steering' || entry.within !== null) return false;
+    this.#steering.push(entry.spellings[0] as SteeringMember);
+    return true;
   }
 
   /** Notes where the value of a guarded key stands. @returns false for one that has come before and must not */

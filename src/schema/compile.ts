@@ -1,8 +1,10 @@
 import type { TSchema } from 'typebox';
 import { GatewayError } from '../errors.js';
-import { compileValidator } from '../validator.js';
+import { type GuardSpec, MemberGuard, routedMembers } from '../wire/member-guard.js';
 import { type Accepted, compileAcceptor } from './accept.js';
 import { explain, requireExplainable } from './explain.js';
+import { asSchema, type SchemaNode } from './node.js';
+import { compileValidator } from './validator.js';
 
 /** A check that is built once and run for every request. */
 export interface CompiledSchema {
@@ -12,6 +14,8 @@ export interface CompiledSchema {
   check(value: unknown): boolean;
   /** Why `check` said no. Slow; for a value that passed, the answer is a general refusal. */
   explain(value: unknown): GatewayError;
+  /** What has to be clear among the members of a body; `accept` says yes only to one that it finds nothing in. */
+  readonly guard: MemberGuard;
 }
 
 /** Bodies of other endpoints that come to this one by mistake. */
@@ -27,9 +31,15 @@ export interface MixedBody {
  * @param schema Request body of an endpoint. Where skeletons are checked (`parseBody`), it may ask of a string only
  * its type, that it is not empty, and equality with constants.
  * @param mixed The endpoint's table of keys that belong elsewhere, or null.
+ * @param guarded What of the body has to be clear besides the members of the schema.
  * @returns A check without state, safe to share.
  */
-export function compileSchema(schema: TSchema, mixed: MixedBody | null = null): CompiledSchema {
+export function compileSchema(
+  schema: TSchema,
+  mixed: MixedBody | null = null,
+  guarded: Guarded = {},
+): CompiledSchema {
+  const guard = new MemberGuard(guardSpec(asSchema(schema), guarded));
   // Made when the first body comes that needs it: all of them together would take a good part of a worker's start.
   let validator: ReturnType<typeof compiled> | null = null;
   const isValid = (value: unknown): boolean => {
@@ -38,20 +48,60 @@ export function compileSchema(schema: TSchema, mixed: MixedBody | null = null): 
   };
   if (mixed === null) {
     return {
-      accept: compileAcceptor(schema),
+      guard,
+      accept: compileAcceptor(schema, guard),
       check: isValid,
       explain: (value) => explain(schema, value),
     };
   }
   return {
     // A body that has the endpoint's own key is not taken for one of another.
-    accept: compileAcceptor(schema, mixed.own),
+    guard,
+    accept: compileAcceptor(schema, guard, mixed.own),
     check: (value) => isValid(value) && strayKey(mixed, value) === null,
     explain(value) {
       const stray = strayKey(mixed, value);
       return stray === null ? explain(schema, value) : belongsElsewhere(mixed, stray);
     },
   };
+}
+
+/** What of a body has to be clear besides the members that its schema knows. */
+export interface Guarded {
+  /** More members that are read. */
+  readonly reads?: readonly string[];
+  /** Objects whose members have to be clear, too, and what the schema does not know of those. */
+  readonly within?: Readonly<Record<string, Partial<GuardSpec>>>;
+}
+
+/** The gateway reads what an endpoint's schema knows, and of every body what calls are routed and counted by. */
+function guardSpec(schema: SchemaNode, { reads = [], within = {} }: Guarded): GuardSpec {
+  const inner: Readonly<Record<string, Partial<GuardSpec>>> = {
+    stream_options: { reads: ['include_usage'] },
+    ...within,
+  };
+  return {
+    reads: [...new Set([...propertyNames(schema), ...routedMembers, ...reads])],
+    within: Object.fromEntries(
+      Object.entries(inner).map(([name, more]) => {
+        const known = propertiesOf(schema).flatMap((properties) => propertyNames(properties[name] ?? true));
+        return [name, { ...more, reads: [...new Set([...known, ...(more.reads ?? [])])] }];
+      }),
+    ),
+    steers: true,
+  };
+}
+
+function propertiesOf(schema: SchemaNode | boolean): Readonly<Record<string, SchemaNode | boolean>>[] {
+  if (typeof schema === 'boolean') return [];
+  return [
+    ...(schema.properties === undefined ? [] : [schema.properties]),
+    ...(schema.anyOf ?? []).flatMap(propertiesOf),
+  ];
+}
+
+function propertyNames(schema: SchemaNode | boolean): string[] {
+  return propertiesOf(schema).flatMap((properties) => Object.keys(properties));
 }
 
 /** @throws {Error} for a schema keyword that `explain` cannot put into words */

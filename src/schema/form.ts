@@ -1,5 +1,7 @@
 import { type TObject, Type } from 'typebox';
 import { GatewayError } from '../errors.js';
+import { MemberGuard } from '../wire/member-guard.js';
+import type { PartRules } from '../wire/part-names.js';
 import { type CompiledSchema, compileSchema } from './compile.js';
 import { asSchema, type SchemaNode } from './node.js';
 
@@ -11,12 +13,16 @@ export interface FormParts {
   readonly fields: TObject;
   /** Names of the files that must be there. */
   readonly files: readonly string[];
+  /** Names of fields that may come in parts, with brackets behind the name. */
+  readonly split?: readonly string[];
   /** What the fields must be like together, or null: it says what is wrong with values that are of the schema. */
   readonly rule: ((values: Values) => GatewayError | null) | null;
 }
 
 /** A check of forms that is built once and run for every one. */
 export interface FormSchema {
+  /** What has to be clear among the names of its parts. */
+  readonly names: PartRules;
   readonly files: readonly string[];
   readonly rule: FormParts['rule'];
   readonly kinds: ReadonlyMap<string, FieldKind>;
@@ -46,12 +52,18 @@ interface File {
  * Compiles the check of a form.
  * @throws {Error} At start, for a schema that a refusal could not be put into words for.
  */
-export function compileForm({ fields, files, rule }: FormParts): FormSchema {
+export function compileForm({ fields, files, split = [], rule }: FormParts): FormSchema {
   const properties = Object.entries(asSchema(fields).properties ?? {});
+  const kinds = new Map(properties.map(([name, node]) => [name, kindOf(asSchema(node))]));
+  const lists = [...kinds].filter(([, { isList }]) => isList).map(([name]) => name);
   return {
+    names: {
+      guard: new MemberGuard({ reads: [...kinds.keys(), ...files], steers: true }),
+      many: new Set([...lists, ...split, ...files]),
+    },
     files,
     rule,
-    kinds: new Map(properties.map(([name, node]) => [name, kindOf(asSchema(node))])),
+    kinds,
     whole: compileSchema(fields),
     begun: compileSchema(Type.Partial(fields)),
   };
@@ -162,7 +174,8 @@ function readFields({ kinds }: FormSchema, fields: readonly Field[]): Values {
   );
 }
 
-const number = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+/** A digit has one place in it: a client's text of a million digits is looked at once. */
+const number = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
 const yes = /^true$/i;
 const no = /^false$/i;
 

@@ -1,24 +1,20 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { chatManner, chatRoutes } from './chat.js';
-import { type Directive, DirectiveError, headerDirectives } from './directives.js';
-import { applyFaults } from './faults.js';
-import { generateContentRoutes } from './generate-content.js';
-import { generateContentManner } from './generate-content-manner.js';
-import { dashScopeManner } from './images-dashscope.js';
-import { routesOfMedia } from './media-routes.js';
-import { messagesRoutes } from './messages.js';
-import { messagesManner } from './messages-manner.js';
-import { bodyReply, type Manner, type Reply, type Route, type SimulatorRequest } from './reply.js';
-import { responsesRoutes } from './responses.js';
-import { resultPath } from './result-url.js';
-import { openExchange, send } from './send.js';
-import { smallRoutes } from './small-routes.js';
-import { socketUpgrades } from './socket-upgrades.js';
-import { newLedger } from './video-ledger.js';
-import { vendorjManner } from './video-vendorj.js';
-import { vendorkManner } from './video-vendork.js';
+import { chatManner } from './chat/route.js';
+import { type Directive, DirectiveError, headerDirectives } from './faults/directives.js';
+import { applyFaults } from './faults/faults.js';
+import { generateContentManner } from './generate-content/answer.js';
+import { bodyReply, type Manner, type Reply, type Route, type SimulatorRequest } from './http/reply.js';
+import { openExchange, send } from './http/send.js';
+import { dashScopeManner } from './images/dashscope.js';
+import { resultPath } from './media/result.js';
+import { messagesManner } from './messages/stream.js';
+import { routesOf } from './routes.js';
+import { socketUpgrades } from './sockets/upgrades.js';
+import { newLedger } from './video/task.js';
+import { vendorjManner } from './video/vendorj.js';
+import { vendorkManner } from './video/vendork.js';
 
 const loopback = '127.0.0.1';
 const largestBody = 256 * 1024 * 1024;
@@ -69,10 +65,10 @@ export interface Simulator {
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   const settings = { latencyMs: options.latencyMs ?? 0, tokensPerSecond: options.tokensPerSecond ?? 0 };
   const spoiled = new WeakSet<Socket>();
-  const fired = new Map<string, number>();
   const counts = { openRequests: 0, totalRequests: 0, cancelledRequests: 0 };
   const ledger = newLedger(options.videoPace ?? { queuedMs: 500, runningMs: 1500 });
-  const routes = [...fixedRoutes, ...routesOfMedia(ledger)];
+  const routes = routesOf(ledger);
+  const isDue = directivesDue();
   let last: SimulatorRequest | null = null;
 
   const upgrades = socketUpgrades({
@@ -90,36 +86,6 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     videosMade: ledger.made,
     polls: ledger.polls,
   });
-
-  /** Whether a directive still counts: one with `times=N` does so N times. */
-  function isDue(directive: Directive): boolean {
-    const times = Number(directive.options.get('times') ?? Infinity);
-    if (times === Infinity) {
-      return true;
-    }
-    const before = fired.get(directive.source) ?? 0;
-    if (fired.size > mostCounted) {
-      fired.clear();
-    }
-    fired.set(directive.source, before + 1);
-    return before < times;
-  }
-
-  async function replyTo(request: SimulatorRequest): Promise<Reply> {
-    const reply = await route(routes, request);
-    try {
-      const faulty = await applyFaults(reply, reply.directives.filter(isDue));
-      if (faulty.status < 400) {
-        faulty.effect?.();
-      }
-      return faulty;
-    } catch (error) {
-      if (error instanceof DirectiveError) {
-        return refusal(reply.manner, { status: 400, message: error.message, code: 'unknown_fault' });
-      }
-      throw error;
-    }
-  }
 
   function own(path: string): Reply {
     const body =
@@ -161,7 +127,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
       directives: headerDirectives(typeof header === 'string' ? header : undefined),
     };
     options.onRequest?.(last);
-    await send(exchange, await replyTo(last), settings);
+    await send(exchange, await replyTo(routes, last, isDue), settings);
   }
 
   const server = createServer((request, response) => {
@@ -188,15 +154,6 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
       }),
   };
 }
-
-/** The routes that are the same in every simulator; each protocol brings its own. */
-const fixedRoutes: readonly Route[] = [
-  ...chatRoutes,
-  ...responsesRoutes,
-  ...messagesRoutes,
-  ...generateContentRoutes,
-  ...smallRoutes,
-];
 
 function route(routes: readonly Route[], request: SimulatorRequest): Reply | Promise<Reply> {
   const path = request.target.split('?', 1)[0] ?? '';
@@ -258,4 +215,41 @@ async function readBody(request: IncomingMessage): Promise<Buffer | null> {
     return null;
   }
   return Buffer.concat(chunks, size);
+}
+
+/** @returns whether a directive still counts: one with `times=N` does so N times */
+function directivesDue(): (directive: Directive) => boolean {
+  const fired = new Map<string, number>();
+  return (directive) => {
+    const times = Number(directive.options.get('times') ?? Infinity);
+    if (times === Infinity) {
+      return true;
+    }
+    const before = fired.get(directive.source) ?? 0;
+    if (fired.size > mostCounted) {
+      fired.clear();
+    }
+    fired.set(directive.source, before + 1);
+    return before < times;
+  };
+}
+
+async function replyTo(
+  routes: ReturnType<typeof routesOf>,
+  request: SimulatorRequest,
+  isDue: (directive: Directive) => boolean,
+): Promise<Reply> {
+  const reply = await route(routes, request);
+  try {
+    const faulty = await applyFaults(reply, reply.directives.filter(isDue));
+    if (faulty.status < 400) {
+      faulty.effect?.();
+    }
+    return faulty;
+  } catch (error) {
+    if (error instanceof DirectiveError) {
+      return refusal(reply.manner, { status: 400, message: error.message, code: 'unknown_fault' });
+    }
+    throw error;
+  }
 }

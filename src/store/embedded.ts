@@ -35,109 +35,128 @@ interface Waiting {
  * keeps its lock.)
  */
 export function createEmbeddedStore(options: EmbeddedStoreOptions): Store & Ledger {
-  const timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
-  const waiting = new Map<number, Waiting>();
-  let thread: Worker | null = null;
-  let closing: Promise<void> | null = null;
-  let lastNumber = 0;
+  const link = new EmbeddedLink(options);
+  return {
+    kind: 'embedded',
+    get: (collection, id) => link.call({ name: 'get', collection, id }),
+    create: (collection, id, value, ttlMs) => link.call({ name: 'create', collection, id, value, ttlMs }),
+    replace: (collection, id, value, revision, ttlMs) =>
+      link.call({ name: 'replace', collection, id, value, revision, ttlMs }),
+    async remove(collection, id) {
+      await link.call({ name: 'remove', collection, id });
+    },
+    list: (collection, limit, from, order = 'first-to-go') =>
+      link.call({ name: 'list', collection, limit, from, order }),
+    claim: (name, ttlMs) => link.call({ name: 'claim', claim: name, ttlMs }),
+    async append(ledger, batch) {
+      checkBatch(batch);
+      return link.call({ name: 'append', ledger, batch });
+    },
+    readLines: (ledger, range, limit, from) => link.call({ name: 'readLines', ledger, range, limit, from }),
+    async readSums(ledger, range, limit, from) {
+      checkSumRange(range);
+      return link.call({ name: 'readSums', ledger, range, limit, from });
+    },
+    async sweep() {
+      while (await link.call({ name: 'sweep' }));
+    },
+    close: () => link.close(),
+  };
+}
+
+/** Carries calls to the thread, and its answers to whoever waits for them. */
+class EmbeddedLink {
+  readonly #path: string;
+  readonly #timeoutMs: number;
+  readonly #waiting = new Map<number, Waiting>();
+  #thread: Worker | null = null;
+  #closing: Promise<void> | null = null;
+  #lastNumber = 0;
   /** Calls that the thread has not answered, even if nobody waits for them any more. */
-  let unanswered = 0;
+  #unanswered = 0;
 
-  const settle = (number: number): Waiting | undefined => {
-    const call = waiting.get(number);
-    if (call === undefined) return undefined;
-    waiting.delete(number);
-    clearTimeout(call.timer);
-    // A process with nothing else to do may end between two calls, and not during one.
-    if (waiting.size === 0) thread?.unref();
-    return call;
-  };
+  constructor({ path, timeoutMs = defaultTimeoutMs }: EmbeddedStoreOptions) {
+    this.#path = path;
+    this.#timeoutMs = timeoutMs;
+  }
 
-  const start = (): Worker => {
-    const exitState = createExitState();
-    const started = new Worker(new URL('./embedded-thread.js', import.meta.url), {
-      workerData: { folder: options.path, exitState } satisfies EmbeddedThreadData,
-      execArgv: [],
-    });
-    const onExit = (): void => awaitWork(exitState);
-    process.on('exit', onExit);
-    const lose = (cause: unknown): void => {
-      if (thread !== started) return;
-      thread = null;
-      unanswered = 0;
-      for (const number of [...waiting.keys()]) settle(number)?.reject(storeUnavailable(cause));
-    };
-    started.on('message', (answers: EmbeddedAnswer[]) => {
-      unanswered -= answers.length;
-      for (const answer of answers) {
-        const call = settle(answer.number);
-        if ('failure' in answer) call?.reject(storeUnavailable(new Error(answer.failure)));
-        else call?.resolve(answer.result);
-      }
-    });
-    started.on('error', lose);
-    started.on('exit', (code) => {
-      process.removeListener('exit', onExit);
-      lose(new Error(`the thread of the store ended with ${code}`));
-    });
-    return started;
-  };
+  async call<Call extends EmbeddedCall>(call: Call): Promise<EmbeddedResults[Call['name']]> {
+    if (this.#closing !== null) throw storeClosed();
+    if (this.#unanswered >= mostWaiting) {
+      throw storeUnavailable(new Error(`${mostWaiting} calls of the store are under way`));
+    }
+    return this.#send(call);
+  }
 
-  const send = <Call extends EmbeddedCall>(call: Call): Promise<EmbeddedResults[Call['name']]> =>
-    new Promise((resolve, reject) => {
-      thread ??= start();
-      lastNumber += 1;
-      const number = lastNumber;
+  close(): Promise<void> {
+    this.#closing ??=
+      this.#thread === null ? Promise.resolve() : this.#send({ name: 'close' }).then(ignore, ignore);
+    return this.#closing;
+  }
+
+  #send<Call extends EmbeddedCall>(call: Call): Promise<EmbeddedResults[Call['name']]> {
+    return new Promise((resolve, reject) => {
+      this.#thread ??= this.#start();
+      this.#lastNumber += 1;
+      const number = this.#lastNumber;
       const timer = setTimeout(() => {
-        settle(number)?.reject(storeUnavailable(new Error(`the disk gave no answer within ${timeoutMs} ms`)));
-      }, timeoutMs);
-      waiting.set(number, {
+        const fault = new Error(`the disk gave no answer within ${this.#timeoutMs} ms`);
+        this.#take(number)?.reject(storeUnavailable(fault));
+      }, this.#timeoutMs);
+      this.#waiting.set(number, {
         resolve: (result) => resolve(result as EmbeddedResults[Call['name']]),
         reject,
         timer,
       });
-      unanswered += 1;
-      thread.ref();
-      thread.postMessage({ number, call } satisfies NumberedCall);
+      this.#unanswered += 1;
+      this.#thread.ref();
+      this.#thread.postMessage({ number, call } satisfies NumberedCall);
     });
+  }
 
-  const ask = async <Call extends EmbeddedCall>(call: Call): Promise<EmbeddedResults[Call['name']]> => {
-    if (closing !== null) throw storeClosed();
-    if (unanswered >= mostWaiting) {
-      throw storeUnavailable(new Error(`${mostWaiting} calls of the store are under way`));
+  #start(): Worker {
+    const exitState = createExitState();
+    const thread = new Worker(new URL('./embedded-thread.js', import.meta.url), {
+      workerData: { folder: this.#path, exitState } satisfies EmbeddedThreadData,
+      execArgv: [],
+    });
+    const onExit = (): void => awaitWork(exitState);
+    process.on('exit', onExit);
+    thread.on('message', (answers: EmbeddedAnswer[]) => this.#onAnswers(answers));
+    thread.on('error', (cause) => this.#onLost(thread, cause));
+    thread.on('exit', (code) => {
+      process.removeListener('exit', onExit);
+      this.#onLost(thread, new Error(`the thread of the store ended with ${code}`));
+    });
+    return thread;
+  }
+
+  #onAnswers(answers: readonly EmbeddedAnswer[]): void {
+    this.#unanswered -= answers.length;
+    for (const answer of answers) {
+      const call = this.#take(answer.number);
+      if ('failure' in answer) call?.reject(storeUnavailable(new Error(answer.failure)));
+      else call?.resolve(answer.result);
     }
-    return send(call);
-  };
+  }
 
-  return {
-    kind: 'embedded',
-    get: (collection, id) => ask({ name: 'get', collection, id }),
-    create: (collection, id, value, ttlMs) => ask({ name: 'create', collection, id, value, ttlMs }),
-    replace: (collection, id, value, revision, ttlMs) =>
-      ask({ name: 'replace', collection, id, value, revision, ttlMs }),
-    async remove(collection, id) {
-      await ask({ name: 'remove', collection, id });
-    },
-    list: (collection, limit, from, order = 'first-to-go') =>
-      ask({ name: 'list', collection, limit, from, order }),
-    claim: (name, ttlMs) => ask({ name: 'claim', claim: name, ttlMs }),
-    async append(ledger, batch) {
-      checkBatch(batch);
-      return ask({ name: 'append', ledger, batch });
-    },
-    readLines: (ledger, range, limit, from) => ask({ name: 'readLines', ledger, range, limit, from }),
-    async readSums(ledger, range, limit, from) {
-      checkSumRange(range);
-      return ask({ name: 'readSums', ledger, range, limit, from });
-    },
-    async sweep() {
-      while (await ask({ name: 'sweep' }));
-    },
-    close() {
-      closing ??= thread === null ? Promise.resolve() : send({ name: 'close' }).then(ignore, ignore);
-      return closing;
-    },
-  };
+  #onLost(thread: Worker, cause: unknown): void {
+    if (this.#thread !== thread) return;
+    this.#thread = null;
+    this.#unanswered = 0;
+    for (const number of [...this.#waiting.keys()]) this.#take(number)?.reject(storeUnavailable(cause));
+  }
+
+  /** Ends the wait of a call. @returns undefined when nobody waits for it any more */
+  #take(number: number): Waiting | undefined {
+    const call = this.#waiting.get(number);
+    if (call === undefined) return undefined;
+    this.#waiting.delete(number);
+    clearTimeout(call.timer);
+    // A process with nothing else to do may end between two calls, and not during one.
+    if (this.#waiting.size === 0) this.#thread?.unref();
+    return call;
+  }
 }
 
 function ignore(): void {}

@@ -11,6 +11,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
 import type { RootDatabase } from 'lmdb';
 import type { Bytes } from './records.js';
 

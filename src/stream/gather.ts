@@ -1,4 +1,6 @@
 const firstBytes = 4096;
+/** Room for an answer that is announced as no larger is there from its first bytes on. */
+const usualBytes = 256 * 1024;
 const nothing: Buffer = Buffer.alloc(0);
 
 /** Collects the pieces of a body up to a limit. */
@@ -16,22 +18,35 @@ export class Gather {
   }
 
   /**
+   * @param bytes that are to be added
+   * @param expected as for `add`
+   * @returns how much memory it takes up then; -1 when the limit would be passed
+   */
+  roomFor(bytes: number, expected: number): number {
+    const needed = this.#length + bytes;
+    if (needed > this.#limit) return -1;
+    if (needed <= this.#buffer.length) return this.#buffer.length;
+    if (expected >= needed && expected <= usualBytes) return Math.min(this.#limit, expected);
+    // It doubles, but never beyond what is expected.
+    const most = expected >= needed ? Math.min(this.#limit, expected) : this.#limit;
+    return Math.max(needed, Math.min(most, Math.max(firstBytes, 2 * needed)));
+  }
+
+  /**
    * @param chunk copied; valid only during the call
    * @param expected length of the whole where it is known, else 0 or less
    * @returns false when the limit would be passed; nothing was taken then
    */
   add(chunk: Buffer, expected: number): boolean {
-    const needed = this.#length + chunk.length;
-    if (needed > this.#limit) return false;
-    if (needed > this.#buffer.length) {
-      const larger = Buffer.allocUnsafe(
-        Math.max(needed, Math.min(this.#limit, Math.max(expected, 2 * needed)), firstBytes),
-      );
+    const room = this.roomFor(chunk.length, expected);
+    if (room === -1) return false;
+    if (room > this.#buffer.length) {
+      const larger = Buffer.allocUnsafe(room);
       this.#buffer.copy(larger, 0, 0, this.#length);
       this.#buffer = larger;
     }
     chunk.copy(this.#buffer, this.#length);
-    this.#length = needed;
+    this.#length += chunk.length;
     return true;
   }
 

@@ -1,5 +1,5 @@
 import { estimatedUsage } from '../conversation/estimate-usage.js';
-import type { Metering } from '../conversation/manner.js';
+import type { Metering } from '../conversation/stream-rules.js';
 import type { Usage } from '../conversation/usage.js';
 
 /** Who ended an answer before it was whole; null for a whole one. */

@@ -1,8 +1,10 @@
 import { isOfMedium, mediumTokens, tokensOf } from '../conversation/estimate-usage.js';
-import { parseObject } from '../conversation/json.js';
-import type { StreamManner } from '../conversation/manner.js';
+import type { StreamRules } from '../conversation/stream-rules.js';
 import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
+import { accountFailureOf } from '../protocols/error-formats/own-account.js';
+import { parseObject } from '../wire/json.js';
+import { firstEventEnd, lastEventEnd, parseEvent } from '../wire/sse.js';
 import { type BrokenBy, inexactUsage } from './inexact-usage.js';
 import type { Passage, PassageEnd } from './passage.js';
 import { streamedCharacters, writtenCharacters } from './streamed-text.js';
@@ -21,8 +23,46 @@ const leastWithMedia = 4 * 1024;
 /** So much of the beginning tells the length of a sound. */
 const beginBytes = 256;
 
+/** A quoted text cannot stand inside another one. */
+const errorKey = Buffer.from('"error"');
+const codeKey = Buffer.from('"code"');
+const errorWord = errorKey.subarray(1, -1);
+/** An answer that is an error is short, and begins with its code where it has no more than that. */
+const longestError = 64 * 1024;
+const codeWithin = 256;
+
+/** Whether a whole answer may have an error in place of what was asked for. */
+function maySayError(body: Buffer): boolean {
+  if (body.length > longestError) return false;
+  for (let at = body.indexOf(errorKey); at !== -1; at = body.indexOf(errorKey, at + errorKey.length))
+    if (!isNull(body, at + errorKey.length)) return true;
+  return body.subarray(0, codeWithin).includes(codeKey);
+}
+
+/** How the word stands in an event: as a name or value that is not followed by null, as the event's name, or else. */
+function errorAt(run: Buffer, at: number): 'member' | 'name' | null {
+  const end = at + errorWord.length;
+  if (run[at - 1] === quote) return run[end] === quote && !isNull(run, end + 1) ? 'member' : null;
+  const colonAt = run[at - 1] === space ? at - 2 : at - 1;
+  const isName =
+    run[colonAt] === colon && run.toString('latin1', Math.max(0, colonAt - 5), colonAt) === 'event';
+  return isName ? 'name' : null;
+}
+
+/** Whether the value behind a key is null, as that of an error is which there is not. */
+function isNull(bytes: Buffer, at: number): boolean {
+  let value = at;
+  while (bytes[value] === colon || bytes[value] === space) value++;
+  return bytes[value] === letterN;
+}
+
+const colon = 0x3a;
+const space = 0x20;
+const letterN = 0x6e;
+const quote = 0x22;
+
 export interface Observed {
-  readonly manner: StreamManner;
+  readonly rules: StreamRules;
   /** The usage event was asked for by the gateway alone, and is kept from the client. */
   readonly hideUsage: boolean;
   /** The upstream decides whether its answer is a stream. */
@@ -41,9 +81,10 @@ export class ObservedPassage implements Passage {
   readonly exactErrors = true;
   readonly endsItself = false;
   readonly error = null;
+  broken: GatewayError | null = null;
   readonly mayStream: boolean;
   readonly #observed: Observed;
-  readonly #manner: StreamManner;
+  readonly #rules: StreamRules;
   #usage: Usage | null = null;
   #tail: Tail | null = null;
   /** Comments before the first event. */
@@ -65,7 +106,7 @@ export class ObservedPassage implements Passage {
 
   constructor(observed: Observed) {
     this.#observed = observed;
-    this.#manner = observed.manner;
+    this.#rules = observed.rules;
     this.wholeBytes = observed.amend === null ? wholeBytes : amendedBytes;
     this.divisible = observed.amend === null;
     this.mayStream = observed.mayStream;
@@ -73,13 +114,13 @@ export class ObservedPassage implements Passage {
 
   get usage(): Usage | null {
     if (this.#usage === null && this.#tail !== null)
-      this.#usage = this.#started ? this.#judgeEnd().usage : this.#manner.usageOf(this.#tail.bytes());
+      this.#usage = this.#started ? this.#judgeEnd().usage : this.#rules.usageOf(this.#tail.bytes());
     return this.#usage;
   }
 
   judge(run: Buffer): 'silence' | 'meaningful' | GatewayError {
     const all = this.#early === null ? run : Buffer.concat([this.#early, run]);
-    const verdict = this.#manner.judgeStart(all);
+    const verdict = this.#rules.judgeStart(all);
     if (verdict === 'silence' && all.length < earlyBytes) {
       this.#early = Buffer.from(all);
       return verdict;
@@ -93,20 +134,43 @@ export class ObservedPassage implements Passage {
       this.#tail = new Tail();
       if (this.#early !== null) run = Buffer.concat([this.#early, run]);
       this.#early = null;
-      if (this.#manner.usageAtStart !== null) this.#usageAtStart = this.#manner.usageAtStart(run);
+      if (this.#rules.usageAtStart !== null) this.#usageAtStart = this.#rules.usageAtStart(run);
     }
+    if (run.includes(errorWord)) run = this.#withoutAccount(run);
     (this.#tail as Tail).add(run);
     this.#count(run);
-    if (this.#manner.marksEnd !== null) this.#ended ||= this.#manner.marksEnd(run);
+    if (this.#rules.marksEnd !== null) this.#ended ||= this.#rules.marksEnd(run);
     if (!this.#observed.hideUsage) return run;
-    const hidden = this.#manner.findUsageEvent(run);
+    const hidden = this.#rules.findUsageEvent(run);
     if (hidden === null) return run;
     return Buffer.concat([run.subarray(0, hidden.start), run.subarray(hidden.end)]);
   }
 
+  /**
+   * An upstream may speak of our account in the middle of its stream. Each event is parsed once, however often it has
+   * the word. @returns what comes before that
+   */
+  #withoutAccount(run: Buffer): Buffer {
+    let from = 0;
+    for (let at = run.indexOf(errorWord); at !== -1; at = run.indexOf(errorWord, at)) {
+      const found = errorAt(run, at);
+      at += errorWord.length;
+      if (found === null) continue;
+      const start = lastEventEnd(run, from, at);
+      const next = firstEventEnd(run, at, run.length);
+      const { data } = parseEvent(run.toString('utf8', start, next === -1 ? run.length : next));
+      this.broken = data === null ? null : accountFailureOf(data, found === 'name');
+      if (this.broken !== null) return run.subarray(0, start);
+      if (next === -1) return run;
+      from = next;
+      at = next;
+    }
+    return run;
+  }
+
   get isComplete(): boolean {
     if (!this.#started) return false;
-    return this.#manner.marksEnd === null ? this.#judgeEnd().state === 'complete' : this.#ended;
+    return this.#rules.marksEnd === null ? this.#judgeEnd().state === 'complete' : this.#ended;
   }
 
   end(): PassageEnd {
@@ -129,7 +193,7 @@ export class ObservedPassage implements Passage {
   note(chunk: Buffer): void {
     if (this.#tail === null) {
       this.#tail = new Tail();
-      if (this.#manner.metering.seconds !== null) this.#begin = Buffer.from(chunk.subarray(0, beginBytes));
+      if (this.#rules.metering.seconds !== null) this.#begin = Buffer.from(chunk.subarray(0, beginBytes));
     }
     this.#tail.add(chunk);
     this.#count(chunk);
@@ -145,7 +209,7 @@ export class ObservedPassage implements Passage {
   }
 
   usageAtEnd(brokenBy: BrokenBy): Usage | null {
-    const { estimates, grows, seconds } = this.#manner.metering;
+    const { estimates, grows, seconds } = this.#rules.metering;
     const reported = this.usage;
     const tail = this.#tail?.bytes() ?? null;
     if (seconds !== null && tail !== null)
@@ -169,8 +233,13 @@ export class ObservedPassage implements Passage {
   }
 
   whole(body: Buffer): Buffer {
-    const { estimates, seconds } = this.#manner.metering;
-    this.#usage = this.#manner.usageOf(body);
+    const { estimates, seconds } = this.#rules.metering;
+    const usage = this.#rules.usageOf(body);
+    // What has made output is an answer, and most are: they are not looked through for errors.
+    const mayFail = usage === null || usage.output === 0;
+    const ofAccount = mayFail && maySayError(body) ? accountFailureOf(body.toString('utf8')) : null;
+    if (ofAccount !== null) throw ofAccount;
+    this.#usage = usage;
     if (this.#usage === null && estimates === 'conversation')
       this.#wholeTokens = tokensOf(writtenCharacters(parseObject(body.toString('utf8'))));
     if (seconds !== null) this.mediaSeconds = seconds(body, body.length, body);
@@ -179,6 +248,6 @@ export class ObservedPassage implements Passage {
 
   #judgeEnd() {
     const facts = { usageAtStart: this.#usageAtStart, ended: this.#ended };
-    return this.#manner.judgeEnd(this.#tail?.bytes() ?? Buffer.alloc(0), facts);
+    return this.#rules.judgeEnd(this.#tail?.bytes() ?? Buffer.alloc(0), facts);
   }
 }

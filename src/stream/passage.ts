@@ -33,6 +33,8 @@ export interface Passage {
   readonly endsItself: boolean;
   /** What failed while it passed, or null; its words have been given out by `pass`. */
   readonly error: GatewayError | null;
+  /** The event that `pass` has left out with all behind it, since it speaks of the gateway's account; else null. */
+  readonly broken: GatewayError | null;
   /** What the upstream has said of the answer's usage so far, or null. */
   readonly usage: Usage | null;
   /** Seconds of audio in the answer, as far as it tells; else 0. */
@@ -53,7 +55,7 @@ export interface Passage {
    */
   usageAtEnd(brokenBy: BrokenBy): Usage | null;
   /**
-   * @param event the error event as the client's dialect has it
+   * @param event the error event as the client's error format has it
    * @returns the last words of a stream that breaks off
    */
   lastWords(error: GatewayError, event: string): string;

@@ -44,6 +44,10 @@ export class ArrayPassage implements Passage {
     return this.#inner.error;
   }
 
+  get broken(): GatewayError | null {
+    return this.#inner.broken;
+  }
+
   get endsItself(): boolean {
     return this.#inner.endsItself;
   }

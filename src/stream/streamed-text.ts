@@ -1,4 +1,4 @@
-import { isObject, parseObject } from '../conversation/json.js';
+import { isObject, parseObject } from '../wire/json.js';
 import { firstEventEnd, parseEvent } from '../wire/sse.js';
 
 /** Members on the way to the text of an answer, or of an event, in any of the text protocols. */

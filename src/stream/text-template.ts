@@ -1,4 +1,4 @@
-import { plainText } from '../conversation/raw-text.js';
+import { plainText } from '../wire/raw-text.js';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

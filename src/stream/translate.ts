@@ -7,10 +7,10 @@ import type {
 } from '../conversation/codec.js';
 import { estimatedUsage, replyTokens, tokensOf } from '../conversation/estimate-usage.js';
 import type { StreamEvent } from '../conversation/events.js';
-import { parseObject } from '../conversation/json.js';
-import { plainText, rawBytes } from '../conversation/raw-text.js';
 import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
+import { parseObject } from '../wire/json.js';
+import { plainText, rawBytes } from '../wire/raw-text.js';
 import { firstEventEnd, parseEvent } from '../wire/sse.js';
 import { type BrokenBy, inexactUsage } from './inexact-usage.js';
 import type { Passage, PassageEnd } from './passage.js';
@@ -45,6 +45,7 @@ export class TranslatedPassage implements Passage {
   readonly mayStream = false;
   readonly endsItself = true;
   error: GatewayError | null = null;
+  readonly broken = null;
   usage: Usage | null = null;
   readonly mediaSeconds = 0;
   readonly #parts: TranslationParts;

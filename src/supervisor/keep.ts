@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { performance } from 'node:perf_hooks';
 import type { Logger } from 'pino';
 import { mostFirstFailures, nextRestart } from './backoff.js';
 

@@ -10,7 +10,7 @@ import type { Pool } from '../limits/kinds.js';
 import { createLeaseOwner, type OwnedUnits } from '../limits/lease-owner.js';
 import type { HolderMessage } from '../limits/messages.js';
 import { allPools, findPool } from '../limits/pools.js';
-import { bothSources } from '../limits/sources.js';
+import { bothSources } from '../limits/share-source.js';
 import type { PrimaryGauge } from '../metrics/exposition.js';
 import type { Store } from '../store/store.js';
 import { tell } from './keep.js';
@@ -110,7 +110,6 @@ export function createLeases({ config, store, log }: LeasesOptions): Leases {
     gauges: () => [
       {
         name: 'gateway_budgets_store_available',
-        help: '1 while the accounts of budgets can be reached, as far as anybody asked for them, else 0.',
         value: budgets.isAvailable ? 1 : 0,
       },
       ...rates.gauges(),

@@ -92,8 +92,8 @@ export function createManagedKeys(options: ManagedKeysOptions): ManagedKeys {
     desk: {
       groups: () => new Set(config().groups.map(({ name }) => name)),
       configKeys: () => config().keys,
-      list: book.list,
-      get: book.get,
+      list: (cursor, limit) => book.list(cursor, limit),
+      get: (id) => book.get(id),
       create: (input) => change(book.create(input), ({ record }) => log.info({ key: record.id }, 'key made')),
       update: (id, changes, revision) =>
         change(book.update(id, changes, revision), () => log.info({ key: id }, 'key changed')),

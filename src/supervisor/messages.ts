@@ -36,6 +36,8 @@ export type WorkerReport =
   /** Its code is loaded and it takes orders. */
   | { readonly type: 'ready' }
   | { readonly type: 'listening' }
+  /** Its event loop turns: told every `heartbeatMs` while it serves. */
+  | { readonly type: 'alive' }
   | { readonly type: 'reloaded'; readonly generation: number; readonly problem: string | null }
   /** It leaves of its own accord: it was signalled directly. */
   | { readonly type: 'draining' }

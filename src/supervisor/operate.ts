@@ -1,18 +1,21 @@
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
 import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type AdminSources, adminRoutes } from '../admin/endpoints.js';
 import type { LimitInUse } from '../admin/limits.js';
 import { type AdminListener, startAdmin } from '../admin/listener.js';
+import type { GatewayView } from '../admin/live-state.js';
 import { demoKeys } from '../config/demo.js';
 import type { AdminSettings, ResolvedConfig } from '../config/resolve.js';
+import type { FaultPlace } from '../errors.js';
 import { exposition, type PrimaryGauge } from '../metrics/exposition.js';
 import type { MetricsSnapshot } from '../metrics/snapshot.js';
 import { createTotals } from '../metrics/totals.js';
 import { mayHoldAnything } from '../store/create.js';
 import type { Ledger, Store } from '../store/store.js';
-import { createCollector } from './collect.js';
+import { type Collector, createCollector } from './collect.js';
 import { createLive, type Live } from './live.js';
 import type { ManagedKeys } from './managed-keys.js';
 import type { Collected, Inspected, WorkerOrder } from './messages.js';
@@ -49,118 +52,154 @@ export interface Operations {
   /** @param isPlanned it was to end */
   onGone(child: ChildProcess, isPlanned: boolean): void;
   readonly sources: AdminSources;
+  /** Counts and logs a mistake of ours in this process. */
+  reportFault(where: FaultPlace, fault: unknown): void;
   /** What it remembers and tells of itself while there are operators. */
   readonly live: Pick<Live, 'start' | 'stop'>;
 }
 
 export function createOperations(gateway: OperatedGateway): Operations {
-  const startedAt = Date.now();
-  const totals = createTotals();
-  let restarts = 0;
-  const collector = createCollector<ChildProcess, null>((id) => gateway.tellAll({ type: 'collect', id }));
+  return new GatewayOperations(gateway);
+}
 
-  const notReady = (): string | null => {
-    if (gateway.isStopping()) return 'the gateway is draining';
-    return gateway.serving().length === 0 ? 'no worker serves yet' : null;
-  };
+class GatewayOperations implements Operations {
+  readonly sources: AdminSources;
+  readonly live: Live;
+  readonly #gateway: OperatedGateway;
+  readonly #startedAt = Date.now();
+  readonly #totals = createTotals();
+  readonly #faults = new Map<FaultPlace, number>();
+  readonly #collector: Collector<ChildProcess, null>;
+  #restarts = 0;
 
-  /** Null where nothing was ever stored. */
-  const usedStore = () => (mayHoldAnything(gateway.reloader.running.store) ? gateway.store : null);
+  constructor(gateway: OperatedGateway) {
+    this.#gateway = gateway;
+    this.#collector = createCollector((id) => gateway.tellAll({ type: 'collect', id }));
+    this.live = createLive({
+      counted: () => this.#counted(),
+      counts: () => this.#totals.merged(),
+      gateway: () => this.#view(),
+      tellAll: (order) => gateway.tellAll(order),
+      log: gateway.log,
+    });
+    this.sources = this.#createSources();
+  }
 
-  const counted = async (): Promise<MetricsSnapshot> => {
-    await collector.collect();
-    return totals.merged();
-  };
+  reportFault(where: FaultPlace, fault: unknown): void {
+    this.#faults.set(where, (this.#faults.get(where) ?? 0) + 1);
+    this.#gateway.log.error({ where, err: fault }, 'a fault of ours');
+  }
 
-  const live = createLive({
-    counted,
-    counts: () => totals.merged(),
-    gateway: () => ({
-      version: gateway.version,
-      node: process.version,
-      url: gateway.url,
-      demo: gateway.reloader.running.demo,
-      startedAt,
-      notReady: notReady(),
-      workers: { wanted: gateway.workers(), serving: gateway.serving().length, restarts },
-      configGeneration: gateway.reloader.generation,
-    }),
-    tellAll: (order) => gateway.tellAll(order),
-    log: gateway.log,
-  });
+  onCollected(child: ChildProcess, { id, snapshot }: Collected): void {
+    if (child.pid === undefined) return;
+    this.#totals.update(child.pid, snapshot);
+    this.#collector.onPart(child, id, null);
+  }
 
-  return {
-    onCollected(child, { id, snapshot }) {
-      if (child.pid === undefined) return;
-      totals.update(child.pid, snapshot);
-      collector.onPart(child, id, null);
-    },
-    onInspected: live.onInspected,
-    onGone(child, isPlanned) {
-      if (!isPlanned) restarts += 1;
-      collector.onGone(child);
-      live.onGone(child);
-      const { pid } = child;
-      if (pid === undefined) return;
-      // Its last words may still be on their way.
-      if (child.connected) child.once('disconnect', () => totals.retire(pid));
-      else totals.retire(pid);
-    },
-    sources: {
-      notReady,
-      async status() {
-        return {
-          version: gateway.version,
-          node: process.version,
-          url: gateway.url,
-          startedAt: new Date(startedAt).toISOString(),
-          ready: notReady() === null,
-          workers: { wanted: gateway.workers(), serving: gateway.serving(), restarts },
-          config: { generation: gateway.reloader.generation, ...countsOf(gateway.reloader.running) },
-          managedKeys: gateway.keys.count(),
-        };
-      },
-      async metrics() {
-        return exposition(await counted(), {
-          version: gateway.version,
-          node: process.version,
-          workers: gateway.serving().length,
-          workerRestarts: restarts,
-          configGeneration: gateway.reloader.generation,
-          startedAt,
-          gauges: gateway.gauges(),
-        });
-      },
-      reload: () => gateway.reloader.reload(),
+  onInspected(child: ChildProcess, inspected: Inspected): void {
+    this.live.onInspected(child, inspected);
+  }
+
+  onGone(child: ChildProcess, isPlanned: boolean): void {
+    if (!isPlanned) this.#restarts += 1;
+    this.#collector.onGone(child);
+    this.live.onGone(child);
+    const { pid } = child;
+    if (pid === undefined) return;
+    // Its last words may still be on their way.
+    if (child.connected) child.once('disconnect', () => this.#totals.retire(pid));
+    else this.#totals.retire(pid);
+  }
+
+  #createSources(): AdminSources {
+    const gateway = this.#gateway;
+    const { reloader } = gateway;
+    // Null where nothing was ever stored.
+    const usedStore = () => (mayHoldAnything(reloader.running.store) ? gateway.store : null);
+    return {
+      notReady: () => this.#notReady(),
+      status: async () => this.#status(),
+      metrics: () => this.#metrics(),
+      reload: () => reloader.reload(),
       config: {
         path: gateway.configPath,
-        generation: () => gateway.reloader.generation,
-        running: () => gateway.reloader.running,
-        check: () => gateway.reloader.check(),
+        generation: () => reloader.generation,
+        running: () => reloader.running,
+        check: () => reloader.check(),
       },
       limits: () => gateway.limits(),
       playground: {
         url: gateway.url,
-        models: () => gateway.reloader.running.models,
-        demoKey: () => (gateway.reloader.running.demo ? demoKeys.default : null),
+        models: () => reloader.running.models,
+        demoKey: () => (reloader.running.demo ? demoKeys.default : null),
       },
       keys: gateway.keys.desk,
       usageLedger: usedStore,
       tasks: usedStore,
-      async openApi() {
-        // Loaded only here: the schemas of all bodies would hold up the start.
-        const { createOpenApi } = await import('../openapi/document.js');
-        const { listen, vendors } = gateway.reloader.running;
-        return createOpenApi({
-          version: gateway.version,
-          publicUrl: listen.publicUrl ?? gateway.url,
-          words: vendors,
-        });
-      },
-      live: live.stream,
-    },
-    live,
-  };
+      openApi: () => openApiOf(gateway),
+      live: this.live.stream,
+    };
+  }
+
+  #notReady(): string | null {
+    if (this.#gateway.isStopping()) return 'the gateway is draining';
+    return this.#gateway.serving().length === 0 ? 'no worker serves yet' : null;
+  }
+
+  async #counted(): Promise<MetricsSnapshot> {
+    await this.#collector.collect();
+    return this.#totals.merged();
+  }
+
+  #view(): GatewayView {
+    const gateway = this.#gateway;
+    return {
+      version: gateway.version,
+      node: process.version,
+      url: gateway.url,
+      demo: gateway.reloader.running.demo,
+      startedAt: this.#startedAt,
+      notReady: this.#notReady(),
+      workers: { wanted: gateway.workers(), serving: gateway.serving().length, restarts: this.#restarts },
+      configGeneration: gateway.reloader.generation,
+    };
+  }
+
+  #status(): object {
+    const gateway = this.#gateway;
+    return {
+      version: gateway.version,
+      node: process.version,
+      url: gateway.url,
+      startedAt: new Date(this.#startedAt).toISOString(),
+      ready: this.#notReady() === null,
+      workers: { wanted: gateway.workers(), serving: gateway.serving(), restarts: this.#restarts },
+      config: { generation: gateway.reloader.generation, ...countsOf(gateway.reloader.running) },
+      managedKeys: gateway.keys.count(),
+    };
+  }
+
+  async #metrics(): Promise<string> {
+    const merged = await this.#counted();
+    const gateway = this.#gateway;
+    return exposition(merged, {
+      version: gateway.version,
+      node: process.version,
+      workers: gateway.serving().length,
+      workerRestarts: this.#restarts,
+      configGeneration: gateway.reloader.generation,
+      startedAt: this.#startedAt,
+      gauges: gateway.gauges(),
+      faults: [...this.#faults],
+    });
+  }
+}
+
+async function openApiOf({ version, url, reloader }: OperatedGateway): Promise<object> {
+  // Loaded only here: the schemas of all bodies would hold up the start.
+  const { createOpenApi } = await import('../openapi/document.js');
+  const { listen, vendors } = reloader.running;
+  return createOpenApi({ version, publicUrl: listen.publicUrl ?? url, words: vendors });
 }
 
 function countsOf(config: ResolvedConfig) {
@@ -186,24 +225,26 @@ export interface AdminAccess {
 export async function openAdmin(
   config: ResolvedConfig,
   port: number,
-  { sources, live }: Pick<Operations, 'sources' | 'live'>,
+  operations: Pick<Operations, 'sources' | 'live' | 'reportFault'>,
   log: Logger,
 ): Promise<(AdminListener & { readonly access: AdminAccess }) | null> {
   const settings = config.demo ? demoSettings(config.listen.host, port) : config.admin;
   if (settings === null) return null;
-  const routes = adminRoutes(sources);
-  const listener = await startAdmin(settings, routes, log).catch((error: unknown) => {
+  const routes = adminRoutes(operations.sources);
+  const start = (at: AdminSettings): Promise<AdminListener> =>
+    startAdmin(at, routes, log, (where, fault) => operations.reportFault(where, fault));
+  const listener = await start(settings).catch((error: unknown) => {
     if (!config.demo) throw error;
-    return startAdmin({ ...settings, port: 0 }, routes, log);
+    return start({ ...settings, port: 0 });
   });
   const { host, token } = settings;
   const url = `http://${formatAddress(host, listener.port)}`;
   log.info({ url }, 'operators may sign in');
-  live.start();
+  operations.live.start();
   return {
     port: listener.port,
     close() {
-      live.stop();
+      operations.live.stop();
       listener.close();
     },
     access: { url, token },

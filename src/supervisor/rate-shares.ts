@@ -60,7 +60,6 @@ export function createRateShares({ settings, now, whenGone, log }: RateSharesOpt
     gauges: () => [
       {
         name: 'gateway_limits_store_available',
-        help: '1 while hosts can share rate limits by the store, 0 while it cannot be reached.',
         value: keeper.isAvailable ? 1 : 0,
       },
     ],

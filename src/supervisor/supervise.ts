@@ -1,19 +1,22 @@
 import { availableParallelism, constants } from 'node:os';
+import { performance } from 'node:perf_hooks';
 import { setTimeout } from 'node:timers/promises';
+import type { Logger } from 'pino';
 import type { ResolvedConfig } from '../config/resolve.js';
 import { needsSimulator } from '../config/snapshot.js';
 import { isHolderMessage } from '../limits/messages.js';
-import type { Log } from '../log.js';
 import { createStore } from '../store/create.js';
-import { createLeases } from './leases.js';
-import { createManagedKeys } from './managed-keys.js';
+import type { Ledger, Store } from '../store/store.js';
+import { createLeases, type Leases } from './leases.js';
+import type { Log } from './log.js';
+import { createManagedKeys, type ManagedKeys } from './managed-keys.js';
 import type { GatewayReport } from './messages.js';
-import { type AdminAccess, createOperations, openAdmin, untilFree } from './operate.js';
+import { type AdminAccess, createOperations, type Operations, openAdmin, untilFree } from './operate.js';
 import { claimPort, formatAddress } from './port.js';
-import { createReloader } from './reload.js';
-import { createSimulatorProcess } from './simulator.js';
-import { replacedSignal, takePort } from './take-over.js';
-import { createWorkerPool } from './workers.js';
+import { createReloader, type Reloader } from './reload.js';
+import { createSimulatorProcess, type SimulatorProcess } from './simulator.js';
+import { type Claim, type Predecessor, replacedSignal, takePort } from './take-over.js';
+import { createWorkerPool, type WorkerPool } from './workers.js';
 
 export interface SuperviseOptions {
   readonly config: ResolvedConfig;
@@ -46,177 +49,248 @@ const samePressMs = 500;
  * @throws Error when a port cannot be had
  */
 export async function supervise(options: SuperviseOptions): Promise<number> {
-  const { logger } = options.log;
-  const { host, tls } = options.config.listen;
-  const wanted = options.config.listen.port;
-  const { port, predecessor } = options.takeOver
-    ? await takePort(host, wanted)
-    : { port: await claimPort(host, wanted), predecessor: null };
-  const url = `${tls === null ? 'http' : 'https'}://${formatAddress(host, port)}`;
+  const { host, port } = options.config.listen;
+  const claim: Claim = options.takeOver
+    ? await takePort(host, port)
+    : { port: await claimPort(host, port), predecessor: null };
+  return new Supervisor(options, claim).run();
+}
 
-  return new Promise((finish) => {
-    let announced = false;
-    let succeeded = false;
-    /** The operators' listener is open, where there is to be one. */
-    let isOpen = false;
-    /** `isReplaced`: another gateway has the port, and nobody has asked this one to end yet. */
-    let stopping: { readonly at: number; readonly isReplaced: boolean } | null = null;
-    let serving: readonly number[] = [];
-    let admin: Awaited<ReturnType<typeof openAdmin>> = null;
+class Supervisor {
+  readonly #options: SuperviseOptions;
+  readonly #port: number;
+  readonly #predecessor: Predecessor | null;
+  readonly #url: string;
+  readonly #logger: Logger;
+  readonly #simulator: SimulatorProcess;
+  readonly #store: Store & Ledger;
+  readonly #leases: Leases;
+  readonly #pool: WorkerPool;
+  readonly #reloader: Reloader;
+  readonly #keys: ManagedKeys;
+  readonly #operations: Operations;
+  readonly #signals: readonly (readonly [NodeJS.Signals, () => void])[] = [
+    ['SIGTERM', () => void this.#stop('SIGTERM')],
+    ['SIGINT', () => void this.#stop('SIGINT')],
+    ['SIGHUP', () => void this.#reload()],
+    [replacedSignal, () => this.#leave()],
+  ];
+  #hasAnnounced = false;
+  #hasSucceeded = false;
+  /** The operators' listener is open, where there is to be one. */
+  #isOpen = false;
+  /** `isReplaced`: another gateway has the port, and nobody has asked this one to end yet. */
+  #stopping: { readonly at: number; readonly isReplaced: boolean } | null = null;
+  #serving: readonly number[] = [];
+  #admin: Awaited<ReturnType<typeof openAdmin>> = null;
+  #finish: (code: number) => void = () => {};
 
-    const abandon = (reason: string): void => {
-      logger.fatal({ reason }, 'the gateway cannot start');
-      end(1);
-    };
-    const end = (code: number): void => {
-      admin?.close();
-      leases.stop();
-      pool.kill();
-      simulator.kill();
-      keys.stop();
-      for (const [signal, listener] of listeners) process.removeListener(signal, listener);
-      store
-        .close()
-        .catch((error: unknown) => logger.error({ err: error }, 'the store did not close'))
-        .finally(() => finish(code));
-    };
+  constructor(options: SuperviseOptions, { port, predecessor }: Claim) {
+    const { config, log } = options;
+    const { host, tls } = config.listen;
+    this.#options = options;
+    this.#port = port;
+    this.#predecessor = predecessor;
+    this.#url = `${tls === null ? 'http' : 'https'}://${formatAddress(host, port)}`;
+    this.#logger = log.logger;
+    this.#simulator = createSimulatorProcess(this.#logger);
+    this.#store = createStore(config.store);
+    this.#leases = createLeases({ config, store: this.#store, log: this.#logger });
+    this.#pool = this.#createPool();
+    this.#reloader = createReloader({
+      config,
+      read: () => options.reload(),
+      apply: (next) => this.#apply(next),
+      log: this.#logger,
+    });
+    this.#keys = createManagedKeys({
+      store: this.#store,
+      config: () => this.#reloader.running,
+      tellAll: (order) => this.#pool.tellAll(order),
+      onChange: (change) => this.#leases.applyKeys(change),
+      log: this.#logger,
+    });
+    this.#operations = this.#createOperations();
+  }
 
-    const onChange = (now: readonly number[]): void => {
-      serving = now;
-      const report: GatewayReport = { type: 'listening', url, port, workers: serving };
-      process.send?.(report, undefined, undefined, () => {});
-      succeed();
-      announce();
-    };
-    /** Once every worker serves, the gateway before this one may go. */
-    const succeed = (): void => {
-      if (predecessor === null || succeeded || serving.length < workerCount(reloader.running)) return;
-      succeeded = true;
-      const isTold = predecessor.dismiss();
-      logger.info({ predecessor: predecessor.pid, isTold }, 'the gateway on this port is replaced');
-    };
-    const announce = (): void => {
-      if (announced || !isOpen || serving.length < workerCount(reloader.running)) return;
-      announced = true;
-      logger.info({ url, port, workers: serving }, 'listening');
-      options.onListening(url, admin?.access ?? null);
-    };
-
-    const simulator = createSimulatorProcess(logger);
-    const store = createStore(options.config.store);
-    const leases = createLeases({ config: options.config, store, log: logger });
-    const pool = createWorkerPool({
-      count: workerCount(options.config),
-      host,
-      port,
-      headerBytes: options.config.limits.headerBytes,
-      log: logger,
-      onChange,
-      onStart: (child) => keys.greet(child),
+  #createPool(): WorkerPool {
+    const { config } = this.#options;
+    return createWorkerPool({
+      count: workerCount(config),
+      host: config.listen.host,
+      port: this.#port,
+      headerBytes: config.limits.headerBytes,
+      log: this.#logger,
+      onChange: (serving) => this.#onChange(serving),
+      onStart: (child) => this.#keys.greet(child),
       onGone: (child, isPlanned) => {
-        leases.onGone(child);
-        keys.onGone(child);
-        operations.onGone(child, isPlanned);
+        this.#leases.onGone(child);
+        this.#keys.onGone(child);
+        this.#operations.onGone(child, isPlanned);
       },
       onNews: (child, news) => {
-        if (isHolderMessage(news)) leases.onMessage(child, news);
-        else if (news.type === 'keys-applied') keys.onApplied(child, news.number);
-        else if (news.type === 'inspected') operations.onInspected(child, news);
-        else operations.onCollected(child, news);
+        if (isHolderMessage(news)) this.#leases.onMessage(child, news);
+        else if (news.type === 'keys-applied') this.#keys.onApplied(child, news.number);
+        else if (news.type === 'inspected') this.#operations.onInspected(child, news);
+        else this.#operations.onCollected(child, news);
       },
-      onGivenUp: abandon,
+      onFault: (fault) => this.#operations.reportFault('ipc', fault),
+      onGivenUp: (reason) => this.#abandon(reason),
     });
+  }
 
-    const apply = async (config: ResolvedConfig): Promise<string | null> => {
-      const [simulatorUrl] = await Promise.all([
-        needsSimulator(config) ? simulator.ensure() : null,
-        // Whoever has a key of the store is not refused because the gateway has just started.
-        keys.looked(),
-        leases.ready,
-      ]);
-      if (stopping !== null) return null;
-      leases.apply(config);
-      return pool.apply(config, simulatorUrl, workerCount(config));
-    };
-
-    const reloader = createReloader({ config: options.config, read: options.reload, apply, log: logger });
-    const reload = async (): Promise<void> => {
-      if (stopping === null) await reloader.reload();
-    };
-    const keys = createManagedKeys({
-      store,
-      config: () => reloader.running,
-      tellAll: (order) => pool.tellAll(order),
-      onChange: (change) => leases.applyKeys(change),
-      log: logger,
+  #createOperations(): Operations {
+    return createOperations({
+      version: this.#options.version,
+      url: this.#url,
+      workers: () => workerCount(this.#reloader.running),
+      configPath: this.#options.configPath,
+      reloader: this.#reloader,
+      store: this.#store,
+      keys: this.#keys,
+      serving: () => this.#serving,
+      isStopping: () => this.#stopping !== null,
+      limits: () => this.#leases.inspect(),
+      gauges: () => this.#leases.gauges(),
+      tellAll: (order) => this.#pool.tellAll(order),
+      log: this.#logger,
     });
-    const operations = createOperations({
-      version: options.version,
-      url,
-      workers: () => workerCount(reloader.running),
-      configPath: options.configPath,
-      reloader,
-      store,
-      keys,
-      serving: () => serving,
-      isStopping: () => stopping !== null,
-      limits: () => leases.inspect(),
-      gauges: () => leases.gauges(),
-      tellAll: (order) => pool.tellAll(order),
-      log: logger,
+  }
+
+  /** @returns the exit code of the process, when everything that was started has ended */
+  run(): Promise<number> {
+    const ended = new Promise<number>((resolve) => {
+      this.#finish = resolve;
     });
-    const open = async (): Promise<void> => {
-      const openOnce = () => openAdmin(options.config, port, operations, logger);
-      admin = await (options.takeOver ? untilFree(openOnce, () => stopping === null, logger) : openOnce());
-      isOpen = true;
-      announce();
-    };
-
-    const stop = async (signal: 'SIGTERM' | 'SIGINT'): Promise<void> => {
-      const before = stopping;
-      if (before !== null && !before.isReplaced) {
-        if (signal === 'SIGINT' && performance.now() - before.at < samePressMs) return;
-        logger.warn({ signal }, 'second signal, requests are cut');
-        end(128 + constants.signals[signal]);
-        return;
-      }
-      stopping = { at: performance.now(), isReplaced: false };
-      if (before !== null) {
-        pool.hasten();
-        return;
-      }
-      const { drainMs, unreadyMs } = reloader.running.timeouts;
-      logger.info({ signal, limitMs: drainMs }, 'draining');
-      // A second signal does not wait for it.
-      if (unreadyMs > 0) await setTimeout(unreadyMs, undefined, { ref: false });
-      await finishCalls(false);
-    };
-    const finishCalls = async (isReplaced: boolean): Promise<void> => {
-      await pool.drain(reloader.running.timeouts.drainMs, isReplaced);
-      await leases.leave();
-      await simulator.stop();
-      logger.info('stopped');
-      end(0);
-    };
-    const leave = (): void => {
-      if (stopping !== null) return;
-      stopping = { at: performance.now(), isReplaced: true };
-      admin?.close();
-      logger.info({ limitMs: reloader.running.timeouts.drainMs }, 'replaced by another gateway, draining');
-      void finishCalls(true);
-    };
-
-    const listeners: [NodeJS.Signals, () => void][] = [
-      ['SIGTERM', () => void stop('SIGTERM')],
-      ['SIGINT', () => void stop('SIGINT')],
-      ['SIGHUP', () => void reload()],
-      [replacedSignal, leave],
-    ];
-    for (const [signal, listener] of listeners) process.on(signal, listener);
-    Promise.all([apply(options.config), open()]).catch((error: unknown) =>
-      abandon(error instanceof Error ? error.message : String(error)),
+    process.on('uncaughtException', this.#survive);
+    process.on('unhandledRejection', this.#survive);
+    for (const [signal, listener] of this.#signals) process.on(signal, listener);
+    Promise.all([this.#apply(this.#options.config), this.#open()]).catch((error: unknown) =>
+      this.#abandon(error instanceof Error ? error.message : String(error)),
     );
-  });
+    return ended;
+  }
+
+  async #apply(config: ResolvedConfig): Promise<string | null> {
+    const [simulatorUrl] = await Promise.all([
+      needsSimulator(config) ? this.#simulator.ensure() : null,
+      // Whoever has a key of the store is not refused because the gateway has just started.
+      this.#keys.looked(),
+      this.#leases.ready,
+    ]);
+    if (this.#stopping !== null) return null;
+    this.#leases.apply(config);
+    return this.#pool.apply(config, simulatorUrl, workerCount(config));
+  }
+
+  async #open(): Promise<void> {
+    const { config, takeOver } = this.#options;
+    const open = () => openAdmin(config, this.#port, this.#operations, this.#logger);
+    const isWanted = (): boolean => this.#stopping === null;
+    this.#admin = await (takeOver ? untilFree(open, isWanted, this.#logger) : open());
+    this.#isOpen = true;
+    this.#announce();
+  }
+
+  #onChange(serving: readonly number[]): void {
+    this.#serving = serving;
+    const report: GatewayReport = { type: 'listening', url: this.#url, port: this.#port, workers: serving };
+    process.send?.(report, undefined, undefined, () => {});
+    this.#succeed();
+    this.#announce();
+  }
+
+  #isServed(): boolean {
+    return this.#serving.length >= workerCount(this.#reloader.running);
+  }
+
+  /** Once every worker serves, the gateway before this one may go. */
+  #succeed(): void {
+    if (this.#predecessor === null || this.#hasSucceeded || !this.#isServed()) return;
+    this.#hasSucceeded = true;
+    const isTold = this.#predecessor.dismiss();
+    this.#logger.info({ predecessor: this.#predecessor.pid, isTold }, 'the gateway on this port is replaced');
+  }
+
+  #announce(): void {
+    if (this.#hasAnnounced || !this.#isOpen || !this.#isServed()) return;
+    this.#hasAnnounced = true;
+    this.#logger.info({ url: this.#url, port: this.#port, workers: this.#serving }, 'listening');
+    this.#options.onListening(this.#url, this.#admin?.access ?? null);
+  }
+
+  async #reload(): Promise<void> {
+    if (this.#stopping === null) await this.#reloader.reload();
+  }
+
+  async #stop(signal: 'SIGTERM' | 'SIGINT'): Promise<void> {
+    const before = this.#stopping;
+    if (before !== null && !before.isReplaced) {
+      if (signal === 'SIGINT' && performance.now() - before.at < samePressMs) return;
+      this.#logger.warn({ signal }, 'second signal, requests are cut');
+      this.#end(128 + constants.signals[signal]);
+      return;
+    }
+    this.#stopping = { at: performance.now(), isReplaced: false };
+    if (before !== null) {
+      this.#pool.hasten();
+      return;
+    }
+    const { drainMs, unreadyMs } = this.#reloader.running.timeouts;
+    this.#logger.info({ signal, limitMs: drainMs }, 'draining');
+    // A second signal does not wait for it.
+    if (unreadyMs > 0) await setTimeout(unreadyMs, undefined, { ref: false });
+    await this.#finishCalls(false);
+  }
+
+  #leave(): void {
+    if (this.#stopping !== null) return;
+    this.#stopping = { at: performance.now(), isReplaced: true };
+    this.#admin?.close();
+    const { drainMs } = this.#reloader.running.timeouts;
+    this.#logger.info({ limitMs: drainMs }, 'replaced by another gateway, draining');
+    void this.#finishCalls(true);
+  }
+
+  async #finishCalls(isReplaced: boolean): Promise<void> {
+    await this.#pool.drain(this.#reloader.running.timeouts.drainMs, isReplaced);
+    await this.#leases.leave();
+    await this.#simulator.stop();
+    this.#logger.info('stopped');
+    this.#end(0);
+  }
+
+  #abandon(reason: string): void {
+    this.#logger.fatal({ reason }, 'the gateway cannot start');
+    this.#end(1);
+  }
+
+  /**
+   * What no callback's owner has heard of. The workers serve on without this process having a part in it, and end
+   * when it does: so it lives on, but for a fault of its start.
+   */
+  readonly #survive = (error: unknown): void => {
+    if (this.#hasAnnounced) this.#operations.reportFault('process', error);
+    else {
+      this.#logger.fatal({ err: error }, 'the gateway cannot start');
+      this.#end(1);
+    }
+  };
+
+  #end(code: number): void {
+    this.#admin?.close();
+    this.#leases.stop();
+    this.#pool.kill();
+    this.#simulator.kill();
+    this.#keys.stop();
+    for (const [signal, listener] of this.#signals) process.removeListener(signal, listener);
+    process.off('uncaughtException', this.#survive);
+    process.off('unhandledRejection', this.#survive);
+    this.#store
+      .close()
+      .catch((error: unknown) => this.#logger.error({ err: error }, 'the store did not close'))
+      .finally(() => this.#finish(code));
+  }
 }
 
 function workerCount({ workers }: ResolvedConfig): number {

@@ -2,10 +2,12 @@ import type { ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import type { ResolvedConfig } from '../config/resolve.js';
+import { guard } from '../errors.js';
 import { createConditions } from './condition.js';
+import { heartbeatMs, watchHeartbeats } from './heartbeat.js';
 import { type KeptProcess, keepRunning, tell } from './keep.js';
 import { messageType, type WorkerNews, type WorkerOrder, type WorkerReport } from './messages.js';
-import { createRounds } from './rounds.js';
+import { createRounds, type Rounds } from './rounds.js';
 import { startSettings, workerEnvironment } from './worker-start.js';
 
 const module = fileURLToPath(new URL('../worker.js', import.meta.url));
@@ -26,6 +28,8 @@ export interface WorkersOptions {
   onGone(child: ChildProcess, isPlanned: boolean): void;
   /** What a worker tells that is not of its life. */
   onNews(child: ChildProcess, news: WorkerNews): void;
+  /** What a worker told could not be dealt with. */
+  onFault(fault: unknown): void;
   onGivenUp(reason: string): void;
 }
 
@@ -63,229 +67,267 @@ const graceMs = { atEnd: 300, replaced: 5000 } as const;
 
 /** Forks the workers at once, while the config or the simulator may still be on their way, and keeps them running. */
 export function createWorkerPool(options: WorkersOptions): WorkerPool {
-  const waiting = new Set<ChildProcess>();
-  const started = new Set<ChildProcess>();
-  const serving = new Set<ChildProcess>();
+  return new ForkedWorkers(options);
+}
+
+class ForkedWorkers implements WorkerPool {
+  readonly #options: WorkersOptions;
+  readonly #log: Logger;
+  readonly #waiting = new Set<ChildProcess>();
+  readonly #started = new Set<ChildProcess>();
+  readonly #serving = new Set<ChildProcess>();
   /** They drain on their own, and others have their places. */
-  const leaving = new Set<ChildProcess>();
-  let current: { readonly config: ResolvedConfig; readonly simulatorUrl: string | null } | null = null;
+  readonly #leaving = new Set<ChildProcess>();
+  readonly #places: KeptProcess[];
+  /** Places that there are to be no more; some worker of theirs may still drain. */
+  readonly #closed = new Set<KeptProcess>();
+  #current: { readonly config: ResolvedConfig; readonly simulatorUrl: string | null } | null = null;
   /** What all workers were started with that they cannot change. */
-  let startedWith: string | null = null;
-  let { headerBytes } = options;
-  let isDraining = false;
-  const conditions = createConditions();
-  const reloads = createRounds<ChildProcess>(() => {
-    options.log.info({ generation: reloads.number, workers: serving.size }, 'config reloaded');
+  #startedWith: string | null = null;
+  #headerBytes: number;
+  #isDraining = false;
+  #onAllGone: (() => void) | null = null;
+  readonly #conditions = createConditions();
+  readonly #reloads: Rounds<ChildProcess> = createRounds(() => {
+    this.#log.info({ generation: this.#reloads.number, workers: this.#serving.size }, 'config reloaded');
   });
-  let onAllGone: (() => void) | null = null;
+  // It keeps its share of new connections for as long as it has its port, and would answer none of them.
+  readonly #heartbeats = watchHeartbeats<ChildProcess>((child) => {
+    this.#log.error({ worker: child.pid }, 'a worker hangs, it is killed and replaced');
+    child.kill('SIGKILL');
+  });
+  readonly #looking = setInterval(() => this.#heartbeats.look(), heartbeatMs).unref();
 
-  const changed = (): void => {
-    options.onChange([...serving].flatMap((child) => child.pid ?? []));
-    conditions.changed();
-  };
+  constructor(options: WorkersOptions) {
+    this.#options = options;
+    this.#log = options.log;
+    this.#headerBytes = options.headerBytes;
+    this.#places = Array.from({ length: options.count }, () => this.#createPlace());
+  }
 
-  const startWaiting = (): void => {
-    if (current === null) return;
-    for (const child of waiting) {
-      started.add(child);
-      options.onStart(child);
-      tell(child, {
-        type: 'start',
-        ...current,
-        host: options.host,
-        port: options.port,
-      } satisfies WorkerOrder);
+  async apply(config: ResolvedConfig, simulatorUrl: string | null, count: number): Promise<string | null> {
+    const before = this.#startedWith;
+    const next = startSettings(config);
+    this.#headerBytes = config.limits.headerBytes;
+    this.#resize(count);
+    await this.#spread(config, simulatorUrl);
+    if (before !== null && next !== before) {
+      // Until all have been replaced, what the workers were started with differs from one to the next.
+      this.#startedWith = '';
+      const problem = await this.#replaceAll();
+      if (problem !== null) return problem;
     }
-    waiting.clear();
-  };
+    this.#startedWith = next;
+    if (before === null) return null;
+    const problems = await Promise.all(
+      this.#places.map((place) => this.#awaitServed(place, () => this.#isServed(place))),
+    );
+    return problems.find((problem) => problem !== null) ?? null;
+  }
 
-  const forget = (child: ChildProcess): void => {
-    const served = serving.delete(child);
-    waiting.delete(child);
-    started.delete(child);
-    reloads.confirm(child);
-    if (served) changed();
-  };
+  tellAll(order: WorkerOrder): readonly ChildProcess[] {
+    const heard = [...this.#started, ...this.#leaving].filter((child) => child.connected);
+    for (const child of heard) tell(child, order);
+    return heard;
+  }
 
-  /** Has a worker drain, as there is another in its place or there is to be none. */
-  const retire = (place: KeptProcess, child: ChildProcess): void => {
-    forget(child);
-    leave(place, child);
-    tell(child, { type: 'drain', graceMs: graceMs.replaced } satisfies WorkerOrder);
-  };
+  async drain(limitMs: number, isReplaced: boolean): Promise<void> {
+    this.#isDraining = true;
+    this.#conditions.changed();
+    for (const place of this.#places) place.release();
+    if (this.#running().length === 0) return;
+    const allGone = new Promise<void>((resolve) => {
+      this.#onAllGone = resolve;
+    });
+    const order: WorkerOrder = { type: 'drain', graceMs: isReplaced ? graceMs.replaced : graceMs.atEnd };
+    for (const child of this.#running()) {
+      if (this.#started.has(child) || this.#leaving.has(child)) tell(child, order);
+      // It never took a connection, and may not listen to orders yet.
+      else child.kill('SIGKILL');
+    }
+    const timer = setTimeout(() => {
+      this.#log.warn(
+        { workers: this.#running().length },
+        'workers did not end at the drain limit, they are killed',
+      );
+      this.kill();
+    }, limitMs + lastWordsMs);
+    await allGone;
+    clearTimeout(timer);
+    clearInterval(this.#looking);
+  }
 
-  const leave = (place: KeptProcess, child: ChildProcess): void => {
-    leaving.add(child);
-    const [oldest, ...others] = place.running().filter((each) => leaving.has(each));
-    if (oldest === undefined || others.length < mostLeaving) return;
-    options.log.warn({ worker: oldest.pid }, 'too many workers drain, the oldest is cut');
-    tell(oldest, { type: 'cut' } satisfies WorkerOrder);
-    setTimeout(() => oldest.kill('SIGKILL'), lastWordsMs).unref();
-  };
+  hasten(): void {
+    const order: WorkerOrder = { type: 'drain', graceMs: graceMs.atEnd };
+    for (const child of this.#running()) tell(child, order);
+  }
 
-  const onMessage = (place: KeptProcess, child: ChildProcess, report: WorkerReport): void => {
+  kill(): void {
+    for (const place of this.#places) place.release();
+    for (const child of this.#running()) child.kill('SIGKILL');
+  }
+
+  #createPlace(): KeptProcess {
+    const place: KeptProcess = keepRunning({
+      role: 'worker',
+      module,
+      environment: () => workerEnvironment(this.#headerBytes),
+      onMessage: guard(
+        'ipc',
+        { onFault: (_where, fault) => this.#options.onFault(fault) },
+        (child, message) => {
+          if (messageType(message) !== null) this.#onMessage(place, child, message as WorkerReport);
+        },
+        undefined,
+      ),
+      onExit: (child) => this.#onExit(child),
+      onGivenUp: (reason) => this.#options.onGivenUp(reason),
+      log: this.#log,
+    });
+    return place;
+  }
+
+  #onMessage(place: KeptProcess, child: ChildProcess, report: WorkerReport): void {
     switch (report.type) {
       case 'ready':
-        waiting.add(child);
-        startWaiting();
+        this.#waiting.add(child);
+        this.#startWaiting();
         break;
       case 'listening':
-        place.markServing(child);
-        serving.add(child);
-        changed();
-        for (const before of place.running())
-          if (before !== child && serving.has(before)) retire(place, before);
+        this.#onListening(place, child);
+        break;
+      case 'alive':
+        this.#heartbeats.beat(child);
         break;
       case 'reloaded':
-        if (report.generation !== reloads.number) break;
+        if (report.generation !== this.#reloads.number) break;
         if (report.problem !== null)
-          options.log.error({ worker: child.pid, reason: report.problem }, 'worker did not reload');
-        reloads.confirm(child);
+          this.#log.error({ worker: child.pid, reason: report.problem }, 'worker did not reload');
+        this.#reloads.confirm(child);
         break;
       case 'draining':
-        options.log.info({ worker: child.pid }, 'worker drains on its own');
-        forget(child);
-        leave(place, child);
+        this.#log.info({ worker: child.pid }, 'worker drains on its own');
+        this.#forget(child);
+        this.#leave(place, child);
         place.replace(child);
         break;
       case 'failed':
         place.markFailed(child, report.reason);
         break;
       default:
-        options.onNews(child, report);
+        this.#options.onNews(child, report);
     }
-  };
+  }
 
-  const createPlace = (): KeptProcess => {
-    const place: KeptProcess = keepRunning({
-      role: 'worker',
-      module,
-      environment: () => workerEnvironment(headerBytes),
-      onMessage(child, message) {
-        if (messageType(message) !== null) onMessage(place, child, message as WorkerReport);
-      },
-      onExit(child) {
-        forget(child);
-        options.onGone(child, leaving.delete(child) || isDraining);
-        conditions.changed();
-        if (onAllGone !== null && running().length === 0) onAllGone();
-      },
-      onGivenUp: options.onGivenUp,
-      log: options.log,
-    });
-    return place;
-  };
-  const places = Array.from({ length: options.count }, createPlace);
-  /** Places that there are to be no more; some worker of theirs may still drain. */
-  const closed = new Set<KeptProcess>();
-  const running = (): ChildProcess[] => [...places, ...closed].flatMap((place) => place.running());
+  #onListening(place: KeptProcess, child: ChildProcess): void {
+    place.markServing(child);
+    this.#serving.add(child);
+    this.#heartbeats.beat(child);
+    this.#changed();
+    for (const before of place.running())
+      if (before !== child && this.#serving.has(before)) this.#retire(place, before);
+  }
 
-  const resize = (count: number): void => {
-    while (places.length < count) places.push(createPlace());
-    for (const place of closed) if (place.running().length === 0) closed.delete(place);
+  #onExit(child: ChildProcess): void {
+    this.#heartbeats.forget(child);
+    this.#forget(child);
+    this.#options.onGone(child, this.#leaving.delete(child) || this.#isDraining);
+    this.#conditions.changed();
+    if (this.#onAllGone !== null && this.#running().length === 0) this.#onAllGone();
+  }
+
+  #changed(): void {
+    this.#options.onChange([...this.#serving].flatMap((child) => child.pid ?? []));
+    this.#conditions.changed();
+  }
+
+  #startWaiting(): void {
+    if (this.#current === null) return;
+    const { host, port } = this.#options;
+    for (const child of this.#waiting) {
+      this.#started.add(child);
+      this.#options.onStart(child);
+      tell(child, { type: 'start', ...this.#current, host, port } satisfies WorkerOrder);
+    }
+    this.#waiting.clear();
+  }
+
+  #forget(child: ChildProcess): void {
+    const served = this.#serving.delete(child);
+    this.#waiting.delete(child);
+    this.#started.delete(child);
+    this.#reloads.confirm(child);
+    if (served) this.#changed();
+  }
+
+  /** Has a worker drain, as there is another in its place or there is to be none. */
+  #retire(place: KeptProcess, child: ChildProcess): void {
+    this.#forget(child);
+    this.#leave(place, child);
+    tell(child, { type: 'drain', graceMs: graceMs.replaced } satisfies WorkerOrder);
+  }
+
+  #leave(place: KeptProcess, child: ChildProcess): void {
+    this.#leaving.add(child);
+    const [oldest, ...others] = place.running().filter((each) => this.#leaving.has(each));
+    if (oldest === undefined || others.length < mostLeaving) return;
+    this.#log.warn({ worker: oldest.pid }, 'too many workers drain, the oldest is cut');
+    tell(oldest, { type: 'cut' } satisfies WorkerOrder);
+    setTimeout(() => oldest.kill('SIGKILL'), lastWordsMs).unref();
+  }
+
+  #running(): ChildProcess[] {
+    return [...this.#places, ...this.#closed].flatMap((place) => place.running());
+  }
+
+  #resize(count: number): void {
+    const places = this.#places;
+    while (places.length < count) places.push(this.#createPlace());
+    for (const place of this.#closed) if (place.running().length === 0) this.#closed.delete(place);
     for (const place of places.splice(count)) {
       place.release();
-      closed.add(place);
+      this.#closed.add(place);
       for (const child of place.running()) {
-        if (serving.has(child)) retire(place, child);
-        else if (!leaving.has(child)) child.kill('SIGKILL');
+        if (this.#serving.has(child)) this.#retire(place, child);
+        else if (!this.#leaving.has(child)) child.kill('SIGKILL');
       }
     }
-  };
+  }
 
-  const isServed = (place: KeptProcess): boolean => place.running().some((child) => serving.has(child));
+  #isServed(place: KeptProcess): boolean {
+    return place.running().some((child) => this.#serving.has(child));
+  }
 
   /** @returns why no worker came to serve in a place, or null */
-  const awaitServed = async (place: KeptProcess, condition: () => boolean): Promise<string | null> => {
-    const isOver = (): boolean => isDraining || closed.has(place) || condition();
-    await conditions.until(() => isOver() || place.problem !== null, startMs);
+  async #awaitServed(place: KeptProcess, condition: () => boolean): Promise<string | null> {
+    const isOver = (): boolean => this.#isDraining || this.#closed.has(place) || condition();
+    await this.#conditions.until(() => isOver() || place.problem !== null, startMs);
     if (isOver()) return null;
     return `a worker with the new settings does not start (${place.problem ?? 'it takes too long'}), those before it serve on`;
-  };
+  }
 
-  const replaceAll = async (): Promise<string | null> => {
-    for (const place of [...places]) {
+  async #replaceAll(): Promise<string | null> {
+    for (const place of [...this.#places]) {
       const before = new Set(place.running());
       place.renew();
       const isRenewed = (): boolean =>
-        place.running().some((child) => serving.has(child) && !before.has(child));
-      const problem = await awaitServed(place, isRenewed);
+        place.running().some((child) => this.#serving.has(child) && !before.has(child));
+      const problem = await this.#awaitServed(place, isRenewed);
       if (problem !== null) return problem;
     }
-    if (!isDraining) options.log.info({ workers: serving.size }, 'workers replaced');
+    if (!this.#isDraining) this.#log.info({ workers: this.#serving.size }, 'workers replaced');
     return null;
-  };
-
-  const kill = (): void => {
-    for (const place of places) place.release();
-    for (const child of running()) child.kill('SIGKILL');
-  };
+  }
 
   /** Sends a config to the workers that run. @returns resolves when they have it in force */
-  const spread = (config: ResolvedConfig, simulatorUrl: string | null): Promise<void> => {
-    current = { config, simulatorUrl };
-    const members = [...started];
-    const spreading = reloads.begin(members);
-    const order: WorkerOrder = { type: 'reload', generation: reloads.number, config, simulatorUrl };
+  #spread(config: ResolvedConfig, simulatorUrl: string | null): Promise<void> {
+    this.#current = { config, simulatorUrl };
+    const members = [...this.#started];
+    const spreading = this.#reloads.begin(members);
+    const { number: generation } = this.#reloads;
+    const order: WorkerOrder = { type: 'reload', generation, config, simulatorUrl };
     for (const child of members) tell(child, order);
-    startWaiting();
+    this.#startWaiting();
     return spreading;
-  };
-
-  return {
-    async apply(config, simulatorUrl, count) {
-      const before = startedWith;
-      const next = startSettings(config);
-      headerBytes = config.limits.headerBytes;
-      resize(count);
-      await spread(config, simulatorUrl);
-      if (before !== null && next !== before) {
-        // Until all have been replaced, what the workers were started with differs from one to the next.
-        startedWith = '';
-        const problem = await replaceAll();
-        if (problem !== null) return problem;
-      }
-      startedWith = next;
-      if (before === null) return null;
-      const problems = await Promise.all(places.map((place) => awaitServed(place, () => isServed(place))));
-      return problems.find((problem) => problem !== null) ?? null;
-    },
-    tellAll(order) {
-      const heard = [...started, ...leaving].filter((child) => child.connected);
-      for (const child of heard) tell(child, order);
-      return heard;
-    },
-    async drain(limitMs, isReplaced) {
-      isDraining = true;
-      conditions.changed();
-      for (const place of places) place.release();
-      if (running().length === 0) return;
-      const allGone = new Promise<void>((resolve) => {
-        onAllGone = resolve;
-      });
-      const order: WorkerOrder = {
-        type: 'drain',
-        graceMs: isReplaced ? graceMs.replaced : graceMs.atEnd,
-      };
-      for (const child of running()) {
-        if (started.has(child) || leaving.has(child)) tell(child, order);
-        // It never took a connection, and may not listen to orders yet.
-        else child.kill('SIGKILL');
-      }
-      const timer = setTimeout(() => {
-        options.log.warn(
-          { workers: running().length },
-          'workers did not end at the drain limit, they are killed',
-        );
-        kill();
-      }, limitMs + lastWordsMs);
-      await allGone;
-      clearTimeout(timer);
-    },
-    hasten() {
-      const order: WorkerOrder = { type: 'drain', graceMs: graceMs.atEnd };
-      for (const child of running()) tell(child, order);
-    },
-    kill,
-  };
+  }
 }

@@ -38,6 +38,12 @@ const blocks4 = closed4.map(([address, bits]) => ({ bytes: bytes4(address), bits
 const blocks6 = closed6.map(([address, bits]) => ({ bytes: bytes6(address), bits }));
 const carrierBlocks = carriers.map(([address, bits, at]) => ({ bytes: bytes6(address), bits, at }));
 const public6 = bytes6('2000::');
+const moreCarriers = (
+  [
+    ['64:ff9b:1::', 48, 12],
+    ['::', 96, 12],
+  ] as const
+).map(([address, bits, at]) => ({ bytes: bytes6(address), bits, at }));
 
 /**
  * Whether an address belongs to a host of the public internet: not private, shared (CGNAT), loopback, link-local,
@@ -55,13 +61,30 @@ export function isPublicAddress(address: string): boolean {
   }
 }
 
+/** The bytes of an address without a zone: 4 or 16. */
+export function addressBytes(address: string): Uint8Array {
+  return isIP(address) === 4 ? bytes4(address) : bytes6(address);
+}
+
+/**
+ * The IPv4 address that one of IPv6 stands for, or null: what `carriers` names, the local form of NAT64 (RFC 8215) and
+ * the old compatible one (RFC 4291 section 2.5.5.1).
+ */
+export function carriedAddress(bytes: Uint8Array): Uint8Array | null {
+  const carrier = [...carrierBlocks, ...moreCarriers].find((block) => begins(bytes, block.bytes, block.bits));
+  return carrier === undefined ? null : bytes.subarray(carrier.at, carrier.at + 4);
+}
+
+/** Whether an address has the first bits of another of its length. */
+export const sharesBits = begins;
+
 /** Why a lookup gave no address: there is none, or one that may not be used. */
 export class LookupError extends Error {}
 
 /** Gives every address of a name: `dns.lookup` with `all`. */
 export type Resolver = (
   name: string,
-  options: { readonly all: true },
+  options: { readonly all: true; readonly hints?: number },
   done: (
     error: Error | null,
     addresses: readonly { readonly address: string; readonly family: number }[],

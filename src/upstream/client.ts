@@ -1,9 +1,10 @@
 /** The gateway's own HTTP/1.1 client: one pool of kept connections per origin. */
+import { performance } from 'node:perf_hooks';
 import { readBufferBytes } from './connection.js';
+import { createDialer } from './dialer.js';
 import { Exchange } from './exchange.js';
 import type { Origin } from './origin.js';
 import { failLater, Pool, type PoolContext } from './pool.js';
-import { createSecureProfiles } from './secure.js';
 import { TimerWheel } from './timers.js';
 import type { Deadlines, UpstreamClient, UpstreamHandler, UpstreamRequest } from './types.js';
 import { createRequestWriter } from './write.js';
@@ -23,15 +24,15 @@ export type {
 
 /**
  * Makes a client. No callback of a handler or a source is called before `send` has returned. What goes wrong comes
- * through `onFailure`. What a handler or a source throws is not caught: it reaches the process after the connection in
- * use has been destroyed (for `onEnd`, given back).
+ * through `onFailure`, and what a handler or a source throws through `onFault`, after the connection in use has been
+ * destroyed (for `onEnd`, given back).
  */
-export function createUpstreamClient(): UpstreamClient {
+export function createUpstreamClient(dialer = createDialer()): UpstreamClient {
   const pools = new Map<string, Pool>();
   let closed = false;
   const context: PoolContext = {
     wheel: new TimerWheel(),
-    secureProfiles: createSecureProfiles(),
+    dialer,
     readBuffer: Buffer.allocUnsafeSlow(readBufferBytes),
     writer: createRequestWriter(),
     onEmpty: (pool) => {

@@ -4,7 +4,10 @@
  *   connecting ──► busy ◄──► idle
  *        └──────────┴─────────┴──► closed
  */
+
 import { connect, type OnReadOpts, type Socket } from 'node:net';
+import { performance } from 'node:perf_hooks';
+import { type FaultPlace, guard, surfaceFault } from '../errors.js';
 import { AnswerReader } from './answer.js';
 import { decodeContent } from './decode.js';
 import type { Exchange } from './exchange.js';
@@ -23,9 +26,14 @@ export const readBufferBytes = 128 * 1024;
 /** The same for TLS, which gives one record of 16 KB at a time (RFC 8446 section 5.1). */
 const secureReadBufferBytes = 64 * 1024;
 
+function settle(connection: Connection): void {
+  connection.settle();
+}
+
 export class Connection extends Timed implements RequestSink, RequestBodyOwner {
   readonly #pool: Pool;
   readonly socket: Socket;
+  readonly secure: boolean;
   readonly #answer = new AnswerReader();
   #exchange: Exchange | null;
   #connecting = true;
@@ -57,41 +65,85 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
     this.#pool = pool;
     this.#exchange = exchange;
     const { origin, context } = pool;
+    this.secure = origin.secure;
     const onread: OnReadOpts = {
       // Decrypted data may come while another connection's read is being dealt with: no sharing there.
       buffer: origin.secure ? Buffer.allocUnsafeSlow(secureReadBufferBytes) : context.readBuffer,
-      callback: (length, buffer) => this.#onRead(length, buffer as Buffer),
+      callback: guard('upstream', this, (length, buffer) => this.#onRead(length, buffer as Buffer), false),
     };
     this.socket = origin.secure
-      ? connectSecure(origin, context.secureProfiles(origin), onread)
-      : connect({ host: origin.host, port: origin.port, noDelay: true, onread });
-    this.socket.on('connect', () => this.#onTransport());
-    if (origin.secure) this.socket.on('secureConnect', () => this.#onConnected());
-    this.socket.on('end', () => this.#onPeerEnd());
-    this.socket.on('error', (error: NodeJS.ErrnoException) => this.#onError(error));
-    this.socket.on('close', () => this.#onClose());
+      ? connectSecure(origin, context.dialer, onread)
+      : connect({
+          host: origin.host,
+          port: origin.port,
+          lookup: context.dialer.names.lookup,
+          noDelay: true,
+          onread,
+        });
+    this.socket.on(
+      'connect',
+      this.#guard(() => this.#onTransport()),
+    );
+    if (origin.secure)
+      this.socket.on(
+        'secureConnect',
+        this.#guard(() => this.#onConnected()),
+      );
+    this.socket.on(
+      'end',
+      this.#guard(() => this.#onPeerEnd()),
+    );
+    this.socket.on(
+      'error',
+      this.#guard((error: NodeJS.ErrnoException) => this.#onError(error)),
+    );
+    this.socket.on(
+      'close',
+      this.#guard(() => this.#onClose()),
+    );
     exchange.connection = this;
     pool.wheel.set(this, Math.min(exchange.totalAt, now + exchange.deadlines.connectMs));
   }
 
-  /** Sends a request; the connection is idle or has just been made. */
+  /** Sends a request whose sender waits for `send` to return; throws what cannot be written. */
   begin(exchange: Exchange, now: number): void {
+    try {
+      this.#begin(exchange, now);
+    } catch (fault) {
+      exchange.connection = null;
+      this.destroy();
+      throw fault;
+    }
+  }
+
+  /** Sends a request that has waited. */
+  beginLate(exchange: Exchange, now: number): void {
+    try {
+      this.begin(exchange, now);
+    } catch (fault) {
+      exchange.onFault('upstream', fault);
+    }
+  }
+
+  /** The connection is idle or has just been made. */
+  #begin(exchange: Exchange, now: number): void {
     const request = exchange.request;
     if (request === null) return;
     this.#exchange = exchange;
     this.#answered = false;
     this.#answer.begin(request.method === 'HEAD');
     exchange.connection = this;
-    exchange.sentAt = now;
-    exchange.bytesSent = true;
+    // Of what is sent again the first time counts.
+    if (!exchange.bytesSent) exchange.sentAt = now;
     if (request.source !== null) {
+      exchange.bytesSent = true;
       this.#body = new RequestBody(this, request, request.source);
       this.#body.start();
       return;
     }
     this.#pool.wheel.set(this, Math.min(exchange.totalAt, now + exchange.deadlines.firstByteMs));
     this.#unwritten = true;
-    this.#pool.context.writer.write(this, request);
+    exchange.copied = this.#pool.context.writer.write(this, request);
   }
 
   /** Closes it, so that a request gets a fresh connection in its place. */
@@ -102,10 +154,17 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
 
   onWrite(): void {
     this.#unwritten = false;
+    const exchange = this.#exchange;
+    if (exchange === null) return;
+    exchange.bytesSent = true;
+    if (exchange.wholeAt === 0) exchange.wholeAt = exchange.sentAt;
   }
 
   onBodyProgress(): void {
-    if (this.#exchange !== null) this.#watch(this.#exchange);
+    const exchange = this.#exchange;
+    if (exchange === null) return;
+    if (exchange.wholeAt === 0 && !this.#sending) exchange.wholeAt = performance.now();
+    this.#watch(exchange);
   }
 
   onBodyMistake(detail: string): void {
@@ -116,8 +175,20 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
     failLater(exchange, 'reset', detail);
   }
 
-  onBodyThrown(): void {
-    this.#exchange?.cancel();
+  onBodyThrown(fault: unknown): void {
+    this.onFault('upstream', fault);
+  }
+
+  /** Nobody knows how far it has come: it goes, with the request that it serves. */
+  override onFault(where: FaultPlace, fault: unknown): void {
+    const exchange = this.#exchange;
+    this.destroy();
+    if (exchange === null) surfaceFault(fault);
+    else exchange.onFault(where, fault);
+  }
+
+  #guard<Arguments extends unknown[]>(callback: (...args: Arguments) => void): (...args: Arguments) => void {
+    return guard('upstream', this, callback, undefined);
   }
 
   /** Reads on after a pause; what was held back is delivered before this returns. */
@@ -151,20 +222,22 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
     const exchange = this.#exchange;
     if (exchange === null) this.destroy();
     else if (now >= exchange.totalAt) exchange.fail('total_timeout', 'the whole request took too long');
-    else if (this.#connecting) exchange.fail('connect_timeout', 'no connection in time');
-    else if (this.#sending) exchange.fail('idle_timeout', 'the body of the request is not taken');
+    else if (this.#connecting) {
+      this.#forgetName();
+      exchange.fail('connect_timeout', 'no connection in time');
+    } else if (this.#sending) exchange.fail('idle_timeout', 'the body of the request is not taken');
     else if (exchange.headSeen) exchange.fail('idle_timeout', 'the answer stalled');
     else exchange.fail('first_byte_timeout', 'no answer in time');
   }
 
   #onTransport(): void {
     this.#transportUp = true;
-    if (!this.#pool.origin.secure) this.#onConnected();
+    if (!this.secure) this.#onConnected();
   }
 
   #onConnected(): void {
     this.#connecting = false;
-    if (this.#exchange !== null) this.begin(this.#exchange, performance.now());
+    if (this.#exchange !== null) this.beginLate(this.#exchange, performance.now());
   }
 
   /** @returns false to stop reading. */
@@ -183,8 +256,9 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
     try {
       return this.#take(buffer, length);
     } catch (error) {
-      if (this.#exchange === exchange) exchange?.cancel();
-      throw error;
+      if (exchange === null) throw error;
+      exchange.onFault('upstream', error);
+      return false;
     }
   }
 
@@ -250,7 +324,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
     this.#keepAliveSeconds = head.keepAliveSeconds;
     exchange.headSeen = true;
     exchange.request = null;
-    exchange.bodyReleased = !exchange.retried && this.socket.writableLength === 0;
+    exchange.bodyReleased = exchange.copied || (!exchange.retried && this.socket.writableLength === 0);
     if (head.contentCoding !== null && head.contentLength !== 0) {
       exchange.decoder = decodeContent(exchange, head);
     }
@@ -289,17 +363,24 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
     this.#paused = false;
     this.#ending = false;
     this.#served++;
-    // An upstream that answers before it has the whole request may go on to read or to discard the rest of it.
     const fit =
-      this.#reusable &&
-      !this.#peerEnded &&
-      !this.#sending &&
-      this.#held.length === 0 &&
-      this.socket.writableLength === 0;
+      this.#reusable && !this.#peerEnded && (this.#body?.isHandedOver ?? true) && this.#held.length === 0;
     this.#closeBody();
-    if (fit) this.#pool.release(this, this.#keepAliveSeconds);
-    else this.destroy();
+    if (!fit) this.destroy();
+    else if (this.secure && this.socket.writableLength > 0) setImmediate(settle, this);
+    else this.settle();
     exchange.finish();
+  }
+
+  /**
+   * Goes back to the pool, or is closed where a part of the request is still here: an upstream that answers before it
+   * has the whole request may go on to read or to discard the rest of it. A TLS socket reports as unwritten what has
+   * left in this very turn of the event loop, and corrects that before the turn's immediates run.
+   */
+  settle(): void {
+    if (this.#closed) return;
+    if (this.socket.writableLength === 0) this.#pool.release(this, this.#keepAliveSeconds);
+    else this.destroy();
   }
 
   #onPeerEnd(): void {
@@ -321,15 +402,26 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
   #onError(error: NodeJS.ErrnoException): void {
     if (this.#closed || this.#endsLater()) return;
     const words = error.code ?? error.message;
-    if (!this.#connecting) this.#fail('reset', words);
-    else if (this.#transportUp) this.#fail('tls_failed', tlsFailureDetail(error));
+    if (!this.#connecting) {
+      this.#fail('reset', words);
+      return;
+    }
+    this.#forgetName();
+    if (this.#transportUp) this.#fail('tls_failed', tlsFailureDetail(error));
     else this.#fail('connect_failed', words);
   }
 
   #onClose(): void {
     if (this.#closed || this.#endsLater()) return;
-    if (this.#connecting) this.#fail(this.#transportUp ? 'tls_failed' : 'connect_failed', 'closed');
-    else this.#fail('reset', 'closed by the upstream');
+    if (this.#connecting) {
+      this.#forgetName();
+      this.#fail(this.#transportUp ? 'tls_failed' : 'connect_failed', 'closed');
+    } else this.#fail('reset', 'closed by the upstream');
+  }
+
+  /** The upstream may have moved. */
+  #forgetName(): void {
+    this.#pool.context.dialer.names.forget(this.#pool.origin.host);
   }
 
   /** True when all that is to come has come, and waits for `resume`. */
@@ -341,14 +433,18 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
   #fail(reason: UpstreamFailureReason, detail: string): void {
     const exchange = this.#exchange;
     // Upstreams close idle connections when they like: a request that met such a close was never looked at.
-    if (exchange !== null && this.#served > 0 && !this.#answered && !exchange.retried) {
+    if (exchange !== null && this.#served > 0 && !this.#answered && exchange.mayResend()) {
       exchange.retried = true;
       exchange.connection = null;
       this.yieldTo(exchange);
       return;
     }
     this.destroy();
-    exchange?.fail(reason, detail);
+    try {
+      exchange?.fail(reason, detail);
+    } catch (fault) {
+      exchange?.onFault('upstream', fault);
+    }
   }
 
   #closeBody(): void {

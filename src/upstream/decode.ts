@@ -2,6 +2,7 @@
 
 import type { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib';
+import { guard } from '../errors.js';
 import { ParsedHead } from '../wire/head.js';
 import type { Exchange } from './exchange.js';
 import type { ResponseHead } from './types.js';
@@ -68,10 +69,11 @@ export class ContentDecoder {
     if (this.#decoded) return true;
     this.#stream ??= this.#open(chunk);
     this.#writing = true;
-    this.#stream.write(Buffer.from(chunk), () => {
+    const taken = (): void => {
       this.#writing = false;
       this.#pull();
-    });
+    };
+    this.#stream.write(Buffer.from(chunk), guard('upstream', this.#exchange, taken, undefined));
     return false;
   }
 
@@ -95,17 +97,20 @@ export class ContentDecoder {
 
   #open(first: Buffer): Transform {
     const stream = createStream(this.#coding, first);
-    stream.on('data', (chunk: Buffer) => {
+    const onData = (chunk: Buffer): void => {
       if (this.#exchange.over || this.#exchange.handler.onData(chunk)) return;
       this.#paused = true;
       stream.pause();
-    });
-    stream.on('end', () => {
+    };
+    const onEnd = (): void => {
       this.#decoded = true;
       this.#writing = false;
       if (this.#wireEnded) this.#exchange.complete();
       else this.#pull();
-    });
+    };
+    stream.on('data', guard('upstream', this.#exchange, onData, undefined));
+    stream.on('end', guard('upstream', this.#exchange, onEnd, undefined));
+    // To fail a request never throws.
     stream.on('error', (error: NodeJS.ErrnoException) => {
       this.#exchange.fail('malformed_answer', `broken ${this.#coding} body: ${error.code ?? error.message}`);
     });

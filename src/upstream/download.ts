@@ -1,15 +1,27 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { GatewayError } from '../errors.js';
+import { performance } from 'node:perf_hooks';
+import { type FaultPlace, GatewayError, type Guarded, guard, surfaceFault } from '../errors.js';
+import { LeastRate, type RateBound } from './least-rate.js';
 import { checkRemote, isRedirect, Refusal, type RemoteOptions, refusalReason } from './remote-url.js';
 
 const maxRedirects = 3;
+/** Room for what comes is reserved in steps of so many bytes. */
+const reserveStep = 64 * 1024;
+const lookEveryMs = 1000;
 
 export interface DownloadOptions extends RemoteOptions {
   /** Larger files are refused. */
   readonly maxBytes: number;
   /** For everything together: names, redirects, the last byte. */
   readonly timeoutMs: number;
+  /** One that comes more slowly is given up; none unless given. */
+  readonly rate?: RateBound;
+  /**
+   * The file is about to take up so many bytes of memory in all.
+   * @throws {GatewayError} when there is no room for them: that ends it
+   */
+  readonly reserve?: (bytes: number) => void;
   /** PEM text of a certificate authority to trust instead of the system's. */
   readonly ca?: string;
 }
@@ -37,7 +49,7 @@ export function download(
   return () => transfer.end();
 }
 
-class Transfer {
+class Transfer implements Guarded {
   readonly #first: URL | null;
   readonly #options: DownloadOptions;
   readonly #done: (result: Downloaded | GatewayError) => void;
@@ -46,26 +58,52 @@ class Transfer {
   #request: ClientRequest | null = null;
   #redirects = 0;
   #over = false;
+  /** Bytes that have come. */
+  #size = 0;
+  #looks: NodeJS.Timeout | null = null;
+  /** From the head of its answer on. */
+  #rate: LeastRate | null = null;
 
   constructor(url: string, options: DownloadOptions, done: (result: Downloaded | GatewayError) => void) {
     this.#first = URL.canParse(url) ? new URL(url) : null;
     this.#options = options;
     this.#done = done;
-    this.#timer = setTimeout(() => this.#fail(new Refusal('it took too long')), options.timeoutMs);
+    this.#timer = setTimeout(
+      this.#guard(() => this.#fail(new Refusal('it took too long'))),
+      options.timeoutMs,
+    );
+    const { rate } = options;
+    if (rate !== undefined)
+      this.#looks = setInterval(
+        this.#guard(() => this.#look(rate)),
+        lookEveryMs,
+      );
   }
 
   /** Not before the next turn of the event loop, so that no failure is told too early. */
   start(): void {
-    this.#immediate = setImmediate(() => {
-      if (this.#first === null) this.#fail(new Refusal('the URL is not valid'));
-      else this.#ask(this.#first);
-    });
+    this.#immediate = setImmediate(
+      this.#guard(() => {
+        if (this.#first === null) this.#fail(new Refusal('the URL is not valid'));
+        else this.#ask(this.#first);
+      }),
+    );
+  }
+
+  onFault(_where: FaultPlace, fault: unknown): void {
+    surfaceFault(fault);
+    this.#fail(fault);
+  }
+
+  #guard<Arguments extends unknown[]>(callback: (...args: Arguments) => void): (...args: Arguments) => void {
+    return guard('upstream', this, callback, undefined);
   }
 
   /** Frees everything; nothing is told any more. */
   end(): void {
     this.#over = true;
     clearTimeout(this.#timer);
+    if (this.#looks !== null) clearInterval(this.#looks);
     if (this.#immediate !== null) clearImmediate(this.#immediate);
     this.#request?.destroy();
     this.#request = null;
@@ -77,12 +115,14 @@ class Transfer {
       this.#request = request;
       // A request that was left for a redirect may still fail: that is nobody's concern.
       const isCurrent = (): boolean => this.#request === request;
-      request.on('error', (error) => {
+      const onError = (error: Error): void => {
         if (isCurrent()) this.#fail(error);
-      });
-      request.on('response', (response) => {
+      };
+      const onResponse = (response: IncomingMessage): void => {
         if (isCurrent()) this.#onResponse(url, response);
-      });
+      };
+      request.on('error', this.#guard(onError));
+      request.on('response', this.#guard(onResponse));
       request.end();
     } catch (error) {
       this.#fail(error);
@@ -137,17 +177,50 @@ class Transfer {
 
   #read(response: IncomingMessage): void {
     const pieces: Buffer[] = [];
-    let size = 0;
-    response.on('data', (piece: Buffer) => {
-      size += piece.length;
-      if (size > this.#options.maxBytes) this.#fail(this.#tooLarge());
-      else pieces.push(piece);
-    });
-    response.on('error', (error) => this.#fail(error));
-    response.on('end', () => {
-      if (!response.complete) return;
-      this.#tell({ bytes: Buffer.concat(pieces, size), mediaType: mediaTypeOf(response) });
-    });
+    let reserved = 0;
+    this.#rate = new LeastRate(performance.now());
+    const onData = (piece: Buffer): void => {
+      this.#size += piece.length;
+      if (this.#size > this.#options.maxBytes) {
+        this.#fail(this.#tooLarge());
+        return;
+      }
+      if (this.#size > reserved) {
+        reserved = Math.min(this.#options.maxBytes, this.#size + reserveStep);
+        if (!this.#reserve(reserved)) return;
+      }
+      pieces.push(piece);
+    };
+    const onEnd = (): void => {
+      // The pieces are there until they have been put together.
+      if (!response.complete || this.#over || !this.#reserve(2 * this.#size)) return;
+      this.#tell({ bytes: Buffer.concat(pieces, this.#size), mediaType: mediaTypeOf(response) });
+    };
+    response.on('data', this.#guard(onData));
+    response.on(
+      'error',
+      this.#guard((error: Error) => this.#fail(error)),
+    );
+    response.on('end', this.#guard(onEnd));
+  }
+
+  /** @returns false when there is no room: then it is over */
+  #reserve(bytes: number): boolean {
+    if (this.#over) return false;
+    try {
+      this.#options.reserve?.(bytes);
+      return true;
+    } catch (fault) {
+      if (!(fault instanceof GatewayError)) throw fault;
+      this.#tell(fault);
+      return false;
+    }
+  }
+
+  /** About once a second. */
+  #look(bound: RateBound): void {
+    if (this.#rate?.isTooSlow(performance.now(), this.#size, bound))
+      this.#fail(new Refusal('it comes too slowly'));
   }
 
   #tooLarge(): Refusal {

@@ -1,14 +1,18 @@
 /** One request on its way: what its owner holds, and what the pool and the connection know of it. */
+
+import { performance } from 'node:perf_hooks';
+import { type FaultPlace, surfaceFault } from '../errors.js';
 import type { Connection } from './connection.js';
 import type { ContentDecoder } from './decode.js';
 import type { Pool } from './pool.js';
 import { Timed } from './timers.js';
-import type {
-  Deadlines,
-  UpstreamExchange,
-  UpstreamFailureReason,
-  UpstreamHandler,
-  UpstreamRequest,
+import {
+  type Deadlines,
+  resendMs,
+  type UpstreamExchange,
+  type UpstreamFailureReason,
+  type UpstreamHandler,
+  type UpstreamRequest,
 } from './types.js';
 
 export class Exchange extends Timed implements UpstreamExchange {
@@ -22,11 +26,15 @@ export class Exchange extends Timed implements UpstreamExchange {
   /** When the whole request is late (performance.now). */
   readonly totalAt: number;
   sentAt = 0;
+  /** When all of the request had first been handed to a socket (performance.now), or 0. */
+  wholeAt = 0;
   /** The connection that serves it, or null while it waits and after its end on the wire. */
   connection: Connection | null = null;
   /** Stands between the connection and the handler when the body came compressed. */
   decoder: ContentDecoder | null = null;
   bytesSent = false;
+  /** No part of it is read from its own buffers any more. */
+  copied = false;
   bodyReleased = false;
   headSeen = false;
   /** True once it was sent a second time because a reused connection had gone stale. */
@@ -90,7 +98,11 @@ export class Exchange extends Timed implements UpstreamExchange {
     this.over = true;
     this.request = null;
     if (this.tick !== -1) this.pool.wheel.clear(this);
-    this.handler.onEnd();
+    try {
+      this.handler.onEnd();
+    } catch (fault) {
+      this.onFault('upstream', fault);
+    }
   }
 
   /** Ends it with a failure, whatever state it is in; its connection, if any, is destroyed first. */
@@ -99,12 +111,38 @@ export class Exchange extends Timed implements UpstreamExchange {
     this.over = true;
     this.request = null;
     this.#detach();
-    this.handler.onFailure({
-      reason,
-      detail: `${this.pool.origin.authority}: ${detail}`,
-      bytesSent: this.bytesSent,
-      headSeen: this.headSeen,
-    });
+    try {
+      this.handler.onFailure({
+        reason,
+        detail: `${this.pool.origin.authority}: ${detail}`,
+        bytesSent: this.bytesSent,
+        headSeen: this.headSeen,
+        sentMs: this.wholeAt === 0 ? 0 : performance.now() - this.wholeAt,
+      });
+    } catch (fault) {
+      this.onFault('upstream', fault);
+    }
+  }
+
+  /** Cancels it, and tells its owner. Never throws, since it is called from the middle of what serves others, too. */
+  override onFault(where: FaultPlace, fault: unknown): void {
+    this.cancel();
+    const { handler } = this;
+    try {
+      if (handler.onFault === undefined) surfaceFault(fault);
+      else handler.onFault(where, fault);
+    } catch (second) {
+      surfaceFault(fault);
+      surfaceFault(second);
+    }
+  }
+
+  /** Whether it may be sent again after its connection has ended without a byte of an answer. */
+  mayResend(): boolean {
+    const { request } = this;
+    if (request === null || this.streamed || this.retried) return false;
+    if (!this.bytesSent) return true;
+    return performance.now() - this.wholeAt < resendMs && !request.once(request.body);
   }
 
   #detach(): void {

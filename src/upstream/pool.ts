@@ -7,10 +7,11 @@
  *
  * A streamed request takes no used connection: where the cap leaves no room, a free one is closed for it.
  */
+import { performance } from 'node:perf_hooks';
 import { Connection } from './connection.js';
+import type { Dialer } from './dialer.js';
 import type { Exchange } from './exchange.js';
 import type { Origin } from './origin.js';
-import type { SecureProfiles } from './secure.js';
 import type { TimerWheel } from './timers.js';
 import type { UpstreamFailureReason } from './types.js';
 import type { RequestWriter } from './write.js';
@@ -21,7 +22,7 @@ const idleCloseMs = 4000;
 /** What all pools of a client share. */
 export interface PoolContext {
   readonly wheel: TimerWheel;
-  readonly secureProfiles: SecureProfiles;
+  readonly dialer: Dialer;
   /** Read buffer of all plain connections: a read has been dealt with before the next one begins. */
   readonly readBuffer: Buffer;
   readonly writer: RequestWriter;
@@ -84,7 +85,7 @@ export class Pool {
       this.forget(exchange);
       this.wheel.clear(exchange);
       if (exchange.streamed) connection.yieldTo(exchange);
-      else connection.begin(exchange, performance.now());
+      else connection.beginLate(exchange, performance.now());
       return;
     }
     // One second off, for the way of the last request and of the upstream's FIN.

@@ -2,12 +2,15 @@
 import { lookup as systemLookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { checkedLookup, isPublicAddress, LookupError, type Resolver } from './address.js';
+import { allowsPort, deniesAddress, deniesHost, type FetchRules } from './fetch-rules.js';
 
 export interface RemoteOptions {
   /** Hosts that are not on the public internet may be asked too. */
   readonly allowPrivate: boolean;
   /** An origin such as `https://host:8443` that may be asked wherever it is; redirects to it included. */
   readonly privateOrigin?: string | null;
+  /** What the operator allows and denies; nothing beyond the other members unless given. */
+  readonly rules?: FetchRules;
   /** In place of the system's resolver. */
   readonly resolve?: Resolver;
   /** In place of `isPublicAddress`. */
@@ -29,23 +32,38 @@ export interface RemoteHost {
 export class Refusal extends Error {}
 
 const unreachable = 'it has no address that may be fetched from';
+/** Of a name in text form with a dot at its end (RFC 1035 section 3.1). */
+const longestHost = 254;
 
 /**
  * Checks all of a URL that can be checked without a lookup.
- * @throws {Refusal} for another scheme, credentials, or an address that may not be asked
+ * @throws {Refusal} for another scheme, credentials, or a name, port or address that may not be asked
  */
 export function checkRemote(url: URL, options: RemoteOptions): RemoteHost {
-  const { allowPrivate, resolve = systemLookup as Resolver, isPublic = isPublicAddress } = options;
-  const allows = allowPrivate || url.origin === options.privateOrigin ? () => true : isPublic;
+  const { allowPrivate, rules, resolve = systemLookup as Resolver, isPublic = isPublicAddress } = options;
+  const isOwn = url.origin === options.privateOrigin;
+  const isOpen = allowPrivate || isOwn;
+  const allows = (address: string): boolean =>
+    (rules === undefined || !deniesAddress(rules, address)) && (isOpen || isPublic(address));
   if (url.protocol !== 'https:' && url.protocol !== 'http:') {
     throw new Refusal('only http and https URLs are fetched');
   }
   if (url.username !== '' || url.password !== '') throw new Refusal('the URL holds credentials');
   // URL keeps the brackets of an IPv6 address; sockets want it without. No lookup is made for an address.
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+  if (host.length > longestHost) throw new Refusal(unreachable);
   const isAddress = isIP(host) !== 0;
+  if (rules !== undefined) {
+    if (deniesHost(rules, host)) throw new Refusal(unreachable);
+    if (!isOwn && !allowsPort(rules, portOf(url))) throw new Refusal('nothing is fetched from its port');
+  }
   if (isAddress && !allows(host)) throw new Refusal(unreachable);
   return { secure: url.protocol === 'https:', host, isAddress, lookup: checkedLookup(resolve, allows) };
+}
+
+function portOf({ port, protocol }: URL): number {
+  if (port !== '') return Number(port);
+  return protocol === 'https:' ? 443 : 80;
 }
 
 /** Says why a fetch failed. A name that does not resolve sounds like one that leads into a private network. */

@@ -1,5 +1,6 @@
 /** A request body that is written while it still arrives: its framing, its copies, and its upstream's backpressure. */
 import type { Socket } from 'node:net';
+import type { HeadLines } from '../wire/head-lines.js';
 import type { RequestBodySink, RequestBodySource, UpstreamRequest } from './types.js';
 
 /** What is copied at once has at least room for so many bytes, and at most: what comes in one piece leaves in one. */
@@ -19,7 +20,7 @@ export interface RequestBodyOwner {
   /** The source does not keep to the rules: what it wrote last was not sent. */
   onBodyMistake(detail: string): void;
   /** The source has thrown. */
-  onBodyThrown(): void;
+  onBodyThrown(fault: unknown): void;
 }
 
 type WriteDone = (error?: Error | null) => void;
@@ -31,7 +32,7 @@ export class RequestBody implements RequestBodySink {
   readonly #owner: RequestBodyOwner;
   readonly #socket: Socket;
   readonly #source: RequestBodySource;
-  readonly #head: string;
+  readonly #head: HeadLines;
   readonly #pieces: readonly Buffer[];
   readonly #chunked: boolean;
   /** Bytes of the announced length that are still to come. */
@@ -61,6 +62,11 @@ export class RequestBody implements RequestBodySink {
   /** All of it was written, and the socket keeps up. */
   get isWritten(): boolean {
     return this.#state === 'ended' && !this.isBlocked;
+  }
+
+  /** All of it was handed to the socket, which may not have written it yet. */
+  get isHandedOver(): boolean {
+    return this.#state === 'ended' && !this.#failed;
   }
 
   /** Writes the head with its framing, then what is there of the body. The connection must not have been used before. */
@@ -116,11 +122,10 @@ export class RequestBody implements RequestBodySink {
     try {
       if (this.#state === 'pieces') this.#writePieces();
       else if (this.#state === 'open') this.#source.onDrain();
+      this.#owner.onBodyProgress();
     } catch (error) {
-      this.#owner.onBodyThrown();
-      throw error;
+      this.#owner.onBodyThrown(error);
     }
-    this.#owner.onBodyProgress();
   }
 
   #writePieces(): void {

@@ -8,6 +8,7 @@ import {
   type SecureContext,
   type TLSSocket,
 } from 'node:tls';
+import type { Dialer } from './dialer.js';
 import type { Origin } from './origin.js';
 
 /** Identities remembered at most; the one remembered longest ago goes first. */
@@ -41,15 +42,26 @@ export function createSecureProfiles(): SecureProfiles {
   };
 }
 
+/** What Node's own `connect` calls, and its types leave out. */
+interface WithSession {
+  setSession(session: Buffer): void;
+}
+
 /**
  * Opens a TLS connection. The certificate is checked against the origin's server name unless `verify` is off.
  * @param onread takes what is read; without it the connection is read as a stream
  */
-export function connectSecure(origin: Origin, profile: SecureProfile, onread?: OnReadOpts): TLSSocket {
+export function connectSecure(
+  origin: Origin,
+  { names, secureProfiles }: Dialer,
+  onread?: OnReadOpts,
+): TLSSocket {
+  const profile = secureProfiles(origin);
   const name = origin.serverName ?? origin.host;
   const options: ConnectionOptions & { onread: OnReadOpts | undefined } = {
     host: origin.host,
     port: origin.port,
+    lookup: names.lookup,
     // RFC 6066 section 3: an address is no server name.
     servername: isIP(name) === 0 ? name : '',
     secureContext: profile.context,
@@ -59,10 +71,16 @@ export function connectSecure(origin: Origin, profile: SecureProfile, onread?: O
     ALPNProtocols: ['http/1.1'],
     onread,
   };
-  const socket = connect(options);
+  const socket = connect(options) as TLSSocket & WithSession;
   socket.setNoDelay(true);
-  socket.on('session', (session: Buffer) => {
-    profile.session = session;
+  // Where a name has several addresses, Node makes the TLS part anew for the one that it takes, which knows of neither
+  // the ticket nor who listens for the next one.
+  socket.prependOnceListener('connect', () => {
+    const { session } = options;
+    if (session !== undefined) socket.setSession(session);
+    socket.on('session', (ticket: Buffer) => {
+      profile.session = ticket;
+    });
   });
   return socket;
 }

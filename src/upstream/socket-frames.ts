@@ -1,9 +1,10 @@
 /** Frames on their way to upstreams (RFC 6455 section 5.2): those of data in batches, those of control one by one. */
 import { randomFillSync } from 'node:crypto';
 import type { Socket } from 'node:net';
+import { type Guarded, handFault } from '../errors.js';
 
 /** Where frames go. */
-export interface FrameSink {
+export interface FrameSink extends Guarded {
   readonly raw: Socket;
   /** False once the socket closes: no data frame may follow a close frame. */
   readonly takesFrames: boolean;
@@ -50,7 +51,11 @@ export function createFrameWriter(): FrameWriter {
       const sink = sinks[i] as FrameSink;
       sink.batched = 0;
       if (!sink.takesFrames) continue;
-      sink.raw.write(batch.subarray(starts[i] as number, i + 1 < count ? starts[i + 1] : used));
+      try {
+        sink.raw.write(batch.subarray(starts[i] as number, i + 1 < count ? starts[i + 1] : used));
+      } catch (fault) {
+        handFault(sink, 'upstream', fault);
+      }
       kept ||= sink.raw.writableLength > 0;
     }
     sinks.length = 0;

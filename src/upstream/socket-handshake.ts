@@ -1,6 +1,7 @@
 /** The opening handshake with an upstream (RFC 6455 section 4.1): what is sent, and what is made of the answer. */
 import { createHash, randomBytes } from 'node:crypto';
-import { type ParsedHead, textBytes, tokenBytes } from '../wire/head.js';
+import type { ParsedHead } from '../wire/head.js';
+import { type HeadLines, headerLine, joinLines, noLines, requestLine } from '../wire/head-lines.js';
 import { AnswerReader } from './answer.js';
 import type { SocketRequest } from './socket-types.js';
 
@@ -16,37 +17,45 @@ const ownFields = new Set([
   'upgrade',
 ]);
 
-/** RFC 9112 section 3.2: white space would end the target, and a line feed the line. */
-const target = /^\/[\x21-\x7e]*$/;
+const upgradeLines: HeadLines = joinLines(
+  headerLine('upgrade', 'websocket'),
+  headerLine('connection', 'Upgrade'),
+  headerLine('sec-websocket-version', '13'),
+);
 
 const acceptSalt = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
 export interface Handshake {
-  /** The whole request; Latin-1. */
+  /** The whole request. */
   readonly text: string;
   /** What `sec-websocket-accept` has to say. */
   readonly accept: string;
 }
 
-/** Puts the request together. Throws when the target or a header cannot be written. */
+/**
+ * Puts the request together.
+ * @throws {GatewayError} `internal_error` when the target or a header cannot be written
+ */
 export function handshakeOf(request: SocketRequest): Handshake {
-  if (!target.test(request.path)) throw new Error('the path cannot be written');
   const key = randomBytes(16).toString('base64');
-  let text =
-    `GET ${request.path} HTTP/1.1\r\nhost: ${request.origin.authority}\r\n` +
-    `upgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-version: 13\r\nsec-websocket-key: ${key}\r\n`;
-  if (request.protocols.length > 0) text += `sec-websocket-protocol: ${request.protocols.join(', ')}\r\n`;
+  let lines = joinLines(
+    requestLine('GET', request.path),
+    headerLine('host', request.origin.authority),
+    upgradeLines,
+    headerLine('sec-websocket-key', key),
+    request.protocols.length === 0
+      ? noLines
+      : headerLine('sec-websocket-protocol', request.protocols.join(', ')),
+  );
   for (const [name, value] of request.headers) {
     const lower = name.toLowerCase();
     if (ownFields.has(lower) || lower.startsWith('sec-websocket-')) continue;
-    if (!isMadeOf(name, tokenBytes) || name === '') throw new Error('a header name that is no token');
-    if (!isMadeOf(value, textBytes)) throw new Error(`a character that the header ${lower} may not hold`);
-    text += `${name}: ${value}\r\n`;
+    lines = joinLines(lines, headerLine(name, value));
   }
   const accept = createHash('sha1')
     .update(key + acceptSalt)
     .digest('base64');
-  return { text: `${text}\r\n`, accept };
+  return { text: `${lines}\r\n`, accept };
 }
 
 /** The most of a refusal's body that is kept. */
@@ -126,10 +135,4 @@ export class UpgradeAnswer {
     this.problem = problem;
     return 'malformed';
   }
-}
-
-/** @param allowed by byte, 0 for those that may not be there */
-function isMadeOf(text: string, allowed: Uint8Array): boolean {
-  for (let i = 0; i < text.length; i++) if (!allowed[text.charCodeAt(i)]) return false;
-  return true;
 }

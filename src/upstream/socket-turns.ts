@@ -1,14 +1,18 @@
 /** Calls over a WebSocket of an upstream, one after the other: each is a message, and its answer a run of messages. */
-import type { SecureProfiles } from './secure.js';
+import { performance } from 'node:perf_hooks';
+import { type FaultPlace, guard, surfaceFault } from '../errors.js';
+import type { Dialer } from './dialer.js';
 import { openSocket, type SocketListener, type SocketRequest, type UpstreamSocket } from './socket.js';
 import { Timed, TimerWheel } from './timers.js';
-import type {
-  Deadlines,
-  ResponseHead,
-  UpstreamExchange,
-  UpstreamFailure,
-  UpstreamFailureReason,
-  UpstreamHandler,
+import {
+  type Deadlines,
+  type ResponseHead,
+  resendMs,
+  type UpstreamExchange,
+  type UpstreamFailure,
+  type UpstreamFailureReason,
+  type UpstreamHandler,
+  type UpstreamRequest,
 } from './types.js';
 
 /** What the messages of an answer mean. */
@@ -31,7 +35,7 @@ const cr = 0x0d;
  */
 export class SocketTurns implements SocketListener {
   readonly #request: SocketRequest;
-  readonly #profiles: SecureProfiles;
+  readonly #dialer: Dialer;
   readonly #manner: AnswerManner;
   #socket: UpstreamSocket | null = null;
   #isOpen = false;
@@ -39,9 +43,9 @@ export class SocketTurns implements SocketListener {
   #served = 0;
   #turn: Turn | null = null;
 
-  constructor(request: SocketRequest, profiles: SecureProfiles, manner: AnswerManner) {
+  constructor(request: SocketRequest, dialer: Dialer, manner: AnswerManner) {
     this.#request = request;
-    this.#profiles = profiles;
+    this.#dialer = dialer;
     this.#manner = manner;
   }
 
@@ -51,15 +55,17 @@ export class SocketTurns implements SocketListener {
 
   /**
    * Sends a call; the one before has ended. Nothing of the handler is called before this returns.
+   * @param once as in `UpstreamRequest`, of the message
    * @param onNoSocket is called in place of the handler when the upstream knows no WebSocket there
    */
   send(
     message: Buffer,
+    once: UpstreamRequest['once'],
     deadlines: Deadlines,
     handler: UpstreamHandler,
     onNoSocket: () => void,
   ): UpstreamExchange {
-    const turn = new Turn(this, message, deadlines, handler, onNoSocket);
+    const turn = new Turn(this, message, once, deadlines, handler, onNoSocket);
     this.#turn = turn;
     if (this.#isOpen) this.#transmit(turn);
     else this.#connect();
@@ -79,6 +85,11 @@ export class SocketTurns implements SocketListener {
     this.#turn = null;
     this.#socket?.terminate();
     this.#gone();
+  }
+
+  /** The same, unless the answer is another turn's by now. */
+  abandonIf(turn: Turn): void {
+    if (this.#turn === turn) this.abandon();
   }
 
   pause(): void {
@@ -127,20 +138,31 @@ export class SocketTurns implements SocketListener {
     this.#turn = null;
     this.#gone();
     if (turn === null) return;
-    if (knowsNone(head.status)) turn.giveBack();
-    else turn.answer(head, body);
+    if (!knowsNone(head.status)) turn.answer(head, body);
+    // It knew one before, and has had the call.
+    else if (turn.sentAt > 0) turn.break('reset', 'no socket any more');
+    else turn.giveBack();
   }
 
   onFailed(failure: UpstreamFailure): void {
     const turn = this.#turn;
     this.#turn = null;
     this.#gone();
-    turn?.fail(failure);
+    // What has been sent is the message, not the upgrade.
+    turn?.break(failure.reason, failure.detail);
+  }
+
+  /** What its handler throws a turn hears of itself: this is about the socket. */
+  onFault(where: FaultPlace, fault: unknown): void {
+    const turn = this.#turn;
+    this.abandon();
+    if (turn === null) surfaceFault(fault);
+    else turn.onFault(where, fault);
   }
 
   onClosed(code: number): void {
     const turn = this.#turn;
-    const isStale = this.#served > 0 && turn !== null && !turn.headSeen && !turn.retried;
+    const isStale = this.#served > 0 && turn !== null && !turn.headSeen && turn.mayResend();
     this.#gone();
     if (turn === null) return;
     if (isStale) {
@@ -150,18 +172,17 @@ export class SocketTurns implements SocketListener {
       return;
     }
     this.#turn = null;
-    const reason = turn.headSeen ? 'truncated' : 'reset';
-    turn.fail({ reason, detail: `closed with ${code}`, bytesSent: true, headSeen: turn.headSeen });
+    turn.break(turn.headSeen ? 'truncated' : 'reset', `closed with ${code}`);
   }
 
   fail(reason: UpstreamFailureReason, detail: string): void {
     const turn = this.#turn;
     this.abandon();
-    turn?.fail({ reason, detail, bytesSent: turn.sentAt > 0, headSeen: turn.headSeen });
+    turn?.break(reason, detail);
   }
 
   #connect(): void {
-    this.#socket = openSocket(this.#request, this.#profiles, this);
+    this.#socket = openSocket(this.#request, this.#dialer, this);
   }
 
   #transmit(turn: Turn): void {
@@ -190,6 +211,7 @@ class Turn extends Timed implements UpstreamExchange {
   retried = false;
   readonly message: Buffer;
   readonly #owner: SocketTurns;
+  readonly #once: UpstreamRequest['once'];
   readonly #deadlines: Deadlines;
   readonly #totalAt: number;
   readonly #handler: UpstreamHandler;
@@ -204,6 +226,7 @@ class Turn extends Timed implements UpstreamExchange {
   constructor(
     owner: SocketTurns,
     message: Buffer,
+    once: UpstreamRequest['once'],
     deadlines: Deadlines,
     handler: UpstreamHandler,
     onNoSocket: () => void,
@@ -211,15 +234,16 @@ class Turn extends Timed implements UpstreamExchange {
     super();
     this.#owner = owner;
     this.message = message;
+    this.#once = once;
     this.#deadlines = deadlines;
-    this.#handler = handler;
-    this.#onNoSocket = onNoSocket;
+    this.#handler = guardHandler(handler, this);
+    this.#onNoSocket = guard('upstream', this, onNoSocket, undefined);
     this.#totalAt = performance.now() + deadlines.totalMs;
     wheel.set(this, this.#totalAt);
   }
 
   sent(): void {
-    this.sentAt = performance.now();
+    if (this.sentAt === 0) this.sentAt = performance.now();
     this.#wait(this.#deadlines.firstByteMs);
   }
 
@@ -268,8 +292,19 @@ class Turn extends Timed implements UpstreamExchange {
     if (this.end()) this.#onNoSocket();
   }
 
-  fail(failure: UpstreamFailure): void {
+  /** Whether it may be sent again after its socket has closed without a message of an answer. */
+  mayResend(): boolean {
+    return !this.retried && this.#sentMs() < resendMs && !this.#once([this.message]);
+  }
+
+  break(reason: UpstreamFailureReason, detail: string): void {
+    const { sentAt, headSeen } = this;
+    const failure = { reason, detail, bytesSent: sentAt > 0, headSeen, sentMs: this.#sentMs() };
     if (this.end()) this.#handler.onFailure(failure);
+  }
+
+  #sentMs(): number {
+    return this.sentAt === 0 ? 0 : performance.now() - this.sentAt;
   }
 
   /** @returns false when it had ended before */
@@ -297,6 +332,12 @@ class Turn extends Timed implements UpstreamExchange {
     if (this.end() && isUnderWay) this.#owner.abandon();
   }
 
+  override onFault(where: FaultPlace, fault: unknown): void {
+    if (this.end()) this.#owner.abandonIf(this);
+    if (this.#handler.onFault === undefined) surfaceFault(fault);
+    else this.#handler.onFault(where, fault);
+  }
+
   expire(now: number): void {
     if (now >= this.#totalAt) this.#owner.fail('total_timeout', 'the whole request took too long');
     else if (this.headSeen) this.#owner.fail('idle_timeout', 'the answer stalled');
@@ -306,6 +347,19 @@ class Turn extends Timed implements UpstreamExchange {
   #wait(ms: number): void {
     wheel.set(this, Math.min(this.#totalAt, performance.now() + ms));
   }
+}
+
+/** A handler of which nothing that it throws comes back: that ends its turn, and not the one that is served then. */
+function guardHandler(handler: UpstreamHandler, owner: Turn): UpstreamHandler {
+  return {
+    onHead: guard('upstream', owner, (head: ResponseHead) => handler.onHead(head), undefined),
+    onData: guard('upstream', owner, (chunk: Buffer) => handler.onData(chunk), true),
+    onEnd: guard('upstream', owner, () => handler.onEnd(), undefined),
+    onFailure: guard('upstream', owner, (failure: UpstreamFailure) => handler.onFailure(failure), undefined),
+    ...(handler.onFault !== undefined && {
+      onFault: (where: FaultPlace, fault: unknown) => handler.onFault?.(where, fault),
+    }),
+  };
 }
 
 class TurnHead implements ResponseHead {

@@ -1,3 +1,4 @@
+import type { FaultPlace } from '../errors.js';
 import type { Origin } from './origin.js';
 import type { ResponseHead, UpstreamFailure } from './types.js';
 
@@ -6,8 +7,8 @@ export interface SocketRequest {
   /** Request target: path and query. */
   readonly path: string;
   /**
-   * Further header lines as names and values in turn: credentials, `openai-beta`, forwarded ones. Latin-1 printable
-   * only. Those that the handshake itself is made of are left out.
+   * Further header lines as names and values in turn: credentials, `openai-beta`, forwarded ones. Printable ASCII
+   * and tabs only. Those that the handshake itself is made of are left out.
    */
   readonly headers: readonly (readonly [string, string])[];
   /** Subprotocols to offer. An upstream may choose none of them (RFC 6455 section 4.2.2). */
@@ -27,8 +28,7 @@ export interface SocketRequest {
 
 /**
  * What hears of a socket. Nothing is called before `openSocket` has returned, nothing after onRefused, onFailed or
- * onClosed, nothing after terminate(). What `onMessage` throws is not caught: it reaches the process after the
- * connection has been destroyed.
+ * onClosed, nothing after terminate().
  */
 export interface SocketListener {
   onOpen(protocol: string): void;
@@ -51,6 +51,8 @@ export interface SocketListener {
    * `resume` where messages do.
    */
   onClosed(code: number, reason: Buffer): void;
+  /** One of these functions has thrown, or what serves the socket has: it is terminated, and nothing else follows. */
+  onFault?(where: FaultPlace, fault: unknown): void;
 }
 
 export interface UpstreamSocket {

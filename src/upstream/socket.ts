@@ -5,8 +5,12 @@
  *        │           ├──► refused ──────────────────▲
  *        └───────────┴──────────────────────────────┘
  */
+
 import type { Socket } from 'node:net';
-import { type SecureProfiles, tlsFailureDetail } from './secure.js';
+import { performance } from 'node:perf_hooks';
+import { type FaultPlace, GatewayError, guard, surfaceFault } from '../errors.js';
+import type { Dialer } from './dialer.js';
+import { tlsFailureDetail } from './secure.js';
 import { closePayload } from './socket-close.js';
 import { connectRaw, type RawListener } from './socket-connect.js';
 import { controlFrame, createFrameWriter, type FrameSink } from './socket-frames.js';
@@ -30,13 +34,9 @@ const frames = createFrameWriter();
 const nothing = Buffer.alloc(0);
 
 /** Opens a WebSocket. What goes wrong comes through the listener. */
-export function openSocket(
-  request: SocketRequest,
-  profiles: SecureProfiles,
-  listener: SocketListener,
-): UpstreamSocket {
-  const socket = new SocketConnection(request, listener);
-  socket.start(profiles);
+export function openSocket(request: SocketRequest, dialer: Dialer, listener: SocketListener): UpstreamSocket {
+  const socket = new SocketConnection(request, dialer, listener);
+  socket.start();
   return socket;
 }
 
@@ -44,6 +44,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
   batched = 0;
   raw!: Socket;
   readonly #request: SocketRequest;
+  readonly #dialer: Dialer;
   readonly #listener: SocketListener;
   #state: 'connecting' | 'asked' | 'refused' | 'open' | 'closing' | 'over' = 'connecting';
   /** TCP is connected: what fails before the request is sent is the TLS handshake. */
@@ -66,29 +67,42 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
   #heardAt = 0;
   #pinged = false;
 
-  constructor(request: SocketRequest, listener: SocketListener) {
+  constructor(request: SocketRequest, dialer: Dialer, listener: SocketListener) {
     super();
     this.#request = request;
+    this.#dialer = dialer;
     this.#listener = listener;
   }
 
-  start(profiles: SecureProfiles): void {
+  start(): void {
     const { origin, connectMs } = this.#request;
     try {
       this.#handshake = handshakeOf(this.#request);
-      this.raw = connectRaw(origin, profiles, this);
+      this.raw = connectRaw(origin, this.#dialer, this);
       this.raw.on('connect', () => {
         this.#transportUp = true;
       });
-      this.raw.on('drain', () => this.#onDrain());
-      this.raw.on('end', () => this.#onEnd());
-      this.raw.on('error', (error: NodeJS.ErrnoException) => this.#onError(error));
-      this.raw.on('close', () => this.#onGone());
+      this.raw.on(
+        'drain',
+        this.#guard(() => this.#onDrain()),
+      );
+      this.raw.on(
+        'end',
+        this.#guard(() => this.#onEnd()),
+      );
+      this.raw.on(
+        'error',
+        this.#guard((error: NodeJS.ErrnoException) => this.#onError(error)),
+      );
+      this.raw.on(
+        'close',
+        this.#guard(() => this.#onGone()),
+      );
       wheel.set(this, performance.now() + connectMs);
     } catch (error) {
-      // Node refuses a port out of range and a broken PEM text with an exception.
-      const detail = error instanceof Error ? error.message : 'not connectable';
-      process.nextTick(() => this.#fail('connect_failed', detail));
+      // Node refuses a port out of range and a broken PEM text with an exception, and what cannot be written is.
+      const detail = error instanceof GatewayError ? String(error.cause) : (error as Error).message;
+      process.nextTick(this.#guard(() => this.#fail('connect_failed', detail)));
     }
   }
 
@@ -135,7 +149,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
     wheel.set(this, performance.now() + closeMs);
     // Or the answer to the close frame would not be read. Later, since the listener expects no call yet.
     this.#paused = false;
-    process.nextTick(() => this.#readOn());
+    process.nextTick(this.#guard(() => this.#readOn()));
   }
 
   terminate(): void {
@@ -164,6 +178,16 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
       case 'over':
         this.raw.destroy();
     }
+  }
+
+  override onFault(where: FaultPlace, fault: unknown): void {
+    this.terminate();
+    if (this.#listener.onFault === undefined) surfaceFault(fault);
+    else this.#listener.onFault(where, fault);
+  }
+
+  #guard<Arguments extends unknown[]>(callback: (...args: Arguments) => void): (...args: Arguments) => void {
+    return guard('upstream', this, callback, undefined);
   }
 
   onReady(): void {
@@ -336,8 +360,9 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
   #fail(reason: UpstreamFailureReason, detail: string): void {
     if (this.#state === 'over') return;
     const bytesSent = this.#state !== 'connecting';
+    if (!bytesSent) this.#dialer.names.forget(this.#request.origin.host);
     this.terminate();
-    this.#listener.onFailed({ reason, detail, bytesSent, headSeen: false });
+    this.#listener.onFailed({ reason, detail, bytesSent, headSeen: false, sentMs: 0 });
   }
 
   /** Answers the upstream's close frame, or says what is wrong with what it sent; it then has to end the connection. */

@@ -6,6 +6,9 @@
  * an entry that its slot's turn finds not due yet is put where it belongs then.
  */
 
+import { performance } from 'node:perf_hooks';
+import { type FaultPlace, type Guarded, handFault } from '../errors.js';
+
 /** Milliseconds between two looks at the wheel. */
 export const tickMs = 100;
 
@@ -14,7 +17,7 @@ const slotCount = 512;
 const blockedMs = 5 * tickMs;
 
 /** Something that the wheel can hold. Its owner may read `due`; only the wheel writes these fields. */
-export abstract class Timed {
+export abstract class Timed implements Guarded {
   /** When it is due (performance.now), or Infinity. */
   due = Number.POSITIVE_INFINITY;
   /** Tick of the slot that it is linked in, or -1. */
@@ -24,6 +27,7 @@ export abstract class Timed {
 
   /** Called once when due; by then the entry is no longer in the wheel. */
   abstract expire(now: number): void;
+  abstract onFault(where: FaultPlace, fault: unknown): void;
 }
 
 export class TimerWheel {
@@ -85,6 +89,14 @@ export class TimerWheel {
     this.#timer = setInterval(() => this.#turn(), tickMs).unref();
   }
 
+  #expire(entry: Timed, now: number): void {
+    try {
+      entry.expire(now);
+    } catch (fault) {
+      handFault(entry, 'timer', fault);
+    }
+  }
+
   #turn(): void {
     if (this.#size === 0 && this.#timer !== null) {
       clearInterval(this.#timer);
@@ -107,7 +119,7 @@ export class TimerWheel {
       const slot = this.#cursor % slotCount;
       for (let entry = this.#slots[slot]; entry; entry = this.#slots[slot]) {
         this.#unlink(entry);
-        if (entry.due <= now) entry.expire(now);
+        if (entry.due <= now) this.#expire(entry, now);
         else if (entry.due !== Number.POSITIVE_INFINITY) this.#link(entry, this.#tickOf(entry.due));
       }
     }

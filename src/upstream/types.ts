@@ -1,4 +1,5 @@
-import type { UpstreamFailureReason } from '../errors.js';
+import type { FaultPlace, UpstreamFailureReason } from '../errors.js';
+import type { HeadLines } from '../wire/head-lines.js';
 import type { Origin } from './origin.js';
 
 export type { UpstreamFailureReason };
@@ -11,6 +12,11 @@ export interface UpstreamFailure {
   readonly bytesSent: boolean;
   /** True once `onHead` was called. */
   readonly headSeen: boolean;
+  /**
+   * Milliseconds since the whole request was first handed to a socket: how long the upstream may have been at work on
+   * it. 0 while a part of it is still to be handed over.
+   */
+  readonly sentMs: number;
 }
 
 /** The head of an upstream's answer. Names are lower-case. */
@@ -29,12 +35,8 @@ export interface ResponseHead {
 /** One request, ready to be written. */
 export interface UpstreamRequest {
   readonly method: string;
-  /**
-   * Request line and all header lines, CRLF each, without the empty line and without the framing headers. Latin-1 only,
-   * which its maker sees to: it is not looked at again, and a character beyond would become another byte, perhaps a
-   * line feed.
-   */
-  readonly head: string;
+  /** Request line and all header lines, without the empty line and without the framing headers. */
+  readonly head: HeadLines;
   /**
    * Pieces of the body in order; the client adds `content-length`. Empty for a request without a body. With a source
    * they go first, and its bytes follow.
@@ -45,7 +47,19 @@ export interface UpstreamRequest {
    * of its own that has not been used before, since it cannot be sent twice.
    */
   readonly source: RequestBodySource | null;
+  /**
+   * Whether it makes or keeps something at the upstream, so that it is never sent again once any of it has left. Asked
+   * only when a kept connection has ended without an answer.
+   * @param body the pieces above
+   */
+  readonly once: (body: readonly Buffer[]) => boolean;
 }
+
+/**
+ * For so long after it was sent a request is taken not to have been looked at, when its connection ends without an
+ * answer: upstreams close kept connections when they like. What ran for longer was at work.
+ */
+export const resendMs = 1000;
 
 /** A request body that is still arriving. Nothing is called after the end of its exchange. */
 export interface RequestBodySource {
@@ -104,6 +118,8 @@ export interface UpstreamHandler {
   onData(chunk: Buffer): boolean;
   onEnd(): void;
   onFailure(failure: UpstreamFailure): void;
+  /** One of these functions has thrown, or what serves the request has: it is cancelled, and nothing else follows. */
+  onFault?(where: FaultPlace, fault: unknown): void;
 }
 
 /** A running request, as its owner sees it. */

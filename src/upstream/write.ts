@@ -1,5 +1,12 @@
 import type { Socket } from 'node:net';
+import { type Guarded, handFault } from '../errors.js';
 import type { UpstreamRequest } from './types.js';
+
+/** A request that is not copied. */
+interface Large {
+  readonly text: string;
+  readonly body: readonly Buffer[];
+}
 
 /** Up to this size a request is copied into one buffer: cheaper than a gathered write. */
 const copyLimit = 16 * 1024;
@@ -7,8 +14,10 @@ const copyLimit = 16 * 1024;
 const batchBytes = 256 * 1024;
 
 /** Where a request goes. */
-export interface RequestSink {
+export interface RequestSink extends Guarded {
   readonly socket: Socket;
+  /** TLS, whose writes end a turn of the event loop after they have been handed over at the earliest. */
+  readonly secure: boolean;
   /** The request's bytes are about to be written: from now on what comes back may be an answer. */
   onWrite(): void;
 }
@@ -16,20 +25,25 @@ export interface RequestSink {
 /** Hands requests to their sockets. */
 export interface RequestWriter {
   /**
-   * Writes a whole request to a connected socket, now or at the end of the turn. `content-length` is added where there is a body, and for the methods
-   * that are expected to have one (RFC 9110 section 8.6).
+   * Writes a whole request to a connected socket at the end of the turn, or earlier where there are many.
+   * `content-length` is added where there is a body, and for the methods that are expected to have one (RFC 9110
+   * section 8.6).
+   * @returns true when it was copied: its body's buffers are not read after this
    */
-  write(sink: RequestSink, request: UpstreamRequest): void;
+  write(sink: RequestSink, request: UpstreamRequest): boolean;
 }
 
 /**
  * Small requests leave together when the event loop has dealt with what came in: an upstream that is woken once for
  * many of them, and not once for each, costs this side less, too (measured with 32 connections: 5 % of the gateway's
- * time for a 1 KB call). And what an idle connection has received by then is seen before its next request leaves.
+ * time for a 1 KB call). And what an idle connection has received by then is seen before its next request leaves, so that
+ * large ones leave then, too.
  */
 export function createRequestWriter(): RequestWriter {
   const sinks: RequestSink[] = [];
-  const requests: Buffer[] = [];
+  /** Of each sink: the copy of its request, or null for one of `larges`, which are in the same order. */
+  const copies: (Buffer | null)[] = [];
+  const larges: Large[] = [];
   let batch = Buffer.allocUnsafeSlow(batchBytes);
   let used = 0;
   let armed = false;
@@ -37,51 +51,86 @@ export function createRequestWriter(): RequestWriter {
   const flush = (): void => {
     armed = false;
     let kept = false;
+    let nextLarge = 0;
     for (let i = 0; i < sinks.length; i++) {
       const sink = sinks[i] as RequestSink;
+      const copy = copies[i] as Buffer | null;
+      const large = copy === null ? (larges[nextLarge++] as Large) : null;
       const { socket } = sink;
       // Given up in the same turn: there is nobody to read it.
       if (socket.destroyed) continue;
-      sink.onWrite();
-      socket.write(requests[i] as Buffer);
-      kept ||= socket.writableLength > 0;
+      try {
+        sink.onWrite();
+        if (copy !== null) socket.write(copy);
+        else writeLarge(socket, large as Large);
+      } catch (fault) {
+        handFault(sink, 'upstream', fault);
+      }
+      kept ||= copy !== null && !sink.secure && socket.writableLength > 0;
     }
     sinks.length = 0;
-    requests.length = 0;
+    copies.length = 0;
+    larges.length = 0;
     used = 0;
     // A socket that the kernel did not take all from still reads from the batch.
     if (kept) batch = Buffer.allocUnsafeSlow(batchBytes);
   };
 
+  const enqueue = (sink: RequestSink, copy: Buffer | null): void => {
+    sinks.push(sink);
+    copies.push(copy);
+    if (armed) return;
+    armed = true;
+    setImmediate(flush);
+  };
+
   return {
     write(sink, request) {
-      const { method, head, body } = request;
+      const { body } = request;
       let length = 0;
       for (const piece of body) length += piece.length;
-      const bodied = length > 0 || method === 'POST' || method === 'PUT' || method === 'PATCH';
-      const text = bodied ? `${head}content-length: ${length}\r\n\r\n` : `${head}\r\n`;
+      const text = headText(request, length);
       const size = text.length + length;
       if (size > copyLimit) {
-        const { socket } = sink;
-        sink.onWrite();
-        socket.cork();
-        socket.write(text, 'latin1');
-        for (const piece of body) if (piece.length > 0) socket.write(piece);
-        socket.uncork();
-        return;
+        larges.push({ text, body });
+        enqueue(sink, null);
+        return false;
+      }
+      if (sink.secure) {
+        // The batch could not be used again: it would be a new one for every turn.
+        const own = Buffer.allocUnsafe(size);
+        put(own, 0, text, body);
+        enqueue(sink, own);
+        return true;
       }
       if (used + size > batchBytes) flush();
       const start = used;
-      used += batch.write(text, start, 'latin1');
-      for (const piece of body) {
-        batch.set(piece, used);
-        used += piece.length;
-      }
-      sinks.push(sink);
-      requests.push(batch.subarray(start, used));
-      if (armed) return;
-      armed = true;
-      setImmediate(flush);
+      used = put(batch, start, text, body);
+      enqueue(sink, batch.subarray(start, used));
+      return true;
     },
   };
+}
+
+/** @param length of its body */
+function headText({ method, head }: UpstreamRequest, length: number): string {
+  const isBodied = length > 0 || method === 'POST' || method === 'PUT' || method === 'PATCH';
+  return isBodied ? `${head}content-length: ${length}\r\n\r\n` : `${head}\r\n`;
+}
+
+function writeLarge(socket: Socket, { text, body }: Large): void {
+  socket.cork();
+  socket.write(text, 'latin1');
+  for (const piece of body) if (piece.length > 0) socket.write(piece);
+  socket.uncork();
+}
+
+/** @returns where what was written ends */
+function put(target: Buffer, start: number, text: string, body: readonly Buffer[]): number {
+  let at = start + target.write(text, start, 'latin1');
+  for (const piece of body) {
+    target.set(piece, at);
+    at += piece.length;
+  }
+  return at;
 }

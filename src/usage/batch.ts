@@ -1,8 +1,8 @@
+import type { CallRecord } from '../metrics/call-record.js';
 import type { CallTimes } from '../metrics/call-times.js';
-import type { CallSums } from '../metrics/recorder.js';
+import type { CountedCalls, Recorder, TokenCounts } from '../metrics/recorder.js';
 import type { LedgerLine } from '../store/store.js';
 import type { AlikeCalls, CallTable } from './call-table.js';
-import type { EndedCall } from './ended-call.js';
 import { isTime } from './entry.js';
 import { writePage } from './page.js';
 import { addAlike, SumCollector } from './sums.js';
@@ -18,14 +18,14 @@ export class UsageBatch {
   readonly #lines: LedgerLine[] = [];
   readonly #sums = new SumCollector();
   readonly #table: CallTable;
-  readonly #record: (sums: CallSums) => CallTimes;
+  readonly #record: Recorder['recordSums'];
   #entries = 0;
 
   /**
    * @param table of no other batch until this one has ended
    * @param record counts calls in the metrics, and gives what counts their times
    */
-  constructor(table: CallTable, record: (sums: CallSums) => CallTimes) {
+  constructor(table: CallTable, record: Recorder['recordSums']) {
     this.#table = table;
     this.#record = record;
   }
@@ -40,14 +40,14 @@ export class UsageBatch {
    * @param at whole Unix milliseconds: when it ended
    * @returns false when the call has no time that a calendar has, and cannot be taken
    */
-  add(call: EndedCall, at: number, costNanoUsd: number): boolean {
+  add(call: CallRecord, at: number): boolean {
     const table = this.#table;
     if (!table.hasRoom(at)) {
       if (!isTime(at)) return false;
       this.#endPage();
       table.begin(at);
     }
-    table.add(call, at, costNanoUsd);
+    table.add(call, at);
     this.#entries++;
     return true;
   }
@@ -66,7 +66,7 @@ export class UsageBatch {
   readonly #countAlike = (alike: AlikeCalls): CallTimes => {
     const { keyId, model } = alike.manner;
     addAlike(this.#sums.totalsOf(this.#table.at, keyId, model), alike);
-    return this.#record(callSums(alike));
+    return this.#record(countedOf(alike), alike.calls);
   };
 
   #endPage(): void {
@@ -78,26 +78,27 @@ export class UsageBatch {
   }
 }
 
-/** As they are counted in the metrics. */
-function callSums({ manner, calls, ...sums }: AlikeCalls): CallSums {
+/** As they are counted in the metrics. Without spreads, which took ten times as long where each call has another key. */
+function countedOf(alike: AlikeCalls): CountedCalls {
+  const { keyId, protocol, model, status, outcome, tokensKnown } = alike.manner;
   return {
-    calls,
-    protocol: manner.protocol,
-    model: manner.model,
-    key: manner.keyId,
-    status: manner.status,
-    outcome: manner.outcome,
-    requestBytes: sums.bytesIn,
-    responseBytes: sums.bytesOut,
-    usage:
-      manner.tokensKnown === 'none'
-        ? null
-        : {
-            input: sums.inputTokens,
-            output: sums.outputTokens,
-            cached: sums.cachedTokens,
-            reasoning: sums.reasoningTokens,
-          },
-    costNanos: sums.costNanoUsd,
+    keyId,
+    protocol,
+    model,
+    status,
+    outcome,
+    bytesIn: alike.bytesIn,
+    bytesOut: alike.bytesOut,
+    costNanoUsd: alike.costNanoUsd,
+    usage: tokensKnown === 'none' ? null : tokensOf(alike),
+  };
+}
+
+function tokensOf(alike: AlikeCalls): TokenCounts {
+  return {
+    input: alike.inputTokens,
+    output: alike.outputTokens,
+    cached: alike.cachedTokens,
+    reasoning: alike.reasoningTokens,
   };
 }

@@ -1,11 +1,9 @@
-import type { Protocol } from '../config/types.js';
 import type { Usage } from '../conversation/usage.js';
+import { type CallRecord, none } from '../metrics/call-record.js';
 import type { CallTimes } from '../metrics/call-times.js';
 import { mostAdded } from '../metrics/tables.js';
-import { targetName } from '../metrics/target-name.js';
 import { dayMs, dayStart } from './budget.js';
-import { type EndedCall, none, ownMs } from './ended-call.js';
-import type { TokenSource, UsageEntry } from './entry.js';
+import type { TokenSource } from './entry.js';
 import type { amountNames, UsageTotals } from './sums.js';
 
 /** How long after the first call of a table its last one has ended, at most: less than that, in milliseconds. */
@@ -47,22 +45,14 @@ const callsSum = column.manner;
 
 /** What calls have in common again and again, so that it is said once. */
 export type Manner = Pick<
-  UsageEntry,
-  'keyId' | 'groups' | 'model' | 'target' | 'status' | 'outcome' | 'tokensKnown'
-> & { readonly protocol: Protocol | null };
+  CallRecord,
+  'keyId' | 'groups' | 'protocol' | 'model' | 'target' | 'status' | 'outcome'
+> & { readonly tokensKnown: TokenSource };
 
 /** What the numbers of calls of one manner add up to, at most `Number.MAX_SAFE_INTEGER`. Those that cannot be meant add
  * nothing. */
 export interface AlikeCalls extends Readonly<Pick<UsageTotals, 'calls' | (typeof amountNames)[number]>> {
   readonly manner: Manner;
-}
-
-/** What a manner was made of: to compare that takes less time than to compare names. */
-interface MannerSource extends Pick<EndedCall, 'key' | 'route' | 'model' | 'target' | 'outcome'> {
-  readonly status: number;
-  readonly tokensKnown: TokenSource;
-  /** Of the manner, in the table. */
-  readonly index: number;
 }
 
 /**
@@ -85,9 +75,10 @@ export class CallTable {
   #counted = 0;
   /** By manner and column. */
   readonly #sums = new Float64Array(mostCalls * rowLength);
-  /** What the manners of each key were made of. */
-  readonly #byKey = new Map<EndedCall['key'], MannerSource[]>();
-  #last: MannerSource | null = null;
+  /** Indices of the manners of each key. */
+  readonly #byKey = new Map<string | null, number[]>();
+  /** Index of the manner of the last call; -1 before the first. */
+  #last = -1;
 
   /**
    * Forgets its calls, and has room for others.
@@ -107,7 +98,7 @@ export class CallTable {
     this.manners.length = 0;
     this.ids.length = 0;
     this.#byKey.clear();
-    this.#last = null;
+    this.#last = -1;
   }
 
   /** Whether a call that ended at a time may be added. */
@@ -116,31 +107,30 @@ export class CallTable {
   }
 
   /**
-   * Adds a call for which there is room. Of the call, words and numbers are kept, and until the table ends the key, the
-   * model and the target that are the same for many.
+   * Adds a call for which there is room. Of the call, words and numbers are kept.
    * @param at whole Unix milliseconds: when it ended
    */
-  add(call: EndedCall, at: number, costNanoUsd: number): void {
+  add(call: CallRecord, at: number): void {
     const { rows } = this;
-    const { exchange, usage } = call;
+    const { usage } = call;
     const start = this.length++ * rowLength;
     // By `column`, whose names would make this so long that it takes a fifth more time.
     rows[start] = this.#indexOf(call);
     rows[start + 1] = at - this.at;
-    rows[start + 2] = exchange.number < 0 ? -this.ids.push(exchange.id) : exchange.number;
+    rows[start + 2] = call.number < 0 ? -this.ids.push(call.id) : call.number;
     rows[start + 3] = usage === null ? 0 : usage.input;
     rows[start + 4] = usage === null ? 0 : usage.output;
     rows[start + 5] = usage === null ? 0 : usage.cached;
     rows[start + 6] = usage === null ? 0 : usage.cacheWritten;
     rows[start + 7] = usage === null ? 0 : usage.reasoning;
-    rows[start + 8] = exchange.bytesIn;
-    rows[start + 9] = exchange.bytesOut;
-    rows[start + 10] = call.isServed ? call.mediaSeconds : 0;
-    rows[start + 11] = Math.round((call.endedAt - call.startedAt) * 1000);
-    rows[start + 12] = call.answeredAt > 0 ? Math.round((call.answeredAt - call.startedAt) * 1000) : none;
+    rows[start + 8] = call.bytesIn;
+    rows[start + 9] = call.bytesOut;
+    rows[start + 10] = call.mediaSeconds;
+    rows[start + 11] = Math.round(call.durationMs * 1000);
+    rows[start + 12] = call.firstByteMs === none ? none : Math.round(call.firstByteMs * 1000);
     rows[start + 13] = call.retries;
-    rows[start + 14] = costNanoUsd;
-    rows[start + 15] = ownMs(call);
+    rows[start + 14] = call.costNanoUsd;
+    rows[start + 15] = call.ownMs;
   }
 
   /**
@@ -186,38 +176,28 @@ export class CallTable {
     }
   }
 
-  #indexOf(call: EndedCall): number {
-    const last = this.#last;
-    if (last !== null && isOf(last, call)) return last.index;
-    this.#last = this.#find(call);
-    return this.#last.index;
+  #indexOf(call: CallRecord): number {
+    const last = this.manners[this.#last];
+    if (last === undefined || !isOf(last, call)) this.#last = this.#find(call);
+    return this.#last;
   }
 
-  #find(call: EndedCall): MannerSource {
-    const { key, route, model, target, outcome } = call;
-    let ofKey = this.#byKey.get(key);
+  #find(call: CallRecord): number {
+    const { keyId, groups, protocol, model, target, status, outcome } = call;
+    let ofKey = this.#byKey.get(keyId);
     if (ofKey === undefined) {
       ofKey = [];
-      this.#byKey.set(key, ofKey);
+      this.#byKey.set(keyId, ofKey);
     }
-    for (const known of ofKey) {
-      if (isOf(known, call)) return known;
+    for (const index of ofKey) {
+      const known = this.manners[index];
+      if (known !== undefined && isOf(known, call)) return index;
     }
-    const { status } = call.exchange;
     const tokensKnown = tokenSource(call.usage);
-    const added = { key, route, model, target, outcome, status, tokensKnown, index: this.manners.length };
-    ofKey.push(added);
-    this.manners.push({
-      keyId: key === null ? null : key.id,
-      groups: key === null ? noGroups : key.groups,
-      protocol: route === null ? null : route.protocol,
-      model: model === null ? null : model.name,
-      target: target === null ? null : targetName(target),
-      status,
-      outcome,
-      tokensKnown,
-    });
-    return added;
+    const index =
+      this.manners.push({ keyId, groups, protocol, model, target, status, outcome, tokensKnown }) - 1;
+    ofKey.push(index);
+    return index;
   }
 }
 
@@ -226,17 +206,16 @@ function addTo(sums: Float64Array, at: number, value: number): void {
   if (value > 0 && value <= mostAdded) sums[at] = Math.min((sums[at] as number) + value, mostAdded);
 }
 
-const noGroups: readonly string[] = [];
-
-function isOf(source: MannerSource, call: EndedCall): boolean {
+function isOf(manner: Manner, call: CallRecord): boolean {
   return (
-    source.key === call.key &&
-    source.model === call.model &&
-    source.target === call.target &&
-    source.route === call.route &&
-    source.status === call.exchange.status &&
-    source.outcome === call.outcome &&
-    source.tokensKnown === tokenSource(call.usage)
+    manner.keyId === call.keyId &&
+    manner.model === call.model &&
+    manner.target === call.target &&
+    manner.protocol === call.protocol &&
+    manner.status === call.status &&
+    manner.outcome === call.outcome &&
+    manner.groups === call.groups &&
+    manner.tokensKnown === tokenSource(call.usage)
   );
 }
 

@@ -1,6 +1,4 @@
-/** How calls end. */
-export const outcomes = ['complete', 'incomplete', 'refused', 'client_gone', 'upstream_error'] as const;
-export type Outcome = (typeof outcomes)[number];
+import { type Outcome, outcomes } from '../metrics/call-record.js';
 
 /**
  * How the numbers of tokens are known: the upstream has reported them, they were counted from what was streamed until

@@ -1,4 +1,4 @@
-import { requestSeries } from '../request-id.js';
+import { requestSeries } from '../wire/request-id.js';
 import { type CallTable, keptColumns, rowLength } from './call-table.js';
 import { packColumns } from './columns.js';
 

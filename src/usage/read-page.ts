@@ -1,7 +1,7 @@
-import { requestIdOf } from '../request-id.js';
+import { none } from '../metrics/call-record.js';
+import { requestIdOf } from '../wire/request-id.js';
 import { keptColumns, type Manner, mostCalls } from './call-table.js';
 import { unpackColumns } from './columns.js';
-import { none } from './ended-call.js';
 import { isEntry, isTime, type UsageEntry, type UsageEntryLike } from './entry.js';
 import { version } from './page.js';
 

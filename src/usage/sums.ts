@@ -122,9 +122,11 @@ export function noTotals(): UsageTotals {
 
 /** Adds one to the other. */
 export function addTotals(totals: UsageTotals, more: Readonly<Record<string, number>>): void {
-  for (const name of totalNames) {
-    totals[name] = Math.min(totals[name] + (more[name] ?? 0), Number.MAX_SAFE_INTEGER);
-  }
+  for (const name of totalNames) addOne(totals, name, more[name] ?? 0);
+}
+
+function addOne(totals: UsageTotals, name: TotalName, more: number): void {
+  totals[name] = Math.min(totals[name] + more, Number.MAX_SAFE_INTEGER);
 }
 
 /** What pages of calls add to the sums of the store, by the ids of these. */
@@ -133,6 +135,7 @@ export class SumCollector {
   /** Those of the day, by key and model. */
   readonly #ofDay = new Map<string | null, Map<string | null, UsageTotals>>();
   #dayStart = Number.NaN;
+  #day = '';
 
   /**
    * What calls of one key and model are added to.
@@ -141,8 +144,11 @@ export class SumCollector {
    */
   totalsOf(at: number, keyId: string | null, model: string | null): UsageTotals {
     const start = dayStart(at);
-    if (start !== this.#dayStart) this.#ofDay.clear();
-    this.#dayStart = start;
+    if (start !== this.#dayStart) {
+      this.#ofDay.clear();
+      this.#day = dayOf(at);
+      this.#dayStart = start;
+    }
     let ofKey = this.#ofDay.get(keyId);
     if (ofKey === undefined) {
       ofKey = new Map();
@@ -150,7 +156,7 @@ export class SumCollector {
     }
     const known = ofKey.get(model);
     if (known !== undefined) return known;
-    const id = sumId({ day: dayOf(at), keyId, model });
+    const id = sumId({ day: this.#day, keyId, model });
     const totals = this.#sums.get(id) ?? noTotals();
     this.#sums.set(id, totals);
     ofKey.set(model, totals);
@@ -159,10 +165,11 @@ export class SumCollector {
 
   /** Only what is not zero. */
   sums(): { readonly id: string; readonly add: Readonly<Record<string, number>> }[] {
-    return [...this.#sums].map(([id, totals]) => ({
-      id,
-      add: Object.fromEntries(Object.entries(totals).filter(([, value]) => value !== 0)),
-    }));
+    return [...this.#sums].map(([id, totals]) => {
+      const add: Partial<UsageTotals> = {};
+      for (const name of totalNames) if (totals[name] !== 0) add[name] = totals[name];
+      return { id, add };
+    });
   }
 }
 
@@ -170,12 +177,11 @@ export class SumCollector {
 export function addAlike(totals: UsageTotals, alike: AlikeCalls): void {
   const { outcome, tokensKnown } = alike.manner;
   const { calls } = alike;
-  const more: Partial<UsageTotals> = { calls };
-  if (outcome === 'incomplete') more.incomplete = calls;
-  if (outcome === 'refused') more.refused = calls;
-  if (outcome === 'client_gone') more.clientGone = calls;
-  if (outcome === 'upstream_error') more.upstreamErrors = calls;
-  if (tokensKnown === 'partial' || tokensKnown === 'estimated') more.inexact = calls;
-  for (const name of amountNames) more[name] = Math.round(alike[name]);
-  addTotals(totals, more);
+  addOne(totals, 'calls', calls);
+  if (outcome === 'incomplete') addOne(totals, 'incomplete', calls);
+  if (outcome === 'refused') addOne(totals, 'refused', calls);
+  if (outcome === 'client_gone') addOne(totals, 'clientGone', calls);
+  if (outcome === 'upstream_error') addOne(totals, 'upstreamErrors', calls);
+  if (tokensKnown === 'partial' || tokensKnown === 'estimated') addOne(totals, 'inexact', calls);
+  for (const name of amountNames) addOne(totals, name, Math.round(alike[name]));
 }

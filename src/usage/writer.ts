@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { GatewayError } from '../errors.js';
-import type { CallTimes } from '../metrics/call-times.js';
-import type { CallSums } from '../metrics/recorder.js';
+import type { CallRecord } from '../metrics/call-record.js';
+import type { Recorder } from '../metrics/recorder.js';
 import type { Ledger, LedgerBatch } from '../store/store.js';
 import { UsageBatch, type UsageBatchContent } from './batch.js';
 import { CallTable } from './call-table.js';
-import type { EndedCall } from './ended-call.js';
 import { usageLedger } from './sums.js';
 
 /** How long usage is kept, in milliseconds. */
@@ -19,7 +18,7 @@ export interface UsageWriterOptions {
   /** What holds now; asked for each batch. */
   retention(): UsageRetention;
   /** Counts calls in the metrics, once, many at once and a while later. @returns what counts their times */
-  record(sums: CallSums): CallTimes;
+  readonly record: Recorder['recordSums'];
   /**
    * Told how many entries were given up: there were too many while the store failed, the writer has ended, or they
    * cannot be written.
@@ -44,7 +43,7 @@ export interface UsageWriter {
    * @param at whole Unix milliseconds: when it ended
    * @returns false for one that is given up, and not counted either
    */
-  add(call: EndedCall, at: number, costNanoUsd: number): boolean;
+  add(call: CallRecord, at: number): boolean;
   /** Has all calls counted that were added: the metrics are about to be read. */
   count(): void;
   /** Entries that are not in the ledger yet. */
@@ -73,147 +72,166 @@ interface Chunk {
 
 /** Makes the writer of a worker; it does nothing before the first entry. */
 export function createUsageWriter(options: UsageWriterOptions): UsageWriter {
-  const { store, onDropped, onFailure } = options;
-  const flushMs = options.flushMs ?? defaultFlushMs;
-  const batchEntries = options.batchEntries ?? defaultBatchEntries;
-  const mostWaiting = options.mostWaiting ?? defaultMostWaiting;
-  const pauses = createPauses(options.pauseMs ?? firstPauseMs);
-  const writer = randomUUID();
+  return new BatchWriter(options);
+}
+
+class BatchWriter implements UsageWriter {
+  readonly #options: UsageWriterOptions;
+  readonly #flushMs: number;
+  readonly #batchEntries: number;
+  readonly #mostWaiting: number;
+  readonly #pauses: ReturnType<typeof createPauses>;
+  readonly #writer = randomUUID();
   /** The oldest first. */
-  const full: Chunk[] = [];
-  const table = new CallTable();
-  let filling = new UsageBatch(table, options.record);
-  let current: Chunk | null = null;
+  readonly #full: Chunk[] = [];
+  readonly #table = new CallTable();
+  #filling: UsageBatch;
+  #current: Chunk | null = null;
   /** Entries of all chunks but the current one. */
-  let count = 0;
-  let lastNumber = 0;
-  let running = false;
-  let timer: NodeJS.Timeout | null = null;
+  #count = 0;
+  #lastNumber = 0;
+  #isRunning = false;
+  #timer: NodeJS.Timeout | null = null;
   /** What is being filled has waited long enough. */
-  let isDue = false;
-  let closing: Promise<void> | null = null;
-  let ended = false;
+  #isDue = false;
+  #closing: Promise<void> | null = null;
+  #hasEnded = false;
 
-  const seal = (): void => {
-    isDue = false;
-    if (filling.entries === 0) return;
-    full.push({ entries: filling.entries, content: filling.end(), settled: [] });
-    filling = new UsageBatch(table, options.record);
-  };
+  constructor(options: UsageWriterOptions) {
+    this.#options = options;
+    this.#flushMs = options.flushMs ?? defaultFlushMs;
+    this.#batchEntries = options.batchEntries ?? defaultBatchEntries;
+    this.#mostWaiting = options.mostWaiting ?? defaultMostWaiting;
+    this.#pauses = createPauses(options.pauseMs ?? firstPauseMs);
+    this.#filling = new UsageBatch(this.#table, options.record);
+  }
 
-  const settle = (chunk: Chunk, dropped: number): void => {
-    if (dropped > 0) onDropped(dropped);
-    for (const settled of chunk.settled) settled();
-  };
+  add(call: CallRecord, at: number): boolean {
+    if (this.#closing !== null || !this.#filling.add(call, at)) {
+      this.#options.onDropped(1);
+      return false;
+    }
+    this.#count++;
+    if (this.#filling.entries >= this.#batchEntries) {
+      this.#seal();
+      this.#start();
+    }
+    while (this.#count > this.#mostWaiting && this.#full.length > 0) this.#dropOldest();
+    this.#timer ??= setTimeout(() => this.#onDue(), this.#flushMs).unref();
+    return true;
+  }
 
-  const dropOldest = (): void => {
-    const oldest = full.shift();
-    if (oldest === undefined) return;
-    count -= oldest.entries;
-    settle(oldest, oldest.entries);
-  };
+  count(): void {
+    this.#filling.count();
+  }
+
+  waiting(): number {
+    return this.#count + (this.#current?.entries ?? 0);
+  }
+
+  flush(): Promise<void> {
+    this.#seal();
+    const last = this.#full.at(-1) ?? this.#current;
+    if (last === null) return Promise.resolve();
+    const done = new Promise<void>((resolve) => last.settled.push(resolve));
+    this.#start();
+    this.#pauses.end();
+    return done;
+  }
+
+  close(withinMs: number): Promise<void> {
+    this.#closing ??= new Promise((resolve) => {
+      if (this.#timer !== null) clearTimeout(this.#timer);
+      const deadline = setTimeout(() => {
+        this.#end();
+        // What was waiting for its next attempt is told to be given up before that.
+        setImmediate(resolve);
+      }, withinMs);
+      void this.flush().then(() => {
+        clearTimeout(deadline);
+        this.#end();
+        resolve();
+      });
+    });
+    return this.#closing;
+  }
+
+  #onDue(): void {
+    this.#timer = null;
+    this.#isDue = true;
+    this.#start();
+  }
+
+  #start(): void {
+    if (!this.#isRunning) void this.#run();
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true;
+    for (let chunk = this.#nextChunk(); chunk !== undefined; chunk = this.#nextChunk()) {
+      this.#current = chunk;
+      this.#count -= chunk.entries;
+      this.#lastNumber++;
+      const number = this.#lastNumber;
+      const { lines, sums } = chunk.content;
+      const { lineMs, sumMs } = this.#options.retention();
+      const kept = sums.map((sum) => ({ ...sum, ttlMs: sumMs }));
+      const batch = { writer: this.#writer, number, lines, lineTtlMs: lineMs, sums: kept };
+      const isTaken = await this.#append(batch);
+      this.#current = null;
+      this.#settle(chunk, isTaken ? 0 : chunk.entries);
+    }
+    this.#isRunning = false;
+  }
+
+  /** Nothing is sealed while a batch is under way, or a slow store would get many small ones. */
+  #nextChunk(): Chunk | undefined {
+    if (this.#full.length === 0 && this.#isDue) this.#seal();
+    return this.#full.shift();
+  }
 
   /** @returns false when the batch is given up */
-  const append = async (batch: LedgerBatch): Promise<boolean> => {
-    for (let attempt = 0; !ended; attempt++) {
+  async #append(batch: LedgerBatch): Promise<boolean> {
+    for (let attempt = 0; !this.#hasEnded; attempt++) {
       try {
-        await store.append(usageLedger, batch);
+        await this.#options.store.append(usageLedger, batch);
         return true;
       } catch (error) {
-        onFailure(error, count + (current?.entries ?? 0));
+        this.#options.onFailure(error, this.waiting());
         // What the store does not take for what it is, it will not take later.
         if (!(error instanceof GatewayError)) return false;
-        if (!ended) await pauses.pause(attempt);
+        if (!this.#hasEnded) await this.#pauses.pause(attempt);
       }
     }
     return false;
-  };
+  }
 
-  /** Nothing is sealed while a batch is under way, or a slow store would get many small ones. */
-  const nextChunk = (): Chunk | undefined => {
-    if (full.length === 0 && isDue) seal();
-    return full.shift();
-  };
+  #seal(): void {
+    this.#isDue = false;
+    const filled = this.#filling;
+    if (filled.entries === 0) return;
+    this.#full.push({ entries: filled.entries, content: filled.end(), settled: [] });
+    this.#filling = new UsageBatch(this.#table, this.#options.record);
+  }
 
-  const run = async (): Promise<void> => {
-    running = true;
-    for (let chunk = nextChunk(); chunk !== undefined; chunk = nextChunk()) {
-      current = chunk;
-      count -= chunk.entries;
-      lastNumber++;
-      const number = lastNumber;
-      const { lines, sums } = chunk.content;
-      const { lineMs, sumMs } = options.retention();
-      const kept = sums.map((sum) => ({ ...sum, ttlMs: sumMs }));
-      const taken = await append({ writer, number, lines, lineTtlMs: lineMs, sums: kept });
-      current = null;
-      settle(chunk, taken ? 0 : chunk.entries);
-    }
-    running = false;
-  };
+  #settle(chunk: Chunk, dropped: number): void {
+    if (dropped > 0) this.#options.onDropped(dropped);
+    for (const settled of chunk.settled) settled();
+  }
 
-  const start = (): void => {
-    if (!running) void run();
-  };
+  #dropOldest(): void {
+    const oldest = this.#full.shift();
+    if (oldest === undefined) return;
+    this.#count -= oldest.entries;
+    this.#settle(oldest, oldest.entries);
+  }
 
-  const due = (): void => {
-    timer = null;
-    isDue = true;
-    start();
-  };
-
-  const flush = (): Promise<void> => {
-    seal();
-    const last = full.at(-1) ?? current;
-    if (last === null) return Promise.resolve();
-    const done = new Promise<void>((resolve) => last.settled.push(resolve));
-    start();
-    pauses.end();
-    return done;
-  };
-
-  const end = (): void => {
-    ended = true;
-    pauses.end();
-    seal();
-    while (full.length > 0) dropOldest();
-  };
-
-  return {
-    add(call, at, costNanoUsd) {
-      if (closing !== null || !filling.add(call, at, costNanoUsd)) {
-        onDropped(1);
-        return false;
-      }
-      count++;
-      if (filling.entries >= batchEntries) {
-        seal();
-        start();
-      }
-      while (count > mostWaiting && full.length > 0) dropOldest();
-      timer ??= setTimeout(due, flushMs).unref();
-      return true;
-    },
-    count: () => filling.count(),
-    waiting: () => count + (current?.entries ?? 0),
-    flush,
-    close(withinMs) {
-      closing ??= new Promise((resolve) => {
-        if (timer !== null) clearTimeout(timer);
-        const deadline = setTimeout(() => {
-          end();
-          // What was waiting for its next attempt is told to be given up before that.
-          setImmediate(resolve);
-        }, withinMs);
-        void flush().then(() => {
-          clearTimeout(deadline);
-          end();
-          resolve();
-        });
-      });
-      return closing;
-    },
-  };
+  #end(): void {
+    this.#hasEnded = true;
+    this.#pauses.end();
+    this.#seal();
+    while (this.#full.length > 0) this.#dropOldest();
+  }
 }
 
 /** Pauses between attempts, of which there is one at a time. */

@@ -89,110 +89,129 @@ const mostUnsettled = 10_000;
 
 /** Keeps tasks in a store. */
 export function createTaskBook(store: Store): TaskBook {
-  const find = async (id: string): Promise<BookedTask | null> => {
-    const record = await store.get(taskCollection, id);
+  return new StoredTaskBook(store);
+}
+
+class StoredTaskBook implements TaskBook {
+  readonly #store: Store;
+  /** What is still to be done, by the ids of the tasks. */
+  readonly #left = new Map<string, () => Promise<void>>();
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  async open(task: VideoTask, submission: Submission, request: OnceRequest | null): Promise<string | null> {
+    try {
+      return await this.#note(task, submission, request);
+    } catch (fault) {
+      void this.discard(task.id, request);
+      throw fault;
+    }
+  }
+
+  known(request: OnceRequest): Promise<string | null> {
+    return knownOf(this.#store, request);
+  }
+
+  async reopen(task: VideoTask): Promise<void> {
+    const booked = await this.find(task.id);
+    if (booked === null) await this.#store.create(taskCollection, task.id, writeTask(task), ttlOf(task));
+    else await this.update(booked, () => task);
+  }
+
+  async settle(task: VideoTask): Promise<void> {
+    await this.reopen(task);
+    await this.forget(task.id);
+  }
+
+  settleLater(task: VideoTask): void {
+    this.#later(task.id, () => this.settle(task));
+  }
+
+  async discard(taskId: string, request: OnceRequest | null): Promise<void> {
+    const work = () => this.#remove(taskId, request);
+    try {
+      await work();
+    } catch {
+      this.#later(taskId, work);
+    }
+  }
+
+  async catchUp(): Promise<void> {
+    for (const [taskId, work] of [...this.#left]) {
+      try {
+        await work();
+      } catch {
+        // The others would fare no better now.
+        return;
+      }
+      if (this.#left.get(taskId) === work) this.#left.delete(taskId);
+    }
+  }
+
+  async find(id: string): Promise<BookedTask | null> {
+    const record = await this.#store.get(taskCollection, id);
     const task = record === null ? null : readTask(record.value);
     return record === null || task === null ? null : { task, revision: record.revision };
-  };
+  }
 
-  const update: TaskBook['update'] = async (booked, change) => {
+  async update(booked: BookedTask, change: (task: VideoTask) => VideoTask): Promise<VideoTask | null> {
     let current: BookedTask | null = booked;
     for (let tries = 0; current !== null && tries < mostTries; tries++) {
-      const { task, revision } = current as BookedTask;
+      const { task, revision }: BookedTask = current;
       const changed = change(task);
       if (changed === task) return task;
-      if (await store.replace(taskCollection, task.id, writeTask(changed), revision, ttlOf(changed)))
-        return changed;
-      current = await find(task.id);
+      const text = writeTask(changed);
+      if (await this.#store.replace(taskCollection, task.id, text, revision, ttlOf(changed))) return changed;
+      current = await this.find(task.id);
     }
     if (current === null) return null;
     throw new Error(`the task ${current.task.id} is changed all the time`);
-  };
+  }
 
-  const put = async (task: VideoTask): Promise<void> => {
-    const booked = await find(task.id);
-    if (booked === null) await store.create(taskCollection, task.id, writeTask(task), ttlOf(task));
-    else await update(booked, () => task);
-  };
+  claimPoll(id: string): Promise<boolean> {
+    return this.#store.claim(`poll:${id}`, pollEveryMs);
+  }
 
-  const remove = async (taskId: string, request: OnceRequest | null): Promise<void> => {
+  async unsettled(): Promise<readonly Submission[]> {
+    const found: Submission[] = [];
+    let from: string | null = null;
+    do {
+      const page = await this.#store.list(submissions, pageSize, from);
+      for (const { value } of page.records) found.push(JSON.parse(value) as Submission);
+      from = page.next;
+    } while (from !== null && found.length < mostUnsettled);
+    return found;
+  }
+
+  forget(taskId: string): Promise<void> {
+    return this.#store.remove(submissions, taskId);
+  }
+
+  #later(taskId: string, work: () => Promise<void>): void {
+    if (this.#left.size < mostLeft) this.#left.set(taskId, work);
+  }
+
+  async #note(task: VideoTask, submission: Submission, request: OnceRequest | null): Promise<string | null> {
+    await Promise.all([
+      this.#store.create(submissions, task.id, JSON.stringify(submission), ttlOf(task)),
+      this.#store.create(taskCollection, task.id, writeTask(task), ttlOf(task)),
+    ]);
+    // Last, so that a request never names a task that a crash has kept from being noted.
+    const earlier = request === null ? null : await firstWith(this.#store, request, task.id);
+    if (earlier !== null) await this.#remove(task.id, null);
+    return earlier;
+  }
+
+  async #remove(taskId: string, request: OnceRequest | null): Promise<void> {
+    const store = this.#store;
     // Only its own: the same request may have made another task before.
     if (request !== null && (await store.get(requests, request.mark))?.value === recordOf(request, taskId))
       await store.remove(requests, request.mark);
     await store.remove(taskCollection, taskId);
     await store.remove(submissions, taskId);
-  };
-
-  const settle = async (task: VideoTask): Promise<void> => {
-    await put(task);
-    await store.remove(submissions, task.id);
-  };
-
-  /** What is still to be done, by the ids of the tasks. */
-  const left = new Map<string, () => Promise<void>>();
-  const later = (taskId: string, work: () => Promise<void>): void => {
-    if (left.size < mostLeft) left.set(taskId, work);
-  };
-  const discard = async (taskId: string, request: OnceRequest | null): Promise<void> => {
-    const work = () => remove(taskId, request);
-    try {
-      await work();
-    } catch {
-      later(taskId, work);
-    }
-  };
-
-  const note = async (task: VideoTask, submission: Submission, request: OnceRequest | null) => {
-    await Promise.all([
-      store.create(submissions, task.id, JSON.stringify(submission), ttlOf(task)),
-      store.create(taskCollection, task.id, writeTask(task), ttlOf(task)),
-    ]);
-    // Last, so that a request never names a task that a crash has kept from being noted.
-    const earlier = request === null ? null : await firstWith(store, request, task.id);
-    if (earlier !== null) await remove(task.id, null);
-    return earlier;
-  };
-
-  return {
-    known: (request) => knownOf(store, request),
-    async open(task, submission, request) {
-      try {
-        return await note(task, submission, request);
-      } catch (fault) {
-        void discard(task.id, request);
-        throw fault;
-      }
-    },
-    reopen: put,
-    settle,
-    settleLater: (task) => later(task.id, () => settle(task)),
-    discard,
-    async catchUp() {
-      for (const [taskId, work] of [...left]) {
-        try {
-          await work();
-        } catch {
-          // The others would fare no better now.
-          return;
-        }
-        if (left.get(taskId) === work) left.delete(taskId);
-      }
-    },
-    find,
-    update,
-    claimPoll: (id) => store.claim(`poll:${id}`, pollEveryMs),
-    async unsettled() {
-      const found: Submission[] = [];
-      let from: string | null = null;
-      do {
-        const page = await store.list(submissions, pageSize, from);
-        for (const { value } of page.records) found.push(JSON.parse(value) as Submission);
-        from = page.next;
-      } while (from !== null && found.length < mostUnsettled);
-      return found;
-    },
-    forget: (taskId) => store.remove(submissions, taskId),
-  };
+  }
 }
 
 /**

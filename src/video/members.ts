@@ -1,7 +1,7 @@
-import { isObject, type JsonObject } from '../conversation/json.js';
-import { wrongValue } from '../conversation/reading.js';
 import { GatewayError } from '../errors.js';
 import type { CompiledSchema } from '../schema/compile.js';
+import { isObject, type JsonObject } from '../wire/json.js';
+import { wrongValue } from '../wire/reading.js';
 
 /*
  * How the members of bodies that ask for videos are read.

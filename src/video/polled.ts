@@ -1,5 +1,5 @@
-import { parseObject } from '../conversation/json.js';
 import { GatewayError } from '../errors.js';
+import { parseObject } from '../wire/json.js';
 import { advance, failedTask } from './advance.js';
 import { videoWires } from './formats.js';
 import type { TaskUpdate, VideoTask, VideoWire } from './task.js';

@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox';
-import { parseObject } from '../conversation/json.js';
 import { compileSchema } from '../schema/compile.js';
+import { parseObject } from '../wire/json.js';
 import { type VideoTask, videoFormats } from './task.js';
 
 const orNull = (schema: TSchema) => Type.Union([schema, Type.Null()]);

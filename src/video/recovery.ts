@@ -1,5 +1,6 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { performance } from 'node:perf_hooks';
 import { failedTask } from './advance.js';
 import type { Submission, TaskBook } from './book.js';
 import type { VideoTask } from './task.js';

@@ -1,9 +1,10 @@
 import { type TSchema, Type } from 'typebox';
-import { type JsonObject, numberOrNull, textOrNull } from '../conversation/json.js';
-import { wrongValue } from '../conversation/reading.js';
 import type { ImageSource } from '../media/image.js';
 import { readImageText } from '../media/image-text.js';
 import { name, nullable, record, text } from '../schema/members.js';
+import { type JsonObject, numberOrNull, textOrNull } from '../wire/json.js';
+import type { GuardSpec } from '../wire/member-guard.js';
+import { wrongValue } from '../wire/reading.js';
 import { type Member, memberOf, missingMember, readDuration } from './members.js';
 import type { VideoFormat, VideoRequest } from './task.js';
 
@@ -54,6 +55,19 @@ const sharedMembers: Readonly<Record<string, TSchema>> = {
   mode: text,
   aspect_ratio: text,
   image_tail: text,
+};
+
+/**
+ * What has to be clear in the bodies below: `metadata` is where the format puts what vendors add, and some upstreams
+ * lay it over the rest.
+ */
+export const videoGuarded: { readonly within: Readonly<Record<string, GuardSpec>> } = {
+  within: {
+    metadata: {
+      reads: ['negative_prompt', 'image_tail', 'aspect_ratio', 'cfg_scale', 'mode'],
+      bars: ['model', 'model_name', 'req_key', 'n', 'duration', 'seconds', 'frames'],
+    },
+  },
 };
 
 /** Body of `POST /v1/video/generations`. */

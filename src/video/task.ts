@@ -1,5 +1,5 @@
-import type { JsonObject } from '../conversation/json.js';
 import type { ImageSource } from '../media/image.js';
+import type { JsonObject } from '../wire/json.js';
 import type { FormPart } from '../wire/multipart.js';
 
 /** The four formats in which video tasks are written, by clients and by upstreams. */
@@ -35,7 +35,7 @@ export interface VideoTask {
   readonly version: 1;
   /** `video_` and hex. */
   readonly id: string;
-  /** Key that made it, and its groups: keys that share one of them see the task. */
+  /** Id of the key that made it, which a rotation keeps, and its groups: one that shares its tasks shows it to its keys. */
   readonly keyId: string;
   readonly groups: readonly string[];
   /** Format in which it was asked for. */
@@ -156,6 +156,6 @@ export interface ShowContext {
 export interface VideoFace {
   created(task: VideoTask, context: ShowContext): string;
   shown(task: VideoTask, context: ShowContext): string;
-  /** What is answered for a task that is not there, with its status; null where the dialect's 404 says it. */
+  /** What is answered for a task that is not there, with its status; null where the error format's 404 says it. */
   missing(id: string, context: ShowContext): string | null;
 }

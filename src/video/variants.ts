@@ -1,4 +1,4 @@
-import { wrongValue } from '../conversation/reading.js';
+import { wrongValue } from '../wire/reading.js';
 
 const contentTypes = {
   video: 'video/mp4',

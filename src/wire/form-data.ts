@@ -17,12 +17,19 @@ export interface WrittenForm {
   readonly body: readonly Buffer[];
 }
 
-const escapes: Readonly<Record<string, string>> = { '"': '%22', '\r': '%0D', '\n': '%0A' };
+const escapes: Readonly<Record<string, string>> = {
+  '"': '%22',
+  '\r': '%0D',
+  '\n': '%0A',
+  '\0': '%00',
+};
+/** Of an odd number of backslashes before the closing quote, some parsers take the last for the quote's escape. */
+const openEnd = /(?<!\\)(?:\\\\)*\\$/;
 const unquoted = /^[\w.'+-]+$/;
 
 /**
- * Writes a form (RFC 7578), with names escaped as browsers do (the HTML standard, "multipart/form-data encoding
- * algorithm"). Control characters in content types become spaces.
+ * Writes a form (RFC 7578) in UTF-8, with names escaped as browsers do (the HTML standard, "multipart/form-data encoding
+ * algorithm"), and NUL like them. Control characters in content types become spaces.
  * @param parts their data is not copied where it is a buffer
  * @param boundary that occurs in no part, of 1 to 70 of the characters that RFC 2046 allows; by default 128 random bits
  */
@@ -60,7 +67,8 @@ function headOf({ name, filename = null, contentType = null }: FormField): strin
 }
 
 function escapeName(name: string): string {
-  return name.replaceAll(/["\r\n]/g, (character) => escapes[character] as string);
+  const escaped = name.replaceAll(/["\r\n\0]/g, (character) => escapes[character] as string);
+  return openEnd.test(escaped) ? `${escaped}\\` : escaped;
 }
 
 function printable(text: string): string {

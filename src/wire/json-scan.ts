@@ -63,7 +63,8 @@ const longestEscapedKey = 6 * 'stream_options'.length;
  * @param limits Bound of the nesting depth.
  * @returns Offsets into the body.
  * @throws {GatewayError} `invalid_json` for an empty body, one with a byte order mark, or bytes after its end;
- * `invalid_request` for a body that is not an object, is too deep, or repeats one of the keys above. Parsers differ
+ * `invalid_request` for a body that is not an object or is too deep, `invalid_request_body` for one that repeats one of
+ * the keys above. Parsers differ
  * on which of two equal keys counts, and the one that we check must be the one that an upstream reads.
  */
 export function scanBody(body: Buffer, limits: ScanLimits = defaultScanLimits): BodyScan {
@@ -255,7 +256,7 @@ function repeatedKey(names: readonly string[], index: number): GatewayError {
   const name = names[index] as string;
   const param = names === optionKeys ? `stream_options.${name}` : name;
   return new GatewayError(
-    'invalid_request',
+    'invalid_request_body',
     `The request body has '${param}' twice, and JSON parsers differ on which one counts: send it once.`,
     { param },
   );

@@ -1,11 +1,11 @@
 import { fileURLToPath } from 'node:url';
-import fc from 'fast-check';
 import { test } from 'tap';
 import { configView, hiddenText } from '../../src/admin/config-view.js';
 import { demoConfig } from '../../src/config/demo.js';
 import { parseConfig } from '../../src/config/load.js';
 import type { ResolvedConfig } from '../../src/config/resolve.js';
 import { configSchema } from '../../src/config/schema.js';
+import { fc } from '../support/seed.js';
 
 const directory = fileURLToPath(new URL('../../../test/fixtures/tls/', import.meta.url));
 
@@ -62,9 +62,17 @@ function fullConfig(secrets: Secrets, isCluster: boolean) {
     outage: { budgets: 'open', rates: 'closed' },
     usage: { ledger: false, lineDays: 2, sumDays: 3 },
     vendors: { vendorc: ['c'], vendorg: ['g'], vendork: ['k'], vendorj: ['j'] },
-    limits: { bodyBytes: 1001, uploadBytes: 1002, headerBytes: 5000, bufferedBytes: 1003 },
+    limits: {
+      bodyBytes: 1001,
+      uploadBytes: 1002,
+      headerBytes: 5000,
+      bufferedBytes: 2003,
+      bufferedBytesPerKey: 1003,
+      leastBodyRate: 1004,
+    },
     timeouts: {
       bodyMs: 1,
+      bodyGraceMs: 9,
       keepAliveMs: 2,
       connectMs: 3,
       firstByteMs: 4,
@@ -85,6 +93,8 @@ function fullConfig(secrets: Secrets, isCluster: boolean) {
       retries: 7,
     },
     sockets: {
+      heldBytes: 536870912,
+      heldBytesPerKey: 100000000,
       messageBytes: 2048,
       waitingBytes: 1,
       perKey: 2,
@@ -93,6 +103,11 @@ function fullConfig(secrets: Secrets, isCluster: boolean) {
       sessionMs: 4,
       responses: false,
       historyBytes: 5,
+    },
+    fetch: {
+      ports: [443, '8000-8999'],
+      denyNetworks: ['192.0.2.0/24', 'fd00::/8'],
+      denyHosts: ['a.example', '*.b.example'],
     },
     secret: secrets.secret,
     defaultModels: { rerank: 'm', moderations: 'm', realtime: 'm' },
@@ -105,6 +120,7 @@ function fullConfig(secrets: Secrets, isCluster: boolean) {
         tls: { ca: 'ca.pem', verify: false, serverName: 'inner.example.com' },
         injectUsage: false,
         responsesSocket: true,
+        allowMembers: ['provider'],
         fetchPrivate: true,
         maxConnections: 9,
         maxWaiting: 10,
@@ -133,7 +149,7 @@ function fullConfig(secrets: Secrets, isCluster: boolean) {
         hedgeMs: 77,
       },
     },
-    groups: { all: { models: ['*'], limits } },
+    groups: { all: { models: ['*'], limits, shareVideos: true } },
     keys: [
       {
         id: 'team',

@@ -4,8 +4,9 @@ import { type Test, test } from 'tap';
 import type { Counts, HistoryView, LiveState } from '../../src/admin/live-state.js';
 import { type ParsedFamily, parseText } from '../metrics/parse-text.js';
 import { demoKeyHash } from '../suites/demo-key.js';
-import { jsonAnswer, startRawUpstream } from '../suites/raw-upstream.js';
 import { startCli } from '../suites/start.js';
+import { eventually } from '../support/eventually.js';
+import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
 
 const token = 'the-token-of-the-operators';
 
@@ -77,9 +78,7 @@ function follow(url: string, headers: Record<string, string>) {
       }
     }
   })().catch((error: unknown) => error);
-  const until = async (condition: () => boolean) => {
-    while (!condition()) await setTimeout(20);
-  };
+  const until = (condition: () => boolean) => eventually(condition, { everyMs: 20 });
   return { seen, until, ended, stop: () => stop.abort() };
 }
 
@@ -218,11 +217,13 @@ test('the stream wants the token, has room for sixteen, and ends with the gatewa
   t.match(await full.json(), { error: { code: 'overloaded', message: /16 consoles are open/ } });
   viewers[0]?.stop();
   await viewers[0]?.ended;
-  let again = await fetch(`${url}/console/live`, { headers });
-  for (; again.status === 503; again = await fetch(`${url}/console/live`, { headers })) {
-    await again.text();
-    await setTimeout(20);
-  }
+  const notFull = async (): Promise<Response | null> => {
+    const answer = await fetch(`${url}/console/live`, { headers });
+    if (answer.status !== 503) return answer;
+    await answer.text();
+    return null;
+  };
+  const again = await eventually(notFull, { what: 'room for a console', everyMs: 20 });
   t.equal(again.status, 200);
   await again.body?.cancel();
   t.match(await gateway.stop(), { code: 0 });

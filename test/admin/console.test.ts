@@ -15,9 +15,6 @@ const policy =
 
 /** What a browser may be told to load: other hosts by their scheme, or by a path that begins with two slashes. */
 const elsewhere = /(?:src|href)\s*=\s*["'](?:[a-z]+:)?\/\/|url\(\s*["']?(?:https?:)?\/\/|@import/i;
-const importStatement =
-  /^(?:import|export)\b[^'"]*?\bfrom\s*['"]([^'"]+)['"]|^import\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/gm;
-
 async function start(t: Test): Promise<string> {
   const gateway = await startCli({ config });
   t.teardown(() => gateway.stop());
@@ -47,28 +44,26 @@ async function checkedText(t: Test, url: string, type: string): Promise<string> 
   return text;
 }
 
-test('every file that the page names, and every module that these import, is served without a token', async (t) => {
+test('the page names one script and one style sheet, which are served without a token and load nothing else', async (t) => {
   const url = await start(t);
   const html = await checkedText(t, `${url}/`, 'text/html');
   t.notMatch(html, /<script(?![^>]*\bsrc=)|<style|\bstyle=|\bon[a-z]+=/i, 'nothing that the policy refuses');
-  const links = [...html.matchAll(/<link rel="stylesheet" href="([^"]+)"/g)].map(([, href]) => href);
-  t.ok(links.includes('/console/console.css') && links.includes('/console/uplot.css'));
-  for (const link of links) await checkedText(t, `${url}${link}`, 'text/css');
+  const named = [...html.matchAll(/<(?:link rel="stylesheet"|script)[^>]*(?:href|src)="([^"]+)"/g)];
+  t.strictSame(
+    named.map(([, path]) => path),
+    ['/console/main.css', '/console/main.js'],
+  );
+  await checkedText(t, `${url}/console/main.css`, 'text/css');
+  await checkedText(t, `${url}/console/main.js`, 'text/javascript');
+});
 
-  const waiting = [...html.matchAll(/<script type="module" src="([^"]+)"/g)].map(([, src]) => `${url}${src}`);
-  t.equal(waiting.length, 1);
-  const seen = new Set(waiting);
-  for (const module of seen) {
-    const text = await checkedText(t, module, 'text/javascript');
-    for (const [, from, bare, dynamic] of text.matchAll(importStatement)) {
-      const named = from ?? bare ?? dynamic ?? '';
-      t.match(named, /^\.{0,2}\//, `${module} imports ${named}`);
-      seen.add(new URL(named, module).href);
-    }
-  }
-  t.ok(seen.has(`${url}/console/views/keys.js`));
-  t.ok([...seen].every((module) => module.startsWith(`${url}/console/`)));
-  t.match(await checkedText(t, `${url}/console/uplot.js`, 'text/javascript'), 'export { uPlot as default }');
+test('the manual is served as help, under the same policy', async (t) => {
+  const url = await start(t);
+  const html = await checkedText(t, `${url}/console/help/index.html`, 'text/html');
+  t.match(html, '<a href="config.html">');
+  t.match(await checkedText(t, `${url}/console/help/config.html`, 'text/html'), 'timeouts.connectMs');
+  await checkedText(t, `${url}/console/help/help.css`, 'text/css');
+  t.equal((await fetch(`${url}/console/help/config.md`)).status, 404);
 });
 
 test('a file that the browser has is not sent again', async (t) => {
@@ -99,11 +94,12 @@ test('nothing else is served: no map, no source, nothing outside of the folder',
   for (const path of [
     '/console/main.js.map',
     '/console/main.ts',
-    '/console/uplot.d.ts',
-    '/console/views',
-    '/console/views/none.js',
+    '/console/main.tsx',
+    '/console/tsconfig.json',
+    '/console/styles',
+    '/console/styles/base.css',
     '/console/..%2fconsole.js',
-    '/console/views%2f..%2fmain.js',
+    '/console/styles%2f..%2fmain.js',
     '/console/%2e%2e%2f%2e%2e%2f%2e%2e%2fpackage.json',
     '/console/__proto__',
     '/console/main.js%00',

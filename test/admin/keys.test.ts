@@ -33,9 +33,10 @@ async function start(
     inForce: true,
   });
   const desk: KeyDesk = {
-    ...book,
     groups: () => new Set(['default', 'trial']),
     configKeys: () => ids.map(configured),
+    list: (cursor, limit) => book.list(cursor, limit),
+    get: (id) => book.get(id),
     create: (input) => changed(book.create(input)),
     update: (id, changes, revision) => changed(book.update(id, changes, revision)),
     rotate: (id, graceMs, revision) => changed(book.rotate(id, graceMs, revision)),

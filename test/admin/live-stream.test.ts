@@ -5,6 +5,7 @@ import { test } from 'tap';
 import type { HistoryView, LiveState } from '../../src/admin/live-state.js';
 import { createLiveStream, type LiveSources } from '../../src/admin/live-stream.js';
 import { GatewayError } from '../../src/errors.js';
+import { eventually } from '../support/eventually.js';
 
 const log = pino({ level: 'silent' });
 const point = (at: number) => ({ at }) as HistoryView;
@@ -25,7 +26,7 @@ function reader() {
     }
   });
   const until = async (count: number) => {
-    while (events.length < count) await setTimeout(5);
+    await eventually(() => events.length >= count);
     return events;
   };
   return { stream, events, until };

@@ -4,7 +4,8 @@ import type { GatewayView, RecentRequestView } from '../../src/admin/live-state.
 import type { InspectedTarget, Inspection } from '../../src/metrics/inspection.js';
 import { createRecorder } from '../../src/metrics/recorder.js';
 import { createTotals } from '../../src/metrics/totals.js';
-import { callFacts, gaugeSources, sent, target } from '../metrics/facts.js';
+import { gaugeSources, sent, target } from '../metrics/facts.js';
+import { callRecord } from '../suites/call-record.js';
 
 const at = 1_700_000_000_000;
 
@@ -66,14 +67,14 @@ test('what two workers have counted is told once, by model, protocol and key', a
     ),
   ] as const;
   for (const worker of workers) {
-    worker.record(callFacts({ model: 'a', usage, costNanos: 1_500_000 }));
-    worker.record(callFacts({ model: 'a', protocol: 'messages', usage, firstByteMs: 2000 }));
-    worker.record(callFacts({ model: 'b', key: 'other', status: 503, outcome: 'refused' }));
-    worker.record(callFacts({ model: 'b', outcome: 'upstream_error' }));
-    worker.record(callFacts({ model: null, key: null, status: 401, outcome: 'refused', ownMs: -1 }));
+    worker.record(callRecord({ model: 'a', usage, costNanoUsd: 1_500_000 }));
+    worker.record(callRecord({ model: 'a', protocol: 'messages', usage, firstByteMs: 2000 }));
+    worker.record(callRecord({ model: 'b', keyId: 'other', status: 503, outcome: 'refused' }));
+    worker.record(callRecord({ model: 'b', outcome: 'upstream_error' }));
+    worker.record(callRecord({ model: null, keyId: null, status: 401, outcome: 'refused', ownMs: -1 }));
     worker.recordLimitRefusal('requests');
   }
-  workers[0].record(callFacts({ model: 'b', status: 429, outcome: 'refused', firstByteMs: -1 }));
+  workers[0].record(callRecord({ model: 'b', status: 429, outcome: 'refused', firstByteMs: -1 }));
   const state = liveState({ at, gateway, merged: merge(...workers), inspections: [] });
   t.equal(state.at, at);
   t.equal(state.gateway, gateway);
@@ -160,7 +161,7 @@ test('the busiest are told, and the newest requests of all workers', async (t) =
   const recorder = createRecorder(gaugeSources());
   for (let i = 0; i < 300; i++) {
     for (let times = i === 250 ? 3 : 1; times > 0; times--)
-      recorder.record(callFacts({ model: `m${String(i).padStart(3, '0')}`, key: `k${i}` }));
+      recorder.record(callRecord({ model: `m${String(i).padStart(3, '0')}`, keyId: `k${i}` }));
   }
   const ofWorker = (start: number): Inspection => ({
     requests: Array.from({ length: 100 }, (_, age) => request(`${start}-${age}`, at - start - 2 * age)),

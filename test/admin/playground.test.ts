@@ -10,6 +10,7 @@ import { startAdmin } from '../../src/admin/listener.js';
 import { playgroundRoutes } from '../../src/admin/playground.js';
 import { demoKeyHash } from '../suites/demo-key.js';
 import { startCli } from '../suites/start.js';
+import { startHttpUpstream } from '../support/upstream.js';
 
 const token = 'a-token-of-operators';
 const authorization = `Bearer ${token}`;
@@ -33,13 +34,7 @@ async function startRelay(t: Test, url: string) {
 
 /** Something in the place of the gateway. */
 async function startGateway(t: Test, onRequest: RequestListener): Promise<string> {
-  const server = createServer(onRequest).listen(0, '127.0.0.1');
-  t.teardown(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  await once(server, 'listening');
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return (await startHttpUpstream(t, onRequest)).origin;
 }
 
 async function textOf(request: IncomingMessage): Promise<string> {

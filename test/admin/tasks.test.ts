@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { pino } from 'pino';
 import { type Test, test } from 'tap';
 import { startAdmin } from '../../src/admin/listener.js';
@@ -10,6 +9,7 @@ import type { VideoTask } from '../../src/video/task.js';
 import { demoKeyHash } from '../suites/demo-key.js';
 import { startCli } from '../suites/start.js';
 import { openStores } from '../suites/tasks-store.js';
+import { eventually } from '../support/eventually.js';
 import { sampleTask } from '../video/samples.js';
 
 const token = 'a-token-of-operators';
@@ -155,9 +155,11 @@ test('a started gateway lists what its clients have made, and looking makes no s
     next: null,
   });
   t.notOk(JSON.stringify(await list()).includes('a secret plan'));
-  while ((await list()).tasks[0]?.state !== 'completed') {
+  const isCompleted = async (): Promise<boolean> => {
+    if ((await list()).tasks[0]?.state === 'completed') return true;
     await fetch(`${gateway.baseUrl}/v1/videos/${id}`, { headers: client });
-    await setTimeout(100);
-  }
+    return false;
+  };
+  await eventually(isCompleted, { everyMs: 100 });
   t.match(await list(), { tasks: [{ id, progress: 100, error: null }] });
 });

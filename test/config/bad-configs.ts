@@ -170,6 +170,29 @@ export const badConfigs: readonly { at: string; value: unknown; problems: string
     ],
   },
   {
+    at: 'fetch',
+    value: {
+      ports: [80, 0, 70_000, '8000-8999', '9-8', '0-5', '1-70000', 'http'],
+      denyNetworks: ['10.0.0.0/8', '10.0.0.0/33', 'example.com', 'fe80::1%eth0'],
+      denyHosts: ['*.example.com', '10.0.0.1', '0x7f.1', 'a.*.example', 'https://a.example', '[::1]'],
+      port: 80,
+    },
+    problems: [
+      'fetch.port: unknown property; did you mean "ports"?',
+      ...[1, 2, 7].map((i) => `fetch.ports[${i}]: must be a port or a range such as "8000-8999"`),
+      ...[4, 5, 6].map(
+        (i) => `fetch.ports[${i}]: must go from a port to one that is not lower, both from 1 to 65535`,
+      ),
+      ...[1, 2, 3].map(
+        (i) => `fetch.denyNetworks[${i}]: must be an address or a network such as "10.0.0.0/8" or "fd00::/8"`,
+      ),
+      ...[1, 2, 3, 4, 5].map(
+        (i) =>
+          `fetch.denyHosts[${i}]: must be a name such as "files.example.com", or "*.example.com" for all below it; addresses go into denyNetworks`,
+      ),
+    ],
+  },
+  {
     at: 'outage',
     value: { rates: 'ajar', budgets: true, rate: 'open' },
     problems: [
@@ -254,6 +277,41 @@ export const badConfigs: readonly { at: string; value: unknown; problems: string
     at: 'limits',
     value: { bodyBytes: 100, bufferedBytes: 50 },
     problems: ['limits.bufferedBytes: must be at least bodyBytes, or the largest body can never be held'],
+  },
+  {
+    at: 'limits',
+    value: { bodyBytes: 100, bufferedBytesPerKey: 50 },
+    problems: [
+      'limits.bufferedBytesPerKey: must be at least bodyBytes, or the largest body can never be held',
+    ],
+  },
+  {
+    at: 'limits',
+    value: { bodyBytes: 100, bufferedBytes: 1000, bufferedBytesPerKey: 1001 },
+    problems: ['limits.bufferedBytesPerKey: must be at most bufferedBytes, which all keys together may hold'],
+  },
+  {
+    at: 'limits',
+    value: { bufferedBytesPerKey: 0, leastBodyRate: -1 },
+    problems: ['limits.bufferedBytesPerKey: must be >= 1', 'limits.leastBodyRate: must be >= 0'],
+  },
+  { at: 'timeouts', value: { bodyGraceMs: 0 }, problems: ['timeouts.bodyGraceMs: must be >= 1'] },
+  {
+    at: 'sockets',
+    value: { messageBytes: 2048, heldBytes: 1024 },
+    problems: ['sockets.heldBytes: must be at least messageBytes, or the largest message can never be held'],
+  },
+  {
+    at: 'sockets',
+    value: { messageBytes: 2048, heldBytesPerKey: 1024 },
+    problems: [
+      'sockets.heldBytesPerKey: must be at least messageBytes, or the largest message can never be held',
+    ],
+  },
+  {
+    at: 'sockets',
+    value: { messageBytes: 2048, heldBytes: 4096, heldBytesPerKey: 8192 },
+    problems: ['sockets.heldBytesPerKey: must be at most heldBytes, which all keys together may hold'],
   },
   { at: 'limits', value: { headerBytes: 100 }, problems: ['limits.headerBytes: must be >= 4096'] },
   {

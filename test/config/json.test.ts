@@ -1,21 +1,23 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { parseJson } from '../../src/config/json.js';
+import { fc } from '../support/seed.js';
 
 test('a syntax error names its line and column, and no text of the file', (t) => {
   const cases: [string, string][] = [
     ['', 'line 1, column 1: expected a value, but the file ends here'],
     ['{\n  "a": 1,\n}', 'line 3, column 1: expected a property name in double quotes'],
-    ['{\n  "a": sk-secret\n}', 'line 2, column 8: expected a value'],
-    ['{"a": 1\n "b": 2}', 'line 2, column 2: expected "," or "}"'],
-    ['[1 2]', 'line 1, column 4: expected "," or "]"'],
+    ['{\n  "a": sk-secret\n}', 'line 2, column 8: this word is no value'],
+    ['{"a": 1\n "b": 2}', 'line 2, column 2: expected ","'],
+    ['[1 2]', 'line 1, column 4: expected ","'],
     ['{"a" 1}', 'line 1, column 6: expected ":"'],
-    ['{"a": "x', 'line 1, column 9: expected the end of a string, but the file ends here'],
-    ['["a\nb"]', 'line 1, column 4: a string may not hold a line break or control character'],
-    ['["\\q"]', 'line 1, column 3: this escape is not allowed in a string'],
-    ['{} x', 'line 1, column 4: expected the end of the file'],
-    ['[01]', 'line 1, column 3: expected "," or "]"'],
-    ['['.repeat(200), 'line 1, column 102: nested deeper than 100 levels'],
+    ['{"a": "x', 'line 1, column 7: this string does not end in its line'],
+    ['["a\nb"]', 'line 1, column 2: this string does not end in its line'],
+    ['["\\q"]', 'line 1, column 2: this escape is not allowed in a string'],
+    ['{} x', 'line 1, column 4: this word is no value'],
+    ['{} 1', 'line 1, column 4: expected the end of the file'],
+    ['[01]', 'line 1, column 3: expected ","'],
+    ['['.repeat(200), 'line 1, column 101: nested deeper than 100 levels'],
+    ['[1, /* no end', 'line 1, column 5: this comment does not end'],
   ];
   for (const [text, message] of cases) {
     t.strictSame(parseJson(text), { value: undefined, problems: [{ path: '', message }] }, text.slice(0, 30));
@@ -34,6 +36,19 @@ test('a name that is given twice is found, also when it is spelled with escapes'
 
 test('a byte order mark is passed over', (t) => {
   t.strictSame(parseJson('\uFEFF{"a": 1}'), { value: { a: 1 }, problems: [] });
+  t.end();
+});
+
+test('comments of either kind are passed over', (t) => {
+  const text = '// The file.\n{\n  /* one */ "a": 1, // two\n  "b": ["// no comment"]\n}\n// end';
+  t.strictSame(parseJson(text), { value: { a: 1, b: ['// no comment'] }, problems: [] });
+  t.end();
+});
+
+test('a name that objects have of themselves is a member like any other', (t) => {
+  const { value } = parseJson('{"__proto__": {"admin": true}, "constructor": 1}');
+  t.strictSame(Object.keys(value as object), ['__proto__', 'constructor']);
+  t.equal((value as { admin?: boolean }).admin, undefined);
   t.end();
 });
 
@@ -58,6 +73,8 @@ test('what JSON.parse refuses is refused, wherever a text is damaged', (t) => {
     fc.property(damage, ([text, at, insert]) => {
       const place = at % (text.length + 1);
       const damaged = text.slice(0, place) + insert + text.slice(insert === '' ? place + 1 : place);
+      // What follows two of them would be a comment.
+      fc.pre(!damaged.includes('/'));
       let valid = true;
       try {
         JSON.parse(damaged);

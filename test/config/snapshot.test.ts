@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { demoConfig, isLoopback } from '../../src/config/demo.js';
 import { createOrigin } from '../../src/config/origin.js';
@@ -6,6 +5,7 @@ import { defaults, type ResolvedConfig } from '../../src/config/resolve.js';
 import { servableProtocols } from '../../src/config/servable.js';
 import { buildSnapshot, needsSimulator } from '../../src/config/snapshot.js';
 import { hashKey } from '../../src/keys/secret.js';
+import { fc } from '../support/seed.js';
 
 const simulatorUrl = 'http://127.0.0.1:4242';
 const plain = { ca: null, verify: true, serverName: null, maxConnections: 1, maxWaiting: 1 };
@@ -107,7 +107,12 @@ test('what a key may use is the union of its groups, sorted by name', (t) => {
       const config: ResolvedConfig = {
         ...demoConfig(1),
         models: ['b', 'a', 'A', 'c/1', 'é'].map((name) => ({ ...model, name })),
-        groups: lists.map((models, index) => ({ name: `g${index}`, models, limits: null })),
+        groups: lists.map((models, index) => ({
+          name: `g${index}`,
+          models,
+          limits: null,
+          shareVideos: false,
+        })),
         keys: [
           {
             id: 'k',

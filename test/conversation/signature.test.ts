@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import {
   openSignature,
@@ -6,6 +5,7 @@ import {
   signatureFor,
   signatureMark,
 } from '../../src/conversation/signature.js';
+import { fc } from '../support/seed.js';
 
 const signature = fc.record({
   protocol: fc.constantFrom(

@@ -74,8 +74,6 @@ for (const sdk of sdks) {
       const client = createClient(sdk, await startOn(t, kind));
       const classes = [
         [400, module.BadRequestError, 'invalid_request_error'],
-        [401, module.AuthenticationError, 'authentication_error'],
-        [403, module.PermissionDeniedError, 'permission_error'],
         [404, module.NotFoundError, 'not_found_error'],
         [409, module.ConflictError, null],
         [429, module.RateLimitError, 'rate_limit_error'],
@@ -94,6 +92,13 @@ for (const sdk of sdks) {
             `${status}`,
           );
         }
+      }
+      // They are about the gateway's own key.
+      for (const status of [401, 403]) {
+        const error = await raised(sdk, send(client, asked(`[[fault:status=${status}]] a`)));
+        t.ok(error instanceof module.InternalServerError, `${status}`);
+        t.equal(error.status, 502);
+        t.match(error.error, { type: 'error', error: { type: 'api_error', message: String } });
       }
       const page = await raised(sdk, send(client, asked('[[fault:status=502 html]] a')));
       t.ok(page instanceof module.InternalServerError);

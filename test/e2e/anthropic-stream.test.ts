@@ -1,6 +1,5 @@
 import { test } from 'tap';
 import type { ResolvedConfig } from '../../src/config/resolve.js';
-import { until } from '../simulator/ask.js';
 import {
   createClient,
   type Message,
@@ -12,6 +11,7 @@ import {
 } from '../suites/anthropic.js';
 import { startDemo } from '../suites/demo.js';
 import { type ServedBy, startOn } from '../suites/upstreams.js';
+import { eventually } from '../support/eventually.js';
 
 const answerText = 'Simulated answer to: weather in Oslo';
 const kinds: readonly ServedBy[] = ['simulator', 'chat', 'generateContent'];
@@ -142,7 +142,9 @@ for (const sdk of sdks) {
       const { simulator } = gateway;
       const client = createClient(sdk, gateway);
       const cancelled = (count: number) =>
-        until(() => simulator.state().cancelledRequests === count && simulator.state().openRequests === 0);
+        eventually(
+          () => simulator.state().cancelledRequests === count && simulator.state().openRequests === 0,
+        );
 
       const stream = client.messages.stream(asked('[[fault:hang after=6]] weather in Oslo'));
       stream.on('text', () => stream.abort());
@@ -159,7 +161,7 @@ for (const sdk of sdks) {
         sdk,
         client.messages.create(asked('[[fault:hang]] a'), { signal: early.signal }),
       );
-      await until(() => simulator.state().openRequests === 1);
+      await eventually(() => simulator.state().openRequests === 1);
       early.abort();
       t.ok((await waiting) instanceof sdk.module.APIUserAbortError);
       await cancelled(3);

@@ -1,8 +1,8 @@
-import fc from 'fast-check';
 import { test } from 'tap';
-import { until } from '../simulator/ask.js';
 import { startDemo } from '../suites/demo.js';
 import { collect, createClient, sdks } from '../suites/openai.js';
+import { eventually } from '../support/eventually.js';
+import { fc } from '../support/seed.js';
 
 /** What an upstream does to a call, and all of them must be answered all the same. */
 const faults = ['', 'stale', 'drop', 'until-close', 'early-hints', 'gzip', 'slow-bytes', 'rate=2000'];
@@ -45,7 +45,7 @@ test('callers at the same time each get their own answer, whatever happens to co
         () => false,
         () => true,
       );
-      await until(() => simulator.state().totalRequests > before);
+      await eventually(() => simulator.state().totalRequests > before);
       controller.abort();
       if (!(await failed)) throw new Error('an aborted call was answered');
       return;
@@ -75,7 +75,7 @@ test('callers at the same time each get their own answer, whatever happens to co
           for (let turn = 0; turn < one.calls; turn++) await serve(one);
         }),
       );
-      await until(() => simulator.state().openRequests === 0);
+      await eventually(() => simulator.state().openRequests === 0);
     }),
     { numRuns: 12, endOnFailure: true },
   );

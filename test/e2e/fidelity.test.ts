@@ -1,8 +1,8 @@
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import fc from 'fast-check';
 import { test } from 'tap';
 import { startGateway, testKey } from '../suites/gateway.js';
 import { chatRequest, exchange } from '../suites/raw-client.js';
+import { fc } from '../support/seed.js';
 import {
   chatEvent,
   chunk,
@@ -12,7 +12,7 @@ import {
   lastChunk,
   startRawUpstream,
   streamHead,
-} from '../suites/raw-upstream.js';
+} from '../support/upstream.js';
 import { anyText, noise, writeJson } from '../wire/json-text.js';
 
 /** JSON text of a value: one of the many, with space before and behind it. */
@@ -31,7 +31,7 @@ const numberText = fc.constantFrom(
 );
 const unknownKey = fc
   .oneof(
-    fc.constantFrom('', '__proto__', 'constructor', 'toString', 'Model', 'models', 'stream_option', 'usage'),
+    fc.constantFrom('', '__proto__', 'constructor', 'toString', 'Modell', 'mode', 'stream_option', 'usage'),
     anyString.map((text) => `x-${text}`),
   )
   .chain(textOf);

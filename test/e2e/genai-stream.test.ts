@@ -1,9 +1,9 @@
 import { test } from 'tap';
 import type { ResolvedConfig } from '../../src/config/resolve.js';
-import { until } from '../simulator/ask.js';
 import { startDemo } from '../suites/demo.js';
 import { createClient, type Part, type Response, raised, sdks, textOf } from '../suites/genai.js';
 import { type ServedBy, startOn } from '../suites/upstreams.js';
+import { eventually } from '../support/eventually.js';
 
 const answerText = 'Simulated answer to: weather in Oslo';
 const kinds: readonly ServedBy[] = ['simulator', 'chat', 'messages'];
@@ -107,7 +107,9 @@ for (const sdk of sdks) {
       await t.rejects(async () => {
         for await (const _ of stream) controller.abort();
       });
-      await until(() => simulator.state().cancelledRequests === 1 && simulator.state().openRequests === 0);
+      await eventually(
+        () => simulator.state().cancelledRequests === 1 && simulator.state().openRequests === 0,
+      );
     });
   }
 }

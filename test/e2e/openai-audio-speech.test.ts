@@ -2,7 +2,7 @@ import { type Test, test } from 'tap';
 import { startDemo } from '../suites/demo.js';
 import { startGateway, testKey } from '../suites/gateway.js';
 import { type Client, createClient, raised, type Sdk, sdks } from '../suites/openai.js';
-import { startRawUpstream } from '../suites/raw-upstream.js';
+import { startRawUpstream } from '../support/upstream.js';
 
 type Speech = Parameters<Client['audio']['speech']['create']>[0];
 type Fields = Readonly<Record<string, unknown>>;

@@ -112,8 +112,6 @@ for (const sdk of sdks) {
     const client = createClient(sdk, await startDemo(t));
     const classes = [
       [400, module.BadRequestError],
-      [401, module.AuthenticationError],
-      [403, module.PermissionDeniedError],
       [404, module.NotFoundError],
       [409, module.ConflictError],
       [422, module.UnprocessableEntityError],
@@ -127,6 +125,13 @@ for (const sdk of sdks) {
         t.ok(error instanceof errorClass, `${status}`);
         t.match(error, { status, message: /asked to answer with status/ });
       }
+    }
+    // They are about the gateway's own key.
+    for (const status of [401, 403]) {
+      const error = await raised(sdk, send(client, asked(`[[fault:status=${status}]] a`)));
+      t.ok(error instanceof module.InternalServerError, `${status}`);
+      t.match(error, { status: 502, code: 'upstream_error' });
+      t.notMatch((error as Error).message, /asked to answer/, 'in our own words');
     }
     const page = await raised(sdk, client.chat.completions.create(asked('[[fault:status=502 html]] a')));
     t.ok(page instanceof module.InternalServerError);

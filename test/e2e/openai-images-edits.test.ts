@@ -3,7 +3,7 @@ import { testKey } from '../suites/gateway.js';
 import { ask, type Field, file, formOf, simulate } from '../suites/media-gateway.js';
 import { inputBody, png, pngSize, startImages, styles } from '../suites/media-images.js';
 import { collect, createClient, raised, sdks } from '../suites/openai.js';
-import { startRawUpstream } from '../suites/raw-upstream.js';
+import { startRawUpstream } from '../support/upstream.js';
 
 const edits = '/v1/images/edits';
 const data = `data:image/png;base64,${png.toString('base64')}`;
@@ -96,7 +96,7 @@ test('an image in a private network is fetched only where the config allows it',
   const origin = `http://127.0.0.1:${simulator.port}/v1`;
   const target = (upstream: string) => ({
     protocols: ['images'],
-    targets: [{ upstream, model: 'sim-image' }],
+    targets: [{ upstream, model: 'sim-image', images: 'openai-files' }],
   });
   const { gateway } = await startImages(t, {
     upstreams: { open: { baseUrl: origin, fetchPrivate: true }, closed: { baseUrl: origin } },

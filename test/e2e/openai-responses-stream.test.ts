@@ -1,6 +1,5 @@
 import { test } from 'tap';
 import type { ResolvedConfig } from '../../src/config/resolve.js';
-import { until } from '../simulator/ask.js';
 import { startDemo } from '../suites/demo.js';
 import { collect, createClient, raised, sdks } from '../suites/openai.js';
 import {
@@ -13,6 +12,7 @@ import {
   textOf,
 } from '../suites/openai-responses.js';
 import { type ServedBy, startOn } from '../suites/upstreams.js';
+import { eventually } from '../support/eventually.js';
 
 const answerText = 'Simulated answer to: weather in Oslo';
 const kinds: readonly ServedBy[] = ['simulator', 'chat', 'messages', 'generateContent'];
@@ -131,7 +131,9 @@ for (const sdk of sdks) {
       const { simulator } = gateway;
       const client = createClient(sdk, gateway);
       for await (const _ of await client.responses.create(asked('[[fault:hang after=6]] a'))) break;
-      await until(() => simulator.state().cancelledRequests === 1 && simulator.state().openRequests === 0);
+      await eventually(
+        () => simulator.state().cancelledRequests === 1 && simulator.state().openRequests === 0,
+      );
     });
   }
 }

@@ -1,7 +1,7 @@
 import { test } from 'tap';
-import { until } from '../simulator/ask.js';
 import { startDemo } from '../suites/demo.js';
 import { type Chunk, collect, createClient, helpers, raised, sdks } from '../suites/openai.js';
+import { eventually } from '../support/eventually.js';
 
 const answerText = 'Simulated answer to: weather in Oslo';
 
@@ -126,7 +126,7 @@ for (const sdk of sdks) {
     const { simulator } = gateway;
     const client = createClient(sdk, gateway);
     const cancelled = (count: number) =>
-      until(() => simulator.state().cancelledRequests === count && simulator.state().openRequests === 0);
+      eventually(() => simulator.state().cancelledRequests === count && simulator.state().openRequests === 0);
 
     const controller = new AbortController();
     const stream = await client.chat.completions.create(asked('[[fault:hang after=2]] a'), {
@@ -149,7 +149,7 @@ for (const sdk of sdks) {
       { signal: early.signal },
     );
     const error = raised(sdk, waiting);
-    await until(() => simulator.state().openRequests === 1);
+    await eventually(() => simulator.state().openRequests === 1);
     early.abort();
     t.ok((await error) instanceof sdk.module.APIUserAbortError);
     await cancelled(3);

@@ -4,7 +4,7 @@ import { callsOf, functionTool, type Responses, resultsOf, textOf } from '../sui
 import { closeOf } from '../suites/realtime.js';
 import { connect, create, type Event } from '../suites/responses-socket.js';
 import { type ServedBy, startOn } from '../suites/upstreams.js';
-import { until } from '../upstream/raw.js';
+import { eventually } from '../support/eventually.js';
 
 const withSockets = (config: ResolvedConfig): ResolvedConfig => ({
   ...config,
@@ -96,7 +96,7 @@ test('all turns of a client go over one WebSocket with one key, which ends with 
   t.ok(request?.rawHeaders.includes('responses_websockets=2026-02-06'));
   socket.close(1000);
   await closeOf(socket);
-  await until(() => gateway.simulator.state().openSessions === 0);
+  await eventually(() => gateway.simulator.state().openSessions === 0);
 });
 
 test('a WebSocket that has been closed is opened again, and told what was said', async (t) => {
@@ -110,7 +110,7 @@ test('a WebSocket that has been closed is opened again, and told what was said',
   ];
   send(create({ store: false, input, previous_response_id: called.id }));
   const told = responseOf(await answer());
-  await until(() => gateway.simulator.state().openSessions === 0);
+  await eventually(() => gateway.simulator.state().openSessions === 0);
   send(create({ store: false, input: 'go on', previous_response_id: told.id }));
   t.match(textOf(responseOf(await answer())), /go on/);
   t.match(gateway.simulator.state(), { openSessions: 1, totalSessions: 2 });
@@ -143,7 +143,7 @@ test('a client that leaves ends the WebSocket in the middle of an answer', async
   send(create({ input: '[[fault:hang after=3]] one two three four five six' }));
   await begun;
   socket.terminate();
-  await until(() => gateway.simulator.state().openSessions === 0);
+  await eventually(() => gateway.simulator.state().openSessions === 0);
   t.equal(gateway.simulator.state().totalSessions, 1);
 });
 

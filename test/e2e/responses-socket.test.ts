@@ -14,6 +14,7 @@ import {
 import { closeOf } from '../suites/realtime.js';
 import { bearer, connect, create, type Event } from '../suites/responses-socket.js';
 import { startOn } from '../suites/upstreams.js';
+import { eventually } from '../support/eventually.js';
 
 interface Helper {
   on(event: 'event' | 'error', listener: (event: Event) => void): void;
@@ -125,7 +126,7 @@ test('a client that closes cancels what is being made for it', async (t) => {
   await begun;
   socket.close(1000);
   t.equal((await closeOf(socket)).code, 1000);
-  while (gateway.simulator.state().cancelledRequests === 0) await new Promise((done) => setTimeout(done, 5));
+  await eventually(() => gateway.simulator.state().cancelledRequests > 0);
   t.pass();
 });
 

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
-import fc from 'fast-check';
 import { test } from 'tap';
 import { startGateway } from '../suites/gateway.js';
 import { chatRequest, exchange } from '../suites/raw-client.js';
-import { lastChunk, startRawUpstream, streamHead } from '../suites/raw-upstream.js';
+import { fc } from '../support/seed.js';
+import { lastChunk, startRawUpstream, streamHead } from '../support/upstream.js';
 import { anyJson, anyText, noise, writeJson } from '../wire/json-text.js';
 
 const lineEnd = fc.constantFrom('\n', '\n', '\r\n', '\r');

@@ -9,6 +9,7 @@ import { type DemoGateway, startDemo } from '../suites/demo.js';
 import { openEvents, respond, says } from '../suites/realtime-events.js';
 import { connect, create } from '../suites/responses-socket.js';
 import { storeFolder } from '../suites/tasks-gateway.js';
+import { eventually } from '../support/eventually.js';
 
 const price = { input: 1, output: 10, cached: 1, cacheWritten: 1, perCall: 0.5, perSecond: 0 };
 
@@ -33,12 +34,11 @@ async function start(t: Test): Promise<Stage> {
     ...demo,
     async lines(count) {
       const range = { from: 0, until: Date.now() + 60_000 };
-      for (;;) {
+      const read = async () => {
         const { lines } = await store.readLines(usageLedger, range, 100, null);
-        const entries = lines.flatMap(({ value }) => readPage(value));
-        if (entries.length >= count) return entries;
-        await pause(50);
-      }
+        return lines.flatMap(({ value }) => readPage(value));
+      };
+      return eventually(read, { fits: ({ length }) => length >= count, everyMs: 50 });
     },
   };
 }

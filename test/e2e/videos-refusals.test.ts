@@ -56,7 +56,7 @@ const compatWrongs: readonly Wrong[] = [
       ]),
     },
     'prompt',
-    'invalid_value',
+    'invalid_request_body',
   ],
   [
     '/v1/videos',
@@ -313,7 +313,9 @@ test('a refusal of the upstream is told in the format of the client, with its st
   const faulty = (status: number): string => `[[fault:status=${status} retry-after=7]] a fox`;
   for (const model of wires) {
     for (const face of faces) {
-      for (const status of [400, 403, 429, 500, 503]) {
+      const ours = await face.create(gateway, { model, prompt: faulty(403) });
+      t.equal(ours.status, 502, 'the right that is missing is the gateway’s');
+      for (const status of [400, 429, 500, 503]) {
         const heard = await face.create(gateway, { model, prompt: faulty(status) });
         t.equal(heard.status, status, `${face.format} on ${model}: ${heard.text}`);
         t.match(heard.headers.get('content-type'), /^application\/json/);

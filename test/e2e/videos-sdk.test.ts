@@ -1,8 +1,9 @@
 import type { Test } from 'tap';
 import { test } from 'tap';
 import { startDemo } from '../suites/demo.js';
-import { temporaryFolder, until } from '../suites/media-gateway.js';
+import { temporaryFolder } from '../suites/media-gateway.js';
 import { type Client, createClient, raised, type Sdk, sdks } from '../suites/openai.js';
+import { eventually } from '../support/eventually.js';
 
 /** The first version of the SDK has no videos. */
 const versions = sdks.filter(({ name }) => name !== 'openai 4');
@@ -20,10 +21,11 @@ async function start(t: Test, sdk: Sdk) {
 }
 
 function finished(client: Client, id: string) {
-  return until(
-    () => client.videos.retrieve(id),
-    ({ status }) => status === 'completed' || status === 'failed',
-  );
+  return eventually(() => client.videos.retrieve(id), {
+    fits: ({ status }) => status === 'completed' || status === 'failed',
+    withinMs: 10_000,
+    everyMs: 10,
+  });
 }
 
 for (const sdk of versions) {

@@ -4,6 +4,7 @@ import { hashKey } from '../../src/keys/secret.js';
 import { Refused, refusalOf, type SessionOptions } from '../suites/realtime.js';
 import { type EventClient, openEvents, respond, says, writes } from '../suites/realtime-events.js';
 import { type StartedGateway, startCli, writeConfig } from '../suites/start.js';
+import { eventually } from '../support/eventually.js';
 
 /** Within this a client has to hear of what happened to its session. */
 const noticeMs = 1000;
@@ -58,17 +59,16 @@ function simulatorOf({ pid, workerPids }: StartedGateway): number {
 }
 
 /** Opens a session as soon as one can be opened. */
-async function reconnected(t: Test): Promise<EventClient> {
-  const deadline = performance.now() + restartMs;
-  for (;;) {
+function reconnected(t: Test): Promise<EventClient> {
+  const opened = async (): Promise<EventClient | null> => {
     try {
       return await session(t);
     } catch (error) {
-      const isDown = error instanceof Refused ? error.status === 502 : true;
-      if (!isDown || performance.now() > deadline) throw error;
-      await new Promise((resolve) => setTimeout(resolve, tryAgainMs));
+      if (error instanceof Refused && error.status !== 502) throw error;
+      return null;
     }
-  }
+  };
+  return eventually(opened, { what: 'a new session', withinMs: restartMs, everyMs: tryAgainMs });
 }
 
 test('the death of the upstream closes its sessions with 1011 at once, and new ones follow', async (t) => {
@@ -89,12 +89,13 @@ test('the death of the upstream closes its sessions with 1011 at once, and new o
   t.equal(await turn(await reconnected(t), 'again'), 'Simulated answer to: again');
 });
 
-test('a reload leaves sessions alone, and a key that it removes opens no more', async (t) => {
-  const kept = await session(t, 'sk-two');
+test('a reload leaves sessions alone, but for those of a key that it removes, which opens no more', async (t) => {
+  const [kept, removed] = await Promise.all([session(t), session(t, 'sk-two')]);
   t.equal(await turn(kept, 'before'), 'Simulated answer to: before');
   writeConfig(gateway.configPath ?? '', config(['sk-one'], { drainMs }));
   gateway.kill('SIGHUP');
   await gateway.untilLogged(({ msg }) => msg === 'config reloaded');
+  t.match(await removed.closed, { code: 1008, reason: /revoked/ });
   t.equal(await turn(kept, 'after'), 'Simulated answer to: after');
   t.equal((await refusalOf(t, gateway.port, withKey('sk-two'))).status, 401);
   t.equal(await turn(await session(t), 'other'), 'Simulated answer to: other');

@@ -11,6 +11,7 @@ import { endInterrupted, thisProcess } from '../../src/video/recovery.js';
 import { noRedis } from '../suites/redis.js';
 import { unavailable } from '../suites/store.js';
 import { failingStore, openStores } from '../suites/tasks-store.js';
+import { eventually } from '../support/eventually.js';
 import { sampleTask } from '../video/samples.js';
 
 const minuteMs = 60_000;
@@ -53,7 +54,7 @@ for (const [kind, open] of Object.entries(openStores)) {
     await book.settle(submitted(task('short', shortMs), { id: 'up', update: null }, Date.now()));
     await book.open(task('long'), thisProcess('long', longMs), null);
     t.equal((await book.find('short'))?.task.upstream.id, 'up');
-    while ((await book.find('short')) !== null);
+    await eventually(async () => (await book.find('short')) === null);
     t.equal((await book.find('long'))?.task.id, 'long');
     await store.sweep();
     t.strictSame((await idsIn(store)).tasks, ['long']);
@@ -64,7 +65,7 @@ for (const [kind, open] of Object.entries(openStores)) {
     await book.open(task('short', shortMs), thisProcess('short', longMs), null);
     const booked = await book.find('short');
     if (booked === null) throw new Error('the task is gone too early');
-    while ((await book.find('short')) !== null);
+    await eventually(async () => (await book.find('short')) === null);
     t.equal(await book.update(booked, (current) => ({ ...current, progress: 50 })), null);
     t.equal(await book.find('short'), null);
   });
@@ -81,7 +82,10 @@ for (const [kind, open] of Object.entries(openStores)) {
           const name = `call ${step} fails${done ? ' after it was done' : ''}`;
           await unavailable(t, book.open(task('a'), thisProcess('a', longMs), request));
           failing.fail(0, 0, done);
-          await eventually(t, async () => JSON.stringify(await idsIn(store)) === JSON.stringify(empty), name);
+          await eventually(async () => JSON.stringify(await idsIn(store)) === JSON.stringify(empty), {
+            everyMs: 5,
+          });
+          t.pass(name);
           t.equal(await book.open(task('b'), thisProcess('b', longMs), request), null, name);
           await book.discard('b', request);
           t.strictSame(await idsIn(store), empty, name);
@@ -128,7 +132,8 @@ for (const [kind, open] of Object.entries(openStores)) {
       .open(task('second'), thisProcess('second', longMs), other)
       .catch((fault) => fault);
     t.match(refusal, { kind: 'conflict', unrepeatable: true });
-    await eventually(t, async () => (await book.find('second')) === null, 'the second is forgotten');
+    await eventually(async () => (await book.find('second')) === null, { everyMs: 5 });
+    t.pass('the second is forgotten');
     t.equal(await book.open(task('third'), thisProcess('third', longMs), request), 'first');
   });
 
@@ -156,7 +161,7 @@ for (const [kind, open] of Object.entries(openStores)) {
     t.teardown(() => parent.kill('SIGKILL'));
     const [line] = (await once(parent.stdout, 'data')) as [Buffer];
     const zombie = Number(line.toString());
-    while (!/\) Z /.test(readFileSync(`/proc/${zombie}/stat`, 'latin1')));
+    await eventually(() => /\) Z /.test(readFileSync(`/proc/${zombie}/stat`, 'latin1')));
     const book = createTaskBook(store);
     await book.open(task('a'), { ...thisProcess('a', longMs), process: zombie }, null);
     await book.open(task('b'), { ...thisProcess('b', longMs), process: parent.pid ?? 0 }, null);
@@ -203,11 +208,6 @@ for (const [kind, open] of Object.entries(openStores)) {
     t.strictSame((await idsIn(store)).submissions?.sort(), ['elsewhere', 'this one']);
     t.equal((await book.find('settled'))?.task.state, 'queued');
   });
-}
-
-async function eventually(t: Test, holds: () => Promise<boolean>, name: string): Promise<void> {
-  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 5));
-  t.pass(name);
 }
 
 t.end();

@@ -1,10 +1,10 @@
 import t, { type Test, test } from 'tap';
-import { jsonAnswer, type RawUpstream, startRawUpstream } from '../suites/raw-upstream.js';
 import { noRedis, type RedisServer, startRedis } from '../suites/redis.js';
 import type { StartedGateway } from '../suites/start.js';
 import { askTask, type TaskAnswer, taskFaces } from '../suites/tasks-client.js';
 import { killGateway, startTasksGateway, workerLogs } from '../suites/tasks-gateway.js';
 import { skipWithoutRedis } from '../suites/tasks-redis.js';
+import { jsonAnswer, type RawUpstream, startRawUpstream } from '../support/upstream.js';
 
 const skip = await skipWithoutRedis();
 const answer = jsonAnswer(200, '{"id":"up-77","status":"queued"}');
@@ -57,7 +57,9 @@ test('a task whose store goes while it is submitted is recorded once the store i
   const again = await askTask(gateway.baseUrl, create, { idempotencyKey });
   t.match([again.status, again.body], [200, { id: body.id }]);
   t.equal(upstream.requests.length, 1);
-  t.strictSame(workerLogs(gateway), []);
+  // The sweep of the store may meet its outage, and says so; nothing is said of the task.
+  const said = workerLogs(gateway).filter((line) => !line.includes('"msg":"upkeep of the store failed"'));
+  t.strictSame(said, []);
 });
 
 test('a task that cannot be recorded is told in the log, and recorded later', { skip }, async (t) => {

@@ -1,7 +1,7 @@
 import t, { test } from 'tap';
-import { jsonAnswer, startRawUpstream } from '../suites/raw-upstream.js';
 import { askTask, taskFaces } from '../suites/tasks-client.js';
 import { killGateway, startTasksGateway, storeFolder, workerLogs } from '../suites/tasks-gateway.js';
+import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
 
 const logged = 'a video task was being submitted when its process ended';
 const retryMs = 100;

@@ -4,6 +4,7 @@ import type { StartedGateway } from '../suites/start.js';
 import { startChatLoad } from '../suites/tasks-chat.js';
 import { askTask, type TaskRequest, taskFaces, untilEnded } from '../suites/tasks-client.js';
 import { skipWithoutRedis, startRedisStage, storeTimeoutMs } from '../suites/tasks-redis.js';
+import { eventually } from '../support/eventually.js';
 
 const skip = await skipWithoutRedis();
 /** What an answer may take longer than the store's time, on a busy machine. */
@@ -43,8 +44,8 @@ async function checkRefusals(t: Test, { baseUrl }: StartedGateway, id: string): 
 }
 
 /** Asks for a task until the store answers again. */
-async function untilBack({ baseUrl }: StartedGateway, id: string): Promise<void> {
-  while ((await askTask(baseUrl, taskFaces.compat.show(id))).status === 503);
+function untilBack({ baseUrl }: StartedGateway, id: string): Promise<boolean> {
+  return eventually(async () => (await askTask(baseUrl, taskFaces.compat.show(id))).status !== 503);
 }
 
 const outages: readonly (readonly [

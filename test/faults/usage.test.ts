@@ -1,11 +1,11 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { type Test, test } from 'tap';
 import { startSimulator } from '../../src/simulator/server.js';
-import { startRawUpstream } from '../suites/raw-upstream.js';
 import { startRedis } from '../suites/redis.js';
 import { killGateway, storeFolder } from '../suites/tasks-gateway.js';
 import { skipWithoutRedis } from '../suites/tasks-redis.js';
 import { chatBody, startUsageGateway, type UsageGateway, type UsageLine } from '../suites/usage-gateway.js';
+import { eventually } from '../support/eventually.js';
+import { startRawUpstream } from '../support/upstream.js';
 
 const skip = await skipWithoutRedis();
 const idOf = (response: Response): string => response.headers.get('x-request-id') ?? '';
@@ -109,12 +109,8 @@ test('a client that leaves a translated stream, or before any answer, is charged
   );
 });
 
-async function untilLines(usage: UsageGateway, count: number): Promise<readonly UsageLine[]> {
-  for (;;) {
-    const lines = await usage.lines();
-    if (lines.length >= count) return lines;
-    await pause(50);
-  }
+function untilLines(usage: UsageGateway, count: number): Promise<readonly UsageLine[]> {
+  return eventually(usage.lines, { fits: ({ length }) => length >= count, everyMs: 50 });
 }
 
 test('the lines of the last calls are in the ledger after a stop and a start', async (t) => {
@@ -153,7 +149,7 @@ test('after a kill of every process, what was answered a second before is in the
   // On a machine that is too busy, the way into the ledger takes longer as calls do.
   const isDue = ({ at }: { at: number }): boolean =>
     at < (killedAt || performance.now()) - 1000 - 4 * slowestMs;
-  while (answered.filter(isDue).length < 100) await pause(100);
+  await eventually(() => answered.filter(isDue).length >= 100, { everyMs: 100, withinMs: 300_000 });
   killedAt = performance.now();
   await killGateway(before.gateway);
   await Promise.all(clients);

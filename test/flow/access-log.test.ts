@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { startGateway, testKey } from '../suites/gateway.js';
-import { completion, jsonAnswer, startRawUpstream } from '../suites/raw-upstream.js';
+import { completion, jsonAnswer, startRawUpstream } from '../support/upstream.js';
 
 const body = '{"model":"m","messages":[{"role":"user","content":"hi"}]}';
 

@@ -4,14 +4,8 @@ import type { Socket } from 'node:net';
 import { test } from 'tap';
 import { startGateway } from '../suites/gateway.js';
 import { chatRequest, open } from '../suites/raw-client.js';
-import {
-  chatEvent,
-  chunk,
-  doneEvent,
-  lastChunk,
-  startRawUpstream,
-  streamHead,
-} from '../suites/raw-upstream.js';
+import { settled } from '../support/eventually.js';
+import { chatEvent, chunk, doneEvent, lastChunk, startRawUpstream, streamHead } from '../support/upstream.js';
 
 const streamed =
   '{"model":"m","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"hi"}]}';
@@ -47,16 +41,6 @@ async function flood(socket: Socket, state: Flood): Promise<void> {
   state.finished = true;
 }
 
-/** Resolves when `value` has not changed for a while. */
-async function settled(value: () => number): Promise<number> {
-  for (let before = -1; ; ) {
-    const now = value();
-    if (now === before) return now;
-    before = now;
-    await new Promise((resolve) => setTimeout(resolve, 300));
-  }
-}
-
 test('a client that does not read stops its upstream, and gets every byte once it does', async (t) => {
   const state: Flood = { written: 0, finished: false };
   const upstream = await startRawUpstream(t, ({ socket }) => void flood(socket, state));
@@ -64,7 +48,7 @@ test('a client that does not read stops its upstream, and gets every byte once i
   const client = await open(gateway.port, chatRequest(streamed));
   client.pause();
   const before = process.memoryUsage.rss();
-  const held = await settled(() => state.written);
+  const held = await settled(() => state.written, { looks: 1, everyMs: 300 });
   t.notOk(state.finished, `the upstream stands still after ${held} of ${event.length * events} bytes`);
   t.ok(held < 32 * 1024 * 1024, 'what is under way fits into the buffers of the system');
   t.ok(process.memoryUsage.rss() - before < 64 * 1024 * 1024);
@@ -108,7 +92,7 @@ test('a client that leaves while it does not read cancels its upstream', async (
   const client = await open(gateway.port, chatRequest(streamed));
   client.pause();
   const { socket } = await upstream.request(0);
-  await settled(() => state.written);
+  await settled(() => state.written, { looks: 1, everyMs: 300 });
   const closed = new Promise((resolve) => socket.on('close', resolve));
   client.destroy();
   await closed;

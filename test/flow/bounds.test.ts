@@ -13,7 +13,7 @@ import {
   lastChunk,
   startRawUpstream,
   streamHead,
-} from '../suites/raw-upstream.js';
+} from '../support/upstream.js';
 
 const streamed = (text: string) =>
   `{"model":"m","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"${text}"}]}`;
@@ -39,7 +39,7 @@ test('chunked and compressed bodies take up room as they grow', async (t) => {
   const upstream = await startRawUpstream(t, ({ socket }) => held.push(socket));
   const gateway = await startGateway(t, {
     upstreams: [upstream.url],
-    config: { limits: { bodyBytes: 1_000_000, bufferedBytes: 2_500_000 } },
+    config: { limits: { bodyBytes: 1_000_000, bufferedBytes: 2_500_000, bufferedBytesPerKey: 2_500_000 } },
   });
   const compressed = gzipSync(plain('a'.repeat(900_000)));
   const clients = [];

@@ -1,9 +1,9 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { type Test, test } from 'tap';
 import type { Budget, Key } from '../../src/config/types.js';
 import { budgetOf } from '../../src/flow/budget.js';
 import { hashKey } from '../../src/keys/secret.js';
 import { startGateway, testKey } from '../suites/gateway.js';
+import { eventually } from '../support/eventually.js';
 import {
   chatEvent,
   chunk,
@@ -15,7 +15,7 @@ import {
   startRawUpstream,
   streamHead,
   usageEvent,
-} from '../suites/raw-upstream.js';
+} from '../support/upstream.js';
 
 const good = jsonAnswer(200, completion);
 /** USD for a million tokens: a token of input is a thousandth of a dollar, one of output is two. */
@@ -71,7 +71,7 @@ async function start(t: Test, usd: number, answer: Answer = ({ socket }) => void
   };
   /** Waits until so much is gone: workers tell it a little later. */
   const untilSpent = async (amount: number): Promise<void> => {
-    while (spent() !== amount) await pause(10);
+    await eventually(() => spent() === amount, { everyMs: 10 });
     t.equal(metered(), amount, 'as it is metered');
   };
   return { upstream, ask, status, spent, untilSpent };
@@ -87,7 +87,7 @@ test('calls at once take no more than there is, and cost in the end what they re
     if (answer.status === 429) refused++;
     return answer.status;
   });
-  while (refused + held.length < 30) await pause(10);
+  await eventually(() => refused + held.length >= 30, { everyMs: 10 });
   // Each is expected to cost four tokens of output, and some of input.
   t.ok(held.length >= 3 && held.length * 8_000_000 < 0.25 * dollar, `${held.length} were let in`);
   for (const { socket } of held) socket.write(good);
@@ -106,7 +106,7 @@ test('one call after the other, a budget is used up to what one call may cost', 
   t.equal(await status(), 429);
 });
 
-test('a budget that is used up is said in the words of each dialect', async (t) => {
+test('a budget that is used up is said in the words of each error format', async (t) => {
   const { ask, status } = await start(t, 0.011);
   t.equal(await status({ max_tokens: 1_000_000 }), 200, 'a guess beyond the budget refuses no call for ever');
   const end = budgetOf({ id: 'k' } as Key, { usd: 1, per: 'month' }, Date.now()).endsAt;
@@ -157,7 +157,7 @@ test('what is to be spoken takes what its seconds cost', async (t) => {
     );
   const calls = [speak(), speak(), speak()];
   t.equal(await Promise.race(calls), 429, 'there is enough for two');
-  while (held.length < 2) await pause(10);
+  await eventually(() => held.length >= 2, { everyMs: 10 });
   for (const { socket } of held)
     socket.write('HTTP/1.1 200 OK\r\ncontent-type: audio/mpeg\r\ncontent-length: 3\r\n\r\nmp3');
   t.strictSame((await Promise.all(calls)).sort(), [200, 200, 429]);

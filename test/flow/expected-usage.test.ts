@@ -1,8 +1,11 @@
 import { test } from 'tap';
 import type { Call } from '../../src/flow/call.js';
 import { expectedUsage } from '../../src/flow/expected-usage.js';
+import { validateBody } from '../../src/flow/validate.js';
+import { generateContent } from '../../src/protocols/generate-content/index.js';
+import { generateContentRequest } from '../../src/protocols/generate-content/request/schema.js';
 
-const outputLimit = { within: null, fields: ['max_completion_tokens', 'max_tokens'], choices: 'n' };
+const outputLimit = { within: null, fields: ['max_completion_tokens', 'max_tokens'], choices: ['n'] };
 
 /** The output that a call with these members is taken for. */
 function outputOf(members: string): number {
@@ -19,6 +22,21 @@ test('a call is taken for its output limit, in whatever form the number stands',
   t.equal(outputOf(',"max_tokens":2.56e2'), 256);
   t.equal(outputOf(',"max_completion_tokens":64,"max_tokens":256'), 64);
   t.equal(outputOf(',"max_tokens":256,"n":3'), 768);
+  t.end();
+});
+
+test('a limit counts in either of the spellings that generateContent has', (t) => {
+  for (const config of [
+    '"generationConfig":{"maxOutputTokens":64,"candidateCount":2}',
+    '"generation_config":{"max_output_tokens":64,"candidate_count":2}',
+    '"generation_config":{"maxOutputTokens":64,"candidate_count":2}',
+  ]) {
+    const body = Buffer.from(`{"contents":[{"parts":[{"text":"hi"}]}],${config}}`);
+    for (const validated of [null, validateBody(body, generateContentRequest)]) {
+      const call = { body, route: { endpoint: generateContent }, upload: null, validated };
+      t.equal(expectedUsage(call as unknown as Call).output, 128, config);
+    }
+  }
   t.end();
 });
 

@@ -2,6 +2,14 @@ import { setTimeout as after } from 'node:timers/promises';
 import { type Test, test } from 'tap';
 import { testKey } from '../suites/gateway.js';
 import {
+  type Behaviour,
+  errorAnswer,
+  goodAnswer,
+  type RoutedUpstream,
+  startRouted,
+} from '../suites/routed.js';
+import { eventually } from '../support/eventually.js';
+import {
   chatEvent,
   chunk,
   completion,
@@ -9,14 +17,7 @@ import {
   jsonAnswer,
   lastChunk,
   streamHead,
-} from '../suites/raw-upstream.js';
-import {
-  type Behaviour,
-  errorAnswer,
-  goodAnswer,
-  type RoutedUpstream,
-  startRouted,
-} from '../suites/routed.js';
+} from '../support/upstream.js';
 
 /** A chat completion that tells who made it and used so many tokens. */
 const answerOf = (who: string, tokens: number): string =>
@@ -45,8 +46,8 @@ function start(t: Test, behaviours: readonly Behaviour[], { hedgeMs = 20, routin
 }
 
 /** Resolves once an upstream's connections are closed. */
-async function untilCut(upstream: RoutedUpstream | undefined): Promise<void> {
-  while ((upstream?.sockets.size ?? 0) > 0) await after(2);
+function untilCut(upstream: RoutedUpstream | undefined): Promise<boolean> {
+  return eventually(() => (upstream?.sockets.size ?? 0) === 0);
 }
 
 test('a slow target is overtaken by the next: its own call is cancelled and not held against it', async (t) => {
@@ -110,7 +111,7 @@ test('when both fail, the next target is asked, and without one the last error i
     const asked = routed.ask();
     const [first, second] = await Promise.all(routed.upstreams.slice(0, 2).map((each) => each.request(0)));
     first?.socket.write(errorAnswer(502));
-    while (routed.counted('gateway_upstream_attempts_total')['u0/m status_5xx'] === undefined) await after(2);
+    await eventually(() => routed.counted('gateway_upstream_attempts_total')['u0/m status_5xx']);
     second?.socket.write(errorAnswer(503));
     if (spare) t.match(await asked, { status: 200 });
     else t.match(await asked, { status: 503, body: /own_503/ });

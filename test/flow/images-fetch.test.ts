@@ -3,10 +3,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Test } from 'tap';
 import { test } from 'tap';
 import { testKey } from '../suites/gateway.js';
-import { ask, startMediaGateway, until } from '../suites/media-gateway.js';
+import { ask, startMediaGateway } from '../suites/media-gateway.js';
 import { inputBody, png } from '../suites/media-images.js';
 import { open, readAnswer } from '../suites/raw-client.js';
-import { jsonAnswer, type RawUpstream, startRawUpstream } from '../suites/raw-upstream.js';
+import { eventually } from '../support/eventually.js';
+import { jsonAnswer, type RawUpstream, startRawUpstream } from '../support/upstream.js';
 
 const generations = '/v1/images/generations';
 const edits = '/v1/images/edits';
@@ -41,7 +42,9 @@ function startUpstream(
 function start(t: Test, upstream: Record<string, unknown>, config: Record<string, unknown> = {}) {
   return startMediaGateway(t, {
     upstreams: { u: upstream },
-    models: { m: { protocols: ['images'], targets: [{ upstream: 'u', model: 'real' }] } },
+    models: {
+      m: { protocols: ['images'], targets: [{ upstream: 'u', model: 'real', images: 'openai-files' }] },
+    },
     config,
   });
 }
@@ -137,10 +140,11 @@ test('images and answers are bounded', async (t) => {
     const heard = await ask(bounded, 'POST', generations, { body: asBytes });
     t.equal(heard.status, 502);
     t.equal(heard.json.error !== undefined, true);
-    await until(
-      () => upstream.sockets.size,
-      (open) => open === 0,
-    );
+    await eventually(() => upstream.sockets.size, {
+      fits: (open) => open === 0,
+      withinMs: 10_000,
+      everyMs: 10,
+    });
   }
 });
 
@@ -159,7 +163,7 @@ test('a long answer finds room or is refused, and room that is not needed is fre
   const large = await start(
     t,
     { baseUrl: upstream.url },
-    { limits: { bodyBytes: 100_000, bufferedBytes: 4_000_000 } },
+    { limits: { bodyBytes: 100_000, bufferedBytes: 4_000_000, bufferedBytesPerKey: 4_000_000 } },
   );
   for (let round = 0; round < 5; round++) {
     const heard = await ask(large, 'POST', generations, { body: asBytes });
@@ -215,10 +219,7 @@ test('a client that leaves while images are fetched ends that', async (t) => {
     await files.request(index);
     leaving.abort();
     await t.rejects(left);
-    await until(
-      () => files.sockets.size,
-      (open) => open === 0,
-    );
+    await eventually(() => files.sockets.size, { fits: (open) => open === 0, withinMs: 10_000, everyMs: 10 });
     t.match(await gateway.line((line) => line.outcome === 'client_gone' && line.path === path), {
       status: 0,
     });

@@ -14,7 +14,7 @@ import {
   startRawUpstream,
   streamHead,
   usageEvent,
-} from '../suites/raw-upstream.js';
+} from '../support/upstream.js';
 
 type Limits = Readonly<Record<string, number>>;
 
@@ -100,7 +100,7 @@ test('a key has so many requests in a minute, and then hears when to come again'
   t.equal(await status({}, { headers: { authorization: `Bearer ${otherKey}` } }), 200);
 });
 
-test('each dialect says it in its own words', async (t) => {
+test('each error format says it in its own words', async (t) => {
   const { status, ask } = await start(t, { model: { requestsPerMinute: 1 } });
   t.equal(await status(), 200);
   const messages = await ask(

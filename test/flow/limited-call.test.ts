@@ -2,7 +2,6 @@ import { test } from 'tap';
 import type { Key, Model } from '../../src/config/types.js';
 import type { Call } from '../../src/flow/call.js';
 import { LimitedCall } from '../../src/flow/limited-call.js';
-import type { Admission } from '../../src/limits/admission.js';
 import type { LeaseHolder } from '../../src/limits/holding.js';
 import type { Pool } from '../../src/limits/kinds.js';
 import { PoolTable } from '../../src/limits/pools.js';
@@ -16,12 +15,12 @@ test('an admitted call is told what was told a moment ago, a refused one what is
   const peek = ({ limit }: Pool) => ({ limit, remaining, resetMs: 0 });
   const holder = { ticks: 1, peek } as unknown as LeaseHolder;
   const call = {
-    dialect: { rateHeaders: 'chat' },
+    errorFormat: { rateHeaders: 'chat' },
     running: { snapshot: { vendors: { vendorc: [] } } },
   } as unknown as Call;
   const remainingToldTo = (isAdmitted: boolean) => {
-    const limited = new LimitedCall(holder, pools.of(key, model));
-    if (isAdmitted) limited.admission = {} as Admission;
+    const limited = new LimitedCall(holder, pools.rest(key, model).rateLines);
+    limited.isAdmitted = isAdmitted;
     return /remaining-requests: (\d+)/.exec(limited.lines(call))?.[1];
   };
   t.equal(remainingToldTo(true), '9000');

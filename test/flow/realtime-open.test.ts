@@ -90,7 +90,7 @@ test("an upstream's refusal is the answer to the request", async (t) => {
     return true;
   });
   const { port, line } = await startRealtimeGateway(t, { upstreams: [upstream.url] });
-  for (const status of [400, 401, 404, 429, 500, 503]) {
+  for (const status of [400, 404, 429, 500, 503]) {
     const answer = await refusalOf(t, port, { query: `model=m&status=${status}` });
     t.equal(answer.status, status);
     t.equal(answer.body, error);
@@ -98,6 +98,9 @@ test("an upstream's refusal is the answer to the request", async (t) => {
     t.notOk(answer.headers['set-cookie']);
     t.match(await line((entry) => entry.status === status), { outcome: 'upstream_error' });
   }
+  const ours = await refusalOf(t, port, { query: 'model=m&status=401' });
+  t.equal(ours.status, 502, 'the key is the gateway’s');
+  t.notMatch(ours.body, /slow down/);
   const odd = await refusalOf(t, port, { query: 'model=m&status=200' });
   t.equal(odd.status, 502);
   t.match(JSON.parse(odd.body).error, { code: 'upstream_error' });

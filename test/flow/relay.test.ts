@@ -11,7 +11,7 @@ import {
   startRawUpstream,
   streamHead,
   usageEvent,
-} from '../suites/raw-upstream.js';
+} from '../support/upstream.js';
 
 const plain = '{"model":"m","messages":[{"role":"user","content":"hi"}]}';
 const streamed =

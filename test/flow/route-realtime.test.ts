@@ -3,6 +3,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import { type Test, test } from 'tap';
 import type { RunningGateway } from '../suites/gateway.js';
 import { openClient, refusalOf, startRealtimeGateway, startRealtimeUpstream } from '../suites/realtime.js';
+import { eventually } from '../support/eventually.js';
 
 /** An upstream that refuses every upgrade for which a status is given, and counts those that it was asked for. */
 async function upstreamThat(t: Test, refuse: (request: IncomingMessage) => string | null) {
@@ -94,7 +95,7 @@ test('a client that leaves while a try is waited for is not waited for', async (
     config: { routing: { retries: 10 } },
   });
   const opening = refusalOf(t, gateway.port).catch(() => null);
-  while (attempts(gateway)['u0/m refused'] === undefined) await after(1);
+  await eventually(() => attempts(gateway)['u0/m refused']);
   gateway.gateway.close();
   await gateway.line(({ msg }) => msg === 'request');
   await opening;

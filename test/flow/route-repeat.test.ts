@@ -2,6 +2,7 @@ import { createServer } from 'node:net';
 import { test } from 'tap';
 import { testKey } from '../suites/gateway.js';
 import { goodAnswer, startRouted } from '../suites/routed.js';
+import { eventually } from '../support/eventually.js';
 
 /** The port of an upstream that is about to be started. */
 async function freePort(): Promise<number> {
@@ -36,8 +37,7 @@ test('an upstream that is away for a moment is tried again where no other target
     config: { routing: { retries: 10 } },
   });
   const asked = routed.ask();
-  while (routed.counted('gateway_upstream_attempts_total')['u0/m refused'] === undefined)
-    await new Promise((resolve) => setTimeout(resolve, 1));
+  await eventually(() => routed.counted('gateway_upstream_attempts_total')['u0/m refused']);
   server.listen(port, '127.0.0.1');
   t.equal((await asked).status, 200);
   const { retries } = await routed.gateway.line(({ msg }) => msg === 'request');
@@ -73,8 +73,7 @@ test('a client that leaves while a try is waited for ends the call at once', asy
     body: '{"model":"m","messages":[{"role":"user","content":"hi"}]}',
   }).catch(() => null);
   // Ten tries take seconds: some are made by then, and most are not.
-  while ((routed.counted('gateway_upstream_attempts_total')['u0/m refused'] ?? 0) < 2)
-    await new Promise((resolve) => setTimeout(resolve, 5));
+  await eventually(() => (routed.counted('gateway_upstream_attempts_total')['u0/m refused'] ?? 0) >= 2);
   leaving.abort();
   await asked;
   t.match(await routed.gateway.line(({ msg }) => msg === 'request'), { outcome: 'client_gone' });

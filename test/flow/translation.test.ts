@@ -2,6 +2,12 @@ import { type Test, test } from 'tap';
 import { startGateway, testKey } from '../suites/gateway.js';
 import { exchange } from '../suites/raw-client.js';
 import {
+  post,
+  textProtocols as protocols,
+  startTranslated,
+  type TranslatedStage,
+} from '../suites/translated.js';
+import {
   chatEvent,
   chunk,
   completion,
@@ -11,13 +17,7 @@ import {
   startRawUpstream,
   streamHead,
   usageEvent,
-} from '../suites/raw-upstream.js';
-import {
-  post,
-  textProtocols as protocols,
-  startTranslated,
-  type TranslatedStage,
-} from '../suites/translated.js';
+} from '../support/upstream.js';
 
 async function stage(
   t: Test,
@@ -113,12 +113,17 @@ test('responses are passed through where the target says that it speaks them', a
   t.equal(upstream.requests[0]?.body.toString(), '{"model":"real","input":"hi","store":false}');
 });
 
-test('an upstream’s error is told in the caller’s dialect with the upstream’s status', async (t) => {
+test('an upstream’s error is told in the caller’s error format with the upstream’s status', async (t) => {
   const openai =
     '{"error":{"message":"too long","type":"invalid_request_error","code":"context_length_exceeded"}}';
   const cases = [
     [400, openai, 'invalid_request_error', 'INVALID_ARGUMENT'],
-    [403, '{"error":{"message":"no"}}', 'permission_error', 'PERMISSION_DENIED'],
+    [
+      403,
+      '{"error":{"message":"no","code":"content_policy_violation"}}',
+      'permission_error',
+      'PERMISSION_DENIED',
+    ],
     [429, '{"error":{"message":"slow"}}', 'rate_limit_error', 'RESOURCE_EXHAUSTED'],
     [500, 'not json', 'api_error', 'INTERNAL'],
     [529, '{"error":{"message":"full"}}', 'overloaded_error', 'UNAVAILABLE'],

@@ -1,8 +1,8 @@
 import { test } from 'tap';
 import { exchange, open } from '../suites/raw-client.js';
 import { fileOf, formOf, hashOf, model, uploadHead, uploadRequest } from '../suites/upload-form.js';
-import { startAudioGateway } from '../suites/upload-gateway.js';
-import { startUploadUpstream } from '../suites/upload-upstream.js';
+import { hears, startAudioGateway } from '../suites/upload-gateway.js';
+import { startRawUpstream } from '../support/upstream.js';
 
 const mebibyte = 1024 * 1024;
 /** More than the sockets between hold, so that the answer waits for its client. */
@@ -27,7 +27,7 @@ const late = [
 
 for (const { what, rest } of late) {
   test(`an upload that ${what} after its call has ended is thrown away`, async (t) => {
-    const upstream = await startUploadUpstream(t, {
+    const upstream = await startRawUpstream(t, hears, {
       onHead: ({ socket }, index) => {
         if (index === 0) socket.write(events());
       },
@@ -59,6 +59,6 @@ for (const { what, rest } of late) {
     const last = formOf([fileOf(2 * mebibyte + 900_000), model]);
     const answer = await exchange(gateway.port, uploadRequest(last));
     t.equal(answer.status, 200, `there is room for all that may be held: ${answer.body}`);
-    t.equal(hashOf(upstream.arrivals[1]?.body() as Buffer), hashOf(last));
+    t.equal(hashOf(upstream.arrivals[1]?.body as Buffer), hashOf(last));
   });
 }

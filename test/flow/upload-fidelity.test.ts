@@ -10,8 +10,8 @@ import {
   uploadHead,
   uploadRequest,
 } from '../suites/upload-form.js';
-import { startAudioGateway } from '../suites/upload-gateway.js';
-import { startUploadUpstream } from '../suites/upload-upstream.js';
+import { hears, startAudioGateway } from '../suites/upload-gateway.js';
+import { startRawUpstream } from '../support/upstream.js';
 
 const language = { name: 'language', value: 'en' };
 const verbose = { name: 'response_format', value: 'verbose_json' };
@@ -53,7 +53,7 @@ for (const { order, rest } of orders) {
   for (const file of [small, large]) {
     test(`byte for byte: ${order}, ${file.value.length} bytes of file`, async (t) => {
       const form = formOf(rest(file));
-      const upstream = await startUploadUpstream(t);
+      const upstream = await startRawUpstream(t, hears);
       const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
       for (const request of [uploadRequest(form), chunkedRequest(form, [1, 90, 4096, 4097, 100_000])]) {
         const answer = await exchange(port, request);
@@ -61,7 +61,7 @@ for (const { order, rest } of orders) {
         t.equal(answer.body, '{"text":"heard"}');
         t.match(answer.head, /^x-gateway-path: exact$/im);
       }
-      for (const arrival of upstream.arrivals) t.equal(hashOf(arrival.body()), hashOf(form));
+      for (const arrival of upstream.arrivals) t.equal(hashOf(arrival.body), hashOf(form));
       t.equal(headerOf(upstream.arrivals[0]?.head ?? '', 'content-length'), String(form.length));
       t.match(upstream.arrivals[0]?.head, /^POST \/v1\/audio\/transcriptions HTTP\/1\.1$/m);
       t.match(upstream.arrivals[0]?.head, /^authorization: Bearer upstream-key$/im);
@@ -73,14 +73,14 @@ for (const { order, rest } of orders) {
           rest(file).map((piece) => (piece === model ? { ...model, value: alias } : piece)),
         );
         const form = formOf(rest(file));
-        const upstream = await startUploadUpstream(t);
+        const upstream = await startRawUpstream(t, hears);
         const { port } = await startAudioGateway(t, { upstreams: [upstream.url], alias });
         for (const request of [uploadRequest(form), chunkedRequest(form, [7, 80, 81, 82, 200_000])]) {
           const answer = await exchange(port, request);
           t.equal(answer.status, 200, answer.body);
           t.match(answer.head, /^x-gateway-path: spliced$/im);
         }
-        for (const arrival of upstream.arrivals) t.equal(hashOf(arrival.body()), hashOf(renamed));
+        for (const arrival of upstream.arrivals) t.equal(hashOf(arrival.body), hashOf(renamed));
         t.equal(headerOf(upstream.arrivals[0]?.head ?? '', 'content-length'), String(renamed.length));
       }
     });
@@ -88,7 +88,7 @@ for (const { order, rest } of orders) {
 }
 
 test('a boundary is understood however it is written, and the upstream gets the same', async (t) => {
-  const upstream = await startUploadUpstream(t);
+  const upstream = await startRawUpstream(t, hears);
   const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
   const written = [
     ['----WebKitFormBoundary7MA4', '----WebKitFormBoundary7MA4'],
@@ -103,7 +103,7 @@ test('a boundary is understood however it is written, and the upstream gets the 
     const answer = await exchange(port, uploadRequest(form, { contentType }));
     t.equal(answer.status, 200, answer.body);
     const { head } = await upstream.arrival(index);
-    t.equal(hashOf(upstream.arrivals[index]?.body() as Buffer), hashOf(form));
+    t.equal(hashOf(upstream.arrivals[index]?.body as Buffer), hashOf(form));
     const response = new Response(new Uint8Array(form), {
       headers: { 'content-type': headerOf(head, 'content-type') ?? '' },
     });
@@ -112,7 +112,7 @@ test('a boundary is understood however it is written, and the upstream gets the 
 });
 
 test('a client that waits for permission gets it and is served', async (t) => {
-  const upstream = await startUploadUpstream(t);
+  const upstream = await startRawUpstream(t, hears);
   const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
   const form = formOf([model, large]);
   const socket = await open(port, uploadHead({ length: form.length, lines: 'expect: 100-continue\r\n' }));
@@ -120,13 +120,13 @@ test('a client that waits for permission gets it and is served', async (t) => {
   t.equal(permission.toString(), 'HTTP/1.1 100 Continue\r\n\r\n');
   socket.write(form);
   t.equal((await readAnswer(socket)).status, 200);
-  t.equal(hashOf(upstream.arrivals[0]?.body() as Buffer), hashOf(form));
+  t.equal(hashOf(upstream.arrivals[0]?.body as Buffer), hashOf(form));
   t.notMatch(upstream.arrivals[0]?.head, /^expect:/im);
   socket.destroy();
 });
 
 test('a part with no content, and a form with line ends around it, pass', async (t) => {
-  const upstream = await startUploadUpstream(t);
+  const upstream = await startRawUpstream(t, hears);
   const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
   const form = Buffer.concat([
     formOf([model, { name: 'prompt', value: '' }, fileOf(0)]),
@@ -134,14 +134,14 @@ test('a part with no content, and a form with line ends around it, pass', async 
   ]);
   const answer = await exchange(port, uploadRequest(form));
   t.equal(answer.status, 200, answer.body);
-  t.equal(hashOf(upstream.arrivals[0]?.body() as Buffer), hashOf(form));
+  t.equal(hashOf(upstream.arrivals[0]?.body as Buffer), hashOf(form));
   const later = Buffer.concat([Buffer.from('\r\n'), formOf([model, large])]);
   t.equal((await exchange(port, uploadRequest(later))).status, 200);
-  t.equal(hashOf(upstream.arrivals[1]?.body() as Buffer), hashOf(later));
+  t.equal(hashOf(upstream.arrivals[1]?.body as Buffer), hashOf(later));
 });
 
 test('translations go to their own path', async (t) => {
-  const upstream = await startUploadUpstream(t);
+  const upstream = await startRawUpstream(t, hears);
   const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
   const path = '/v1/audio/translations';
   const answer = await exchange(port, uploadRequest(formOf([model, small]), { path }));

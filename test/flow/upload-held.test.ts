@@ -1,26 +1,30 @@
-import { array, assert, nat, property, uint8Array } from 'fast-check';
 import { test } from 'tap';
 import { HeldBytes } from '../../src/flow/held-bytes.js';
+import { fc } from '../support/seed.js';
 
 test('pieces of any size are kept, and can be had from any offset on', (t) => {
-  assert(
-    property(array(uint8Array({ maxLength: 5000 }), { maxLength: 50 }), nat(100_000), (pieces, from) => {
-      const held = new HeldBytes();
-      const early = { length: 0, pieces: [] as Buffer[] };
-      for (const [index, piece] of pieces.entries()) {
-        held.add(Buffer.from(piece));
-        if (index !== pieces.length >> 1) continue;
-        early.length = held.length;
-        early.pieces = held.pieces();
-      }
-      const whole = Buffer.concat(pieces);
-      return (
-        held.length === whole.length &&
-        Buffer.concat(held.pieces()).equals(whole) &&
-        Buffer.concat(held.pieces(from)).equals(whole.subarray(from)) &&
-        Buffer.concat(early.pieces).equals(whole.subarray(0, early.length))
-      );
-    }),
+  fc.assert(
+    fc.property(
+      fc.array(fc.uint8Array({ maxLength: 5000 }), { maxLength: 50 }),
+      fc.nat(100_000),
+      (pieces, from) => {
+        const held = new HeldBytes();
+        const early = { length: 0, pieces: [] as Buffer[] };
+        for (const [index, piece] of pieces.entries()) {
+          held.add(Buffer.from(piece));
+          if (index !== pieces.length >> 1) continue;
+          early.length = held.length;
+          early.pieces = held.pieces();
+        }
+        const whole = Buffer.concat(pieces);
+        return (
+          held.length === whole.length &&
+          Buffer.concat(held.pieces()).equals(whole) &&
+          Buffer.concat(held.pieces(from)).equals(whole.subarray(from)) &&
+          Buffer.concat(early.pieces).equals(whole.subarray(0, early.length))
+        );
+      },
+    ),
   );
   t.end();
 });

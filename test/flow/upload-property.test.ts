@@ -1,15 +1,3 @@
-import {
-  array,
-  assert,
-  asyncProperty,
-  boolean,
-  constantFrom,
-  nat,
-  option,
-  record,
-  string,
-  uint8Array,
-} from 'fast-check';
 import { test } from 'tap';
 import { exchange, open, readAnswer } from '../suites/raw-client.js';
 import {
@@ -20,17 +8,18 @@ import {
   hashOf,
   uploadRequest,
 } from '../suites/upload-form.js';
-import { startAudioGateway } from '../suites/upload-gateway.js';
-import { startUploadUpstream } from '../suites/upload-upstream.js';
+import { hears, startAudioGateway } from '../suites/upload-gateway.js';
+import { fc } from '../support/seed.js';
+import { startRawUpstream } from '../support/upstream.js';
 
-const fields = array(
-  record({
-    name: constantFrom('prompt', 'language', 'x', 'x[]', 'include[]', 'é"name'.replaceAll('"', '%22')),
-    value: string({ maxLength: 300, unit: 'binary' }),
+const fields = fc.array(
+  fc.record({
+    name: fc.constantFrom('prompt', 'language', 'x', 'x[]', 'include[]', 'é"name'.replaceAll('"', '%22')),
+    value: fc.string({ maxLength: 300, unit: 'binary' }),
   }),
   { maxLength: 6 },
 );
-const sizes = constantFrom(0, 1, 5000, 1_048_576, 1_500_000);
+const sizes = fc.constantFrom(0, 1, 5000, 1_048_576, 1_500_000);
 
 /** Fields that may come once, once. */
 function once(pieces: readonly FormPiece[]): readonly FormPiece[] {
@@ -41,19 +30,24 @@ function once(pieces: readonly FormPiece[]): readonly FormPiece[] {
 }
 
 test('any form, cut anywhere, reaches the upstream as it is but for its model', async (t) => {
-  const upstream = await startUploadUpstream(t);
+  const upstream = await startRawUpstream(t, hears);
   const gateways = {
     exact: await startAudioGateway(t, { upstreams: [upstream.url] }),
     renamed: await startAudioGateway(t, { upstreams: [upstream.url], alias: 'a longer name' }),
   };
-  const cuts = array(nat(2_000_000), { maxLength: 20 });
-  const property = asyncProperty(
+  const cuts = fc.array(fc.nat(2_000_000), { maxLength: 20 });
+  const property = fc.asyncProperty(
     fields,
     fields,
-    record({ bytes: sizes, at: nat(12), modelAt: nat(12), noise: uint8Array({ maxLength: 500 }) }),
+    fc.record({
+      bytes: sizes,
+      at: fc.nat(12),
+      modelAt: fc.nat(12),
+      noise: fc.uint8Array({ maxLength: 500 }),
+    }),
     cuts,
-    option(cuts, { freq: 2 }),
-    boolean(),
+    fc.option(cuts, { freq: 2 }),
+    fc.boolean(),
     async (before, after, place, writes, chunks, renamed) => {
       const rest = once([...before, ...after]);
       const file = fileOf(place.bytes);
@@ -80,21 +74,21 @@ test('any form, cut anywhere, reaches the upstream as it is but for its model', 
       const answer = await readAnswer(socket);
       socket.destroy();
       if (answer.status !== 200) throw new Error(answer.body);
-      const body = upstream.arrivals[index]?.body() as Buffer;
+      const body = upstream.arrivals[index]?.body as Buffer;
       return hashOf(body) === hashOf(named(renamed ? 'a longer name' : 'm'));
     },
   );
-  await assert(property, { numRuns: 60 });
+  await fc.assert(property, { numRuns: 60 });
   t.ok(upstream.arrivals.length >= 60);
 });
 
 test('a body in chunks of one byte arrives whole', async (t) => {
-  const upstream = await startUploadUpstream(t);
+  const upstream = await startRawUpstream(t, hears);
   const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
   const prompt = { name: 'prompt', value: 'x'.repeat(1000) };
   const form = formOf([prompt, fileOf(50_000), { name: 'model', value: 'm' }]);
   const everywhere = Array.from({ length: form.length }, (_, at) => at);
   const answer = await exchange(port, chunkedRequest(form, everywhere));
   t.equal(answer.status, 200, answer.body);
-  t.equal(hashOf(upstream.arrivals[0]?.body() as Buffer), hashOf(form));
+  t.equal(hashOf(upstream.arrivals[0]?.body as Buffer), hashOf(form));
 });

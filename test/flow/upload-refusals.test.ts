@@ -14,8 +14,8 @@ import {
   uploadHead,
   uploadRequest,
 } from '../suites/upload-form.js';
-import { startAudioGateway } from '../suites/upload-gateway.js';
-import { startUploadUpstream } from '../suites/upload-upstream.js';
+import { hears, startAudioGateway } from '../suites/upload-gateway.js';
+import { startRawUpstream } from '../support/upstream.js';
 
 const mebibyte = 1024 * 1024;
 const file = fileOf(1000);
@@ -71,7 +71,7 @@ const refusals: readonly Refusal[] = [
 
 for (const { what, pieces, status = 400, param } of refusals) {
   test(`refused: ${what}`, async (t) => {
-    const upstream = await startUploadUpstream(t);
+    const upstream = await startRawUpstream(t, hears);
     const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
     const form = formOf(pieces);
     for (const request of [uploadRequest(form), chunkedRequest(form, [50, 200])]) {
@@ -86,7 +86,7 @@ for (const { what, pieces, status = 400, param } of refusals) {
 }
 
 test('a wrong field behind the file of a streamed form is refused, and the upstream is not left with it', async (t) => {
-  const upstream = await startUploadUpstream(t);
+  const upstream = await startRawUpstream(t, hears);
   const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
   const wrong: readonly [FormPiece, string][] = [
     [field('temperature', 'hot'), 'temperature'],
@@ -109,7 +109,7 @@ test('a wrong field behind the file of a streamed form is refused, and the upstr
 });
 
 test('a second model is refused before the upstream has the end of the form, even if the client holds back the last byte', async (t) => {
-  const upstream = await startUploadUpstream(t);
+  const upstream = await startRawUpstream(t, hears);
   const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
   const wrong: readonly (readonly [string, readonly FormPiece[]])[] = [
     ['model', [model, large, { ...model, value: 'other' }]],
@@ -129,15 +129,15 @@ test('a second model is refused before the upstream has the end of the form, eve
       t.equal(answer.status, 400, answer.body);
       t.equal(JSON.parse(answer.body).error.param, param);
       await arrival.closed;
-      t.notOk(arrival.body().includes(`--${boundary}--`), 'the end of the form has not left');
-      if (param === 'model') t.notOk(arrival.body().includes('other'), 'nor has the second model');
+      t.notOk(arrival.body.includes(`--${boundary}--`), 'the end of the form has not left');
+      if (param === 'model') t.notOk(arrival.body.includes('other'), 'nor has the second model');
       client.socket.destroy();
     }
   }
 });
 
 test('a form that is broken in its middle, or ends early, is refused', async (t) => {
-  const upstream = await startUploadUpstream(t);
+  const upstream = await startRawUpstream(t, hears);
   const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
   for (const content of [file, large]) {
     const form = formOf([model, content, field('prompt', 'x')]);
@@ -185,7 +185,7 @@ test('other content types are told what is expected', async (t) => {
 });
 
 test('a model behind the file is found up to the limit of what is held', async (t) => {
-  const upstream = await startUploadUpstream(t);
+  const upstream = await startRawUpstream(t, hears);
   const { port } = await startAudioGateway(t, {
     upstreams: [upstream.url],
     limits: { bodyBytes: 3 * mebibyte, uploadBytes: 8 * mebibyte },
@@ -203,7 +203,7 @@ test('a model behind the file is found up to the limit of what is held', async (
 });
 
 test('a form beyond the limit is refused: announced, and counted', async (t) => {
-  const upstream = await startUploadUpstream(t);
+  const upstream = await startRawUpstream(t, hears);
   const { port } = await startAudioGateway(t, {
     upstreams: [upstream.url],
     limits: { uploadBytes: 3 * mebibyte },
@@ -227,7 +227,7 @@ test('a form beyond the limit is refused: announced, and counted', async (t) => 
 });
 
 test('fields have a limit, each and together', async (t) => {
-  const upstream = await startUploadUpstream(t);
+  const upstream = await startRawUpstream(t, hears);
   const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
   const one = formOf([model, field('prompt', 'x'.repeat(256 * 1024 + 1)), file]);
   const tooLarge = await exchange(port, uploadRequest(one));
@@ -242,7 +242,7 @@ test('fields have a limit, each and together', async (t) => {
 });
 
 test('a client that falls silent is told so', async (t) => {
-  const upstream = await startUploadUpstream(t);
+  const upstream = await startRawUpstream(t, hears);
   const { port } = await startAudioGateway(t, { upstreams: [upstream.url], timeouts: { bodyMs: 300 } });
   const form = formOf([model, large]);
   const late = formOf([large, model]);
@@ -280,7 +280,7 @@ test('a client that sends a form in time but never its model is cut by the total
 });
 
 test('an upstream that takes a form and never answers is cut by the total time', async (t) => {
-  const upstream = await startUploadUpstream(t, { onWhole: () => {} });
+  const upstream = await startRawUpstream(t, () => {});
   const { port } = await startAudioGateway(t, { upstreams: [upstream.url], timeouts: { totalMs: 300 } });
   const answer = await exchange(port, uploadRequest(formOf([model, file])));
   t.equal(answer.status, 504);
@@ -288,7 +288,7 @@ test('an upstream that takes a form and never answers is cut by the total time',
 });
 
 test('a client that is stopped by its upstream is not blamed for its silence', async (t) => {
-  const upstream = await startUploadUpstream(t, { onHead: ({ socket }) => socket.pause() });
+  const upstream = await startRawUpstream(t, hears, { onHead: ({ socket }) => socket.pause() });
   const { port } = await startAudioGateway(t, {
     upstreams: [upstream.url],
     timeouts: { bodyMs: 100, idleMs: 1500 },
@@ -300,7 +300,7 @@ test('a client that is stopped by its upstream is not blamed for its silence', a
 });
 
 test('a connection goes on behind a form that was refused', async (t) => {
-  const upstream = await startUploadUpstream(t);
+  const upstream = await startRawUpstream(t, hears);
   const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
   const good = uploadRequest(formOf([model, file]));
   const bad = [
@@ -325,7 +325,7 @@ test('a connection goes on behind a form that was refused', async (t) => {
 });
 
 test('a form for which there is no room is told to come again', async (t) => {
-  const upstream = await startUploadUpstream(t);
+  const upstream = await startRawUpstream(t, hears);
   const gateway = await startAudioGateway(t, {
     upstreams: [upstream.url],
     limits: { bodyBytes: 3 * mebibyte, bufferedBytes: 3 * mebibyte },
@@ -354,7 +354,7 @@ test('a form for which there is no room is told to come again', async (t) => {
 
 test('a text that is on its way when the form turns out wrong is cut, not mixed with words of ours', async (t) => {
   const text = 'a'.repeat(600_000);
-  const upstream = await startUploadUpstream(t, {
+  const upstream = await startRawUpstream(t, hears, {
     onHead: ({ socket }) =>
       socket.write(
         `HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n${chunkOf(Buffer.from(text))}`,

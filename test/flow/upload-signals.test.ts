@@ -4,12 +4,13 @@ import { testKey } from '../suites/gateway.js';
 import { startCli } from '../suites/start.js';
 import { startUpload } from '../suites/upload-client.js';
 import { fileOf, formOf, hashOf, model, uploadHead } from '../suites/upload-form.js';
-import { startUploadUpstream } from '../suites/upload-upstream.js';
+import { hears } from '../suites/upload-gateway.js';
+import { startRawUpstream } from '../support/upstream.js';
 
 const mebibyte = 1024 * 1024;
 
 test('a gateway that is told to end lets an upload finish first', async (t) => {
-  const upstream = await startUploadUpstream(t);
+  const upstream = await startRawUpstream(t, hears);
   const gateway = await startCli({
     config: {
       upstreams: { u: { kind: 'chat', baseUrl: upstream.url } },
@@ -29,6 +30,6 @@ test('a gateway that is told to end lets an upload finish first', async (t) => {
   await client.send(form.subarray(4 * mebibyte));
   const answer = await client.answer;
   t.equal(answer.status, 200);
-  t.equal(hashOf(arrival.body()), hashOf(form));
+  t.equal(hashOf(arrival.body), hashOf(form));
   t.match(await gateway.exited, { code: 0 });
 });

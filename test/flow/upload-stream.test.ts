@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { test } from 'tap';
 import { exchange } from '../suites/raw-client.js';
-import { jsonAnswer } from '../suites/raw-upstream.js';
-import { settled, startUpload, type UploadClient } from '../suites/upload-client.js';
+import { startUpload, type UploadClient } from '../suites/upload-client.js';
 import { chunkOf, fileOf, formOf, hashOf, model, uploadHead, uploadRequest } from '../suites/upload-form.js';
-import { startAudioGateway } from '../suites/upload-gateway.js';
-import { startUploadUpstream } from '../suites/upload-upstream.js';
+import { hears, startAudioGateway } from '../suites/upload-gateway.js';
+import { settled } from '../support/eventually.js';
+import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
 
 const mebibyte = 1024 * 1024;
 const large = formOf([model, fileOf(32 * mebibyte)]);
@@ -13,7 +13,7 @@ const large = formOf([model, fileOf(32 * mebibyte)]);
 const mostBetween = 16 * mebibyte;
 
 test('the upstream gets a large form while its client still holds back the end', async (t) => {
-  const upstream = await startUploadUpstream(t);
+  const upstream = await startRawUpstream(t, hears);
   const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
   for (const chunked of [false, true]) {
     const head = uploadHead(chunked ? {} : { length: large.length });
@@ -27,7 +27,7 @@ test('the upstream gets a large form while its client still holds back the end',
     await send(large.subarray(half));
     if (chunked) await client.send('0\r\n\r\n');
     t.equal((await client.answer).status, 200);
-    t.equal(hashOf(arrival.body()), hashOf(large));
+    t.equal(hashOf(arrival.body), hashOf(large));
     client.socket.destroy();
   }
 });
@@ -41,14 +41,14 @@ async function sendAll(client: UploadClient, body: Buffer, chunked: boolean): Pr
 }
 
 test('a client is stopped while its upstream does not read, then goes on', async (t) => {
-  const upstream = await startUploadUpstream(t, { onHead: ({ socket }) => socket.pause() });
+  const upstream = await startRawUpstream(t, hears, { onHead: ({ socket }) => socket.pause() });
   const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
   for (const chunked of [false, true]) {
     const client = await startUpload(port, uploadHead(chunked ? {} : { length: large.length }));
     const hash = createHash('sha256').update(large).digest('hex');
     const sent = sendAll(client, large, chunked);
     const arrival = await upstream.arrival(chunked ? 1 : 0);
-    const taken = await settled(() => client.taken);
+    const taken = await settled(() => client.taken, { looks: 200, everyMs: 0 });
     t.ok(taken > 1000 && taken < mostBetween, `${taken} bytes were taken`);
     arrival.socket.resume();
     await sent;
@@ -60,7 +60,7 @@ test('a client is stopped while its upstream does not read, then goes on', async
 
 test('a slow client is waited for by a fast upstream', async (t) => {
   const form = formOf([model, fileOf(2 * mebibyte)]);
-  const upstream = await startUploadUpstream(t);
+  const upstream = await startRawUpstream(t, hears);
   const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
   const client = await startUpload(port, uploadHead({ length: form.length }));
   let at = 0;
@@ -71,12 +71,12 @@ test('a slow client is waited for by a fast upstream', async (t) => {
   }
   await client.send(form.subarray(at));
   t.equal((await client.answer).status, 200);
-  t.equal(hashOf(upstream.arrivals[0]?.body() as Buffer), hashOf(form));
+  t.equal(hashOf(upstream.arrivals[0]?.body as Buffer), hashOf(form));
   client.socket.destroy();
 });
 
 test('an upload whose client leaves ends at its upstream, and nothing of it is held', async (t) => {
-  const upstream = await startUploadUpstream(t);
+  const upstream = await startRawUpstream(t, hears);
   const gateway = await startAudioGateway(t, {
     upstreams: [upstream.url],
     limits: { bodyBytes: 3 * mebibyte, bufferedBytes: 3 * mebibyte },
@@ -101,14 +101,14 @@ test('an upload whose client leaves ends at its upstream, and nothing of it is h
   }
   const answer = await exchange(gateway.port, uploadRequest(late));
   t.equal(answer.status, 200, 'there is room for a form that needs nearly all of it');
-  t.equal(hashOf(upstream.arrivals[5]?.body() as Buffer), hashOf(late));
+  t.equal(hashOf(upstream.arrivals[5]?.body as Buffer), hashOf(late));
 });
 
 test('a form that has begun to leave takes up no room', async (t) => {
-  const upstream = await startUploadUpstream(t);
+  const upstream = await startRawUpstream(t, hears);
   const { port } = await startAudioGateway(t, {
     upstreams: [upstream.url],
-    limits: { bodyBytes: 3 * mebibyte, bufferedBytes: 4 * mebibyte },
+    limits: { bodyBytes: 3 * mebibyte, bufferedBytes: 4 * mebibyte, bufferedBytesPerKey: 4 * mebibyte },
   });
   const late = formOf([fileOf(2 * mebibyte), model, { ...fileOf(mebibyte), name: 'other' }]);
   const clients = [];
@@ -121,13 +121,13 @@ test('a form that has begun to leave takes up no room', async (t) => {
   for (const [index, client] of clients.entries()) {
     await client.send(late.subarray(late.length - 10));
     t.equal((await client.answer).status, 200);
-    t.equal(hashOf(upstream.arrivals[index]?.body() as Buffer), hashOf(late));
+    t.equal(hashOf(upstream.arrivals[index]?.body as Buffer), hashOf(late));
     client.socket.destroy();
   }
 });
 
 test('small forms that wait for their answer take up no more than their size', async (t) => {
-  const upstream = await startUploadUpstream(t, { onWhole: () => {} });
+  const upstream = await startRawUpstream(t, () => {});
   const { port } = await startAudioGateway(t, {
     upstreams: [upstream.url],
     limits: { bodyBytes: mebibyte, bufferedBytes: mebibyte },
@@ -145,7 +145,7 @@ test('small forms that wait for their answer take up no more than their size', a
 test('an upstream that refuses before the end of an upload is heard', async (t) => {
   for (const status of [400, 413]) {
     const refusal = `{"error":{"message":"no","code":"c${status}"}}`;
-    const upstream = await startUploadUpstream(t, {
+    const upstream = await startRawUpstream(t, hears, {
       onHead: ({ socket }) => socket.end(jsonAnswer(status, refusal, 'connection: close\r\n')),
     });
     const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
@@ -162,7 +162,7 @@ test('an upstream that refuses before the end of an upload is heard', async (t) 
 });
 
 test('a client that goes on sending behind an early refusal may use its connection again', async (t) => {
-  const upstream = await startUploadUpstream(t, {
+  const upstream = await startRawUpstream(t, hears, {
     onHead: ({ socket }, index) => {
       if (index === 0) socket.end(jsonAnswer(413, '{}', 'connection: close\r\n'));
     },
@@ -179,8 +179,8 @@ test('a client that goes on sending behind an early refusal may use its connecti
 });
 
 test('an upstream that breaks off in the middle of an upload is an upstream error', async (t) => {
-  const upstream = await startUploadUpstream(t);
-  const second = await startUploadUpstream(t);
+  const upstream = await startRawUpstream(t, hears);
+  const second = await startRawUpstream(t, hears);
   const { port } = await startAudioGateway(t, { upstreams: [upstream.url, second.url] });
   for (const chunked of [false, true]) {
     const client = await startUpload(port, uploadHead(chunked ? {} : { length: large.length }));
@@ -202,27 +202,27 @@ for (const { name, form } of [
   { name: 'a form of three megabytes', form: formOf([model, fileOf(3 * mebibyte)]) },
 ]) {
   test(`an upstream that is not there: the next gets the whole of ${name}`, async (t) => {
-    const second = await startUploadUpstream(t);
+    const second = await startRawUpstream(t, hears);
     const { port } = await startAudioGateway(t, { upstreams: ['http://127.0.0.1:1/v1', second.url] });
     const answer = await exchange(port, uploadRequest(form));
     t.equal(answer.status, 200, answer.body);
-    t.equal(hashOf(second.arrivals[0]?.body() as Buffer), hashOf(form));
+    t.equal(hashOf(second.arrivals[0]?.body as Buffer), hashOf(form));
   });
 }
 
 test('after a reset the next upstream gets the whole of a small form', async (t) => {
-  const first = await startUploadUpstream(t, { onWhole: ({ socket }) => socket.resetAndDestroy() });
-  const second = await startUploadUpstream(t);
+  const first = await startRawUpstream(t, ({ socket }) => socket.resetAndDestroy());
+  const second = await startRawUpstream(t, hears);
   const { port } = await startAudioGateway(t, { upstreams: [first.url, second.url], alias: 'renamed' });
   const form = formOf([fileOf(10_000), model]);
   const answer = await exchange(port, uploadRequest(form));
   t.equal(answer.status, 200, answer.body);
   const renamed = formOf([fileOf(10_000), { ...model, value: 'renamed' }]);
-  t.equal(hashOf(second.arrivals[0]?.body() as Buffer), hashOf(renamed));
+  t.equal(hashOf(second.arrivals[0]?.body as Buffer), hashOf(renamed));
 });
 
 test('a drain lets an upload finish', async (t) => {
-  const upstream = await startUploadUpstream(t);
+  const upstream = await startRawUpstream(t, hears);
   const { port, gateway } = await startAudioGateway(t, { upstreams: [upstream.url] });
   const client = await startUpload(port, uploadHead({ length: large.length }));
   await client.send(large.subarray(0, 2 * mebibyte));
@@ -232,7 +232,7 @@ test('a drain lets an upload finish', async (t) => {
   await client.send(large.subarray(2 * mebibyte));
   const answer = await client.answer;
   t.equal(answer.status, 200);
-  t.equal(hashOf(arrival.body()), hashOf(large));
+  t.equal(hashOf(arrival.body), hashOf(large));
   await drained;
   client.socket.destroy();
 });

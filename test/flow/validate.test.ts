@@ -1,6 +1,6 @@
-import t, { test } from 'tap';
+import { test } from 'tap';
 import { validateBody } from '../../src/flow/validate.js';
-import { chatRequest } from '../../src/protocols/chat/schema.js';
+import { chatRequest } from '../../src/protocols/chat/request/schema.js';
 import { spliceBody } from '../../src/wire/splice.js';
 import { thrownBy } from '../wire/json-text.js';
 
@@ -32,7 +32,7 @@ test('every sort of bad body is a 400 with its reason', (t) => {
     ['', 'invalid_json', null],
     ['{"model":"m","messages":[}', 'invalid_json', null],
     ['[]', 'invalid_request', null],
-    ['{"model":"m","model":"n","messages":[{"role":"user","content":"x"}]}', 'invalid_request', 'model'],
+    ['{"model":"m","model":"n","messages":[{"role":"user","content":"x"}]}', 'invalid_request_body', 'model'],
     [{ model: 'm', input: 'hi' }, 'invalid_request_body', 'input'],
     [
       { model: 'm', messages: [...messages, { role: 'user', content: [{ type: 'text' }] }] },
@@ -72,5 +72,3 @@ test('a refusal of a long value does not repeat it', (t) => {
   t.notMatch(error.message, 'secret');
   t.end();
 });
-
-t.end();

@@ -2,7 +2,7 @@ import { test } from 'tap';
 import { testKey } from '../suites/gateway.js';
 import { fileAnswer, startContent } from '../suites/media-content.js';
 import { compat } from '../suites/media-faces.js';
-import { type RawUpstream, startRawUpstream } from '../suites/raw-upstream.js';
+import { type RawUpstream, startRawUpstream } from '../support/upstream.js';
 
 const bytes = Buffer.from('0123456789');
 const redirect = (location: string, status = 302): string =>

@@ -2,9 +2,9 @@ import { gzipSync } from 'node:zlib';
 import { test } from 'tap';
 import { testKey } from '../suites/gateway.js';
 import { type ContentStage, fileAnswer, type SourceKind, startContent } from '../suites/media-content.js';
-import { until } from '../suites/media-gateway.js';
 import { open, readAnswer } from '../suites/raw-client.js';
-import { chunk, lastChunk } from '../suites/raw-upstream.js';
+import { eventually } from '../support/eventually.js';
+import { chunk, lastChunk } from '../support/upstream.js';
 
 const bytes = Buffer.from(Array.from({ length: 100_000 }, (_, index) => (index * 7 + (index >> 8)) % 251));
 const kinds: readonly SourceKind[] = ['chat', 'generic'];
@@ -217,10 +217,11 @@ for (const kind of kinds) {
       t.equal(answer.headers.get('content-length'), round === 2 ? null : '100000');
       await t.rejects(answer.arrayBuffer(), `round ${round}`);
     }
-    const lines = await until(
-      () => gateway.lines.filter((line) => line.path === path),
-      ({ length }) => length === 3,
-    );
+    const lines = await eventually(() => gateway.lines.filter((line) => line.path === path), {
+      fits: ({ length }) => length === 3,
+      withinMs: 10_000,
+      everyMs: 10,
+    });
     for (const line of lines)
       t.match(line, { outcome: 'upstream_error', error: 'upstream_error', cause: String });
   });
@@ -235,16 +236,18 @@ for (const kind of kinds) {
       stage.gateway.port,
       `GET ${stage.path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${testKey}\r\n\r\n`,
     );
-    await until(
-      () => stage.contents().length,
-      (count) => count === 1,
-    );
+    await eventually(() => stage.contents().length, {
+      fits: (count) => count === 1,
+      withinMs: 10_000,
+      everyMs: 10,
+    });
     client.destroy();
     const { socket } = stage.contents()[0] ?? {};
-    await until(
-      () => socket !== undefined && stage.upstream.sockets.has(socket),
-      (isOpen) => !isOpen,
-    );
+    await eventually(() => socket !== undefined && stage.upstream.sockets.has(socket), {
+      fits: (isOpen) => !isOpen,
+      withinMs: 10_000,
+      everyMs: 10,
+    });
     t.match(await stage.gateway.line(({ outcome }) => outcome === 'client_gone'), { path: stage.path });
   });
 }
@@ -307,13 +310,13 @@ test('a reader that stops takes no more from the upstream than what fits between
   client.pause();
   let before = -1;
   let same = 0;
-  await until(
+  await eventually(
     () => {
       same = stalled && taken === before ? same + 1 : 0;
       before = taken;
       return same;
     },
-    (count) => count >= 20,
+    { fits: (count) => count >= 20, withinMs: 10_000, everyMs: 10 },
   );
   t.ok(taken < 24 * 1024 * 1024, `${taken} bytes were taken from the upstream`);
   let read = 0;
@@ -321,10 +324,7 @@ test('a reader that stops takes no more from the upstream than what fits between
     read += data.length;
   });
   client.resume();
-  await until(
-    () => read,
-    (count) => count > total,
-  );
+  await eventually(() => read, { fits: (count) => count > total, withinMs: 10_000, everyMs: 10 });
   t.match(await stage.gateway.line(({ path }) => path === stage.path), {
     outcome: 'complete',
     bytesOut: total,

@@ -145,7 +145,7 @@ test('an upstream that gives an address has the video alone', async (t) => {
 test('a download that broke off goes on where it ended, and gives the same bytes', async (t) => {
   const { gateway } = await startVideos(t);
   for (const wire of wires) {
-    const prompt = `[[video:bytes=2000000]] [[content:reset after=10 times=1]] a fox for ${wire}`;
+    const prompt = `[[video:bytes=2000000]] [[content:reset after=3 times=1]] a fox for ${wire}`;
     const id = await make(generic, gateway, wire, prompt);
     await ended(generic, gateway, id);
     const path = `${gateway.url}/v1/videos/${id}/content`;

@@ -2,9 +2,10 @@ import type { Test } from 'tap';
 import { test } from 'tap';
 import { testKey } from '../suites/gateway.js';
 import { compat, faces } from '../suites/media-faces.js';
-import { ask, file, formOf, startMediaGateway, strangerKey, until } from '../suites/media-gateway.js';
+import { ask, file, formOf, startMediaGateway, strangerKey } from '../suites/media-gateway.js';
 import { exchange, open } from '../suites/raw-client.js';
-import { jsonAnswer, type RawRequest, type RawUpstream, startRawUpstream } from '../suites/raw-upstream.js';
+import { eventually } from '../support/eventually.js';
+import { jsonAnswer, type RawRequest, type RawUpstream, startRawUpstream } from '../support/upstream.js';
 
 const taken = (id: string) => JSON.stringify({ id, object: 'video', status: 'queued', progress: 0 });
 const idempotencyKey = (request: RawRequest | undefined) =>
@@ -292,10 +293,11 @@ test('a client that leaves does not stop what the upstream may have begun', asyn
   t.equal(upstream.sockets.size, 1, 'the connection to the upstream stands');
   held[0]?.();
   const headers = { 'idempotency-key': 'left' };
-  const later = await until(
-    () => compat.create(gateway, asked, { headers }),
-    ({ status }) => status === 200,
-  );
+  const later = await eventually(() => compat.create(gateway, asked, { headers }), {
+    fits: ({ status }) => status === 200,
+    withinMs: 10_000,
+    everyMs: 10,
+  });
   t.match(later.json, { status: 'queued' });
   t.equal(upstream.requests.filter(({ head }) => head.startsWith('POST')).length, 1);
 });
@@ -357,10 +359,11 @@ test('a client that leaves before the upstream was asked: its form goes there un
     [...'ABCDEFGHIJ'].map((letter) => exchange(gateway.port, request(letter))),
   );
   t.ok(stayers.every(({ status }) => status === 200));
-  await until(
-    () => upstream.requests.length,
-    (count) => count === leavers.length + stayers.length,
-  );
+  await eventually(() => upstream.requests.length, {
+    fits: (count) => count === leavers.length + stayers.length,
+    withinMs: 10_000,
+    everyMs: 10,
+  });
   await gateway.line(
     () => gateway.lines.filter(({ outcome }) => outcome === 'client_gone').length === leavers.length,
   );
@@ -388,10 +391,11 @@ test('a body takes up its room until the upstream has answered, though its clien
   const refused = await compat.create(gateway, asked, { body: large });
   t.equal(refused.status, 503, refused.text);
   held[0]?.();
-  const retried = until(
-    () => compat.create(gateway, asked, { body: large }),
-    ({ status }) => status !== 503,
-  );
+  const retried = eventually(() => compat.create(gateway, asked, { body: large }), {
+    fits: ({ status }) => status !== 503,
+    withinMs: 10_000,
+    everyMs: 10,
+  });
   await upstream.request(1);
   held[1]?.();
   t.equal((await retried).status, 200);

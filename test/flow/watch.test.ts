@@ -8,6 +8,9 @@ class Probe extends Watched {
     super();
     this.#leave = leave;
   }
+  override onFault(_where: string, fault: unknown): void {
+    throw fault;
+  }
   onTick(now: number): void {
     this.ticks.push(now);
     this.#leave?.remove(this);

@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { BodyBacklog } from '../../src/http/body-backlog.js';
 import { createBodyPool } from '../../src/http/body-pool.js';
+import { fc } from '../support/seed.js';
 import { noise } from './uploads.js';
 
 const sizes = fc.oneof(fc.nat(20), fc.nat(40_000), fc.nat(1_200_000));

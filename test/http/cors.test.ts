@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { createCors } from '../../src/http/cors.js';
 import { startGateway, testKey } from '../suites/gateway.js';
-import { completion, jsonAnswer, startRawUpstream } from '../suites/raw-upstream.js';
+import { completion, jsonAnswer, startRawUpstream } from '../support/upstream.js';
 
 const origin = 'https://app.example.com';
 

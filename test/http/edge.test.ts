@@ -3,7 +3,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { type Test, test } from 'tap';
 import { startGateway, testKey } from '../suites/gateway.js';
 import { chatRequest, exchange, open, readAnswer } from '../suites/raw-client.js';
-import { completion, jsonAnswer, startRawUpstream } from '../suites/raw-upstream.js';
+import { completion, jsonAnswer, startRawUpstream } from '../support/upstream.js';
 
 const body = '{"model":"m","messages":[{"role":"user","content":"hi"}]}';
 const authorization = `authorization: Bearer ${testKey}\r\n`;
@@ -165,7 +165,7 @@ test('GET /v1/responses without a WebSocket is answered 426', async (t) => {
   t.match(JSON.parse(answer.body), { error: { code: 'upgrade_required' } });
 });
 
-test('unknown paths and wrong methods are told in the dialect of the path', async (t) => {
+test('unknown paths and wrong methods are told in the error format of the path', async (t) => {
   const { gateway } = await start(t);
   const ask = (line: string) => exchange(gateway.port, `${line} HTTP/1.1\r\nhost: x\r\n${authorization}\r\n`);
   const doubled = await ask('GET /v1/v1/chat/completions');

@@ -1,5 +1,6 @@
 import { test } from 'tap';
 import type { Exchange } from '../../src/http/exchange.js';
+import { eventually } from '../support/eventually.js';
 import { headAnd, startServer, turns, Wire } from './http-server.js';
 
 const ask = (method: string, path = '/') => `${method} ${path} HTTP/1.1\r\nhost: x\r\n\r\n`;
@@ -82,11 +83,11 @@ test('an answer without a body that comes after its client has left harms nobody
   for (const closing of [false, true]) {
     const wire = new Wire(port);
     wire.send(ask('HEAD', '/200'));
-    while (exchanges.length === 0) await turns(1);
+    await eventually(() => exchanges.length > 0);
     const exchange = exchanges.pop() as Exchange;
     exchange.closing = closing;
     wire.socket.resetAndDestroy();
-    while (exchange.alive) await turns(1);
+    await eventually(() => !exchange.alive);
     exchange.respondEmpty(200, '', 5);
     await turns(2);
     t.equal(server.open(), 0);

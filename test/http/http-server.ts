@@ -8,6 +8,10 @@ export interface TestServer {
   readonly server: Server;
 }
 
+const onFault = (_where: string, fault: unknown): void => {
+  throw fault;
+};
+
 /** Starts a server on a port of its own for as long as the test runs. */
 export async function startServer(
   t: Test,
@@ -16,7 +20,7 @@ export async function startServer(
 ): Promise<TestServer> {
   const sockets = { paths: [], limits: { messageBytes: 1024, idleSeconds: 120 } };
   const words = { vendorc: [], vendorg: [] };
-  const server = createServer({ words, cors: null, readsPeers: false, tls, sockets, onRequest });
+  const server = createServer({ words, cors: null, readsPeers: false, tls, sockets, onRequest, onFault });
   t.teardown(() => server.close());
   return { server, port: await server.listen('127.0.0.1', 0) };
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import fc from 'fast-check';
 import { test } from 'tap';
 import { createRouter, type RouterEntry } from '../../src/http/router.js';
+import { fc } from '../support/seed.js';
 import { findNaively } from './naive-router.js';
 
 const words = ['a', 'ab', 'abc', 'b', 'b:act', 'models'];

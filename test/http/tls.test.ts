@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test } from 'tap';
 import { startGateway, testKey } from '../suites/gateway.js';
-import { completion, jsonAnswer, startRawUpstream } from '../suites/raw-upstream.js';
+import { completion, jsonAnswer, startRawUpstream } from '../support/upstream.js';
 
 /** From `dist*`, where this file runs compiled. */
 const fixtures = resolve(fileURLToPath(import.meta.url), '../../../../test/fixtures/tls');

@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { Tended, TendList } from '../../src/http/upkeep.js';
+import { fc } from '../support/seed.js';
 
 class Counted extends Tended {
   times = 0;
@@ -8,6 +8,10 @@ class Counted extends Tended {
 
   constructor(readonly list: TendList) {
     super();
+  }
+
+  override onFault(_where: string, fault: unknown): void {
+    throw fault;
   }
 
   override tend(): void {

@@ -3,6 +3,7 @@ import type { Test } from 'tap';
 import type { GatewayError } from '../../src/errors.js';
 import type { BodyStreamReceiver } from '../../src/http/body-stream.js';
 import type { Exchange } from '../../src/http/exchange.js';
+import { eventually } from '../support/eventually.js';
 import { type Heard, hear, startServer, Wire } from './http-server.js';
 
 export const MB = 1024 * 1024;
@@ -20,7 +21,6 @@ export class Receiver implements BodyStreamReceiver {
   /** What there is to be room for now, and was at most. */
   waiting = 0;
   mostWaiting = 0;
-  #wake: (() => void) | null = null;
   readonly #flows: (receiver: Receiver) => boolean;
 
   constructor(flows: (receiver: Receiver) => boolean = () => true) {
@@ -30,19 +30,15 @@ export class Receiver implements BodyStreamReceiver {
   onChunk(chunk: Buffer): boolean {
     this.pieces.push(Buffer.from(chunk));
     this.bytes += chunk.length;
-    const flowing = this.#flows(this);
-    this.#wake?.();
-    return flowing;
+    return this.#flows(this);
   }
 
   onEnd(): void {
     this.ended = true;
-    this.#wake?.();
   }
 
   onBodyRefused(error: GatewayError): void {
     this.refusal = error;
-    this.#wake?.();
   }
 
   reserveWaiting(bytes: number): boolean {
@@ -57,15 +53,10 @@ export class Receiver implements BodyStreamReceiver {
 
   onDiscarded(): void {
     this.discards++;
-    this.#wake?.();
   }
 
   async until(holds: (receiver: Receiver) => boolean): Promise<void> {
-    while (!holds(this)) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
+    await eventually(() => holds(this), { what: `${holds}` });
   }
 
   hash(): string {

@@ -1,6 +1,7 @@
 import type { Test } from 'tap';
 import { type ErrorKind, GatewayError } from '../../src/errors.js';
 import type { Store, StoredPage } from '../../src/store/store.js';
+import { random } from '../support/seed.js';
 
 /** A call of a fake store; `id` is empty where there is none. */
 export interface FakeCall {
@@ -95,7 +96,7 @@ export function fakeStore(options: FakeStoreOptions = {}): Store {
     create: (collection, id, value, ttlMs) =>
       call('create', collection, id, () => {
         if (live(collection, id) !== null) return false;
-        const revision = 1 + Math.floor(Math.random() * 2 ** 47);
+        const revision = 1 + Math.floor(random() * 2 ** 47);
         recordsOf(collection).set(id, { value, revision, expiresAt: now() + ttlMs });
         return true;
       }),

@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { type Checked, checkGraceMs, checkKeyUpdate, checkNewKey } from '../../src/keys/key-input.js';
 import { readManagedKey, writeManagedKey } from '../../src/keys/managed-key.js';
+import { fc } from '../support/seed.js';
 import { managedKey } from './samples.js';
 
 const rules = { groups: new Set(['default', 'trial']), now: Date.parse('2026-01-01T00:00:00Z') };

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { test } from 'tap';
 import { createKeyShares } from '../../src/config/key-shares.js';
 import type { GatewayError } from '../../src/errors.js';
@@ -13,6 +12,7 @@ import { fromWire, toWire, type WireKeys } from '../../src/keys/key-wire.js';
 import { createKeyTable } from '../../src/keys/table.js';
 import { createStore } from '../../src/store/create.js';
 import type { Store } from '../../src/store/store.js';
+import { fc } from '../support/seed.js';
 import { fakeData, fakeStore } from './fake-store.js';
 import { groups, models, plainInput } from './samples.js';
 

@@ -1,6 +1,7 @@
 import { test } from 'tap';
 import { announcedSince, createAnnouncer, readAnnouncements } from '../../src/keys/key-announcements.js';
 import { createKeyBook } from '../../src/keys/key-book.js';
+import { random } from '../support/seed.js';
 import { type FakeCall, fakeData, fakeStore, refused } from './fake-store.js';
 import { plainInput } from './samples.js';
 
@@ -8,7 +9,7 @@ const none = { taken: () => false };
 
 /** Waits a random number of turns of the loop before each call and after it. */
 async function hesitate(): Promise<void> {
-  for (let turns = Math.floor(Math.random() * 4); turns > 0; turns--) {
+  for (let turns = Math.floor(random() * 4); turns > 0; turns--) {
     await new Promise((resolve) => setImmediate(resolve));
   }
 }

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import fc from 'fast-check';
 import { test } from 'tap';
 import { createKeyShares } from '../../src/config/key-shares.js';
 import type { Key } from '../../src/config/types.js';
 import { createKeyResolver, createManagedKeySet, mergeKeys } from '../../src/keys/key-set.js';
 import { createKeyTable } from '../../src/keys/table.js';
+import { fc } from '../support/seed.js';
 import { configKey, groups, managedKey, models } from './samples.js';
 
 function hashOf(text: string): string {
@@ -125,7 +125,9 @@ test('one set serves the tables of two configs, each with its own groups', (t) =
   const limits = { requestsPerMinute: null, tokensPerMinute: 7, concurrent: null };
   const later = createKeyTable(new Map(), {
     set,
-    resolve: createKeyResolver(createKeyShares([{ name: 'one', models: ['m3'], limits }], models)),
+    resolve: createKeyResolver(
+      createKeyShares([{ name: 'one', models: ['m3'], limits, shareVideos: false }], models),
+    ),
   });
   t.same([...(table.find('x')?.models.keys() ?? [])], ['m1']);
   t.same([...(later.find('x')?.models.keys() ?? [])], ['m3']);

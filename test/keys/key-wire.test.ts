@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { fromWire, toWire, wholeToWire } from '../../src/keys/key-wire.js';
 import type { ActiveKey, ManagedKey } from '../../src/keys/managed-key.js';
+import { fc } from '../support/seed.js';
 import { anyKey, managedKey } from './samples.js';
 
 function active({ id, hash, former, groups, limits, budget, mayRoute, expiresAt }: ManagedKey): ActiveKey {

@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { foreverMs, retentionMs } from '../../src/keys/key-retention.js';
 import { readManagedKey, writeManagedKey } from '../../src/keys/managed-key.js';
+import { fc } from '../support/seed.js';
 import { anyKey, managedKey } from './samples.js';
 
 test('a record is read as it was written', (t) => {

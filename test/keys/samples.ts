@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import type { Group, Key, Model } from '../../src/config/types.js';
 import type { NewKey } from '../../src/keys/key-input.js';
 import type { ManagedKey } from '../../src/keys/managed-key.js';
+import { fc } from '../support/seed.js';
 
 /** What an operator asks for who asks for nothing special. */
 export const plainInput: NewKey = {
@@ -46,9 +46,14 @@ export function configKey(id: string, hash: string): Key {
 }
 
 export const groups: readonly Group[] = [
-  { name: 'default', models: ['*'], limits: null },
-  { name: 'one', models: ['m1'], limits: { requestsPerMinute: 1, tokensPerMinute: null, concurrent: null } },
-  { name: 'two', models: ['m2', 'm1'], limits: null },
+  { name: 'default', models: ['*'], limits: null, shareVideos: false },
+  {
+    name: 'one',
+    models: ['m1'],
+    limits: { requestsPerMinute: 1, tokensPerMinute: null, concurrent: null },
+    shareVideos: false,
+  },
+  { name: 'two', models: ['m2', 'm1'], limits: null, shareVideos: false },
 ];
 
 export const models: ReadonlyMap<string, Model> = new Map(

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import fc from 'fast-check';
 import { test } from 'tap';
 import { createKeyShares } from '../../src/config/key-shares.js';
 import type { Key } from '../../src/config/types.js';
 import { createKeyResolver, createManagedKeySet } from '../../src/keys/key-set.js';
 import { hashKey, newKey } from '../../src/keys/secret.js';
 import { createKeyTable } from '../../src/keys/table.js';
+import { fc } from '../support/seed.js';
 import { configKey, managedKey, models } from './samples.js';
 
 const unlimited = { limits: null, budget: null, groupLimits: [], mayRoute: false } as const;
@@ -83,10 +83,14 @@ test('a table knows which keys it still holds, and whether it knows all of them'
   set.apply({ whole: true, put: [a, b], removed: [] });
   t.equal(table.isComplete, true);
   const found = ['sk-a', 'sk-b', 'sk-config'].map((text) => table.find(text) as Key);
-  t.strictSame(found.map(table.holds), [true, true, true]);
+  const isHeld = (key: Key) => table.current(key) !== null;
+  t.strictSame(found.map(isHeld), [true, true, true]);
   set.apply({ whole: false, put: [{ ...a, groups: ['other'] }], removed: ['sk-b'] });
-  t.strictSame(found.map(table.holds), [true, false, true]);
+  t.strictSame(found.map(isHeld), [true, false, true]);
+  t.strictSame(table.current(found[0] as Key)?.groups, ['other'], 'as it is now');
   set.apply({ whole: false, put: [{ ...a, hash: b.hash }], removed: [] });
-  t.strictSame(found.map(table.holds), [false, false, true]);
+  t.strictSame(found.map(isHeld), [false, false, true]);
+  const renamed = { ...configured, id: 'renamed' };
+  t.equal(createKeyTable(new Map([[renamed.hash, renamed]])).current(configured), null, 'another key');
   t.end();
 });

@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import type { Admission } from '../../src/limits/admission.js';
 import type { Pool } from '../../src/limits/kinds.js';
+import { fc } from '../support/seed.js';
 import { admitted, ask, type BudgetHost, finish, startBudgetHost } from './budget-host.js';
 import type { SimulatedWorker } from './host.js';
 import { pass, SimulatedAccounts } from './simulated-accounts.js';

@@ -26,6 +26,8 @@ export interface HostOptions {
   readonly delay: () => number;
   readonly afterEach?: () => void;
   readonly maxWaiting?: number;
+  /** What becomes of calls that the primary does not answer in time; `closed` unless given. */
+  readonly whenUnknown?: 'open' | 'closed';
   /** That of other hosts, too; one of its own unless given. */
   readonly time?: SimulatedTime;
   /** Where its units come from. */
@@ -62,6 +64,7 @@ export class SimulatedHost {
         now: () => this.now,
         send: (message) => this.#fromWorker(worker, message),
         maxWaiting: this.#options.maxWaiting,
+        whenUnknown: () => this.#options.whenUnknown ?? 'closed',
       }),
       isAlive: true,
       stalledUntil: 0,

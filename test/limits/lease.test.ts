@@ -9,11 +9,16 @@ const tokens: Pool = { name: 'key:a:tokens', kind: 'window', limit: 100 };
 const calls: Pool = { name: 'key:a:concurrent', kind: 'slots', limit: 2 };
 const shared: Pool = { name: 'model:m:concurrent', kind: 'slots', limit: 3 };
 
-function makeHost(workers: number, maxWaiting?: number): { host: SimulatedHost; workers: SimulatedWorker[] } {
+function makeHost(
+  workers: number,
+  maxWaiting?: number,
+  whenUnknown: 'open' | 'closed' = 'closed',
+): { host: SimulatedHost; workers: SimulatedWorker[] } {
   const host: SimulatedHost = new SimulatedHost({
     pools: [requests, tokens, calls, shared],
     delay: () => 1,
     maxWaiting,
+    whenUnknown,
     afterEach: () => {
       const fault = host.fault();
       if (fault !== null) throw new Error(fault);
@@ -179,14 +184,36 @@ test('no more wait than may, and none longer', (t) => {
   const decided: Decision[] = [];
   for (let i = 0; i < 3; i++)
     t.equal(worker.holder.acquire([one(requests)], (each) => decided.push(each)).outcome, 'pending');
-  t.match(worker.holder.acquire([one(requests)], never), { outcome: 'denied', reason: 'exhausted' });
+  t.match(worker.holder.acquire([one(requests)], never), { outcome: 'denied', reason: 'unknown' });
   host.advance(1400);
   worker.holder.tick();
-  t.strictSame(
-    decided.map(({ outcome }) => outcome),
-    ['denied', 'denied', 'denied'],
-  );
+  t.match(decided, Array(3).fill({ outcome: 'denied', reason: 'unknown' }));
+  t.equal(decided.length, 3);
   host.advance(10_000);
+  t.strictSame(host.owner.inspect(), []);
+  t.end();
+});
+
+test('what the primary does not answer in time is let in where the config says so, and counts', (t) => {
+  const { host, workers } = makeHost(2, undefined, 'open');
+  const [worker, other] = workers as [SimulatedWorker, SimulatedWorker];
+  admit(t, host, other, { pool: requests, amount: 9 });
+  worker.stalledUntil = host.now + 1500;
+  const decided: Decision[] = [];
+  const demands = [{ pool: requests, amount: 2 }, one(calls)];
+  t.equal(worker.holder.acquire(demands, (each) => decided.push(each)).outcome, 'pending');
+  host.advance(1400);
+  worker.holder.tick();
+  t.match(decided, [{ outcome: 'admitted' }]);
+  host.advance(1000);
+  t.match(
+    host.owner.inspect().find(({ name }) => name === requests.name),
+    { free: -1 },
+  );
+  t.match(unitsOf(worker, calls), { inUse: 1 });
+  (decided[0] as Admission).release();
+  t.equal(deny(t, host, worker, one(requests)).reason, 'exhausted', 'it is known by then');
+  host.advance(70_000);
   t.strictSame(host.owner.inspect(), []);
   t.end();
 });

@@ -4,15 +4,6 @@ export interface Use {
   amount: number;
 }
 
-/** Numbers that depend on the seed alone. */
-export function numbers(seed: number): (below: number) => number {
-  let state = seed >>> 0;
-  return (below) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
-}
-
 /** @returns the most that was used in any minute, both ends counted, beyond what was overdrawn in it */
 export function worstMinute(uses: readonly Use[], overdrafts: readonly Use[] = []): number {
   const used = [...uses].sort((one, other) => one.at - other.at);

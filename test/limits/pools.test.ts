@@ -38,28 +38,36 @@ function makeModel(own: RateLimits | null): Model {
   };
 }
 
-test('a call has the limits of its key, its groups and its model, in this order', (t) => {
+test('a call has the limits of its key, its groups and its model, in this order: tokens and the model last', (t) => {
   const key = makeKey(limits(600, 1000, 5), ['g', limits(null, 2000, null)], ['h', limits(7, null, null)]);
-  const found = pools.of(key, makeModel(limits(null, null, 9)));
-  t.strictSame(found.pools, [
+  const first = pools.first(key);
+  t.strictSame(first.pools, [
     { name: 'key:a:requests', kind: 'window', limit: 600 },
-    { name: 'key:a:tokens', kind: 'window', limit: 1000 },
     { name: 'key:a:concurrent', kind: 'slots', limit: 5 },
-    { name: 'group:g:tokens', kind: 'window', limit: 2000 },
     { name: 'group:h:requests', kind: 'window', limit: 7 },
+  ]);
+  t.strictSame(first.tokens, []);
+  const found = pools.rest(key, makeModel(limits(null, null, 9)));
+  t.strictSame(found.pools, [
+    { name: 'key:a:tokens', kind: 'window', limit: 1000 },
+    { name: 'group:g:tokens', kind: 'window', limit: 2000 },
     { name: 'model:m:concurrent', kind: 'slots', limit: 9 },
   ]);
-  t.strictSame(found.tokens, [1, 3]);
+  t.strictSame(found.tokens, [0, 1]);
   const peeked: string[] = [];
   const peek = (pool: Pool) => {
     peeked.push(pool.name);
     return untouched(pool);
   };
   found.rateLines.text('chat', 'vendorc', { ticks: 0, peek });
-  t.strictSame(peeked, ['key:a:requests', 'group:h:requests', 'key:a:tokens', 'group:g:tokens']);
+  const told = ['key:a:requests', 'group:h:requests', 'key:a:tokens', 'group:g:tokens'];
+  t.strictSame(peeked, told);
+  peeked.length = 0;
+  first.rateLines.text('chat', 'vendorc', { ticks: 0, peek });
+  t.strictSame(peeked, told, 'who is refused before the model is known hears of the same');
   t.strictSame(
     demandsOf(found, 50).map(({ amount }) => amount),
-    [1, 50, 1, 50, 1, 1],
+    [50, 50, 1],
   );
   t.end();
 });
@@ -67,35 +75,41 @@ test('a call has the limits of its key, its groups and its model, in this order'
 test('the list is made once for a key and a model, and a pool stands in it once', (t) => {
   const key = makeKey(null, ['g', limits(3, null, null)], ['g', limits(3, null, null)]);
   const [one, other] = [makeModel(null), makeModel(limits(1, null, null))];
-  t.equal(pools.of(key, one), pools.of(key, one));
-  t.not(pools.of(key, one), pools.of(key, other));
-  t.equal(pools.of(key, one).pools.length, 1);
-  t.equal(demandsOf(pools.of(key, one), 5), demandsOf(pools.of(key, one), 6));
+  t.equal(pools.rest(key, one), pools.rest(key, one));
+  t.not(pools.rest(key, one), pools.rest(key, other));
+  t.equal(pools.first(key), pools.first(key));
+  t.equal(pools.first(key).pools.length, 1);
+  t.equal(demandsOf(pools.first(key), 5), demandsOf(pools.first(key), 6));
   t.end();
 });
 
 test('keys and models that take turns have the list of their own each time', (t) => {
-  const keys = [makeKey(limits(1, null, null)), makeKey(limits(2, null, null)), makeKey(null)];
+  const keys = [makeKey(limits(1, 10, null)), makeKey(limits(2, 20, null)), makeKey(null)];
   const models = [makeModel(null), makeModel(limits(null, null, 4))];
   const pairs = keys.flatMap((key) => models.map((model) => [key, model] as const));
-  const made = pairs.map(([key, model]) => pools.of(key, model));
+  const made = pairs.map(([key, model]) => pools.rest(key, model));
   t.equal(new Set(made).size, pairs.length);
   for (const step of [1, 5, 2, 3]) {
     for (let turn = 0; turn < 2 * pairs.length; turn++) {
       const index = (turn * step) % pairs.length;
       const [key, model] = pairs[index] as (typeof pairs)[number];
-      t.equal(pools.of(key, model), made[index]);
+      t.equal(pools.rest(key, model), made[index]);
     }
   }
   t.strictSame(
     made.map((each) => each.pools.map(({ limit }) => limit)),
-    [[1], [1, 4], [2], [2, 4], [], [4]],
+    [[10], [10, 4], [20], [20, 4], [], [4]],
+  );
+  t.strictSame(
+    keys.map((key) => pools.first(key).pools.map(({ limit }) => limit)),
+    [[1], [2], []],
   );
   t.end();
 });
 
 test('where nothing is limited, nothing is demanded', (t) => {
-  const found = pools.of(makeKey(null), makeModel(null));
+  const found = pools.rest(makeKey(null), makeModel(null));
+  t.strictSame(pools.first(makeKey(null)).pools, []);
   t.strictSame(found.pools, []);
   t.strictSame(demandsOf(found, 5), []);
   t.end();

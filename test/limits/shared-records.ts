@@ -1,5 +1,6 @@
 import { GatewayError } from '../../src/errors.js';
 import type { Store, StoredRecord } from '../../src/store/store.js';
+import { random } from '../support/seed.js';
 import type { Fate } from './simulated-accounts.js';
 
 /** The records of one collection in memory, with calls that take turns in a random order. */
@@ -53,7 +54,7 @@ export class SharedRecords implements Pick<Store, 'get' | 'create' | 'replace'> 
 }
 
 async function turn(): Promise<void> {
-  for (let left = Math.floor(Math.random() * 4); left >= 0; left--)
+  for (let left = Math.floor(random() * 4); left >= 0; left--)
     await new Promise((resolve) => setImmediate(resolve));
 }
 

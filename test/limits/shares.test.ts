@@ -3,9 +3,10 @@ import type { Decision } from '../../src/limits/decision.js';
 import type { Pool } from '../../src/limits/kinds.js';
 import { createShareKeeper } from '../../src/limits/shares.js';
 import type { HostAnswer } from '../../src/store/shares.js';
+import { integersOf } from '../support/seed.js';
 import type { SimulatedWorker } from './host.js';
 import { type SharedHost, SimulatedHosts } from './hosts.js';
-import { numbers, type Use, worstMinute } from './ledger.js';
+import { type Use, worstMinute } from './ledger.js';
 
 const minute: Pool = { name: 'key:a:requests', kind: 'window', limit: 600 };
 const slots: Pool = { name: 'key:a:concurrent', kind: 'slots', limit: 10 };
@@ -20,7 +21,7 @@ interface Load {
 }
 
 function load(count: number, whenGone: 'open' | 'closed' = 'open', pool = minute): Load {
-  const next = numbers(3);
+  const next = integersOf(3);
   const hosts = new SimulatedHosts({ pools: [pool], next, whenGone });
   const uses: Use[] = [];
   for (let i = 0; i < count; i++) hosts.start();
@@ -248,7 +249,7 @@ test('a limit that is lowered takes what comes free, at each host', (t) => {
 });
 
 test('calls at once are counted over hosts, and slots move to where they are wanted', (t) => {
-  const next = numbers(9);
+  const next = integersOf(9);
   const hosts = new SimulatedHosts({ pools: [slots], next });
   for (let i = 0; i < 2; i++) hosts.start();
   let held = 0;

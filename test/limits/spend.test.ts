@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import type { Admission } from '../../src/limits/admission.js';
 import type { Pool } from '../../src/limits/kinds.js';
+import { fc } from '../support/seed.js';
 import { SimulatedHost, type SimulatedWorker } from './host.js';
 
 const budget: Pool = { name: 'key:a:budget:2026-11', kind: 'spend', limit: 1000 };

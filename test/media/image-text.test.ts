@@ -1,8 +1,8 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import type { GatewayError } from '../../src/errors.js';
 import type { ImageBytes } from '../../src/media/image.js';
 import { base64Of, base64OfDataUrl, dataUrl, readImageText } from '../../src/media/image-text.js';
+import { fc } from '../support/seed.js';
 
 const png = Buffer.from('89504e470d0a1a0a0000000d', 'hex');
 const at = 'input.messages[0].content[1].image';

@@ -3,7 +3,8 @@ import { exposition } from '../../src/metrics/exposition.js';
 import { counterFamilies, gaugeFamilies, histogramFamilies } from '../../src/metrics/families.js';
 import { createRecorder } from '../../src/metrics/recorder.js';
 import { createTotals } from '../../src/metrics/totals.js';
-import { callFacts, gaugeSources, target } from './facts.js';
+import { callRecord } from '../suites/call-record.js';
+import { gaugeSources, target } from './facts.js';
 import { parseText } from './parse-text.js';
 
 const primary = {
@@ -13,7 +14,7 @@ const primary = {
   workerRestarts: 1,
   configGeneration: 2,
   startedAt: 1_700_000_000_500,
-  gauges: [{ name: 'gateway_part_ready', help: 'A part.', value: 1 }],
+  gauges: [{ name: 'gateway_limits_store_available' as const, value: 1 }],
 };
 
 test('everything that was counted is written, with names that say their kind', async (t) => {
@@ -23,11 +24,12 @@ test('everything that was counted is written, with names that say their kind', a
   );
   const usage = { input: 10, output: 20, cached: 4, reasoning: 5 };
   for (let i = 0; i < 20; i++)
-    recorder.record(callFacts({ model: `a "${i}"\n`, usage, costNanos: 1_500_000 }));
+    recorder.record(callRecord({ model: `a "${i}"\n`, usage, costNanoUsd: 1_500_000 }));
   recorder.recordAttempt(target('main', 'x'), 'ok');
   recorder.recordRetry(target('main', 'x'));
   recorder.recordHedge('m', 'sent');
   recorder.recordLimitRefusal('tokens');
+  recorder.recordFault('timer');
   const totals = createTotals();
   totals.update(1, recorder.snapshot());
   const families = parseText(exposition(totals.merged(), primary));
@@ -61,7 +63,7 @@ test('the primary process tells what only it knows', async (t) => {
   t.equal(firstValue('gateway_worker_restarts_total'), 1);
   t.equal(firstValue('gateway_config_generation'), 2);
   t.equal(firstValue('gateway_start_time_seconds'), 1_700_000_000.5);
-  t.equal(firstValue('gateway_part_ready'), 1);
+  t.equal(firstValue('gateway_limits_store_available'), 1);
 });
 
 test('counters without labels are there from the start, and families without series are not', async (t) => {

@@ -1,27 +1,6 @@
 import type { Target } from '../../src/config/types.js';
 import type { GaugeSources } from '../../src/metrics/gauges.js';
-import type { CallFacts } from '../../src/metrics/recorder.js';
 import type { MetricsSnapshot } from '../../src/metrics/snapshot.js';
-
-/** A call that went well, but for what is given. */
-export function callFacts(given: Partial<CallFacts> = {}): CallFacts {
-  return {
-    calls: 1,
-    protocol: 'chat',
-    model: 'sim-text',
-    key: 'team-a',
-    status: 200,
-    outcome: 'complete',
-    durationMs: 250,
-    firstByteMs: 125,
-    ownMs: 0.125,
-    requestBytes: 100,
-    responseBytes: 1000,
-    usage: null,
-    costNanos: 0,
-    ...given,
-  };
-}
 
 /** A target as far as its name goes, another object each time. */
 export function target(upstream: string, model: string): Target {

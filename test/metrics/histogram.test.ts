@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { latencyBounds, ownBounds } from '../../src/metrics/families.js';
 import { Histogram } from '../../src/metrics/histogram.js';
+import { fc } from '../support/seed.js';
 
 const allBounds = [latencyBounds, ownBounds, [1]];
 const someBounds = fc.constantFrom(...allBounds);

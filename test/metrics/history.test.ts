@@ -2,7 +2,8 @@ import { test } from 'tap';
 import { createHistory, historyLength, historyStepMs } from '../../src/metrics/history.js';
 import { createRecorder } from '../../src/metrics/recorder.js';
 import { createTotals } from '../../src/metrics/totals.js';
-import { callFacts, gaugeSources } from './facts.js';
+import { callRecord } from '../suites/call-record.js';
+import { gaugeSources } from './facts.js';
 
 const start = 1_700_000_000_000;
 const nothing = createTotals().merged();
@@ -15,14 +16,14 @@ test('a point tells what happened since the one before', async (t) => {
     totals.update(1, recorder.snapshot());
     return history.add(totals.merged(), now);
   };
-  for (let i = 0; i < 100; i++) recorder.record(callFacts());
+  for (let i = 0; i < 100; i++) recorder.record(callRecord());
   t.equal(add(start), null);
   t.same(history.points(0), []);
 
   const usage = { input: 30, output: 20, cached: 10, reasoning: 5 };
-  for (let i = 0; i < 8; i++) recorder.record(callFacts({ usage, costNanos: 1_000_000, durationMs: 200 }));
-  recorder.record(callFacts({ status: 503, outcome: 'refused', durationMs: 50_000, firstByteMs: -1 }));
-  recorder.record(callFacts({ outcome: 'upstream_error', durationMs: 50_000 }));
+  for (let i = 0; i < 8; i++) recorder.record(callRecord({ usage, costNanoUsd: 1_000_000, durationMs: 200 }));
+  recorder.record(callRecord({ status: 503, outcome: 'refused', durationMs: 50_000, firstByteMs: -1 }));
+  recorder.record(callRecord({ outcome: 'upstream_error', durationMs: 50_000 }));
   const made = add(start + 5000);
   const [point] = history.points(0);
   t.equal(made, point);
@@ -62,13 +63,13 @@ test('the end of a worker is no traffic, and what it told last counts once', asy
   const worker = () => createRecorder(gaugeSources());
   const [first, second] = [worker(), worker()];
   history.add(totals.merged(), start);
-  for (let i = 0; i < 10; i++) first.record(callFacts());
+  for (let i = 0; i < 10; i++) first.record(callRecord());
   totals.update(1, first.snapshot());
   // A scrape in between takes the same counts.
   totals.merged();
   t.equal(history.add(totals.merged(), start + 5000)?.requestsPerSecond, 2);
   totals.retire(1);
-  for (let i = 0; i < 5; i++) second.record(callFacts());
+  for (let i = 0; i < 5; i++) second.record(callRecord());
   totals.update(2, second.snapshot());
   totals.update(2, second.snapshot());
   t.equal(history.add(totals.merged(), start + 10_000)?.requestsPerSecond, 1);

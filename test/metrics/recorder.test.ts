@@ -1,13 +1,14 @@
 import { test } from 'tap';
 import { latencyBounds } from '../../src/metrics/families.js';
 import { createRecorder } from '../../src/metrics/recorder.js';
-import { bucketCounts, callFacts, gaugeSources, numbers, sent, target } from './facts.js';
+import { callRecord } from '../suites/call-record.js';
+import { bucketCounts, gaugeSources, numbers, sent, target } from './facts.js';
 
 test('a call is counted in every family that it concerns', async (t) => {
   const recorder = createRecorder(gaugeSources());
   const usage = { input: 10, output: 20, cached: 4, reasoning: 0 };
-  recorder.record(callFacts({ usage, costNanos: 12_345 }));
-  recorder.record(callFacts({ usage, costNanos: 1 }));
+  recorder.record(callRecord({ usage, costNanoUsd: 12_345 }));
+  recorder.record(callRecord({ usage, costNanoUsd: 1 }));
   const snapshot = sent(recorder.snapshot());
   t.same(numbers(snapshot, 'gateway_requests_total'), { 'chat sim-text 200 complete': 2 });
   t.same(numbers(snapshot, 'gateway_key_requests_total'), { 'team-a 2xx': 2 });
@@ -34,26 +35,22 @@ test('calls that ended alike are counted together, as if they came one by one', 
     [3, -1, -1],
   ];
   for (const [durationMs, firstByteMs, ownMs] of times) {
-    one.record(callFacts({ usage, costNanos: 5, durationMs, firstByteMs, ownMs }));
+    one.record(callRecord({ usage, costNanoUsd: 5, durationMs, firstByteMs, ownMs }));
   }
-  const counter = all.recordSums({
-    ...callFacts({ usage: { input: 20, output: 40, cached: 8, reasoning: 2 } }),
-    calls: 2,
-    requestBytes: 200,
-    responseBytes: 2000,
-    costNanos: 10,
-  });
+  const usageOfBoth = { input: 20, output: 40, cached: 8, reasoning: 2 };
+  const both = callRecord({ usage: usageOfBoth, bytesIn: 200, bytesOut: 2000, costNanoUsd: 10 });
+  const counter = all.recordSums(both, 2);
   for (const each of times) counter.observe(...each);
   t.same(all.snapshot(), one.snapshot());
-  all.recordSums(callFacts());
+  all.recordSums(callRecord(), 1);
   t.equal(numbers(all.snapshot(), 'gateway_requests_total')['chat sim-text 200 complete'], 3);
 });
 
 test('a call that was refused early has no names, no first byte and no tokens', async (t) => {
   const recorder = createRecorder(gaugeSources());
-  const early = { protocol: null, model: null, key: null, firstByteMs: -1, ownMs: -1 };
-  recorder.record(callFacts({ ...early, status: 401, outcome: 'refused' }));
-  recorder.record(callFacts({ ...early, status: 0, outcome: 'client_gone' }));
+  const early = { protocol: null, model: null, keyId: null, firstByteMs: -1, ownMs: -1 };
+  recorder.record(callRecord({ ...early, status: 401, outcome: 'refused' }));
+  recorder.record(callRecord({ ...early, status: 0, outcome: 'client_gone' }));
   const snapshot = recorder.snapshot();
   t.same(numbers(snapshot, 'gateway_requests_total'), {
     'none none 401 refused': 1,
@@ -72,7 +69,7 @@ test('what an upstream may claim does no harm to counters', async (t) => {
   const recorder = createRecorder(gaugeSources());
   for (const claim of [-1, Number.NaN, Number.POSITIVE_INFINITY, 1e300]) {
     const usage = { input: claim, output: claim, cached: claim, reasoning: claim };
-    recorder.record(callFacts({ usage, costNanos: claim, status: claim, requestBytes: claim }));
+    recorder.record(callRecord({ usage, costNanoUsd: claim, status: claim, bytesIn: claim }));
   }
   const snapshot = recorder.snapshot();
   t.same(numbers(snapshot, 'gateway_tokens_total'), {});
@@ -142,7 +139,7 @@ test('no family grows without bound, and what had no room is counted', async (t)
   const usage = { input: 1, output: 1, cached: 1, reasoning: 1 };
   for (let call = 0; call < 2000; call++) {
     const i = call % 1000;
-    recorder.record(callFacts({ model: `model-${i}`, key: `key-${i}`, status: 200 + (i % 300), usage }));
+    recorder.record(callRecord({ model: `model-${i}`, keyId: `key-${i}`, status: 200 + (i % 300), usage }));
     recorder.recordAttempt(target('main', `model-${i}`), 'ok');
   }
   const snapshot = recorder.snapshot();
@@ -161,9 +158,9 @@ test('no family grows without bound, and what had no room is counted', async (t)
 
 test('a snapshot does not change any more', async (t) => {
   const recorder = createRecorder(gaugeSources());
-  recorder.record(callFacts());
+  recorder.record(callRecord());
   const snapshot = recorder.snapshot();
   const before = sent(snapshot);
-  recorder.record(callFacts({ model: 'another' }));
+  recorder.record(callRecord({ model: 'another' }));
   t.same(snapshot, before);
 });

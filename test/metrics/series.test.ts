@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { SeriesTable } from '../../src/metrics/series.js';
+import { fc } from '../support/seed.js';
 
 const labels = ['protocol', 'model', 'status', 'outcome'];
 

@@ -1,6 +1,7 @@
-import fc from 'fast-check';
+import { Counter, Histogram, Registry } from 'prom-client';
 import { test } from 'tap';
 import { histogramText, numberText } from '../../src/metrics/text-format.js';
+import { fc } from '../support/seed.js';
 import { parseText } from './parse-text.js';
 
 const family = { name: 'a_total', help: 'Help.', type: 'counter', labels: ['model'] } as const;
@@ -44,6 +45,46 @@ test('a histogram has cumulative buckets, a sum and a count', async (t) => {
       '',
     ].join('\n'),
   );
+});
+
+test('prom-client writes the same of the same numbers', async (t) => {
+  const registers = [new Registry()];
+  const labelNames = ['model', 'key'];
+  const labelValues = ['a "b"\\', 'line\nfeed', 'ü', ''];
+  const counter = new Counter({ name: 'a_total', help: 'With \\ and\nmore.', labelNames, registers });
+  counter.inc({ model: 'a "b"\\', key: 'line\nfeed' }, 3);
+  counter.inc({ model: 'ü', key: '' }, 0.25);
+  const bounds = [0.001, 0.5, 10];
+  const histogram = new Histogram({
+    name: 'b_seconds',
+    help: 'B.',
+    labelNames: ['model'],
+    buckets: bounds,
+    registers,
+  });
+  for (const seconds of [0.0005, 0.25, 0.25, 600]) histogram.observe({ model: 'x' }, seconds);
+  const text =
+    numberText({
+      name: 'a_total',
+      help: 'With \\ and\nmore.',
+      type: 'counter',
+      labels: labelNames,
+      labelValues,
+      values: [3, 0.25],
+    }) +
+    histogramText({
+      name: 'b_seconds',
+      help: 'B.',
+      labels: ['model'],
+      labelValues: ['x'],
+      bounds,
+      counts: [1, 2, 0, 1],
+      sums: [600.5005],
+    });
+  const lines = (all: string) => all.split('\n').filter((line) => line !== '');
+  // It writes `le` first, and the order of labels means nothing.
+  const leLast = (line: string) => line.replace(/\{(le="[^"]*"),(.*)\}/, '{$2,$1}');
+  t.same(lines(text), lines((await registers[0]?.metrics()) ?? '').map(leLast));
 });
 
 test('backslashes, quotes and line feeds are escaped where they must be', async (t) => {

@@ -1,10 +1,11 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { createRecorder, type Recorder } from '../../src/metrics/recorder.js';
 import type { MetricsSnapshot } from '../../src/metrics/snapshot.js';
 import { defaultLimits, type SeriesLimits } from '../../src/metrics/tables.js';
 import { createTotals, type Totals } from '../../src/metrics/totals.js';
-import { bucketCounts, callFacts, gaugeSources, numbers, sent } from './facts.js';
+import { callRecord } from '../suites/call-record.js';
+import { fc } from '../support/seed.js';
+import { bucketCounts, gaugeSources, numbers, sent } from './facts.js';
 
 const workers = 3;
 
@@ -47,7 +48,7 @@ class Cluster {
       const { model, ms } = next;
       const usage = { input: ms, output: 1, cached: 0, reasoning: 0 };
       this.#recorder(next.worker).record(
-        callFacts({ model, usage, costNanos: ms, durationMs: ms, firstByteMs: ms / 3 }),
+        callRecord({ model, usage, costNanoUsd: ms, durationMs: ms, firstByteMs: ms / 3 }),
       );
     } else if (next.type !== 'merge') {
       this.tell(next.worker);
@@ -163,7 +164,7 @@ test('fractions never make a counter less by their last digit', async (t) => {
   const ms = [100, 200, 300];
   for (const [i, durationMs] of ms.entries()) {
     const recorder = createRecorder(gaugeSources());
-    recorder.record(callFacts({ durationMs }));
+    recorder.record(callRecord({ durationMs }));
     totals.update(i, recorder.snapshot());
   }
   const sum = () =>
@@ -180,7 +181,7 @@ test('fractions never make a counter less by their last digit', async (t) => {
 test('a worker that is silent or gone counts on, and its gauges do while it lives', async (t) => {
   const totals = createTotals();
   const recorder = createRecorder(gaugeSources({ openRequests: () => 5 }));
-  recorder.record(callFacts());
+  recorder.record(callRecord());
   totals.update(1, recorder.snapshot());
   for (let i = 0; i < 3; i++) {
     t.same(numbers(totals.merged(), 'gateway_open_requests', 'gauges'), { '': 5 });

@@ -1,9 +1,9 @@
 import { test } from 'tap';
 import type { Model, Protocol } from '../../src/config/types.js';
-import { modelList, modelObject } from '../../src/dialects/models/list.js';
 import { type ErrorKind, errorTable, GatewayError } from '../../src/errors.js';
 import { errorBodyOf, modelListError } from '../../src/openapi/error-bodies.js';
 import { taskReplies } from '../../src/openapi/replies.js';
+import { modelList, modelObject } from '../../src/protocols/models/list.js';
 import { buildRoutes } from '../../src/routes.js';
 import { advance, failedTask } from '../../src/video/advance.js';
 import { videoFaces } from '../../src/video/formats.js';
@@ -13,15 +13,17 @@ import { checkOf, words } from './samples.js';
 
 const kinds = Object.keys(errorTable) as ErrorKind[];
 
-test('every error of every dialect fits its schema', async (t) => {
-  const dialects = new Set(buildRoutes(words).map(({ dialect }) => dialect));
-  for (const dialect of dialects) {
-    const fits = checkOf(errorBodyOf(dialect).name);
+test('every error of every error format fits its schema', async (t) => {
+  const errorFormats = new Set(buildRoutes(words).map(({ errorFormat }) => errorFormat));
+  for (const errorFormat of errorFormats) {
+    const fits = checkOf(errorBodyOf(errorFormat).name);
     for (const kind of kinds) {
       for (const details of [{}, { param: 'messages[0]', retryAfter: 3 }]) {
-        const body: unknown = JSON.parse(dialect.errorBody(new GatewayError(kind, null, details), 'req_1'));
-        t.ok(fits(body), `${dialect.name} ${kind}`);
-        t.notOk(fits({}), dialect.name);
+        const body: unknown = JSON.parse(
+          errorFormat.errorBody(new GatewayError(kind, null, details), 'req_1'),
+        );
+        t.ok(fits(body), `${errorFormat.name} ${kind}`);
+        t.notOk(fits({}), errorFormat.name);
       }
     }
   }
@@ -29,16 +31,16 @@ test('every error of every dialect fits its schema', async (t) => {
 
 test('an error of a model list is of one of its formats', async (t) => {
   const fits = checkOf(modelListError.name);
-  for (const { dialect, auth } of buildRoutes(words)) {
+  for (const { errorFormat, auth } of buildRoutes(words)) {
     if (auth !== 'messages' && auth !== 'generateContent' && auth !== 'modelList') continue;
-    t.ok(fits(JSON.parse(dialect.errorBody(new GatewayError('invalid_api_key'), 'req_1'))));
+    t.ok(fits(JSON.parse(errorFormat.errorBody(new GatewayError('invalid_api_key'), 'req_1'))));
   }
 });
 
-test('a dialect whose body nobody described is refused', async (t) => {
+test('an error format whose body nobody described is refused', async (t) => {
   const [route] = buildRoutes(words);
   if (route === undefined) throw new Error('there are no routes');
-  t.throws(() => errorBodyOf({ ...route.dialect, errorBody: () => '' }), /has no schema/);
+  t.throws(() => errorBodyOf({ ...route.errorFormat, errorBody: () => '' }), /has no schema/);
 });
 
 const model = (name: string, ...protocols: readonly Protocol[]) =>

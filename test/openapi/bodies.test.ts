@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { GatewayError } from '../../src/errors.js';
 import { uploadForms } from '../../src/openapi/forms.js';
@@ -14,6 +13,7 @@ import { inputBody, pngUrl, promptBody } from '../protocols/images/samples.js';
 import { agentBody, everything } from '../protocols/responses/bodies.js';
 import { valuesOf } from '../schema/schema-values.js';
 import { clients } from '../suites/translation/session.js';
+import { fc } from '../support/seed.js';
 import { pngText } from '../video/samples.js';
 import { checkOf, wholeSchema } from './samples.js';
 

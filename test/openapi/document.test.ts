@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { createOpenApi } from '../../src/openapi/document.js';
-import { chatRequestType } from '../../src/protocols/chat/schema.js';
+import { chatRequestType } from '../../src/protocols/chat/request/schema.js';
 import { buildRoutes } from '../../src/routes.js';
 import { operationsIn, problemsOf, referencesIn } from './rules.js';
 import { document, words } from './samples.js';

@@ -1,9 +1,9 @@
 import type { ReplyContext } from '../../src/conversation/codec.js';
 import type { TextProtocolName } from '../../src/conversation/request.js';
-import { createSealer } from '../../src/conversation/seal.js';
 import { isWholeEvent } from '../../src/flow/answer-kind.js';
 import { textEndpoints } from '../../src/protocols/text.js';
 import { TranslatedPassage } from '../../src/stream/translate.js';
+import { createSealer } from '../../src/wire/seal.js';
 import { EventRuns } from '../../src/wire/sse.js';
 import type { Client } from '../suites/translation/client.js';
 import { clients } from '../suites/translation/session.js';

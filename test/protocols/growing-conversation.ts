@@ -1,6 +1,6 @@
-import type { JsonObject } from '../../src/conversation/json.js';
 import type { TextProtocolName } from '../../src/conversation/request.js';
 import { sealSignature } from '../../src/conversation/signature.js';
+import type { JsonObject } from '../../src/wire/json.js';
 import { chatClient } from '../suites/translation/chat-client.js';
 import type { Client } from '../suites/translation/client.js';
 import { generateContentClient } from '../suites/translation/generate-content-client.js';

@@ -1,16 +1,16 @@
 import { test } from 'tap';
-import type { TargetManner } from '../../src/conversation/codec.js';
-import type { JsonObject } from '../../src/conversation/json.js';
+import type { TargetOptions } from '../../src/conversation/codec.js';
 import type { TextProtocolName } from '../../src/conversation/request.js';
-import { createSealer } from '../../src/conversation/seal.js';
 import { textEndpoints } from '../../src/protocols/text.js';
+import type { JsonObject } from '../../src/wire/json.js';
+import { createSealer } from '../../src/wire/seal.js';
 import { clients } from '../suites/translation/session.js';
 import { tools } from '../suites/translation/tool-scenarios.js';
 import { firstText, interruptions, requestBodies, rounds, system } from './growing-conversation.js';
 
 const sealer = createSealer('a secret for the tests of growing conversations');
 
-const plain: TargetManner = {
+const plain: TargetOptions = {
   model: 'u',
   maxTokens: 4096,
   maxTokensField: 'max_completion_tokens',
@@ -20,7 +20,7 @@ const plain: TargetManner = {
   jsonSchema: true,
   hostedTools: 'reject',
 };
-const targets: Readonly<Record<string, TargetManner>> = {
+const targets: Readonly<Record<string, TargetOptions>> = {
   'a plain target': plain,
   'a target with every setting': {
     ...plain,
@@ -84,7 +84,7 @@ for (const client of clients) {
   for (const upstream of clients.map(({ protocol }) => protocol)) {
     const ours = textEndpoints[client.protocol].translation.codec;
     const theirs = textEndpoints[upstream].translation.codec;
-    const translate = (body: JsonObject, target: TargetManner): string =>
+    const translate = (body: JsonObject, target: TargetOptions): string =>
       theirs.encodeRequest(ours.decodeRequest(body, true, sealer), target);
     const fitting = exceptions.find((each) => each.client === client.protocol && each.upstream === upstream);
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import fc from 'fast-check';
 import { test } from 'tap';
 import { type TSchema, Type } from 'typebox';
 import { compileSchema } from '../../src/schema/compile.js';
+import { fc } from '../support/seed.js';
 
 const told = (schema: TSchema, value: unknown) => {
   const { kind, param, message } = compileSchema(schema).explain(value);

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { asSchema, type SchemaNode } from '../../src/schema/node.js';
+import { fc } from '../support/seed.js';
 import { anyJson, anyText } from '../wire/json-text.js';
 
 const anyNumber = fc.oneof(

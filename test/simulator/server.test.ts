@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { test } from 'tap';
-import type { SimulatorRequest } from '../../src/simulator/reply.js';
-import { ask, chat, simulate, until } from './ask.js';
+import type { SimulatorRequest } from '../../src/simulator/http/reply.js';
+import { eventually } from '../support/eventually.js';
+import { ask, chat, simulate } from './ask.js';
 
 const entry = fileURLToPath(new URL('../../src/simulator/main.js', import.meta.url));
 
@@ -35,7 +36,7 @@ test('the state counts requests, open ones and cancelled ones, and not the quest
   const others = { videosMade: 0, polls: 0, openSessions: 0, totalSessions: 0 };
   t.strictSame(await state(), { openRequests: 1, totalRequests: 1, cancelledRequests: 0, ...others });
   socket.destroy();
-  await until(() => simulator.state().openRequests === 0);
+  await eventually(() => simulator.state().openRequests === 0);
   t.strictSame(await state(), { openRequests: 0, totalRequests: 1, cancelledRequests: 1, ...others });
 });
 

@@ -9,7 +9,8 @@ import { getRecord, sweepRecords, upsertRecord } from '../../src/store/records.j
 import { createRedisStore } from '../../src/store/redis.js';
 import { allSums, ledgerBatch, testLedger } from '../suites/ledger.js';
 import { noRedis, startRedis } from '../suites/redis.js';
-import { redisSettings, until } from '../suites/store.js';
+import { redisSettings } from '../suites/store.js';
+import { eventually } from '../support/eventually.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'ledger-'));
 t.teardown(() => rmSync(folder, { recursive: true, force: true }));
@@ -67,7 +68,7 @@ test('a sum in Redis goes when its time is over, and begins anew', {
   const append = (number: number, ttlMs: number) =>
     store.append('over', ledgerBatch({ number, sums: [{ id: 's', ttlMs, add: { n: 1 } }] }));
   await append(1, 20);
-  await until(async () => (await allSums(store, 'over')).size === 0);
+  await eventually(async () => (await allSums(store, 'over')).size === 0);
   await append(2, 60_000);
   await append(3, 1);
   t.same([...(await allSums(store, 'over'))], [['s', { n: 2 }]]);

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import {
   collectionKey,
@@ -9,6 +8,7 @@ import {
   recordKey,
   writeRecord,
 } from '../../src/store/record-format.js';
+import { fc } from '../support/seed.js';
 
 const text = fc.string({ unit: 'grapheme', maxLength: 700 });
 const time = fc.integer({ min: 0, max: 8_640_000_000_000_000 });

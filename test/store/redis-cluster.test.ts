@@ -2,7 +2,8 @@ import t, { test } from 'tap';
 import { createRedisStore } from '../../src/store/redis.js';
 import { testLedger } from '../suites/ledger.js';
 import { noRedis, startRedisCluster } from '../suites/redis.js';
-import { redisSettings, testStore, until } from '../suites/store.js';
+import { redisSettings, testStore } from '../suites/store.js';
+import { eventually } from '../support/eventually.js';
 
 const nodes = await startRedisCluster();
 t.teardown(() => Promise.all((nodes ?? []).map((node) => node.stop())));
@@ -27,7 +28,7 @@ test('a node that is gone concerns its own records, until it is back', { skip },
   t.same(new Set(await outcomes('down')), new Set(['fulfilled', 'rejected']));
   await nodes?.[0]?.restart();
   let round = 0;
-  await until(async () => {
+  await eventually(async () => {
     round += 1;
     return !(await outcomes(`back-${round}`)).includes('rejected');
   });

@@ -3,7 +3,8 @@ import { createRedisStore } from '../../src/store/redis.js';
 import { pauseBefore } from '../../src/store/redis-connection.js';
 import type { Store } from '../../src/store/store.js';
 import { noRedis, type RedisServer, startRedis } from '../suites/redis.js';
-import { redisSettings, unavailable, until } from '../suites/store.js';
+import { redisSettings, unavailable } from '../suites/store.js';
+import { eventually } from '../support/eventually.js';
 
 const minuteMs = 60_000;
 const timeoutMs = 400;
@@ -55,7 +56,7 @@ test('a server that goes is told by every call, and used again when it is back',
     t.ok((await refusedAfter(t, call)) < 1000);
   }
   await server.restart();
-  await until(() => works(store));
+  await eventually(() => works(store));
   t.equal((await store.get('tasks', 'a'))?.value, '1');
   t.equal(await store.create('tasks', 'b', '1', minuteMs), true);
 });
@@ -67,14 +68,14 @@ test('a store can be made before its server is there', { skip }, async (t) => {
   const error = await unavailable(t, store.create('tasks', 'a', '1', minuteMs));
   t.match(error?.cause, { code: 'ECONNREFUSED' });
   await server.restart();
-  await until(() => works(store));
+  await eventually(() => works(store));
   t.equal(await store.create('tasks', 'a', '1', minuteMs), true);
 });
 
 test('a server that does not answer is given up in time, call by call', { skip }, async (t) => {
   const server = await start(t);
   const store = open(t, server, { timeoutMs });
-  await until(() => works(store));
+  await eventually(() => works(store));
   server.signal('SIGSTOP');
   const times = await Promise.all(
     Array.from({ length: 50 }, () => refusedAfter(t, () => store.claim('a', minuteMs))),
@@ -85,7 +86,7 @@ test('a server that does not answer is given up in time, call by call', { skip }
     `${times}`,
   );
   server.signal('SIGCONT');
-  await until(() => works(store));
+  await eventually(() => works(store));
 });
 
 test('a server that became a replica is left for the one that its name leads to', { skip }, async (t) => {
@@ -99,19 +100,19 @@ test('a server that became a replica is left for the one that its name leads to'
   t.match((await unavailable(t, store.claim('b', minuteMs)))?.cause, /READONLY/);
   // Each question has a connection of its own.
   let own = 0;
-  await until(async () => {
+  await eventually(async () => {
     own += 1;
     return (await connections()) > before + own;
   });
   await server.command('REPLICAOF', 'NO', 'ONE');
-  await until(() => works(store));
+  await eventually(() => works(store));
   t.equal(await store.claim('b', minuteMs), true);
 });
 
 test('calls beyond the bound are refused at once', { skip }, async (t) => {
   const server = await start(t);
   const store = open(t, server, { timeoutMs });
-  await until(() => works(store));
+  await eventually(() => works(store));
   server.signal('SIGSTOP');
   const calls = Array.from({ length: 4096 }, () => store.claim('a', minuteMs));
   const error = await unavailable(t, store.claim('a', minuteMs));
@@ -139,7 +140,7 @@ test('a closed store has no connection left', { skip }, async (t) => {
   const connected = async () => /connected_clients:(\d+)/.exec(await server.command('INFO', 'clients'))?.[1];
   t.equal(await connected(), '2');
   await store.close();
-  await until(async () => (await connected()) === '1');
+  await eventually(async () => (await connected()) === '1');
 });
 
 test('pauses between attempts grow, differ, and stay bounded', async (t) => {

@@ -5,7 +5,8 @@ import { createRedisShares } from '../../src/store/redis-shares.js';
 import type { HostStatement, ShareStore } from '../../src/store/shares.js';
 import { noRedis, startRedis, startRedisCluster } from '../suites/redis.js';
 import { testShares } from '../suites/shares.js';
-import { redisSettings, until } from '../suites/store.js';
+import { redisSettings } from '../suites/store.js';
+import { eventually } from '../support/eventually.js';
 
 const redis = await startRedis();
 const nodes = await startRedisCluster();
@@ -42,7 +43,7 @@ for (const [name, settings] of [
 /** The first connection may take longer than a statement may. */
 async function connected(shares: ShareStore): Promise<void> {
   let number = 0;
-  await until(async () => {
+  await eventually(async () => {
     number += 1;
     const probe = shares.exchange({ host: 'probe', number, leaseMs: 0, pools: [] });
     return probe.then(

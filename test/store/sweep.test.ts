@@ -8,7 +8,8 @@ import { openBase } from '../../src/store/embedded-base.js';
 import { nameKey, readExpiryKey } from '../../src/store/record-format.js';
 import { createRedisStore } from '../../src/store/redis.js';
 import { noRedis, startRedis } from '../suites/redis.js';
-import { redisSettings, until } from '../suites/store.js';
+import { redisSettings } from '../suites/store.js';
+import { eventually } from '../support/eventually.js';
 
 const minuteMs = 60_000;
 
@@ -24,7 +25,7 @@ test('a sweep of the embedded store leaves nothing of what has expired', async (
   await store.create('b', 'moved', '', 1);
   await store.create('c', 'swept', '', 1);
   await store.claim('kept', minuteMs);
-  await until(async () => (await store.get('c', 'swept')) === null);
+  await eventually(async () => (await store.get('c', 'swept')) === null);
   t.equal(await store.create('b', 'moved', 'again', minuteMs), true);
   await store.sweep();
   await store.close();
@@ -57,7 +58,7 @@ test('a sweep of Redis takes from its lists what expired long ago, and Redis the
   await store.create('tasks', 'long', '', minuteMs);
   await store.claim('poll', minuteMs);
   await server.command('ZADD', 'test:index:tasks', '1', 'ancient');
-  await until(async () => (await store.get('tasks', 'short')) === null);
+  await eventually(async () => (await store.get('tasks', 'short')) === null);
   await store.sweep();
   t.match(
     await server.command('ZRANGE', 'test:index:tasks', '0', '-1'),

@@ -11,7 +11,7 @@ import { ArrayPassage } from '../../src/stream/reframe.js';
 
 const observed = (endpoint: Endpoint): ObservedPassage =>
   new ObservedPassage({
-    manner: endpoint,
+    rules: endpoint,
     hideUsage: false,
     mayStream: false,
     amend: null,

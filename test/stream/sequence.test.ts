@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import type { StreamEvent } from '../../src/conversation/events.js';
 import { Sequence } from '../../src/stream/sequence.js';
+import { fc } from '../support/seed.js';
 
 function ordered(events: readonly StreamEvent[]): StreamEvent[] {
   const sequence = new Sequence();

@@ -1,13 +1,13 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import type { ReplyContext } from '../../src/conversation/codec.js';
 import type { StreamEvent } from '../../src/conversation/events.js';
-import { plainText, rawBytes } from '../../src/conversation/raw-text.js';
-import { createSealer } from '../../src/conversation/seal.js';
 import { textEndpoints } from '../../src/protocols/text.js';
 import { TextTemplate } from '../../src/stream/text-template.js';
 import { TranslatedPassage } from '../../src/stream/translate.js';
+import { plainText, rawBytes } from '../../src/wire/raw-text.js';
+import { createSealer } from '../../src/wire/seal.js';
 import { parseEvent } from '../../src/wire/sse.js';
+import { fc } from '../support/seed.js';
 
 const event = (text: string, more = ''): string =>
   rawBytes(`data: {"a":1,"text":${JSON.stringify(text)}${more}}\n\n`);

@@ -1,10 +1,10 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import type { ReplyContext, StreamDecoder, StreamEncoder, TextCodec } from '../../src/conversation/codec.js';
 import { GatewayError } from '../../src/errors.js';
 import { ArrayPassage } from '../../src/stream/reframe.js';
 import { TranslatedPassage } from '../../src/stream/translate.js';
 import { EventRuns } from '../../src/wire/sse.js';
+import { fc } from '../support/seed.js';
 
 const usage = { input: 1, output: 1, cached: 0, cacheWritten: 0, reasoning: 0 };
 
@@ -131,6 +131,7 @@ test('events become the elements of one array', async (t) => {
     isComplete: false,
     endsItself: false,
     error: null,
+    broken: null,
     usage: null,
     mediaSeconds: 0,
     usageAtEnd: () => null,

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { launch } from '../../src/supervisor/launch.js';
 import { strikeAll } from '../suites/stage.js';
 import { endGateways } from '../suites/tasks-gateway.js';
 import { strikeRealtime } from './realtime-stage.js';
@@ -52,4 +53,6 @@ async function run(): Promise<number> {
 
 // What was started ends with this process: the gateway is killed as it exits, the upstream by its closed channel.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(130));
+const said = await launch();
+if (said !== null) process.stderr.write(`${said}\n`);
 process.exit(await run());

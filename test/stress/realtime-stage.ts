@@ -1,7 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
-import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { WebSocket } from 'ws';
 import type { SimulatorState } from '../../src/simulator/server.js';
@@ -24,7 +23,6 @@ export interface RealtimeStageOptions {
   readonly tokensPerSecond: number;
 }
 
-const askAgainMs = 20;
 const simulatorModule = fileURLToPath(new URL('../../src/simulator/main.js', import.meta.url));
 const standing = new Set<() => Promise<void>>();
 
@@ -141,19 +139,4 @@ export function socketsOf(pid: number): number {
       return false;
     }
   }).length;
-}
-
-/** Asks until the answer fits. Gives up, with the last one, after `withinMs`. */
-export async function settled<T>(
-  ask: () => T | Promise<T>,
-  fits: (value: T) => boolean,
-  withinMs: number,
-): Promise<T> {
-  const deadline = performance.now() + withinMs;
-  let value = await ask();
-  while (!fits(value) && performance.now() < deadline) {
-    await pause(askAgainMs);
-    value = await ask();
-  }
-  return value;
 }

@@ -3,15 +3,9 @@ import type { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { WebSocket } from 'ws';
 import { residentMb, watchMemory } from '../suites/process-memory.js';
-import {
-  askTurn,
-  dial,
-  dialAll,
-  onRealtimeStage,
-  type RealtimeStage,
-  settled,
-  socketsOf,
-} from './realtime-stage.js';
+import { seenWithin } from '../support/eventually.js';
+import { random } from '../support/seed.js';
+import { askTurn, dial, dialAll, onRealtimeStage, type RealtimeStage, socketsOf } from './realtime-stage.js';
 
 export interface CutsPlan {
   /** Sessions of a round. */
@@ -69,7 +63,11 @@ export function cutSessions(plan: CutsPlan): Promise<CutsFigures> {
       await Promise.all(sessions);
       const [before = 0] = sockets;
       sockets.push(await allGone(stage, before, plan.withinMs));
-      const { openSessions } = await settled(stage.state, (state) => state.openSessions === 0, plan.withinMs);
+      const { openSessions } = await seenWithin(stage.state, {
+        fits: (state) => state.openSessions === 0,
+        withinMs: plan.withinMs,
+        everyMs: 20,
+      });
       openUpstream.push(openSessions);
       resident.push(residentMb(stage.worker));
     }
@@ -81,7 +79,7 @@ function cutSession(stage: RealtimeStage, index: number): Promise<{ opened: bool
   const socket = dial(stage);
   const byClient = index % 2 === 0;
   const kind = Math.floor(index / 2) % leave.length;
-  const after = Math.floor(Math.random() * 100);
+  const after = Math.floor(random() * 100);
   let opened = false;
   socket.once('open', () => {
     opened = true;
@@ -91,7 +89,7 @@ function cutSession(stage: RealtimeStage, index: number): Promise<{ opened: bool
     );
   });
   // Some before they are open.
-  const timer = byClient ? setTimeout(() => leave[kind]?.(socket), Math.random() * longestMs) : undefined;
+  const timer = byClient ? setTimeout(() => leave[kind]?.(socket), random() * longestMs) : undefined;
   return new Promise((resolve) => {
     socket.once('close', (code) => {
       clearTimeout(timer);
@@ -241,11 +239,7 @@ export function crowd({ idle, busy, seconds }: CrowdPlan): Promise<CrowdFigures>
 
 /** @returns the sockets of the worker, once there are no more than before, or at last */
 function allGone({ worker }: RealtimeStage, before: number, withinMs = 10_000): Promise<number> {
-  return settled(
-    () => socketsOf(worker),
-    (now) => now <= before,
-    withinMs,
-  );
+  return seenWithin(() => socketsOf(worker), { fits: (now) => now <= before, withinMs, everyMs: 20 });
 }
 
 /** Processor time that a process has had (proc_pid_stat(5)). */

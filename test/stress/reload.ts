@@ -4,6 +4,7 @@ import { type LoadFailure, startLoad } from '../suites/load.js';
 import { loadRequest, modelsRequest } from '../suites/load-request.js';
 import { onStage, type Stage, stageConfig } from '../suites/stage.js';
 import { parseEntry, writeConfig } from '../suites/start.js';
+import { eventually } from '../support/eventually.js';
 
 export interface ReloadPlan {
   readonly connections: number;
@@ -72,15 +73,17 @@ function refusalsOf(stage: Stage): number {
  */
 async function modelsOnAll(stage: Stage, awaited?: string): Promise<string[]> {
   const modelsOf = new Map<string, string>();
-  const settled = (): boolean =>
-    modelsOf.size === workers &&
-    (awaited === undefined || [...modelsOf.values()].every((models) => models === awaited));
-  while (!settled()) {
+  const agree = async (): Promise<boolean> => {
     const connection = await openConnection(stage.gateway.port);
     const answer = await connection.ask(modelsRequest);
     connection.close();
     modelsOf.set(answer.worker, namesIn(answer));
-  }
+    return (
+      modelsOf.size === workers &&
+      (awaited === undefined || [...modelsOf.values()].every((models) => models === awaited))
+    );
+  };
+  await eventually(agree, { what: `the models ${awaited ?? ''} at each of ${workers} workers` });
   return [...new Set(modelsOf.values())];
 }
 

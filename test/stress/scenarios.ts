@@ -3,6 +3,9 @@ import { quantile } from '../suites/process-memory.js';
 import { bodies } from './bodies.js';
 import { drain } from './drain.js';
 import { failoverScenarios } from './failover.js';
+import { headsScenario } from './heads.js';
+import { hostileScenarios } from './hostile-scenarios.js';
+import { hostileSocketScenarios } from './hostile-socket-scenarios.js';
 import { leavers } from './leavers.js';
 import { mediaScenarios } from './media-scenarios.js';
 import { memory } from './memory.js';
@@ -214,8 +217,11 @@ export const scenarios: readonly Scenario[] = [
       ];
     },
   },
+  headsScenario,
   ...failoverScenarios,
   tasksScenario,
   ...mediaScenarios,
   ...realtimeScenarios,
+  ...hostileScenarios,
+  ...hostileSocketScenarios,
 ];

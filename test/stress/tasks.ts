@@ -3,6 +3,8 @@ import { type Simulator, type SimulatorOptions, startSimulator } from '../../src
 import { parseEntry, type StartedGateway } from '../suites/start.js';
 import { askTask, type TaskAnswer, taskFaces, untilEnded } from '../suites/tasks-client.js';
 import { killGateway, startTasksGateway, storeFolder } from '../suites/tasks-gateway.js';
+import { seenWithin } from '../support/eventually.js';
+import { random } from '../support/seed.js';
 
 export interface TaskCrashPlan {
   /** Tasks that are in flight when the processes are killed. */
@@ -102,8 +104,8 @@ function countPrompts(heard: Map<string, number>): SimulatorOptions['onRequest']
 async function makeUntilKilled(gateway: StartedGateway, plan: TaskCrashPlan): Promise<readonly Create[]> {
   const creates: Create[] = [];
   const answered: string[] = [];
-  let killed: Promise<void> | null = null;
-  const kill = (): Promise<void> => {
+  let killed: Promise<unknown> | null = null;
+  const kill = (): Promise<unknown> => {
     if (plan.killed === 'all') return killGateway(gateway);
     const [victim] = gateway.workerPids();
     process.kill(victim ?? 0, 'SIGKILL');
@@ -125,7 +127,7 @@ async function makeUntilKilled(gateway: StartedGateway, plan: TaskCrashPlan): Pr
   };
   const poll = async (): Promise<void> => {
     while (killed === null) {
-      const id = answered[Math.floor(Math.random() * answered.length)];
+      const id = answered[Math.floor(random() * answered.length)];
       if (id === undefined) await pause(5);
       else await askTask(gateway.baseUrl, taskFaces.compat.show(id)).catch(() => {});
     }
@@ -204,22 +206,21 @@ const retryMs = 100;
 
 /** Sends a create again with its key until it is not in conflict with the first attempt any more. */
 async function retried(gateway: StartedGateway, create: Create): Promise<{ id: string; failed: boolean }> {
-  for (;;) {
-    const answer = await answerOf(gateway, create);
-    if (answer === null) throw new Error('a retry was cut, too');
-    if (answer.status === 409) {
-      await pause(retryMs);
-      continue;
-    }
-    const { id, status, error } = answer.body as {
-      id: string;
-      status: string;
-      error: { code: string } | null;
-    };
-    if (status === 'failed' && error?.code !== 'submission_interrupted')
-      throw new Error(`a retry tells ${JSON.stringify(answer.body)}`);
-    return { id, failed: status === 'failed' };
-  }
+  const fits = (answer: TaskAnswer | null): boolean => answer?.status !== 409;
+  const answer = await seenWithin(() => answerOf(gateway, create), {
+    fits,
+    withinMs: 600_000,
+    everyMs: retryMs,
+  });
+  if (answer === null) throw new Error('a retry was cut, too');
+  const { id, status, error } = answer.body as {
+    id: string;
+    status: string;
+    error: { code: string } | null;
+  };
+  if (status === 'failed' && error?.code !== 'submission_interrupted')
+    throw new Error(`a retry tells ${JSON.stringify(answer.body)}`);
+  return { id, failed: status === 'failed' };
 }
 
 /** The task that a line of the log tells as interrupted. */

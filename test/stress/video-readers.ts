@@ -1,7 +1,8 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { patternBytes } from '../../src/simulator/media-pattern.js';
+import { patternBytes } from '../../src/simulator/media/file.js';
 import { BodyReader, contentRequest } from '../suites/tasks-media.js';
+import { seenWithin } from '../support/eventually.js';
 import { type Growth, makeVideo, onMediaStage, origins, warmUp, watched } from './media-stage.js';
 
 export interface VideoReadersPlan {
@@ -50,8 +51,7 @@ export function videoReaders(plan: VideoReadersPlan): Promise<VideoReadersFigure
       const openBeforeLeaving = open();
       const cut = readers.filter((reader) => reader.cut).length;
       for (const { socket } of readers) socket.destroy();
-      const until = performance.now() + leaveMs;
-      while (open() > 0 && performance.now() < until) await pause(10);
+      await seenWithin(open, { fits: (count) => count === 0, withinMs: leaveMs, everyMs: 10 });
       return {
         bytesRead: readers.reduce((sum, { body }) => sum + body.bytes, 0),
         served: readers.filter(({ body }) => body.status === 200 && body.bytes > 0).length,

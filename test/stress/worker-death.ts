@@ -4,6 +4,7 @@ import { type LoadFailure, startLoad } from '../suites/load.js';
 import { loadRequest } from '../suites/load-request.js';
 import { clock } from '../suites/load-upstream.js';
 import { onStage, type Stage } from '../suites/stage.js';
+import { eventually } from '../support/eventually.js';
 
 export interface WorkerDeathPlan {
   readonly connections: number;
@@ -82,15 +83,16 @@ async function seenWorkers(stage: Stage): Promise<Set<string>> {
 
 /** Asks on connections of their own, one after the other, until the answering worker fits. */
 async function firstAnswer(stage: Stage, fits: (worker: string) => boolean): Promise<void> {
-  for (;;) {
+  const ask = async (): Promise<boolean> => {
     try {
       const connection = await openConnection(stage.gateway.port);
       const { worker } = await connection.ask(probe);
       connection.close();
-      if (fits(worker)) return;
+      return fits(worker);
     } catch {
       // The dying worker had taken the connection.
+      return false;
     }
-    await pause(probeEveryMs);
-  }
+  };
+  await eventually(ask, { what: 'an answer of the wanted worker', everyMs: probeEveryMs });
 }

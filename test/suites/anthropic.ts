@@ -1,6 +1,7 @@
 import * as anthropic0 from 'anthropic0';
 import * as anthropic1 from 'anthropic1';
 import type { DemoGateway } from './demo.js';
+import { sdksOfRun } from './sdks.js';
 
 /** What the SDK's versions have in common; the types are those of one of them. */
 export type Client = anthropic0.Anthropic;
@@ -20,10 +21,10 @@ export interface Sdk {
 }
 
 /** The versions of the official SDK that must work, oldest first. */
-export const sdks: readonly Sdk[] = [
+export const sdks: readonly Sdk[] = sdksOfRun<Sdk>([
   { name: 'anthropic 0', module: anthropic0, bearer: false },
   { name: 'anthropic 1', module: anthropic1 as unknown as SdkModule, bearer: true },
-];
+]);
 
 export interface ClientOptions {
   /** `sk-demo` unless given. */

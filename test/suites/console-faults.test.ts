@@ -1,8 +1,7 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { test } from 'tap';
-import { noBrowser, startBrowser, until } from './console.js';
+import { eventually } from '../support/eventually.js';
+import { startHttpUpstream } from '../support/upstream.js';
+import { consoleWait, noBrowser, startBrowser } from './console.js';
 import { watchFaults } from './console-faults.js';
 
 const policy = "default-src 'self'; script-src 'self'; connect-src *";
@@ -15,7 +14,7 @@ test('what a page may not do is noticed', { skip: noBrowser }, async (t) => {
       document.body.innerHTML = '<img src="http://127.0.0.3:9/" alt=""><p style="color: red"></p>';
       throw new Error('a mistake');
     });`;
-  const server = createServer(({ url }, answer) => {
+  const { origin } = await startHttpUpstream(t, ({ url }, answer) => {
     const [status, type, body] =
       url === '/'
         ? [
@@ -29,13 +28,6 @@ test('what a page may not do is noticed', { skip: noBrowser }, async (t) => {
     answer.writeHead(status as number, { 'content-type': `${type}`, 'content-security-policy': policy });
     answer.end(body);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const context = await (await startBrowser(t)).newContext();
   const faults = watchFaults(context, origin, [403]);
   await (await context.newPage()).goto(origin);
@@ -47,7 +39,7 @@ test('what a page may not do is noticed', { skip: noBrowser }, async (t) => {
     /inline style violates the following Content Security Policy/,
     /^thrown: .*a mistake/,
   ]) {
-    await until(`${what}`, () => faults.some((fault) => what.test(fault)));
+    await eventually(() => faults.some((fault) => what.test(fault)), { what: `${what}`, ...consoleWait });
     t.pass(`${what}`);
   }
   t.notMatch(faults.join('\n'), 'status of 403', 'what was to be refused is none');

@@ -1,7 +1,7 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import type { Test } from 'tap';
 import { pathOf, without } from '../simulator/media/programs.js';
+import { seenWithin } from '../support/eventually.js';
 import { watchFaults } from './console-faults.js';
 import { adminToken, type ConsoleGateway } from './console-gateway.js';
 
@@ -10,8 +10,8 @@ const program = 'chromium';
 export const noBrowser: string | false = without(program);
 
 /** How long anything on the page may take on a machine that others keep busy. */
-const patienceMs = 30_000;
-const askAgainMs = 50;
+/** How long, and how often, a page is looked at for what is to come. */
+export const consoleWait = { withinMs: 30_000, everyMs: 50 } as const;
 
 const flags = [
   '--no-sandbox',
@@ -64,7 +64,7 @@ export async function startBrowser(t: Test): Promise<Browser> {
   const browser = await chromium.launch({
     executablePath: pathOf(program) ?? program,
     args: flags,
-    timeout: 2 * patienceMs,
+    timeout: 2 * consoleWait.withinMs,
   });
   t.teardown(() => browser.close());
   return browser;
@@ -89,7 +89,7 @@ export async function visit(
     locale: 'en-US',
     timezoneId: 'UTC',
   });
-  context.setDefaultTimeout(patienceMs);
+  context.setDefaultTimeout(consoleWait.withinMs);
   const faults = watchFaults(context, adminUrl, refusals);
   try {
     const page = await context.newPage();
@@ -125,20 +125,7 @@ export async function becomes<Value>(
   message: string,
 ): Promise<void> {
   const wanted = JSON.stringify(expected);
-  const deadline = performance.now() + patienceMs;
-  let found = await read();
-  while (JSON.stringify(found) !== wanted && performance.now() < deadline) {
-    await pause(askAgainMs);
-    found = await read();
-  }
+  const fits = (found: Value): boolean => JSON.stringify(found) === wanted;
+  const found = await seenWithin(read, { fits, ...consoleWait });
   t.strictSame(found, expected, message);
-}
-
-/** Waits until a condition holds. @throws Error when it never does */
-export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + patienceMs;
-  while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error(`${what}: not within ${patienceMs} ms`);
-    await pause(askAgainMs);
-  }
 }

@@ -59,6 +59,8 @@ export function testConfig(options: GatewayOptions): Record<string, unknown> {
     },
     // A store would be made in the folder of whoever runs the tests.
     usage: { ledger: false },
+    // What tests have fetched is on any free port.
+    fetch: { ports: ['1-65535'] },
     groups: { default: { models: ['*'] } },
     keys: [{ id: 'test', hash: hashKey(testKey), groups: ['default'] }],
     ...options.config,
@@ -66,7 +68,10 @@ export function testConfig(options: GatewayOptions): Record<string, unknown> {
 }
 
 /** Starts a gateway in this process on a free port; it ends with the test. */
-export async function startGateway(t: Test, options: GatewayOptions): Promise<RunningGateway> {
+export async function startGateway(
+  t: Pick<Test, 'teardown'>,
+  options: GatewayOptions,
+): Promise<RunningGateway> {
   const lines: Record<string, unknown>[] = [];
   const waiting = new Set<() => void>();
   const log = pino(

@@ -2,6 +2,7 @@ import * as genai1 from 'genai1';
 import * as genai2 from 'genai2';
 import * as genai3 from 'genai3';
 import type { DemoGateway } from './demo.js';
+import { sdksOfRun } from './sdks.js';
 
 /** What the SDK's versions have in common; the types are those of one of them. */
 export type Client = genai2.GoogleGenAI;
@@ -20,11 +21,11 @@ export interface Sdk {
 }
 
 /** The versions of the official SDK that must work, oldest first. */
-export const sdks: readonly Sdk[] = [
+export const sdks: readonly Sdk[] = sdksOfRun<Sdk>([
   { name: 'genai 1', module: genai1 as unknown as SdkModule, raisesMidStream: false },
   { name: 'genai 2', module: genai2, raisesMidStream: true },
   { name: 'genai 3', module: genai3 as unknown as SdkModule, raisesMidStream: true },
-];
+]);
 
 /** A client as a user would make it, that calls the gateway. */
 export function createClient(

@@ -9,7 +9,7 @@ import { allPools, findPool } from '../../src/limits/pools.js';
  * The limits of gateways in this process, owned as the primary owns those of its workers.
  * @param delayMs how long each message is on its way
  */
-export function ownLimits(t: Test, config: ResolvedConfig, delayMs = 0) {
+export function ownLimits(t: Pick<Test, 'teardown'>, config: ResolvedConfig, delayMs = 0) {
   const pools = allPools(config);
   const clock = new HostClock();
   const owner = createLeaseOwner({ now: () => clock.now(), poolOf: (name) => findPool(pools, name) });

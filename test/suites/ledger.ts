@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { type Test, test } from 'tap';
 import { createStore } from '../../src/store/create.js';
 import type { Ledger, LedgerBatch, LedgerLine, Store } from '../../src/store/store.js';
+import { random } from '../support/seed.js';
 import { batchLines, countedBatch, type LedgerOrder } from './ledger-process.js';
 import { type StoreSuite, unavailable } from './store.js';
 
@@ -210,7 +211,7 @@ export function testLedger(name: string, { settings, skip, processes }: StoreSui
         startWriter({ settings, ledger: 'killed', writer: `${who}${round}` }),
       );
       await Promise.all(writers.map(({ begun }) => begun));
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * 60));
+      await new Promise((resolve) => setTimeout(resolve, random() * 60));
       for (const writer of writers) told.set(writer.name, await writer.kill());
     }
     // The batch that was under way may be there or not; a successor sends it again.

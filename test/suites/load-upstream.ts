@@ -1,6 +1,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { seenWithin } from '../support/eventually.js';
 
 /** A request that its client, here the gateway, gave up before the answer was complete. */
 export interface Cancelled {
@@ -72,15 +73,7 @@ export async function startLoadUpstream(port = 0): Promise<LoadUpstream> {
     port: first.port,
     state,
     become: order,
-    async stateWhen(fits, withinMs) {
-      const deadline = clock() + withinMs;
-      let last = await state();
-      while (!fits(last) && clock() < deadline) {
-        await new Promise((resolve) => setTimeout(resolve, askAgainMs));
-        last = await state();
-      }
-      return last;
-    },
+    stateWhen: (fits, withinMs) => seenWithin(state, { fits, withinMs, everyMs: askAgainMs }),
     stop: () => void child.kill('SIGKILL'),
   };
 }

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { random } from '../support/seed.js';
 import { type Answer, type ClientConnection, openConnection } from './client-connection.js';
 import { clock } from './load-upstream.js';
 
@@ -101,7 +102,7 @@ export function startLoad(options: LoadOptions): Load {
       }
       const request = options.requests[turn % options.requests.length];
       if (request !== undefined) await ask(connection, client, request);
-      if (options.pauseMs !== undefined) await pause(Math.random() * options.pauseMs);
+      if (options.pauseMs !== undefined) await pause(random() * options.pauseMs);
     }
     connection?.close();
   };

@@ -1,8 +1,7 @@
-import { once } from 'node:events';
-import { createServer, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { request } from 'node:http';
 import type { Test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
+import { startHttpUpstream } from '../support/upstream.js';
 import { parseEntry, type StartedGateway, startCli } from './start.js';
 
 const token = 'the-token-of-the-operators';
@@ -92,18 +91,12 @@ const chatBody = JSON.stringify({ model: 'm', messages: [{ role: 'user', content
 
 /** An upstream that gives the same short answer to every call. @returns its base URL */
 async function startUpstream(t: Test): Promise<string> {
-  const server = createServer((asked, answer) => {
+  const { origin } = await startHttpUpstream(t, (asked, answer) => {
     asked.resume().once('end', () => {
       answer
         .writeHead(200, { 'content-type': 'application/json' })
         .end('{"object":"chat.completion","choices":[]}');
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  return `${origin}/v1`;
 }

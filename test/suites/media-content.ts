@@ -1,9 +1,9 @@
 import type { Test } from 'tap';
+import { jsonAnswer, type RawRequest, type RawUpstream, startRawUpstream } from '../support/upstream.js';
 import type { RunningGateway } from './gateway.js';
 import { compat } from './media-faces.js';
 import { type Asking, ask, type Heard, startMediaGateway } from './media-gateway.js';
 import { ended, make } from './media-videos.js';
-import { jsonAnswer, type RawRequest, type RawUpstream, startRawUpstream } from './raw-upstream.js';
 
 /** How a task's bytes are had: from the upstream itself, or from an address that it tells. */
 export type SourceKind = 'chat' | 'generic';

@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as after } from 'node:timers/promises';
 import type { Test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
 import { type Simulator, type SimulatorOptions, startSimulator } from '../../src/simulator/server.js';
@@ -21,7 +20,7 @@ export interface MediaOptions {
 }
 
 /** A folder that is gone when the test has ended. */
-export function temporaryFolder(t: Test): string {
+export function temporaryFolder(t: Pick<Test, 'teardown'>): string {
   const path = mkdtempSync(join(tmpdir(), 'gateway-media-'));
   t.teardown(() => rmSync(path, { recursive: true, force: true }));
   return path;
@@ -127,21 +126,4 @@ export function formOf(fields: readonly Field[]): FormData {
 /** A file for a form. */
 export function file(name: string, type: string, bytes: Buffer): File {
   return new File([new Uint8Array(bytes)], name, { type });
-}
-
-/**
- * Looks again and again until something holds.
- * @throws Error with what was seen last after ten seconds
- */
-export async function until<Value>(
-  look: () => Promise<Value> | Value,
-  holds: (value: Value) => boolean,
-): Promise<Value> {
-  const deadline = performance.now() + 10_000;
-  for (;;) {
-    const value = await look();
-    if (holds(value)) return value;
-    if (performance.now() > deadline) throw new Error(`it never came to that: ${JSON.stringify(value)}`);
-    await after(10);
-  }
 }

@@ -1,8 +1,9 @@
 import type { Test } from 'tap';
 import type { Simulator, SimulatorOptions } from '../../src/simulator/server.js';
+import { eventually } from '../support/eventually.js';
 import type { RunningGateway } from './gateway.js';
 import type { Face, Standing } from './media-faces.js';
-import { type MediaOptions, simulate, startMediaGateway, until } from './media-gateway.js';
+import { type MediaOptions, simulate, startMediaGateway } from './media-gateway.js';
 
 /** The formats in which the gateway asks upstreams; each is a model of its own, named after it. */
 export const wires = ['compat', 'vendork', 'vendorj', 'generic'] as const;
@@ -52,8 +53,9 @@ export async function make(
 
 /** Asks for a task until it has ended. */
 export function ended(face: Face, gateway: RunningGateway, id: string): Promise<Standing> {
-  return until(
-    () => face.show(gateway, id),
-    ({ state }) => state === 'completed' || state === 'failed',
-  );
+  return eventually(() => face.show(gateway, id), {
+    fits: ({ state }) => state === 'completed' || state === 'failed',
+    withinMs: 10_000,
+    everyMs: 10,
+  });
 }

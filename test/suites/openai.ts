@@ -5,6 +5,7 @@ import * as parser6 from 'openai6/lib/parser';
 import * as openai7 from 'openai7';
 import * as parser7 from 'openai7/lib/parser';
 import type { DemoGateway } from './demo.js';
+import { sdksOfRun } from './sdks.js';
 
 /** What the SDK's versions have in common; the types are those of one of them. */
 export type Client = openai6.OpenAI;
@@ -22,7 +23,7 @@ export interface Sdk {
 }
 
 /** The versions of the official SDK that must work, oldest first. */
-export const sdks: readonly Sdk[] = [
+export const sdks: readonly Sdk[] = sdksOfRun<Sdk>([
   {
     name: 'openai 4',
     module: openai4 as unknown as SdkModule,
@@ -38,7 +39,7 @@ export const sdks: readonly Sdk[] = [
     module: openai7 as unknown as SdkModule,
     makeParseableResponseFormat: parser7.makeParseableResponseFormat as unknown as MakeParseable,
   },
-];
+]);
 
 export interface ClientOptions {
   /** `sk-demo` unless given. */

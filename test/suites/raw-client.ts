@@ -64,6 +64,8 @@ function parse(received: Buffer, ended: boolean): RawAnswer | null {
   const head = received.toString('latin1', 0, end);
   const status = Number(head.slice(9, 12));
   const rest = received.subarray(end + 4);
+  // They have no body (RFC 9112 section 6.3).
+  if (status === 204 || status === 304) return { status, head, body: '' };
   const length = /^content-length: *(\d+)$/im.exec(head)?.[1];
   if (length !== undefined) {
     if (rest.length < Number(length) && !ended) return null;

@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Test } from 'tap';
 import { WebSocket, WebSocketServer } from 'ws';
-import { Arrivals } from './arrivals.js';
+import { Arrivals } from '../support/arrivals.js';
+import { eventually } from '../support/eventually.js';
 import { type GatewayOptions, type RunningGateway, startGateway, testKey } from './gateway.js';
 
 /** One session at an upstream. */
@@ -98,7 +99,7 @@ export interface SessionClient {
   readonly received: (string | Buffer)[];
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
   /** Resolves when so many messages have come. */
-  until(messages: number): Promise<void>;
+  until(messages: number): Promise<unknown>;
 }
 
 const bearer = { authorization: `Bearer ${testKey}` };
@@ -119,10 +120,8 @@ export async function openClient(
   });
   t.teardown(() => socket.terminate());
   const received: (string | Buffer)[] = [];
-  const waiting = new Set<() => void>();
   socket.on('message', (data: Buffer, isBinary) => {
     received.push(isBinary ? data : data.toString());
-    for (const look of waiting) look();
   });
   const closed = closeOf(socket);
   await new Promise<void>((resolve, reject) => {
@@ -140,16 +139,7 @@ export async function openClient(
     socket,
     received,
     closed,
-    until: (messages) =>
-      new Promise((resolve) => {
-        const look = () => {
-          if (received.length < messages) return;
-          waiting.delete(look);
-          resolve();
-        };
-        waiting.add(look);
-        look();
-      }),
+    until: (messages) => eventually(() => received.length >= messages, { what: `${messages} messages` }),
   };
 }
 

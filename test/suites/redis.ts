@@ -5,6 +5,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { eventually } from '../support/eventually.js';
 import { freePort } from './free-port.js';
 
 export interface RedisOptions {
@@ -80,13 +81,10 @@ export async function startRedisCluster(): Promise<readonly RedisServer[] | null
     const meet = [`${nodes[0]?.port}`, `${busPorts[0]}`];
     if (index > 0) await node.command('CLUSTER', 'MEET', '127.0.0.1', ...meet);
   }
-  for (const node of nodes) {
-    let info = '';
-    while (!/cluster_state:ok/.test(info) || !/cluster_slots_ok:16384/.test(info)) {
-      await new Promise((resolve) => setTimeout(resolve, 20));
-      info = await node.command('CLUSTER', 'INFO');
-    }
-  }
+  const isWhole = (info: string): boolean =>
+    /cluster_state:ok/.test(info) && /cluster_slots_ok:16384/.test(info);
+  for (const node of nodes)
+    await eventually(() => node.command('CLUSTER', 'INFO'), { fits: isWhole, everyMs: 20 });
   return nodes;
 }
 

@@ -1,12 +1,12 @@
 import type { Test } from 'tap';
-import { type GatewayOptions, type RunningGateway, startGateway, testKey } from './gateway.js';
 import {
   completion,
   jsonAnswer,
   type RawRequest,
   type RawUpstream,
   startRawUpstream,
-} from './raw-upstream.js';
+} from '../support/upstream.js';
+import { type GatewayOptions, type RunningGateway, startGateway, testKey } from './gateway.js';
 
 /** An upstream's error, with more header lines, CRLF behind each. */
 export const errorAnswer = (status: number, headers = ''): string =>

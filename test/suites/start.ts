@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { GatewayReport } from '../../src/supervisor/messages.js';
+import { eventually } from '../support/eventually.js';
 
 export interface StartOptions {
   /** Config as a JSON value, or as the text of the file. Without it the gateway runs its demo. */
@@ -33,8 +34,8 @@ export interface StartedGateway {
   readonly logs: readonly string[];
   /** Process ids of the workers that serve now. */
   workerPids(): readonly number[];
-  /** Resolves as soon as the condition holds: it is asked at each line of the log and each change of the workers. */
-  until(condition: () => boolean): Promise<void>;
+  /** Resolves soon after the condition holds. Rejects when the process ends before that. */
+  until(condition: () => boolean): Promise<unknown>;
   /** Resolves with the first log entry, past or to come, that fits. */
   untilLogged(fits: (entry: Readonly<Record<string, unknown>>) => boolean): Promise<Record<string, unknown>>;
   kill(signal: NodeJS.Signals): void;
@@ -43,6 +44,9 @@ export interface StartedGateway {
   stop(): Promise<Exit>;
 }
 
+const lookMs = 5;
+/** Some wait for what takes minutes under load. */
+const patienceMs = 300_000;
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
 /** Settings of whoever runs the tests must not reach the gateway under test. */
@@ -70,42 +74,31 @@ export async function startCli(options: StartOptions = {}): Promise<StartedGatew
   process.once('exit', killAtExit);
 
   const logs: string[] = [];
-  const watchers = new Set<() => void>();
   let state: GatewayReport | null = null;
   let exit: Exit | null = null;
-  const look = (): void => {
-    for (const watcher of watchers) watcher();
-  };
   for (const stream of [child.stdout, child.stderr]) {
     if (stream === null) continue;
-    createInterface({ input: stream }).on('line', (line) => {
-      logs.push(line);
-      look();
-    });
+    createInterface({ input: stream }).on('line', (line) => void logs.push(line));
   }
   child.on('message', (message) => {
     state = message as GatewayReport;
-    look();
   });
   const exited = once(child, 'close').then(([code, signal]): Exit => {
     process.removeListener('exit', killAtExit);
     if (folder !== null) rmSync(folder, { recursive: true, force: true });
     exit = { code, signal };
-    look();
     return exit;
   });
 
-  const until = (condition: () => boolean): Promise<void> =>
-    new Promise((resolve, reject) => {
-      const watcher = (): void => {
-        if (!condition() && exit === null) return;
-        watchers.delete(watcher);
-        if (condition()) resolve();
-        else reject(new Error(`the gateway ended with ${exit?.code ?? exit?.signal}:\n${logs.join('\n')}`));
-      };
-      watchers.add(watcher);
-      watcher();
-    });
+  const until = <Value>(condition: () => Value) => {
+    const look = (): Value => {
+      const ended = exit;
+      const value = condition();
+      if (value || ended === null) return value;
+      throw new Error(`the gateway ended with ${ended.code ?? ended.signal}:\n${logs.join('\n')}`);
+    };
+    return eventually(look, { what: `${condition}`, everyMs: lookMs, withinMs: patienceMs });
+  };
 
   const workerPids = (): readonly number[] => state?.workers ?? [];
   const isListening = () => logs.some((line) => parseEntry(line)?.msg === 'listening');
@@ -120,10 +113,8 @@ export async function startCli(options: StartOptions = {}): Promise<StartedGatew
     logs,
     workerPids,
     until,
-    async untilLogged(fits) {
-      const find = () => logs.map(parseEntry).find((entry) => entry !== null && fits(entry));
-      await until(() => find() !== undefined);
-      return find() ?? {};
+    untilLogged(fits) {
+      return until(() => logs.map(parseEntry).find((entry) => entry !== null && fits(entry)));
     },
     kill: (signal) => void child.kill(signal),
     exited,

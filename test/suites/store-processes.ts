@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { eventually } from '../support/eventually.js';
 import type { StoreOrder } from './store-process.js';
 
 const script = fileURLToPath(new URL('./store-process.js', import.meta.url));
@@ -35,10 +36,12 @@ export function startStoreProcess(order: StoreOrder): StoreProcess {
     told,
     exited,
     async untilTold(count) {
-      while (told.length < count) {
-        if (child.exitCode !== null) throw new Error(`the process ended with ${child.exitCode}`);
-        await once(child, 'message');
-      }
+      const hasTold = (): boolean => {
+        if (told.length < count && child.exitCode !== null)
+          throw new Error(`the process ended with ${child.exitCode}`);
+        return told.length >= count;
+      };
+      await eventually(hasTold, { what: `${count} messages of the process` });
     },
     proceed: () => void child.send('proceed'),
     kill: () => void child.kill('SIGKILL'),

@@ -3,6 +3,7 @@ import type { RedisStoreSettings, StoreSettings } from '../../src/config/types.j
 import { GatewayError } from '../../src/errors.js';
 import { createStore } from '../../src/store/create.js';
 import type { Store } from '../../src/store/store.js';
+import { eventually } from '../support/eventually.js';
 import { increment } from './store-process.js';
 import { startStoreProcess } from './store-processes.js';
 
@@ -78,7 +79,7 @@ export function testStore(name: string, { settings, skip, processes }: StoreSuit
     const ids = async () => (await store.list('short', 10, null)).records.map(({ id }) => id);
     await store.create('short', 'a', '1', 20);
     await store.create('short', 'b', '1', minuteMs);
-    await until(async () => (await store.get('short', 'a')) === null);
+    await eventually(async () => (await store.get('short', 'a')) === null);
     t.same(await ids(), ['b']);
     t.equal(await store.create('short', 'a', '2', minuteMs), true);
     t.equal((await store.get('short', 'a'))?.value, '2');
@@ -87,7 +88,7 @@ export function testStore(name: string, { settings, skip, processes }: StoreSuit
     t.same((await ids()).sort(), ['a', 'b']);
     const revision = (await store.get('short', 'b'))?.revision ?? 0;
     await store.replace('short', 'b', '2', revision, 1);
-    await until(async () => (await store.get('short', 'b')) === null);
+    await eventually(async () => (await store.get('short', 'b')) === null);
     t.equal(await store.replace('short', 'b', '3', revision + 1, minuteMs), false);
     await store.sweep();
     t.same(await ids(), ['a']);
@@ -126,7 +127,7 @@ export function testStore(name: string, { settings, skip, processes }: StoreSuit
     await store.create('back', 'sooner', 'vsooner', minuteMs / 2);
     await store.create('back', 'gone', '', 1);
     for (const name of ['bac', 'back-too', 'a', 'z']) await store.create(name, 'id-1', '', minuteMs);
-    await until(async () => (await store.get('back', 'gone')) === null);
+    await eventually(async () => (await store.get('back', 'gone')) === null);
     for (const limit of [1, 7, 27, 100]) {
       const seen: string[] = [];
       let from: string | null = null;
@@ -153,7 +154,7 @@ export function testStore(name: string, { settings, skip, processes }: StoreSuit
     t.equal(await other.claim('poll:1', minuteMs), false);
     t.equal(await store.claim('poll:1', 1), false);
     t.equal(await other.claim('poll:2', 20), true);
-    await until(() => store.claim('poll:2', minuteMs));
+    await eventually(() => store.claim('poll:2', minuteMs));
     await store.sweep();
     t.equal(await other.claim('poll:2', minuteMs), false, 'a sweep leaves what is still held');
   });
@@ -249,9 +250,4 @@ export async function unavailable(t: Test, call: Promise<unknown>): Promise<Gate
   }
   t.fail('the call was not refused');
   return null;
-}
-
-/** Resolves as soon as the condition holds; the test's own limit ends a wait that is in vain. */
-export async function until(condition: () => Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 5));
 }

@@ -1,5 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { VideoFormat } from '../../src/video/task.js';
+import { eventually } from '../support/eventually.js';
 import { loadKey } from './load-request.js';
 
 /** An answer about a task. */
@@ -109,13 +109,10 @@ export async function askTask(
 const askAgainMs = 100;
 
 /** Asks for a task until it has ended. @returns the last answer, of which the state is not more than what it says */
-export async function untilEnded(baseUrl: string, id: string, face = taskFaces.compat): Promise<TaskAnswer> {
-  for (;;) {
-    const answer = await askTask(baseUrl, face.show(id));
-    const state = face.stateIn(answer.body);
-    if (answer.status !== 200 || state === 'completed' || state === 'failed') return answer;
-    await pause(askAgainMs);
-  }
+export function untilEnded(baseUrl: string, id: string, face = taskFaces.compat): Promise<TaskAnswer> {
+  const fits = ({ status, body }: TaskAnswer): boolean =>
+    status !== 200 || ['completed', 'failed'].includes(String(face.stateIn(body)));
+  return eventually(() => askTask(baseUrl, face.show(id)), { fits, everyMs: askAgainMs, withinMs: 600_000 });
 }
 
 /** Fetches the content of a task, whole. */

@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
-import { patternBytes } from '../../src/simulator/media-pattern.js';
+import { patternBytes } from '../../src/simulator/media/file.js';
 import { AnswerReader } from './answer-reader.js';
 import { loadKey } from './load-request.js';
 

@@ -1,7 +1,7 @@
 import type { Test } from 'tap';
+import { type RawRequest, type RawUpstream, startRawUpstream } from '../support/upstream.js';
 import { type RunningGateway, startGateway, testKey } from './gateway.js';
 import { exchange, type RawAnswer } from './raw-client.js';
-import { type RawRequest, type RawUpstream, startRawUpstream } from './raw-upstream.js';
 
 export const textProtocols = ['chat', 'responses', 'messages', 'generateContent'];
 

@@ -39,17 +39,3 @@ export async function startUpload(port: number, head: string | Buffer): Promise<
     send: (bytes) => new Promise((resolve) => socket.write(bytes, () => resolve())),
   };
 }
-
-const settledTurns = 200;
-
-/** Resolves when a number has not changed for many turns of the event loop that all parties live in. */
-export async function settled(read: () => number): Promise<number> {
-  let last = read();
-  for (let turns = 0; turns < settledTurns; turns++) {
-    await new Promise((resolve) => setImmediate(resolve));
-    const now = read();
-    if (now !== last) turns = 0;
-    last = now;
-  }
-  return last;
-}

@@ -1,5 +1,11 @@
 import type { Test } from 'tap';
+import { jsonAnswer, type RawRequest } from '../support/upstream.js';
 import { type RunningGateway, startGateway } from './gateway.js';
+
+/** What an upstream of audio does with a request: it answers a transcription with the text `heard`. */
+export const hears = ({ socket }: RawRequest): void => void socket.write(heard);
+
+export const heard = jsonAnswer(200, '{"text":"heard"}');
 
 export interface AudioGatewayOptions {
   /** Base URLs of the targets of the model `m`, in order of priority. */

@@ -1,6 +1,6 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { UsageEntry } from '../../src/usage/entry.js';
 import type { TotalName } from '../../src/usage/sums.js';
+import { eventually } from '../support/eventually.js';
 import { loadKey } from './load-request.js';
 import type { StartedGateway } from './start.js';
 import { startTasksGateway } from './tasks-gateway.js';
@@ -107,13 +107,12 @@ export async function startUsageGateway(options: UsageGatewayOptions): Promise<U
         body: JSON.stringify(body),
         ...(signal === undefined ? {} : { signal }),
       }),
-    async linesOf(...ids) {
-      for (;;) {
+    linesOf(...ids) {
+      const find = async (): Promise<UsageLine[]> => {
         const all = await lines();
-        const found = ids.map((id) => all.find(({ requestId }) => requestId === id));
-        if (found.every((line) => line !== undefined)) return found;
-        await pause(askAgainMs);
-      }
+        return ids.flatMap((id) => all.find(({ requestId }) => requestId === id) ?? []);
+      };
+      return eventually(find, { fits: ({ length }) => length === ids.length, everyMs: askAgainMs });
     },
     report: async (query = '') => (await admin(`/usage${query}`)).json() as Promise<UsageReportAnswer>,
   };

@@ -1,8 +1,8 @@
-import { setTimeout } from 'node:timers/promises';
 import { type Test, test } from 'tap';
 import { demoKeyHash } from '../suites/demo-key.js';
 import { sumOf } from '../suites/metrics-text.js';
 import { startCli, writeConfig } from '../suites/start.js';
+import { eventually } from '../support/eventually.js';
 
 const token = 'the-token-of-the-operators';
 
@@ -68,7 +68,8 @@ test('the metrics say what clients have counted, over all workers and over their
   await gateway.until(() => gateway.workerPids().length === 2 && !gateway.workerPids().includes(first));
   await load(10);
   // The one that ends may still be telling its last counts.
-  while (sumOf(await (await ask('/metrics')).text(), 'gateway_open_requests') > 0) await setTimeout(20);
+  const open = async () => sumOf(await (await ask('/metrics')).text(), 'gateway_open_requests');
+  await eventually(open, { fits: (requests) => requests === 0, everyMs: 20 });
   await compare();
 });
 

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { setTimeout as pause } from 'node:timers/promises';
 import { type Test, test } from 'tap';
 import { startSimulator } from '../../src/simulator/server.js';
 import { budgetConfig, hammer, type Seen, startBudgetGateway } from '../suites/budget-gateway.js';
@@ -7,6 +6,7 @@ import { noRedis, startRedis } from '../suites/redis.js';
 import { writeConfig } from '../suites/start.js';
 import { killGateway, storeFolder } from '../suites/tasks-gateway.js';
 import { chatBody, type UsageGateway } from '../suites/usage-gateway.js';
+import { eventually } from '../support/eventually.js';
 
 const usd = 1;
 const budget = usd * 1e9;
@@ -22,11 +22,9 @@ async function stage(t: Test) {
 
 /** What the ledger says, once all of so many calls are in it. */
 async function ledgerCost(usage: UsageGateway, served: number): Promise<number> {
-  for (;;) {
-    const lines = (await usage.lines()).filter(({ status }) => status === 200);
-    if (lines.length >= served) return lines.reduce((sum, { costNanoUsd }) => sum + costNanoUsd, 0);
-    await pause(50);
-  }
+  const read = async () => (await usage.lines()).filter(({ status }) => status === 200);
+  const lines = await eventually(read, { fits: ({ length }) => length >= served, everyMs: 50 });
+  return lines.reduce((sum, { costNanoUsd }) => sum + costNanoUsd, 0);
 }
 
 test('a budget holds over workers, a stop and a start, and a raised one is there after a reload', async (t) => {
@@ -61,9 +59,9 @@ test('what is killed under load, a worker and then the whole gateway, does not g
   const seen: Seen = { cost: 0, served: 0, refused: 0, failed: 0 };
   let isOver = false;
   const hammering = hammer([first], seen, () => isOver);
-  while (seen.cost < 0.1 * budget) await pause(5);
+  await eventually(() => seen.cost >= 0.1 * budget, { everyMs: 5 });
   process.kill(first.gateway.workerPids()[0] as number, 'SIGKILL');
-  while (seen.cost < 0.3 * budget) await pause(5);
+  await eventually(() => seen.cost >= 0.3 * budget, { everyMs: 5 });
   await killGateway(first.gateway);
   isOver = true;
   await hammering;
@@ -115,10 +113,5 @@ test('a video takes what its length costs, and while the store is gone nobody is
   t.equal(await talk(), 503);
   t.equal(await talk(), 503);
   await redis.restart();
-  let served = 503;
-  while (served === 503) {
-    await pause(50);
-    served = await talk();
-  }
-  t.equal(served, 200);
+  t.equal(await eventually(talk, { fits: (status) => status !== 503, everyMs: 50 }), 200);
 });

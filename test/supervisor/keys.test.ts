@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { type Test, test } from 'tap';
 import { configKey, type KeysGateway, startKeysGateway } from '../suites/managed-keys.js';
+import { eventually } from '../support/eventually.js';
 
 const embedded = (t: Test) => ({ kind: 'embedded', path: join(t.testdir(), 'data') });
 
@@ -44,7 +45,7 @@ test('a gateway with four workers', async (t) => {
     const key = await make(started, 'changed');
     const expiresAt = new Date(Date.now() + 400).toISOString();
     t.match((await operate('PATCH', '/keys/changed', { expiresAt })).body, { expiresAt, inForce: true });
-    while ((await started.call(key)) === 200);
+    await eventually(async () => (await started.call(key)) !== 200);
     t.strictSame([...(await calls(key, 20))], [401]);
   });
 

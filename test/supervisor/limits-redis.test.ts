@@ -54,7 +54,7 @@ function saidOf({ logs }: StartedGateway, from: number): boolean[] {
 }
 
 /** Resolves when the last that a host has said of the store since a line of its log is that. */
-const untilSaid = (host: StartedGateway, from: number, isBack: boolean): Promise<void> =>
+const untilSaid = (host: StartedGateway, from: number, isBack: boolean): Promise<unknown> =>
   host.until(() => saidOf(host, from).at(-1) === isBack);
 
 test('600 requests per minute are 600 over two hosts and eight clients that hammer both', {

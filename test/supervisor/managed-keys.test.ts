@@ -10,6 +10,7 @@ import { createManagedKeys, type ManagedKeys } from '../../src/supervisor/manage
 import type { WorkerOrder } from '../../src/supervisor/messages.js';
 import { type FakeCall, fakeData, fakeStore, lost, refused } from '../keys/fake-store.js';
 import { plainInput } from '../keys/samples.js';
+import { eventually } from '../support/eventually.js';
 
 /** A worker that takes its orders at once and answers them, unless it is stuck. */
 class FakeWorker extends EventEmitter {
@@ -92,9 +93,9 @@ test('what others change in the store reaches the workers by itself', async (t) 
   await Promise.all([keys.looked(), other.keys.looked()]);
   const { outcome } = await other.keys.desk.create(plainInput);
   const hash = sha256(outcome.key);
-  while (workers.some(({ set }) => set.find(hash) === null)) await pause();
+  await eventually(() => workers.every(({ set }) => set.find(hash) !== null));
   await other.keys.desk.revoke(outcome.record.id);
-  while (workers.some(({ set }) => set.find(hash) !== null)) await pause();
+  await eventually(() => workers.every(({ set }) => set.find(hash) === null));
   t.pass();
 });
 
@@ -139,7 +140,7 @@ test('a store that cannot be reached holds nothing up, and its keys come when it
   t.equal(late.set.isComplete, false);
   await refused(t, keys.desk.create(plainInput), { kind: 'store_unavailable' });
   isLost = false;
-  while (knows(outcome.key).includes(false)) await pause();
+  await eventually(() => !knows(outcome.key).includes(false));
   t.strictSame(
     lines.map(({ level, msg }) => `${level} ${msg}`),
     [
@@ -157,7 +158,3 @@ test('a record that is damaged is told of, and is no key', async (t) => {
   t.equal(keys.count(), 0);
   t.match(lines, [{ level: 50, keys: ['broken'] }]);
 });
-
-function pause(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 10));
-}

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
-import { setTimeout } from 'node:timers/promises';
 import { test } from 'tap';
 import { demoKeyHash } from '../suites/demo-key.js';
 import { type StartedGateway, startCli, writeConfig } from '../suites/start.js';
+import { eventually } from '../support/eventually.js';
 
 const key = 'sk-demo';
 
@@ -40,9 +40,8 @@ function isRunning(pid: number): boolean {
   }
 }
 
-async function untilGone(pids: readonly number[]): Promise<void> {
-  while (pids.some(isRunning)) await setTimeout(10);
-}
+const untilGone = (pids: readonly number[]): Promise<boolean> =>
+  eventually(() => !pids.some(isRunning), { what: `the end of ${pids}`, everyMs: 10 });
 
 /** Process ids of a process's children, from the system. */
 function childrenOf(pid: number): number[] {
@@ -68,9 +67,7 @@ test('a gateway with one worker', async (t) => {
     const simulator = childrenOf(gateway.pid).find((pid) => !gateway.workerPids().includes(pid)) ?? 0;
     process.kill(simulator, 'SIGKILL');
     await gateway.untilLogged((entry) => entry.simulator === simulator);
-    let status = 0;
-    while (status !== 200) status = (await ask(gateway, 'after')).status;
-    t.equal(status, 200);
+    t.ok(await eventually(async () => (await ask(gateway, 'after')).status === 200));
   });
 
   await t.test('a second gateway on the same port is refused instead of sharing it', async (t) => {

@@ -35,6 +35,9 @@ test('a worker that does not start with new settings leaves the one before it in
     onStart() {},
     onGone() {},
     onNews() {},
+    onFault(fault) {
+      throw fault;
+    },
     onGivenUp(reason) {
       t.fail(reason);
     },

@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { checkedLookup, isPublicAddress, LookupError, type Resolver } from '../../src/upstream/address.js';
+import { fc } from '../support/seed.js';
 
 const publicAddresses = [
   '1.1.1.1',

@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import type { Socket } from 'node:net';
-import fc from 'fast-check';
 import { test } from 'tap';
+import { fc } from '../support/seed.js';
 import { answering, Call, get, makeClient, type RawServer, rawServer, unhurried } from './raw.js';
 
 /** What a client made of an answer. */

@@ -1,5 +1,7 @@
 import { test } from 'tap';
-import { answering, Call, get, makeClient, onRequests, plainOrigin, rawServer, until } from './raw.js';
+import { headerLine, joinLines } from '../../src/wire/head-lines.js';
+import { eventually } from '../support/eventually.js';
+import { answering, Call, get, headOf, makeClient, onRequests, plainOrigin, rawServer } from './raw.js';
 
 test('a body is written after the head with its length', async (t) => {
   const client = makeClient(t);
@@ -10,11 +12,11 @@ test('a body is written after the head with its length', async (t) => {
       if (received.endsWith('END')) socket.write('HTTP/1.1 204 No Content\r\n\r\n');
     }),
   );
-  const head = 'POST /x HTTP/1.1\r\nhost: x\r\nx-name: \xe9\r\n';
+  const head = joinLines(headOf('POST', '/x'), headerLine('x-name', '\t!~'));
   for (const size of [0, 100, 16 * 1024, 3_000_000]) {
     received = '';
     const body = [Buffer.alloc(size, 'a'), Buffer.alloc(0), Buffer.from('END')];
-    const call = await new Call(client, server.origin, { method: 'POST', head, body, source: null }).over;
+    const call = await new Call(client, server.origin, { ...get('/', 'POST'), head, body }).over;
     t.equal(call.failure, null);
     t.ok(received === `${head}content-length: ${size + 3}\r\n\r\n${'a'.repeat(size)}END`, `${size} bytes`);
   }
@@ -80,7 +82,7 @@ test('answers without a body end with their head', async (t) => {
     t.equal(call.head?.contentLength, 0);
     t.equal(client.stats().idle, 1);
     server.sockets[0]?.destroy();
-    await until(() => client.stats().open === 0);
+    await eventually(() => client.stats().open === 0);
   }
 });
 
@@ -182,7 +184,7 @@ test('a cancelled request is silent in every state', async (t) => {
   await t.test('sent', async (t) => {
     const before = server.sockets.length;
     const call = new Call(client, origin, get('/silent'));
-    await until(() => requests > 0 && server.sockets.length > before);
+    await eventually(() => requests > 0 && server.sockets.length > before);
     const closed = new Promise((resolve) => server.sockets.at(-1)?.on('close', resolve));
     call.exchange.cancel();
     await closed;
@@ -196,7 +198,7 @@ test('a cancelled request is silent in every state', async (t) => {
     second.exchange.cancel();
     t.equal(client.stats().waiting, 1);
     first.exchange.cancel();
-    await until(() => third.events.length > 0);
+    await eventually(() => third.events.length > 0);
     t.equal(client.stats().waiting, 0);
     third.exchange.cancel();
     t.strictSame([first.events, second.events], [[], []]);
@@ -247,7 +249,7 @@ test('a paused body is not read on, and arrives whole', async (t) => {
   );
   const call = new Call(client, server.origin);
   call.wanting = false;
-  await until(() => call.bytes > 0);
+  await eventually(() => call.bytes > 0);
   const sender = server.sockets[0];
   if (sender === undefined) throw new Error('no connection');
   // The sender has stalled once nothing has left its buffer for many turns of the loop.
@@ -262,7 +264,7 @@ test('a paused body is not read on, and arrives whole', async (t) => {
   for (let i = 0; i < 20; i++) {
     const before = call.events.length;
     call.exchange.resume();
-    await until(() => call.events.length > before);
+    await eventually(() => call.events.length > before);
     t.equal(call.events.length, before + 1, 'one piece for one resume');
   }
   call.wanting = true;
@@ -282,7 +284,7 @@ test('the end of a body waits for resume', async (t) => {
     const server = await rawServer(t, answering(answer));
     const call = new Call(client, server.origin);
     call.wanting = false;
-    await until(() => call.bytes > 0);
+    await eventually(() => call.bytes > 0);
     for (let i = 0; i < 50; i++) await new Promise((resolve) => setImmediate(resolve));
     t.strictSame(call.events, ['head', 'data']);
     call.exchange.resume();
@@ -291,7 +293,7 @@ test('the end of a body waits for resume', async (t) => {
     t.equal((await new Call(client, server.origin).over).body, 'ok');
     t.equal(server.sockets.length, 1);
     server.sockets[0]?.destroy();
-    await until(() => client.stats().open === 0);
+    await eventually(() => client.stats().open === 0);
   }
 });
 
@@ -301,7 +303,7 @@ test('a connection that is lost or poisoned while the end waits still ends well'
     const server = await rawServer(t, answering('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'));
     const call = new Call(client, server.origin);
     call.wanting = false;
-    await until(() => call.bytes > 0);
+    await eventually(() => call.bytes > 0);
     const closed = new Promise((resolve) => server.sockets[0]?.on('close', resolve));
     server.sockets[0]?.end(then);
     await closed;
@@ -317,7 +319,7 @@ test('a reset within the body is a failure', async (t) => {
     onRequests(socket, () => socket.write('HTTP/1.1 200 OK\r\n\r\nabc')),
   );
   const call = new Call(client, server.origin);
-  await until(() => call.bytes > 0);
+  await eventually(() => call.bytes > 0);
   server.sockets[0]?.resetAndDestroy();
   await call.over;
   t.match(call.failure, { reason: 'reset', bytesSent: true, headSeen: true });

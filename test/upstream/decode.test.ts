@@ -1,6 +1,7 @@
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { test } from 'tap';
-import { Call, get, makeClient, onRequests, rawServer, unhurried, until } from './raw.js';
+import { eventually } from '../support/eventually.js';
+import { Call, get, makeClient, onRequests, rawServer, unhurried } from './raw.js';
 
 const text = 'An answer that nobody asked to be compressed. '.repeat(5000);
 
@@ -96,11 +97,11 @@ test('a body that unpacks to far more is held back by a slow receiver', async (t
   const before = process.memoryUsage.rss();
   const call = new Call(client, server.origin);
   call.wanting = false;
-  await until(() => call.bytes > 0);
+  await eventually(() => call.bytes > 0);
   for (let i = 0; i < 200; i++) {
     const events = call.events.length;
     call.exchange.resume();
-    await until(() => call.events.length > events);
+    await eventually(() => call.events.length > events);
   }
   t.ok(call.bytes < size / 4, `${call.bytes} bytes delivered`);
   t.ok(process.memoryUsage.rss() - before < 128 << 20);

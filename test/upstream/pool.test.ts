@@ -1,16 +1,7 @@
 import { test } from 'tap';
 import { createUpstreamClient } from '../../src/upstream/client.js';
-import {
-  answering,
-  Call,
-  get,
-  makeClient,
-  onRequests,
-  plainOrigin,
-  rawServer,
-  unhurried,
-  until,
-} from './raw.js';
+import { eventually } from '../support/eventually.js';
+import { answering, Call, get, makeClient, onRequests, plainOrigin, rawServer, unhurried } from './raw.js';
 
 const ok = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
 
@@ -139,7 +130,7 @@ test('bytes after an answer poison the connection', async (t) => {
       t.equal(server.sockets.length, i);
     }
   }
-  await until(() => client.stats().open === 0);
+  await eventually(() => client.stats().open === 0);
 });
 
 test('bytes on an idle connection destroy it', async (t) => {
@@ -147,7 +138,7 @@ test('bytes on an idle connection destroy it', async (t) => {
   const server = await rawServer(t, answering(ok));
   await new Call(client, server.origin).over;
   server.sockets[0]?.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil');
-  await until(() => client.stats().open === 0);
+  await eventually(() => client.stats().open === 0);
   t.equal((await new Call(client, server.origin).over).body, 'ok');
   t.equal(server.sockets.length, 2);
 });
@@ -172,7 +163,7 @@ test('an idle connection that the upstream ends is closed', async (t) => {
   const server = await rawServer(t, answering(ok));
   await new Call(client, server.origin).over;
   server.sockets[0]?.end();
-  await until(() => client.stats().open === 0);
+  await eventually(() => client.stats().open === 0);
   t.pass();
 });
 

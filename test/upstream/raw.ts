@@ -12,6 +12,9 @@ import {
   type UpstreamRequest,
 } from '../../src/upstream/client.js';
 import type { Origin } from '../../src/upstream/origin.js';
+import { type HeadLines, headerLine, joinLines, requestLine } from '../../src/wire/head-lines.js';
+
+const never = () => false;
 
 export const unhurried: Deadlines = {
   connectMs: 20_000,
@@ -36,11 +39,6 @@ export interface RawServer {
   readonly origin: Origin;
   /** Every connection so far, in order. */
   readonly sockets: Socket[];
-}
-
-/** Waits until a condition holds, looking at it once a turn of the event loop. */
-export async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setImmediate(resolve));
 }
 
 export function plainOrigin(port: number, more: Partial<Origin> = {}): Origin {
@@ -107,8 +105,13 @@ export function answering(answer: string): (socket: Socket) => void {
   return (socket) => onRequests(socket, () => socket.write(answer, 'latin1'));
 }
 
+/** The head of a request. */
+export function headOf(method: string, path: string, host = 'x'): HeadLines {
+  return joinLines(requestLine(method, path), headerLine('host', host));
+}
+
 export function get(path = '/', method = 'GET'): UpstreamRequest {
-  return { method, head: `${method} ${path} HTTP/1.1\r\nhost: x\r\n`, body: [], source: null };
+  return { method, head: headOf(method, path), body: [], source: null, once: never };
 }
 
 /** A request under way, with everything that its handler heard. */

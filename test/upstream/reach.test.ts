@@ -6,7 +6,8 @@ import { GatewayError } from '../../src/errors.js';
 import { LookupError, type Resolver } from '../../src/upstream/address.js';
 import { type Reached, type ReachOptions, reachUrl, redirectTarget } from '../../src/upstream/reach.js';
 import { ParsedHead } from '../../src/wire/head.js';
-import { answering, Call, listen, makeClient, onRequests, rawServer } from './raw.js';
+import { eventually } from '../support/eventually.js';
+import { answering, Call, get, headOf, listen, makeClient, onRequests, rawServer } from './raw.js';
 
 const fixtures = new URL('../../../test/fixtures/tls/', import.meta.url);
 const pem = (name: string) => readFileSync(new URL(name, fixtures), 'utf8');
@@ -181,9 +182,9 @@ test('nothing is told after it was given up', async (t) => {
   };
   const cancel = reachUrl('http://a.test/', { allowPrivate: false, resolve }, never);
   reachUrl('not a URL', { allowPrivate: false }, never)();
-  while (answer === null) await new Promise((done) => setImmediate(done));
+  const tell = await eventually<(() => void) | null>(() => answer);
   cancel();
-  (answer as () => void)();
+  tell();
   cancel();
   t.pass();
 });
@@ -200,8 +201,8 @@ test('the upstream client fetches from there, plain and with the name in TLS', a
   const local = { allowPrivate: true, resolve: resolvingTo('127.0.0.1') };
   const fetchFrom = async (url: string, more: Partial<ReachOptions> = {}): Promise<Call> => {
     const { origin, path } = await reach(url, { ...local, ...more });
-    const head = `GET ${path} HTTP/1.1\r\nhost: ${origin.authority}\r\n`;
-    return new Call(client, origin, { method: 'GET', head, body: [], source: null }).over;
+    const head = headOf('GET', path, origin.authority);
+    return new Call(client, origin, { ...get(), head }).over;
   };
   t.equal((await fetchFrom(`http://files.test:${plain.port}/v?a=b`)).body, 'ok');
   t.strictSame(seen, [`GET /v?a=b HTTP/1.1\r\nhost: files.test:${plain.port}\r\n\r\n`]);

@@ -5,7 +5,8 @@ import type { Socket } from 'node:net';
 import { createServer as createSecureServer } from 'node:tls';
 import { test } from 'tap';
 import type { RequestBodySink } from '../../src/upstream/client.js';
-import { Call, get, listen, makeClient, rawServer, unhurried, until } from './raw.js';
+import { eventually } from '../support/eventually.js';
+import { Call, get, listen, makeClient, rawServer, unhurried } from './raw.js';
 import { giving, Source, socketOf, upload } from './uploading.js';
 
 const fixtures = new URL('../../../test/fixtures/tls/', import.meta.url);
@@ -32,7 +33,7 @@ test('an answer before the end of the body is delivered, and costs the connectio
   });
   const source = new Source(1000);
   const call = upload(client, server.origin, source);
-  await until(() => source.sink !== null);
+  await eventually(() => source.sink !== null);
   source.sink?.write(Buffer.from('x'));
   await call.over;
   t.strictSame(call.events, ['head', 'data', 'end']);
@@ -58,7 +59,7 @@ test('head and body may pass each other, and the connection is used again', asyn
   });
   const source = new Source();
   const call = upload(client, server.origin, source);
-  await until(() => call.body === 'o');
+  await eventually(() => call.body === 'o');
   t.equal(source.sink?.write(Buffer.from('late')), true);
   source.sink?.end();
   t.match(await call.over, { body: 'ok', failure: null });
@@ -74,7 +75,7 @@ test('an answer that ends before the body, while its receiver has paused', async
   const source = new Source();
   const call = upload(client, server.origin, source);
   call.wanting = false;
-  await until(() => call.bytes > 0);
+  await eventually(() => call.bytes > 0);
   const socket = socketOf(call);
   for (let i = 0; i < 20 || !socket.readableEnded; i++) {
     source.sink?.write(Buffer.from('x'));
@@ -112,7 +113,7 @@ test('an upstream that answers and closes at once is heard, although writing fai
           });
         });
         const call = upload(client, server.origin, source);
-        await until(() => source.sink !== null);
+        await eventually(() => source.sink !== null);
         source.sink?.write(piece);
         await call.over;
         const what = `${JSON.stringify(answer)} ${length} ${pieces}`;
@@ -142,7 +143,7 @@ test('a failed write really came before the answer was read', async (t) => {
     });
   });
   const call = upload(client, server.origin, source);
-  await until(() => source.sink !== null);
+  await eventually(() => source.sink !== null);
   source.sink?.write(piece);
   t.match(await call.over, { body: 'big', failure: null });
   t.ok(heldBack > 0, 'the write was not taken, and not told as an error');
@@ -166,7 +167,7 @@ test('the same over TLS', async (t) => {
   );
   const origin = { ...server.origin, secure: true, serverName: 'localhost', ca: pem('ca.pem') };
   const call = upload(client, origin, source);
-  await until(() => source.sink !== null);
+  await eventually(() => source.sink !== null);
   source.sink?.write(piece);
   t.match(await call.over, { body: 'big', failure: null, head: { status: 413 } });
   t.equal(client.stats().open, 0);
@@ -200,7 +201,7 @@ test('a cancelled body is silent in every state', async (t) => {
   t.strictSame(client.stats(), { open: 0, idle: 0, busy: 0, waiting: 0 });
 
   const third = upload(client, origin, blocked);
-  await until(() => blocked.sink !== null);
+  await eventually(() => blocked.sink !== null);
   while (blocked.sink?.write(piece));
   third.exchange.cancel();
   server.sockets.at(-1)?.resume();
@@ -223,13 +224,13 @@ test('a cancel from within the source and from within the head', async (t) => {
     call.exchange.cancel();
     t.equal(sink.write(piece), true);
   };
-  await until(() => source.sink !== null);
+  await eventually(() => source.sink !== null);
   t.equal(client.stats().open, 0);
 
   const other = new Source();
   const refused = upload(client, server.origin, other);
   refused.onEvent = () => refused.exchange.cancel();
-  await until(() => refused.events.length > 0);
+  await eventually(() => refused.events.length > 0);
   t.equal(other.sink?.write(piece), true);
   t.strictSame(refused.events, ['head']);
   t.equal(client.stats().open, 0);
@@ -272,7 +273,7 @@ test('a source that breaks its word fails its exchange, and nothing false is sen
     t.match(call.failure, { reason: 'reset', detail, bytesSent: true }, name);
     t.notOk(failedWithin, 'not told within the call');
     t.equal(client.stats().open, 0);
-    await until(() => closed);
+    await eventually(() => closed);
     const [, body] = received.split('\r\n\r\n');
     if (bytes >= 0) t.equal(body, 'ab'.slice(0, bytes), name);
   }
@@ -283,7 +284,7 @@ test('a source that writes on in spite of a false is cut off', async (t) => {
   const server = await rawServer(t, (socket) => socket.pause());
   const source = new Source();
   const call = upload(client, server.origin, source);
-  await until(() => source.sink !== null);
+  await eventually(() => source.sink !== null);
   while (source.sink?.write(piece));
   t.equal(source.sink?.write(piece), false, 'one more is taken');
   t.ok(socketOf(call).writableLength <= 2 * piece.length + 100);
@@ -298,7 +299,7 @@ test('deadlines: a body may take its time, its upstream may not', async (t) => {
   const server = await rawServer(t, () => {});
   const source = new Source();
   const call = upload(client, server.origin, source, { deadlines });
-  await until(() => source.sink !== null);
+  await eventually(() => source.sink !== null);
   for (let i = 0; i < 5; i++) {
     await new Promise((resolve) => setTimeout(resolve, 100));
     t.equal(source.sink?.write(Buffer.from('x')), true);
@@ -317,7 +318,7 @@ test('deadlines: an upstream that stops taking the body, before and after its en
   for (const ending of [false, true]) {
     const source = new Source();
     const call = upload(client, server.origin, source, { deadlines: { idleMs: 100 } });
-    await until(() => source.sink !== null);
+    await eventually(() => source.sink !== null);
     while (source.sink?.write(piece));
     if (ending) source.sink?.end();
     t.match((await call.over).failure, { reason: 'idle_timeout', detail: /not taken/ });
@@ -357,7 +358,7 @@ test('what a source throws reaches the process after the connection is gone', as
       output += chunk;
     });
     if (method === 'onDrain') {
-      await until(() => server.sockets.length > 1);
+      await eventually(() => server.sockets.length > 1);
       server.sockets[1]?.resume();
     }
     await once(child, 'close');

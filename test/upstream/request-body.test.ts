@@ -1,9 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer as createSecureServer } from 'node:https';
-import fc from 'fast-check';
 import { test } from 'tap';
-import { answering, Call, get, listen, makeClient, onRequests, rawServer, until } from './raw.js';
+import { eventually } from '../support/eventually.js';
+import { fc } from '../support/seed.js';
+import { answering, Call, get, listen, makeClient, onRequests, rawServer } from './raw.js';
 import { giving, hashSlowly, httpServer, Source, socketOf, upload } from './uploading.js';
 
 const fixtures = new URL('../../../test/fixtures/tls/', import.meta.url);
@@ -123,7 +124,7 @@ test('a body that is not read stops after the write that did not fit and one mor
   });
   const source = new Source(1 << 30);
   const call = upload(client, server.origin, source);
-  await until(() => source.sink !== null && server.sockets.length > 0);
+  await eventually(() => source.sink !== null && server.sockets.length > 0);
 
   const expected = createHash('sha256');
   const shared = Buffer.alloc(64 * 1024);
@@ -143,11 +144,11 @@ test('a body that is not read stops after the write that did not fit and one mor
   t.strictSame(source.events, ['open']);
 
   server.sockets[0]?.resume();
-  await until(() => source.events.length === 2);
+  await eventually(() => source.events.length === 2);
   t.strictSame(source.events, ['open', 'drain']);
   t.equal(write(), true);
   const head = `${get('/', 'POST').head}content-length: ${1 << 30}\r\n\r\n`;
-  await until(() => bytes === head.length + written);
+  await eventually(() => bytes === head.length + written);
   const body = Buffer.concat(received).subarray(head.length);
   t.equal(createHash('sha256').update(body).digest('hex'), expected.digest('hex'));
   call.exchange.cancel();
@@ -165,13 +166,13 @@ test('pieces that are not read either hold the source back', async (t) => {
   const source = new Source();
   const body = [Buffer.alloc(16 << 20), Buffer.alloc(16 << 20)];
   const call = upload(client, server.origin, source, { body });
-  await until(() => server.sockets.length > 0 && call.exchange.sentAt > 0);
+  await eventually(() => server.sockets.length > 0 && call.exchange.sentAt > 0);
   t.ok(socketOf(call).writableLength > 0);
   t.strictSame(source.events, []);
   server.sockets[0]?.resume();
-  await until(() => source.events.length > 0);
+  await eventually(() => source.events.length > 0);
   t.strictSame(source.events, ['open']);
-  await until(() => received > 32 << 20);
+  await eventually(() => received > 32 << 20);
   call.exchange.cancel();
 });
 
@@ -227,7 +228,7 @@ test('at the cap a free connection makes room, and a busy one is waited for', as
   );
   t.equal(server.sockets.length, 3, 'one for each upload');
   t.equal(client.stats().open, 1);
-  await until(() => open === 1);
+  await eventually(() => open === 1);
   t.ok(most <= 2, 'the server may hear of a close after the next connection');
 });
 

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { createServer, type TLSSocket, type TlsOptions } from 'node:tls';
 import { test } from 'tap';
-import { answering, Call, get, listen, makeClient, onRequests, until } from './raw.js';
+import { eventually } from '../support/eventually.js';
+import { answering, Call, get, listen, makeClient, onRequests } from './raw.js';
 
 // Written by openssl for these tests alone; the keys open nothing. ca.pem signed localhost.pem (names: localhost and
 // 127.0.0.1) and expired.pem; all but the last are valid for a hundred years.
@@ -105,13 +106,13 @@ test('a paused body over TLS gives one piece for one resume, and arrives whole',
   );
   const call = new Call(client, { ...server.origin, ...secure });
   call.wanting = false;
-  await until(() => call.bytes > 0);
+  await eventually(() => call.bytes > 0);
   for (let i = 0; i < 300; i++) {
     const before = call.events.length;
     for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
     t.equal(call.events.length, before);
     call.exchange.resume();
-    await until(() => call.events.length > before);
+    await eventually(() => call.events.length > before);
     if (call.failure !== null || call.events.at(-1) === 'end') break;
   }
   call.wanting = true;

@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { test } from 'tap';
-import { onRequests, rawServer, until } from './raw.js';
+import { eventually } from '../support/eventually.js';
+import { onRequests, rawServer } from './raw.js';
 import { acceptance, Heard, socketServer } from './socket-peers.js';
 
 type Test = Parameters<typeof rawServer>[0];
@@ -68,7 +69,7 @@ test('our code and reason are sent, after what was sent before', async (t) => {
     heard.socket.close(4000, 'again');
     t.equal(heard.socket.send(Buffer.from('too late'), false), false);
     await heard.over;
-    await until(() => ends.length > 0);
+    await eventually(() => ends.length > 0);
     t.strictSame(messages, ['last']);
     t.strictSame(ends, [[expectedCode, expectedReason]]);
     t.strictSame(heard.events, ['open', 'closed']);
@@ -158,7 +159,7 @@ test('what cannot be taken is closed with the code that says so', async (t) => {
     peer.write(text, 'latin1');
     await heard.over;
     t.equal(heard.closed?.code, code, JSON.stringify(text.slice(0, 10)));
-    await until(() => answer.length >= 8);
+    await eventually(() => answer.length >= 8);
     t.equal(answer.charCodeAt(0), 0x88);
     const at = (i: number) => answer.charCodeAt(6 + i) ^ answer.charCodeAt(2 + i);
     t.equal(at(0) * 256 + at(1), code);
@@ -166,7 +167,7 @@ test('what cannot be taken is closed with the code that says so', async (t) => {
   }
   const server = await socketServer(t, (socket) => socket.send(Buffer.alloc(1024)));
   const heard = new Heard(server.origin, { maxMessageBytes: 1024 });
-  await until(() => heard.messages.length === 1);
+  await eventually(() => heard.messages.length === 1);
   heard.socket.terminate();
 });
 
@@ -196,7 +197,7 @@ test('one that answers pings, one that sends and one that is paused live on', as
   t.teardown(() => clearInterval(trickle));
   const paused = await accepted(t, { pingMs: 500 });
   paused.heard.socket.pause();
-  await until(() => pings >= 2);
+  await eventually(() => pings >= 2);
   t.strictSame([answering.events, busy.heard.events, paused.heard.events], [['open'], ['open'], ['open']]);
   paused.heard.socket.resume();
   await paused.heard.over;
@@ -217,11 +218,11 @@ test('pings are answered; of many at once the newest is', async (t) => {
   });
   for (const ping of 'abc') {
     peer.write(`\x89\x01${ping}`, 'latin1');
-    await until(() => pongs.at(-1) === ping);
+    await eventually(() => pongs.at(-1) === ping);
   }
   t.equal(pongs.join(''), 'abc');
   peer.write(`${'\x89\x01x'.repeat(500)}\x89\x01y`, 'latin1');
-  await until(() => pongs.at(-1) === 'y');
+  await eventually(() => pongs.at(-1) === 'y');
   t.strictSame(heard.events, ['open']);
   heard.socket.terminate();
 });
@@ -236,8 +237,8 @@ test('after terminate nothing is called, from within a callback too', async (t) 
     heard.onEvent = (seen) => {
       if (seen === event) heard.socket.terminate();
     };
-    await until(() => heard.events.includes(event));
-    await until(() => server.peers.every(({ raw }) => raw.destroyed));
+    await eventually(() => heard.events.includes(event));
+    await eventually(() => server.peers.every(({ raw }) => raw.destroyed));
     t.equal(heard.events.at(-1), event);
     t.equal(heard.events.filter((seen) => seen === event).length, 1);
     heard.socket.resume();
@@ -250,9 +251,9 @@ test('after terminate nothing is called, from within a callback too', async (t) 
     onRequests(socket, () => socket.write('HTTP/1.1 403 X\r\ncontent-length: 9\r\n\r\nhalf'));
   });
   const refused = new Heard(refusing.origin);
-  await until(() => (refusing.sockets[0]?.bytesWritten ?? 0) > 0);
+  await eventually(() => (refusing.sockets[0]?.bytesWritten ?? 0) > 0);
   refused.socket.terminate();
-  await until(() => refusing.sockets.every((socket) => socket.destroyed));
+  await eventually(() => refusing.sockets.every((socket) => socket.destroyed));
   t.strictSame(refused.events, []);
 });
 
@@ -269,7 +270,7 @@ test('a held end comes with close at once, and not at all with terminate', async
       if (event === 'message') heard.socket.pause();
     };
     peer.write('\x81\x01a\x81\x01b\x88\x02\x03\xe9', 'latin1');
-    await until(() => heard.events.length === 2);
+    await eventually(() => heard.events.length === 2);
     if (isGone) peer.destroy();
     for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
     t.strictSame(heard.events, ['open', 'message']);

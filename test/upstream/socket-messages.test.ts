@@ -1,9 +1,10 @@
 import type { Socket } from 'node:net';
-import fc from 'fast-check';
 import { test } from 'tap';
 import type { WebSocket } from 'ws';
 import { createFrameWriter, type FrameSink } from '../../src/upstream/socket-frames.js';
-import { onRequests, rawServer, until } from './raw.js';
+import { eventually } from '../support/eventually.js';
+import { fc } from '../support/seed.js';
+import { onRequests, rawServer } from './raw.js';
 import { acceptance, Heard, socketServer } from './socket-peers.js';
 
 const echo = (socket: WebSocket) => socket.on('message', (data, binary) => socket.send(data, { binary }));
@@ -38,7 +39,7 @@ test('messages of every size come back as they were sent, in order', async (t) =
           data.fill(0xee);
           if (turn) await new Promise((resolve) => setImmediate(resolve));
         }
-        await until(() => heard.messages.length === sent.length);
+        await eventually(() => heard.messages.length === sent.length);
         return sent.every((message, i) => same(message, heard.messages[i] as typeof message));
       },
     ),
@@ -90,7 +91,7 @@ test('what comes in fragments and in pieces of any size arrives whole', async (t
           rest = rest.subarray(cut);
           if (i % 8 === 0) await new Promise((resolve) => setImmediate(resolve));
         }
-        await until(() => heard.messages.length === sent.length);
+        await eventually(() => heard.messages.length === sent.length);
         return sent.every((each, i) => same(each, heard.messages[i] as typeof each));
       },
     ),
@@ -104,7 +105,7 @@ test('messages that come together with the answer come after onOpen', async (t) 
     onRequests(socket, (text) => socket.write(`${acceptance(text)}\x81\x02hi\x82\x00`, 'latin1')),
   );
   const heard = new Heard(server.origin);
-  await until(() => heard.messages.length === 2);
+  await eventually(() => heard.messages.length === 2);
   t.strictSame(heard.events, ['open', 'message', 'message']);
   t.strictSame(
     heard.messages.map(({ data, isBinary }) => [data.toString(), isBinary]),
@@ -121,7 +122,7 @@ test('frames of several sockets in one turn go each to its own', async (t) => {
   const all = await Promise.all([0, 1, 2].map(() => new Heard(server.origin).opened));
   for (let i = 0; i < 300; i++) all[i % 3]?.socket.send(Buffer.from(`${i}${'x'.repeat(i * 7)}`), false);
   t.ok(all.every(({ socket }) => socket.waitingBytes > 0));
-  await until(() => all.every(({ messages }) => messages.length === 100));
+  await eventually(() => all.every(({ messages }) => messages.length === 100));
   t.ok(
     all.every(({ messages }, j) =>
       messages.every(({ data }, i) => data.equals(Buffer.from(`${3 * i + j}${'x'.repeat((3 * i + j) * 7)}`))),
@@ -137,6 +138,9 @@ test('a batch that a socket still reads from is not written again', async (t) =>
   const sink = (writableLength: number): FrameSink => ({
     batched: 0,
     takesFrames: true,
+    onFault: (_where, fault) => {
+      throw fault;
+    },
     raw: {
       writableLength,
       write: (piece: Buffer) => writableLength > 0 && kept.push({ piece, copy: Buffer.from(piece) }),
@@ -169,9 +173,9 @@ test('a slow upstream makes send say false, and onDrained follows', async (t) =>
   let received = 0;
   server.peers[0]!.socket.on('message', () => received++);
   server.peers[0]!.socket.resume();
-  await until(() => heard.events.includes('drained'));
+  await eventually(() => heard.events.includes('drained'));
   t.ok(heard.socket.waitingBytes < 64 * 1024);
-  await until(() => received === sent + 1);
+  await eventually(() => received === sent + 1);
   t.strictSame(heard.events, ['open', 'drained']);
   heard.socket.terminate();
 });
@@ -189,14 +193,14 @@ test('pause holds a fast upstream back, and resume loses nothing', async (t) => 
     heard.socket.pause();
   };
   for (let pauses = 0; heard.messages.length < count; ) {
-    await until(() => isPaused || heard.messages.length === count);
+    await eventually(() => isPaused || heard.messages.length === count);
     if (heard.messages.length === count) break;
     isPaused = false;
     const before = heard.messages.length;
     for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
     t.equal(heard.messages.length, before);
     if (++pauses === 1) {
-      await until(() => server.peers[0]!.socket.bufferedAmount > 0);
+      await eventually(() => server.peers[0]!.socket.bufferedAmount > 0);
       t.ok(server.peers[0]!.socket.bufferedAmount > 10 << 20, 'the rest waits at the server');
     }
     heard.socket.resume();
@@ -219,7 +223,7 @@ test('paused before it is open, and at each message', async (t) => {
   await heard.opened;
   for (let expected = 0; expected <= 3; expected++) {
     if (expected > 0) heard.socket.resume();
-    await until(() => heard.messages.length >= expected);
+    await eventually(() => heard.messages.length >= expected);
     for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
     t.equal(heard.messages.length, expected);
   }
@@ -237,6 +241,6 @@ test('a listener that throws loses its connection, and the error reaches the pro
   };
   const thrown = new Promise((resolve) => process.once('uncaughtException', resolve));
   t.match(await thrown, { message: 'mine' });
-  await until(() => server.peers[0]?.raw.destroyed === true);
+  await eventually(() => server.peers[0]?.raw.destroyed === true);
   t.strictSame(heard.events, ['open', 'message']);
 });

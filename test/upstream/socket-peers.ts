@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws';
+import { createDialer } from '../../src/upstream/dialer.js';
 import type { Origin } from '../../src/upstream/origin.js';
-import { createSecureProfiles } from '../../src/upstream/secure.js';
 import {
   openSocket,
   type SocketListener,
@@ -19,7 +19,7 @@ interface Teardown {
   teardown(callback: () => unknown): void;
 }
 
-export const profiles = createSecureProfiles();
+export const dialer = createDialer();
 
 export function socketRequest(origin: Origin, more: Partial<SocketRequest> = {}): SocketRequest {
   return {
@@ -60,7 +60,7 @@ export class Heard implements SocketListener {
     this.over = new Promise((resolve) => {
       this.#settle = resolve;
     });
-    this.socket = openSocket(socketRequest(origin, more), profiles, this);
+    this.socket = openSocket(socketRequest(origin, more), dialer, this);
   }
 
   onOpen(protocol: string): void {

@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { FrameReader } from '../../src/upstream/socket-reader.js';
+import { fc } from '../support/seed.js';
 
 const limit = 70_000;
 

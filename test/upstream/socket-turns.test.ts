@@ -3,8 +3,9 @@ import type { WebSocket } from 'ws';
 import type { Origin } from '../../src/upstream/origin.js';
 import { type AnswerManner, SocketTurns } from '../../src/upstream/socket-turns.js';
 import type { Deadlines, ResponseHead, UpstreamFailure, UpstreamHandler } from '../../src/upstream/types.js';
-import { plainOrigin, rawServer, until } from './raw.js';
-import { profiles, socketRequest, socketServer } from './socket-peers.js';
+import { eventually } from '../support/eventually.js';
+import { plainOrigin, rawServer } from './raw.js';
+import { dialer, socketRequest, socketServer } from './socket-peers.js';
 
 const manner: AnswerManner = {
   judge: (message) => {
@@ -45,17 +46,23 @@ class Heard implements UpstreamHandler {
 }
 
 function turnsTo(t: Test, origin: Origin): SocketTurns {
-  const turns = new SocketTurns(socketRequest(origin), profiles, manner);
+  const turns = new SocketTurns(socketRequest(origin), dialer, manner);
   t.teardown(() => turns.close());
   return turns;
 }
 
 function ask(turns: SocketTurns, text: string, deadlines: Partial<Deadlines> = {}) {
   const heard = new Heard();
-  const exchange = turns.send(Buffer.from(text), { ...unhurried, ...deadlines }, heard, () => {
-    heard.hasNoSocket = true;
-    heard.isOver = true;
-  });
+  const exchange = turns.send(
+    Buffer.from(text),
+    () => false,
+    { ...unhurried, ...deadlines },
+    heard,
+    () => {
+      heard.hasNoSocket = true;
+      heard.isOver = true;
+    },
+  );
   return { heard, exchange };
 }
 
@@ -73,7 +80,7 @@ test('an answer is told as a stream of events, call after call over one socket',
   for (const word of ['a', 'b', 'c']) {
     const { heard, exchange } = ask(turns, word);
     t.equal(heard.head, null, 'nothing is told before send has returned');
-    await until(() => heard.isOver);
+    await eventually(() => heard.isOver);
     t.match(heard, { failure: null, head: { status: 200, contentType: 'text/event-stream' } });
     t.equal(heard.text, `data: { "pretty": "one\\n"  }\n\ndata: last ${word}\n\n`);
     t.ok(exchange.sentAt > 0);
@@ -88,10 +95,10 @@ test('an error in place of an answer is an answer of its own, and within one its
   });
   const turns = turnsTo(t, origin);
   const first = ask(turns, 'alone').heard;
-  await until(() => first.isOver);
+  await eventually(() => first.isOver);
   t.match(first, { head: { status: 418, contentType: 'application/json' }, text: 'error x', failure: null });
   const second = ask(turns, 'within').heard;
-  await until(() => second.isOver);
+  await eventually(() => second.isOver);
   t.match(second, { head: { status: 200 }, text: 'data: event\n\ndata: error x\n\n', failure: null });
 });
 
@@ -104,14 +111,14 @@ test('a receiver that pauses stops the upstream', async (t) => {
   const turns = turnsTo(t, origin);
   const { heard, exchange } = ask(turns, 'x');
   heard.takes = false;
-  await until(() => heard.text !== '');
-  await until(() => (peers[0]?.socket.bufferedAmount ?? 0) > 10 << 20);
+  await eventually(() => heard.text !== '');
+  await eventually(() => (peers[0]?.socket.bufferedAmount ?? 0) > 10 << 20);
   const before = heard.text.length;
   for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
   t.equal(heard.text.length, before);
   heard.takes = true;
   exchange.resume();
-  await until(() => heard.isOver);
+  await eventually(() => heard.isOver);
   t.equal(heard.failure, null);
   t.equal(heard.text.split('data: ').length - 1, count + 1);
 });
@@ -120,7 +127,7 @@ test('the end of an answer waits for a receiver that has paused', async (t) => {
   const { origin } = await server(t, (socket) => socket.send('last'));
   const { heard, exchange } = ask(turnsTo(t, origin), 'x');
   heard.takes = false;
-  await until(() => heard.text !== '');
+  await eventually(() => heard.text !== '');
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
   t.equal(heard.isOver, false);
   exchange.resume();
@@ -137,15 +144,15 @@ test('a socket that was closed is opened again, also when a call is on its way a
   });
   const turns = turnsTo(t, origin);
   const first = ask(turns, 'a').heard;
-  await until(() => first.isOver);
+  await eventually(() => first.isOver);
   peers[0]?.socket.close(1000);
-  await until(() => !turns.isOpen);
+  await eventually(() => !turns.isOpen);
   const second = ask(turns, 'b').heard;
-  await until(() => second.isOver);
+  await eventually(() => second.isOver);
   t.match(second, { text: 'data: last b\n\n', failure: null });
   isLeaving = true;
   const third = ask(turns, 'c').heard;
-  await until(() => third.isOver);
+  await eventually(() => third.isOver);
   t.match(third, { text: 'data: last c\n\n', failure: null });
   t.equal(peers.length, 3);
 });
@@ -158,13 +165,13 @@ test('a call is not sent a third time, and not again once its answer has begun',
   });
   const turns = turnsTo(t, origin);
   const first = ask(turns, 'ok').heard;
-  await until(() => first.isOver);
+  await eventually(() => first.isOver);
   const second = ask(turns, 'refuse').heard;
-  await until(() => second.isOver);
+  await eventually(() => second.isOver);
   t.match(second, { head: null, failure: { reason: 'reset', bytesSent: true, headSeen: false } });
   t.equal(peers.length, 2);
   const third = ask(turns, 'begin').heard;
-  await until(() => third.isOver);
+  await eventually(() => third.isOver);
   t.match(third, { text: 'data: event\n\n', failure: { reason: 'truncated', headSeen: true } });
 });
 
@@ -184,7 +191,7 @@ test('silence, binary messages and the whole time have their ends', async (t) =>
     cases.map(async ([message, deadlines, reason]) => {
       const turns = turnsTo(t, origin);
       const { heard } = ask(turns, message, deadlines);
-      await until(() => heard.isOver);
+      await eventually(() => heard.isOver);
       t.match(heard.failure, { reason }, message);
       t.equal(turns.isOpen, false);
     }),
@@ -198,16 +205,16 @@ test('an upstream without a WebSocket, one that refuses and one that is not ther
     );
   for (const status of ['200 OK', '404 X', '405 X', '426 X', '501 X']) {
     const { heard } = ask(turnsTo(t, (await refusing(status)).origin), 'x');
-    await until(() => heard.isOver);
+    await eventually(() => heard.isOver);
     t.match(heard, { hasNoSocket: true, head: null, failure: null }, status);
   }
   for (const status of ['401 X', '429 X', '503 X']) {
     const { heard } = ask(turnsTo(t, (await refusing(status)).origin), 'x');
-    await until(() => heard.isOver);
+    await eventually(() => heard.isOver);
     t.match(heard, { hasNoSocket: false, head: { status: Number(status.slice(0, 3)) }, text: '{}' });
   }
   const { heard } = ask(turnsTo(t, plainOrigin(1)), 'x');
-  await until(() => heard.isOver);
+  await eventually(() => heard.isOver);
   t.match(heard.failure, { reason: 'connect_failed', bytesSent: false });
 });
 
@@ -218,10 +225,10 @@ test('a call that is given up takes its socket with it, and nothing more is told
   });
   const turns = turnsTo(t, origin);
   const { heard, exchange } = ask(turns, 'x');
-  await until(() => heard.text !== '');
+  await eventually(() => heard.text !== '');
   exchange.cancel();
   const { text } = heard;
-  await until(() => peers[0]?.raw.destroyed === true);
+  await eventually(() => peers[0]?.raw.destroyed === true);
   t.equal(heard.text, text);
   t.equal(heard.isOver, false);
   exchange.cancel();

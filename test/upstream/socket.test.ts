@@ -5,7 +5,8 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { test } from 'tap';
 import { WebSocketServer } from 'ws';
-import { listen, onRequests, plainOrigin, rawServer, until } from './raw.js';
+import { eventually } from '../support/eventually.js';
+import { listen, onRequests, plainOrigin, rawServer } from './raw.js';
 import { acceptance, Heard, socketServer } from './socket-peers.js';
 
 const fixtures = new URL('../../../test/fixtures/tls/', import.meta.url);
@@ -19,13 +20,13 @@ const answer = (status: string, body = '', fields = '') =>
 test('the request carries what was given, and nothing that was not', async (t) => {
   const server = await socketServer(t, undefined, { handleProtocols: () => 'realtime' });
   const heard = new Heard(server.origin, {
-    path: '/v1/a%20b/../c?x=%2F&y=ü'.replace('ü', '%FC'),
+    path: '/v1/a%20b/..c?x=/../%2F&y=ü'.replace('ü', '%FC'),
     protocols: ['other', 'realtime'],
     headers: [
       ['Authorization', 'Bearer sk-x'],
       ['openai-beta', 'realtime=v1'],
       ['x-two', 'one'],
-      ['X-Two', 'two\xe9'],
+      ['X-Two', 'two\t~'],
       ['connection', 'close'],
       ['host', 'elsewhere'],
       ['Sec-WebSocket-Extensions', 'permessage-deflate'],
@@ -35,13 +36,13 @@ test('the request carries what was given, and nothing that was not', async (t) =
   await heard.opened;
   t.equal(heard.protocol, 'realtime');
   const { request } = server.peers[0]!;
-  t.equal(request.url, '/v1/a%20b/../c?x=%2F&y=%FC');
+  t.equal(request.url, '/v1/a%20b/..c?x=/../%2F&y=%FC');
   const { headers } = request;
   t.match(headers, {
     host: server.origin.authority,
     authorization: 'Bearer sk-x',
     'openai-beta': 'realtime=v1',
-    'x-two': 'one, two\xe9',
+    'x-two': 'one, two\t~',
     connection: 'Upgrade',
     'sec-websocket-protocol': 'other, realtime',
   });
@@ -99,7 +100,7 @@ test('every other answer is a refusal with its head and body', async (t) => {
     t.equal(head.get('none'), null);
     t.strictSame(head.fields.slice(0, 4), ['content-length', '7', 'content-type', 'application/json']);
     t.equal(body.toString(), '{"a":1}');
-    await until(() => server.sockets.every((socket) => socket.destroyed));
+    await eventually(() => server.sockets.every((socket) => socket.destroyed));
   }
 });
 
@@ -138,7 +139,7 @@ test('the body of a refusal is bounded in bytes and in time, and may be cut off'
       t.equal(heard.refusal?.body.length, length, name);
       t.equal(heard.refusal?.head.contentLength, 1_000_000, name);
       t.strictSame(heard.events, ['refused'], name);
-      await until(() => server.sockets.every((socket) => socket.destroyed));
+      await eventually(() => server.sockets.every((socket) => socket.destroyed));
     }),
   );
 });
@@ -169,7 +170,10 @@ test('nobody listens, a name that does not resolve, a port that is none, and wha
     [plainOrigin(70_000), {}, /port/i],
     [plainOrigin(port, { ...secure, ca: 'no PEM', identity: 'broken' }), {}, /./],
     [plainOrigin(port), { path: '/a b' }, /path/],
+    [plainOrigin(port), { path: '/a/../b' }, /path/],
     [plainOrigin(port), { headers: [['x', 'a\nb']] as const }, /character/],
+    [plainOrigin(port), { headers: [['x', 'a\xe9']] as const }, /character/],
+    [plainOrigin(port), { protocols: ['a\u010ab'] }, /character/],
     [plainOrigin(port), { headers: [['x y', 'a']] as const }, /token/],
   ] as const;
   for (const [origin, more, detail] of cases) {
@@ -187,7 +191,7 @@ test('an upstream that never answers is given up in time', async (t) => {
   t.match(heard.failure, { reason: 'first_byte_timeout', bytesSent: true });
   const mute = await new Heard({ ...server.origin, ...secure, identity: 'mute' }, { connectMs: 50 }).over;
   t.match(mute.failure, { reason: 'connect_timeout', bytesSent: false });
-  await until(() => server.sockets.every((socket) => socket.destroyed));
+  await eventually(() => server.sockets.every((socket) => socket.destroyed));
 });
 
 test('answers that are none', async (t) => {
@@ -231,7 +235,7 @@ test('answers that are none', async (t) => {
     const heard = await new Heard(server.origin).over;
     t.match(heard.failure, { reason, detail, bytesSent: true, headSeen: false }, name);
     t.strictSame(heard.events, ['failed'], name);
-    await until(() => server.sockets.every((socket) => socket.destroyed));
+    await eventually(() => server.sockets.every((socket) => socket.destroyed));
   }
   const ends: [string, string, RegExp][] = [
     ['nothing', '', /before any byte/],
@@ -265,7 +269,7 @@ test('certificates are checked before anything is sent', async (t) => {
     const heard = await new Heard({ ...server.origin, ...secure, ...more }).over;
     t.match(heard.failure, { reason: 'tls_failed', detail, bytesSent: false });
   }
-  await until(() => server.sockets.every((socket) => socket.destroyed));
+  await eventually(() => server.sockets.every((socket) => socket.destroyed));
   t.equal(received, 0);
   const plain = await rawServer(t, (socket) => socket.on('data', () => socket.end('HTTP/1.1 400 X\r\n\r\n')));
   const other = await new Heard({ ...plain.origin, ...secure, identity: 'plain' }).over;
@@ -297,7 +301,7 @@ test('a socket over TLS, with its certificate checked or not', async (t) => {
     const heard = await new Heard({ ...origin, ...more }).opened;
     heard.socket.send(Buffer.from('hello'), false);
     heard.socket.send(large, true);
-    await until(() => heard.messages.length === 2);
+    await eventually(() => heard.messages.length === 2);
     t.equal(heard.messages[0]?.data.toString(), 'hello');
     t.ok(heard.messages[1]?.data.equals(large));
     heard.socket.close(1000, '');
@@ -316,7 +320,7 @@ test('given up while connecting, while waiting and by close: nothing is called, 
   const closed = new Heard(server.origin);
   closed.socket.close(1000, '');
   const waiting = new Heard(server.origin);
-  await until(() => server.sockets.some((socket) => socket.bytesRead > 0));
+  await eventually(() => server.sockets.some((socket) => socket.bytesRead > 0));
   t.throws(() => waiting.socket.send(Buffer.from('x'), false), /not open/);
   t.equal(waiting.socket.waitingBytes, 0);
   waiting.socket.pause();
@@ -324,7 +328,7 @@ test('given up while connecting, while waiting and by close: nothing is called, 
   waiting.socket.terminate();
   waiting.socket.terminate();
   waiting.socket.close(1000, '');
-  await until(() => server.sockets.every((socket) => socket.destroyed));
+  await eventually(() => server.sockets.every((socket) => socket.destroyed));
   const probe = connect(server.port, '127.0.0.1');
   await once(probe, 'connect');
   probe.destroy();

@@ -1,21 +1,15 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { Timed, TimerWheel } from '../../src/upstream/timers.js';
-import {
-  answering,
-  Call,
-  get,
-  makeClient,
-  onRequests,
-  plainOrigin,
-  rawServer,
-  unhurried,
-  until,
-} from './raw.js';
+import { eventually } from '../support/eventually.js';
+import { fc } from '../support/seed.js';
+import { answering, Call, get, makeClient, onRequests, plainOrigin, rawServer, unhurried } from './raw.js';
 
 class Probe extends Timed {
   firedAt = 0;
   fired = 0;
+  override onFault(_where: string, fault: unknown): void {
+    throw fault;
+  }
   expire(now: number): void {
     this.firedAt = now;
     this.fired++;
@@ -34,7 +28,7 @@ test('entries fire once and never early, whatever is set, moved and cleared', as
   const cleared = new Set(probes.filter((_probe, i) => i % 5 === 0));
   for (const probe of cleared) wheel.clear(probe);
   const keepAlive = setInterval(() => {}, 1000);
-  await until(() => probes.every((probe) => probe.fired > 0 || cleared.has(probe)));
+  await eventually(() => probes.every((probe) => probe.fired > 0 || cleared.has(probe)));
   clearInterval(keepAlive);
   t.ok(probes.every((probe, i) => cleared.has(probe) || probe.firedAt >= (dues[i] as number)));
   t.ok(probes.every((probe) => probe.fired === (cleared.has(probe) ? 0 : 1)));
@@ -43,9 +37,9 @@ test('entries fire once and never early, whatever is set, moved and cleared', as
 test('an entry may set itself again, and others, when it fires', async (t) => {
   const wheel = new TimerWheel();
   const other = new Probe();
-  class Again extends Timed {
+  class Again extends Probe {
     left = 3;
-    expire(now: number): void {
+    override expire(now: number): void {
       if (--this.left > 0) wheel.set(this, now + 10);
       else wheel.clear(other);
     }
@@ -54,7 +48,7 @@ test('an entry may set itself again, and others, when it fires', async (t) => {
   wheel.set(other, performance.now() + 60_000_000);
   wheel.set(again, performance.now());
   const keepAlive = setInterval(() => {}, 1000);
-  await until(() => again.left === 0);
+  await eventually(() => again.left === 0);
   clearInterval(keepAlive);
   t.equal(other.tick, -1);
   t.equal(other.fired, 0);
@@ -121,7 +115,7 @@ test('the idle deadline does not run while the receiver has paused, and runs aga
   const server = await rawServer(t, answering(part));
   const call = new Call(client, server.origin, get(), { ...unhurried, idleMs: 50 });
   call.wanting = false;
-  await until(() => call.bytes > 0);
+  await eventually(() => call.bytes > 0);
   // Another request of the same client meets the same deadline meanwhile.
   const other = await rawServer(t, answering(part));
   for (let i = 0; i < 2; i++) await new Call(client, other.origin, get(), { ...unhurried, idleMs: 100 }).over;

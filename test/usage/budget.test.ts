@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { budgetPeriod, dayOf, dayStart } from '../../src/usage/budget.js';
+import { fc } from '../support/seed.js';
 
 const at = (text: string): number => Date.parse(text);
 const kinds = ['day', 'week', 'month'] as const;

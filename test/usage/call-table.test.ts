@@ -1,8 +1,9 @@
-import fc from 'fast-check';
 import { test } from 'tap';
+import type { Outcome } from '../../src/metrics/call-record.js';
 import { type AlikeCalls, CallTable, type Manner, tableSpanMs } from '../../src/usage/call-table.js';
-import type { Outcome, UsageEntry } from '../../src/usage/entry.js';
+import type { UsageEntry } from '../../src/usage/entry.js';
 import { amountNames } from '../../src/usage/sums.js';
+import { fc } from '../support/seed.js';
 import { addEntry, addUsage, noTokens, usageEntry } from './entries.js';
 
 const noon = Date.UTC(2026, 2, 9, 12);
@@ -30,7 +31,7 @@ function counter(table: CallTable) {
 test('calls are counted once, those that are alike together', async (t) => {
   const table = tableAt(noon);
   const { told, count } = counter(table);
-  addEntry(table, usageEntry({ at: noon, costNanoUsd: 7 }), { sentAt: 1000.25 });
+  addEntry(table, usageEntry({ at: noon, costNanoUsd: 7 }), { ownMs: 0.25 });
   count();
   t.match(told, [
     {
@@ -50,7 +51,7 @@ test('calls are counted once, those that are alike together', async (t) => {
   ]);
   told.length = 0;
   addUsage(table, { at: noon, keyId: 'b', ...noTokens, firstByteMs: null, status: 502 });
-  addEntry(table, usageEntry({ at: noon, retries: 1, cacheWrittenTokens: 2 }), { sentAt: 1000.25 });
+  addEntry(table, usageEntry({ at: noon, retries: 1, cacheWrittenTokens: 2 }));
   addUsage(table, { at: noon, inputTokens: 1, mediaSeconds: 1.5, costNanoUsd: 3, durationMs: 1 });
   count();
   t.match(told, [

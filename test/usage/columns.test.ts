@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { packColumns, unpackColumns } from '../../src/usage/columns.js';
+import { fc } from '../support/seed.js';
 
 const numbers = fc.oneof(
   fc.nat(300),

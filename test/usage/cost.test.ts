@@ -1,8 +1,8 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import type { Price } from '../../src/config/types.js';
 import type { Usage } from '../../src/conversation/usage.js';
 import { costOf } from '../../src/usage/cost.js';
+import { fc } from '../support/seed.js';
 
 const free: Price = { input: 0, output: 0, cached: 0, cacheWritten: 0, perCall: 0, perSecond: 0 };
 const none: Usage = { input: 0, output: 0, cached: 0, cacheWritten: 0, reasoning: 0 };

@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { type Cell, csvEntry, csvHeader, csvRow } from '../../src/usage/csv.js';
+import { fc } from '../support/seed.js';
 import { usageEntry } from './entries.js';
 
 /** Reads records as RFC 4180 has them, character by character. */

@@ -1,9 +1,10 @@
-import fc from 'fast-check';
-import type { Protocol, Target } from '../../src/config/types.js';
+import type { Protocol } from '../../src/config/types.js';
 import type { Usage } from '../../src/conversation/usage.js';
+import { type CallRecord, none, outcomes } from '../../src/metrics/call-record.js';
 import type { CallTimes } from '../../src/metrics/call-times.js';
-import type { EndedCall } from '../../src/usage/ended-call.js';
-import { outcomes, tokenSources, type UsageEntry } from '../../src/usage/entry.js';
+import { tokenSources, type UsageEntry } from '../../src/usage/entry.js';
+import { callRecord } from '../suites/call-record.js';
+import { fc } from '../support/seed.js';
 
 /** An entry of which only that is said which a test is about. */
 export function usageEntry(change: Partial<UsageEntry> = {}): UsageEntry {
@@ -39,12 +40,12 @@ export const uncounted = (): CallTimes => ({ observe() {} });
 
 /** What takes calls that have ended. */
 export interface CallTaker<T> {
-  add(call: EndedCall, at: number, costNanoUsd: number): T;
+  add(call: CallRecord, at: number): T;
 }
 
 /** Has the call taken that an entry is of, changed if need be. */
-export function addEntry<T>(taker: CallTaker<T>, entry: UsageEntry, change: Partial<EndedCall> = {}): T {
-  return taker.add({ ...callOf(entry), ...change }, entry.at, entry.costNanoUsd);
+export function addEntry<T>(taker: CallTaker<T>, entry: UsageEntry, change: Partial<CallRecord> = {}): T {
+  return taker.add({ ...recordOf(entry), ...change }, entry.at);
 }
 
 /** The same for an entry of which only that is said which a test is about. */
@@ -52,46 +53,26 @@ export function addUsage<T>(taker: CallTaker<T>, change: Partial<UsageEntry> = {
   return addEntry(taker, usageEntry(change));
 }
 
-const startedAt = 1000;
-
 /** The call that an entry is of; its id has no number. What calls share is the same object in all of them. */
-function callOf(entry: UsageEntry): EndedCall {
-  const { keyId, groups, model, protocol, target, firstByteMs } = entry;
-  return {
-    exchange: {
-      number: -1,
-      id: entry.requestId,
-      status: entry.status,
-      bytesIn: entry.bytesIn,
-      bytesOut: entry.bytesOut,
-    },
-    key: keyId === null ? null : shared('key', { id: keyId, groups }),
-    route: protocol === null ? null : shared('route', { protocol: protocol as Protocol }),
-    model: model === null ? null : shared('model', { name: model }),
-    target: target === null ? null : shared('target', targetOf(target)),
-    outcome: entry.outcome,
+function recordOf(entry: UsageEntry): CallRecord {
+  return callRecord({
+    ...entry,
+    id: entry.requestId,
+    groups: shared(entry.groups),
+    protocol: entry.protocol as Protocol | null,
     usage: usageOf(entry),
-    isServed: true,
-    mediaSeconds: entry.mediaSeconds,
-    retries: entry.retries,
-    startedAt,
-    sentAt: 0,
-    answeredAt: firstByteMs === null ? 0 : startedAt + firstByteMs,
-    endedAt: startedAt + entry.durationMs,
-  };
+    firstByteMs: entry.firstByteMs ?? none,
+    ownMs: none,
+  });
 }
 
-const sharedObjects = new Map<string, unknown>();
+const sharedGroups = new Map<string, readonly string[]>();
 
-function shared<T>(kind: string, value: T): T {
-  const name = `${kind} ${JSON.stringify(value)}`;
-  if (!sharedObjects.has(name)) sharedObjects.set(name, value);
-  return sharedObjects.get(name) as T;
-}
-
-function targetOf(name: string): Target {
-  const slash = name.indexOf('/');
-  return { upstream: { name: name.slice(0, slash) }, model: name.slice(slash + 1) } as Target;
+function shared(groups: readonly string[]): readonly string[] {
+  const name = JSON.stringify(groups);
+  const known = sharedGroups.get(name) ?? groups;
+  sharedGroups.set(name, known);
+  return known;
 }
 
 function usageOf(entry: UsageEntry): Usage | null {

@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { entryFields, isEntry, isTime, type UsageEntryLike, writeEntry } from '../../src/usage/entry.js';
+import { fc } from '../support/seed.js';
 import { anyEntry, entryOfLine, usageEntry } from './entries.js';
 
 test('a line is what JSON has for its entry, with its time for people, too', async (t) => {

@@ -1,10 +1,10 @@
-import fc from 'fast-check';
 import { test } from 'tap';
-import { requestIdOf, requestSeries } from '../../src/request-id.js';
 import { CallTable, tableSpanMs } from '../../src/usage/call-table.js';
 import type { UsageEntry } from '../../src/usage/entry.js';
 import { writePage } from '../../src/usage/page.js';
 import { readPage } from '../../src/usage/read-page.js';
+import { requestIdOf, requestSeries } from '../../src/wire/request-id.js';
+import { fc } from '../support/seed.js';
 import { addEntry, anyEntry, usageEntry } from './entries.js';
 
 const noon = Date.UTC(2026, 2, 9, 12);
@@ -43,14 +43,8 @@ test('ids come back, whether they have numbers or not', async (t) => {
 
 /** Adds a call with an id, or with the number of one. */
 function addId(table: CallTable, id: number | string): void {
-  const exchange = {
-    id: `${id}`,
-    number: typeof id === 'string' ? -1 : id,
-    status: 200,
-    bytesIn: 1,
-    bytesOut: 1,
-  };
-  addEntry(table, usageEntry({ at: noon }), { exchange });
+  const number = typeof id === 'string' ? -1 : id;
+  addEntry(table, usageEntry({ at: noon }), { id: `${id}`, number, bytesIn: 1, bytesOut: 1 });
 }
 
 test('calls of many keys, models and endings in turn come back as they were', async (t) => {
@@ -73,8 +67,7 @@ test('a name stands in a page once, and a call takes few bytes', async (t) => {
   table.begin(noon);
   for (let call = 0; call < 200; call++) {
     const entry = usageEntry({ at: noon + call, inputTokens: call, durationMs: call * 1.234 });
-    const exchange = { id: '', number: 0xffff_0000 + call, status: 200, bytesIn: 1000 + call, bytesOut: 900 };
-    addEntry(table, entry, { exchange });
+    addEntry(table, entry, { id: '', number: 0xffff_0000 + call, bytesIn: 1000 + call, bytesOut: 900 });
   }
   const text = writePage(table);
   t.equal(text.split('team-a').length, 2);

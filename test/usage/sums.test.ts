@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { labelOf, readSumId, sumId } from '../../src/usage/sums.js';
+import { fc } from '../support/seed.js';
 
 const names = fc.option(
   fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme', maxLength: 400 })),

@@ -1,5 +1,6 @@
 import { test } from 'tap';
 import { createUsageWriter, type UsageWriter, type UsageWriterOptions } from '../../src/usage/writer.js';
+import { eventually } from '../support/eventually.js';
 import { addUsage, noTokens, uncounted } from './entries.js';
 import { ledgerDouble, requestsOf, unreachable } from './ledger-double.js';
 
@@ -14,8 +15,8 @@ function open(change: Partial<UsageWriterOptions> = {}) {
   const writer = createUsageWriter({
     store: ledger,
     retention: () => retention,
-    record: ({ model, key, calls }) => {
-      counted.push(`${key} ${model}${calls === 1 ? '' : ` ${calls}`}`);
+    record: ({ model, keyId }, calls) => {
+      counted.push(`${keyId} ${model}${calls === 1 ? '' : ` ${calls}`}`);
       return uncounted();
     },
     onDropped: (entries) => dropped.push(entries),
@@ -35,23 +36,16 @@ function ids(first: number, behind: number): string[] {
   return Array.from({ length: behind - first }, (_, index) => `${first + index}`);
 }
 
-/** Resolves as soon as the condition holds; the test's own limit ends a wait that is in vain. */
-async function until(condition: () => boolean): Promise<void> {
-  const alive = setInterval(() => {}, 1000);
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 2));
-  clearInterval(alive);
-}
-
 test('entries reach the ledger by themselves, together', async (t) => {
   const { ledger, writer, dropped } = open();
   add(writer, 0, 3);
   t.equal(writer.waiting(), 3);
   t.equal(ledger.offered.length, 0, 'nothing is done at once');
-  await until(() => ledger.taken.length === 1);
+  await eventually(() => ledger.taken.length === 1);
   t.same(requestsOf(ledger.taken), ids(0, 3));
   add(writer, 3, 4);
-  await until(() => ledger.taken.length === 2);
-  await until(() => writer.waiting() === 0);
+  await eventually(() => ledger.taken.length === 2);
+  await eventually(() => writer.waiting() === 0);
   const [first, second] = ledger.taken;
   t.equal(first?.writer, second?.writer);
   t.ok((second?.number ?? 0) > (first?.number ?? 0));
@@ -109,7 +103,7 @@ test('a full batch does not wait, and there is one append at a time', async (t) 
   const { ledger, writer } = open({ batchEntries: 10, flushMs: 60_000 });
   ledger.holds = true;
   add(writer, 0, 35);
-  await until(() => ledger.held.length === 1);
+  await eventually(() => ledger.held.length === 1);
   await new Promise((resolve) => setTimeout(resolve, 10));
   t.equal(ledger.offered.length, 1);
   ledger.holds = false;
@@ -127,14 +121,14 @@ test('what comes while an append is slow goes together', async (t) => {
   const { ledger, writer } = open();
   ledger.holds = true;
   add(writer, 0, 1);
-  await until(() => ledger.held.length === 1);
+  await eventually(() => ledger.held.length === 1);
   for (let id = 1; id < 6; id++) {
     add(writer, id, id + 1);
     await new Promise((resolve) => setTimeout(resolve, 8));
   }
   ledger.holds = false;
   ledger.held[0]?.();
-  await until(() => writer.waiting() === 0);
+  await eventually(() => writer.waiting() === 0);
   t.same(requestsOf(ledger.taken), ids(0, 6));
   t.equal(ledger.taken.length, 2);
 });
@@ -145,7 +139,7 @@ test('a batch that failed is sent again as it was, until it is taken', async (t)
     ledger.failure = unreachable;
     ledger.takesFirst = takesFirst;
     add(writer, 0, 2);
-    await until(() => failures.length >= 3);
+    await eventually(() => failures.length >= 3);
     add(writer, 2, 4);
     ledger.failure = null;
     await writer.flush();
@@ -160,7 +154,7 @@ test('while the store fails the oldest are given up, and counted', async (t) => 
   const { ledger, writer, dropped } = open({ batchEntries: 10, mostWaiting: 30 });
   ledger.failure = unreachable;
   add(writer, 0, 10);
-  await until(() => ledger.offered.length > 0);
+  await eventually(() => ledger.offered.length > 0);
   add(writer, 10, 105);
   t.ok(writer.waiting() <= 40, 'the batch under way and those behind it');
   t.equal(dropped() + writer.waiting(), 105);
@@ -176,7 +170,7 @@ test('a flush of what is given up ends too', async (t) => {
   const { ledger, writer } = open({ batchEntries: 2, mostWaiting: 2, pauseMs: 60_000 });
   ledger.failure = unreachable;
   add(writer, 0, 2);
-  await until(() => ledger.offered.length > 0);
+  await eventually(() => ledger.offered.length > 0);
   add(writer, 2, 3);
   const flushed = writer.flush();
   add(writer, 3, 6);
@@ -242,6 +236,6 @@ test('a close does not wait for ever', async (t) => {
   ledger.failure = unreachable;
   add(writer, 0, 25);
   await writer.close(20);
-  await until(() => writer.waiting() === 0);
+  await eventually(() => writer.waiting() === 0);
   t.equal(dropped(), 25);
 });

@@ -1,8 +1,8 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { advance, failedTask, hasEnded, newTask, submitted } from '../../src/video/advance.js';
 import { readCompatBody } from '../../src/video/faces/compat.js';
 import { type TaskState, type TaskUpdate, type VideoFormat, videoFormats } from '../../src/video/task.js';
+import { fc } from '../support/seed.js';
 import { result, sampleTask, start, update } from './samples.js';
 
 const failure = { code: 'boom', message: 'It broke.' };

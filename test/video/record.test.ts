@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { advance, failedTask } from '../../src/video/advance.js';
 import { readTask, writeTask } from '../../src/video/record.js';
+import { fc } from '../support/seed.js';
 import { result, sampleTask, start, taskAt, update } from './samples.js';
 
 const tasks = [

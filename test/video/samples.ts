@@ -1,4 +1,3 @@
-import type { JsonObject } from '../../src/conversation/json.js';
 import { newTask } from '../../src/video/advance.js';
 import { readCompatBody } from '../../src/video/faces/compat.js';
 import type {
@@ -9,6 +8,7 @@ import type {
   VideoResult,
   VideoTask,
 } from '../../src/video/task.js';
+import type { JsonObject } from '../../src/wire/json.js';
 import { boundaryOf, type FormPart, readForm } from '../../src/wire/multipart.js';
 
 /** Unix milliseconds at which the sample tasks begin. */

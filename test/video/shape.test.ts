@@ -1,8 +1,8 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { bareRequest } from '../../src/video/request.js';
 import { aspectRatioFor, parseSize, sizeFor } from '../../src/video/shape.js';
 import type { VideoRequest } from '../../src/video/task.js';
+import { fc } from '../support/seed.js';
 
 const request = (changes: Partial<VideoRequest>, body = {}) => ({
   ...bareRequest('generic', 'film', body),

@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { ChunkedState, decodeChunked, maxSizeLine } from '../../src/wire/chunked.js';
+import { fc } from '../support/seed.js';
 
 interface Outcome {
   body: string;

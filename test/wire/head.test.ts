@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { maxFields, maxHeadBytes, ParsedHead, parseHead } from '../../src/wire/head.js';
+import { fc } from '../support/seed.js';
 
 const parse = (text: string, toHead = false) => {
   const buffer = Buffer.from(text, 'latin1');

@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { findJsonFault, invalidJson } from '../../src/wire/json-fault.js';
+import { fc } from '../support/seed.js';
 import { anyJson, noise, parsed, writeJson } from './json-text.js';
 
 test('the position of a fault is the byte that is wrong', (t) => {

@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { withoutMembers } from '../../src/wire/json-members.js';
+import { fc } from '../support/seed.js';
 
 const names = new Set(['type', 'stream']);
 

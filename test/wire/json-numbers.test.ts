@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { numberNames, readNumbers } from '../../src/wire/json-numbers.js';
 import { lastObjectStart } from '../../src/wire/json-object.js';
+import { fc } from '../support/seed.js';
 
 const wanted = numberNames(['a', 'bc']);
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import fc from 'fast-check';
 import { test } from 'tap';
 import { type Span, scanBody } from '../../src/wire/json-scan.js';
+import { fc } from '../support/seed.js';
 import { anyJson, anyText, noise, thrownBy, writeJson } from './json-text.js';
 
 const scan = (text: string) => scanBody(Buffer.from(text));
@@ -56,7 +56,7 @@ test('a repeated key is refused, also when spelled with escapes', (t) => {
   ];
   for (const [body, param] of bodies) {
     const error = thrownBy(() => scan(body));
-    t.match(error, { kind: 'invalid_request', status: 400, param }, body);
+    t.match(error, { kind: 'invalid_request_body', status: 400, param }, body);
     t.match(error.message, `'${param}' twice`);
   }
   t.doesNotThrow(() => scan('{"temperature":1,"temperature":2}'), "other keys are the upstream's business");

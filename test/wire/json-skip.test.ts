@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { endOfPlain, endOfText, endOfValue } from '../../src/wire/json-skip.js';
+import { fc } from '../support/seed.js';
 import { anyJson, noise, parsed, writeJson } from './json-text.js';
 
 const end = (text: string, levels = 64) => endOfValue(Buffer.from(text), 0, levels);

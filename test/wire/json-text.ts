@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import { GatewayError } from '../../src/errors.js';
+import { fc } from '../support/seed.js';
 
 /** Writes a JSON value with the space and the escapes that `numbers` ask for: one text of the many for a value. */
 export function writeJson(value: unknown, numbers: readonly number[]): string {

@@ -1,21 +1,11 @@
 import { test } from 'tap';
 import { GatewayError } from '../../src/errors.js';
 import { boundaryOf } from '../../src/wire/multipart.js';
+import { randomOf, seed } from '../support/seed.js';
 import { decode, wide } from './multipart-decoding.js';
 import { formSamples } from './multipart-samples.js';
 
 const seeds = 6000;
-
-/** A small generator of pseudo-random numbers in [0, 1): the same for the same seed. */
-function generator(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 const tokens = [
   '\r\n',
@@ -62,14 +52,14 @@ function mutate(bytes: Buffer, random: () => number, boundary: string): Buffer {
 test('a damaged form is read or refused, the same at every split, and little of it is held', async (t) => {
   const limits = { ...wide, parts: 6, headerBytes: 200, fieldBytes: 40, fileBytes: 60 };
   let refusals = 0;
-  for (let seed = 1; seed <= seeds; seed++) {
-    const random = generator(seed);
-    const sample = formSamples[seed % formSamples.length] as (typeof formSamples)[number];
+  for (let each = 1; each <= seeds; each++) {
+    const random = randomOf(seed + each);
+    const sample = formSamples[each % formSamples.length] as (typeof formSamples)[number];
     const boundary = boundaryOf(sample.contentType);
     let body = sample.body;
     for (let count = Math.floor(random() * 4); count >= 0; count--) body = mutate(body, random, boundary);
     const whole = decode({ body, boundary, limits }, []);
-    const cuts = Array.from({ length: 1 + (seed % 9) }, () => Math.floor(random() * (body.length + 1)));
+    const cuts = Array.from({ length: 1 + (each % 9) }, () => Math.floor(random() * (body.length + 1)));
     const split = decode(
       { body, boundary, limits },
       cuts.sort((a, b) => a - b),
@@ -77,10 +67,10 @@ test('a damaged form is read or refused, the same at every split, and little of 
     const isSame =
       JSON.stringify(whole.parts) === JSON.stringify(split.parts) &&
       whole.error?.message === split.error?.message;
-    if (!isSame) t.fail(`seed ${seed} depends on the split`);
+    if (!isSame) t.fail(`case ${each} depends on the split`);
     if (Math.max(whole.held, split.held) > limits.headerBytes)
-      t.fail(`seed ${seed} holds ${split.held} bytes`);
-    if (whole.error !== null && ![400, 413].includes(whole.error.status)) t.fail(`seed ${seed}`);
+      t.fail(`case ${each} holds ${split.held} bytes`);
+    if (whole.error !== null && ![400, 413].includes(whole.error.status)) t.fail(`case ${each}`);
     if (whole.error !== null) refusals++;
   }
   t.ok(refusals > seeds / 2, `${refusals} refused`);
@@ -88,9 +78,9 @@ test('a damaged form is read or refused, the same at every split, and little of 
 });
 
 test('a damaged content type has a boundary or is refused', async (t) => {
-  for (let seed = 1; seed <= seeds; seed++) {
-    const random = generator(seed);
-    const sample = formSamples[seed % formSamples.length] as (typeof formSamples)[number];
+  for (let each = 1; each <= seeds; each++) {
+    const random = randomOf(seed + each);
+    const sample = formSamples[each % formSamples.length] as (typeof formSamples)[number];
     const contentType = mutate(Buffer.from(sample.contentType), random, 'b').toString('latin1');
     try {
       const boundary = boundaryOf(contentType);

@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { writeForm } from '../../src/wire/form-data.js';
 import { boundaryOf, readForm } from '../../src/wire/multipart.js';
+import { fc } from '../support/seed.js';
 import { contents, decode, wide } from './multipart-decoding.js';
 
 /** As long as Node's own reader of forms wants it. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import fc from 'fast-check';
 import { test } from 'tap';
 import { GatewayError } from '../../src/errors.js';
 import { scanBody } from '../../src/wire/json-scan.js';
 import { parseBody, parseWhole } from '../../src/wire/skeleton.js';
+import { fc } from '../support/seed.js';
 import { anyJson, anyText, noise, parsed, thrownBy, writeJson } from './json-text.js';
 
 const skeletonOf = (body: Buffer) => parseBody(body, scanBody(body));

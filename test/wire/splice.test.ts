@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import fc from 'fast-check';
 import { test } from 'tap';
 import { scanBody } from '../../src/wire/json-scan.js';
 import { type BodyEdits, spliceBody } from '../../src/wire/splice.js';
+import { fc } from '../support/seed.js';
 import { anyJson, anyText, noise, writeJson } from './json-text.js';
 
 function spliced(text: string, edits: Partial<BodyEdits>): string {

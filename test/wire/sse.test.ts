@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { EventRuns, firstEventEnd, lastEventEnd, parseEvent } from '../../src/wire/sse.js';
+import { fc } from '../support/seed.js';
 
 const lineEnds = ['\n', '\r\n', '\r'];
 

@@ -1,4 +1,9 @@
-import type { Model, Target } from '../../config/types.js';
+import { performance } from 'node:perf_hooks';
+import { Attempt } from '../../attempts/attempt.js';
+import type { Asker, Attempts } from '../../attempts/attempts.js';
+import { failureError, statusError } from '../../attempts/failure.js';
+import type { FailedAttempt } from '../../attempts/verdict.js';
+import type { Target } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import type { ImageCall } from '../../protocols/images/call.js';
 import { encodeDashscope } from '../../protocols/images/encode-dashscope.js';
@@ -14,26 +19,24 @@ import {
 import { readDashscopeReply, readOpenaiReply } from '../../protocols/images/reply-decode.js';
 import type { ImageRequest } from '../../protocols/images/request.js';
 import type { Endpoint } from '../../protocols/protocol.js';
-import type { FailedAttempt } from '../../routing/verdict.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
 import type { RemoteOptions } from '../../upstream/remote-url.js';
+import { joinLines } from '../../wire/head-lines.js';
 import { account } from '../account.js';
 import { reserveBody, shrinkReservation } from '../admit.js';
 import { answerLines } from '../answer.js';
 import { answerRefusal } from '../answer-kind.js';
 import { type Answered, ask, failedQuestion, isFailure } from '../ask.js';
-import { attend, type Waiting } from '../attend.js';
-import type { Call } from '../call.js';
-import type { Candidates } from '../candidates.js';
+import { Waiting } from '../attend.js';
+import { rateBound } from '../body-rate.js';
+import type { ResolvedCall } from '../call.js';
 import { deadlinesLeft, timeLeft } from '../deadlines.js';
-import { failureError, statusError } from '../failure.js';
 import { fetchFiles, type WantedFile } from '../fetch-files.js';
 import { idempotencyLine } from '../idempotency.js';
-import { filePlaces } from '../own-address.js';
+import { filePlaces, mediaPlaces } from '../own-address.js';
 import { prepareNative, prepareUpload } from '../prepare.js';
 import { routeCall } from '../route.js';
 import type { Services } from '../services.js';
-import { Trial } from '../trial.js';
 
 /** Ten images of several megabytes in base64. */
 const answerBytes = 128 * 1024 * 1024;
@@ -47,67 +50,93 @@ const fetchShare = 8;
 /** Serves a call whose request or answer has another form at its targets. */
 export function convertImages(
   services: Services,
-  call: Call,
+  call: ResolvedCall,
   endpoint: Endpoint,
   request: ImageRequest,
 ): void {
-  attend(services, call, (waiting) => new Conversion(services, call, endpoint, waiting).run(request));
+  const attempts = routeCall(services, call, call.model.targets);
+  attempts.start(new Conversion(services, call, { endpoint, request, attempts }));
 }
 
-class Conversion {
+/** What is converted, and at which targets. */
+interface Task {
+  readonly endpoint: Endpoint;
+  readonly request: ImageRequest;
+  readonly attempts: Attempts;
+}
+
+/** Collects the answer of the target that gives one. */
+class Conversion implements Asker {
   readonly #services: Services;
-  readonly #call: Call;
+  readonly #call: ResolvedCall;
   readonly #endpoint: Endpoint;
+  readonly #request: ImageRequest;
+  readonly #attempts: Attempts;
   readonly #waiting: Waiting;
 
-  constructor(services: Services, call: Call, endpoint: Endpoint, waiting: Waiting) {
+  constructor(services: Services, call: ResolvedCall, { endpoint, request, attempts }: Task) {
     this.#services = services;
     this.#call = call;
     this.#endpoint = endpoint;
-    this.#waiting = waiting;
+    this.#request = request;
+    this.#attempts = attempts;
+    this.#waiting = new Waiting(services, call);
   }
 
-  async run(request: ImageRequest): Promise<void> {
+  ask(): void {
+    this.#askPresent().catch((fault: unknown) => this.#call.onFault('promise', fault));
+  }
+
+  onNoneLeft(fault: unknown): void {
+    this.#call.onFault('promise', fault);
+  }
+
+  async #askPresent(): Promise<void> {
     const call = this.#call;
-    const candidates = routeCall(this.#services, call, (call.model as Model).targets);
-    let failure: GatewayError | null = null;
-    for (;;) {
-      const { target } = candidates;
-      let question: ImageCall;
-      try {
-        question = await this.#questionFor(target, request);
-      } catch (fault) {
-        // The next target may be able to say it.
-        if (fault instanceof GatewayError && candidates.skip()) continue;
-        throw failure ?? fault;
-      }
-      const trial = new Trial(this.#services, candidates);
-      const answer = await this.#ask(candidates, trial, question);
-      if (!isFailure(answer)) call.answeredAt = performance.now();
-      const read = isFailure(answer) ? failureError(answer) : readReply(target, answer);
-      if (!(read instanceof GatewayError)) {
-        trial.succeeded();
-        await this.#onReply(target, request, answer as Answered, read);
-        return;
-      }
-      const isGood = !isFailure(answer) && answer.head.status < 400;
-      // Some upstreams tell a mistake of the caller with status 200.
-      const isUnusable = isGood && read.kind !== 'invalid_request';
-      if (isUnusable) trial.failed('unusable_answer', true);
-      else if (isGood) trial.succeeded();
-      const wait = candidates.after(isUnusable ? unusable : failedQuestion(answer, true));
-      if (wait === null) {
-        if (isFailure(answer) || isGood || !isExact(target, request) || !isPlain(answer)) throw read;
-        this.#respond(answer, answer.body);
-        return;
-      }
-      failure = read;
-      if (wait > 0) await this.#waiting.pause(wait);
+    const { target } = this.#attempts;
+    let question: ImageCall;
+    try {
+      question = await this.#questionFor(target);
+    } catch (fault) {
+      this.#attempts.cannot(fault);
+      return;
     }
+    const attempt = new Attempt(this.#services, this.#attempts);
+    const answer = await this.#send(attempt, question);
+    if (!isFailure(answer)) call.answeredAt = performance.now();
+    const read = isFailure(answer) ? failureError(answer) : readReply(target, answer);
+    if (read instanceof GatewayError) {
+      this.#onRefusal(attempt, answer, read);
+      return;
+    }
+    attempt.succeeded();
+    await this.#onReply(target, answer as Answered, read);
   }
 
-  async #questionFor(target: Target, request: ImageRequest): Promise<ImageCall> {
+  /** The target gave no images. */
+  #onRefusal(attempt: Attempt, answer: Answered | UpstreamFailure, error: GatewayError): void {
+    const isGood = !isFailure(answer) && answer.head.status < 400;
+    // Some upstreams tell a mistake of the caller with status 200.
+    const isUnusable = isGood && error.kind !== 'invalid_request';
+    if (isGood && error.accountStatus !== null) {
+      attempt.refusedAs(error.accountStatus);
+      attempt.report(this.#call, error);
+    } else if (isUnusable) attempt.failed('unusable_answer', true);
+    else if (isGood) attempt.succeeded();
+    if (this.#attempts.mayGoOn(isUnusable ? unusable(error) : failedQuestion(answer, true))) {
+      const pause = this.#attempts.goOn(error);
+      if (pause !== null) this.#waiting.cancel = () => pause.cancel();
+      return;
+    }
+    const isOurs = !isFailure(answer) && answer.refusal !== null && answer.refusal.error !== null;
+    const passes = isExact(attempt.target, this.#request);
+    if (isFailure(answer) || isGood || isOurs || !passes || !isPlain(answer)) throw error;
+    this.#respond(answer, answer.body);
+  }
+
+  async #questionFor(target: Target): Promise<ImageCall> {
     const call = this.#call;
+    const request = this.#request;
     call.target = target;
     if (isExact(target, request)) {
       const prepared =
@@ -120,15 +149,14 @@ class Conversion {
     call.path = 'translated';
     const isReady = imagesToFetch(request, target.images).length === 0;
     const ready = isReady ? request : await this.#withImages(target, request);
-    return target.images === 'openai'
-      ? encodeOpenai(ready, target.model)
-      : encodeDashscope(ready, target.model);
+    return target.images === 'dashscope'
+      ? encodeDashscope(ready, target.model)
+      : encodeOpenai(ready, target.model);
   }
 
   async #withImages(target: Target, request: ImageRequest): Promise<ImageRequest> {
-    const files = await this.#fetch(imagesToFetch(request, target.images), {
-      allowPrivate: target.upstream.fetchPrivate,
-    });
+    const wanted = imagesToFetch(request, target.images);
+    const files = await this.#fetch(wanted, mediaPlaces(this.#call, target.upstream));
     const read = [...files].map(
       ([url, { bytes, mediaType }]) =>
         [url, { data: bytes, contentType: mediaType, filename: null }] as const,
@@ -141,33 +169,30 @@ class Conversion {
     const { limits } = call.running.snapshot;
     const maxBytes = Math.min(mostFetched, Math.floor(limits.bufferedBytes / fetchShare / fetchCopies));
     const before = call.reserved;
-    reserveBody(this.#services, call, fetchCopies * maxBytes);
+    const reserve = (bytes: number): void => {
+      if (call.accounted) return;
+      const needed = before + bytes;
+      if (needed > call.reserved) reserveBody(this.#services, call, needed - call.reserved);
+      else shrinkReservation(this.#services, call, needed);
+    };
+    const rate = rateBound(call.running.snapshot);
     let bytes = 0;
     try {
-      const files = await fetchFiles(
-        wanted,
-        {
-          maxBytes,
-          timeoutMs: timeLeft(call),
-          places,
-        },
-        this.#waiting,
-      );
+      const limits = { maxBytes, timeoutMs: timeLeft(call), places, rate, reserve };
+      const files = await fetchFiles(wanted, limits, this.#waiting);
       for (const file of files.values()) bytes += file.bytes.length;
+      reserve(fetchCopies * bytes);
       return files;
-    } finally {
-      // What there was room for and did not come is for others.
-      if (!call.accounted) shrinkReservation(this.#services, call, before + fetchCopies * bytes);
+    } catch (fault) {
+      reserve(0);
+      throw fault;
     }
   }
 
-  #ask(
-    candidates: Candidates,
-    trial: Trial,
-    { path, contentType, body }: ImageCall,
-  ): Promise<Answered | UpstreamFailure> {
+  #send(attempt: Attempt, { path, contentType, body }: ImageCall): Promise<Answered | UpstreamFailure> {
     const call = this.#call;
-    const { upstream } = candidates.target;
+    const { upstream } = attempt.target;
+    const { key } = this.#attempts;
     return new Promise((resolve) => {
       this.#waiting.cancel = ask(
         this.#services,
@@ -179,19 +204,21 @@ class Conversion {
           body,
           upstream,
           wire: 'images',
-          apiKey: upstream.apiKeys[candidates.key] ?? null,
-          lines: call.exchange.head.forwarded + idempotencyLine(call),
+          apiKey: upstream.apiKeys[key] ?? null,
+          lines: joinLines(call.exchange.head.forwarded, idempotencyLine(call)),
           maxBytes: answerBytes,
           deadlines: deadlinesLeft(call),
-          trial,
+          attempt,
+          once: true,
         },
         resolve,
       );
     });
   }
 
-  async #onReply(target: Target, request: ImageRequest, answer: Answered, reply: ImageReply): Promise<void> {
+  async #onReply(target: Target, answer: Answered, reply: ImageReply): Promise<void> {
     const call = this.#call;
+    const request = this.#request;
     const { body } = answer;
     const { responseFormat } = request;
     call.usage = usageOfReply(reply);
@@ -210,7 +237,7 @@ class Conversion {
   async #withBytes(target: Target, reply: ImageReply, urls: readonly string[]): Promise<ImageReply> {
     try {
       const wanted = urls.map((url) => ({ url, at: null }));
-      const files = await this.#fetch(wanted, filePlaces(target.upstream));
+      const files = await this.#fetch(wanted, filePlaces(this.#call, target.upstream));
       return withBytes(reply, new Map([...files].map(([url, { bytes }]) => [url, bytes] as const)));
     } catch (fault) {
       if (!(fault instanceof GatewayError) || fault.kind !== 'invalid_value') throw fault;
@@ -231,22 +258,28 @@ class Conversion {
   }
 }
 
-/** An answer that is no use, of a request that may be made again. */
-const unusable: FailedAttempt = {
-  reason: 'unusable_answer',
-  bytesSent: true,
-  headRelayed: false,
-  replayable: true,
-};
+/** An answer that is no use: images may have been made, but where it speaks of a limit or of our account. */
+function unusable({ kind, accountStatus }: GatewayError): FailedAttempt {
+  const progress = {
+    bytesSent: true,
+    headRelayed: false,
+    replayable: true,
+    once: kind !== 'rate_limit_exceeded',
+    sentMs: 0,
+  };
+  return accountStatus === null
+    ? { ...progress, reason: 'unusable_answer' }
+    : { ...progress, reason: 'error_answer', status: accountStatus };
+}
 
 /** The images of an answer, or what is wrong with it. */
 function readReply(target: Target, answer: Answered): ImageReply | GatewayError {
   const { head, body } = answer;
   const refusal = answerRefusal(head, false);
   if (refusal !== null) return refusal;
-  if (head.status >= 400) return statusError(head, body);
+  if (head.status >= 400) return answer.refusal?.error ?? statusError(head, body);
   try {
-    return target.images === 'openai' ? readOpenaiReply(body) : readDashscopeReply(body);
+    return target.images === 'dashscope' ? readDashscopeReply(body) : readOpenaiReply(body);
   } catch (fault) {
     if (fault instanceof GatewayError) return fault;
     throw fault;
@@ -259,8 +292,8 @@ function isPlain({ head }: Answered): boolean {
 }
 
 /** The target takes the client's body as it is, and the client the target's answer. */
-function isExact(target: Target, request: ImageRequest): boolean {
-  return target.images === 'openai' && request.form === 'prompt';
+export function isExact({ images }: Target, request: ImageRequest): boolean {
+  return images !== 'dashscope' && request.form === 'prompt' && imagesToFetch(request, images).length === 0;
 }
 
 /** Some upstreams give a data URL where base64 is asked for. What looks like one elsewhere only costs a rewriting. */

@@ -1,16 +1,31 @@
+import { performance } from 'node:perf_hooks';
+import type { Attempt } from '../../attempts/attempt.js';
+import { holdsSecret } from '../../attempts/secrets.js';
 import type { Key } from '../../config/types.js';
-import { GatewayError } from '../../errors.js';
-import { acceptSocket, type ClientSocket, type ClientSocketListener } from '../../http/socket.js';
-import { errorEvent } from '../../protocols/realtime/error-event.js';
+import { type FaultPlace, GatewayError, guard } from '../../errors.js';
+import {
+  acceptSocket,
+  type ClientSocket,
+  type ClientSocketListener,
+  type SocketRooms,
+  tooBigReason,
+} from '../../http/socket.js';
+import { accountError, isAccountReason } from '../../protocols/error-formats/own-account.js';
+import { accountFailureIn, errorEvent } from '../../protocols/realtime/error-event.js';
+import { judgeEvent, type SessionModel } from '../../protocols/realtime/events.js';
 import { addUsage, usageOfEvent } from '../../protocols/realtime/usage.js';
 import type { UpstreamSocket } from '../../upstream/socket.js';
 import { account } from '../account.js';
-import type { Call, Outcome } from '../call.js';
+import type { Outcome, RoutedCall, SessionCall } from '../call.js';
+import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
-import type { Trial } from '../trial.js';
 import { Watched } from '../watch.js';
 import { closeCode } from './close-code.js';
+import type { HeldPart, SessionPlace } from './session-memory.js';
 import type { OpenSession } from './sessions.js';
+
+/** A call of which both sides become WebSockets. */
+export type RealtimeCall = RoutedCall & SessionCall;
 
 /**
  * Two WebSockets as one: what comes from either side goes to the other as it came. A client that does not keep up
@@ -19,19 +34,34 @@ import type { OpenSession } from './sessions.js';
  */
 export class Bridge extends Watched implements ClientSocketListener, OpenSession {
   readonly #services: Services;
-  readonly #call: Call;
+  readonly #call: RealtimeCall;
   readonly #upstream: UpstreamSocket;
-  readonly #trial: Trial;
+  readonly #attempt: Attempt;
+  readonly #model: SessionModel;
+  readonly #place: SessionPlace;
+  readonly #rooms: SocketRooms;
+  /** What waits for the upstream. */
+  readonly #waiting: HeldPart;
   #client: ClientSocket | null = null;
   #over = false;
 
-  /** @param trial the attempt that has opened the upstream's side; it ends with the session */
-  constructor(services: Services, call: Call, upstream: UpstreamSocket, trial: Trial) {
+  /** @param attempt the attempt that has opened the upstream's side; it ends with the session */
+  constructor(services: Services, call: RealtimeCall, upstream: UpstreamSocket, attempt: Attempt) {
     super();
     this.#services = services;
     this.#call = call;
     this.#upstream = upstream;
-    this.#trial = trial;
+    this.#attempt = attempt;
+    const { model, upstream: asked } = call.target;
+    this.#model = {
+      model: call.model.name,
+      upstreamModel: model,
+      allowed: asked.allowMembers,
+    };
+    const { place } = call;
+    this.#place = place;
+    this.#rooms = { unread: place.unread, received: place.part() };
+    this.#waiting = place.part();
   }
 
   /**
@@ -39,28 +69,51 @@ export class Bridge extends Watched implements ClientSocketListener, OpenSession
    * @param protocol the subprotocol to agree on; empty for none
    */
   begin(protocol: string): void {
-    this.#services.sessions.add(this);
     this.#services.watched.add(this);
     this.#call.isServed = true;
-    const client = acceptSocket(this.#call.exchange, protocol, this);
+    const open = (): ClientSocket | null => acceptSocket(this.#call.exchange, protocol, this, this.#rooms);
+    const accept = guard('socket', this, open, null);
+    const client = accept();
     if (client === null) this.#end('client_gone', closeCode.goingAway, '');
     else if (!this.#over) this.#client = client;
-    // It may have been revoked while the upstream's side was opened.
-    this.onKeysChanged();
+    // Its key may have been revoked while the upstream's side was opened.
+    if (!this.#over) this.#services.sessions.add(this, this.#services.running);
+  }
+
+  get key(): Key {
+    return this.#call.key;
+  }
+
+  get client(): ClientSocket | null {
+    return this.#client;
+  }
+
+  get modelName(): string {
+    return this.#call.model.name;
   }
 
   /** A message of the client. */
   onMessage(data: Buffer, isBinary: boolean): void {
     if (this.#over) return;
     const { exchange, running } = this.#call;
-    const { messageBytes, waitingBytes } = running.snapshot.sockets;
     exchange.bytesIn += data.length;
-    if (data.length > messageBytes) {
-      this.#refuse(tooBig(messageBytes), closeCode.tooBig);
+    const upstream = this.#upstream;
+    if (upstream.waitingBytes > running.snapshot.sockets.waitingBytes) {
+      this.#refuse(tooSlow, closeCode.tryLater);
       return;
     }
-    if (this.#upstream.waitingBytes > waitingBytes) this.#refuse(tooSlow, closeCode.tryLater);
-    else this.#upstream.send(data, isBinary);
+    const event = judgeEvent(data, isBinary, this.#model);
+    if (event instanceof GatewayError) {
+      this.#client?.send(errorEvent(event, exchange.id), false);
+      return;
+    }
+    if (!upstream.send(event, isBinary) && !this.#waiting.hold(upstream.waitingBytes))
+      this.#refuse(tooSlow, closeCode.tryLater);
+  }
+
+  /** The upstream has taken what waited for it. */
+  onUpstreamDrained(): void {
+    this.#waiting.hold(this.#upstream.waitingBytes);
   }
 
   onBlocked(): void {
@@ -75,7 +128,9 @@ export class Bridge extends Watched implements ClientSocketListener, OpenSession
   /** The client's side has ended. */
   onClosed(code: number, reason: string): void {
     this.#client = null;
+    if (reason === tooBigReason) this.#call.error = tooBig(this.#call.running.snapshot.sockets.messageBytes);
     const isOrderly = code !== closeCode.broken;
+    this.#place.isCut = !isOrderly;
     this.#end(isOrderly ? 'complete' : 'client_gone', isOrderly ? code : closeCode.goingAway, reason);
   }
 
@@ -87,6 +142,11 @@ export class Bridge extends Watched implements ClientSocketListener, OpenSession
     if (call.answeredAt === 0) call.answeredAt = performance.now();
     call.exchange.bytesOut += data.length;
     if (!isBinary) {
+      const ofAccount = accountFailureIn(data);
+      if (ofAccount !== null) {
+        this.#refuseAccount(ofAccount);
+        return;
+      }
       const usage = usageOfEvent(data);
       if (usage !== null) call.usage = addUsage(call.usage, usage);
     }
@@ -102,18 +162,24 @@ export class Bridge extends Watched implements ClientSocketListener, OpenSession
   onUpstreamClosed(code: number, reason: Buffer): void {
     if (this.#over) return;
     if (code === closeCode.broken) {
-      this.#trial.failed('reset', true);
+      this.#attempt.failed('reset', true);
       this.#refuse(lost, closeCode.internal);
+      return;
+    }
+    const words = reason.toString('utf8');
+    if (isAccountReason(words) || holdsSecret(reason, this.#call.target.upstream)) {
+      this.#refuseAccount(accountError(401, `closed with ${code}: ${words}`));
       return;
     }
     const isOrderly = code === closeCode.normal || code === closeCode.noCode || code === closeCode.goingAway;
     this.#end(isOrderly ? 'complete' : 'upstream_error', null, '');
-    this.#closeClient(code, reason.toString('utf8'));
+    this.#closeClient(code, words);
   }
 
   override onTick(now: number): void {
-    const { sessionMs } = this.#call.running.snapshot.sockets;
+    const { sessionMs, idleMs } = this.#call.running.snapshot.sockets;
     if (now - this.#call.startedAt > sessionMs) this.#refuse(expired, closeCode.goingAway);
+    else this.#client?.check(now, idleMs);
   }
 
   /** Only its two sides know when a session is over. */
@@ -124,9 +190,31 @@ export class Bridge extends Watched implements ClientSocketListener, OpenSession
     this.#closeClient(closeCode.restart, 'The gateway restarts.');
   }
 
-  onKeysChanged(): void {
-    const { key, running } = this.#call;
-    if (!this.#over && !running.keys.holds(key as Key)) this.#refuse(noKey, closeCode.policy);
+  expel(error: GatewayError): void {
+    if (!this.#over) this.#refuse(error, closeCode.policy);
+  }
+
+  /** The upstream speaks of our account there: a session can not go on without it. */
+  #refuseAccount(error: GatewayError): void {
+    this.#attempt.refusedAs(error.accountStatus as number);
+    this.#attempt.report(this.#call, error);
+    this.#refuse(error, closeCode.internal);
+  }
+
+  /** A session whose state may not be what it says is ended, and its client told so. */
+  override onFault(where: FaultPlace, fault: unknown): void {
+    this.#services.reportFault(where, fault, this.#call);
+    if (this.#over) return;
+    const error = new GatewayError('internal_error', null, { cause: fault });
+    try {
+      this.#call.error = error;
+      // Its request may not have become a socket yet.
+      if (this.#call.exchange.alive) refuse(this.#services, this.#call, error);
+      this.#client?.send(errorEvent(error, this.#call.exchange.id), false);
+    } finally {
+      this.#end('incomplete', closeCode.goingAway, '');
+      this.#closeClient(closeCode.internal, error.message);
+    }
   }
 
   /** Ends both sides with an error of the gateway's own. */
@@ -149,23 +237,24 @@ export class Bridge extends Watched implements ClientSocketListener, OpenSession
   #end(outcome: Outcome, code: number | null, reason: string): void {
     if (this.#over) return;
     this.#over = true;
-    this.#trial.succeeded();
     const services = this.#services;
     services.watched.remove(this);
     services.sessions.remove(this);
-    services.sessions.release((this.#call.key as Key).id);
-    if (code !== null) this.#upstream.close(code, reason);
-    const { usage } = this.#call;
-    // A response that was being made is reported to nobody any more.
-    if (usage !== null && outcome !== 'complete') this.#call.usage = { ...usage, partial: true };
-    account(services, this.#call, outcome);
+    try {
+      if (code !== null) this.#upstream.close(code, reason);
+      this.#attempt.succeeded();
+    } finally {
+      const { usage } = this.#call;
+      // A response that was being made is reported to nobody any more.
+      if (usage !== null && outcome !== 'complete') this.#call.usage = { ...usage, partial: true };
+      account(services, this.#call, outcome);
+    }
   }
 }
 
 // Made once: a flood of them pays for no stack traces.
 const tooSlow = new GatewayError('overloaded', 'The upstream does not keep up with what the client sends.');
 const lost = new GatewayError('upstream_error', 'The connection to the upstream was lost.');
-const noKey = new GatewayError('invalid_api_key', 'The API key of the session was revoked.');
 const expired = new GatewayError('invalid_request', 'The session has reached its longest duration.');
 
 function tooBig(bytes: number): GatewayError {

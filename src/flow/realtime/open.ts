@@ -1,26 +1,29 @@
-import type { Key, Model, Target } from '../../config/types.js';
-import { queryParameter } from '../../dialects/query.js';
-import type { VendorHeaders } from '../../dialects/upstream-lines.js';
-import { GatewayError } from '../../errors.js';
+import { performance } from 'node:perf_hooks';
+import { Attempt } from '../../attempts/attempt.js';
+import type { Asker, Attempts } from '../../attempts/attempts.js';
+import { readErrorAnswer } from '../../attempts/error-answer.js';
+import { failureError } from '../../attempts/failure.js';
+import type { Pause } from '../../attempts/pause.js';
+import type { FailedAttempt } from '../../attempts/verdict.js';
+import type { Target } from '../../config/types.js';
+import { type FaultPlace, GatewayError } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange-host.js';
-import { upstreamQuery } from '../../protocols/realtime/query.js';
-import type { FailedAttempt } from '../../routing/verdict.js';
+import type { VendorHeaders } from '../../protocols/credentials/upstream-lines.js';
+import { lookThroughQuery, upstreamQuery } from '../../protocols/realtime/query.js';
 import type { ResponseHead, UpstreamFailure } from '../../upstream/client.js';
 import { openSocket, type SocketListener, type UpstreamSocket } from '../../upstream/socket.js';
+import { queryParameter } from '../../wire/query.js';
 import { account } from '../account.js';
 import { answerLines } from '../answer.js';
-import type { Call } from '../call.js';
-import type { Candidates } from '../candidates.js';
-import { failureError } from '../failure.js';
+import type { AuthenticatedCall, Call, ResolvedCall, SessionCall } from '../call.js';
 import { limit } from '../limit.js';
-import { Pause } from '../pause.js';
 import { refuse } from '../refuse.js';
 import { findModel } from '../resolve.js';
-import { routeCall } from '../route.js';
+import { aimAt, routeCall } from '../route.js';
 import type { Services } from '../services.js';
 import { socketRequest } from '../socket-request.js';
-import { Trial } from '../trial.js';
-import { Bridge } from './bridge.js';
+import { Bridge, type RealtimeCall } from './bridge.js';
+import { takePlace } from './take-place.js';
 
 const subprotocol = 'realtime';
 const betaSubprotocol = 'openai-beta.realtime-v1';
@@ -31,99 +34,104 @@ const betaFeature = 'realtime=v1';
  * the client's.
  * @throws {GatewayError} of status 400 for a request that asks for no WebSocket, and as `findModel` does
  */
-export function openSession(services: Services, call: Call): void {
+export function openSession(services: Services, call: AuthenticatedCall): void {
   const { exchange, running } = call;
   if (exchange.offer === null) throw noUpgrade;
+  call.steering = lookThroughQuery(exchange.head.query);
   const named = queryParameter(exchange.head.query, 'model');
   const { realtime } = running.snapshot.defaultModels;
-  call.model = findModel(call, 'realtime', named === '' ? (realtime ?? '') : named);
+  const resolved = findModel(call, 'realtime', named === '' ? (realtime ?? '') : named);
   call.validatedAt = performance.now();
-  limit(services, call, open);
+  limit(services, resolved, (_, admitted) => takePlace(services, admitted, open));
 }
 
-function open(services: Services, call: Call): void {
-  const candidates = routeCall(services, call, (call.model as Model).targets);
-  services.sessions.reserve((call.key as Key).id, call.running.snapshot.sockets.perKey);
-  new Opening(services, call, candidates).ask();
+function open(services: Services, call: ResolvedCall & SessionCall): void {
+  const attempts = routeCall(services, call, call.model.targets);
+  attempts.start(new Opening(services, aimAt(call, attempts.target), attempts));
 }
 
-/** The attempts to open a session. */
-class Opening implements SocketListener, ExchangeListener {
+/** Opens the session at the target that takes it. */
+class Opening implements Asker, SocketListener, ExchangeListener {
   readonly #services: Services;
-  readonly #call: Call;
-  readonly #candidates: Candidates;
-  #trial: Trial | null = null;
+  readonly #call: RealtimeCall;
+  readonly #attempts: Attempts;
+  #attempt: Attempt | null = null;
   #upstream: UpstreamSocket | null = null;
   /** Before the same target is asked again. */
   #pause: Pause | null = null;
   #bridge: Bridge | null = null;
 
-  constructor(services: Services, call: Call, candidates: Candidates) {
+  constructor(services: Services, call: RealtimeCall, attempts: Attempts) {
     this.#services = services;
     this.#call = call;
-    this.#candidates = candidates;
+    this.#attempts = attempts;
     call.exchange.listener = this;
   }
 
-  /** Asks the present one of the candidates. */
   ask(): void {
     const call = this.#call;
-    const { target, key } = this.#candidates;
+    const { target, key } = this.#attempts;
     call.target = target;
     call.path = 'exact';
     call.sentAt = performance.now();
-    const request = socketRequest(call, target.upstream, pathAt(call, target), {
-      wire: 'realtime',
-      vendor: vendorHeaders(call),
-      key,
-    });
-    this.#trial = new Trial(this.#services, this.#candidates);
-    this.#upstream = openSocket(request, this.#services.secureProfiles, this);
+    const shape = { wire: 'realtime', vendor: vendorHeaders(call), key } as const;
+    const request = socketRequest(call, target.upstream, pathAt(call, target), shape);
+    this.#attempt = new Attempt(this.#services, this.#attempts);
+    this.#upstream = openSocket(request, this.#services.dialer, this);
+  }
+
+  onNoneLeft(fault: unknown): void {
+    refuse(this.#services, this.#call, fault);
   }
 
   onOpen(): void {
     const { exchange } = this.#call;
-    exchange.listener = null;
     const upstream = this.#upstream as UpstreamSocket;
-    const trial = this.#trial as Trial;
-    trial.answered();
-    this.#bridge = new Bridge(this.#services, this.#call, upstream, trial);
+    const attempt = this.#attempt as Attempt;
+    attempt.answered();
+    this.#bridge = new Bridge(this.#services, this.#call, upstream, attempt);
+    exchange.listener = null;
     this.#bridge.begin(offers(exchange.head.socketProtocols, subprotocol) ? subprotocol : '');
   }
 
   onRefused(head: ResponseHead, body: Buffer): void {
     const call = this.#call;
-    const { status } = head;
-    const isError = status >= 400;
-    if (isError) this.#trial?.refused(head);
-    else this.#trial?.failed('unusable_answer', true);
+    const isError = head.status >= 400;
+    const { status, error } = readErrorAnswer(call.target.upstream, head, body);
+    const isOfAccount = isError && error !== null && error.accountStatus !== null;
+    if (isError) this.#attempt?.refused(head, status);
+    else this.#attempt?.failed('unusable_answer', true);
+    if (isOfAccount) this.#attempt?.report(call, error);
     const reason = isError ? 'error_answer' : 'unusable_answer';
-    if (this.#goesOn({ reason, status, bytesSent: true, headRelayed: false, replayable: true })) return;
-    this.#release();
+    if (this.#goesOn({ ...harmless, reason, status, bytesSent: true }, error)) return;
     if (!isError) {
       refuse(this.#services, call, new GatewayError('upstream_error', 'The upstream opened no WebSocket.'));
       return;
     }
     call.answeredAt = performance.now();
+    // It has ended: a client that leaves before it has taken the answer changes nothing any more.
+    call.exchange.listener = null;
+    if (error !== null) {
+      refuse(this.#services, call, error, isOfAccount ? null : head);
+      return;
+    }
     call.exchange.respond(head.status, answerLines(call, head), body);
     account(this.#services, call, 'upstream_error');
   }
 
   onFailed(failure: UpstreamFailure): void {
     const { reason, headSeen } = failure;
-    this.#trial?.failed(reason, headSeen);
+    this.#attempt?.failed(reason, headSeen);
     // An upgrade that is not answered has no effect: whatever was sent of it, the next target may be asked.
-    if (this.#goesOn({ reason, bytesSent: false, headRelayed: false, replayable: true })) return;
-    this.#release();
-    refuse(this.#services, this.#call, failureError(failure));
+    const error = failureError(failure);
+    if (this.#goesOn({ ...harmless, reason, bytesSent: false }, error)) return;
+    refuse(this.#services, this.#call, error);
   }
 
   /** @returns whether another attempt follows */
-  #goesOn(attempt: FailedAttempt): boolean {
-    const wait = this.#candidates.after(attempt);
-    if (wait === null) return false;
-    if (wait === 0) this.ask();
-    else this.#pause = new Pause(wait, () => this.ask());
+  #goesOn(failed: FailedAttempt, error: GatewayError | null): boolean {
+    if (!this.#attempts.mayGoOn(failed)) return false;
+    this.#pause = this.#attempts.goOn(error);
     return true;
   }
 
@@ -139,22 +147,26 @@ class Opening implements SocketListener, ExchangeListener {
     this.#bridge?.onUpstreamClosed(code, reason);
   }
 
+  onFault(where: FaultPlace, fault: unknown): void {
+    (this.#bridge ?? this.#call).onFault(where, fault);
+  }
+
   /** The client left before its side was open. */
   onClientGone(): void {
-    this.#trial?.leave();
+    this.#attempt?.leave();
     this.#pause?.cancel();
     this.#upstream?.terminate();
-    this.#release();
     account(this.#services, this.#call, 'client_gone');
   }
 
-  /** Of the upstream: a client cannot be stopped, so nothing waits for it. */
-  onDrained(): void {}
-
-  #release(): void {
-    this.#services.sessions.release((this.#call.key as Key).id);
+  /** Of the upstream: a client cannot be stopped, so nothing waits for it but what is counted. */
+  onDrained(): void {
+    this.#bridge?.onUpstreamDrained();
   }
 }
+
+/** However long an upgrade takes that is not answered with a socket, it leaves nothing behind. */
+const harmless = { headRelayed: false, replayable: true, once: false, sentMs: 0 };
 
 function pathAt({ exchange }: Call, { model }: Target): string {
   const { query } = exchange.head;

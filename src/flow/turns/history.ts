@@ -2,9 +2,8 @@ import { joinItems, madeResponse, readConversation } from '../../protocols/respo
 
 /** Where the bytes that are kept are counted. */
 export interface Room {
-  /** @returns false when there is no room for so many more */
-  take(bytes: number): boolean;
-  give(bytes: number): void;
+  /** Says how many they are now. @returns false when there is no room for so many */
+  hold(bytes: number): boolean;
 }
 
 /**
@@ -57,7 +56,7 @@ export class TurnHistory {
   }
 
   clear(): void {
-    this.#room.give(this.#items.length);
+    this.#room.hold(0);
     this.#id = null;
     this.#items = nothing;
     this.#running = null;
@@ -65,7 +64,7 @@ export class TurnHistory {
 
   #keep(id: string, items: Buffer): void {
     this.clear();
-    if (items.length > this.#most || !this.#room.take(items.length)) return;
+    if (items.length > this.#most || !this.#room.hold(items.length)) return;
     this.#id = id;
     this.#items = items;
   }

@@ -56,9 +56,8 @@ export class Lane {
   }
 
   /** Whether a turn can be sent to a target over a WebSocket. */
-  takes({ upstream }: Target, { wire, path }: Pick<Prepared, 'wire' | 'path'>): boolean {
-    const isNative = wire === 'responses' && path !== 'translated';
-    return isNative && upstream.responsesSocket && !this.#without.has(upstream.name);
+  takes({ upstream }: Target, { path }: Prepared): boolean {
+    return path !== 'translated' && upstream.responsesSocket && !this.#without.has(upstream.name);
   }
 
   send(call: Call, request: LaneRequest): UpstreamExchange {
@@ -71,11 +70,17 @@ export class Lane {
       this.#turns = this.#connectTo(call, upstream, key, prepared);
     }
     const exchange = new LaneExchange();
-    exchange.current = this.#turns.send(messageOf(prepared.body, isWarmUp), deadlines, handler, () => {
-      this.#without.add(upstream.name);
-      this.#turns = null;
-      exchange.current = otherwise();
-    });
+    exchange.current = this.#turns.send(
+      messageOf(prepared.body, isWarmUp),
+      prepared.once,
+      deadlines,
+      handler,
+      () => {
+        this.#without.add(upstream.name);
+        this.#turns = null;
+        exchange.current = otherwise();
+      },
+    );
     return exchange;
   }
 
@@ -85,10 +90,9 @@ export class Lane {
     this.#upstream = null;
   }
 
-  #connectTo(call: Call, upstream: Upstream, key: number, { upstreamPath }: Prepared): SocketTurns {
-    const shape = { wire: 'responses', vendor: call.exchange.head, key } as const;
-    const request = socketRequest(call, upstream, upstreamPath, shape);
-    return new SocketTurns(request, this.#services.secureProfiles, turnAnswers);
+  #connectTo(call: Call, upstream: Upstream, key: number, { upstreamPath, wire }: Prepared): SocketTurns {
+    const request = socketRequest(call, upstream, upstreamPath, { wire, vendor: call.exchange.head, key });
+    return new SocketTurns(request, this.#services.dialer, turnAnswers);
   }
 }
 

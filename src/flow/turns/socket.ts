@@ -1,17 +1,26 @@
 import type { Key } from '../../config/types.js';
-import { GatewayError } from '../../errors.js';
+import { type FaultPlace, GatewayError, guard } from '../../errors.js';
 import type { Exchange } from '../../http/exchange.js';
 import { RequestHead } from '../../http/request-head.js';
-import { acceptSocket, type ClientSocket, type ClientSocketListener } from '../../http/socket.js';
+import {
+  acceptSocket,
+  type ClientSocket,
+  type ClientSocketListener,
+  type SocketRooms,
+} from '../../http/socket.js';
 import { startTurn, type Turn, type TurnWords } from '../../http/turn.js';
 import { readTurn } from '../../protocols/responses/turn.js';
+import { invalidJson } from '../../wire/json-fault.js';
+import { messageIdOf } from '../../wire/request-id.js';
 import { account } from '../account.js';
-import type { Call } from '../call.js';
+import type { SessionCall } from '../call.js';
 import { closeCode } from '../realtime/close-code.js';
+import type { HeldPart } from '../realtime/session-memory.js';
 import type { OpenSession } from '../realtime/sessions.js';
+import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import { Watched } from '../watch.js';
-import { type Room, TurnHistory } from './history.js';
+import { TurnHistory } from './history.js';
 import { Lane } from './lane.js';
 import type { TurnCall } from './turn-call.js';
 
@@ -20,6 +29,8 @@ type ServeTurn = (services: Services, exchange: Exchange, turn: TurnCall) => voi
 const path = '/v1/responses';
 /** Messages that may wait for the turn before them. */
 const mostWaiting = 8;
+/** Messages that are refused in a second, before the client is taken for one that does not want answers. */
+const mostRefusals = 100;
 
 /**
  * A WebSocket over which a client has responses made, one after the other: each of its messages is served as the POST
@@ -28,10 +39,14 @@ const mostWaiting = 8;
  */
 export class TurnSocket extends Watched implements ClientSocketListener, OpenSession {
   readonly #services: Services;
-  readonly #call: Call;
+  readonly #call: SessionCall;
   readonly #serve: ServeTurn;
   readonly #lane: Lane;
   readonly #history: TurnHistory;
+  readonly #rooms: SocketRooms;
+  /** Messages that wait, and events whose end has not come. */
+  readonly #queued: HeldPart;
+  readonly #gathered: HeldPart;
   /** Who made the newest response. */
   #madeBy: TurnCall['madeBy'] = 'request';
   #client: ClientSocket | null = null;
@@ -40,58 +55,93 @@ export class TurnSocket extends Watched implements ClientSocketListener, OpenSes
   #waitingBytes = 0;
   #count = 0;
   #draining = false;
+  #over = false;
+  /** Messages that were refused since the last tick. */
+  #refusals = 0;
 
   /** @param serve serves the request that a message is made into */
-  constructor(services: Services, call: Call, serve: ServeTurn) {
+  constructor(services: Services, call: SessionCall, serve: ServeTurn) {
     super();
     this.#services = services;
     this.#call = call;
     this.#serve = serve;
     this.#lane = new Lane(services);
-    this.#history = new TurnHistory(roomOf(services), call.running.snapshot.sockets.historyBytes);
+    const { place } = call;
+    this.#rooms = { unread: place.unread, received: place.part() };
+    this.#queued = place.part();
+    this.#gathered = place.part();
+    this.#history = new TurnHistory(place.part(), call.running.snapshot.sockets.historyBytes);
   }
 
   begin(): void {
-    this.#services.sessions.add(this);
     this.#services.watched.add(this);
-    this.#client = acceptSocket(this.#call.exchange, '', this);
-    if (this.#client === null) this.#end();
+    const open = (): ClientSocket | null => acceptSocket(this.#call.exchange, '', this, this.#rooms);
+    const accept = guard('socket', this, open, null);
+    const client = accept();
+    if (client === null) this.#end();
+    else if (!this.#over) {
+      this.#client = client;
+      this.#services.sessions.add(this, this.#services.running);
+    }
+  }
+
+  get key(): Key {
+    return this.#call.key;
+  }
+
+  get client(): ClientSocket | null {
+    return this.#client;
+  }
+
+  /** Each of its calls names its own. */
+  get modelName(): null {
+    return null;
   }
 
   onMessage(data: Buffer, isBinary: boolean): void {
     const { exchange } = this.#call;
     exchange.bytesIn += data.length;
     if (isBinary) this.#refuse(binary);
-    else if (this.#turn === null && this.#waiting.length === 0) this.#start(data);
+    else if (this.#isFree && this.#waiting.length === 0) this.#start(data);
     else this.#keep(data);
+  }
+
+  /** No turn is under way, and the client has taken the last one. */
+  get #isFree(): boolean {
+    return this.#turn === null && this.#client?.isBlocked !== true;
   }
 
   #keep(data: Buffer): void {
     const { waitingBytes } = this.#call.running.snapshot.sockets;
-    if (this.#waiting.length >= mostWaiting || this.#waitingBytes + data.length > waitingBytes) {
+    const bytes = this.#waitingBytes + data.length;
+    if (this.#waiting.length >= mostWaiting || bytes > waitingBytes || !this.#queued.hold(bytes)) {
       this.#refuse(tooMany);
       return;
     }
-    this.#waitingBytes += data.length;
+    this.#waitingBytes = bytes;
     this.#waiting.push(Buffer.from(data));
   }
 
   onBlocked(): void {}
 
   onDrained(): void {
-    this.#turn?.drained();
+    if (this.#turn === null) this.#goOn();
+    else this.#turn.drained();
   }
 
-  onClosed(): void {
+  onClosed(code: number): void {
     this.#client = null;
+    this.#call.place.isCut = code === closeCode.broken;
     this.#turn?.leave();
     this.#end();
   }
 
   override onTick(now: number): void {
-    const { sessionMs } = this.#call.running.snapshot.sockets;
+    const { sessionMs, idleMs } = this.#call.running.snapshot.sockets;
+    this.#refusals = 0;
     if (now - this.#call.startedAt > sessionMs && this.#turn === null)
       this.#close(closeCode.goingAway, 'The session has reached its longest duration.');
+    else this.#client?.check(now, idleMs);
   }
 
   drain(): void {
@@ -103,11 +153,9 @@ export class TurnSocket extends Watched implements ClientSocketListener, OpenSes
     this.#close(closeCode.restart, 'The gateway restarts.');
   }
 
-  /** A turn under way comes to its end; what is sent after it is refused as any call is. */
-  onKeysChanged(): void {
-    const { key, running } = this.#call;
-    if (this.#turn === null && !running.keys.holds(key as Key))
-      this.#close(closeCode.policy, 'The API key of the session was revoked.');
+  expel(error: GatewayError): void {
+    this.#refuse(error);
+    this.#close(closeCode.policy, error.message);
   }
 
   #start(message: Buffer): void {
@@ -120,48 +168,96 @@ export class TurnSocket extends Watched implements ClientSocketListener, OpenSes
       return;
     }
     const isKnown = this.#madeBy === 'lane' && this.#lane.isOpen;
-    const { body, previousId } = this.#history.begin(asked.body, isKnown);
+    const begun = this.#begun(message, asked.body, isKnown);
+    if (begun instanceof GatewayError) {
+      this.#refuse(begun);
+      return;
+    }
+    const { body, previousId } = begun;
     const turnCall: TurnCall = {
       lane: this.#lane,
       isWarmUp: asked.isWarmUp,
+      message,
       previousId,
       madeBy: 'gateway',
     };
-    const turnId = `${id}_${++this.#count}`;
+    const turnId = messageIdOf(id, ++this.#count);
     let isOver = false;
     const request = { method: 'POST', path, head: turnHead(head, body.length), id: turnId, body };
     const turn = startTurn(client, offer, request, {
       words,
       serve: (exchange) => this.#serve(this.#services, exchange, turnCall),
       onEvent: (event) => this.#history.onEvent(event, turnCall.madeBy !== 'gateway'),
+      hold: (bytes) => this.#gathered.hold(bytes),
       onEnd: () => {
+        this.#gathered.hold(0);
         isOver = true;
         this.#madeBy = turnCall.madeBy;
         this.#onTurnEnd();
       },
     });
+    // Its bytes are uWS's, and valid no longer than this callback.
+    turnCall.message = null;
     if (!isOver) this.#turn = turn;
+  }
+
+  /** @returns the error for a message that is no JSON, with its place in it and not in the body made of it */
+  #begun(message: Buffer, body: Buffer, isKnown: boolean): ReturnType<TurnHistory['begin']> | GatewayError {
+    try {
+      return this.#history.begin(body, isKnown);
+    } catch (fault) {
+      if (fault instanceof GatewayError) return invalidJson(message);
+      throw fault;
+    }
+  }
+
+  /** A session whose state may not be what it says is ended. */
+  override onFault(where: FaultPlace, fault: unknown): void {
+    this.#services.reportFault(where, fault, this.#call);
+    if (this.#over) return;
+    const error = new GatewayError('internal_error', null, { cause: fault });
+    this.#call.error = error;
+    const [client, turn] = [this.#client, this.#turn];
+    this.#client = null;
+    this.#turn = null;
+    try {
+      // Its request may not have become a socket yet.
+      if (this.#call.exchange.alive) refuse(this.#services, this.#call, error);
+      this.#end();
+    } finally {
+      turn?.leave();
+      client?.close(closeCode.internal, 'internal error');
+    }
   }
 
   #onTurnEnd(): void {
     this.#turn = null;
-    if (this.#client === null) return;
+    if (this.#client !== null) this.#goOn();
+  }
+
+  /** Takes what waits: once the client has taken the answer before, or answers would gather that it does not read. */
+  #goOn(): void {
     // Not from within the end of the one before, which still has to be accounted for.
-    setImmediate(() => {
-      if (this.#turn !== null) return;
+    const startNext = (): void => {
+      if (this.#client === null || !this.#isFree) return;
       const next = this.#waiting.shift();
       if (next !== undefined) {
         this.#waitingBytes -= next.length;
+        this.#queued.hold(this.#waitingBytes);
         this.#start(next);
-        if (this.#turn === null) this.#onTurnEnd();
+        if (this.#turn === null) this.#goOn();
       } else if (this.#draining) this.shutDown();
-      else this.onKeysChanged();
-    });
+    };
+    setImmediate(guard('socket', this, startNext, undefined));
   }
 
   #refuse(error: GatewayError): void {
-    const { dialect, exchange } = this.#call;
-    this.#client?.send(words.whole(error.status, dialect.errorBody(error, exchange.id)), false);
+    const { errorFormat, exchange } = this.#call;
+    if (++this.#refusals > mostRefusals) {
+      this.#client?.refuse('Too many messages that cannot be taken.');
+      return;
+    }
+    this.#client?.send(words.whole(error.status, errorFormat.errorBody(error, exchange.id)), false);
   }
 
   #close(code: number, reason: string): void {
@@ -169,28 +265,18 @@ export class TurnSocket extends Watched implements ClientSocketListener, OpenSes
   }
 
   #end(): void {
+    if (this.#over) return;
+    this.#over = true;
     this.#services.sessions.remove(this);
     this.#services.watched.remove(this);
-    this.#services.sessions.release((this.#call.key as Key).id);
     this.#waiting = [];
-    this.#lane.close();
-    this.#history.clear();
-    account(this.#services, this.#call, 'complete');
+    try {
+      this.#lane.close();
+      this.#history.clear();
+    } finally {
+      account(this.#services, this.#call, this.#call.error === null ? 'complete' : 'incomplete');
+    }
   }
-}
-
-/** What the sockets keep counts as the bodies of requests do. */
-function roomOf(services: Services): Room {
-  return {
-    take(bytes) {
-      if (services.bufferedBytes + bytes > services.running.snapshot.limits.bufferedBytes) return false;
-      services.bufferedBytes += bytes;
-      return true;
-    },
-    give(bytes) {
-      services.bufferedBytes -= bytes;
-    },
-  };
 }
 
 /** The head of a turn's request: what the upgrade said of its client. */

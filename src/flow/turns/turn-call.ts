@@ -5,6 +5,8 @@ export interface TurnCall {
   readonly lane: Lane;
   /** Nothing is to be generated. */
   readonly isWarmUp: boolean;
+  /** As it came, while it is read: a fault of its JSON is told by its place there. Null after that. */
+  message: Buffer | null;
   /** The response that it goes on from, where only its upstream can know it. */
   readonly previousId: string | null;
   /** Who made the answer: an upstream over the WebSocket or a request of the same protocol, or the gateway had a part. */

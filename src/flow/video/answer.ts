@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import type { Upstream } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import type { BookedTask } from '../../video/book.js';
@@ -8,15 +9,24 @@ import type { Services } from '../services.js';
 import { isForClients } from './client-url.js';
 
 /**
- * Finds a task for a call's key.
+ * Finds a task for a call's key: its own, whichever secret it has by now, and those of the groups that share theirs.
  * @returns null when there is none that the key may see: the two look alike
  */
 export async function findTask(services: Services, call: Call, id: string): Promise<BookedTask | null> {
   const booked = await services.book.find(id);
-  if (booked === null || !call.key?.groups.some((group) => booked.task.groups.includes(group))) return null;
+  if (booked === null || !maySee(call, booked.task)) return null;
   call.isOfTask = true;
   call.model = call.running.snapshot.models.get(booked.task.model) ?? null;
   return booked;
+}
+
+/** A group shares by the config in force now, what was made while it did not included. */
+function maySee({ key, running }: Call, { keyId, groups }: VideoTask): boolean {
+  if (key === null) return false;
+  if (key.id === keyId) return true;
+  return running.snapshot.groups.some(
+    ({ name, shareVideos }) => shareVideos && key.groups.includes(name) && groups.includes(name),
+  );
 }
 
 /** The 404 for a task that is not there, or not for this key. */

@@ -1,6 +1,12 @@
+import { performance } from 'node:perf_hooks';
+import { noteAccountRefused } from '../../attempts/attempt.js';
+import { readErrorAnswer } from '../../attempts/error-answer.js';
+import { failureError } from '../../attempts/failure.js';
 import type { Upstream } from '../../config/types.js';
-import { GatewayError } from '../../errors.js';
+import { type FaultPlace, GatewayError, guard } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange-host.js';
+import { never } from '../../protocols/once.js';
+import { Gather } from '../../stream/gather.js';
 import type {
   ResponseHead,
   UpstreamExchange,
@@ -8,12 +14,12 @@ import type {
   UpstreamHandler,
 } from '../../upstream/client.js';
 import type { Origin } from '../../upstream/origin.js';
-import { reachUrl, redirectTarget } from '../../upstream/reach.js';
+import { type Reached, reachUrl, redirectTarget } from '../../upstream/reach.js';
+import { type HeadLines, headerLine, joinLines, noLines, requestLine } from '../../wire/head-lines.js';
 import { type ByteRange, parseContentRange, type Slice, sliceOf } from '../../wire/range.js';
 import { account } from '../account.js';
 import { ownLines } from '../answer.js';
 import type { Call, Outcome } from '../call.js';
-import { failureError } from '../failure.js';
 import { filePlaces } from '../own-address.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
@@ -27,6 +33,8 @@ export type ContentSource =
       readonly upstream: Upstream;
       /** Under the upstream's base URL. */
       readonly path: string;
+      /** The model's name there. */
+      readonly model: string;
       readonly credential: string | null;
     }
   | { readonly kind: 'url'; readonly upstream: Upstream; readonly url: string };
@@ -44,6 +52,19 @@ export interface ContentRequest {
 /** A reader may be as slow as it likes, as long as it reads: the client's side watches that. */
 const longestMs = 24 * 60 * 60 * 1000;
 const mostRedirects = 3;
+/** What a foreign server is told of the gateway. */
+const fetchLines = joinLines(
+  headerLine('accept', '*/*'),
+  headerLine('accept-encoding', 'identity'),
+  headerLine('user-agent', 'model-gateway'),
+);
+/** Of a refusal, for the log. */
+const refusalBytes = 8192;
+/** Text begins within so many bytes. */
+const textWithin = 256;
+const nothing = Buffer.alloc(0);
+/** What comes with a good status from a login page, an object store's error, an API that answers 200 to everything. */
+const noVideo = /^(?:text\/(?:html|xml)|application\/(?:json|xml|xhtml))/i;
 const mediaType = /^(?:image|video)\/[\w.+-]+$/i;
 
 /**
@@ -54,6 +75,12 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
   readonly #services: Services;
   readonly #call: Call;
   readonly #request: ContentRequest;
+  /** That the upstream itself is asked with. */
+  #apiKey: string | null = null;
+  /** Head of an answer that calls itself no video: its first bytes tell. */
+  #doubted: ResponseHead | null = null;
+  /** The upstream's own refusal, whose body is still coming. */
+  #refusal: { readonly head: ResponseHead; readonly body: Gather } | null = null;
   #upstream: UpstreamExchange | null = null;
   #cancelReach: () => void = () => {};
   /** URL that is asked now; null while it is the upstream's own path. */
@@ -82,6 +109,7 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
     }
     const { upstream, path, credential } = source;
     const apiKey = markedKey(upstream, credential);
+    this.#apiKey = apiKey;
     const request = {
       method: 'GET',
       path,
@@ -96,11 +124,14 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
     this.#call.answeredAt = performance.now();
     this.#call.sentAt = this.#upstream?.sentAt ?? 0;
     const next = redirectTarget(this.#url ?? this.#ownUrl(), head);
-    if (next === null) this.#begin(head);
-    else this.#follow(next);
+    if (next !== null) this.#follow(next);
+    else if (head.status < 300 && noVideo.test(head.contentType ?? '')) this.#doubted = head;
+    else this.#begin(head);
   }
 
   onData(chunk: Buffer): boolean {
+    if (this.#refusal !== null && !this.#refusal.body.add(chunk, -1)) this.#endRefusal();
+    if (this.#doubted !== null) this.#endDoubt(chunk);
     if (this.#mode !== 'passing') return true;
     let bytes = chunk;
     if (this.#skip > 0) {
@@ -126,10 +157,13 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
   }
 
   onEnd(): void {
+    if (this.#refusal !== null) this.#endRefusal();
+    if (this.#doubted !== null) this.#endDoubt(nothing);
     if (this.#mode === 'passing') this.#finish();
   }
 
   onFailure(failure: UpstreamFailure): void {
+    if (this.#refusal !== null) this.#endRefusal();
     if (this.#mode === 'over') return;
     const error = failureError(failure);
     if (this.#mode === 'waiting') {
@@ -149,39 +183,58 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
     this.#upstream?.resume();
   }
 
+  onFault(where: FaultPlace, fault: unknown): void {
+    this.#call.onFault(where, fault);
+  }
+
   #reach(url: string): void {
     const { upstream } = this.#request.source;
     this.#url = url;
-    this.#cancelReach = reachUrl(url, filePlaces(upstream), (reached) => {
+    const done = (reached: Reached | GatewayError): void => {
       if (this.#mode !== 'waiting') return;
       if (reached instanceof GatewayError) {
         this.#refuse(reached);
         return;
       }
-      const { origin, path } = reached;
-      this.#ask(
-        origin,
-        `GET ${path} HTTP/1.1\r\nhost: ${origin.authority}\r\naccept: */*\r\naccept-encoding: identity\r\n` +
-          `user-agent: model-gateway\r\n${this.#rangeLine()}`,
-      );
-    });
+      this.#fetch(reached);
+    };
+    const places = filePlaces(this.#call, upstream);
+    this.#cancelReach = reachUrl(url, places, guard('upstream', this.#call, done, undefined));
   }
 
-  #ask(origin: Origin, head: string): void {
+  #fetch({ origin, path }: Reached): void {
+    let head: HeadLines;
+    try {
+      head = joinLines(
+        requestLine('GET', path),
+        headerLine('host', origin.authority),
+        fetchLines,
+        this.#rangeLine(),
+      );
+    } catch (cause) {
+      this.#refuse(
+        new GatewayError('upstream_error', 'The upstream named a file that cannot be asked for.', { cause }),
+      );
+      return;
+    }
+    this.#ask(origin, head);
+  }
+
+  #ask(origin: Origin, head: HeadLines): void {
     const { timeouts } = this.#call.running.snapshot;
     this.#upstream = this.#services.upstream.send(
       origin,
-      { method: 'GET', head, body: [], source: null },
+      { method: 'GET', head, body: [], source: null, once: never },
       { ...timeouts, totalMs: longestMs },
       this,
     );
   }
 
-  #rangeLine(): string {
+  #rangeLine(): HeadLines {
     const { range } = this.#request;
-    if (range === null) return '';
-    if ('suffix' in range) return `range: bytes=-${range.suffix}\r\n`;
-    return `range: bytes=${range.first}-${range.last ?? ''}\r\n`;
+    if (range === null) return noLines;
+    if ('suffix' in range) return headerLine('range', `bytes=-${range.suffix}`);
+    return headerLine('range', `bytes=${range.first}-${range.last ?? ''}`);
   }
 
   #ownUrl(): string {
@@ -207,7 +260,10 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
       return;
     }
     const problem = problemOf(head, range);
-    if (problem !== null) {
+    // Elsewhere our account is not known.
+    if (this.#url === null && head.status >= 400 && problem?.kind === 'upstream_error') {
+      this.#refusal = { head, body: new Gather(refusalBytes) };
+    } else if (problem !== null) {
       this.#refuse(problem);
     } else if (head.status === 206) {
       const { length, ...slice } = parseContentRange(head.get('content-range')) as Slice & {
@@ -223,6 +279,29 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
       if (slice === null) this.#refuseRange(`bytes */${contentLength}`);
       else this.#sendSlice(head, slice);
     }
+  }
+
+  /** @param first bytes of the answer */
+  #endDoubt(first: Buffer): void {
+    const head = this.#doubted as ResponseHead;
+    this.#doubted = null;
+    if (/^\s*[<{[]/.test(first.toString('latin1', 0, textWithin))) {
+      const words = 'The upstream answered with something other than a video.';
+      this.#refuse(new GatewayError('upstream_error', words));
+    } else this.#begin(head);
+  }
+
+  #endRefusal(): void {
+    const { head, body } = this.#refusal as { readonly head: ResponseHead; readonly body: Gather };
+    this.#refusal = null;
+    const { source } = this.#request;
+    const { error } = readErrorAnswer(source.upstream, head, body.take());
+    const isOfAccount = error !== null && error.accountStatus !== null;
+    if (isOfAccount && source.kind === 'path') {
+      const { upstream, model } = source;
+      noteAccountRefused(this.#services, this.#call, { upstream, model, apiKey: this.#apiKey }, error);
+    }
+    this.#refuse(isOfAccount ? error : (problemOf(head, this.#request.range) as GatewayError));
   }
 
   /** Sends a slice of the whole, which is what comes. */
@@ -265,7 +344,7 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
     call.error = error;
     const told = contentRange !== null && /^bytes \*\/\d+$/.test(contentRange);
     const lines = ownLines(call) + (told ? `\r\ncontent-range: ${contentRange}` : '') + this.#request.lines;
-    call.exchange.respond(416, lines + timingLine(call), call.dialect.errorBody(error, call.exchange.id));
+    call.exchange.respond(416, lines + timingLine(call), call.errorFormat.errorBody(error, call.exchange.id));
     this.#settle('refused');
   }
 

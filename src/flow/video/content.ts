@@ -1,8 +1,8 @@
-import { queryParameter } from '../../dialects/query.js';
 import { GatewayError } from '../../errors.js';
 import { videoWires } from '../../video/formats.js';
 import type { VideoTask } from '../../video/task.js';
 import { type VideoVariant, videoVariant } from '../../video/variants.js';
+import { queryParameter } from '../../wire/query.js';
 import { matchesTag, parseRange } from '../../wire/range.js';
 import { account } from '../account.js';
 import { attend } from '../attend.js';
@@ -48,7 +48,10 @@ function sourceOf(call: Call, task: VideoTask, variant: VideoVariant): ContentSo
   if (upstream === null)
     throw new GatewayError('not_found', 'The upstream that made this video is not in the config any more.');
   const path = videoWires[task.upstream.format].content(task, variant.name);
-  if (path !== null) return { kind: 'path', upstream, path, credential: task.upstream.credential };
+  if (path !== null) {
+    const { model, credential } = task.upstream;
+    return { kind: 'path', upstream, path, model, credential };
+  }
   const url = variant.name === 'video' ? task.result?.url : null;
   if (url === null || url === undefined) {
     throw new GatewayError('not_found', `The upstream has no ${variant.name} of this video.`, {

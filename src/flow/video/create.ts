@@ -1,5 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Attempt } from '../../attempts/attempt.js';
+import type { Asker, Attempts } from '../../attempts/attempts.js';
+import { failureError, statusError } from '../../attempts/failure.js';
+import { type FailedAttempt, provesUndone } from '../../attempts/verdict.js';
 import type { Model, Target } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
@@ -9,27 +14,26 @@ import type { OnceRequest } from '../../video/book.js';
 import { videoFaces, videoWires, wireOfKind } from '../../video/formats.js';
 import { thisProcess } from '../../video/recovery.js';
 import type { VideoCall, VideoRequest, VideoTask, VideoWire } from '../../video/task.js';
+import { headerLine, joinLines } from '../../wire/head-lines.js';
 import { account } from '../account.js';
-import { reserveBody } from '../admit.js';
+import { reserveBody, takeReservation } from '../admit.js';
 import { ownLines, passedLines } from '../answer.js';
 import { answerRefusal } from '../answer-kind.js';
 import { type Answered, ask, failedQuestion, isFailure } from '../ask.js';
-import { answerJson, attend } from '../attend.js';
-import type { Call } from '../call.js';
-import type { Candidates } from '../candidates.js';
+import { answerJson, attend, Waiting } from '../attend.js';
+import type { AuthenticatedCall, Call, ResolvedCall } from '../call.js';
 import { deadlinesLeft } from '../deadlines.js';
-import { failureError, statusError } from '../failure.js';
 import { idempotencyMark } from '../idempotency.js';
 import { limit } from '../limit.js';
 import { findModel } from '../resolve.js';
 import { routeCall } from '../route.js';
 import type { Services } from '../services.js';
 import { timingLine } from '../timing.js';
-import { Trial } from '../trial.js';
 import { keyMark } from '../upstream-head.js';
 import { showContext, shownTask } from './answer.js';
 
 const answerBytes = 4 * 1024 * 1024;
+const nothing = Buffer.alloc(0);
 /** A body is in memory as it came, parsed, and as it is sent on. */
 const bodyCopies = 3;
 /** A submission asks an upstream for as long as any call, and then notes its end. */
@@ -50,13 +54,12 @@ interface Choice {
  * Makes a task: notes that it is about to be submitted, asks an upstream for it, notes what became of it, and only
  * then answers. A client that leaves does not stop this, since the upstream may have begun.
  */
-export function createTask(services: Services, call: Call, request: VideoRequest): void {
-  const model = findModel(call, 'video', request.model);
-  call.model = model;
+export function createTask(services: Services, call: AuthenticatedCall, request: VideoRequest): void {
+  const resolved = findModel(call, 'video', request.model);
   call.units = request.count ?? 1;
-  call.mediaSeconds = call.units * (request.seconds ?? usualLength(model));
+  call.mediaSeconds = call.units * (request.seconds ?? usualLength(resolved.model));
   call.validatedAt = performance.now();
-  limit(services, call, () => takeTask(services, call, request));
+  limit(services, resolved, () => takeTask(services, resolved, request));
 }
 
 /** Seconds of a video for which no length is asked, as its model's first target makes it. */
@@ -64,10 +67,10 @@ function usualLength({ targets: [target] }: Model): number {
   return target === undefined ? 0 : usualSeconds[wireOfKind(target.upstream.kind)];
 }
 
-function takeTask(services: Services, call: Call, request: VideoRequest): void {
-  let candidates: Candidates;
+function takeTask(services: Services, call: ResolvedCall, request: VideoRequest): void {
+  let attempts: Attempts;
   try {
-    candidates = routeCall(services, call, (call.model as Model).targets);
+    attempts = routeCall(services, call, call.model.targets);
   } catch (fault) {
     const once = onceOnly(call, request);
     if (once === null || !(fault instanceof GatewayError) || fault.kind !== 'overloaded') throw fault;
@@ -79,63 +82,36 @@ function takeTask(services: Services, call: Call, request: VideoRequest): void {
     });
     return;
   }
-  openTask(services, call, request, candidates);
+  openTask(services, call, request, attempts);
 }
 
-function openTask(services: Services, call: Call, request: VideoRequest, candidates: Candidates): void {
-  const id = `video_${randomBytes(16).toString('hex')}`;
-  const first = choiceAmong(candidates, request, id);
-  // The upstream is sent parts of the body, whether or not the client stays: the buffer and its room are not the call's.
-  call.target = first.target;
+function openTask(services: Services, call: Call, request: VideoRequest, attempts: Attempts): void {
+  // An upstream is sent parts of the body, whether or not the client stays: the buffer and its room are not the call's.
+  call.target = attempts.target;
   reserveCopies(services, call);
-  const room = call.reserved;
-  call.reserved = 0;
-  const submit = async (): Promise<void> => {
-    try {
-      const task = taskOf(call, request, id, first);
-      call.mediaSeconds = call.units * (Number(task.seconds) || 0);
-      const once = onceOnly(call, request);
-      const submission = thisProcess(id, call.running.snapshot.timeouts.totalMs + marginMs);
-      const earlier = await services.book.open(task, submission, once);
-      const submitting = new Submitting(services, call, { request, candidates, once });
-      if (earlier === null) await submitting.run(task, first);
-      else await answerEarlier(services, call, request, earlier);
-    } finally {
-      services.bufferedBytes -= room;
-    }
-  };
-  attend(services, call, () => {
-    const submitting = submit();
-    services.unattended.add(submitting);
-    return submitting;
-  });
+  const giveBack = takeReservation(services, call);
+  const submitting = new Submitting(services, call, request, attempts);
+  services.unattended.add(submitting.run().finally(giveBack));
 }
 
-/** A body that may come at all may be served, if nothing else is: then its copies have what room there is. */
+/** A body that may come at all may be served, if nothing else of its key is: then its copies have what room there is. */
 function reserveCopies(services: Services, call: Call): void {
-  const { bufferedBytes } = call.running.snapshot.limits;
-  reserveBody(services, call, Math.min((bodyCopies - 1) * call.reserved, bufferedBytes - call.reserved));
+  const { bufferedBytesPerKey } = call.running.snapshot.limits;
+  reserveBody(
+    services,
+    call,
+    Math.min((bodyCopies - 1) * call.reserved, bufferedBytesPerKey - call.reserved),
+  );
 }
 
 /**
- * What the first of the candidates, from the present one on, that can be asked this is to be asked: a request may hold
- * large images, of which few copies are made.
- * @throws {GatewayError} why the first cannot, where none can
+ * What the present target is to be asked: a request may hold large images, of which few copies are made.
+ * @throws {GatewayError} for what it cannot be asked
  */
-function choiceAmong(candidates: Candidates, request: VideoRequest, id: string): Choice {
-  let refusal: GatewayError | null = null;
-  for (;;) {
-    const { target, key } = candidates;
-    const wire = videoWires[wireOfKind(target.upstream.kind)];
-    try {
-      const question = wire.create(request, target.model, id);
-      return { target, wire, question, apiKey: target.upstream.apiKeys[key] ?? null };
-    } catch (fault) {
-      if (!(fault instanceof GatewayError)) throw fault;
-      refusal ??= fault;
-      if (!candidates.skip()) throw refusal;
-    }
-  }
+function choiceAt({ target, key }: Attempts, request: VideoRequest, id: string): Choice {
+  const wire = videoWires[wireOfKind(target.upstream.kind)];
+  const question = wire.create(request, target.model, id);
+  return { target, wire, question, apiKey: target.upstream.apiKeys[key] ?? null };
 }
 
 function taskOf(call: Call, request: VideoRequest, id: string, choice: Choice): VideoTask {
@@ -192,56 +168,120 @@ async function answerEarlier(
   );
 }
 
-interface Plan {
-  readonly request: VideoRequest;
-  readonly candidates: Candidates;
-  readonly once: OnceRequest | null;
+/** What was asked of an upstream for a task, and what it said. */
+interface Submission {
+  readonly choice: Choice;
+  readonly task: VideoTask;
+  readonly answer: Answered | UpstreamFailure;
 }
 
 /** The way of one task to an upstream that takes it. */
-class Submitting {
+class Submitting implements Asker {
   readonly #services: Services;
   readonly #call: Call;
-  readonly #plan: Plan;
+  readonly #request: VideoRequest;
+  readonly #attempts: Attempts;
+  readonly #once: OnceRequest | null;
+  readonly #id = `video_${randomBytes(16).toString('hex')}`;
   /** Of the newest question. */
-  #trial: Trial | null = null;
+  #attempt: Attempt | null = null;
+  /** The newest one that failed, and after which another target may be asked. */
+  #failed: Submission | null = null;
+  #onOver: () => void = () => {};
 
-  constructor(services: Services, call: Call, plan: Plan) {
+  constructor(services: Services, call: Call, request: VideoRequest, attempts: Attempts) {
     this.#services = services;
     this.#call = call;
-    this.#plan = plan;
+    this.#request = request;
+    this.#attempts = attempts;
+    this.#once = onceOnly(call, request);
+    // Hears of the client, whose leaving ends nothing here.
+    new Waiting(services, call);
   }
 
-  async run(opened: VideoTask, first: Choice): Promise<void> {
-    let task = opened;
-    for (let choice = first; ; ) {
-      const answer = await this.#ask(choice, task.id);
-      const next = isMade(answer) ? null : await this.#choiceAfter(answer, task.id);
-      if (next === null) {
-        if (isFailure(answer)) await this.#onFailure(task, answer);
-        else await this.#onAnswer(choice, task, answer);
-        return;
-      }
-      choice = next;
-      task = { ...task, upstream: { ...upstreamPart(choice), id: null } };
-      await this.#reopen(task);
-    }
+  /** Ends when the client was answered and the book says what became of the task; never rejects. */
+  run(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onOver = resolve;
+      this.#attempts.start(this);
+    });
   }
 
-  /** What is asked after a refusal or a failure which proves that nothing was made; null where nothing can be. */
-  async #choiceAfter(answer: Answered | UpstreamFailure, id: string): Promise<Choice | null> {
-    const { candidates, request } = this.#plan;
-    const wait = candidates.after(
-      failedQuestion(answer, !isFailure(answer) && isRefusal(answer.head.status)),
+  ask(): void {
+    const choice = choiceAt(this.#attempts, this.#request, this.#id);
+    this.#call.target = choice.target;
+    this.#settleBy(this.#submit(choice));
+  }
+
+  onNoneLeft(fault: unknown): void {
+    this.#settleBy(this.#failed === null ? Promise.reject(fault) : this.#conclude(this.#failed));
+  }
+
+  /** @param step resolves to whether the call is over with it */
+  #settleBy(step: Promise<boolean>): void {
+    step.then(
+      (isOver) => {
+        if (isOver) this.#onOver();
+      },
+      (fault: unknown) => {
+        this.#call.onFault('promise', fault);
+        this.#onOver();
+      },
     );
-    if (wait === null) return null;
-    if (wait > 0) await sleep(wait);
-    try {
-      return choiceAmong(candidates, request, id);
-    } catch (fault) {
-      if (fault instanceof GatewayError) return null;
-      throw fault;
+  }
+
+  async #submit(choice: Choice): Promise<boolean> {
+    const task = await this.#noteSubmitting(choice);
+    if (task === null) return true;
+    const answer = await this.#askOrForget(choice, task);
+    const failed = this.#failureOf(choice, answer);
+    if (failed === null || !this.#attempts.mayGoOn(failed)) return this.#conclude({ choice, task, answer });
+    this.#failed = { choice, task, answer };
+    this.#attempts.goOn(null);
+    return false;
+  }
+
+  /** @returns the task as the book has it, or null where an earlier request was the same and its task is the answer */
+  async #noteSubmitting(choice: Choice): Promise<VideoTask | null> {
+    const call = this.#call;
+    if (this.#failed !== null) {
+      const task = { ...this.#failed.task, upstream: { ...upstreamPart(choice), id: null } };
+      await this.#reopen(task);
+      return task;
     }
+    const task = taskOf(call, this.#request, this.#id, choice);
+    call.mediaSeconds = call.units * (Number(task.seconds) || 0);
+    const submission = thisProcess(this.#id, call.running.snapshot.timeouts.totalMs + marginMs);
+    const earlier = await this.#services.book.open(task, submission, this.#once);
+    if (earlier === null) return task;
+    await answerEarlier(this.#services, call, this.#request, earlier);
+    return null;
+  }
+
+  /** Nobody else is asked: the book and the client are told what the upstream said. */
+  async #conclude({ choice, task, answer }: Submission): Promise<boolean> {
+    if (isFailure(answer)) await this.#onFailure(task, answer);
+    else await this.#onAnswer(choice, task, answer);
+    return true;
+  }
+
+  /** How a question failed; null for an answer which says that the upstream has made the task, or may have. */
+  #failureOf({ wire }: Choice, answer: Answered | UpstreamFailure): FailedAttempt | null {
+    if (!isMade(answer)) return failedQuestion(answer, true);
+    const error = accountErrorIn(wire, answer as Answered);
+    if (error === null) return null;
+    const status = error.accountStatus as number;
+    this.#attempt?.refusedAs(status);
+    this.#attempt?.report(this.#call, error);
+    return {
+      reason: 'error_answer',
+      status,
+      bytesSent: true,
+      headRelayed: false,
+      replayable: true,
+      once: true,
+      sentMs: answer.sentMs,
+    };
   }
 
   /** @throws {GatewayError} when the store does not take it; no upstream has the task then */
@@ -254,14 +294,23 @@ class Submitting {
     }
   }
 
-  #ask({ target, question, apiKey }: Choice, id: string): Promise<Answered | UpstreamFailure> {
+  /** @throws {GatewayError} for what cannot be written; no upstream has the task then */
+  async #askOrForget(choice: Choice, task: VideoTask): Promise<Answered | UpstreamFailure> {
+    try {
+      return await this.#send(choice);
+    } catch (fault) {
+      await this.#forgetTask(task);
+      throw fault;
+    }
+  }
+
+  #send({ target, question, apiKey }: Choice): Promise<Answered | UpstreamFailure> {
     const call = this.#call;
-    call.target = target;
     call.path = 'translated';
     // The task is made even if its client leaves before it is told, and has its price then.
     call.isServed = true;
     const { forwarded } = call.exchange.head;
-    this.#trial = new Trial(this.#services, this.#plan.candidates);
+    this.#attempt = new Attempt(this.#services, this.#attempts);
     return new Promise((resolve) => {
       ask(
         this.#services,
@@ -271,10 +320,11 @@ class Submitting {
           upstream: target.upstream,
           wire: 'video',
           apiKey,
-          lines: `${forwarded}idempotency-key: ${this.#plan.once?.mark ?? id}\r\n`,
+          lines: joinLines(forwarded, headerLine('idempotency-key', this.#once?.mark ?? this.#id)),
           maxBytes: answerBytes,
           deadlines: deadlinesLeft(call),
-          trial: this.#trial,
+          attempt: this.#attempt,
+          once: true,
         },
         resolve,
       );
@@ -286,8 +336,8 @@ class Submitting {
     call.answeredAt = performance.now();
     const { head, body } = answer;
     if (head.status >= 300) {
-      this.#trial?.failed('unusable_answer', true);
-      const isClear = isRefusal(head.status);
+      this.#attempt?.failed('unusable_answer', true);
+      const isClear = provesUndone(head.status, answer.sentMs);
       await (isClear ? this.#forgetTask(task) : this.#settleUnknown(task));
       this.#refuseWith(choice, answer, !isClear);
       return;
@@ -298,17 +348,17 @@ class Submitting {
       if (unreadable !== null)
         throw new GatewayError(unreadable.kind, unreadable.message, { unrepeatable: true });
       made = submitted(task, choice.wire.readCreated(body), Date.now());
-      this.#trial?.succeeded();
+      this.#attempt?.succeeded();
     } catch (fault) {
       // A refusal inside a success, or nothing that can be understood: then the task may have been made.
       const isClear = fault instanceof GatewayError && !fault.unrepeatable;
-      if (isClear) this.#trial?.succeeded();
-      else this.#trial?.failed('unusable_answer', true);
+      if (isClear) this.#attempt?.succeeded();
+      else this.#attempt?.failed('unusable_answer', true);
       await (isClear ? this.#forgetTask(task) : this.#settleUnknown(task));
       throw fault;
     }
     await this.#settle(made);
-    const { format } = this.#plan.request;
+    const { format } = this.#request;
     answerJson(
       this.#services,
       call,
@@ -318,14 +368,20 @@ class Submitting {
   }
 
   /** Tells an upstream's refusal: as it came to a client of its own format, else in the client's. */
-  #refuseWith({ target }: Choice, { head, body }: Answered, unrepeatable: boolean): void {
+  #refuseWith({ target }: Choice, answer: Answered, unrepeatable: boolean): void {
+    const { head } = answer;
+    const ours = answer.refusal?.error ?? null;
+    if (ours !== null && ours.accountStatus !== null) throw ours;
+    // What is not JSON is told by its status alone.
+    const body = ours === null ? answer.body : nothing;
     const call = this.#call;
-    const isOwn = wireOfKind(target.upstream.kind) === this.#plan.request.format;
+    const isOwn = wireOfKind(target.upstream.kind) === this.#request.format;
     const refusal = answerRefusal(head, false);
     if (refusal !== null) throw refusal;
     const error = statusError(head, body, unrepeatable);
     // What may not be tried again is told in our words, which say so.
-    if (!isOwn || unrepeatable || head.contentType?.startsWith('application/json') !== true) throw error;
+    if (!isOwn || unrepeatable || ours !== null || head.contentType?.startsWith('application/json') !== true)
+      throw error;
     const lines = ownLines(call) + passedLines(call, head) + timingLine(call);
     if (call.accounted) return;
     call.error = error;
@@ -345,7 +401,7 @@ class Submitting {
 
   /** No upstream has the task. */
   #forgetTask(task: VideoTask): Promise<void> {
-    return this.#services.book.discard(task.id, this.#plan.once);
+    return this.#services.book.discard(task.id, this.#once);
   }
 
   /**
@@ -363,7 +419,7 @@ class Submitting {
           const { name, id } = task.upstream;
           const outcome = id === null ? 'may have made a task' : `has made the task ${id}`;
           const words = `the upstream ${name} ${outcome}, which could not be recorded as ${task.id}`;
-          this.#services.reportFault(this.#call, new Error(words, { cause: fault }));
+          this.#services.reportFault('promise', new Error(words, { cause: fault }), this.#call);
           this.#services.book.settleLater(task);
           throw fault instanceof GatewayError ? notRecorded(fault) : fault;
         }
@@ -379,15 +435,20 @@ const unknownOutcome = {
     'The upstream gave no answer that can be understood, so whether it has made this task is not known.',
 };
 
+/** What a good answer says all the same of our account, or null. */
+function accountErrorIn(wire: VideoWire, { head, body }: Answered): GatewayError | null {
+  if (answerRefusal(head, false) !== null) return null;
+  try {
+    wire.readCreated(body);
+    return null;
+  } catch (fault) {
+    return fault instanceof GatewayError && fault.accountStatus !== null ? fault : null;
+  }
+}
+
 /** @returns whether the upstream says that it has made the task */
 function isMade(answer: Answered | UpstreamFailure): boolean {
   return !isFailure(answer) && answer.head.status < 300;
-}
-
-/** @returns whether an upstream that answers with this status has surely not made a task */
-function isRefusal(status: number): boolean {
-  // What stands before an upstream says 502 and 504 of a request that it may have handed on.
-  return status < 500 ? status !== 408 : status === 501 || status === 503;
 }
 
 function notRecorded({ kind, cause }: GatewayError): GatewayError {

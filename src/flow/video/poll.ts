@@ -1,3 +1,6 @@
+import { performance } from 'node:perf_hooks';
+import { noteAccountRefused } from '../../attempts/attempt.js';
+import { failureError, statusError } from '../../attempts/failure.js';
 import type { Upstream } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
@@ -6,10 +9,10 @@ import type { BookedTask } from '../../video/book.js';
 import { videoWires } from '../../video/formats.js';
 import { changeByPoll } from '../../video/polled.js';
 import type { VideoTask } from '../../video/task.js';
+import { noLines } from '../../wire/head-lines.js';
 import { type Answered, ask, isFailure } from '../ask.js';
 import type { Waiting } from '../attend.js';
 import type { Call } from '../call.js';
-import { failureError, statusError } from '../failure.js';
 import type { Services } from '../services.js';
 import { keyMark, markedKey } from '../upstream-head.js';
 import { upstreamOf } from './answer.js';
@@ -34,6 +37,7 @@ export async function refreshed(
   if (!(await services.book.claimPoll(task.id)) || call.accounted) return task;
   const wire = videoWires[task.upstream.format];
   const { timeouts } = call.running.snapshot;
+  const apiKey = markedKey(upstream, task.upstream.credential);
   const asked = new Promise<Answered | UpstreamFailure>((resolve) => {
     waiting.cancel = ask(
       services,
@@ -42,10 +46,11 @@ export async function refreshed(
         ...wire.poll(task),
         upstream,
         wire: 'video',
-        apiKey: markedKey(upstream, task.upstream.credential),
-        lines: '',
+        apiKey,
+        lines: noLines,
         maxBytes: answerBytes,
-        trial: null,
+        attempt: null,
+        once: false,
         deadlines: { ...timeouts, totalMs: Math.min(timeouts.totalMs, longestPollMs) },
       },
       resolve,
@@ -54,6 +59,9 @@ export async function refreshed(
   const answer = await asked;
   waiting.cancel = () => {};
   const change = changeBy(call, answer, task, upstream);
+  const { error } = call;
+  if (error !== null && error.accountStatus !== null)
+    noteAccountRefused(services, call, { upstream, model: task.upstream.model, apiKey }, error);
   return change === null ? task : ((await services.book.update(booked, change)) ?? task);
 }
 
@@ -67,7 +75,9 @@ function changeBy(
   try {
     if (isFailure(answer)) throw failureError(answer);
     call.answeredAt = performance.now();
-    const { head, body } = answer;
+    const { head, body, refusal } = answer;
+    // It says nothing of the task, whatever it looks like.
+    if (refusal?.error != null && refusal.error.accountStatus !== null) throw refusal.error;
     const polled = { status: head.status, body, isMaker: hasMakersKey(upstream, task) };
     const change = changeByPoll(task, polled, Date.now());
     if (change === null) throw statusError(head, body);

@@ -1,48 +1,63 @@
-import { type JsonObject, parseObject } from '../../conversation/json.js';
-import { queryParameter } from '../../dialects/query.js';
 import { GatewayError } from '../../errors.js';
 import type { VideoRoute } from '../../routes.js';
-import { readCompatBody, readCompatForm } from '../../video/faces/compat.js';
-import { readGenericBody } from '../../video/faces/generic.js';
-import { readAction, readVendorjQuery, readVendorjSubmit } from '../../video/faces/vendorj.js';
-import { readVendorkBody } from '../../video/faces/vendork.js';
+import { compatForm, compatGuard, readCompatBody, readCompatForm } from '../../video/faces/compat.js';
+import { genericGuard, readGenericBody } from '../../video/faces/generic.js';
+import {
+  queryGuard,
+  readAction,
+  readVendorjQuery,
+  readVendorjSubmit,
+  submitGuard,
+} from '../../video/faces/vendorj.js';
+import { readVendorkBody, vendorkGuard } from '../../video/faces/vendork.js';
 import type { VideoFormat, VideoRequest } from '../../video/task.js';
+import { type JsonObject, parseObject } from '../../wire/json.js';
+import { lookThrough, type MemberGuard } from '../../wire/member-guard.js';
 import { isMultipart } from '../../wire/multipart.js';
-import type { Call } from '../call.js';
+import { queryParameter } from '../../wire/query.js';
+import type { AuthenticatedCall, Call } from '../call.js';
 import type { Services } from '../services.js';
 import { WholeForm } from '../whole-form.js';
 import { createTask } from './create.js';
 import { showTask } from './show.js';
 
 /** Makes the task that a call's body asks for. */
-export function takeCreate(services: Services, call: Call, { format, operation }: VideoRoute): void {
-  createTask(services, call, readRequest(call, format, operation));
+export function takeCreate(
+  services: Services,
+  call: AuthenticatedCall,
+  { format, operation }: VideoRoute,
+): void {
+  createTask(services, call, readers[format](call, operation));
+}
+
+/**
+ * Whether a call of such a path makes a task.
+ * @throws {GatewayError} of status 400 for a query that asks for neither
+ */
+export function makesTask({ exchange }: Call): boolean {
+  const { query } = exchange.head;
+  return readAction({ get: (name) => queryParameter(query, name) }) === 'submit';
 }
 
 /** One path that makes tasks and shows them, as its query says. */
-export function takeAction(services: Services, call: Call): void {
-  const { query } = call.exchange.head;
-  if (readAction({ get: (name) => queryParameter(query, name) }) === 'submit') {
-    createTask(services, call, readVendorjSubmit(jsonOf(call)));
+export function takeAction(services: Services, call: AuthenticatedCall): void {
+  if (makesTask(call)) {
+    createTask(services, call, readVendorjSubmit(jsonOf(call, submitGuard)));
     return;
   }
-  showTask(services, call, 'vendorj', readVendorjQuery(jsonOf(call)).id);
+  showTask(services, call, 'vendorj', readVendorjQuery(jsonOf(call, queryGuard)).id);
 }
 
-function readRequest(call: Call, format: VideoFormat, operation: 'text' | 'image'): VideoRequest {
-  switch (format) {
-    case 'compat':
-      return isMultipart(call.exchange.head.contentType)
-        ? readCompatForm(new WholeForm(call, call.body as Buffer).parts)
-        : readCompatBody(jsonOf(call, [...jsonTypes, 'multipart/form-data']));
-    case 'vendork':
-      return readVendorkBody(jsonOf(call), operation);
-    case 'vendorj':
-      return readVendorjSubmit(jsonOf(call));
-    case 'generic':
-      return readGenericBody(jsonOf(call));
-  }
-}
+/** How the body of a task is read, by the format of its route. */
+const readers: Readonly<Record<VideoFormat, (call: Call, operation: 'text' | 'image') => VideoRequest>> = {
+  compat: (call) =>
+    isMultipart(call.exchange.head.contentType)
+      ? readCompatForm(new WholeForm(call, call.wholeBody(), compatForm).parts)
+      : readCompatBody(jsonOf(call, compatGuard, [...jsonTypes, 'multipart/form-data'])),
+  vendork: (call, operation) => readVendorkBody(jsonOf(call, vendorkGuard), operation),
+  vendorj: (call) => readVendorjSubmit(jsonOf(call, submitGuard)),
+  generic: (call) => readGenericBody(jsonOf(call, genericGuard)),
+};
 
 const jsonTypes = ['application/json'];
 const jsonType = /^[\w.+-]+\/(?:[\w.+-]+\+)?json$/i;
@@ -50,14 +65,18 @@ const longestEcho = 100;
 
 /**
  * JSON is taken under any content type.
+ * @param guard of the route's bodies; what it finds is noted with the call
  * @param types that the route takes
  * @throws {GatewayError} of status 415 for a body that is something else by its content type, and of status 400 for any
- * other that is no JSON object
+ * other that is no JSON object, or whose members are not clear
  */
-function jsonOf(call: Call, types: readonly string[] = jsonTypes): JsonObject {
-  const text = (call.body as Buffer).toString('utf8');
+function jsonOf(call: Call, guard: MemberGuard, types: readonly string[] = jsonTypes): JsonObject {
+  const text = call.wholeBody().toString('utf8');
   const body = parseObject(text);
-  if (body !== null) return body;
+  if (body !== null) {
+    call.steering = lookThrough(call.wholeBody(), guard).steering;
+    return body;
+  }
   const type = (call.exchange.head.contentType.split(';')[0] ?? '').trim();
   if (type === '' || jsonType.test(type) || isJson(text))
     throw new GatewayError('invalid_json', 'The request body is not a valid JSON object.');

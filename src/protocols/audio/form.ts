@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import type { JsonObject } from '../../conversation/json.js';
 import { GatewayError } from '../../errors.js';
 import { compileForm } from '../../schema/form.js';
 import { name } from '../../schema/members.js';
+import type { JsonObject } from '../../wire/json.js';
 
 const text = Type.Optional(Type.String());
 const texts = Type.Optional(Type.Array(Type.String()));
@@ -30,6 +30,7 @@ export const transcriptionForm = compileForm({
     // `auto`, or the text of an object, or `chunking_strategy[type]` and so on.
     chunking_strategy: text,
   }),
+  split: ['chunking_strategy'],
   rule: granularitiesRule,
 });
 

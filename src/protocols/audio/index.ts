@@ -1,16 +1,20 @@
-import { type Metering, reportedMetering, wholeAnswers } from '../../conversation/manner.js';
+import { type Metering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
+import { never } from '../once.js';
 import type { Endpoint } from '../protocol.js';
-import { judgeEnd, judgeStart, marksEnd } from './manner.js';
 import { speechSeconds, transcriptSeconds } from './seconds.js';
+import { judgeEnd, judgeStart, marksEnd } from './stream-rules.js';
 import { audioUsage } from './usage.js';
 
 const audio = {
   protocol: 'audio',
+  upstreamQuery: null,
   modelInBody: true,
   usageOnRequest: false,
   outputLimit: null,
+  answersJson: false,
   translation: null,
   amender: null,
+  once: never,
 } as const;
 
 const ofTranscripts: Metering = { ...reportedMetering, seconds: transcriptSeconds };

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import { parseObject } from '../../conversation/json.js';
 import { GatewayError } from '../../errors.js';
 import { type CompiledSchema, compileSchema, type MixedBody } from '../../schema/compile.js';
 import { name, nullable, text } from '../../schema/members.js';
+import { parseObject } from '../../wire/json.js';
 
 /** Most characters (code points) of the text to speak. */
 const mostCharacters = 4096;
@@ -34,6 +34,7 @@ const members = compileSchema(speechRequestType, speechMixedBody);
  * throws a GatewayError of status 400 for one that is too long: `check` and `explain` are given long strings cut short.
  */
 export const speechRequest: CompiledSchema = {
+  guard: members.guard,
   accept(body) {
     // No character takes less than a byte.
     if (body.length > mostCharacters) requireShortInput(body);

@@ -1,5 +1,5 @@
-import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../conversation/json.js';
 import type { TokenLogprob, UrlCitation } from '../../conversation/reply.js';
+import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../wire/json.js';
 
 /** Reads the URL citations among the `annotations` of a message or delta; empty for anything else. */
 export function decodeCitations(annotations: unknown): UrlCitation[] {

@@ -1,8 +1,7 @@
 import type { StreamEvent } from '../../conversation/events.js';
-import { isObject, type JsonObject, textOrNull } from '../../conversation/json.js';
 import { GatewayError } from '../../errors.js';
-import { advance, type JsonProgress, jsonStart } from './json-progress.js';
-import { argumentsText } from './reply-decode.js';
+import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
+import { argumentsText } from './answer/decode.js';
 
 /** Calls that an answer may have; SDKs take no more. */
 const maxCalls = 128;
@@ -174,4 +173,43 @@ function endCall(deltas: CallDeltas, call: Call, out: StreamEvent[]): void {
   if (call.ended) return;
   call.ended = true;
   if (call.number !== -1) out.push({ kind: 'callEnd', choice: deltas.choice, call: call.number });
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+
+/** How far a JSON object or array has come whose text arrives in fragments. */
+interface JsonProgress {
+  depth: number;
+  inString: boolean;
+  escaped: boolean;
+  /** The outermost bracket has closed. */
+  complete: boolean;
+}
+
+function jsonStart(): JsonProgress {
+  return { depth: 0, inString: false, escaped: false, complete: false };
+}
+
+/** Goes on over the next fragment, without keeping any of it. Brackets are counted, the rest is not checked. */
+function advance(progress: JsonProgress, fragment: string): void {
+  for (let at = 0; at < fragment.length && !progress.complete; at++) {
+    const code = fragment.charCodeAt(at);
+    if (progress.inString) {
+      if (progress.escaped) progress.escaped = false;
+      else if (code === BACKSLASH) progress.escaped = true;
+      else if (code === QUOTE) progress.inString = false;
+    } else if (code === QUOTE) {
+      progress.inString = true;
+    } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      progress.depth++;
+    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+      progress.depth--;
+      progress.complete = progress.depth <= 0;
+    }
+  }
 }

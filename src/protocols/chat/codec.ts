@@ -1,10 +1,10 @@
 import type { TextCodec } from '../../conversation/codec.js';
-import { decodeReply } from './reply-decode.js';
-import { encodeReply } from './reply-encode.js';
-import { decodeRequest } from './request-decode.js';
-import { encodeRequest } from './request-encode.js';
-import { createDecoder } from './stream-decoder.js';
-import { createEncoder } from './stream-encoder.js';
+import { decodeReply } from './answer/decode.js';
+import { encodeReply } from './answer/encode.js';
+import { decodeRequest } from './request/decode.js';
+import { encodeRequest } from './request/encode.js';
+import { createDecoder } from './stream/decoder.js';
+import { createEncoder } from './stream/encoder.js';
 
 /** The chat protocol's translation to and from the neutral types. */
 export const chatCodec: TextCodec = {

@@ -1,18 +1,21 @@
-import { endsWithMark } from '../../conversation/choice-stream.js';
-import { conversationMetering } from '../../conversation/manner.js';
+import { conversationMetering } from '../../conversation/stream-rules.js';
+import { whereStored } from '../once.js';
+import { endsWithMark } from '../openai-shared/choice-stream.js';
 import type { Endpoint } from '../protocol.js';
+import { lastUsage } from './answer/usage.js';
 import { chatCodec } from './codec.js';
-import { findUsageEvent, judgeEnd, judgeStart } from './manner.js';
-import { lastUsage } from './usage.js';
+import { findUsageEvent, judgeEnd, judgeStart } from './stream/rules.js';
 
 /** `POST /v1/chat/completions` */
 export const chat: Endpoint = {
   protocol: 'chat',
   upstreamPath: () => '/chat/completions',
+  upstreamQuery: null,
   modelInBody: true,
   usageOnRequest: true,
-  outputLimit: { within: null, fields: ['max_completion_tokens', 'max_tokens'], choices: 'n' },
+  outputLimit: { within: null, fields: ['max_completion_tokens', 'max_tokens'], choices: ['n'] },
   mayStream: false,
+  answersJson: true,
   judgeStart,
   usageAtStart: null,
   marksEnd: endsWithMark,
@@ -20,6 +23,7 @@ export const chat: Endpoint = {
   findUsageEvent,
   usageOf: lastUsage,
   metering: conversationMetering,
-  translation: { codec: chatCodec, answerHere: null, unwrap: null, restore: null },
+  translation: { codec: chatCodec, mediaByUrl: true, answerHere: null, unwrap: null, restore: null },
   amender: null,
+  once: whereStored,
 };

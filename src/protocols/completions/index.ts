@@ -1,17 +1,24 @@
-import { endsWithMark } from '../../conversation/choice-stream.js';
-import { conversationMetering } from '../../conversation/manner.js';
+import { conversationMetering } from '../../conversation/stream-rules.js';
+import { never } from '../once.js';
+import { createChoiceStream, endsWithMark, lastUsage } from '../openai-shared/choice-stream.js';
 import type { Endpoint } from '../protocol.js';
-import { findUsageEvent, judgeEnd, judgeStart } from './manner.js';
-import { lastUsage } from './usage.js';
+
+/** How a stream of this protocol is judged as it passes; see `StreamRules`. */
+const { judgeStart, judgeEnd, findUsageEvent } = createChoiceStream({
+  protocol: 'completions',
+  chunkObject: 'text_completion',
+});
 
 /** `POST /v1/completions` */
 export const completions: Endpoint = {
   protocol: 'completions',
   upstreamPath: () => '/completions',
+  upstreamQuery: null,
   modelInBody: true,
   usageOnRequest: true,
-  outputLimit: { within: null, fields: ['max_tokens'], choices: 'n' },
+  outputLimit: { within: null, fields: ['max_tokens'], choices: ['n'] },
   mayStream: false,
+  answersJson: true,
   judgeStart,
   usageAtStart: null,
   marksEnd: endsWithMark,
@@ -21,4 +28,5 @@ export const completions: Endpoint = {
   metering: conversationMetering,
   translation: null,
   amender: null,
+  once: never,
 };

@@ -53,6 +53,7 @@ const lengths = compileSchema(
 
 /** The check of a completion request body. */
 export const completionsRequest: CompiledSchema = {
+  guard: forms.guard,
   accept: forms.accept,
   check: forms.check,
   explain: (value) => (lengths.check(value) ? forms : lengths).explain(value),

@@ -1,4 +1,4 @@
-import { isObject } from '../../conversation/json.js';
+import { isObject } from '../../wire/json.js';
 import { scanBody } from '../../wire/json-scan.js';
 import { afterColon } from '../../wire/json-skip.js';
 import { parseBody } from '../../wire/skeleton.js';

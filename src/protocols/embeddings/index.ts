@@ -1,4 +1,5 @@
-import { inputMetering, wholeAnswers } from '../../conversation/manner.js';
+import { inputMetering, wholeAnswers } from '../../conversation/stream-rules.js';
+import { never } from '../once.js';
 import type { Endpoint } from '../protocol.js';
 import { encodingAmender } from './encoding.js';
 import { embeddingUsage } from './usage.js';
@@ -8,10 +9,13 @@ export const embeddings: Endpoint = {
   ...wholeAnswers(embeddingUsage, inputMetering),
   protocol: 'embeddings',
   upstreamPath: () => '/embeddings',
+  upstreamQuery: null,
   modelInBody: true,
   usageOnRequest: false,
   outputLimit: null,
   mayStream: false,
+  answersJson: true,
   translation: null,
   amender: encodingAmender,
+  once: never,
 };

@@ -55,6 +55,7 @@ export const engineEmbeddingsRequest = withLengths(
 
 function withLengths(forms: CompiledSchema): CompiledSchema {
   return {
+    guard: forms.guard,
     accept: forms.accept,
     check: forms.check,
     explain: (value) => (lengths.check(value) ? forms : lengths).explain(value),

@@ -1,4 +1,4 @@
-import { parseObject } from '../../conversation/json.js';
+import { parseObject } from '../../wire/json.js';
 
 /** True for the JSON text of an object. */
 export function isObjectText(text: string): boolean {

@@ -1,4 +1,4 @@
-import { wrongValue } from './media-decode.js';
+import { wrongValue } from './request/content-decode.js';
 
 interface OpenCall {
   readonly id: string;

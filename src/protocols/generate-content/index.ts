@@ -1,26 +1,29 @@
 import { estimateTokens } from '../../conversation/estimate.js';
-import { isObject, type JsonObject } from '../../conversation/json.js';
-import { growingMetering, reportedMetering, wholeAnswers } from '../../conversation/manner.js';
+import { growingMetering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
+import { isObject, type JsonObject } from '../../wire/json.js';
+import { never, whereStored } from '../once.js';
 import type { Endpoint } from '../protocol.js';
+import { lastUsage } from './answer/usage.js';
 import { generateContentCodec } from './codec.js';
-import { judgeEnd, judgeStart, marksEnd } from './manner.js';
 import { restore } from './restore.js';
 import { memberOf } from './spelling.js';
-import { lastUsage } from './usage.js';
+import { judgeEnd, judgeStart, marksEnd } from './stream/rules.js';
 
 /** `POST /v1beta/models/{model}:generateContent`, and `:streamGenerateContent` for streams. */
 export const generateContent: Endpoint = {
   protocol: 'generateContent',
   upstreamPath: (model, stream) =>
     modelPath(model) + (stream ? ':streamGenerateContent?alt=sse' : ':generateContent'),
+  upstreamQuery: null,
   modelInBody: false,
   usageOnRequest: false,
   outputLimit: {
-    within: 'generationConfig',
-    fields: ['maxOutputTokens'],
-    choices: 'candidateCount',
+    within: ['generationConfig', 'generation_config'],
+    fields: ['maxOutputTokens', 'max_output_tokens'],
+    choices: ['candidateCount', 'candidate_count'],
   },
   mayStream: false,
+  answersJson: true,
   judgeStart,
   usageAtStart: null,
   marksEnd,
@@ -30,11 +33,13 @@ export const generateContent: Endpoint = {
   metering: growingMetering,
   translation: {
     codec: generateContentCodec,
+    mediaByUrl: false,
     answerHere: null,
     unwrap: null,
     restore,
   },
   amender: null,
+  once: whereStored,
 };
 
 /** `POST /v1beta/models/{model}:countTokens`. */
@@ -42,17 +47,21 @@ export const countTokens: Endpoint = {
   ...wholeAnswers(() => null, reportedMetering),
   protocol: 'generateContent',
   upstreamPath: (model) => `${modelPath(model)}:countTokens`,
+  upstreamQuery: null,
   modelInBody: false,
   usageOnRequest: false,
   outputLimit: null,
   mayStream: false,
+  answersJson: true,
   translation: {
     codec: generateContentCodec,
+    mediaByUrl: false,
     answerHere: (request) => `{"totalTokens":${estimateTokens(request)}}`,
     unwrap: wrappedRequest,
     restore,
   },
   amender: null,
+  once: never,
 };
 
 /** Path of a model, whose name may begin with the collection that it is in. */

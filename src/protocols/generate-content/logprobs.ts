@@ -1,5 +1,5 @@
-import { isObject, numberOrNull } from '../../conversation/json.js';
 import type { TokenLogprob } from '../../conversation/reply.js';
+import { isObject, numberOrNull } from '../../wire/json.js';
 
 type Choice = Omit<TokenLogprob, 'top_logprobs'>;
 

@@ -1,5 +1,5 @@
 import type { ReplyContext } from '../../conversation/codec.js';
-import { quoted } from '../../conversation/quoted.js';
+import { quoted } from '../../wire/quoted.js';
 
 /*
  * JSON texts of the parts of an answer, the same in a stream and in a whole answer. The signature of the reasoning before

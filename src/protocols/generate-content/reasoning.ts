@@ -1,8 +1,8 @@
-import type { TargetManner } from '../../conversation/codec.js';
+import type { TargetOptions } from '../../conversation/codec.js';
 import { effortOfBudget, effortOfWord } from '../../conversation/effort.js';
-import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../conversation/json.js';
 import type { Effort, Reasoning } from '../../conversation/request.js';
-import { wrongValue } from './media-decode.js';
+import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../wire/json.js';
+import { wrongValue } from './request/content-decode.js';
 import { keyOf, memberOf } from './spelling.js';
 
 /** Tokens of reasoning that an effort stands for; -1 leaves it to the model. */
@@ -51,7 +51,7 @@ export function decodeReasoning(config: unknown, at: string): Reasoning | null {
 /** Writes `thinkingConfig`, or undefined where all is left to the model. */
 export function encodeReasoning(
   { effort, budget, show }: Reasoning,
-  { thinkingLevels }: Pick<TargetManner, 'thinkingLevels'>,
+  { thinkingLevels }: Pick<TargetOptions, 'thinkingLevels'>,
 ): JsonObject | undefined {
   const includeThoughts = show && effort !== 'none' ? true : undefined;
   if (effort === null && budget === null)

@@ -1,5 +1,5 @@
-import { isObject, type JsonObject } from '../../conversation/json.js';
 import { openSignature } from '../../conversation/signature.js';
+import { isObject, type JsonObject } from '../../wire/json.js';
 import { keyOf, memberOf, snakeCase } from './spelling.js';
 
 const wrapper = 'generateContentRequest';

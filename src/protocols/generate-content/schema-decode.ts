@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../conversation/json.js';
+import { isObject, type JsonObject } from '../../wire/json.js';
 import { snakeCase } from './spelling.js';
 
 /** Members of a `Schema` that JSON Schema does not know. */

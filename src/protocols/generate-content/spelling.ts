@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../conversation/json.js';
+import type { JsonObject } from '../../wire/json.js';
 
 /*
  * The protocol's bodies are protocol buffers in JSON, whose readers take each member in lowerCamelCase and by its

@@ -1,8 +1,8 @@
-import { isObject, type JsonObject } from '../../conversation/json.js';
-import { wrongValue } from '../../conversation/reading.js';
 import { GatewayError } from '../../errors.js';
 import type { ImageSource } from '../../media/image.js';
 import { readImageText } from '../../media/image-text.js';
+import { isObject, type JsonObject } from '../../wire/json.js';
+import { wrongValue } from '../../wire/reading.js';
 import { formOf } from './forms.js';
 import { decodeInput } from './input.js';
 import { imageOnGeneration } from './refusals.js';

@@ -1,6 +1,6 @@
-import type { JsonObject } from '../../conversation/json.js';
 import type { ImageSource } from '../../media/image.js';
 import { base64Of } from '../../media/image-text.js';
+import type { JsonObject } from '../../wire/json.js';
 import type { ImageCall } from './call.js';
 import { unsupportedByUpstream } from './refusals.js';
 import type { ImageRequest } from './request.js';

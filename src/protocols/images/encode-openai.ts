@@ -1,5 +1,6 @@
 import { GatewayError } from '../../errors.js';
 import type { ImageBytes, ImageSource } from '../../media/image.js';
+import { base64Of } from '../../media/image-text.js';
 import { imageExtension } from '../../media/image-type.js';
 import { writeForm } from '../../wire/form-data.js';
 import type { ImageCall } from './call.js';
@@ -10,13 +11,13 @@ import { writeSize } from './settings.js';
 type Settings = readonly (readonly [name: string, value: unknown])[];
 
 /**
- * Writes a request as OpenAI's images API takes it: JSON for a generation, a form for an edit.
+ * Writes a request as OpenAI's images API takes it: JSON for a generation and for an edit of images that are given by
+ * URL, a form for any other edit.
  *
  * What a body with `input` says and the API has no words for: a negative prompt is put into the prompt, since it says
  * what the image must not show; `prompt_extend`, `watermark` and unknown members of `parameters` are left out. A body
  * with `prompt` was written for such an API: all of it is passed on.
  * @param model the model's name at the upstream
- * @throws {GatewayError} `internal_error` for an image that `imagesToFetch` names and that is still a URL
  */
 export function encodeOpenai(request: ImageRequest, model: string): ImageCall {
   const settings = settingsOf(request, model);
@@ -27,11 +28,40 @@ export function encodeOpenai(request: ImageRequest, model: string): ImageCall {
       body: [Buffer.from(JSON.stringify(Object.fromEntries(settings)))],
     };
   }
+  const { images, mask } = request;
+  if (images.some(isUrl) || (mask !== null && isUrl(mask))) return editByUrl(settings, request);
   const name = request.images.length === 1 ? 'image' : 'image[]';
   const files = request.images.map((image, index) => fileOf(image, name, `image-${index + 1}`));
   if (request.mask !== null) files.push(fileOf(request.mask, 'mask', 'mask'));
   const fields = settings.flatMap(([key, value]) => fieldsOf(key, value));
   return { path: '/images/edits', ...writeForm([...fields, ...files, ...request.otherFiles]) };
+}
+
+function isUrl({ kind }: ImageSource): boolean {
+  return kind === 'url';
+}
+
+/** What is here goes beside the URLs as data URLs: megabytes of base64 are not made part of a larger text. */
+function editByUrl(settings: Settings, { images, mask }: ImageRequest): ImageCall {
+  const before = JSON.stringify(Object.fromEntries(settings)).slice(0, -1);
+  const body: Buffer[] = [Buffer.from(`${before},"images":[`)];
+  for (const [index, image] of images.entries()) {
+    if (index > 0) body.push(Buffer.from(','));
+    body.push(...reference(image));
+  }
+  body.push(Buffer.from(mask === null ? ']}' : '],"mask":'));
+  if (mask !== null) body.push(...reference(mask), Buffer.from('}'));
+  return { path: '/images/edits', contentType: 'application/json', body };
+}
+
+function reference(image: ImageSource): Buffer[] {
+  if (image.kind === 'url') return [Buffer.from(JSON.stringify({ image_url: image.url }))];
+  const head = JSON.stringify({ image_url: `data:${image.mediaType};base64,` });
+  return [
+    Buffer.from(head.slice(0, -'"}'.length)),
+    Buffer.from(base64Of(image), 'latin1'),
+    Buffer.from('"}'),
+  ];
 }
 
 function settingsOf(request: ImageRequest, model: string): Settings {

@@ -2,15 +2,15 @@ import type { ImageSource, ImageUrl } from '../../media/image.js';
 import { type ImageFile, readImageFile } from '../../media/image-file.js';
 import type { ImageRequest } from './request.js';
 
-/** How an upstream takes requests. */
-export type ImageStyle = 'openai' | 'dashscope';
+/** How an upstream takes requests: `openai-files` takes the images of an edit only as files. */
+export type ImageStyle = 'openai' | 'openai-files' | 'dashscope';
 
 /**
  * Images of a request that an upstream of the style takes only as bytes and that are given by URL: each URL once, in
  * the order of the body.
  */
 export function imagesToFetch({ images, mask }: ImageRequest, style: ImageStyle): readonly ImageUrl[] {
-  if (style === 'dashscope') return [];
+  if (style !== 'openai-files') return [];
   const found = new Map<string, ImageUrl>();
   for (const image of mask === null ? images : [...images, mask])
     if (image.kind === 'url' && !found.has(image.url)) found.set(image.url, image);

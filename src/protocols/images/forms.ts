@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../conversation/json.js';
 import { GatewayError } from '../../errors.js';
+import type { JsonObject } from '../../wire/json.js';
 import type { ImageForm } from './request.js';
 
 const bothForms =

@@ -1,13 +1,16 @@
-import { reportedMetering } from '../../conversation/manner.js';
+import { reportedMetering } from '../../conversation/stream-rules.js';
+import { always } from '../once.js';
 import type { Endpoint } from '../protocol.js';
-import { judgeEnd, judgeStart } from './manner.js';
+import { judgeEnd, judgeStart } from './stream-rules.js';
 import { lastUsage } from './usage.js';
 
 const images: Omit<Endpoint, 'upstreamPath' | 'mayStream'> = {
   protocol: 'images',
+  upstreamQuery: null,
   modelInBody: true,
   usageOnRequest: false,
   outputLimit: null,
+  answersJson: true,
   judgeStart,
   usageAtStart: null,
   marksEnd: null,
@@ -17,6 +20,7 @@ const images: Omit<Endpoint, 'upstreamPath' | 'mayStream'> = {
   metering: reportedMetering,
   translation: null,
   amender: null,
+  once: always,
 };
 
 /** `POST /v1/images/generations` */

@@ -1,3 +1,5 @@
+import { GatewayError } from '../../errors.js';
+import { base64OfDataUrl } from '../../media/image-text.js';
 import {
   countOf,
   isObject,
@@ -5,10 +7,9 @@ import {
   numberOrNull,
   parseObject,
   textOrNull,
-} from '../../conversation/json.js';
-import { upstreamError } from '../../conversation/upstream-error.js';
-import { GatewayError } from '../../errors.js';
-import { base64OfDataUrl } from '../../media/image-text.js';
+} from '../../wire/json.js';
+import { accountFailure } from '../error-formats/own-account.js';
+import { upstreamError } from '../error-formats/upstream-error.js';
 import type { ImageReply, ImageUsage, ReplyImage } from './reply.js';
 
 /**
@@ -62,6 +63,8 @@ const refusals = /^(?:DataInspectionFailed|InvalidParameter|InvalidURL)/i;
 function failureOf(answer: JsonObject): GatewayError | null {
   const code = filledOrNull(answer.code);
   if (code === null || isObject(answer.output)) return null;
+  const ofAccount = accountFailure(answer);
+  if (ofAccount !== null) return ofAccount;
   const message = filledOrNull(answer.message) ?? 'The upstream answered with an error.';
   if (limits.test(code)) return new GatewayError('rate_limit_exceeded', message);
   if (refusals.test(code))

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../conversation/json.js';
 import type { ImageSource } from '../../media/image.js';
+import type { JsonObject } from '../../wire/json.js';
 
 export type ImageOperation = 'generate' | 'edit';
 

@@ -1,8 +1,10 @@
-import { type TSchema, Type } from 'typebox';
-import { isObject } from '../../conversation/json.js';
+import { type TObject, Type } from 'typebox';
 import { GatewayError } from '../../errors.js';
 import { type CompiledSchema, compileSchema } from '../../schema/compile.js';
 import { flag, name, nullable, text } from '../../schema/members.js';
+import { isObject } from '../../wire/json.js';
+import { MemberGuard } from '../../wire/member-guard.js';
+import type { PartRules } from '../../wire/part-names.js';
 import { formOf } from './forms.js';
 
 /** Most images that an edit takes. */
@@ -31,9 +33,14 @@ const settings = {
   user: text,
 };
 
-const parameters = nullable(
-  Type.Object({ negative_prompt: text, prompt_extend: flag, watermark: flag, size: text, n: count }),
-);
+const parameterMembers = {
+  negative_prompt: text,
+  prompt_extend: flag,
+  watermark: flag,
+  size: text,
+  n: count,
+};
+const parameters = nullable(Type.Object(parameterMembers));
 
 const message = Type.Object({
   role: text,
@@ -69,13 +76,28 @@ export const editsRequest = eitherForm(
 /** The text fields of a form that are known. */
 export const formFieldsType = Type.Object({ model: name, prompt: name, ...settings });
 
+/** What has to be clear among the names of a form's parts: of images there may be several. */
+export const imageForm: PartRules = {
+  guard: new MemberGuard({
+    reads: [...Object.keys(formFieldsType.properties), 'image', 'mask'],
+    steers: true,
+  }),
+  many: new Set(['image']),
+};
+
 /** Their check, once numbers and booleans have been read. */
 export const formFields = compileSchema(formFieldsType);
 
 /** A check of bodies of two forms, each of which takes only what the other does not. */
-function eitherForm(promptForm: TSchema): CompiledSchema {
-  const forms = { prompt: compileSchema(promptForm), input: compileSchema(inputForm) };
+function eitherForm(promptForm: TObject): CompiledSchema {
+  const reads = [...Object.keys(promptForm.properties), ...Object.keys(inputForm.properties)];
+  const guarded = { reads, within: { parameters: { reads: Object.keys(parameterMembers) } } };
+  const forms = {
+    prompt: compileSchema(promptForm, null, guarded),
+    input: compileSchema(inputForm, null, guarded),
+  };
   return {
+    guard: forms.prompt.guard,
     accept: (body) => forms.prompt.accept(body) ?? forms.input.accept(body),
     check: (value) => forms.prompt.check(value) || forms.input.check(value),
     explain(value) {

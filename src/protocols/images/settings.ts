@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../conversation/json.js';
-import { wrongValue } from '../../conversation/reading.js';
+import type { JsonObject } from '../../wire/json.js';
+import { wrongValue } from '../../wire/reading.js';
 import type { ImageFormat, ImageRequest, ImageSize } from './request.js';
 
 /** The part of a request that is read from members of their own. */

@@ -1,6 +1,4 @@
-import { createUsageReader, tokenNames } from '../../conversation/openai-usage.js';
-import { numberNames, readNumbers } from '../../wire/json-numbers.js';
-import { lastObjectStart } from '../../wire/json-object.js';
+import { createUsageReader, tokenNames } from '../openai-shared/usage.js';
 
 /** Finds the last `usage` in the bytes of an answer or in the end of a stream. */
-export const { lastUsage } = createUsageReader({ numberNames, readNumbers, lastObjectStart }, tokenNames);
+export const { lastUsage } = createUsageReader(tokenNames);

@@ -1,13 +1,13 @@
 import type { TextCodec } from '../../conversation/codec.js';
-import { decodeReply } from './reply-decode.js';
-import { encodeReply } from './reply-encode.js';
-import { decodeRequest } from './request-decode.js';
-import { encodeRequest } from './request-encode.js';
-import { createDecoder } from './stream-decoder.js';
-import { createEncoder } from './stream-encoder.js';
+import { decodeReply } from './answer/decode.js';
+import { encodeReply } from './answer/encode.js';
+import { decodeRequest } from './request/decode.js';
+import { encodeRequest } from './request/encode.js';
+import { createDecoder } from './stream/decoder.js';
+import { createEncoder } from './stream/encoder.js';
 
 /** The messages protocol to and from the neutral types. */
-export const codec: TextCodec = {
+export const messagesCodec: TextCodec = {
   decodeRequest,
   encodeRequest,
   decodeReply,

@@ -1,19 +1,23 @@
 import { estimateTokens } from '../../conversation/estimate.js';
-import { growingMetering, reportedMetering, wholeAnswers } from '../../conversation/manner.js';
+import { growingMetering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
+import { queryParameter } from '../../wire/query.js';
+import { never } from '../once.js';
 import type { Endpoint } from '../protocol.js';
-import { codec } from './codec.js';
-import { judgeEnd, judgeStart } from './manner.js';
+import { firstUsage, lastUsage } from './answer/usage.js';
+import { messagesCodec } from './codec.js';
 import { restore } from './restore.js';
-import { firstUsage, lastUsage } from './usage.js';
+import { judgeEnd, judgeStart } from './stream/rules.js';
 
 /** `POST /v1/messages` */
 export const messages: Endpoint = {
   protocol: 'messages',
   upstreamPath: () => '/messages',
+  upstreamQuery: queryOfBeta,
   modelInBody: true,
   usageOnRequest: false,
-  outputLimit: { within: null, fields: ['max_tokens'], choices: 'n' },
+  outputLimit: { within: null, fields: ['max_tokens'], choices: ['n'] },
   mayStream: false,
+  answersJson: true,
   judgeStart,
   usageAtStart: firstUsage,
   marksEnd: null,
@@ -21,8 +25,9 @@ export const messages: Endpoint = {
   findUsageEvent: () => null,
   usageOf: lastUsage,
   metering: growingMetering,
-  translation: { codec, answerHere: null, unwrap: null, restore },
+  translation: { codec: messagesCodec, mediaByUrl: true, answerHere: null, unwrap: null, restore },
   amender: null,
+  once: never,
 };
 
 /** `POST /v1/messages/count_tokens`. Other protocols have no such question: for their models the answer is an estimate. */
@@ -30,15 +35,24 @@ export const countTokens: Endpoint = {
   ...wholeAnswers(() => null, reportedMetering),
   protocol: 'messages',
   upstreamPath: () => '/messages/count_tokens',
+  upstreamQuery: queryOfBeta,
   modelInBody: true,
   usageOnRequest: false,
   outputLimit: null,
   mayStream: false,
+  answersJson: true,
   translation: {
-    codec,
+    codec: messagesCodec,
+    mediaByUrl: true,
     answerHere: (request) => `{"input_tokens":${estimateTokens(request)}}`,
     unwrap: null,
     restore,
   },
   amender: null,
+  once: never,
 };
+
+/** The SDK's beta client says so in the query too. */
+function queryOfBeta(query: string): string {
+  return queryParameter(query, 'beta') === 'true' ? '?beta=true' : '';
+}

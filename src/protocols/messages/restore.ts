@@ -1,5 +1,5 @@
-import { isObject, type JsonObject } from '../../conversation/json.js';
 import { openSignature } from '../../conversation/signature.js';
+import { isObject, type JsonObject } from '../../wire/json.js';
 
 /**
  * Makes a body fit for an upstream of this protocol; see `Translation.restore`. A thinking block with a token gets the

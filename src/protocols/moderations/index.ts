@@ -1,4 +1,5 @@
-import { reportedMetering, wholeAnswers } from '../../conversation/manner.js';
+import { reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
+import { never } from '../once.js';
 import type { Endpoint } from '../protocol.js';
 import { moderationUsage } from './usage.js';
 
@@ -7,10 +8,13 @@ export const moderations: Endpoint = {
   ...wholeAnswers(moderationUsage, reportedMetering),
   protocol: 'moderations',
   upstreamPath: () => '/moderations',
+  upstreamQuery: null,
   modelInBody: true,
   usageOnRequest: false,
   outputLimit: null,
   mayStream: false,
+  answersJson: true,
   translation: null,
   amender: null,
+  once: never,
 };

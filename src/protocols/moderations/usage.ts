@@ -1,10 +1,4 @@
-import { createInputUsageReader } from '../../conversation/openai-usage.js';
-import { numberNames, readNumbers } from '../../wire/json-numbers.js';
-import { lastObjectStart } from '../../wire/json-object.js';
+import { createInputUsageReader } from '../openai-shared/usage.js';
 
 /** Finds the `usage` of an answer, which the original does not have; see `UsageReader.lastUsage`. */
-export const { lastUsage: moderationUsage } = createInputUsageReader({
-  numberNames,
-  readNumbers,
-  lastObjectStart,
-});
+export const { lastUsage: moderationUsage } = createInputUsageReader();

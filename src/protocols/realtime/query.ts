@@ -1,5 +1,52 @@
-/** What can stand in a request target as it is (RFC 3986 section 3.4). */
-const plain = /^[\x21-\x7e]*$/;
+import { MemberGuard, unclearMembers } from '../../wire/member-guard.js';
+import { queryName } from '../../wire/query.js';
+import type { SteeringMember } from '../../wire/steering-members.js';
+
+/** What cannot stand in a query as it is (RFC 3986 section 3.4), and what some servers take for the end of a pair. */
+const unplain = /[^!"$-:<-~]/gu;
+/** Decided by the gateway, or its own. */
+const ownNames: ReadonlySet<string> = new Set(['', 'model', 'key']);
+
+/** Parameters that are read here; an upstream gets all but the key. */
+const guard = new MemberGuard({ reads: ['model', 'key', 'call_id', 'intent'], steers: true });
+
+/**
+ * Looks through the parameters of a query that an upstream will see.
+ * @returns those by which it would be led elsewhere
+ * @throws {GatewayError} of status 400 for one that can be taken for another, or that comes twice
+ */
+export function lookThroughQuery(query: string): readonly SteeringMember[] {
+  const steering: SteeringMember[] = [];
+  const seen = new Map<object, string>();
+  // Some servers part them at semicolons, too.
+  for (const pair of query.split(/[&;]/)) {
+    const equals = pair.indexOf('=');
+    const name = equals === -1 ? pair : pair.slice(0, equals);
+    const bracket = decoded(name).indexOf('[');
+    const entry = guard.entryOf(bracket > 0 ? decoded(name).slice(0, bracket) : decoded(name));
+    if (entry === null) continue;
+    if (entry.kind === 'steering') {
+      steering.push(entry.spellings[0] as SteeringMember);
+      continue;
+    }
+    const before = seen.get(entry);
+    if (before !== undefined) throw unclearMembers('query', '', entry, [before, name]);
+    if (!entry.spellings.includes(name)) throw unclearMembers('query', '', entry, [name]);
+    seen.set(entry, name);
+  }
+  return steering;
+}
+
+function decoded(name: string): string {
+  const spaced = name.replaceAll('+', ' ');
+  try {
+    return decodeURIComponent(spaced);
+  } catch {
+    return spaced.replaceAll(/%([0-7][0-9a-f])/gi, (_, hex: string) =>
+      String.fromCharCode(Number.parseInt(hex, 16)),
+    );
+  }
+}
 
 /**
  * The query of the upgrade at an upstream: the client's, with the upstream's name of the model, and without a key.
@@ -9,9 +56,13 @@ const plain = /^[\x21-\x7e]*$/;
 export function upstreamQuery(query: string, model: string | null): string {
   const pairs = model === null ? [] : [`model=${encodeURIComponent(model)}`];
   for (const pair of query.split('&')) {
-    const equals = pair.indexOf('=');
-    const name = equals === -1 ? pair : pair.slice(0, equals);
-    if (name !== '' && name !== 'model' && name !== 'key' && plain.test(pair)) pairs.push(pair);
+    // However the name is spelled: the upstream decodes it, and some take the last of two models.
+    if (!ownNames.has(queryName(pair).trim().toLowerCase()))
+      pairs.push(pair.replaceAll(unplain, percentEncoded));
   }
   return pairs.join('&');
+}
+
+function percentEncoded(character: string): string {
+  return Buffer.from(character).toString('hex').toUpperCase().replaceAll(/../g, '%$&');
 }

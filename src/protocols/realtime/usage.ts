@@ -1,9 +1,7 @@
-import { createUsageReader, tokenNames } from '../../conversation/openai-usage.js';
 import type { Usage } from '../../conversation/usage.js';
-import { numberNames, readNumbers } from '../../wire/json-numbers.js';
-import { lastObjectStart } from '../../wire/json-object.js';
+import { createUsageReader, tokenNames } from '../openai-shared/usage.js';
 
-const reader = createUsageReader({ numberNames, readNumbers, lastObjectStart }, tokenNames);
+const reader = createUsageReader(tokenNames);
 const marker = Buffer.from('"response.done"');
 /** An event's type stands in its first bytes, before everything that may be long. */
 const typeWithin = 256;

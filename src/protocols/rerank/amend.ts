@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { isObject, type JsonObject, numberOrNull, parseObject } from '../../conversation/json.js';
+import { isObject, type JsonObject, numberOrNull, parseObject } from '../../wire/json.js';
 import { scanBody } from '../../wire/json-scan.js';
 import { parseBody } from '../../wire/skeleton.js';
 

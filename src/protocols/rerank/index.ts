@@ -1,4 +1,5 @@
-import { inputMetering, wholeAnswers } from '../../conversation/manner.js';
+import { inputMetering, wholeAnswers } from '../../conversation/stream-rules.js';
+import { never } from '../once.js';
 import type { Endpoint } from '../protocol.js';
 import { rerankAmender } from './amend.js';
 import { rerankUsage } from './usage.js';
@@ -8,10 +9,13 @@ export const rerank: Endpoint = {
   ...wholeAnswers(rerankUsage, inputMetering),
   protocol: 'rerank',
   upstreamPath: () => '/rerank',
+  upstreamQuery: null,
   modelInBody: true,
   usageOnRequest: false,
   outputLimit: null,
   mayStream: false,
+  answersJson: true,
   translation: null,
   amender: rerankAmender,
+  once: never,
 };

@@ -1,8 +1,9 @@
-import { type JsonObject, parseObject } from '../../conversation/json.js';
 import type { FinishReason, Reply } from '../../conversation/reply.js';
 import type { ConversationRequest, Turn } from '../../conversation/request.js';
-import type { Sealer } from '../../conversation/seal.js';
 import { GatewayError } from '../../errors.js';
+import { isObject, type JsonObject, parseObject } from '../../wire/json.js';
+import type { Sealer } from '../../wire/seal.js';
+import { messageId } from './output.js';
 import { invalid } from './refusals.js';
 
 /*
@@ -89,5 +90,53 @@ export function expandCompaction(item: JsonObject, at: string, sealer: Sealer): 
   throw invalid(
     `${at}.encrypted_content`,
     'this compaction was not made by this gateway for a model of another protocol. Send the conversation itself',
+  );
+}
+
+/*
+ * A compaction of a conversation begins with the last things that the user said, word for word: the summary comes
+ * after them.
+ */
+
+/** Most characters of them, as JSON. */
+const mostKept = 20_000;
+
+/**
+ * The contents of the last messages of the user, as JSON texts, from the first of them to the last.
+ * @param input a client's, which has been decoded
+ */
+export function keptContents(input: unknown): string[] {
+  const items: readonly unknown[] = Array.isArray(input) ? input : [{ role: 'user', content: input }];
+  const kept: string[] = [];
+  let characters = 0;
+  for (let index = items.length - 1; index >= 0; index--) {
+    const item = items[index];
+    if (!isObject(item) || !isUserMessage(item)) continue;
+    const content = contentText(item.content);
+    characters += content.length;
+    if (characters > mostKept) break;
+    kept.push(content);
+  }
+  return kept.reverse();
+}
+
+function isUserMessage({ type, role }: JsonObject): boolean {
+  return role === 'user' && (type === 'message' || type === undefined || type === null);
+}
+
+function contentText(content: unknown): string {
+  return JSON.stringify(typeof content === 'string' ? [{ type: 'input_text', text: content }] : content);
+}
+
+/**
+ * The items of an answer for contents that were kept.
+ * @param contents what `keptContents` gave
+ * @param id of the answer
+ */
+export function keptItems(contents: unknown, id: string): string[] {
+  if (!Array.isArray(contents)) return [];
+  return contents.map(
+    (content, index) =>
+      `{"id":"${messageId(id, index, index === 0)}","type":"message","status":"completed","role":"user","content":${content}}`,
   );
 }

@@ -1,9 +1,10 @@
 import type { ReplyContext } from '../../conversation/codec.js';
 import type { FinishReason } from '../../conversation/reply.js';
 import type { Usage } from '../../conversation/usage.js';
-import { responsesErrorEvent } from '../../dialects/responses.js';
 import type { GatewayError } from '../../errors.js';
-import { endOf, frameResponse, type ResponseFrame, responseText } from './response.js';
+import { responsesErrorEvent } from '../error-formats/responses.js';
+import { encodeFinish } from './answer/finish.js';
+import { frameResponse, type ResponseFrame, responseText } from './response.js';
 
 /** Numbers the events of a stream and keeps the items that its last one repeats. */
 export class EventWriter {
@@ -54,7 +55,7 @@ export class EventWriter {
 
   /** The last event. */
   end(reason: FinishReason, usage: Usage | null): string {
-    const state = { ...endOf(reason), output: this.#output, usage };
+    const state = { ...encodeFinish(reason), output: this.#output, usage };
     return this.event(`response.${state.status}`, `,"response":${responseText(this.#frame, state)}`);
   }
 

@@ -1,36 +1,21 @@
-import type { TextCodec } from '../../conversation/codec.js';
-import { conversationMetering, wholeAnswers } from '../../conversation/manner.js';
+import { conversationMetering, wholeAnswers } from '../../conversation/stream-rules.js';
+import { never, unlessUnstored } from '../once.js';
 import type { Endpoint } from '../protocol.js';
-import { encodeRequest } from './encode-request.js';
-import { judgeEnd, judgeStart, marksEnd } from './manner.js';
-import { decodeReply, encodeReply } from './reply.js';
-import { decodeCompactRequest, decodeRequest } from './request.js';
+import { lastUsage } from './answer/usage.js';
+import { compactCodec, responsesCodec } from './codec.js';
 import { restore } from './restore.js';
-import { createDecoder } from './stream-decoder.js';
-import { createEncoder } from './stream-encoder.js';
-import { lastUsage } from './usage.js';
-
-/** The responses protocol's translation. */
-export const responsesCodec: TextCodec = {
-  decodeRequest,
-  encodeRequest,
-  decodeReply,
-  encodeReply,
-  createDecoder,
-  createEncoder,
-};
-
-/** The same for a compaction on its own, whose body is the question for one. */
-const compactCodec: TextCodec = { ...responsesCodec, decodeRequest: decodeCompactRequest };
+import { judgeEnd, judgeStart, marksEnd } from './stream/rules.js';
 
 /** `POST /v1/responses` */
 export const responses: Endpoint = {
   protocol: 'responses',
   upstreamPath: () => '/responses',
+  upstreamQuery: null,
   modelInBody: true,
   usageOnRequest: false,
-  outputLimit: { within: null, fields: ['max_output_tokens'], choices: 'n' },
+  outputLimit: { within: null, fields: ['max_output_tokens'], choices: ['n'] },
   mayStream: false,
+  answersJson: true,
   judgeStart,
   usageAtStart: null,
   marksEnd,
@@ -38,8 +23,9 @@ export const responses: Endpoint = {
   findUsageEvent: () => null,
   usageOf: lastUsage,
   metering: conversationMetering,
-  translation: { codec: responsesCodec, answerHere: null, unwrap: null, restore },
+  translation: { codec: responsesCodec, mediaByUrl: true, answerHere: null, unwrap: null, restore },
   amender: null,
+  once: unlessUnstored,
 };
 
 /** `POST /v1/responses/compact` */
@@ -47,10 +33,13 @@ export const compactResponses: Endpoint = {
   ...wholeAnswers(lastUsage, conversationMetering),
   protocol: 'responses',
   upstreamPath: () => '/responses/compact',
+  upstreamQuery: null,
   modelInBody: true,
   usageOnRequest: false,
   outputLimit: null,
   mayStream: false,
-  translation: { codec: compactCodec, answerHere: null, unwrap: null, restore },
+  answersJson: true,
+  translation: { codec: compactCodec, mediaByUrl: true, answerHere: null, unwrap: null, restore },
   amender: null,
+  once: never,
 };

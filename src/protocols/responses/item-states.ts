@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, numberOrNull } from '../../conversation/json.js';
+import { isObject, type JsonObject, numberOrNull } from '../../wire/json.js';
 
 /*
  * What has come of the items of a stream. Its events name an item by its number or by its id, and the last one repeats

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../conversation/json.js';
+import { isObject, type JsonObject } from '../../wire/json.js';
 import { hashOf } from './ids.js';
 import { nameOfType } from './refusals.js';
 

@@ -1,5 +1,5 @@
-import { plainText } from '../../conversation/raw-text.js';
 import type { TokenLogprob, UrlCitation } from '../../conversation/reply.js';
+import { plainText } from '../../wire/raw-text.js';
 import type { EventWriter } from './event-writer.js';
 import {
   annotation,

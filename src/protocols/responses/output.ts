@@ -1,5 +1,5 @@
-import { quoted } from '../../conversation/quoted.js';
 import type { TokenLogprob, UrlCitation } from '../../conversation/reply.js';
+import { quoted } from '../../wire/quoted.js';
 import { legalCallId } from './ids.js';
 import type { ClientName } from './namespaces.js';
 

@@ -1,5 +1,5 @@
-import { type JsonObject, textOrNull } from '../../conversation/json.js';
 import { carriedSignature, sealSignature, signatureFor } from '../../conversation/signature.js';
+import { type JsonObject, textOrNull } from '../../wire/json.js';
 
 /*
  * Reasoning that an upstream of this protocol encrypted belongs to the item's id: the upstream refuses it under

@@ -1,5 +1,5 @@
-import { textOrNull } from '../../conversation/json.js';
 import { GatewayError } from '../../errors.js';
+import { textOrNull } from '../../wire/json.js';
 
 /*
  * The 400s for what stands in a client's body and cannot be read.

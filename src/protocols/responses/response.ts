@@ -1,9 +1,8 @@
 import type { ReplyContext } from '../../conversation/codec.js';
-import { isObject, type JsonObject } from '../../conversation/json.js';
-import type { FinishReason } from '../../conversation/reply.js';
 import type { Usage } from '../../conversation/usage.js';
 import type { GatewayError } from '../../errors.js';
-import { usageText } from './usage.js';
+import { isObject, type JsonObject } from '../../wire/json.js';
+import { encodeUsage } from './answer/usage.js';
 
 /** How far an answer is. */
 export interface ResponseState {
@@ -107,7 +106,7 @@ export function responseText(frame: ResponseFrame, state: ResponseState): string
     `${frame.head},"status":"${status}","background":false,"completed_at":null` +
     `,"error":${error === undefined ? 'null' : errorText(error)}` +
     `,"incomplete_details":${reason === undefined ? 'null' : `{"reason":"${reason}"}`}` +
-    `${frame.before},"output":[${output}]${frame.after},"usage":${usage === undefined ? 'null' : usageText(usage)}${frame.last}}`
+    `${frame.before},"output":[${output}]${frame.after},"usage":${usage === undefined ? 'null' : encodeUsage(usage)}${frame.last}}`
   );
 }
 
@@ -119,13 +118,4 @@ function errorCode({ kind, code }: GatewayError): string {
   if (kind === 'rate_limit_exceeded') return kind;
   // What the upstream found wrong with the request: clients act on it.
   return kind === 'invalid_request' && code !== null ? code : 'server_error';
-}
-
-/** How an answer stands that ended for this reason. */
-export function endOf(
-  reason: FinishReason,
-): Pick<ResponseState, 'reason'> & { status: 'completed' | 'incomplete' } {
-  if (reason === 'length') return { status: 'incomplete', reason: 'max_output_tokens' };
-  if (reason === 'filtered') return { status: 'incomplete', reason: 'content_filter' };
-  return { status: 'completed' };
 }

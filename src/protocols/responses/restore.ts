@@ -1,6 +1,6 @@
-import { isObject, type JsonObject, textOrNull } from '../../conversation/json.js';
-import { type Sealer, sealMark } from '../../conversation/seal.js';
 import { openSignature } from '../../conversation/signature.js';
+import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
+import { type Sealer, sealMark } from '../../wire/seal.js';
 import { expandCompaction, isCompaction } from './compact.js';
 import { openReasoning } from './reasoning.js';
 

@@ -1,7 +1,11 @@
 /** Messages of a WebSocket over which responses are made: what a client asks for, and what an upstream answers. */
-import { isObject, parseObject } from '../../conversation/json.js';
+
 import { GatewayError } from '../../errors.js';
+import { isObject, parseObject } from '../../wire/json.js';
+import { findJsonFault, invalidJson } from '../../wire/json-fault.js';
 import { withoutMembers } from '../../wire/json-members.js';
+import { skipSpace } from '../../wire/json-space.js';
+import { turnGuard } from './request/schema.js';
 import { frameResponse, responseText } from './response.js';
 
 /** They belong to the message alone, or are given by it: an answer over a WebSocket is always a stream. */
@@ -25,7 +29,9 @@ export interface TurnMessage {
  */
 export function readTurn(message: Buffer): TurnMessage | GatewayError {
   const found = withoutMembers(message, ofTheMessage);
-  if (found === null) return new GatewayError('invalid_json', 'The message is not a JSON object.');
+  const unclear = unclearIn(message);
+  if (unclear !== null) return unclear;
+  if (found === null) return notAnObject(message);
   const type = found.taken.get('type');
   if (type !== wanted)
     return new GatewayError(
@@ -35,6 +41,17 @@ export function readTurn(message: Buffer): TurnMessage | GatewayError {
     );
   const isWarmUp = found.taken.get('generate') === 'false';
   return { body: objectOf('"stream":true', found.rest), isWarmUp };
+}
+
+/** Members that an upstream might read otherwise count for the message too, whose members are taken apart before its check. */
+function unclearIn(message: Buffer): GatewayError | null {
+  try {
+    turnGuard.look(message, skipSpace(message, 0), 'message');
+    return null;
+  } catch (fault) {
+    if (fault instanceof GatewayError) return fault;
+    throw fault;
+  }
 }
 
 /** What a turn's body says of the conversation that it belongs to. */
@@ -49,22 +66,49 @@ export interface TurnConversation {
   withItems(items: string): Buffer;
 }
 
-/** @returns null when the body's members are not what they should be, which its validation says */
+/**
+ * @returns null when the body's members are not what they should be, which its validation says
+ * @throws {GatewayError} `invalid_json` for an id that is broken, which its validation passes by where it is long
+ */
 export function readConversation(body: Buffer): TurnConversation | null {
   const found = withoutMembers(body, ofTheConversation);
   if (found === null) return null;
   const { rest, taken } = found;
   const items = itemsOf(taken.get('input') ?? '[]');
   const previous = taken.get('previous_response_id') ?? 'null';
-  if (items === null || !(previous === 'null' || previous.startsWith('"'))) return null;
+  const previousId = idOf(previous);
+  if (previousId === undefined && previous.startsWith('"')) throw invalidJson(body);
+  if (items === null || previousId === undefined) return null;
   const store = taken.get('store');
   const kept = store === undefined ? '' : `"store":${store},`;
   return {
     items,
-    previousId: JSON.parse(previous) as string | null,
+    previousId,
     isStored: store !== 'false',
     withItems: (all) => objectOf(`${kept}"input":[${all}]`, rest),
   };
+}
+
+/** @returns null for none, undefined for what is no id: members that are passed by are not looked into before */
+function idOf(text: string): string | null | undefined {
+  if (text === 'null') return null;
+  return textOf(text);
+}
+
+/** @returns undefined for a JSON text that is no string, or a broken one */
+function textOf(text: string): string | undefined {
+  if (!text.startsWith('"')) return undefined;
+  try {
+    return JSON.parse(text) as string;
+  } catch {
+    return undefined;
+  }
+}
+
+function notAnObject(message: Buffer): GatewayError {
+  return findJsonFault(message) === null
+    ? new GatewayError('invalid_json', 'The message is not a JSON object.')
+    : invalidJson(message);
 }
 
 /** Puts the items of two parts of a conversation together. */
@@ -134,7 +178,7 @@ function typeOf(event: string): string | null {
   if (event.startsWith(usualBegin))
     return event.slice(usualBegin.length, event.indexOf('"', usualBegin.length));
   const found = withoutMembers(Buffer.from(event), new Set(['type']))?.taken.get('type');
-  return found?.startsWith('"') ? (JSON.parse(found) as string) : null;
+  return found === undefined ? null : (textOf(found) ?? null);
 }
 
 function objectOf(first: string, rest: readonly Buffer[]): Buffer {

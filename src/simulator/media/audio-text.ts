@@ -1,6 +1,5 @@
 import { readFlac } from './flac.js';
-import { readTag } from './id3.js';
-import { isLayer3, layer3Seconds } from './mpeg-audio.js';
+import { isLayer3, layer3Seconds, readTag } from './mp3.js';
 import { readWav } from './wav.js';
 
 /** What a file is, how long it lasts, and the text that the simulator put into it; null where it does not tell. */

@@ -1,21 +1,21 @@
+import { asset, nearestSize } from './assets.js';
 import { whole, within } from './bounds.js';
-import { idrPicture, parameterSets, predictedPicture } from './h264.js';
-import { type Moment, mosaicOf, move, setMoment } from './mosaic.js';
-import { mp4File, type Sample } from './mp4-boxes.js';
-import { paint } from './painting.js';
 
 const leastPixels = 16;
 const mostPixels = 1920;
 const mostSeconds = 60;
 const mostFrameRate = 60;
-const secondsBetweenIdrPictures = 2;
 /** Units of the time scale that a frame lasts. */
 const frameDuration = 1000;
+const sequenceSet = 7;
+const pictureSet = 8;
+const idrSlice = 5;
+const startCode = Buffer.from([0, 0, 1]);
 
 /**
- * An MP4 (ISO/IEC 14496-12 and -15) with one H.264 constrained baseline track: a mosaic from the seed over which a disc
- * moves while a bar grows. Sizes are 16 to 1920 pixels, odd ones lessened by one; seconds 1 to 60; frames a second 1 to
- * 60. A RangeError tells of others.
+ * An MP4 (ISO/IEC 14496-12 and -15) with one H.264 track of exactly this length and rate: the frames of the recording
+ * whose size is nearest, again and again, and the seed as comment. Sizes are 16 to 1920 pixels; seconds 1 to 60; frames a
+ * second 1 to 60. A RangeError tells of others.
  */
 export function mp4Video(options: {
   width: number;
@@ -24,47 +24,224 @@ export function mp4Video(options: {
   fps: number;
   seed: string;
 }): Buffer {
-  const width = even(whole('width', options.width, leastPixels, mostPixels));
-  const height = even(whole('height', options.height, leastPixels, mostPixels));
+  const wantedWidth = whole('width', options.width, leastPixels, mostPixels);
+  const wantedHeight = whole('height', options.height, leastPixels, mostPixels);
   const seconds = within('seconds', options.seconds, 1, mostSeconds);
   const rate = within('fps', options.fps, 1, mostFrameRate);
-  const timeScale = Math.round(frameDuration * rate);
+  const { width, height } = nearestSize(wantedWidth, wantedHeight);
+  const { sequence, picture, frames } = readRecording(asset(`video-${width}x${height}.h264`));
   return mp4File({
     width,
     height,
-    timeScale,
+    timeScale: Math.round(frameDuration * rate),
     frameDuration,
     samplesPerChunk: Math.round(rate),
-    parameters: parameterSets(width, height, timeScale),
-    samples: pictures({ width, height, rate, count: Math.round(seconds * rate), seed: options.seed }),
+    parameters: { sequence, picture },
+    samples: Array.from(
+      { length: Math.round(seconds * rate) },
+      (_, index) => frames[index % frames.length] as Sample,
+    ),
+    comment: options.seed,
   });
 }
 
-function pictures(options: {
-  width: number;
-  height: number;
-  rate: number;
-  count: number;
-  seed: string;
-}): Sample[] {
-  const { width, height, rate, count, seed } = options;
-  const mosaic = mosaicOf(paint(seed, width, height));
-  const distance = Math.round(secondsBetweenIdrPictures * rate);
-  const momentOf = (frame: number): Moment => ({ seconds: frame / rate, progress: (frame + 1) / count });
-  const samples: Sample[] = [];
-  for (let frame = 0; frame < count; frame++) {
-    const sinceIdr = frame % distance;
-    if (sinceIdr === 0) {
-      setMoment(mosaic, momentOf(frame));
-      samples.push({ isSync: true, unit: idrPicture(mosaic, (frame / distance) % 2) });
+/** The NAL units of a byte stream (ITU-T H.264, annex B) that has one for each picture. */
+function readRecording(stream: Buffer): ParameterSets & { readonly frames: readonly Sample[] } {
+  const sets = new Map<number, Buffer>();
+  const frames: Sample[] = [];
+  for (let at = stream.indexOf(startCode); at >= 0; ) {
+    const next = stream.indexOf(startCode, at + startCode.length);
+    const padded = stream.subarray(at + startCode.length, next < 0 ? stream.length : next);
+    // A start code may have a fourth byte, a zero before it.
+    const unit = padded.at(-1) === 0 ? padded.subarray(0, -1) : padded;
+    const type = (unit[0] ?? 0) & 0x1f;
+    if (type === sequenceSet || type === pictureSet) {
+      sets.set(type, unit);
     } else {
-      const changed = move(mosaic, momentOf(frame - 1), momentOf(frame));
-      samples.push({ isSync: false, unit: predictedPicture(mosaic, changed, sinceIdr) });
+      frames.push({ isSync: type === idrSlice, unit });
     }
+    at = next;
   }
-  return samples;
+  const none = Buffer.alloc(0);
+  return { sequence: sets.get(sequenceSet) ?? none, picture: sets.get(pictureSet) ?? none, frames };
 }
 
-function even(value: number): number {
-  return value - (value % 2);
+/** What a decoder has to know before the pictures: NAL units without start codes or lengths. */
+interface ParameterSets {
+  readonly sequence: Buffer;
+  readonly picture: Buffer;
+}
+
+/** A picture of the track: one NAL unit, without its length. */
+interface Sample {
+  readonly isSync: boolean;
+  readonly unit: Buffer;
+}
+
+/** A track of pictures that all last the same. */
+interface Track {
+  readonly width: number;
+  readonly height: number;
+  /** Units of time in a second. */
+  readonly timeScale: number;
+  /** Units of time that a picture lasts. */
+  readonly frameDuration: number;
+  readonly samplesPerChunk: number;
+  readonly parameters: ParameterSets;
+  readonly samples: readonly Sample[];
+  readonly comment: string;
+}
+
+const lengthSize = 4;
+const resolution = 72 << 16;
+const one = 1 << 16;
+const matrix = [one, 0, 0, 0, one, 0, 0, 0, 1 << 30];
+const undetermined = 0x55c4;
+const trackEnabledAndShown = 3;
+const sameFile = 1;
+const wellKnownUtf8 = 1;
+
+/** The file of a track, its index before its pictures so that it plays while it loads. */
+function mp4File(track: Track): Buffer {
+  const sizes = track.samples.map(({ unit }) => lengthSize + unit.length);
+  const type = box('ftyp', text('isom'), words(0x200), text('isomiso2avc1mp41'));
+  const indexSize = movie(track, sizes, 0).length;
+  const start = type.length + indexSize + 8;
+  const parts = [type, movie(track, sizes, start), words(8 + sum(sizes)), text('mdat')];
+  for (const { unit } of track.samples) {
+    parts.push(words(unit.length), unit);
+  }
+  return Buffer.concat(parts);
+}
+
+function movie(track: Track, sizes: readonly number[], start: number): Buffer {
+  const { timeScale } = track;
+  const duration = track.frameDuration * track.samples.length;
+  const header = words(0, 0, timeScale, duration, one, one << 8, 0, 0, ...matrix, 0, 0, 0, 0, 0, 0, 2);
+  const trackHeader = words(
+    ...[0, 0, 1, 0, duration, 0, 0, 0, 0],
+    ...matrix,
+    track.width * one,
+    track.height * one,
+  );
+  return box(
+    'moov',
+    fullBox('mvhd', 0, header),
+    box(
+      'trak',
+      fullBox('tkhd', trackEnabledAndShown, trackHeader),
+      box(
+        'mdia',
+        fullBox('mdhd', 0, words(0, 0, timeScale, duration), halves(undetermined, 0)),
+        fullBox('hdlr', 0, words(0), text('vide'), words(0, 0, 0), text('VideoHandler\0')),
+        box(
+          'minf',
+          fullBox('vmhd', 1, halves(0, 0, 0, 0)),
+          box('dinf', fullBox('dref', 0, words(1), fullBox('url ', sameFile))),
+          sampleTable(track, sizes, start),
+        ),
+      ),
+    ),
+    box('udta', commentBox(track.comment)),
+  );
+}
+
+/** A comment where iTunes and ffprobe look for one. */
+function commentBox(comment: string): Buffer {
+  const value = box('data', words(wellKnownUtf8, 0), Buffer.from(comment));
+  return fullBox(
+    'meta',
+    0,
+    fullBox('hdlr', 0, words(0), text('mdirappl'), words(0, 0), Buffer.alloc(1)),
+    box('ilst', box('\xa9cmt', value)),
+  );
+}
+
+function sampleTable(track: Track, sizes: readonly number[], start: number): Buffer {
+  const { samples, samplesPerChunk } = track;
+  const chunks: number[] = [];
+  let offset = start;
+  for (const [index, size] of sizes.entries()) {
+    if (index % samplesPerChunk === 0) {
+      chunks.push(offset);
+    }
+    offset += size;
+  }
+  const syncs = samples.flatMap(({ isSync }, index) => (isSync ? [index + 1] : []));
+  return box(
+    'stbl',
+    fullBox('stsd', 0, words(1), sampleEntry(track)),
+    fullBox('stts', 0, words(1, samples.length, track.frameDuration)),
+    fullBox('stss', 0, words(syncs.length, ...syncs)),
+    fullBox('stsc', 0, chunkRuns(samples.length, samplesPerChunk)),
+    fullBox('stsz', 0, words(0, sizes.length, ...sizes)),
+    fullBox('stco', 0, words(chunks.length, ...chunks)),
+  );
+}
+
+/** Runs of chunks with equally many samples: all, but for a last one that may have fewer. */
+function chunkRuns(samples: number, samplesPerChunk: number): Buffer {
+  const full = Math.floor(samples / samplesPerChunk);
+  const rest = samples % samplesPerChunk;
+  const runs: number[] = full > 0 ? [1, samplesPerChunk, 1] : [];
+  if (rest > 0) {
+    runs.push(full + 1, rest, 1);
+  }
+  return words(runs.length / 3, ...runs);
+}
+
+/** The avc1 entry with its AVCDecoderConfigurationRecord (ISO/IEC 14496-15, 5.3.3.1). */
+function sampleEntry({ width, height, parameters }: Track): Buffer {
+  const { sequence, picture } = parameters;
+  const configuration = Buffer.concat([
+    Buffer.from([1, ...sequence.subarray(1, 4), 0xfc | (lengthSize - 1), 0xe0 | 1]),
+    halves(sequence.length),
+    sequence,
+    Buffer.from([1]),
+    halves(picture.length),
+    picture,
+  ]);
+  return box(
+    'avc1',
+    halves(0, 0, 0, 1),
+    words(0, 0, 0, 0),
+    halves(width, height),
+    words(resolution, resolution, 0),
+    halves(1),
+    Buffer.alloc(32),
+    halves(0x18, 0xffff),
+    box('avcC', configuration),
+  );
+}
+
+function fullBox(type: string, flags: number, ...content: readonly Buffer[]): Buffer {
+  return box(type, words(flags), ...content);
+}
+
+function box(type: string, ...content: readonly Buffer[]): Buffer {
+  return Buffer.concat([words(8 + sum(content.map((part) => part.length))), text(type), ...content]);
+}
+
+function words(...values: readonly number[]): Buffer {
+  const bytes = Buffer.allocUnsafe(4 * values.length);
+  for (const [index, value] of values.entries()) {
+    bytes.writeUInt32BE(value >>> 0, 4 * index);
+  }
+  return bytes;
+}
+
+function halves(...values: readonly number[]): Buffer {
+  const bytes = Buffer.allocUnsafe(2 * values.length);
+  for (const [index, value] of values.entries()) {
+    bytes.writeUInt16BE(value, 2 * index);
+  }
+  return bytes;
+}
+
+function text(value: string): Buffer {
+  return Buffer.from(value, 'latin1');
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
 }

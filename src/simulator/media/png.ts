@@ -1,6 +1,100 @@
+import { createHash } from 'node:crypto';
 import { crc32, deflateSync } from 'node:zlib';
 import { whole } from './bounds.js';
-import { paint, paintRow } from './painting.js';
+
+/** Red, green and blue, 0 to 255. */
+type Colour = readonly [red: number, green: number, blue: number];
+
+interface Shape {
+  readonly kind: 'disc' | 'box';
+  /** Centre and half the extent, in pixels. */
+  readonly x: number;
+  readonly y: number;
+  readonly reach: number;
+  /** Position in the palette. */
+  readonly colour: number;
+}
+
+/** A picture that a seed stands for: bands of a gradient from top to bottom, and shapes upon them, the last on top. */
+interface Painting {
+  readonly width: number;
+  readonly height: number;
+  /** The bands from top to bottom, then the shapes. At most 256 colours. */
+  readonly palette: readonly Colour[];
+  readonly shapes: readonly Shape[];
+}
+
+const bands = 64;
+const shapeCount = 4;
+const bytesPerShape = 5;
+
+/** The picture of a seed in a size in pixels. */
+function paint(seed: string, width: number, height: number): Painting {
+  const entropy = createHash('sha256').update(seed).digest();
+  const byte = (at: number): number => entropy[at] ?? 0;
+  const hue = byte(0) / 256;
+  const top = colourOf(hue, 0.3 + byte(1) / 1024);
+  const bottom = colourOf(hue + 0.15 + byte(2) / 512, 0.6 + byte(3) / 1024);
+  const palette: Colour[] = [];
+  for (let band = 0; band < bands; band++) {
+    palette.push(blend(top, bottom, band / (bands - 1)));
+  }
+  const shapes: Shape[] = [];
+  for (let index = 0; index < shapeCount; index++) {
+    const at = 4 + bytesPerShape * index;
+    shapes.push({
+      kind: byte(at) % 2 === 0 ? 'disc' : 'box',
+      x: (width * byte(at + 1)) / 255,
+      y: (height * byte(at + 2)) / 255,
+      reach: Math.min(width, height) * (0.08 + byte(at + 3) / 1500),
+      colour: palette.length,
+    });
+    palette.push(colourOf(byte(at + 4) / 256, 0.5));
+  }
+  return { width, height, palette, shapes };
+}
+
+/** Writes row `y` as positions in the palette, one byte a pixel, to `target` from `offset` on. */
+function paintRow(painting: Painting, y: number, target: Uint8Array, offset: number): void {
+  target.fill(bandAt(painting, y + 0.5), offset, offset + painting.width);
+  for (const shape of painting.shapes) {
+    const half = halfWidth(shape, y + 0.5);
+    if (half > 0) {
+      const from = Math.max(0, Math.round(shape.x - half));
+      const to = Math.min(painting.width, Math.round(shape.x + half));
+      target.fill(shape.colour, offset + from, offset + Math.max(from, to));
+    }
+  }
+}
+
+/** The colour between two, at a share of 0 (the first) to 1 (the second). */
+function blend(first: Colour, second: Colour, share: number): Colour {
+  const between = (a: number, b: number): number => Math.round(a + (b - a) * share);
+  return [between(first[0], second[0]), between(first[1], second[1]), between(first[2], second[2])];
+}
+
+function bandAt({ height }: Painting, y: number): number {
+  return Math.min(bands - 1, Math.floor((y * bands) / height));
+}
+
+/** Half the width of a shape at a height, 0 where it does not reach. */
+function halfWidth({ kind, y: centre, reach }: Shape, y: number): number {
+  const away = Math.abs(y - centre);
+  if (away >= reach) {
+    return 0;
+  }
+  return kind === 'box' ? reach : Math.sqrt(reach * reach - away * away);
+}
+
+/** A well saturated colour: its hue in turns, its lightness 0 to 1. */
+function colourOf(hue: number, lightness: number): Colour {
+  const reach = 0.65 * Math.min(lightness, 1 - lightness);
+  const channel = (shift: number): number => {
+    const place = (shift + 12 * hue) % 12;
+    return Math.round(255 * (lightness - reach * Math.max(-1, Math.min(place - 3, 9 - place, 1))));
+  };
+  return [channel(0), channel(8), channel(4)];
+}
 
 const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const mostPixels = 4096;

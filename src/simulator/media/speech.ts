@@ -8,9 +8,9 @@ const slowest = 0.25;
 const fastest = 4;
 
 /**
- * Audio that stands for a spoken text, in pieces of some KiB as they are made: a tone for each word. It has one channel
- * of 24 kHz; `pcm` is 16 bits little-endian. All but `pcm` carry the text, which `describeAudio` finds. Speed is 0.25
- * to 4; a RangeError tells of others.
+ * Audio that stands for a spoken text, in pieces of some KiB: a tone for each word in `wav` and `pcm`, a recording that
+ * lasts as long (`mp3`) or nearly so (`flac`). It has one channel of 24 kHz; `pcm` is 16 bits little-endian. All but
+ * `pcm` carry the text, which `describeAudio` finds. Speed is 0.25 to 4; a RangeError tells of others.
  */
 export function speech(options: {
   text: string;

@@ -14,6 +14,7 @@ const pitchSteps = 20;
 
 /** What is said: a tone for each word and a gap after it. */
 export interface Utterance {
+  readonly voice: string;
   /** The pitch of each word, in hertz. */
   readonly pitches: readonly number[];
   readonly samplesPerWord: number;
@@ -31,6 +32,7 @@ export function utter(text: string, voice: string, speed: number): Utterance {
   const base = lowestBase * 2 ** (step(voice, baseSteps) / 12);
   const words = text.match(word)?.slice(0, mostWords) ?? [''];
   return {
+    voice,
     pitches: words.map((each) => (each === '' ? 0 : base * 2 ** (step(each, pitchSteps) / 12))),
     samplesPerWord: Math.round((sampleRate * secondsPerWord) / speed),
   };
@@ -41,17 +43,10 @@ export function sampleCount({ pitches, samplesPerWord }: Utterance): number {
   return pitches.length * samplesPerWord;
 }
 
-/** The pitch at a sample in hertz, 0 in a gap. */
-export function pitchAt(utterance: Utterance, sample: number): number {
-  const at = Math.floor(sample / utterance.samplesPerWord);
-  const isSounding = sample % utterance.samplesPerWord < sounding(utterance);
-  return isSounding ? (utterance.pitches[at] ?? 0) : 0;
-}
-
 /** So many samples of the utterance, from one on. */
 export function samplesOf(utterance: Utterance, from: number, count: number): Int16Array {
   const samples = new Int16Array(count);
-  const length = sounding(utterance);
+  const length = Math.floor(utterance.samplesPerWord * soundingShare);
   for (let index = 0; index < count; index++) {
     const within = (from + index) % utterance.samplesPerWord;
     if (within < length) {
@@ -61,10 +56,6 @@ export function samplesOf(utterance: Utterance, from: number, count: number): In
     }
   }
   return samples;
-}
-
-function sounding({ samplesPerWord }: Utterance): number {
-  return Math.floor(samplesPerWord * soundingShare);
 }
 
 function step(text: string, steps: number): number {

@@ -1,13 +1,14 @@
 import { Type } from 'typebox';
-import { isObject, type JsonObject, textOrNull } from '../../conversation/json.js';
-import { wrongValue } from '../../conversation/reading.js';
 import { GatewayError } from '../../errors.js';
 import type { ImageSource } from '../../media/image.js';
 import { readImageFile } from '../../media/image-file.js';
 import { readImageText } from '../../media/image-text.js';
 import { compileSchema } from '../../schema/compile.js';
 import { name, nullable, text } from '../../schema/members.js';
+import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 import type { FormPart } from '../../wire/multipart.js';
+import type { PartRules } from '../../wire/part-names.js';
+import { wrongValue } from '../../wire/reading.js';
 import { codeWord } from '../failure.js';
 import { requireBody } from '../members.js';
 import { bareRequest } from '../request.js';
@@ -30,6 +31,11 @@ const bodySchema = compileSchema(
 
 /** The text fields that have one meaning and may come but once. */
 const singleFields = ['model', 'prompt', 'seconds', 'size'];
+/** What has to be clear in a body. */
+export const compatGuard = bodySchema.guard;
+/** The same of a form, whose image may come as a part of several names. */
+export const compatForm: PartRules = { guard: compatGuard, many: new Set(['input_reference']) };
+
 const imageUrlField = 'input_reference[image_url]';
 const fileIdField = 'input_reference[file_id]';
 

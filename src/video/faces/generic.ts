@@ -1,12 +1,15 @@
-import type { JsonObject } from '../../conversation/json.js';
 import { compileSchema } from '../../schema/compile.js';
+import type { JsonObject } from '../../wire/json.js';
 import { codeNumber } from '../failure.js';
 import { requireBody } from '../members.js';
-import { genericBodyType, readSharedMembers } from '../request.js';
+import { genericBodyType, readSharedMembers, videoGuarded } from '../request.js';
 import type { ShowContext, VideoFace, VideoRequest, VideoTask } from '../task.js';
 import { compatStates } from './compat.js';
 
-const bodySchema = compileSchema(genericBodyType);
+const bodySchema = compileSchema(genericBodyType, null, videoGuarded);
+
+/** What has to be clear in a body. */
+export const genericGuard = bodySchema.guard;
 
 /**
  * Reads the body of `POST /v1/video/generations`. What vendors add to the format may stand in `metadata`.

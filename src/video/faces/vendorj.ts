@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
-import { type JsonObject, numberOrNull, textOrNull } from '../../conversation/json.js';
-import { wrongValue } from '../../conversation/reading.js';
 import type { ImageSource } from '../../media/image.js';
 import { readImageText } from '../../media/image-text.js';
 import { compileSchema } from '../../schema/compile.js';
 import { name, nullable, text } from '../../schema/members.js';
+import { type JsonObject, numberOrNull, textOrNull } from '../../wire/json.js';
+import { wrongValue } from '../../wire/reading.js';
 import { vendorjCode } from '../failure.js';
 import { framesPerSecond } from '../frames.js';
 import { missingMember, requireBody } from '../members.js';
@@ -29,6 +29,10 @@ const submitSchema = compileSchema(
 );
 
 const querySchema = compileSchema(Type.Object({ req_key: text, task_id: name, req_json: text }));
+
+/** What has to be clear in a body. */
+export const submitGuard = submitSchema.guard;
+export const queryGuard = querySchema.guard;
 
 const actions = { CVSync2AsyncSubmitTask: 'submit', CVSync2AsyncGetResult: 'result' } as const;
 const datePattern = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/;

@@ -1,13 +1,16 @@
-import { type JsonObject, textOrNull } from '../../conversation/json.js';
-import { wrongValue } from '../../conversation/reading.js';
 import { GatewayError } from '../../errors.js';
 import { compileSchema } from '../../schema/compile.js';
+import { type JsonObject, textOrNull } from '../../wire/json.js';
+import { wrongValue } from '../../wire/reading.js';
 import { missingMember, requireBody } from '../members.js';
-import { readSharedMembers, vendorkBodyType } from '../request.js';
+import { readSharedMembers, vendorkBodyType, videoGuarded } from '../request.js';
 import type { ShowContext, TaskState, VideoFace, VideoRequest, VideoTask } from '../task.js';
 import { genericCreated, genericShown, videoSeconds, videoUrl } from './generic.js';
 
-const bodySchema = compileSchema(vendorkBodyType);
+const bodySchema = compileSchema(vendorkBodyType, null, videoGuarded);
+
+/** What has to be clear in a body. */
+export const vendorkGuard = bodySchema.guard;
 /** It is kept with the task. */
 const longestExternalId = 512;
 

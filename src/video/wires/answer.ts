@@ -1,6 +1,7 @@
-import { isObject, type JsonObject, numberOrNull, parseObject, textOrNull } from '../../conversation/json.js';
 import { isHttpUrl } from '../../conversation/media-source.js';
 import { GatewayError } from '../../errors.js';
+import { accountFailure } from '../../protocols/error-formats/own-account.js';
+import { isObject, type JsonObject, numberOrNull, parseObject, textOrNull } from '../../wire/json.js';
 import type { TaskFailure, TaskUpdate, VideoResult, VideoTask } from '../task.js';
 
 /*
@@ -42,7 +43,7 @@ const visibleAscii = /^[!-~]+$/;
 export function idOrNull(value: unknown): string | null {
   const id = Number.isSafeInteger(value) ? String(value) : textOrNull(value);
   if (id === null || id.length > longestId || !visibleAscii.test(id)) return null;
-  return id === '.' || id === '..' ? null : id;
+  return id.split(/[/\\]/).some((part) => part === '.' || part === '..') ? null : id;
 }
 
 /** The 502 for a created task that has no id. */
@@ -137,7 +138,10 @@ export function fromSeconds(value: unknown): number | null {
 }
 
 /** Why a task failed, from a code that is a word or a number; null where neither code nor message is there. */
-export function failureOrNull(code: unknown, message: unknown): TaskFailure | null {
+export function failureOrNull(code: unknown, message: unknown, type?: unknown): TaskFailure | null {
+  const ofAccount = accountFailure({ code, message, type });
+  // The account is the gateway's, and none of its clients' business.
+  if (ofAccount !== null) return { code: 'generation_failed', message: ofAccount.message };
   const word = typeof code === 'number' ? String(code) : (textOrNull(code) ?? '');
   const words = textOrNull(message) ?? '';
   if (word === '' && words === '') return null;
@@ -149,7 +153,7 @@ export function failureOrNull(code: unknown, message: unknown): TaskFailure | nu
 
 /** The same of an `error` member: an object, or the message alone. */
 export function failureOf(error: unknown): TaskFailure | null {
-  return isObject(error) ? failureOrNull(error.code, error.message) : failureOrNull(null, error);
+  return isObject(error) ? failureOrNull(error.code, error.message, error.type) : failureOrNull(null, error);
 }
 
 /** A result of which nothing is known but what is given. */

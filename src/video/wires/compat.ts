@@ -1,8 +1,8 @@
-import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../conversation/json.js';
-import { upstreamError } from '../../conversation/upstream-error.js';
 import type { ImageSource } from '../../media/image.js';
 import { imageExtension } from '../../media/image-type.js';
+import { upstreamError } from '../../protocols/error-formats/upstream-error.js';
 import { type FormField, writeForm } from '../../wire/form-data.js';
+import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../wire/json.js';
 import { parseSize, sizeFor } from '../shape.js';
 import type { TaskUpdate, VideoCall, VideoRequest, VideoWire } from '../task.js';
 import { refuseForeign, refuseVendorkMembers, unsayable } from '../unsayable.js';

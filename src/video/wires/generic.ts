@@ -1,5 +1,5 @@
-import { isObject, type JsonObject, numberOrNull } from '../../conversation/json.js';
-import { upstreamError } from '../../conversation/upstream-error.js';
+import { upstreamError } from '../../protocols/error-formats/upstream-error.js';
+import { isObject, type JsonObject, numberOrNull } from '../../wire/json.js';
 import { sizeFor } from '../shape.js';
 import type { TaskUpdate, VideoRequest, VideoWire } from '../task.js';
 import { refuseForeign, vendorkMembers } from '../unsayable.js';

@@ -1,4 +1,6 @@
 import { GatewayError } from '../../errors.js';
+import { type AccountStatus, accountError } from '../../protocols/error-formats/own-account.js';
+import { type JsonObject, numberOrNull } from '../../wire/json.js';
 import { failureKind } from '../failure.js';
 
 const longestMessage = 2000;
@@ -10,7 +12,8 @@ const longestMessage = 2000;
  * @param message the vendor's words
  */
 export function vendorkError(code: number, message: unknown): GatewayError {
-  if (code >= 1000 && code < 1200) return accountError(code, message);
+  const account = vendorkAccount(code);
+  if (account !== null) return ofAccount(account, code, message);
   switch (code) {
     case 1200:
     case 1201:
@@ -18,8 +21,6 @@ export function vendorkError(code: number, message: unknown): GatewayError {
     case 1202:
     case 1203:
       return new GatewayError('not_found', wordsOf(message), { answered: { status: 404, code: null } });
-    case 1304:
-      return accountError(code, message);
     case 5001:
       return new GatewayError('overloaded', wordsOf(message), { answered: { status: 503, code: null } });
     case 5002:
@@ -37,9 +38,32 @@ export function vendorkError(code: number, message: unknown): GatewayError {
  * @param message the vendor's words
  */
 export function vendorjError(code: number, message: unknown): GatewayError {
-  return [50400, 50401, 50402, 50403].includes(code)
-    ? accountError(code, message)
-    : contentError(code, message);
+  const account = vendorjAccount(code);
+  return account === null ? contentError(code, message) : ofAccount(account, code, message);
+}
+
+/**
+ * What the number of an error answer says of the gateway's account, for upstreams of the two vendors.
+ * @param answer parsed; null for what is no JSON object
+ */
+export function vendorStatus(kind: string, answer: JsonObject | null): AccountStatus | null {
+  const code = numberOrNull(answer?.code);
+  if (code === null) return null;
+  if (kind === 'vendork') return vendorkAccount(code);
+  // With an error status 50400 may be any wrong request.
+  return kind === 'vendorj' && code !== 50400 ? vendorjAccount(code) : null;
+}
+
+/** Arrears, a spent package; else the key, the account or the address that it may be used from. */
+function vendorkAccount(code: number): AccountStatus | null {
+  if (code === 1101 || code === 1102) return 402;
+  if (code === 1103) return 403;
+  return (code >= 1000 && code < 1200) || code === 1304 ? 401 : null;
+}
+
+function vendorjAccount(code: number): AccountStatus | null {
+  if (code === 50402) return 402;
+  return [50400, 50401, 50403].includes(code) ? 401 : null;
 }
 
 function contentError(code: number, message: unknown): GatewayError {
@@ -57,10 +81,8 @@ function badRequest(message: unknown, code: string | null): GatewayError {
   return new GatewayError('invalid_request', wordsOf(message), { answered: { status: 400, code } });
 }
 
-function accountError(code: number, message: unknown): GatewayError {
-  return new GatewayError('upstream_error', "The upstream does not accept the gateway's account.", {
-    cause: `code ${code}: ${wordsOf(message)}`,
-  });
+function ofAccount(status: AccountStatus, code: number, message: unknown): GatewayError {
+  return accountError(status, `code ${code}: ${wordsOf(message)}`);
 }
 
 function wordsOf(message: unknown): string {

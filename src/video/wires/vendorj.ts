@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../conversation/json.js';
+import { isObject, type JsonObject } from '../../wire/json.js';
 import { failureKind } from '../failure.js';
 import { framesOf } from '../frames.js';
 import { aspectRatioFor } from '../shape.js';

@@ -1,6 +1,6 @@
-import { isObject, type JsonObject } from '../../conversation/json.js';
 import type { GatewayError } from '../../errors.js';
 import { base64OfDataUrl } from '../../media/image-text.js';
+import { isObject, type JsonObject } from '../../wire/json.js';
 import { failureKind } from '../failure.js';
 import { aspectRatioFor } from '../shape.js';
 import type { TaskUpdate, VideoRequest, VideoTask, VideoWire } from '../task.js';

@@ -1,4 +1,4 @@
-import { chunk, completion, jsonAnswer } from '../../suites/raw-upstream.js';
+import { chunk, completion, jsonAnswer } from '../../support/upstream.js';
 import { brokenBefore, type Fault, foreign, lateBefore, playFaults, shortMs } from './fault.js';
 import { answering, ending, resetting } from './hostile.js';
 import { plainManners } from './manners.js';

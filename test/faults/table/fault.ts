@@ -3,7 +3,7 @@ import t, { type Test, test } from 'tap';
 import type { AttemptResult } from '../../../src/metrics/results.js';
 import { type RunningGateway, startGateway } from '../../suites/gateway.js';
 import type { RawAnswer } from '../../suites/raw-client.js';
-import { startRawUpstream } from '../../suites/raw-upstream.js';
+import { startRawUpstream } from '../../support/upstream.js';
 import { type Figures, figuresOf } from './figures.js';
 import { answerWell, type Hostile, type StartHostile } from './hostile.js';
 import {

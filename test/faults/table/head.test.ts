@@ -1,4 +1,4 @@
-import type { RawRequest } from '../../suites/raw-upstream.js';
+import type { RawRequest } from '../../support/upstream.js';
 import { brokenBefore, type Fault, lateBefore, playFaults, shortMs } from './fault.js';
 import { answering, ending, resetting } from './hostile.js';
 

@@ -12,7 +12,7 @@ import {
   startRawUpstream,
   streamHead,
   usageEvent,
-} from '../../suites/raw-upstream.js';
+} from '../../support/upstream.js';
 
 /** An upstream that is ill, until it is cured. */
 export interface Hostile {

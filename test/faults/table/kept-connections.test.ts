@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import t, { type Test, test } from 'tap';
 import { startGateway } from '../../suites/gateway.js';
 import { exchange } from '../../suites/raw-client.js';
+import { postBytes } from '../../suites/translated.js';
 import {
   chatEvent,
   chunk,
@@ -13,8 +14,7 @@ import {
   type RawRequest,
   startRawUpstream,
   streamHead,
-} from '../../suites/raw-upstream.js';
-import { postBytes } from '../../suites/translated.js';
+} from '../../support/upstream.js';
 import { figuresOf } from './figures.js';
 import { isStreamed } from './hostile.js';
 

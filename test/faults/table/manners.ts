@@ -12,12 +12,12 @@ export const plainManners: readonly Manner[] = ['chat', 'messages'];
 
 export const protocolOf = (manner: Manner) => (manner.startsWith('chat') ? 'chat' : 'messages');
 
-/** An error as both dialects say it. */
+/** An error as both formats say it. */
 export interface Told {
   readonly status: number;
-  /** `error.code` in the chat dialect. */
+  /** `error.code` in the chat format. */
   readonly code: string | null;
-  /** `error.type` in the messages dialect. */
+  /** `error.type` in the messages format. */
   readonly type: string;
   /** Value of `retry-after`; null where there is none. */
   readonly retryAfter?: string | null;
@@ -52,7 +52,7 @@ export function checkGood(t: Test, manner: Manner, { status, body }: RawAnswer):
   }
 }
 
-/** Checks that an answer is this error, with a status of its own, as the caller's dialect has it. */
+/** Checks that an answer is this error, with a status of its own, as the caller's error format has it. */
 export function checkTold(t: Test, manner: Manner, told: Told, { status, head, body }: RawAnswer): void {
   t.equal(status, told.status, `${manner}: ${body}`);
   t.match(head, /\r\ncontent-type: application\/json/);
@@ -60,7 +60,7 @@ export function checkTold(t: Test, manner: Manner, told: Told, { status, head, b
   checkError(t, manner, told, JSON.parse(body));
 }
 
-/** Checks that a stream has begun well, and ends with this error as its dialect's last event. */
+/** Checks that a stream has begun well, and ends with this error as its format's last event. */
 export function checkBroken(t: Test, manner: Manner, told: Told, { status, body }: RawAnswer): void {
   t.equal(status, 200, `${manner}: ${body}`);
   t.match(body, /"(content|text)":"hi"/);

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { startGateway } from '../../suites/gateway.js';
-import { jsonAnswer, startRawUpstream } from '../../suites/raw-upstream.js';
+import { jsonAnswer, startRawUpstream } from '../../support/upstream.js';
 import { type Fault, playFaults } from './fault.js';
 import { figuresOf } from './figures.js';
 import { answering, answerWell } from './hostile.js';
@@ -20,9 +20,9 @@ const meanings: readonly (readonly [
   [400, 'invalid_request_error', false, 'ignores'],
   [404, 'not_found_error', false, 'ignores'],
   [422, 'invalid_request_error', false, 'ignores'],
-  [401, 'authentication_error', true, 'opens'],
-  [402, 'billing_error', true, 'opens'],
-  [403, 'permission_error', true, 'ignores'],
+  [401, 'api_error', true, 'opens'],
+  [402, 'api_error', true, 'opens'],
+  [403, 'api_error', true, 'ignores'],
   [408, 'timeout_error', true, 'ignores'],
   [409, 'conflict_error', true, 'ignores'],
   [500, 'api_error', true, 'opens'],
@@ -34,13 +34,18 @@ const meanings: readonly (readonly [
   [529, 'overloaded_error', true, 'opens'],
 ];
 
+/** They are about the gateway's own key, of which a client hears nothing but that the upstream cannot be used. */
+const ownAccount: ReadonlySet<number> = new Set([401, 402, 403]);
+
 /** Error answers: a client hears the last target's own. */
 const rows: readonly Fault[] = [
   ...meanings.map(
     ([status, type, failsOver, breaker]): Fault => ({
       name: `status ${status}`,
       upstream: answering(error(status)),
-      told: { status, code: `own_${status}`, type },
+      told: ownAccount.has(status)
+        ? { status: 502, code: 'upstream_error', type }
+        : { status, code: `own_${status}`, type },
       when: 'before',
       failsOver,
       counted: status < 500 ? 'status_4xx' : 'status_5xx',

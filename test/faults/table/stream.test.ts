@@ -1,4 +1,4 @@
-import { chatEvent, chunk, doneEvent, jsonAnswer, lastChunk, streamHead } from '../../suites/raw-upstream.js';
+import { chatEvent, chunk, doneEvent, jsonAnswer, lastChunk, streamHead } from '../../support/upstream.js';
 import { broken, brokenBefore, type Fault, foreign, late, lateBefore, playFaults, shortMs } from './fault.js';
 import { adding, answering, ending, resetting } from './hostile.js';
 import { streamedManners } from './manners.js';

@@ -10,13 +10,10 @@ const user = (content: string) => ({ type: 'message', role: 'user', content });
 function make({ most = 1000, limit = 10_000 } = {}) {
   const room = {
     used: 0,
-    take(bytes: number) {
-      if (room.used + bytes > limit) return false;
-      room.used += bytes;
+    hold(bytes: number) {
+      if (bytes > limit) return false;
+      room.used = bytes;
       return true;
-    },
-    give(bytes: number) {
-      room.used -= bytes;
     },
   };
   return { room, history: new TurnHistory(room, most) };

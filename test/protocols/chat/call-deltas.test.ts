@@ -1,6 +1,6 @@
 import { test } from 'tap';
-import type { JsonObject } from '../../../src/conversation/json.js';
-import { brief, chunk, decodeStream } from './chat-samples.js';
+import type { JsonObject } from '../../../src/wire/json.js';
+import { brief, chunk, decodeStream } from './samples.js';
 
 const fragment = (index: number | undefined, more: JsonObject, id?: string) =>
   chunk({ tool_calls: [{ index, id, type: 'function', function: more }] });

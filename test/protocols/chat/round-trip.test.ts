@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import fc from 'fast-check';
 import { test } from 'tap';
-import type { JsonObject } from '../../../src/conversation/json.js';
 import { chatCodec } from '../../../src/protocols/chat/codec.js';
-import { decode, target } from './chat-samples.js';
+import type { JsonObject } from '../../../src/wire/json.js';
+import { fc } from '../../support/seed.js';
+import { decode, target } from './samples.js';
 
 /*
  * Requests in the one spelling that the encoder has for what they mean, so that nothing may differ after a round trip

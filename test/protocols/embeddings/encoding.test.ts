@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { embeddings } from '../../../src/protocols/embeddings/index.js';
+import { fc } from '../../support/seed.js';
 
 type Amender = (reply: Buffer) => Buffer;
 

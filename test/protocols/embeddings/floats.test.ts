@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { readFloats } from '../../../src/protocols/embeddings/floats.js';
+import { fc } from '../../support/seed.js';
 
 const read = (text: string) => {
   const found = readFloats(Buffer.from(text), 0);

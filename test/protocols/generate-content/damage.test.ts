@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import fc from 'fast-check';
 import { test } from 'tap';
-import type { JsonObject } from '../../../src/conversation/json.js';
 import { GatewayError } from '../../../src/errors.js';
 import { generateContentCodec } from '../../../src/protocols/generate-content/codec.js';
-import { generateContentRequest } from '../../../src/protocols/generate-content/schema.js';
+import { generateContentRequest } from '../../../src/protocols/generate-content/request/schema.js';
+import type { JsonObject } from '../../../src/wire/json.js';
+import { fc } from '../../support/seed.js';
 import { context, decodeBlocks, encodeEvents, sealer, target } from './samples.js';
 
 /** Any JSON, made of the protocol's words. */

@@ -1,6 +1,6 @@
 import { test } from 'tap';
-import type { JsonObject } from '../../../src/conversation/json.js';
 import { countTokens, generateContent } from '../../../src/protocols/generate-content/index.js';
+import type { JsonObject } from '../../../src/wire/json.js';
 import { foreignToken, sealer, token, user } from './samples.js';
 
 const restore = (body: JsonObject) => generateContent.translation?.restore?.(body, sealer);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import fc from 'fast-check';
 import { test } from 'tap';
-import type { JsonObject } from '../../../src/conversation/json.js';
 import { generateContentCodec } from '../../../src/protocols/generate-content/codec.js';
+import type { JsonObject } from '../../../src/wire/json.js';
+import { fc } from '../../support/seed.js';
 import { sealer, target, token } from './samples.js';
 
 /*

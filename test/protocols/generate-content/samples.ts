@@ -1,15 +1,15 @@
-import type { ReplyContext, TargetManner } from '../../../src/conversation/codec.js';
+import type { ReplyContext, TargetOptions } from '../../../src/conversation/codec.js';
 import type { StreamEvent } from '../../../src/conversation/events.js';
-import type { JsonObject } from '../../../src/conversation/json.js';
 import type { ConversationRequest, Turn } from '../../../src/conversation/request.js';
 import { sealSignature } from '../../../src/conversation/signature.js';
 import type { Usage } from '../../../src/conversation/usage.js';
 import { GatewayError } from '../../../src/errors.js';
 import { generateContentCodec } from '../../../src/protocols/generate-content/codec.js';
+import type { JsonObject } from '../../../src/wire/json.js';
 
 export const sealer = { seal: (text: string) => text, open: (text: string) => text };
 
-export const target: TargetManner = {
+export const target: TargetOptions = {
   model: 'g',
   maxTokens: 4096,
   maxTokensField: 'max_completion_tokens',
@@ -56,14 +56,17 @@ export function request(given: Partial<ConversationRequest>): ConversationReques
   return { ...decode({}), from: 'chat', ...given };
 }
 
-export function encode(given: Partial<ConversationRequest>, manner: Partial<TargetManner> = {}): JsonObject {
+export function encode(
+  given: Partial<ConversationRequest>,
+  options: Partial<TargetOptions> = {},
+): JsonObject {
   return JSON.parse(
-    generateContentCodec.encodeRequest(request(given), { ...target, ...manner }),
+    generateContentCodec.encodeRequest(request(given), { ...target, ...options }),
   ) as JsonObject;
 }
 
-export function encodeTurns(turns: readonly Turn[], manner: Partial<TargetManner> = {}): unknown {
-  return encode({ turns }, manner).contents;
+export function encodeTurns(turns: readonly Turn[], options: Partial<TargetOptions> = {}): unknown {
+  return encode({ turns }, options).contents;
 }
 
 /** The refusal that a call throws, or null. */

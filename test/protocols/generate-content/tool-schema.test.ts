@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import fc from 'fast-check';
 import { test } from 'tap';
-import { isObject, type JsonObject } from '../../../src/conversation/json.js';
 import { decodeSchema } from '../../../src/protocols/generate-content/schema-decode.js';
 import { encodeSchema } from '../../../src/protocols/generate-content/schema-encode.js';
+import { isObject, type JsonObject } from '../../../src/wire/json.js';
+import { fc } from '../../support/seed.js';
 
 /** What stands for an object of which nothing is known: the API refuses one without properties. */
 const anyObject = {

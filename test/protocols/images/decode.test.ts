@@ -1,8 +1,8 @@
-import fc from 'fast-check';
 import { test } from 'tap';
-import type { JsonObject } from '../../../src/conversation/json.js';
 import { GatewayError } from '../../../src/errors.js';
 import { decodeImageBody } from '../../../src/protocols/images/decode.js';
+import type { JsonObject } from '../../../src/wire/json.js';
+import { fc } from '../../support/seed.js';
 import { imageUrl, inputBody, plain, png, pngUrl, promptBody } from './samples.js';
 
 const text = [{ text: 'A cat' }];

@@ -130,10 +130,9 @@ test('the bytes of an image are not copied', async (t) => {
   t.ok(encodeOpenai(request, 'u').body.includes(png));
 });
 
-test('an image that was not fetched is an error of the gateway', async (t) => {
+test('an image that is given by its URL goes as one', async (t) => {
   const images: ImageSource[] = [{ kind: 'url', url: imageUrl, at: 'images[0].image_url' }];
-  t.throws(() => encodeOpenai({ ...plain, operation: 'edit', images }, 'u'), {
-    name: 'GatewayError',
-    kind: 'internal_error',
-  });
+  const { contentType, body } = encodeOpenai({ ...plain, operation: 'edit', images }, 'u');
+  t.equal(contentType, 'application/json');
+  t.strictSame(JSON.parse(Buffer.concat(body).toString()).images, [{ image_url: imageUrl }]);
 });

@@ -19,9 +19,12 @@ const request = {
 } as const;
 
 test('what is given by URL is fetched once, for an upstream that takes bytes alone', async (t) => {
-  t.same(imagesToFetch(request, 'openai'), [remote(imageUrl, 'images[0]'), remote('https://h/m', 'mask')]);
-  t.same(imagesToFetch(request, 'dashscope'), []);
-  t.same(imagesToFetch(plain, 'openai'), []);
+  t.same(imagesToFetch(request, 'openai-files'), [
+    remote(imageUrl, 'images[0]'),
+    remote('https://h/m', 'mask'),
+  ]);
+  for (const style of ['openai', 'dashscope'] as const) t.same(imagesToFetch(request, style), []);
+  t.same(imagesToFetch(plain, 'openai-files'), []);
 });
 
 test('what was fetched takes the place of its URL', async (t) => {
@@ -30,7 +33,7 @@ test('what was fetched takes the place of its URL', async (t) => {
   const bytes = { kind: 'bytes', bytes: jpeg, mediaType: 'image/jpeg', filename: null };
   t.same(fetched.images, [{ ...bytes, at: 'images[0]' }, here, { ...bytes, at: 'images[2]' }]);
   t.same(fetched.mask, request.mask);
-  t.same(imagesToFetch(fetched, 'openai'), [request.mask]);
+  t.same(imagesToFetch(fetched, 'openai-files'), [request.mask]);
 });
 
 test('an empty file is refused by the path of its image', async (t) => {

@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { GatewayError } from '../../../src/errors.js';
 import { readDashscopeReply, readOpenaiReply } from '../../../src/protocols/images/reply-decode.js';
+import { fc } from '../../support/seed.js';
 import { imageUrl, png, pngUrl } from './samples.js';
 
 const base64 = png.toString('base64');

@@ -1,5 +1,4 @@
 import { test } from 'tap';
-import type { JsonObject } from '../../../src/conversation/json.js';
 import { decodeImageBody } from '../../../src/protocols/images/decode.js';
 import { decodeImageForm } from '../../../src/protocols/images/decode-form.js';
 import { encodeDashscope } from '../../../src/protocols/images/encode-dashscope.js';
@@ -7,6 +6,7 @@ import { encodeOpenai } from '../../../src/protocols/images/encode-openai.js';
 import { imagesToFetch, withFetched } from '../../../src/protocols/images/fetched.js';
 import type { ImageOperation } from '../../../src/protocols/images/request.js';
 import { editsRequest, generationsRequest } from '../../../src/protocols/images/schema.js';
+import type { JsonObject } from '../../../src/wire/json.js';
 import { boundaryOf, readForm } from '../../../src/wire/multipart.js';
 import { imageUrl, inputBody, jpeg, jsonOf, plain, png, pngUrl, promptBody } from './samples.js';
 
@@ -44,7 +44,7 @@ test('settings of a body with a prompt survive the way through the other form', 
 test('an edit from input to a form and back, with an image that was fetched', async (t) => {
   const content = [{ image: pngUrl }, { image: imageUrl }, { text: 'Make it a "dog" 🐕' }];
   const spec = decode('edit', inputBody(content, { parameters: { size: '512*512' } }));
-  t.match(imagesToFetch(spec, 'openai'), [{ url: imageUrl }]);
+  t.match(imagesToFetch(spec, 'openai-files'), [{ url: imageUrl }]);
   const file = { data: jpeg, contentType: 'image/jpeg', filename: null };
   const { path, contentType, body } = encodeOpenai(withFetched(spec, new Map([[imageUrl, file]])), 'm');
   t.equal(path, '/images/edits');

@@ -1,8 +1,8 @@
 import { test } from 'tap';
-import type { JsonObject } from '../../../src/conversation/json.js';
-import { createSealer } from '../../../src/conversation/seal.js';
 import { sealSignature } from '../../../src/conversation/signature.js';
 import { countTokens, messages } from '../../../src/protocols/messages/index.js';
+import type { JsonObject } from '../../../src/wire/json.js';
+import { createSealer } from '../../../src/wire/seal.js';
 import { token } from './samples.js';
 
 const sealer = createSealer('a secret of the tests');

@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
-import fc from 'fast-check';
 import { test } from 'tap';
-import type { JsonObject } from '../../../src/conversation/json.js';
 import type {
   AssistantPart,
   Effort,
@@ -10,7 +8,9 @@ import type {
   Turn,
   UserPart,
 } from '../../../src/conversation/request.js';
-import { messagesRequest } from '../../../src/protocols/messages/schema.js';
+import { messagesRequest } from '../../../src/protocols/messages/request/schema.js';
+import type { JsonObject } from '../../../src/wire/json.js';
+import { fc } from '../../support/seed.js';
 import { decode, encodeText, plain, target, token } from './samples.js';
 
 const words = fc.string({ minLength: 1, unit: 'binary' }).map((text) => `${text}.`);

@@ -1,14 +1,14 @@
-import type { ReplyContext, TargetManner } from '../../../src/conversation/codec.js';
+import type { ReplyContext, TargetOptions } from '../../../src/conversation/codec.js';
 import type { StreamEvent } from '../../../src/conversation/events.js';
-import type { JsonObject } from '../../../src/conversation/json.js';
 import type { ConversationRequest } from '../../../src/conversation/request.js';
-import { createSealer } from '../../../src/conversation/seal.js';
 import { sealSignature } from '../../../src/conversation/signature.js';
-import { codec } from '../../../src/protocols/messages/codec.js';
+import { messagesCodec } from '../../../src/protocols/messages/codec.js';
+import type { JsonObject } from '../../../src/wire/json.js';
+import { createSealer } from '../../../src/wire/seal.js';
 
 const sealer = createSealer('a secret of the tests');
 
-export const target: TargetManner = {
+export const target: TargetOptions = {
   model: 'up',
   maxTokens: 4096,
   maxTokensField: 'max_completion_tokens',
@@ -69,7 +69,7 @@ export function token(value: string, redacted = false): string {
 }
 
 export function decode(body: JsonObject, stream = false): ConversationRequest {
-  return codec.decodeRequest(
+  return messagesCodec.decodeRequest(
     { model: 'm', max_tokens: 100, messages: [{ role: 'user', content: 'hi' }], ...body },
     stream,
     sealer,
@@ -79,18 +79,18 @@ export function decode(body: JsonObject, stream = false): ConversationRequest {
 /** The upstream's body for `plain` with some of it changed. */
 export function encode(
   changes: Partial<ConversationRequest> = {},
-  manner: Partial<TargetManner> = {},
+  options: Partial<TargetOptions> = {},
 ): JsonObject {
-  return JSON.parse(encodeText({ ...plain, ...changes }, manner)) as JsonObject;
+  return JSON.parse(encodeText({ ...plain, ...changes }, options)) as JsonObject;
 }
 
-export function encodeText(request: ConversationRequest, manner: Partial<TargetManner> = {}): string {
-  return codec.encodeRequest(request, { ...target, ...manner });
+export function encodeText(request: ConversationRequest, options: Partial<TargetOptions> = {}): string {
+  return messagesCodec.encodeRequest(request, { ...target, ...options });
 }
 
 /** The neutral events of a stream that is given as the data of its events, read to its end. */
 export function decodeStream(...events: readonly (object | string)[]): StreamEvent[] {
-  const decoder = codec.createDecoder(source);
+  const decoder = messagesCodec.createDecoder(source);
   const out: StreamEvent[] = [];
   for (const event of events) {
     const data = typeof event === 'string' ? event : JSON.stringify(event);
@@ -102,7 +102,7 @@ export function decodeStream(...events: readonly (object | string)[]): StreamEve
 
 /** The text of a stream that is given as neutral events. */
 export function encodeStream(events: readonly StreamEvent[], changes: Partial<ReplyContext> = {}): string {
-  const encoder = codec.createEncoder({ ...context, ...changes });
+  const encoder = messagesCodec.createEncoder({ ...context, ...changes });
   return events.map((event) => encoder.encode(event)).join('');
 }
 

@@ -1,13 +1,13 @@
-import type { ReplyContext, TargetManner } from '../../../src/conversation/codec.js';
-import type { JsonObject } from '../../../src/conversation/json.js';
+import type { ReplyContext, TargetOptions } from '../../../src/conversation/codec.js';
 import type { ConversationRequest } from '../../../src/conversation/request.js';
-import { createSealer } from '../../../src/conversation/seal.js';
 import { GatewayError } from '../../../src/errors.js';
-import { responsesCodec } from '../../../src/protocols/responses/index.js';
+import { responsesCodec } from '../../../src/protocols/responses/codec.js';
+import type { JsonObject } from '../../../src/wire/json.js';
+import { createSealer } from '../../../src/wire/seal.js';
 
 export const sealer = createSealer('a secret of the tests');
 
-export const target: TargetManner = {
+export const target: TargetOptions = {
   model: 'up',
   maxTokens: 4096,
   maxTokensField: 'max_tokens',
@@ -66,8 +66,8 @@ export function decode(members: JsonObject, stream = false): ConversationRequest
 }
 
 /** Encodes `plain` with these members, and parses the text. */
-export function encode(members: Partial<ConversationRequest>, manner = target): JsonObject {
-  return JSON.parse(responsesCodec.encodeRequest({ ...plain, ...members }, manner)) as JsonObject;
+export function encode(members: Partial<ConversationRequest>, options = target): JsonObject {
+  return JSON.parse(responsesCodec.encodeRequest({ ...plain, ...members }, options)) as JsonObject;
 }
 
 /** The error that a step throws. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import fc from 'fast-check';
 import { test } from 'tap';
 import { clientNames, listTools, upstreamName } from '../../../src/protocols/responses/namespaces.js';
+import { fc } from '../../support/seed.js';
 import { decode } from './conversation.js';
 
 const tool = (name: string) => ({ type: 'function', name, parameters: {} });

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import fc from 'fast-check';
 import { test } from 'tap';
-import type { JsonObject } from '../../../src/conversation/json.js';
-import { createSealer } from '../../../src/conversation/seal.js';
 import { sealSignature } from '../../../src/conversation/signature.js';
-import { compactResponses, responses, responsesCodec } from '../../../src/protocols/responses/index.js';
+import { responsesCodec } from '../../../src/protocols/responses/codec.js';
+import { compactResponses, responses } from '../../../src/protocols/responses/index.js';
 import { sealReasoning } from '../../../src/protocols/responses/reasoning.js';
+import type { JsonObject } from '../../../src/wire/json.js';
+import { createSealer } from '../../../src/wire/seal.js';
+import { fc } from '../../support/seed.js';
 import { agentBody } from './bodies.js';
 import { context, decode, errorOf, sealer } from './conversation.js';
 

@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import type { AssistantPart, MediaPart, Turn, UserPart } from '../../../src/conversation/request.js';
 import { carriedReasoning, sealReasoning } from '../../../src/protocols/responses/reasoning.js';
+import { fc } from '../../support/seed.js';
 
 /*
  * Conversations as this protocol can tell them apart: each item is a part of its own, the assistant's turns are not

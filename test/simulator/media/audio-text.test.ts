@@ -1,8 +1,8 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { type AudioDescription, describeAudio } from '../../../src/simulator/media/audio-text.js';
 import { mp4Video } from '../../../src/simulator/media/mp4.js';
 import { speech } from '../../../src/simulator/media/speech.js';
+import { fc } from '../../support/seed.js';
 import { run, without } from './programs.js';
 
 const formats = ['mp3', 'wav', 'flac'] as const;

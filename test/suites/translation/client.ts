@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../../src/conversation/json.js';
 import type { TextProtocolName } from '../../../src/conversation/request.js';
+import type { JsonObject } from '../../../src/wire/json.js';
 
 export interface ToolSpec {
   readonly name: string;

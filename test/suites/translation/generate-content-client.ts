@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../src/conversation/json.js';
+import type { JsonObject } from '../../../src/wire/json.js';
 import { type Answer, type Ask, type Client, failed, type Image } from './client.js';
 import { assembleContent } from './generate-content-stream.js';
 import { at, listAt, numberAt, objectAt, present, textAt } from './json.js';

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../../src/conversation/json.js';
+import { isObject, type JsonObject } from '../../../src/wire/json.js';
 
 /** The value that a path of member names and indexes leads to in a parsed JSON value, or undefined. */
 export function at(value: unknown, ...path: readonly (string | number)[]): unknown {

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../../src/conversation/json.js';
+import { isObject, type JsonObject } from '../../../src/wire/json.js';
 import { rule } from './client.js';
 import { readData, readEvents } from './events.js';
 import { at, objectAt, textAt } from './json.js';

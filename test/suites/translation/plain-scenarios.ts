@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../src/conversation/json.js';
+import type { JsonObject } from '../../../src/wire/json.js';
 import { pixel } from './image.js';
 import { check, fetchesImages, passes, type Scenario } from './scenario.js';
 

@@ -1,5 +1,5 @@
 import type { TextProtocolName } from '../../../src/conversation/request.js';
-import type { SimulatorRequest } from '../../../src/simulator/reply.js';
+import type { SimulatorRequest } from '../../../src/simulator/http/reply.js';
 import type { Image } from './client.js';
 import { at, listAt, objectAt, textAt } from './json.js';
 

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { JsonObject } from '../../../src/conversation/json.js';
+import type { JsonObject } from '../../../src/wire/json.js';
 import { rule } from './client.js';
 import { readData, readEvents } from './events.js';
 import { at, listAt, numberAt, objectAt, textAt } from './json.js';

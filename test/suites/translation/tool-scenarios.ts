@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../src/conversation/json.js';
+import type { JsonObject } from '../../../src/wire/json.js';
 import type { Answer, Ask, ToolSpec } from './client.js';
 import { type Check, check, passes, type Scenario, type Scene } from './scenario.js';
 

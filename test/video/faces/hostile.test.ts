@@ -1,6 +1,4 @@
-import fc from 'fast-check';
 import { test } from 'tap';
-import type { JsonObject } from '../../../src/conversation/json.js';
 import { GatewayError } from '../../../src/errors.js';
 import { newTask } from '../../../src/video/advance.js';
 import { readCompatBody, readCompatForm } from '../../../src/video/faces/compat.js';
@@ -10,6 +8,8 @@ import { readVendorkBody } from '../../../src/video/faces/vendork.js';
 import { videoWires } from '../../../src/video/formats.js';
 import { readTask, writeTask } from '../../../src/video/record.js';
 import { type VideoRequest, videoFormats } from '../../../src/video/task.js';
+import type { JsonObject } from '../../../src/wire/json.js';
+import { fc } from '../../support/seed.js';
 import { part, pngText, start } from '../samples.js';
 
 const names = [

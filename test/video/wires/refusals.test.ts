@@ -1,11 +1,11 @@
 import { test } from 'tap';
-import type { JsonObject } from '../../../src/conversation/json.js';
 import { readCompatForm } from '../../../src/video/faces/compat.js';
 import { readGenericBody } from '../../../src/video/faces/generic.js';
 import { readVendorjSubmit } from '../../../src/video/faces/vendorj.js';
 import { readVendorkBody } from '../../../src/video/faces/vendork.js';
 import { videoWires } from '../../../src/video/formats.js';
 import type { VideoFormat, VideoRequest } from '../../../src/video/task.js';
+import type { JsonObject } from '../../../src/wire/json.js';
 import { jpegText, part, png, pngText } from '../samples.js';
 
 const kind = (more: JsonObject) => readVendorkBody({ model_name: 'film', prompt: 'x', ...more }, 'text');

@@ -1,0 +1,201 @@
+import { performance } from 'node:perf_hooks';
+import type { Target } from '../config/types.js';
+import { GatewayError, guard } from '../errors.js';
+import type { ResolvedCall } from '../flow/call.js';
+import type { Services } from '../flow/services.js';
+import { backoff } from './backoff.js';
+import type { TargetHealth } from './health.js';
+import { isOfKey } from './outcome.js';
+import { Pause } from './pause.js';
+import { type FailedAttempt, verdict } from './verdict.js';
+
+/** Asks a target for a call: relays its answer, collects it, opens a socket there, or submits a task. */
+export interface Asker {
+  /**
+   * Asks the present target, and tells `Attempts` when that comes to nothing.
+   * @throws {GatewayError} for what this target cannot be asked: the next one is
+   */
+  ask(): void;
+  /** No target can be asked any more. @param fault what the caller is told */
+  onNoneLeft(fault: unknown): void;
+}
+
+/**
+ * The attempts of one call: its targets in the order in which they are asked, and the present one of them with the key to
+ * ask it with. What follows an attempt that failed is decided here by the `verdict`, for calls of every kind.
+ */
+export class Attempts {
+  target: Target;
+  health: TargetHealth;
+  /** Index of the upstream's key; 0 where it has one, or none. */
+  key = 0;
+  /** When the present target was chosen (milliseconds of `performance.now()`). */
+  lookedAt: number;
+  readonly #services: Services;
+  readonly #call: ResolvedCall;
+  readonly #targets: readonly Target[];
+  #index = 0;
+  /** Keys of the present target that were asked with, and how often it was tried again with the same. */
+  #keysAsked = 1;
+  #repeats = 0;
+  #asker: Asker | null = null;
+  /** Milliseconds to wait before the attempt that `mayGoOn` has promised; null where it has promised none. */
+  #wait: number | null = null;
+  /** Why an attempt failed: a target that then cannot be asked at all is not the caller's mistake. */
+  #failure: GatewayError | null = null;
+
+  /**
+   * @param targets at least one
+   * @param now milliseconds of `performance.now()`
+   */
+  constructor(services: Services, call: ResolvedCall, targets: readonly Target[], now: number) {
+    this.#services = services;
+    this.#call = call;
+    this.#targets = targets;
+    this.lookedAt = now;
+    this.target = targets[0] as Target;
+    this.health = services.health.of(this.target);
+    if (this.health.keys !== null) this.#chooseKey();
+  }
+
+  /** Has the present target asked, or the first behind it that can be asked this. */
+  start(asker: Asker): void {
+    this.#asker = asker;
+    this.#ask(asker);
+  }
+
+  /**
+   * Decides what follows an attempt that failed.
+   * @returns whether another one does: `goOn` begins it, and nothing else may be told the client
+   */
+  mayGoOn(attempt: FailedAttempt): boolean {
+    this.#wait = this.#after(attempt);
+    return this.#wait !== null;
+  }
+
+  /**
+   * Begins the attempt that `mayGoOn` has promised, at once or after a pause.
+   * @param failure of the attempt before
+   * @returns the pause, for whoever has to end it when the client leaves; null where there is none
+   */
+  goOn(failure: GatewayError | null): Pause | null {
+    const asker = this.#asker;
+    const wait = this.#wait;
+    this.#wait = null;
+    if (asker === null || wait === null) return null;
+    this.#failure = failure ?? this.#failure;
+    if (wait > 0)
+      return new Pause(
+        wait,
+        guard('timer', this.#call, () => this.#ask(asker), undefined),
+      );
+    this.#ask(asker);
+    return null;
+  }
+
+  /** What `ask` throws of a target that cannot be asked this, for an asker that finds it later. */
+  cannot(fault: unknown): void {
+    const asker = this.#asker;
+    if (asker === null) return;
+    if (!(fault instanceof GatewayError)) asker.onNoneLeft(fault);
+    else if (this.skip()) this.#ask(asker);
+    else asker.onNoneLeft(this.#failure ?? fault);
+  }
+
+  #ask(asker: Asker): void {
+    try {
+      asker.ask();
+    } catch (fault) {
+      this.cannot(fault);
+    }
+  }
+
+  /**
+   * Makes the one that is to be asked after an attempt that failed the present one: the same target with another key
+   * where the one before was refused, the next target, or the same again.
+   * @returns milliseconds to wait before it is asked, or null when that attempt was the last
+   */
+  #after(attempt: FailedAttempt): number | null {
+    const now = performance.now();
+    this.lookedAt = now;
+    if (this.#wantsOtherKey(attempt, now)) {
+      this.#keysAsked++;
+      this.#chooseKey();
+      return this.#again(0);
+    }
+    const next = this.#nextAt(now);
+    const { retries } = this.#call.running.snapshot.routing;
+    const hasNext = next < this.#targets.length;
+    switch (verdict(attempt, hasNext, this.#repeats < retries && this.#mayAsk(now))) {
+      case 'next':
+        this.#moveTo(next);
+        return this.#again(0);
+      case 'same': {
+        const wait = backoff(++this.#repeats, Math.random());
+        return now + wait < this.#call.validatedAt + this.#call.running.snapshot.timeouts.totalMs
+          ? this.#again(wait)
+          : null;
+      }
+      case 'stop':
+        return null;
+    }
+  }
+
+  /**
+   * Goes on to the next target that may be asked now, for another reason than a failure.
+   * @returns false when there is none
+   */
+  skip(): boolean {
+    this.lookedAt = performance.now();
+    const next = this.#nextAt(this.lookedAt);
+    if (next >= this.#targets.length) return false;
+    this.#moveTo(next);
+    return true;
+  }
+
+  #again(wait: number): number {
+    this.#call.retries++;
+    this.#services.recorder.recordRetry(this.target);
+    return wait;
+  }
+
+  #wantsOtherKey(attempt: FailedAttempt, now: number): boolean {
+    const { keys } = this.health;
+    return (
+      keys !== null &&
+      attempt.reason === 'error_answer' &&
+      isOfKey(attempt.status) &&
+      this.#keysAsked < keys.count &&
+      keys.hasWell(now) &&
+      this.#mayAsk(now) &&
+      verdict(attempt, true, false) === 'next'
+    );
+  }
+
+  /** Whether the present target may be asked again: as at first, a model's only one always is. */
+  #mayAsk(now: number): boolean {
+    return this.#call.model.targets.length === 1 || this.health.mayTake(now);
+  }
+
+  /** Index of the next target that may be asked; beyond the last when there is none. */
+  #nextAt(now: number): number {
+    let at = this.#index + 1;
+    while (at < this.#targets.length && !this.#services.health.of(this.#targets[at] as Target).mayTake(now))
+      at++;
+    return at;
+  }
+
+  #moveTo(index: number): void {
+    this.#index = index;
+    this.target = this.#targets[index] as Target;
+    this.health = this.#services.health.of(this.target);
+    this.key = 0;
+    this.#keysAsked = 1;
+    this.#repeats = 0;
+    if (this.health.keys !== null) this.#chooseKey();
+  }
+
+  #chooseKey(): void {
+    this.key = this.health.keys?.choose(this.#call.affinity, Math.random, this.lookedAt) ?? 0;
+  }
+}

@@ -1,0 +1,100 @@
+import { type ErrorKind, GatewayError } from '../errors.js';
+import type { ResponseHead, UpstreamFailure, UpstreamFailureReason } from '../upstream/client.js';
+import { isObject, type JsonObject, parseObject, textOrNull } from '../wire/json.js';
+
+const told: Record<UpstreamFailureReason, readonly [ErrorKind, string]> = {
+  connect_failed: ['upstream_error', 'The upstream cannot be reached.'],
+  connect_timeout: ['upstream_timeout', 'The upstream did not accept a connection in time.'],
+  tls_failed: ['upstream_error', 'The upstream could not be trusted: its TLS handshake failed.'],
+  queue_full: ['overloaded', 'Too many requests wait for this upstream, try again shortly.'],
+  no_room: [
+    'overloaded',
+    "There is no memory for the upstream's answer: let other calls of your key end, and try again.",
+  ],
+  reset: ['upstream_error', 'The upstream closed the connection before its answer was complete.'],
+  first_byte_timeout: ['upstream_timeout', 'The upstream did not begin to answer in time.'],
+  idle_timeout: ['upstream_timeout', 'The upstream fell silent in the middle of its answer.'],
+  total_timeout: ['upstream_timeout', 'The upstream did not finish its answer in time.'],
+  malformed_answer: ['upstream_error', 'The upstream gave an answer that is not valid HTTP.'],
+  answer_too_large: ['upstream_error', "The upstream's answer is too large."],
+  truncated: ['upstream_error', 'The upstream ended its answer before it was complete.'],
+  closed: ['overloaded', 'The gateway is shutting down, try again.'],
+};
+
+/**
+ * What a caller is told of an upstream's failure; the detail is for the log alone.
+ * @param unrepeatable the upstream may have done what was asked for
+ */
+export function failureError(failure: UpstreamFailure, unrepeatable = false): GatewayError {
+  const [kind, message] = told[failure.reason];
+  return new GatewayError(kind, message, {
+    unrepeatable,
+    cause: `${failure.reason}: ${failure.detail}`,
+    retryAfter: kind === 'overloaded' ? 1 : null,
+  });
+}
+
+const kinds: Readonly<Record<number, ErrorKind>> = {
+  400: 'invalid_request',
+  401: 'invalid_api_key',
+  402: 'insufficient_quota',
+  403: 'permission_denied',
+  404: 'not_found',
+  408: 'upstream_timeout',
+  409: 'conflict',
+  413: 'request_too_large',
+  415: 'unsupported_media_type',
+  422: 'invalid_request',
+  429: 'rate_limit_exceeded',
+  503: 'overloaded',
+  504: 'upstream_timeout',
+  529: 'overloaded',
+};
+const longestMessage = 2000;
+
+/**
+ * What a caller is told of an upstream's error status where the answer itself cannot be handed on: its own 200 has
+ * left, or the upstream speaks another protocol. The status is the upstream's.
+ * @param unrepeatable the upstream may have done what was asked for
+ */
+export function statusError(head: ResponseHead, body: Buffer, unrepeatable = false): GatewayError {
+  const { status } = head;
+  const { message, code } = wordsOf(body);
+  return new GatewayError(
+    kinds[status] ?? (status < 500 ? 'invalid_request' : 'upstream_error'),
+    message ?? `The upstream answered with status ${status}.`,
+    { answered: { status, code }, retryAfter: secondsOf(head.get('retry-after')), unrepeatable },
+  );
+}
+
+/** Whole seconds of a `retry-after` (RFC 9110 section 10.2.3), which may be a date; null where it says nothing. */
+export function secondsOf(value: string | null): number | null {
+  if (value === null || value === '') return null;
+  const seconds = Number(value);
+  const waited = Number.isNaN(seconds) ? (Date.parse(value) - Date.now()) / 1000 : seconds;
+  return Number.isFinite(waited) ? Math.max(0, Math.ceil(waited)) : null;
+}
+
+/** Some upstreams put their error into an array. */
+function firstObject(text: string): JsonObject | null {
+  const start = text.trimStart();
+  if (!start.startsWith('[')) return parseObject(start);
+  return parseArray(start).find(isObject) ?? null;
+}
+
+function parseArray(text: string): readonly unknown[] {
+  try {
+    const value: unknown = JSON.parse(text);
+    return Array.isArray(value) ? value : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Every protocol has the message of an error in the same place. */
+function wordsOf(body: Buffer): { readonly message: string | null; readonly code: string | null } {
+  const parsed = firstObject(body.toString('utf8'));
+  const error = isObject(parsed?.error) ? parsed.error : parsed;
+  const message = textOrNull(error?.message) ?? textOrNull(parsed?.error) ?? textOrNull(parsed?.detail);
+  return { message: message?.slice(0, longestMessage) ?? null, code: textOrNull(error?.code) };
+}

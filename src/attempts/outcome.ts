@@ -1,0 +1,72 @@
+import type { UpstreamFailureReason } from '../errors.js';
+
+/** No upstream keeps itself away for longer, whatever it says. */
+export const longestRetryAfterMs = 600_000;
+/** How long what refuses calls for their number rests, where it does not say itself. */
+export const restMs = 1000;
+
+/** An attempt that the target has failed. */
+export interface FailedCall {
+  /**
+   * `limited`: refused for the number of calls (429), which is no illness. `refused`: the key or its account is not
+   * accepted. `doubted`: it may be the key's rights that are missing, or nobody has them.
+   */
+  readonly kind: 'failure' | 'limited' | 'refused' | 'doubted';
+  /** What happened, in a few words for operators. */
+  readonly error: string;
+  /** How long the target asks to be left alone, in milliseconds; null where it did not say. */
+  readonly retryAfterMs: number | null;
+}
+
+/**
+ * How an attempt ended. `uncounted` is one that says nothing about the target: the client left, or the gateway itself
+ * could not go on.
+ */
+export type Outcome = 'success' | 'uncounted' | FailedCall;
+
+/** What an attempt says about the health of its target and of the key: an outcome, or the kind of a `FailedCall`. */
+export type Finding = 'success' | 'uncounted' | FailedCall['kind'];
+
+/**
+ * What an answer's status says. An error that a caller can bring about by himself must not make a target ill for all
+ * others, so a mistake of his that is pointed out is a success, and where it cannot be told whose mistake it is,
+ * nothing is said.
+ */
+export function findingOfStatus(status: number): Finding {
+  if (status === 429) return 'limited';
+  // The key or the balance is ours, and every call would be told the same.
+  if (status === 401 || status === 402) return 'refused';
+  // Rights may be ours or a matter of what was asked.
+  if (status === 403) return 'doubted';
+  // A lock and a slow request are of one call.
+  if (status === 404 || status === 408 || status === 409) return 'uncounted';
+  // What is not implemented is not broken.
+  if (status === 501 || status === 505) return 'uncounted';
+  return status >= 500 ? 'failure' : 'success';
+}
+
+/** Whether a status speaks of the key that a request came with: another key may do better. */
+export function isOfKey(status: number): boolean {
+  return status === 401 || status === 402 || status === 403 || status === 429;
+}
+
+/**
+ * What it says that there was no answer, or no whole one.
+ * @param headSeen the answer had begun: its time may then have run out because its reader was slow
+ */
+export function findingOfFailure(
+  reason: UpstreamFailureReason | 'unusable_answer',
+  headSeen: boolean,
+): Finding {
+  switch (reason) {
+    case 'queue_full':
+    case 'no_room':
+    case 'closed':
+    case 'answer_too_large':
+      return 'uncounted';
+    case 'total_timeout':
+      return headSeen ? 'uncounted' : 'failure';
+    default:
+      return 'failure';
+  }
+}

@@ -1,0 +1,127 @@
+import type { UpstreamFailureReason } from '../errors.js';
+
+/**
+ * What to do after an attempt failed: the next candidate, the same one again after a `backoff`, or tell the caller.
+ */
+export type Verdict = 'next' | 'same' | 'stop';
+
+/** How far an attempt came, whatever became of it. */
+interface Progress {
+  /** Some byte of the request may have reached the upstream. */
+  readonly bytesSent: boolean;
+  /** Some byte of an answer has reached the client. */
+  readonly headRelayed: boolean;
+  /** The whole request is still in memory. */
+  readonly replayable: boolean;
+  /** It makes or keeps something at the upstream, which a second time would be made twice. */
+  readonly once: boolean;
+  /** Milliseconds for which the upstream has had the whole request; 0 where it has not. */
+  readonly sentMs: number;
+}
+
+/** What ran for longer before it broke was at work, and may have been done. */
+const lookedAtMs = 1000;
+
+/** An attempt without an answer, or with one that is none. */
+export interface BrokenAttempt extends Progress {
+  readonly reason: UpstreamFailureReason | 'unusable_answer';
+}
+
+/** An attempt that the upstream answered with an error. */
+export interface AnsweredAttempt extends Progress {
+  readonly reason: 'error_answer';
+  readonly status: number;
+}
+
+export type FailedAttempt = BrokenAttempt | AnsweredAttempt;
+
+/**
+ * The retry rule, and the only place that knows it. Once something was relayed nothing is tried again. Before the
+ * request was sent, the next candidate is free. After it was sent, only what proves that the upstream gave up
+ * (a broken connection, an answer that is none, an error of its own) moves on; a deadline stops, since the work may
+ * still be going on and the caller has waited long enough, and so does an answer that is too large, or finds no room here,
+ * since it was given.
+ * A connection that breaks proves it only within a second of sending: what cuts silent calls cuts them at work. What
+ * must not be done twice moves on only after an answer which proves that it was not done (`provesUndone`).
+ *
+ * Where there is no other candidate, the same one is asked again if it refused the connection or broke it before
+ * anything was sent: a server that restarts does that. A reused connection that turned out to be dead comes here only
+ * when the fresh one in its place was refused: the client has sent the request again by itself, and nothing of it was
+ * ever looked at.
+ * @param hasNext there is another candidate
+ * @param mayRepeat this one may be asked again
+ */
+export function verdict(attempt: FailedAttempt, hasNext: boolean, mayRepeat: boolean): Verdict {
+  if (!mayGoOn(attempt)) return 'stop';
+  if (hasNext) return 'next';
+  return mayRepeat && isPassing(attempt) ? 'same' : 'stop';
+}
+
+/** Whether it is right to ask any target again. */
+function mayGoOn(attempt: FailedAttempt): boolean {
+  if (attempt.headRelayed) return false;
+  // An answer is proof that the request was sent, or as much of it as matters.
+  if (attempt.reason === 'error_answer') {
+    if (!attempt.replayable || !isUpstreamsOwn(attempt.status)) return false;
+    return !attempt.once || provesUndone(attempt.status, attempt.sentMs);
+  }
+  if (!attempt.bytesSent) return attempt.reason !== 'total_timeout';
+  if (!attempt.replayable || attempt.once) return false;
+  switch (attempt.reason) {
+    case 'first_byte_timeout':
+    case 'idle_timeout':
+    case 'total_timeout':
+    case 'answer_too_large':
+    case 'no_room':
+      return false;
+    // An answer all the same.
+    case 'unusable_answer':
+      return true;
+    default:
+      return attempt.sentMs < lookedAtMs;
+  }
+}
+
+/**
+ * Whether an upstream that answers with this error has surely not done what it was asked for. What stands before an
+ * upstream says 500, 502 and 504 of a request that it may have handed on, 503 too when a connection broke under it, but
+ * only after a while, and 409 says that the same is under way.
+ * @param sentMs milliseconds for which it has had the request
+ */
+export function provesUndone(status: number, sentMs: number): boolean {
+  if (status === 503 || status === 529) return sentMs < lookedAtMs;
+  return status < 500 ? status !== 408 && status !== 409 : status === 501;
+}
+
+/** Whether an error lies with the upstream or with our account there, so that another target may do better. */
+function isUpstreamsOwn(status: number): boolean {
+  switch (status) {
+    // Our key, our balance or our rights there, not the caller's.
+    case 401:
+    case 402:
+    case 403:
+    // Too slow, or locked by another call.
+    case 408:
+    case 409:
+    case 429:
+    case 500:
+    case 502:
+    case 503:
+    case 504:
+    // A proxy in front of the upstream that cannot reach it, as many have one.
+    case 520:
+    case 521:
+    case 522:
+    case 523:
+    case 524:
+    // Overloaded.
+    case 529:
+      return true;
+    default:
+      return false;
+  }
+}
+
+function isPassing({ reason, bytesSent }: FailedAttempt): boolean {
+  return reason === 'connect_failed' || (reason === 'reset' && !bytesSent);
+}

@@ -1,0 +1,10 @@
+import type { Tone } from './targets/target.js';
+
+/** A word in a colour. */
+export function Badge({ tone, children }: { readonly tone: Tone; readonly children: string }) {
+  return (
+    <span class="badge" data-tone={tone}>
+      {children}
+    </span>
+  );
+}

@@ -1,0 +1,113 @@
+import { type Signal, useSignal } from '@preact/signals';
+import { cutAt, linesWith, type Piece, piecesOf, type Section } from './text.js';
+
+/** Lines that are made at once: a browser takes its time for a config of thousands of models. */
+const linesAtOnce = 2000;
+
+/** How often a text is in a section: in lines, and in its name. */
+export function foundIn(section: Section, wanted: string): number {
+  return wanted === '' ? 0 : linesWith(section, wanted).length + (isNamed(section, wanted) ? 1 : 0);
+}
+
+export interface SectionProps {
+  readonly section: Section;
+  /** Only lines with it are shown, and the section is open where there are any; all for an empty text. */
+  readonly wanted: string;
+  /** The sections that are open while nothing is looked for. */
+  readonly open: Signal<ReadonlySet<string>>;
+}
+
+/** A section of the config that folds. Its lines are there only while it is open. */
+export function ConfigSection({ section, wanted, open }: SectionProps) {
+  const { name, summary } = section;
+  /** What the reader did with it while a text is looked for. */
+  const folded = useSignal<string | null>(null);
+  const isFound = wanted !== '' && foundIn(section, wanted) > 0;
+  const isOpen = wanted === '' ? open.value.has(name) : isFound && folded.value !== wanted;
+  const toggle = ({ currentTarget }: { readonly currentTarget: HTMLDetailsElement }): void => {
+    if (currentTarget.open === isOpen) return;
+    if (wanted !== '') folded.value = currentTarget.open ? null : wanted;
+    else if (currentTarget.open) open.value = new Set([...open.value, name]);
+    else open.value = new Set([...open.value].filter((each) => each !== name));
+  };
+  return (
+    <details
+      class="config-section"
+      open={isOpen}
+      hidden={wanted !== '' && !isFound}
+      data-section={name}
+      onToggle={toggle}
+    >
+      <summary>
+        <code>{name}</code>
+        <span class="hint">{summary}</span>
+      </summary>
+      {isOpen && <Lines key={wanted} section={section} wanted={wanted} />}
+    </details>
+  );
+}
+
+function Lines({ section, wanted }: { readonly section: Section; readonly wanted: string }) {
+  const most = useSignal(linesAtOnce);
+  const numbers =
+    wanted === '' || isNamed(section, wanted)
+      ? section.lines.map((_, index) => index)
+      : around(linesWith(section, wanted), section.lines);
+  const left = numbers.length - most.value;
+  return (
+    <>
+      <pre class="code" role="group" tabIndex={0} aria-label={section.name}>
+        {numbers
+          .slice(0, most.value)
+          .map((number, index) => [
+            number > (numbers[index - 1] ?? -1) + 1 && <span class="json-gap">{'⋯\n'}</span>,
+            ...piecesOf(section.lines[number] as string).map((each) => (
+              <Marked piece={each} wanted={wanted} />
+            )),
+            '\n',
+          ])}
+      </pre>
+      {left > 0 && (
+        <button
+          type="button"
+          class="button"
+          onClick={() => {
+            most.value += linesAtOnce;
+          }}
+        >
+          {`Show ${Math.min(linesAtOnce, left)} more lines`}
+        </button>
+      )}
+    </>
+  );
+}
+
+function isNamed({ name }: Section, wanted: string): boolean {
+  return name.toLowerCase().includes(wanted.toLowerCase());
+}
+
+/** The lines that were found, with those that they are inside of: the nearest ones before that are indented less. */
+function around(found: readonly number[], lines: readonly string[]): readonly number[] {
+  const all = new Set<number>();
+  for (const number of found) {
+    let indent = indentOf(lines[number] as string);
+    all.add(number);
+    for (let before = number - 1; before >= 0 && indent > 0; before--) {
+      const each = indentOf(lines[before] as string);
+      if (each >= indent) continue;
+      indent = each;
+      if (all.has(before)) break;
+      all.add(before);
+    }
+  }
+  return [...all].sort((a, b) => a - b);
+}
+
+function indentOf(line: string): number {
+  return line.length - line.trimStart().length;
+}
+
+function Marked({ piece: { kind, text }, wanted }: { readonly piece: Piece; readonly wanted: string }) {
+  const parts = cutAt(text, wanted).map((part, index) => (index % 2 === 1 ? <mark>{part}</mark> : part));
+  return <span class={kind === 'plain' ? undefined : `json-${kind}`}>{parts}</span>;
+}

@@ -1,0 +1,220 @@
+import { type Signal, useSignal } from '@preact/signals';
+import { ApiError, askJson } from '../api.js';
+import { FormDialog } from '../dialog.js';
+import { changesSomething, fieldsOf, keyChangeBody, newKeyBody, noFields } from './form.js';
+import type { KeyEntry } from './key.js';
+import { KeyDialog } from './key-dialog.js';
+import { type IssuedKey, NewKey } from './new-key.js';
+
+/** The dialog that is open. `groups` are the names of the groups of the config. */
+export type OpenDialog =
+  | { readonly kind: 'create'; readonly groups: readonly string[] }
+  | { readonly kind: 'edit'; readonly key: KeyEntry; readonly groups: readonly string[] }
+  | { readonly kind: 'rotate'; readonly key: KeyEntry }
+  | { readonly kind: 'revoke'; readonly key: KeyEntry }
+  | { readonly kind: 'issued'; readonly issued: IssuedKey };
+
+/** What the dialogs tell the list of. */
+export interface KeyDialogEvents {
+  /** Something is not as it was: the list is to be loaded anew. */
+  onChanged(): void;
+  /** The key was another one than that of the list: what was asked for was not done. */
+  onConflict(message: string): void;
+  onProblem(message: string): void;
+}
+
+const hourMs = 3_600_000;
+const graces = [
+  [0, 'at once'],
+  [hourMs, 'in an hour'],
+  [24 * hourMs, 'in a day'],
+  [7 * 24 * hourMs, 'in 7 days'],
+  [30 * 24 * hourMs, 'in 30 days'],
+] as const;
+const notInForce = 'It is stored, but not every worker has taken it up yet.';
+
+/** Which dialog is open; it is there again when the view comes back. */
+export interface KeyDialogsState {
+  /** Null while none is. */
+  readonly open: Signal<OpenDialog | null>;
+  /** A key that was made and is still to be shown. */
+  readonly issued: Signal<IssuedKey | null>;
+}
+
+export interface KeyDialogsProps extends KeyDialogsState {
+  readonly events: KeyDialogEvents;
+}
+
+/** The dialogs that make, change, rotate and revoke keys, one at a time. */
+export function KeyDialogs({ open, issued, events }: KeyDialogsProps) {
+  const dialog = open.value;
+  if (dialog === null) return null;
+  const close = (): void => {
+    open.value = null;
+  };
+  // A key that was made is shown once the dialog that made it is closed.
+  const showIssued = (): void => {
+    open.value = issued.value === null ? null : { kind: 'issued', issued: issued.value };
+    issued.value = null;
+  };
+  const onIssued = (key: IssuedKey): void => {
+    issued.value = key;
+  };
+  switch (dialog.kind) {
+    case 'create':
+      return <CreateKey groups={dialog.groups} events={events} onIssued={onIssued} onClosed={showIssued} />;
+    case 'edit':
+      return <EditKey apiKey={dialog.key} groups={dialog.groups} events={events} onClosed={close} />;
+    case 'rotate':
+      return <RotateKey apiKey={dialog.key} events={events} onIssued={onIssued} onClosed={showIssued} />;
+    case 'revoke':
+      return <RevokeKey apiKey={dialog.key} events={events} onClosed={close} />;
+    case 'issued':
+      return <NewKey issued={dialog.issued} onClosed={close} />;
+  }
+}
+
+interface CommonProps {
+  readonly events: KeyDialogEvents;
+  readonly onClosed: () => void;
+}
+
+interface IssuingProps extends CommonProps {
+  readonly onIssued: (key: IssuedKey) => void;
+}
+
+interface OfKeyProps extends CommonProps {
+  readonly apiKey: KeyEntry;
+}
+
+interface WithGroups {
+  readonly groups: readonly string[];
+}
+
+/** Asks for what a new key is to be, and makes it. */
+function CreateKey({ groups, events, onIssued, onClosed }: IssuingProps & WithGroups) {
+  return (
+    <KeyDialog
+      title="Create a key"
+      verb="Create"
+      isNew
+      groups={groups}
+      fields={{ ...noFields, groups: groups.length === 1 ? groups : [] }}
+      submit={async (fields) => {
+        const outcome = newKeyBody(fields);
+        if (!outcome.ok) return outcome.problems;
+        onIssued(await askJson<IssuedKey>('/keys', { method: 'POST', body: outcome.body }));
+        events.onChanged();
+        return null;
+      }}
+      onClosed={onClosed}
+    />
+  );
+}
+
+/** Asks what of a key is to change, and changes it. */
+function EditKey({ apiKey, groups, events, onClosed }: OfKeyProps & WithGroups) {
+  return (
+    <KeyDialog
+      title={`Edit ${apiKey.id}`}
+      verb="Save"
+      isNew={false}
+      groups={groups}
+      fields={fieldsOf(apiKey)}
+      submit={async (fields) => {
+        const outcome = keyChangeBody(apiKey, fields);
+        if (!outcome.ok) return outcome.problems;
+        if (!changesSomething(outcome.body)) return null;
+        await orConflict(apiKey, events, async () => {
+          const { body } = outcome;
+          const changed = await askJson<{ inForce: boolean }>(pathOf(apiKey), { method: 'PATCH', body });
+          return changed.inForce;
+        });
+        return null;
+      }}
+      onClosed={onClosed}
+    />
+  );
+}
+
+/** Asks how long the key at hand goes on working, and makes a new one in its place. */
+function RotateKey({ apiKey, events, onIssued, onClosed }: OfKeyProps & IssuingProps) {
+  const graceMs = useSignal(0);
+  const submit = async (): Promise<boolean> => {
+    const { revision } = apiKey;
+    const body = { graceMs: graceMs.value, ...(revision === undefined ? {} : { revision }) };
+    await orConflict(apiKey, events, async () => {
+      const issued = await askJson<IssuedKey>(`${pathOf(apiKey)}/rotate`, { method: 'POST', body });
+      onIssued(issued);
+      return issued.inForce;
+    });
+    return true;
+  };
+  return (
+    <FormDialog title={`Rotate ${apiKey.id}`} verb="Rotate key" submit={submit} onClosed={onClosed}>
+      <p>It gets a new key under the same id, with the same groups, limits and budget.</p>
+      <label class="field">
+        <span>The old key stops working</span>
+        <select
+          value={graceMs}
+          onChange={({ currentTarget }) => {
+            graceMs.value = Number(currentTarget.value);
+          }}
+        >
+          {graces.map(([ms, words]) => (
+            <option key={ms} value={ms}>
+              {words}
+            </option>
+          ))}
+        </select>
+      </label>
+    </FormDialog>
+  );
+}
+
+/** Revokes a key, when that was confirmed. */
+function RevokeKey({ apiKey, events, onClosed }: OfKeyProps) {
+  const submit = async (): Promise<boolean> => {
+    await orConflict(apiKey, events, async () => {
+      const revoked = await askJson<{ inForce: boolean }>(pathOf(apiKey), { method: 'DELETE' });
+      return revoked.inForce;
+    });
+    return true;
+  };
+  return (
+    <FormDialog title={`Revoke ${apiKey.id}?`} verb="Revoke key" danger submit={submit} onClosed={onClosed}>
+      <p>Whoever uses it is refused from then on. This cannot be undone.</p>
+    </FormDialog>
+  );
+}
+
+/**
+ * Changes a key; where it is not what the list shows, that is told instead.
+ * @param change gives whether every worker works by it already
+ */
+async function orConflict(
+  key: KeyEntry,
+  events: KeyDialogEvents,
+  change: () => Promise<boolean>,
+): Promise<void> {
+  let isInForce: boolean;
+  try {
+    isInForce = await change();
+  } catch (error) {
+    if (!(error instanceof ApiError) || (error.status !== 409 && error.status !== 404)) throw error;
+    events.onConflict(`${key.id} stays as it is. ${error.message} The list is loaded anew.`);
+    return;
+  }
+  events.onChanged();
+  if (!isInForce) events.onProblem(`${key.id}: ${notInForce}`);
+}
+
+/** The names of the groups of the config. @throws {ApiError} */
+export async function groupNames(): Promise<readonly string[]> {
+  const { config } = await askJson<{ config: { groups?: Readonly<Record<string, unknown>> } }>('/config');
+  return Object.keys(config.groups ?? {});
+}
+
+function pathOf({ id }: KeyEntry): string {
+  return `/keys/${encodeURIComponent(id)}`;
+}

@@ -1,0 +1,60 @@
+import type { Signal } from '@preact/signals';
+import type { RefObject } from 'preact';
+import type { Kind } from './choice.js';
+
+export interface ComposerProps {
+  readonly kind: Kind;
+  readonly prompt: Signal<string>;
+  readonly textarea: RefObject<HTMLTextAreaElement | null>;
+  /** While a call runs it can be stopped, and none can be sent. */
+  readonly isRunning: boolean;
+  readonly onSend: () => void;
+  readonly onStop: () => void;
+  readonly onClear: () => void;
+}
+
+const placeholders: Readonly<Record<Kind, string>> = {
+  chat: 'Say something',
+  image: 'What the image shows',
+  speech: 'What is spoken',
+  video: 'What the video shows',
+};
+
+/** Where a prompt is written and sent. */
+export function Composer(props: ComposerProps) {
+  const { kind, prompt, textarea, isRunning, onSend, onStop, onClear } = props;
+  return (
+    <div class="composer">
+      <textarea
+        ref={textarea}
+        rows={3}
+        aria-label="Prompt"
+        aria-keyshortcuts="Control+Enter Meta+Enter"
+        placeholder={placeholders[kind]}
+        value={prompt}
+        onInput={({ currentTarget }) => {
+          prompt.value = currentTarget.value;
+        }}
+        onKeyDown={(event) => {
+          if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+          event.preventDefault();
+          if (!isRunning) onSend();
+        }}
+      />
+      <div class="row">
+        <button type="button" class="button primary" disabled={isRunning} onClick={onSend}>
+          Send
+        </button>
+        <button type="button" class="button" disabled={!isRunning} onClick={onStop}>
+          Stop
+        </button>
+        <span class="hint">
+          <kbd>Ctrl</kbd> <kbd>Enter</kbd>
+        </span>
+        <button type="button" class="button quiet" onClick={onClear}>
+          Clear
+        </button>
+      </div>
+    </div>
+  );
+}

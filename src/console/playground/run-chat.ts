@@ -1,0 +1,44 @@
+import { readEvents } from '../sse.js';
+import { addEvent, addWhole } from './answer-readers.js';
+import { begin, type PlaygroundCall, readText } from './call.js';
+import { type Choice, requestOf } from './choice.js';
+import type { Turn } from './conversation.js';
+import { logEvent } from './event-log.js';
+import { hasBegun, type TextAnswer } from './text-answer.js';
+
+/** What a chat is about. */
+export interface Chat {
+  readonly choice: Extract<Choice, { kind: 'chat' }>;
+  readonly prompt: string;
+  readonly turns: readonly Turn[];
+  /** Filled while the answer comes, so that it is there when the call is stopped, too. */
+  readonly answer: TextAnswer;
+}
+
+/** Sends a chat, and shows its answer as it comes. */
+export async function runChat(call: PlaygroundCall, chat: Chat): Promise<void> {
+  const { choice, prompt, turns, answer } = chat;
+  const head = await begin(call, requestOf(choice, prompt, turns));
+  const isStream = head.headers['content-type']?.startsWith('text/event-stream') ?? false;
+  if (head.status >= 400 || !isStream || head.body.body === null) {
+    const text = await readText(call, head, '');
+    if (text === null) return;
+    if (!addWhole(choice.protocol, answer, text)) call.exchange.showProblem('The answer is no JSON.');
+    note(call, answer);
+    return;
+  }
+  for await (const { event, data } of readEvents(head.body.body)) {
+    const atMs = performance.now() - call.sentAt;
+    logEvent(call.record.log, { atMs, name: event === 'message' ? '' : event, data });
+    addEvent(choice.protocol, answer, data);
+    note(call, answer);
+  }
+}
+
+function note(call: PlaygroundCall, answer: TextAnswer): void {
+  const { record } = call;
+  if (record.firstTextMs === null && hasBegun(answer)) record.firstTextMs = performance.now() - call.sentAt;
+  record.tokens = answer.tokens;
+  record.finish = answer.finish;
+  call.onChange();
+}

@@ -1,0 +1,91 @@
+import type { Signal } from '@preact/signals';
+import type { ComponentChildren, RefObject } from 'preact';
+import { useRef } from 'preact/hooks';
+
+/** A panel that is shown by its tab. */
+export interface Tab {
+  readonly title: string;
+  readonly panel?: RefObject<HTMLDivElement | null>;
+  /** Drawn while the panel is out of sight, too. */
+  readonly stays?: boolean;
+  readonly content: () => ComponentChildren;
+}
+
+/** The tab that was chosen last, and the last one that was not the first. */
+export interface ChosenTabs {
+  readonly current: number;
+  readonly other: number;
+}
+
+export interface TabsProps {
+  readonly label: string;
+  readonly tabs: readonly Tab[];
+  readonly chosen: Signal<ChosenTabs>;
+  /** True where the first panel stays in sight, beside the one that was chosen last of the others. */
+  readonly hasRoom: boolean;
+}
+
+/** Tabs as the ARIA practices have them: one of them is in the tab order, and the arrows go through all. */
+export function Tabs({ label, tabs, chosen, hasRoom }: TabsProps) {
+  const list = useRef<HTMLDivElement>(null);
+  const { current, other } = chosen.value;
+  const choose = (index: number): void => {
+    chosen.value = { current: index, other: index === 0 ? other : index };
+  };
+  const move = (event: KeyboardEvent, index: number): void => {
+    const last = tabs.length - 1;
+    const targets: Readonly<Record<string, number>> = {
+      ArrowLeft: index === 0 ? last : index - 1,
+      ArrowRight: index === last ? 0 : index + 1,
+      Home: 0,
+      End: last,
+    };
+    const target = targets[event.key];
+    if (target === undefined) return;
+    event.preventDefault();
+    choose(target);
+    (list.current?.children[target] as HTMLElement | undefined)?.focus();
+  };
+  return (
+    <>
+      <div ref={list} class="tabs" role="tablist" aria-label={label}>
+        {tabs.map(({ title }, index) => (
+          <button
+            key={title}
+            id={idOf(title)}
+            type="button"
+            role="tab"
+            aria-controls={`${idOf(title)}-panel`}
+            aria-selected={index === current}
+            tabIndex={index === current ? 0 : -1}
+            onClick={() => choose(index)}
+            onKeyDown={(event) => move(event, index)}
+          >
+            {title}
+          </button>
+        ))}
+      </div>
+      {tabs.map(({ title, panel, stays = false, content }, index) => {
+        const isShown = index === current || (hasRoom && (index === 0 || index === other));
+        return (
+          <div
+            key={title}
+            ref={panel}
+            id={`${idOf(title)}-panel`}
+            class="pane"
+            role="tabpanel"
+            aria-labelledby={idOf(title)}
+            tabIndex={0}
+            hidden={!isShown}
+          >
+            {(isShown || stays) && content()}
+          </div>
+        );
+      })}
+    </>
+  );
+}
+
+function idOf(title: string): string {
+  return `tab-${title.toLowerCase()}`;
+}

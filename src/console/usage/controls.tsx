@@ -1,0 +1,158 @@
+import { type Signal, signal, useSignal, useSignalEffect } from '@preact/signals';
+import { Choice } from '../choice.js';
+import { useSession } from '../session.js';
+import {
+  type Grouping,
+  groupings,
+  type RangeName,
+  rangeDays,
+  rangeProblem,
+  type UsageAsked,
+} from './query.js';
+
+/** What the reader chooses of a report. */
+export interface UsageChoices {
+  readonly range: Signal<RangeName>;
+  /** Of the custom range; empty until it was first chosen. */
+  readonly from: Signal<string>;
+  readonly to: Signal<string>;
+  readonly by: Signal<readonly Grouping[]>;
+  readonly key: Signal<string>;
+  readonly model: Signal<string>;
+}
+
+export function usualChoices(): UsageChoices {
+  return {
+    range: signal<RangeName>('30 days'),
+    from: signal(''),
+    to: signal(''),
+    by: signal<readonly Grouping[]>(['day', 'model']),
+    key: signal(''),
+    model: signal(''),
+  };
+}
+
+/** @returns what is asked for, or in words why that is not yet known */
+export function askedBy({ range, from, to, by, key, model }: UsageChoices): UsageAsked | string {
+  const days =
+    range.value === 'custom' ? { from: from.value, to: to.value } : rangeDays(range.value, Date.now());
+  const asked = { ...days, by: by.value, key: key.value.trim(), model: model.value.trim() };
+  return rangeProblem(days.from, days.to) ?? asked;
+}
+
+const rangeTitles: readonly (readonly [RangeName, string])[] = [
+  ['30 days', '30 days'],
+  ['7 days', '7 days'],
+  ['today', 'Today'],
+  ['custom', 'Custom'],
+];
+const groupingTitles: Readonly<Record<Grouping, string>> = { day: 'Day', model: 'Model', key: 'Key' };
+
+export interface UsageControlsProps {
+  readonly choices: UsageChoices;
+  /** Why nothing can be asked; empty where it can. */
+  readonly problem: string;
+}
+
+/** The form of what is asked for; what is typed counts when its field is left, or on Enter. */
+export function UsageControls({ choices, problem }: UsageControlsProps) {
+  const { range, from, to, by, key, model } = choices;
+  const fillDays = (name: RangeName): void => {
+    if (name !== 'custom' || from.value !== '') return;
+    const usual = rangeDays('7 days', Date.now());
+    from.value = usual.from;
+    to.value = usual.to;
+  };
+  const toggle = (grouping: Grouping, isChosen: boolean): void => {
+    by.value = groupings.filter((each) => (each === grouping ? isChosen : by.value.includes(each)));
+  };
+  return (
+    <form class="usage-controls" onSubmit={(event) => event.preventDefault()}>
+      <div class="field">
+        <span>Days in UTC</span>
+        <Choice label="Days" names={rangeTitles} chosen={range} onChoice={fillDays} />
+      </div>
+      {range.value === 'custom' && (
+        <div class="row">
+          <Field label="From" type="date" value={from} />
+          <Field label="To" type="date" value={to} />
+        </div>
+      )}
+      <div class="field" role="group" aria-label="Rows by">
+        <span>Rows by</span>
+        <div class="row">
+          {groupings.map((each) => (
+            <label key={each} class="check">
+              <input
+                type="checkbox"
+                checked={by.value.includes(each)}
+                onChange={({ currentTarget }) => toggle(each, currentTarget.checked)}
+              />
+              <span>{groupingTitles[each]}</span>
+            </label>
+          ))}
+        </div>
+      </div>
+      <Field label="Of the key" type="search" list="usage-keys" value={key} />
+      <Field label="For the model" type="search" list="usage-models" value={model} />
+      <Names id="usage-keys" of="keys" />
+      <Names id="usage-models" of="models" />
+      <p class="problem" role="alert">
+        {problem}
+      </p>
+    </form>
+  );
+}
+
+interface FieldProps {
+  readonly label: string;
+  readonly type: 'date' | 'search';
+  readonly list?: string;
+  readonly value: Signal<string>;
+}
+
+function Field({ label, type, list, value }: FieldProps) {
+  const typed = useSignal('');
+  useSignalEffect(() => {
+    typed.value = value.value;
+  });
+  return (
+    <label class="field">
+      <span>{label}</span>
+      <input
+        type={type}
+        list={list}
+        placeholder={list && 'all'}
+        autocomplete="off"
+        spellcheck={false}
+        value={typed}
+        onInput={({ currentTarget }) => {
+          typed.value = currentTarget.value;
+        }}
+        onChange={({ currentTarget }) => {
+          value.value = currentTarget.value;
+        }}
+      />
+    </label>
+  );
+}
+
+interface NamesProps {
+  readonly id: string;
+  readonly of: 'keys' | 'models';
+}
+
+/** The names that the gateway knows, offered to a field. */
+function Names({ id, of }: NamesProps) {
+  const known: readonly { readonly name: string }[] = useSession().state.value?.[of] ?? [];
+  return (
+    <datalist id={id}>
+      {known
+        .map(({ name }) => name)
+        .sort()
+        .map((name) => (
+          <option key={name} value={name} />
+        ))}
+    </datalist>
+  );
+}

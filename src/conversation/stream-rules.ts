@@ -1,0 +1,84 @@
+import type { GatewayError } from '../errors.js';
+import type { Usage } from './usage.js';
+
+/** How a stream stood when its last byte had come. */
+export interface StreamEnding {
+  /** `complete`: the protocol's own end was there. `failed`: the upstream's last word was an error event. */
+  readonly state: 'complete' | 'incomplete' | 'failed';
+  readonly usage: Usage | null;
+}
+
+/** What was noted of a stream while it passed. */
+export interface StreamFacts {
+  /** What `usageAtStart` found. */
+  readonly usageAtStart: Usage | null;
+  /** `marksEnd` has said true. */
+  readonly ended: boolean;
+}
+
+/** What the calls of an endpoint consume, as far as their upstreams do not say. */
+export interface Metering {
+  /** Tokens that are estimated where none are reported. */
+  readonly estimates: 'conversation' | 'input' | 'none';
+  /** What a stream reports before its end is not all yet. */
+  readonly grows: boolean;
+  /**
+   * Seconds of audio in an answer, 0 where they are not known; null in place of the function where answers have none.
+   * @param begin its first bytes
+   * @param length of the whole of it
+   * @param end its last bytes
+   */
+  readonly seconds: ((begin: Buffer, length: number, end: Buffer) => number) | null;
+}
+
+/** Input and output are counted, and a stream says how many tokens they are when it ends. */
+export const conversationMetering: Metering = { estimates: 'conversation', grows: false, seconds: null };
+/** The same for streams that say it all along. */
+export const growingMetering: Metering = { ...conversationMetering, grows: true };
+/** The answer is made of no tokens. */
+export const inputMetering: Metering = { ...conversationMetering, estimates: 'input' };
+/** Only what an upstream reports counts. */
+export const reportedMetering: Metering = { ...conversationMetering, estimates: 'none' };
+
+/** What a relay has to know of a protocol to pass its streams through untouched: each protocol brings one. */
+export interface StreamRules {
+  /**
+   * Judges the events before anything was relayed.
+   * @returns `silence` for comments only, `meaningful` for an event of the protocol, or the error that the
+   * first event is or means
+   */
+  judgeStart(run: Buffer): 'silence' | 'meaningful' | GatewayError;
+  /**
+   * Usage that the first events of a stream name and its last ones do not, or null. Null in place of the function for
+   * protocols whose last events say all.
+   */
+  readonly usageAtStart: ((run: Buffer) => Usage | null) | null;
+  /**
+   * Whether whole events hold the protocol's last one. Null in place of the function where the last bytes of a stream
+   * are enough to tell.
+   */
+  readonly marksEnd: ((run: Buffer) => boolean) | null;
+  /** Judges an ended stream by its last bytes (cut at `tailBytes`, so perhaps inside an event) and what was noted. */
+  judgeEnd(tail: Buffer, facts: StreamFacts): StreamEnding;
+  /**
+   * Looks in whole events for the one that only a caller who asked for usage expects.
+   * @returns its place in `run`, or null
+   */
+  findUsageEvent(run: Buffer): { readonly start: number; readonly end: number } | null;
+  /** Usage in the body of an answer that was not streamed, or null. */
+  usageOf(body: Buffer): Usage | null;
+  readonly metering: Metering;
+}
+
+/** The rules of an endpoint that does not stream. */
+export function wholeAnswers(usageOf: (body: Buffer) => Usage | null, metering: Metering): StreamRules {
+  return {
+    judgeStart: () => 'meaningful',
+    usageAtStart: null,
+    marksEnd: null,
+    judgeEnd: () => ({ state: 'complete', usage: null }),
+    findUsageEvent: () => null,
+    usageOf,
+    metering,
+  };
+}

@@ -1,0 +1,42 @@
+import { type FaultPlace, GatewayError } from '../errors.js';
+import type { ExchangeListener } from '../http/exchange-host.js';
+import { account } from './account.js';
+import type { Call } from './call.js';
+import { refuse } from './refuse.js';
+import type { Services } from './services.js';
+
+/**
+ * Ends a call of which a callback has thrown: its client is told in its own protocol, what it waits for is cancelled,
+ * and what it holds is given back. Never throws: a step that fails in turn is noted, and the others follow.
+ * @param fault an error that a caller may see is told as it is, and is no fault of ours
+ */
+export function endFaulted(services: Services, call: Call, where: FaultPlace, fault: unknown): void {
+  const { exchange } = call;
+  const { listener } = exchange;
+  if (!(fault instanceof GatewayError)) services.reportFault(where, fault, call);
+  if (call.accounted && !exchange.alive) return;
+  const error =
+    fault instanceof GatewayError ? fault : new GatewayError('internal_error', null, { cause: fault });
+  const succeeds = (step: () => void): boolean => {
+    try {
+      step();
+      return true;
+    } catch (second) {
+      services.reportFault(where, second, call);
+      return false;
+    }
+  };
+  call.error = error;
+  const isTold = succeeds(() => tell(services, call, listener, error));
+  if (!isTold) succeeds(() => exchange.abort());
+  // As if its client had left: whatever was begun for it ends.
+  succeeds(() => listener?.onClientGone());
+  succeeds(() => account(services, call, 'refused'));
+}
+
+function tell(services: Services, call: Call, listener: ExchangeListener | null, error: GatewayError): void {
+  const { exchange } = call;
+  if (listener?.onBroken !== undefined) listener.onBroken(error);
+  else if (!exchange.isAnswered) refuse(services, call, error);
+  else exchange.abort();
+}

@@ -1,0 +1,221 @@
+import { performance } from 'node:perf_hooks';
+import type { SocketSettings } from '../../config/types.js';
+import { GatewayError } from '../../errors.js';
+
+/** What a socket takes that is open and at rest. */
+const socketBytes = 16 * 1024;
+/** uWS keeps what it has of a closed socket for so long where the client does not end its side. */
+const lingerMs = 17_000;
+
+interface KeyHold {
+  sessions: number;
+  bytes: number;
+  /** Until when it opens no more, of `performance.now()`. */
+  barredUntil: number;
+  /** Sessions that were closed lately whose connections may be there still. */
+  closing: number;
+}
+
+/** A key whose sockets were cut for what they held opens none for so long: each would be filled again at once. */
+const barredMs = 30_000;
+
+/** Bytes that belong together, counted as one sum. */
+export interface HeldPart {
+  /** Says how many they are now. @returns false when there is no room for more, and they are what they were */
+  hold(bytes: number): boolean;
+}
+
+/** The memory of the WebSockets of a worker: what each key has of it, and all of them. */
+export class SessionMemory {
+  readonly #settings: () => SocketSettings;
+  readonly #byKey = new Map<string, KeyHold>();
+  #bytes = 0;
+  #closing = 0;
+  /**
+   * What uWS holds of unfinished messages, as far as it was measured; and whether that is so much that it matters whose
+   * it is.
+   */
+  unseenBytes = 0;
+  isPressed = false;
+
+  constructor(settings: () => SocketSettings) {
+    this.#settings = settings;
+  }
+
+  get settings(): SocketSettings {
+    return this.#settings();
+  }
+
+  /** Bytes that are counted. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  bytesOf(keyId: string): number {
+    return this.#byKey.get(keyId)?.bytes ?? 0;
+  }
+
+  /**
+   * Takes a place for a session that a key is about to open.
+   * @throws {GatewayError} `rate_limit_exceeded` when it has as many as it may, or holds as much; `overloaded` when the
+   * worker does
+   */
+  reserve(keyId: string): SessionPlace {
+    const { perKey, heldBytes, heldBytesPerKey } = this.#settings();
+    const key = this.#of(keyId);
+    if (key.sessions >= perKey) throw tooMany(perKey);
+    if (key.barredUntil > performance.now()) throw tooMuch;
+    if (key.bytes + this.#unseenOf(key) + socketBytes > heldBytesPerKey) throw tooMuch;
+    if (this.#bytes + this.unseenBytes + socketBytes > heldBytes) throw full;
+    key.sessions++;
+    const place = new SessionPlace(this, keyId);
+    this.add(keyId, socketBytes);
+    return place;
+  }
+
+  /** Lets a key open no sockets for a while: some were cut for what they held. */
+  bar(keyId: string): void {
+    const key = this.#of(keyId);
+    if (key.barredUntil === 0)
+      setTimeout(() => {
+        key.barredUntil = 0;
+        this.#forget(keyId, key);
+      }, barredMs).unref();
+    key.barredUntil = performance.now() + barredMs;
+  }
+
+  /** @returns whether a key may hold so many bytes more */
+  hasRoom(keyId: string, bytes: number): boolean {
+    const { heldBytes, heldBytesPerKey } = this.#settings();
+    return this.#bytes + bytes <= heldBytes && this.bytesOf(keyId) + bytes <= heldBytesPerKey;
+  }
+
+  add(keyId: string, bytes: number): void {
+    const key = this.#of(keyId);
+    key.bytes += bytes;
+    this.#bytes += bytes;
+    this.#forget(keyId, key);
+  }
+
+  /**
+   * A session of the key has ended.
+   * @param lingering bytes that stay with its connection for a while; null when that is gone
+   */
+  end(keyId: string, lingering: number | null): void {
+    const key = this.#of(keyId);
+    key.sessions--;
+    const kept = lingering ?? 0;
+    if (lingering !== null) {
+      key.closing++;
+      this.#closing++;
+      setTimeout(() => {
+        const later = this.#of(keyId);
+        later.closing--;
+        this.#closing--;
+        this.add(keyId, -kept);
+      }, lingerMs).unref();
+    }
+    this.add(keyId, kept - socketBytes);
+  }
+
+  /** What uWS may hold of sockets of the key that were closed within a message: where it matters, their part of all. */
+  #unseenOf({ closing }: KeyHold): number {
+    if (!this.isPressed || closing === 0) return 0;
+    return closing * Math.min(this.#settings().messageBytes, this.unseenBytes / this.#closing);
+  }
+
+  #of(keyId: string): KeyHold {
+    let key = this.#byKey.get(keyId);
+    if (key === undefined) {
+      key = { sessions: 0, bytes: 0, closing: 0, barredUntil: 0 };
+      this.#byKey.set(keyId, key);
+    }
+    return key;
+  }
+
+  #forget(keyId: string, key: KeyHold): void {
+    if (key.sessions <= 0 && key.bytes <= 0 && key.closing <= 0 && key.barredUntil === 0)
+      this.#byKey.delete(keyId);
+  }
+}
+
+/** A place for one session of a key, and what that session holds. */
+export class SessionPlace {
+  readonly #memory: SessionMemory;
+  readonly #keyId: string;
+  #parts: Part[] = [];
+  /** The connection may keep what the client has not taken. */
+  readonly unread: HeldPart;
+  /** The connection was cut, and nothing is left of it. */
+  isCut = false;
+  #isHeld = true;
+
+  constructor(memory: SessionMemory, keyId: string) {
+    this.#memory = memory;
+    this.#keyId = keyId;
+    this.unread = this.part();
+  }
+
+  /** @returns a sum that is counted until the place is given back */
+  part(): HeldPart {
+    const part = new Part(this.#memory, this.#keyId);
+    this.#parts.push(part);
+    return part;
+  }
+
+  /** Gives it back, with all that is held; a second time does nothing. */
+  give(): void {
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    const lingering = (this.unread as Part).bytes;
+    for (const part of this.#parts) part.end();
+    this.#parts = [];
+    this.#memory.end(this.#keyId, this.isCut ? null : lingering);
+  }
+}
+
+class Part implements HeldPart {
+  bytes = 0;
+  readonly #memory: SessionMemory;
+  readonly #keyId: string;
+  #ended = false;
+
+  constructor(memory: SessionMemory, keyId: string) {
+    this.#memory = memory;
+    this.#keyId = keyId;
+  }
+
+  hold(bytes: number): boolean {
+    const more = bytes - this.bytes;
+    if (more === 0 || this.#ended) return true;
+    if (more > 0 && !this.#memory.hasRoom(this.#keyId, more)) return false;
+    this.bytes = bytes;
+    this.#memory.add(this.#keyId, more);
+    return true;
+  }
+
+  end(): void {
+    this.hold(0);
+    this.#ended = true;
+  }
+}
+
+// Made once: a flood of refusals pays for no stack traces.
+const tooMuch = new GatewayError(
+  'rate_limit_exceeded',
+  'The WebSockets of this key hold as much memory as they may: close some, or read what waits for them.',
+  { retryAfter: 10 },
+);
+const full = new GatewayError(
+  'overloaded',
+  'The WebSockets of this gateway hold as much memory as they may: try again shortly.',
+  { retryAfter: 5 },
+);
+
+function tooMany(most: number): GatewayError {
+  return new GatewayError(
+    'rate_limit_exceeded',
+    `This key has ${most} sessions open, as many as it may: close one first.`,
+    { retryAfter: 10 },
+  );
+}

@@ -1,0 +1,64 @@
+import { GatewayError, guard } from '../../errors.js';
+import type { ExchangeListener } from '../../http/exchange-host.js';
+import { account } from '../account.js';
+import type { AuthenticatedCall, Call, SessionCall } from '../call.js';
+import { refuse } from '../refuse.js';
+import type { Services } from '../services.js';
+
+/** A refusal leaves after so many milliseconds. */
+const lateMs = { least: 500, most: 1500 };
+
+/**
+ * Takes a place for the session that a call asks for, and goes on with `next`. Where its key has all that it may have,
+ * the refusal leaves late, and those of many calls one by one: a client that asks again at once, with as many
+ * connections as it likes, would else take the worker's time from the calls of other keys.
+ * @throws {GatewayError} as `SessionList.reserve` does where the refusal may leave at once, and whatever `next` throws
+ */
+export function takePlace<Of extends AuthenticatedCall>(
+  services: Services,
+  call: Of,
+  next: (services: Services, call: Of & SessionCall) => void,
+): void {
+  const { sessions } = services;
+  const placed: Call = call;
+  try {
+    placed.place = sessions.reserve(call.key.id);
+  } catch (fault) {
+    const isOfKey = fault instanceof GatewayError && fault.kind === 'rate_limit_exceeded';
+    if (!isOfKey || !sessions.beginLate()) throw fault;
+    call.exchange.listener = new LateRefusal(services, call, fault);
+    return;
+  }
+  next(services, call as Of & SessionCall);
+}
+
+class LateRefusal implements ExchangeListener {
+  readonly #services: Services;
+  readonly #call: Call;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(services: Services, call: Call, error: GatewayError) {
+    this.#services = services;
+    this.#call = call;
+    const tell = (): void => {
+      this.#end();
+      if (!call.accounted) refuse(services, call, error);
+    };
+    const wait = lateMs.least + Math.random() * (lateMs.most - lateMs.least);
+    this.#timer = setTimeout(guard('timer', call, tell, undefined), wait);
+  }
+
+  onClientGone(): void {
+    clearTimeout(this.#timer);
+    this.#end();
+    account(this.#services, this.#call, 'client_gone');
+  }
+
+  /** Nothing is written before it. */
+  onDrained(): void {}
+
+  #end(): void {
+    this.#call.exchange.listener = null;
+    this.#services.sessions.endLate();
+  }
+}

@@ -1,0 +1,284 @@
+import type { HttpResponse } from 'uWebSockets.js';
+import { guard, handFault } from '../errors.js';
+import {
+  type AnswerHead,
+  type ChunkReceiver,
+  type ClientLink,
+  isBodyless,
+  type SinkOwner,
+} from './response-sink.js';
+import { SizedAnswer, type SizedState } from './sized.js';
+import { statusLines } from './status-lines.js';
+
+/** Whole answers up to this size leave in one go: they fit into any socket's buffer. */
+const directBytes = 16 * 1024;
+/**
+ * uWS closes a connection that has been idle for 8 to 12 s without a word. A client that is told a shorter time does
+ * not send its next request into that close: undici obeys the line, and so do Node's agents that have a timeout.
+ */
+const keepAliveLine = '\r\nkeep-alive: timeout=7';
+const closeLine = '\r\nconnection: close';
+const noop = (): void => {};
+
+/**
+ * The client of an HTTP request, and the one place that knows uWS's rules: the response is never touched after an
+ * abort or an end, everything is written inside `cork`, and what uWS buffers stays bounded.
+ */
+export class UwsResponse implements ClientLink {
+  readonly #response: HttpResponse;
+  #owner: SinkOwner | null = null;
+  /** Of a streamed answer, until it has left. */
+  #head: AnswerHead | null = null;
+  #blocked = false;
+  /** The backlog inside uWS may not be empty: see `#writeBounded`. */
+  #backlog = false;
+  /** What waits here, a piece for each write. */
+  #pending: Buffer[] | null = null;
+  #ending = false;
+  /** An answer of known length that does not leave in one go. */
+  #sized: SizedAnswer | null = null;
+
+  constructor(response: HttpResponse) {
+    this.#response = response;
+  }
+
+  attach(owner: SinkOwner): void {
+    this.#owner = owner;
+    this.#response.onAborted(() => {
+      try {
+        this.#onAborted();
+      } catch (fault) {
+        handFault(owner, 'request', fault);
+      }
+    });
+  }
+
+  read(receiver: ChunkReceiver): void {
+    const owner = this.#owner;
+    this.#response.onData((chunk, isLast) => {
+      try {
+        receiver.onChunk(chunk, isLast);
+      } catch (fault) {
+        if (owner === null) throw fault;
+        handFault(owner, 'request', fault);
+      }
+    });
+  }
+
+  pause(): void {
+    this.#response.pause();
+  }
+
+  /**
+   * Starts uWS's timer of ten seconds anew, and a stopped socket again. `resume` does both; it polls for what a `pause`
+   * has seen last, of any socket that had as much or as little waiting, so it is never called without one. `pause`
+   * stops the timer. A timer that runs when all of a body has come is stopped by uWS, one that is started later is not.
+   */
+  rearm(): void {
+    this.#response.pause();
+    this.#response.resume();
+  }
+
+  respond(head: AnswerHead, body: string | Buffer): boolean {
+    const size = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+    if (size > directBytes)
+      return this.#respondLarge(head, typeof body === 'string' ? Buffer.from(body) : body);
+    this.#endWith(() => {
+      // With `closes` uWS writes the line itself.
+      this.#writeHead(head.status, head.closes ? head.lines : head.lines + keepAliveLine);
+      this.#response.end(body, head.closes);
+    });
+    return true;
+  }
+
+  /** uWS gives what waits of an ended response ten seconds to drain: what the socket does not take waits with us. */
+  #respondLarge(head: AnswerHead, body: Buffer): boolean {
+    const response = this.#response;
+    let done = false;
+    response.cork(() => {
+      this.#writeHead(head.status, connectionLines(head));
+      done = response.tryEnd(body, body.length)[1];
+    });
+    if (done) {
+      this.#finish();
+      return true;
+    }
+    this.#sized = new SizedAnswer(response, body.length);
+    this.#sized.keep(body);
+    this.#blocked = true;
+    this.#hearWritable();
+    return false;
+  }
+
+  respondEmpty(head: AnswerHead, contentLength: number | null): void {
+    const { status, closes } = head;
+    // uWS waits for the bytes of a length that it is told. And it closes only after an answer with one, so a connection
+    // that is not to go on is cut, as soon as the head has left.
+    const length = contentLength === null ? '' : `\r\ncontent-length: ${contentLength}`;
+    const lines = head.lines + length;
+    if (closes) {
+      this.#response.cork(() => this.#writeHead(status, `${lines}${closeLine}\r\n`));
+      setImmediate(() => this.abort());
+      return;
+    }
+    this.#endWith(() => {
+      this.#writeHead(status, lines + keepAliveLine);
+      this.#response.endWithoutBody();
+    });
+  }
+
+  /** In a drain the head asks the client to close: at the end of a stream uWS would write that line into the body. */
+  begin(head: AnswerHead, contentLength: number): void {
+    this.#head = head;
+    if (contentLength >= 0) this.#sized = new SizedAnswer(this.#response, contentLength);
+    this.#hearWritable();
+  }
+
+  write(chunk: Buffer): boolean {
+    if (this.#sized !== null) return this.#writeSized(this.#sized, chunk);
+    if (this.#pending !== null) {
+      this.#pending.push(Buffer.from(chunk));
+      return false;
+    }
+    let flowing = true;
+    this.#response.cork(() => {
+      if (this.#head !== null) this.#writeBegun(this.#head);
+      flowing = this.#writeBounded(chunk);
+    });
+    if (!flowing) this.#blocked = true;
+    return flowing;
+  }
+
+  end(): void {
+    // uWS gives an ended response ten seconds to drain and then drops the rest: end only what has drained.
+    if (this.#blocked) {
+      this.#ending = true;
+      return;
+    }
+    const head = this.#head;
+    this.#endWith(() => {
+      if (head !== null) this.#writeBegun(head);
+      if (head !== null && isBodyless(head.status)) this.#response.endWithoutBody();
+      else this.#response.end();
+    });
+  }
+
+  abort(): void {
+    if (this.#owner === null) return;
+    this.#finish();
+    this.#response.close();
+  }
+
+  /** Nobody has the response any more when its last part is written: where that throws, its connection is cut. */
+  #endWith(write: () => void): void {
+    this.#finish();
+    try {
+      this.#response.cork(write);
+    } catch (fault) {
+      this.#response.close();
+      throw fault;
+    }
+  }
+
+  #writeBegun(head: AnswerHead): void {
+    this.#head = null;
+    this.#writeHead(head.status, connectionLines(head));
+  }
+
+  #writeHead(status: number, lines: string): void {
+    // 200 is what uWS writes by itself.
+    if (status !== 200) this.#response.writeStatus(statusLines[status] ?? String(status));
+    this.#response.writeHeader('x-request-id', lines);
+  }
+
+  /**
+   * uWS buffers what the socket does not take and says, by a write, only whether anything is left. So after a stall one
+   * byte is written first: while it meets a backlog, the rest of the chunk waits here, and that is never more than one.
+   */
+  #writeBounded(chunk: Buffer): boolean {
+    const response = this.#response;
+    if (this.#backlog) {
+      if (!response.write(chunk.subarray(0, 1))) {
+        this.#pending = chunk.length > 1 ? [Buffer.from(chunk.subarray(1))] : null;
+        return false;
+      }
+      this.#backlog = false;
+      if (chunk.length === 1) return true;
+      chunk = chunk.subarray(1);
+    }
+    if (response.write(chunk)) return true;
+    this.#backlog = true;
+    return false;
+  }
+
+  #writeSized(sized: SizedAnswer, chunk: Buffer): boolean {
+    const head = this.#head;
+    const state = sized.write(chunk, head === null ? null : () => this.#writeBegun(head));
+    if (state === 'complete') this.#finish();
+    else if (state === 'waiting') this.#blocked = true;
+    return state !== 'waiting';
+  }
+
+  #hearWritable(): void {
+    const owner = this.#owner;
+    if (owner !== null)
+      this.#response.onWritable(guard('request', owner, () => this.#onWritable(owner), true));
+  }
+
+  #onWritable(owner: SinkOwner): boolean {
+    if (this.#owner === null) return true;
+    if (this.#sized !== null && this.#blocked) return this.#onSizedWritable(owner, this.#sized.flush());
+    // An empty cork flushes the backlog; with this handler set uWS does not flush by itself.
+    this.#response.cork(noop);
+    if (!this.#blocked) return true;
+    const pending = this.#pending;
+    if (pending !== null) {
+      this.#pending = null;
+      const [first] = pending;
+      const bytes = pending.length === 1 && first !== undefined ? first : Buffer.concat(pending);
+      let flowing = true;
+      this.#response.cork(() => {
+        flowing = this.#writeBounded(bytes);
+      });
+      if (!flowing) {
+        owner.onProgress();
+        return true;
+      }
+    }
+    this.#blocked = false;
+    if (this.#ending) this.end();
+    else owner.onDrained();
+    return true;
+  }
+
+  #onSizedWritable(owner: SinkOwner, state: SizedState): boolean {
+    if (state === 'waiting') {
+      owner.onProgress();
+      return false;
+    }
+    this.#blocked = false;
+    if (state === 'complete') this.#finish(!this.#ending);
+    else owner.onDrained();
+    return true;
+  }
+
+  #onAborted(): void {
+    const owner = this.#owner;
+    this.#owner = null;
+    this.#pending = null;
+    this.#sized = null;
+    owner?.onGone();
+  }
+
+  #finish(isDrained = false): void {
+    const owner = this.#owner;
+    this.#owner = null;
+    this.#pending = null;
+    this.#sized = null;
+    owner?.onEnded(isDrained);
+  }
+}
+
+function connectionLines({ lines, closes }: AnswerHead): string {
+  return lines + (closes ? closeLine : keepAliveLine);
+}

@@ -1,0 +1,212 @@
+import { createConfigFiles } from '../config/files.js';
+import { defaults, resolveConfig } from '../config/resolve.js';
+import { type ConfigFile, configSchema } from '../config/schema.js';
+import { storeDefaults } from '../config/store-settings.js';
+import { type ErrorKind, errorTable, GatewayError } from '../errors.js';
+import { counterFamilies, gaugeFamilies, histogramFamilies, primaryFamilies } from '../metrics/families.js';
+import { createOperationWords } from '../openapi/operation-words.js';
+import type { AuthStyle } from '../protocols/credentials/credentials.js';
+import { anthropic } from '../protocols/error-formats/anthropic.js';
+import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
+import { google } from '../protocols/error-formats/google.js';
+import { openai } from '../protocols/error-formats/openai.js';
+import { buildRoutes, type Route } from '../routes.js';
+import { steeringMembers } from '../wire/steering-members.js';
+
+/** What stands between a pair of markers in the manual: Markdown that is made from the code. */
+const sections: Readonly<Record<string, () => string>> = {
+  settings: settingsTable,
+  routes: routesTable,
+  errors: errorsTable,
+  metrics: metricsTable,
+  'steering-members': () => steeringMembers.map((name) => code(name)).join(', '),
+};
+
+const marked = /(<!-- generated: ([a-z-]+) -->\n)[\s\S]*?(<!-- end of generated -->)/g;
+
+/**
+ * Puts what is made from the code between the markers of a page.
+ * @throws {Error} for a marker that names no section
+ */
+export function fillSections(markdown: string): string {
+  return markdown.replaceAll(marked, (_all, begin: string, name: string, end: string) => {
+    const section = sections[name];
+    if (section === undefined) throw new Error(`There is no generated section "${name}".`);
+    return `${begin}\n${section()}\n\n${end}`;
+  });
+}
+
+/** The names of all sections. */
+export const sectionNames: readonly string[] = Object.keys(sections);
+
+function table(columns: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [line(columns), line(columns.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
+const code = (text: string): string => `\`${text}\``;
+
+/** What the manual reads of a JSON schema. */
+interface SchemaNode {
+  readonly type?: string;
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, SchemaNode>>;
+  readonly patternProperties?: Readonly<Record<string, SchemaNode>>;
+  readonly required?: readonly string[];
+  readonly items?: SchemaNode;
+  readonly anyOf?: readonly SchemaNode[];
+  readonly enum?: readonly string[];
+  readonly const?: unknown;
+  readonly minimum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly maximum?: number;
+  readonly minLength?: number;
+}
+
+interface Setting {
+  /** As the manual writes it: `models.*.targets[].weight`. */
+  readonly path: string;
+  readonly node: SchemaNode;
+  readonly isRequired: boolean;
+}
+
+/** Every setting of the config file that holds no others. */
+function settings(): readonly Setting[] {
+  const found: Setting[] = [];
+  const walk = (path: string, node: SchemaNode, isRequired: boolean): void => {
+    const entries = Object.values(node.patternProperties ?? {})[0];
+    if (node.properties !== undefined) {
+      for (const [name, child] of Object.entries(node.properties)) {
+        walk(path === '' ? name : `${path}.${name}`, child, node.required?.includes(name) ?? false);
+      }
+    } else if (entries?.properties !== undefined) walk(`${path}.*`, entries, isRequired);
+    else if (node.items?.properties !== undefined) walk(`${path}[]`, node.items, isRequired);
+    else found.push({ path, node, isRequired });
+  };
+  walk('', configSchema as unknown as SchemaNode, true);
+  return found;
+}
+
+/** One of everything, so that the defaults of each have a place. */
+const smallest: ConfigFile = {
+  listen: { cors: { origins: ['*'] } },
+  admin: { token: 'sixteen-letters-' },
+  upstreams: { '*': { kind: 'simulator' } },
+  models: { '*': { protocols: ['chat'], targets: [{ upstream: '*' }] } },
+  groups: { '*': { models: [] } },
+  keys: [],
+};
+
+/** Defaults that a resolved config holds in another form than its file. */
+const otherwise: Readonly<Record<string, string>> = {
+  'store.path': code(storeDefaults.path),
+  'store.prefix': code(storeDefaults.prefix),
+  'store.timeoutMs': String(storeDefaults.timeoutMs),
+  'store.kind': code('embedded'),
+  'fetch.ports': code(JSON.stringify(defaults.fetch.ports.map(([first]) => first))),
+  'models.*.targets[].model': 'the same name',
+  'models.*.targets[].translation.thinking': code('budget'),
+  'upstreams.*.headers': code('{}'),
+  secret: 'made up at start',
+};
+
+function settingsTable(): string {
+  const resolved = resolveConfig(smallest, createConfigFiles('/'), 0);
+  const rows = settings().map(({ path, node, isRequired }) => {
+    if (node.description === undefined) throw new Error(`The setting ${path} is not described.`);
+    const fallback = otherwise[path] ?? shown(valueAt(resolved, path));
+    return [code(path), allowed(node), isRequired ? 'required' : fallback, node.description];
+  });
+  return table(['setting', 'values', 'default', 'meaning'], rows);
+}
+
+function valueAt(resolved: unknown, path: string): unknown {
+  let value = resolved;
+  for (const name of path.replace('.*', '.0').replace('[]', '.0').split('.')) {
+    if (typeof value !== 'object' || value === null) return undefined;
+    value = Reflect.get(value, name);
+  }
+  return value;
+}
+
+function shown(value: unknown): string {
+  if (value === undefined || value === null) return 'none';
+  if (typeof value === 'number') return String(value);
+  return code(typeof value === 'string' ? value : JSON.stringify(value));
+}
+
+function allowed(node: SchemaNode): string {
+  if (node.anyOf !== undefined) return node.anyOf.map(allowed).join(' or ');
+  if (node.const !== undefined) return code(JSON.stringify(node.const));
+  if (node.enum !== undefined) return node.enum.map((value) => code(value)).join(', ');
+  if (node.type === 'array') return `list of ${node.items === undefined ? 'values' : allowed(node.items)}`;
+  if (node.type === 'object') return 'object of strings';
+  if (node.type !== 'integer' && node.type !== 'number') {
+    return `${node.type}${(node.minLength ?? 0) > 1 ? ` of ${node.minLength} characters or more` : ''}`;
+  }
+  const from = node.exclusiveMinimum ?? node.minimum ?? 0;
+  const kind = node.type === 'integer' ? 'whole number' : 'number';
+  const begin = node.exclusiveMinimum === undefined ? `from ${from}` : `above ${from}`;
+  return `${kind} ${begin}${node.maximum === undefined ? '' : ` to ${node.maximum}`}`;
+}
+
+const keyPlaces: Readonly<Record<AuthStyle, string>> = {
+  bearer: 'bearer',
+  messages: '`x-api-key` or bearer',
+  generateContent: '`x-vendorg-api-key`, `key` of the query, or bearer',
+  modelList: 'any of these',
+  realtime: 'bearer or subprotocol',
+};
+
+const streams: Readonly<Record<Route['stream'], string>> = {
+  asked: 'where the body asks',
+  always: 'always',
+  never: '',
+};
+
+function routesTable(): string {
+  // Neutral words alone: the others are a setting.
+  const wordsOf = createOperationWords({ vendorc: [], vendorg: [], vendork: [], vendorj: [] });
+  const rows = buildRoutes({ vendorc: [], vendorg: [], vendork: [], vendorj: [] }).map((route) => [
+    code(`${route.method} ${route.path}`),
+    route.operation === 'unimplemented' ? 'Answers 501' : wordsOf(route).summary,
+    route.protocol === null ? '' : code(route.protocol),
+    keyPlaces[route.auth],
+    streams[route.stream],
+  ]);
+  return table(['request', 'what it does', 'model offered in', 'key', 'stream'], rows);
+}
+
+function errorsTable(): string {
+  const told = (errorFormat: ErrorFormat, kind: ErrorKind): { type?: string; status?: string } =>
+    (JSON.parse(errorFormat.errorBody(new GatewayError(kind), 'id')) as { error: object }).error;
+  const rows = Object.entries(errorTable).map(([kind, { status, code: word, source, message }]) => [
+    String(status),
+    word === null ? '' : code(word),
+    code(told(openai, kind as ErrorKind).type ?? ''),
+    code(told(anthropic, kind as ErrorKind).type ?? ''),
+    code(told(google, kind as ErrorKind).status ?? ''),
+    source,
+    message,
+  ]);
+  rows.sort(([a], [b]) => Number(a) - Number(b));
+  const columns = ['status', '`code`', '`type`', '`type` in messages', '`status` in generateContent'];
+  return table([...columns, 'at fault', 'message, where there is no better one'], rows);
+}
+
+function metricsTable(): string {
+  const all = [
+    ...Object.entries(counterFamilies).map(([name, family]) => ({ name, type: 'counter', ...family })),
+    ...Object.entries(histogramFamilies).map(([name, family]) => ({ name, type: 'histogram', ...family })),
+    ...Object.entries(gaugeFamilies).map(([name, family]) => ({ name, type: 'gauge', ...family })),
+    ...Object.entries(primaryFamilies).map(([name, family]) => ({ name, ...family })),
+  ];
+  const rows = all.map(({ name, type, labels, help }) => [
+    code(name),
+    type,
+    labels.map((label) => code(label)).join(', '),
+    help,
+  ]);
+  return table(['metric', 'type', 'labels', 'what it counts or measures'], rows);
+}

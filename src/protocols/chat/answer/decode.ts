@@ -1,0 +1,93 @@
+import type { Reply, ReplyChoice, ReplyPart } from '../../../conversation/reply.js';
+import type { ToolCallPart } from '../../../conversation/request.js';
+import { GatewayError } from '../../../errors.js';
+import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../../wire/json.js';
+import { upstreamError } from '../../error-formats/upstream-error.js';
+import { decodeCitations, decodeLogprobs } from '../annotations.js';
+import { decodeFinish } from './finish.js';
+import { decodeUsage } from './usage.js';
+
+/**
+ * Reads a `chat.completion`; see `TextCodec.decodeReply`. Members of a wrong type count as absent.
+ * @throws {GatewayError} `upstream_error` for a body without any message, or what its `error` says
+ */
+export function decodeReply(body: JsonObject): Reply {
+  const error = upstreamError(body.error);
+  if (error !== null) throw error;
+  const choices = messageChoices(body.choices);
+  if (choices.length === 0)
+    throw new GatewayError('upstream_error', 'The upstream answered without a message.');
+  choices.sort((one, other) => (numberOrNull(one.index) ?? 0) - (numberOrNull(other.index) ?? 0));
+  return { choices: choices.map(decodeChoice), usage: decodeUsage(body.usage) };
+}
+
+/** Text of a message or delta: a string or, from some upstreams, an array with text parts. */
+export function contentText(content: unknown): string {
+  if (typeof content === 'string') return content;
+  if (!Array.isArray(content)) return '';
+  let text = '';
+  for (const part of content as readonly unknown[])
+    if (isObject(part) && part.type === 'text' && typeof part.text === 'string') text += part.text;
+  return text;
+}
+
+/** Reasoning of a message or delta, under either of the names that upstreams have for it. */
+export function reasoningText(message: JsonObject): string {
+  return textOrNull(message.reasoning_content) || (textOrNull(message.reasoning) ?? '');
+}
+
+/** Arguments of a call: JSON text or, from some upstreams, the object itself. */
+export function argumentsText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return isObject(value) ? JSON.stringify(value) : '';
+}
+
+function messageChoices(choices: unknown): JsonObject[] {
+  if (!Array.isArray(choices)) return [];
+  return choices.filter((choice: unknown) => isObject(choice) && isObject(choice.message)) as JsonObject[];
+}
+
+function decodeChoice(choice: JsonObject): ReplyChoice {
+  const message = isObject(choice.message) ? choice.message : {};
+  const parts: ReplyPart[] = [];
+  const reasoning = reasoningText(message);
+  if (reasoning !== '') parts.push({ kind: 'reasoning', text: reasoning, signature: null });
+  const text = contentText(message.content);
+  if (text !== '') {
+    const citations = decodeCitations(message.annotations);
+    parts.push({
+      kind: 'text',
+      text,
+      citations: citations.length > 0 ? citations : undefined,
+      logprobs: decodeLogprobs(choice.logprobs) ?? undefined,
+    });
+  }
+  const refusal = textOrNull(message.refusal) ?? '';
+  if (refusal !== '') parts.push({ kind: 'refusal', text: refusal });
+  const calls = decodeCalls(message);
+  parts.push(...calls);
+  return { parts, finish: decodeFinish(choice.finish_reason, calls.length > 0), stopSequence: null };
+}
+
+/** A call without a name is none: nobody could answer it. An id that is missing stays empty. */
+function decodeCalls(message: JsonObject): ToolCallPart[] {
+  const calls: readonly unknown[] = Array.isArray(message.tool_calls) ? message.tool_calls : [];
+  const parts: ToolCallPart[] = [];
+  for (const call of calls) {
+    if (!isObject(call)) continue;
+    const id = textOrNull(call.id) ?? '';
+    if (isObject(call.custom)) addCall(parts, id, call.custom, true);
+    else if (isObject(call.function)) addCall(parts, id, call.function, false);
+  }
+  if (isObject(message.function_call)) addCall(parts, '', message.function_call, false);
+  return parts;
+}
+
+function addCall(parts: ToolCallPart[], id: string, call: JsonObject, custom: boolean): void {
+  const { name } = call;
+  if (typeof name !== 'string' || name === '') return;
+  const input = argumentsText(custom ? call.input : call.arguments);
+  // Some upstreams write no arguments as null.
+  const empty = !custom && ['', 'null'].includes(input.trim());
+  parts.push({ kind: 'toolCall', id, name, input: empty ? '{}' : input, custom, at: '' });
+}

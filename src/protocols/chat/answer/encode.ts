@@ -1,0 +1,72 @@
+import type { ReplyContext } from '../../../conversation/codec.js';
+import type { Reply, ReplyChoice, TokenLogprob } from '../../../conversation/reply.js';
+import type { ToolCallPart } from '../../../conversation/request.js';
+import { quoted } from '../../../wire/quoted.js';
+import { encodeCitation, encodeLogprobs } from '../annotations.js';
+import { encodeFinish } from './finish.js';
+import { encodeUsage } from './usage.js';
+
+/** Writes a `chat.completion`; see `TextCodec.encodeReply`. Reasoning is shown, its signatures have no place. */
+export function encodeReply(reply: Reply, context: ReplyContext): string {
+  let text = `{${answerHead('chat.completion', context)},"choices":[`;
+  reply.choices.forEach((choice, index) => {
+    if (index > 0) text += ',';
+    text += encodeChoice(choice, index, context);
+  });
+  text += ']';
+  if (reply.usage !== null) text += `,"usage":${encodeUsage(reply.usage)}`;
+  return `${text}}`;
+}
+
+/** The members with which an answer and each of its chunks begin. */
+export function answerHead(object: string, { id, created, model }: ReplyContext): string {
+  return `"id":"chatcmpl-${id}","object":"${object}","created":${created},"model":${JSON.stringify(model)}`;
+}
+
+/** The id of a call: the upstream's own or, where it gave none, one that is made from the answer's. */
+export function callId(id: string, context: ReplyContext, choice: number, call: number): string {
+  if (id !== '') return id;
+  return choice === 0 ? `call_${context.id}_${call}` : `call_${context.id}_${choice}_${call}`;
+}
+
+function encodeChoice({ parts, finish }: ReplyChoice, index: number, context: ReplyContext): string {
+  let content = '';
+  let refusal = '';
+  let reasoning = '';
+  let annotations = '';
+  let calls = '';
+  let callCount = 0;
+  const logprobs: TokenLogprob[] = [];
+  for (const part of parts) {
+    if (part.kind === 'text') {
+      for (const citation of part.citations ?? [])
+        annotations += `${annotations === '' ? '' : ','}${encodeCitation(citation, content.length)}`;
+      if (part.logprobs !== undefined) logprobs.push(...part.logprobs);
+      content += part.text;
+    } else if (part.kind === 'refusal') {
+      refusal += part.text;
+    } else if (part.kind === 'reasoning') {
+      reasoning += part.text;
+    } else {
+      calls += `${calls === '' ? '' : ','}${encodeCall(part, callId(part.id, context, index, callCount++))}`;
+    }
+  }
+  const noContent = content === '' && (calls !== '' || refusal !== '');
+  let message = `{"role":"assistant","content":${noContent ? 'null' : quoted(content)}`;
+  message += `,"refusal":${refusal === '' ? 'null' : JSON.stringify(refusal)}`;
+  if (annotations !== '') message += `,"annotations":[${annotations}]`;
+  if (reasoning !== '') message += `,"reasoning_content":${quoted(reasoning)}`;
+  if (calls !== '') message += `,"tool_calls":[${calls}]`;
+  const probabilities = logprobs.length > 0 ? encodeLogprobs(logprobs) : 'null';
+  const reason = encodeFinish(finish, calls !== '');
+  return `{"index":${index},"message":${message}},"logprobs":${probabilities},"finish_reason":"${reason}"}`;
+}
+
+function encodeCall({ name, input, custom }: ToolCallPart, id: string): string {
+  const type = custom ? 'custom' : 'function';
+  const inputKey = custom ? 'input' : 'arguments';
+  return (
+    `{"id":${JSON.stringify(id)},"type":"${type}",` +
+    `"${type}":{"name":${JSON.stringify(name)},"${inputKey}":${quoted(input)}}}`
+  );
+}

@@ -1,0 +1,37 @@
+import type { Usage } from '../../../conversation/usage.js';
+import { isObject, numberOrNull } from '../../../wire/json.js';
+
+export { lastUsage } from '../../openai-shared/choice-stream.js';
+
+/** Reads a parsed `usage` object; null when it is none or names no tokens. */
+export function decodeUsage(usage: unknown): Usage | null {
+  if (!isObject(usage)) return null;
+  if (numberOrNull(usage.prompt_tokens) === null && numberOrNull(usage.completion_tokens) === null)
+    return null;
+  const input = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : usage;
+  const output = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : usage;
+  return {
+    input: tokens(usage.prompt_tokens),
+    output: tokens(usage.completion_tokens),
+    cached: tokens(input.cached_tokens),
+    cacheWritten: tokens(input.cache_write_tokens),
+    reasoning: tokens(output.reasoning_tokens),
+  };
+}
+
+/** A count that may be missing, or be none. */
+function tokens(value: unknown): number {
+  const whole = Math.floor(numberOrNull(value) ?? 0);
+  return Number.isSafeInteger(whole) ? Math.max(0, whole) : 0;
+}
+
+/** Writes the JSON text of a `usage` object. Details that say nothing are left out. */
+export function encodeUsage({ input, output, cached, cacheWritten, reasoning }: Usage): string {
+  let text = `{"prompt_tokens":${input},"completion_tokens":${output},"total_tokens":${input + output}`;
+  if (cached > 0 || cacheWritten > 0) {
+    const written = cacheWritten > 0 ? `,"cache_write_tokens":${cacheWritten}` : '';
+    text += `,"prompt_tokens_details":{"cached_tokens":${cached}${written}}`;
+  }
+  if (reasoning > 0) text += `,"completion_tokens_details":{"reasoning_tokens":${reasoning}}`;
+  return `${text}}`;
+}

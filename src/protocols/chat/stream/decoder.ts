@@ -1,0 +1,158 @@
+import type { StreamDecoder } from '../../../conversation/codec.js';
+import type { StreamEvent } from '../../../conversation/events.js';
+import { GatewayError } from '../../../errors.js';
+import { isObject, type JsonObject, parseObject, textOrNull } from '../../../wire/json.js';
+import { upstreamError } from '../../error-formats/upstream-error.js';
+import { decodeCitations, decodeLogprobs } from '../annotations.js';
+import { contentText, reasoningText } from '../answer/decode.js';
+import { decodeFinish } from '../answer/finish.js';
+import { decodeUsage } from '../answer/usage.js';
+import {
+  type CallDeltas,
+  createCallDeltas,
+  endCalls,
+  type HeldArguments,
+  readCalls,
+} from '../call-deltas.js';
+
+/** Answers that a stream may have; SDKs take no more. */
+const maxChoices = 128;
+
+/** A choice that began. */
+interface Choice {
+  readonly calls: CallDeltas;
+  finished: boolean;
+}
+
+interface Progress {
+  readonly choices: Map<number, Choice>;
+  readonly held: HeldArguments;
+  started: boolean;
+  /** Nothing more is to be told. */
+  over: boolean;
+}
+
+/** Reads a stream of `chat.completion.chunk` events; see `StreamDecoder`. Members of a wrong type count as absent. */
+export function createDecoder(): StreamDecoder {
+  const progress: Progress = { choices: new Map(), held: { length: 0 }, started: false, over: false };
+  return {
+    textMember: 'content',
+    decode(event, data, out) {
+      if (progress.over) return;
+      const text = data.trim();
+      if (text === '') return;
+      if (text === '[DONE]') endStream(progress, out);
+      else decodeChunk(progress, event, text, out);
+    },
+    finish(out) {
+      if (progress.over) return;
+      // Some upstreams leave `[DONE]` out; then every choice must have come to its end.
+      const choices = [...progress.choices.values()];
+      if (choices.length > 0 && choices.every(({ finished }) => finished)) endStream(progress, out);
+      else fail(progress, new GatewayError('upstream_error', "The upstream's stream broke off."), out);
+    },
+  };
+}
+
+/** After `[DONE]` a choice without a reason to finish counts as finished. */
+function endStream(progress: Progress, out: StreamEvent[]): void {
+  if (progress.choices.size === 0) {
+    fail(progress, new GatewayError('upstream_error', "The upstream's stream has no answer in it."), out);
+    return;
+  }
+  for (const [index, choice] of progress.choices) finishChoice(choice, index, null, out);
+  progress.over = true;
+  out.push({ kind: 'end' });
+}
+
+function fail(progress: Progress, error: GatewayError, out: StreamEvent[]): void {
+  progress.over = true;
+  out.push({ kind: 'error', error });
+}
+
+function decodeChunk(progress: Progress, event: string | null, text: string, out: StreamEvent[]): void {
+  const chunk = parseObject(text);
+  const error = chunk === null ? notChat('an event that is not a JSON object') : chunkError(chunk, event);
+  if (error !== null || chunk === null) {
+    if (error !== null) fail(progress, error, out);
+    return;
+  }
+  if (!progress.started) {
+    progress.started = true;
+    out.push({ kind: 'start', usage: null });
+  }
+  if (Array.isArray(chunk.choices)) {
+    for (const choice of chunk.choices as readonly unknown[]) {
+      const failure = isObject(choice) ? decodeChoice(progress, choice, out) : null;
+      if (failure !== null) {
+        fail(progress, failure, out);
+        return;
+      }
+    }
+  }
+  const usage = decodeUsage(chunk.usage);
+  if (usage !== null) out.push({ kind: 'usage', usage });
+}
+
+/** The error that a chunk is, or that it is none of the protocol. */
+function chunkError(chunk: JsonObject, event: string | null): GatewayError | null {
+  const error = upstreamError(chunk.error);
+  if (error !== null) return error;
+  if ('choices' in chunk || isObject(chunk.usage) || chunk.object === 'chat.completion.chunk') return null;
+  if (event === 'error') return upstreamError(chunk);
+  if (typeof chunk.type === 'string') return notChat(`an event of type ${chunk.type}`);
+  return notChat(event === null ? 'an event without choices' : `an event named ${event}`);
+}
+
+function decodeChoice(progress: Progress, value: JsonObject, out: StreamEvent[]): GatewayError | null {
+  const index = typeof value.index === 'number' ? value.index : 0;
+  if (!(Number.isInteger(index) && index >= 0 && index < maxChoices))
+    return notChat(`a choice with the index ${index}`);
+  let choice = progress.choices.get(index);
+  if (choice === undefined) {
+    choice = { calls: createCallDeltas(index, progress.held), finished: false };
+    progress.choices.set(index, choice);
+  }
+  if (choice.finished) return null;
+  if (isObject(value.delta)) {
+    addTexts(index, value.delta, value.logprobs, out);
+    const error = readCalls(choice.calls, value.delta, out);
+    if (error !== null) return error;
+  }
+  // Some upstreams have an empty reason in every chunk.
+  const reason = textOrNull(value.finish_reason) ?? '';
+  if (reason !== '') finishChoice(choice, index, reason, out);
+  return null;
+}
+
+function addTexts(index: number, delta: JsonObject, logprobs: unknown, out: StreamEvent[]): void {
+  const reasoning = reasoningText(delta);
+  if (reasoning !== '') out.push({ kind: 'reasoning', choice: index, text: reasoning });
+  const text = contentText(delta.content);
+  const tokens = decodeLogprobs(logprobs);
+  if (tokens !== null) out.push({ kind: 'text', choice: index, text, logprobs: tokens });
+  else if (text !== '') out.push({ kind: 'text', choice: index, text });
+  const refusal = textOrNull(delta.refusal) ?? '';
+  if (refusal !== '') out.push({ kind: 'refusal', choice: index, text: refusal });
+  for (const citation of decodeCitations(delta.annotations))
+    out.push({ kind: 'citation', choice: index, citation });
+}
+
+function finishChoice(choice: Choice, index: number, reason: string | null, out: StreamEvent[]): void {
+  if (choice.finished) return;
+  choice.finished = true;
+  endCalls(choice.calls, out);
+  out.push({
+    kind: 'finish',
+    choice: index,
+    reason: decodeFinish(reason, choice.calls.started > 0),
+    stopSequence: null,
+  });
+}
+
+function notChat(what: string): GatewayError {
+  return new GatewayError(
+    'unsupported_stream_event',
+    `The upstream's stream is not of the chat protocol: it has ${what}.`,
+  );
+}

@@ -1,0 +1,161 @@
+import { GatewayError } from '../../errors.js';
+import { queryParameter } from '../../wire/query.js';
+
+/** Which credentials a route accepts. */
+export type AuthStyle = 'bearer' | 'messages' | 'generateContent' | 'modelList' | 'realtime';
+
+/** Every place where a key or a hint at the wanted format may sit; empty where the request has none. */
+export interface CredentialSource {
+  readonly authorization: string;
+  /** `x-api-key` */
+  readonly apiKey: string;
+  /** `x-vendorg-api-key`, or the vendor's own name for it. */
+  readonly vendorgKey: string;
+  /** `vendorc-version`, or the vendor's own name for it. */
+  readonly vendorcVersion: string;
+  /** Subprotocols that a WebSocket's client offers: a browser, which can set no header, puts its key among them. */
+  readonly socketProtocols: string;
+  /** Raw query without the question mark. */
+  readonly query: string;
+}
+
+/** Format of a model list; `chatAndMessages` is a chat list whose items a messages client can read too. */
+export type ModelListFormat = 'chat' | 'messages' | 'generateContent' | 'chatAndMessages';
+
+type Place = 'x-api-key' | 'x-vendorg-api-key' | 'key';
+
+interface Refusals {
+  readonly missing: GatewayError;
+  readonly notBearer: GatewayError;
+  readonly misplaced: Readonly<Record<Place, GatewayError>>;
+}
+
+// Made once, so that a flood of bad requests does not pay for stack traces; an error is data and never changes.
+const refusals: Readonly<Record<AuthStyle, Refusals>> = {
+  bearer: refusalsFor(`the header 'Authorization: Bearer <key>'`),
+  messages: refusalsFor(`the header 'x-api-key' or 'Authorization: Bearer <key>'`),
+  generateContent: refusalsFor(
+    `the header 'x-vendorg-api-key', the query parameter 'key' or the header 'Authorization: Bearer <key>'`,
+  ),
+  modelList: refusalsFor(
+    `the header 'Authorization: Bearer <key>', 'x-api-key' or 'x-vendorg-api-key', or the query parameter 'key'`,
+  ),
+  realtime: refusalsFor(
+    `the header 'Authorization: Bearer <key>' or, from a browser, the subprotocol 'openai-insecure-api-key.<key>'`,
+  ),
+};
+
+/**
+ * Finds the key that a request presents: the protocol's own place first, then bearer. Whether the key is known is for
+ * the caller to find out, and so is a version header that the messages protocol wants beside it.
+ * @returns the key, or the 401 that says what was wrong and where the key belongs.
+ */
+export function presentedKey(style: AuthStyle, source: CredentialSource): string | GatewayError {
+  const own = ownKey(style, source);
+  if (own !== '') return own;
+  const token = bearerToken(source.authorization);
+  if (token !== '') return token;
+  if (style === 'modelList' && source.apiKey !== '') return source.apiKey;
+  return refuse(refusals[style], source);
+}
+
+/**
+ * The format of `GET /v1/models`: `x-api-key` with a version gives the messages list, the vendorg header or a `key`
+ * query the generateContent list, else it is the chat list. The messages SDK from 1.0 on sends a bearer token and a
+ * version: it gets the chat list with the fields that it reads.
+ */
+export function modelListFormat(source: CredentialSource): ModelListFormat {
+  if (source.apiKey !== '' && source.vendorcVersion !== '') return 'messages';
+  if (source.vendorgKey !== '' || queryParameter(source.query, 'key') !== '') return 'generateContent';
+  return source.apiKey === '' && source.vendorcVersion !== '' ? 'chatAndMessages' : 'chat';
+}
+
+/**
+ * Checks the version header of the messages protocol. Any date is accepted. Calls of the other protocols take theirs along
+ * where they are translated; a list of models is only hinted at by it.
+ * @returns the 400 for a version that is missing or not a date, or null.
+ */
+export function checkVendorcVersion(style: AuthStyle, version: string): GatewayError | null {
+  if (version === '') return style === 'messages' ? versionMissing : null;
+  return style === 'modelList' || datePattern.test(version) ? null : versionInvalid;
+}
+
+/** The 400 for a header whose value would go to an upstream, and cannot. */
+export function unwritableHeader(name: string): GatewayError {
+  return new GatewayError(
+    'invalid_value',
+    `The header '${name}' holds a character that no upstream can be sent: use printable ASCII.`,
+    { param: name },
+  );
+}
+
+const datePattern = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/;
+const versionMissing = new GatewayError(
+  'missing_parameter',
+  `The header 'vendorc-version' is required; its value is a date such as 2023-06-01.`,
+  { param: 'vendorc-version' },
+);
+const versionInvalid = new GatewayError(
+  'invalid_value',
+  `The header 'vendorc-version' must be a date such as 2023-06-01.`,
+  { param: 'vendorc-version' },
+);
+
+/** The key in a place that belongs to the style alone, or an empty string. */
+function ownKey(style: AuthStyle, source: CredentialSource): string {
+  switch (style) {
+    case 'bearer':
+      return '';
+    case 'messages':
+      return source.apiKey;
+    case 'generateContent':
+      return source.vendorgKey !== '' ? source.vendorgKey : queryParameter(source.query, 'key');
+    case 'realtime':
+      return protocolAfter(source.socketProtocols, keyProtocol);
+    case 'modelList':
+      return modelListFormat(source) === 'messages' ? source.apiKey : ownKey('generateContent', source);
+  }
+}
+
+const keyProtocol = 'openai-insecure-api-key.';
+
+/** What follows a prefix in the first subprotocol of a list that has it, or an empty string. */
+function protocolAfter(protocols: string, prefix: string): string {
+  if (!protocols.includes(prefix)) return '';
+  for (const protocol of protocols.split(',')) {
+    const name = protocol.trim();
+    if (name.startsWith(prefix)) return name.slice(prefix.length);
+  }
+  return '';
+}
+
+const bearerScheme = /^bearer /i;
+
+/** The token of a bearer header (RFC 6750 section 2.1; the scheme in any case), or an empty string. */
+function bearerToken(authorization: string): string {
+  if (!authorization.startsWith('Bearer ') && !bearerScheme.test(authorization)) return '';
+  return authorization.slice('Bearer '.length).trim();
+}
+
+function refuse(refusal: Refusals, source: CredentialSource): GatewayError {
+  if (source.apiKey !== '') return refusal.misplaced['x-api-key'];
+  if (source.vendorgKey !== '') return refusal.misplaced['x-vendorg-api-key'];
+  if (queryParameter(source.query, 'key') !== '') return refusal.misplaced.key;
+  return source.authorization === '' ? refusal.missing : refusal.notBearer;
+}
+
+function refusalsFor(wanted: string): Refusals {
+  const refusal = (problem: string) =>
+    new GatewayError('invalid_api_key', `${problem} Send it in ${wanted}.`);
+  const misplaced = (place: string) =>
+    refusal(`The API key came in ${place}, which this endpoint does not read.`);
+  return {
+    missing: refusal('The request has no API key.'),
+    notBearer: refusal(`The header 'Authorization' holds no bearer token, so there is no API key.`),
+    misplaced: {
+      'x-api-key': misplaced(`the header 'x-api-key'`),
+      'x-vendorg-api-key': misplaced(`the header 'x-vendorg-api-key'`),
+      key: misplaced(`the query parameter 'key'`),
+    },
+  };
+}

@@ -1,0 +1,16 @@
+import type { GatewayError } from '../../errors.js';
+
+/** How a vendor writes errors, and what goes around them in its answers. */
+export interface ErrorFormat {
+  readonly name: 'openai' | 'anthropic' | 'google' | 'kling' | 'jimeng';
+  /** The JSON text of an error body. */
+  errorBody(error: GatewayError, requestId: string): string;
+  /** A stream's last words after a failure: complete SSE text, as this error format's SDKs raise it. */
+  errorEvent(error: GatewayError, requestId: string): string;
+  /** What is sent on a stream that is silent: complete SSE text that its SDKs pass over. */
+  readonly keepAlive: string;
+  /** Name of a second header that carries the request id, or null. */
+  readonly requestIdHeader: string | null;
+  /** In which family's headers its SDKs read the limits of their key; null for none. */
+  readonly rateHeaders: 'chat' | 'messages' | null;
+}

@@ -1,0 +1,24 @@
+import type { VendorWords } from '../../config/types.js';
+import { anthropic } from './anthropic.js';
+import type { ErrorFormat } from './error-format.js';
+import { google } from './google.js';
+import { jimeng } from './jimeng.js';
+import { kling } from './kling.js';
+import { openai } from './openai.js';
+
+/**
+ * Tells in which error format a path is refused that no route knows, or whose route has not the method.
+ * @param vendors the real words that stand beside the neutral path prefixes.
+ */
+export function createErrorFormatForPath(vendors: VendorWords): (path: string) => ErrorFormat {
+  const klingWords = new Set(['vendork', ...vendors.vendork]);
+  const jimengWords = new Set(['vendorj', ...vendors.vendorj]);
+  return (path) => {
+    if (path.startsWith('/v1/messages')) return anthropic;
+    const end = path.indexOf('/', 1);
+    const word = end === -1 ? path.slice(1) : path.slice(1, end);
+    if (word === 'v1beta') return google;
+    if (klingWords.has(word)) return kling;
+    return jimengWords.has(word) ? jimeng : openai;
+  };
+}

@@ -1,0 +1,104 @@
+import type { AnswerSource } from '../../../conversation/codec.js';
+import type { Reply, ReplyChoice, ReplyPart } from '../../../conversation/reply.js';
+import { sealSignature } from '../../../conversation/signature.js';
+import { GatewayError } from '../../../errors.js';
+import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../../wire/json.js';
+import { failureOf } from '../failure.js';
+import { decodeLogprobs } from '../logprobs.js';
+import { decodeFinish, isReason } from './finish.js';
+import { decodeUsage } from './usage.js';
+
+/**
+ * Reads a response; see `TextCodec.decodeReply`. Members of a wrong type count as absent; pictures in it, code that the
+ * vendor ran and citations are dropped.
+ * @throws {GatewayError} `upstream_error` for a body without any candidate, or what its `error` says
+ */
+export function decodeReply(body: JsonObject, source: AnswerSource): Reply {
+  if (isObject(body.error)) throw failureOf(body.error);
+  const usage = decodeUsage(body.usageMetadata);
+  const candidates = candidatesOf(body);
+  if (candidates.length === 0) {
+    if (!isBlocked(body))
+      throw new GatewayError('upstream_error', 'The upstream answered without a candidate.');
+    return { choices: [{ parts: [], finish: 'filtered', stopSequence: null }], usage };
+  }
+  candidates.sort((one, other) => (numberOrNull(one.index) ?? 0) - (numberOrNull(other.index) ?? 0));
+  return { choices: candidates.map((candidate) => decodeCandidate(candidate, source)), usage };
+}
+
+/** The candidates of a response, or none. */
+export function candidatesOf({ candidates }: JsonObject): JsonObject[] {
+  return Array.isArray(candidates) ? (candidates as unknown[]).filter(isObject) : [];
+}
+
+/** The parts of a candidate, or none. */
+export function partsOf({ content }: JsonObject): JsonObject[] {
+  if (!isObject(content) || !Array.isArray(content.parts)) return [];
+  return (content.parts as unknown[]).filter(isObject);
+}
+
+/** True for a response to a prompt that the vendor refused to answer. */
+export function isBlocked({ promptFeedback }: JsonObject): boolean {
+  return isObject(promptFeedback) && isReason(promptFeedback.blockReason);
+}
+
+/** The sealed signature that stands on a part, or null. */
+export function signatureOf(part: JsonObject, { model }: AnswerSource): string | null {
+  const value = textOrNull(part.thoughtSignature) || null;
+  return value && sealSignature({ protocol: 'generateContent', model, value, redacted: false });
+}
+
+/** What is called by a part, or null for one that calls nothing. Ids are left out by most models. */
+export function callOf(
+  part: JsonObject,
+): { readonly id: string; readonly name: string; readonly input: string } | null {
+  const call = part.functionCall;
+  if (!isObject(call) || typeof call.name !== 'string' || call.name === '') return null;
+  const input = isObject(call.args) ? JSON.stringify(call.args) : '{}';
+  return { id: textOrNull(call.id) ?? '', name: call.name, input };
+}
+
+function decodeCandidate(candidate: JsonObject, source: AnswerSource): ReplyChoice {
+  const parts: ReplyPart[] = [];
+  for (const part of partsOf(candidate)) addPart(parts, part, source);
+  addLogprobs(parts, candidate.logprobsResult);
+  const hasCalls = parts.some((part) => part.kind === 'toolCall');
+  return { parts, finish: decodeFinish(candidate.finishReason, hasCalls), stopSequence: null };
+}
+
+function addPart(parts: ReplyPart[], part: JsonObject, source: AnswerSource): void {
+  const signature = signatureOf(part, source);
+  const text = textOrNull(part.text) ?? '';
+  if (part.thought === true) {
+    addReasoning(parts, text, signature);
+    return;
+  }
+  // The signature of the reasoning before a part stands on the part itself.
+  if (signature !== null) addReasoning(parts, '', signature);
+  const call = callOf(part);
+  if (call !== null) parts.push({ kind: 'toolCall', ...call, custom: false, at: '' });
+  else if (text !== '') addText(parts, text);
+}
+
+function addReasoning(parts: ReplyPart[], text: string, signature: string | null): void {
+  if (text === '' && signature === null) return;
+  const last = parts.at(-1);
+  if (last?.kind === 'reasoning' && last.signature === null)
+    parts[parts.length - 1] = { kind: 'reasoning', text: last.text + text, signature };
+  else parts.push({ kind: 'reasoning', text, signature });
+}
+
+function addText(parts: ReplyPart[], text: string): void {
+  const last = parts.at(-1);
+  if (last?.kind === 'text') parts[parts.length - 1] = { kind: 'text', text: last.text + text };
+  else parts.push({ kind: 'text', text });
+}
+
+/** The protocol has them for the candidate as a whole: they go to its first text. */
+function addLogprobs(parts: ReplyPart[], result: unknown): void {
+  const logprobs = decodeLogprobs(result);
+  if (logprobs === null) return;
+  const index = parts.findIndex((part) => part.kind === 'text');
+  const text = parts[index];
+  if (text?.kind === 'text') parts[index] = { ...text, logprobs };
+}

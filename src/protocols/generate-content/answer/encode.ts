@@ -1,0 +1,53 @@
+import type { ReplyContext } from '../../../conversation/codec.js';
+import type { Reply, ReplyChoice, TokenLogprob } from '../../../conversation/reply.js';
+import { encodeLogprobs } from '../logprobs.js';
+import { callId, callPart, textPart, thoughtPart } from '../parts-encode.js';
+import { encodeFinish } from './finish.js';
+import { encodeUsage } from './usage.js';
+
+/** What a prompt that was refused is answered with in place of candidates. */
+export const blockedPrompt = '"promptFeedback":{"blockReason":"OTHER"}';
+
+/** Writes a response; see `TextCodec.encodeReply`. An empty answer that was filtered is a blocked prompt. */
+export function encodeReply(reply: Reply, context: ReplyContext): string {
+  const [first] = reply.choices;
+  const blocked = reply.choices.length === 1 && first?.finish === 'filtered' && first.parts.length === 0;
+  const answer = blocked
+    ? blockedPrompt
+    : `"candidates":[${reply.choices.map((choice, index) => encodeChoice(choice, index, context)).join()}]`;
+  const usage = reply.usage === null ? '' : `,"usageMetadata":${encodeUsage(reply.usage)}`;
+  return `{${answer}${usage},${answerEnd(context)}}`;
+}
+
+/** The members with which a response and each block of a stream end. */
+export function answerEnd({ model, id }: ReplyContext): string {
+  return `"modelVersion":${JSON.stringify(model)},"responseId":${JSON.stringify(id)}`;
+}
+
+function encodeChoice({ parts, finish }: ReplyChoice, index: number, context: ReplyContext): string {
+  const written: string[] = [];
+  const logprobs: TokenLogprob[] = [];
+  let signature: string | null = null;
+  let calls = 0;
+  for (const part of parts) {
+    if (part.kind === 'reasoning') {
+      if (signature !== null) written.push(textPart('', signature));
+      if (context.showReasoning && part.text !== '') written.push(thoughtPart(part.text));
+      signature = part.signature;
+      continue;
+    }
+    if (part.kind === 'toolCall') {
+      written.push(callPart({ ...part, id: callId(part.id, context, index, calls++) }, signature));
+    } else {
+      if (part.kind === 'text' && part.logprobs !== undefined) logprobs.push(...part.logprobs);
+      written.push(textPart(part.text, signature));
+    }
+    signature = null;
+  }
+  if (signature !== null || written.length === 0) written.push(textPart('', signature));
+  const probabilities = logprobs.length > 0 ? `,"logprobsResult":${encodeLogprobs(logprobs)}` : '';
+  return (
+    `{"content":{"role":"model","parts":[${written.join()}]},` +
+    `"finishReason":"${encodeFinish(finish)}","index":${index}${probabilities}}`
+  );
+}

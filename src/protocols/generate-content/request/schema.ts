@@ -1,0 +1,133 @@
+import { type TSchema, Type } from 'typebox';
+import { compileSchema, type Guarded, type MixedBody } from '../../../schema/compile.js';
+import { flag, name, nullable, record, text } from '../../../schema/members.js';
+import { snakeCase } from '../spelling.js';
+
+/** An object whose members may have either of their names. Members that must be there have one word. */
+const spelled = (members: Readonly<Record<string, TSchema>>) =>
+  Type.Object({
+    ...members,
+    ...Object.fromEntries(Object.entries(members).map(([member, schema]) => [snakeCase(member), schema])),
+  });
+
+const integer = nullable(Type.Integer());
+const number = nullable(Type.Number());
+const texts = nullable(Type.Array(Type.String()));
+
+const inlineData = nullable(spelled({ data: Type.String(), mimeType: text }));
+const fileData = nullable(spelled({ fileUri: text, mimeType: text }));
+const part = spelled({
+  text,
+  thought: flag,
+  thoughtSignature: text,
+  inlineData,
+  fileData,
+  functionCall: nullable(spelled({ name, args: record, id: text })),
+  functionResponse: nullable(
+    spelled({
+      name,
+      response: record,
+      id: text,
+      parts: nullable(Type.Array(spelled({ inlineData, fileData }))),
+    }),
+  ),
+  executableCode: record,
+  codeExecutionResult: record,
+});
+/** The vendor takes a single part without its brackets too, and its own examples leave them out. */
+const content = Type.Object({ role: text, parts: Type.Union([Type.Array(part), part]) });
+const systemInstruction = nullable(
+  Type.Union([
+    Type.String(),
+    Type.Object({ role: text, parts: nullable(Type.Union([Type.Array(part), part])) }),
+  ]),
+);
+
+const generationConfig = nullable(
+  spelled({
+    temperature: nullable(Type.Number({ minimum: 0, maximum: 2 })),
+    topP: nullable(Type.Number({ minimum: 0, maximum: 1 })),
+    topK: nullable(Type.Number({ minimum: 0 })),
+    candidateCount: nullable(Type.Integer({ minimum: 1 })),
+    maxOutputTokens: nullable(Type.Integer({ minimum: 1 })),
+    stopSequences: texts,
+    presencePenalty: number,
+    frequencyPenalty: number,
+    seed: integer,
+    responseMimeType: text,
+    responseSchema: record,
+    responseJsonSchema: record,
+    // Its name in the vendor's reference, where the one before is an alias.
+    _responseJsonSchema: record,
+    responseLogprobs: flag,
+    logprobs: nullable(Type.Integer({ minimum: 0 })),
+    responseModalities: texts,
+    imageConfig: nullable(spelled({ aspectRatio: text, imageSize: text })),
+    speechConfig: record,
+    mediaResolution: text,
+    thinkingConfig: nullable(
+      spelled({ includeThoughts: flag, thinkingBudget: integer, thinkingLevel: text }),
+    ),
+  }),
+);
+
+const functionDeclaration = spelled({
+  name,
+  description: text,
+  parameters: record,
+  parametersJsonSchema: record,
+});
+const settings = {
+  systemInstruction,
+  tools: nullable(Type.Array(spelled({ functionDeclarations: nullable(Type.Array(functionDeclaration)) }))),
+  toolConfig: nullable(
+    spelled({ functionCallingConfig: nullable(spelled({ mode: text, allowedFunctionNames: texts })) }),
+  ),
+  safetySettings: nullable(Type.Array(Type.Object({ category: text, threshold: text }))),
+  cachedContent: text,
+  labels: record,
+  generationConfig,
+};
+
+/** Body of `POST /v1beta/models/{model}:generateContent` and of its streaming twin. */
+export const generateContentRequestType = spelled({
+  // The one in the path, if any.
+  model: text,
+  contents: Type.Array(content, { minItems: 1 }),
+  ...settings,
+});
+
+/** Bodies of other text endpoints, told by the member that holds their input. */
+export const generateContentMixedBody: MixedBody = {
+  own: 'contents',
+  foreign: [
+    { key: 'messages', endpoint: 'POST /v1/chat/completions or POST /v1/messages' },
+    { key: 'input', endpoint: 'POST /v1/responses' },
+    { key: 'prompt', endpoint: 'POST /v1/completions' },
+  ],
+};
+
+const withConfig: Guarded = { within: { generationConfig: {} } };
+
+/** The check of a generateContent request body. */
+export const generateContentRequest = compileSchema(
+  generateContentRequestType,
+  generateContentMixedBody,
+  withConfig,
+);
+
+/** The check of the body of `POST /v1beta/models/{model}:countTokens`: contents alone, or a whole request in a member. */
+export const countTokensRequest = compileSchema(
+  Type.Union([
+    Type.Object({ generate_content_request: generateContentRequestType }),
+    Type.Object({ generateContentRequest: generateContentRequestType }),
+    generateContentRequestType,
+  ]),
+  generateContentMixedBody,
+  {
+    within: {
+      ...withConfig.within,
+      generateContentRequest: { ...generateContentRequest.guard.spec, notes: ['model'] },
+    },
+  },
+);

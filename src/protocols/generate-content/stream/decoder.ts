@@ -1,0 +1,150 @@
+import type { AnswerSource, StreamDecoder } from '../../../conversation/codec.js';
+import type { StreamEvent } from '../../../conversation/events.js';
+import type { Usage } from '../../../conversation/usage.js';
+import { GatewayError } from '../../../errors.js';
+import { isObject, type JsonObject, parseObject } from '../../../wire/json.js';
+import { callOf, candidatesOf, isBlocked, partsOf, signatureOf } from '../answer/decode.js';
+import { decodeFinish, isReason } from '../answer/finish.js';
+import { decodeUsage } from '../answer/usage.js';
+import { failureOf, nameForeign, notGenerateContent } from '../failure.js';
+import { decodeLogprobs } from '../logprobs.js';
+import { isResponse } from './rules.js';
+
+/** What has come of a candidate. */
+interface Progress {
+  calls: number;
+  /** Null until the upstream has named one. */
+  finishReason: string | null;
+  isEmpty: boolean;
+  /** Its reason was told, so nothing else can be. */
+  isFinished: boolean;
+}
+
+/**
+ * Reads a stream of responses, each with the parts that are new; see `StreamDecoder`. The protocol has no last event:
+ * the reasons and the usage, which may still change, are told when the bytes end. The reason of an empty answer is told at
+ * once, for it is all that there is to tell.
+ */
+export function createDecoder(source: AnswerSource): StreamDecoder {
+  return new BlockDecoder(source);
+}
+
+class BlockDecoder implements StreamDecoder {
+  readonly textMember = 'text';
+  readonly #source: AnswerSource;
+  readonly #choices = new Map<number, Progress>();
+  #usage: Usage | null = null;
+  #isStarted = false;
+  #isOver = false;
+
+  constructor(source: AnswerSource) {
+    this.#source = source;
+  }
+
+  decode(_event: string | null, data: string, out: StreamEvent[]): void {
+    // Some upstreams close with it as chat does.
+    if (this.#isOver || data.trim() === '[DONE]') return;
+    const block = parseObject(data);
+    if (block !== null && isObject(block.error)) {
+      this.#fail(failureOf(block.error), out);
+    } else if (block === null || !isResponse(block)) {
+      this.#fail(notGenerateContent(nameForeign(block)), out);
+    } else {
+      this.#read(block, out);
+    }
+  }
+
+  finish(out: StreamEvent[]): void {
+    if (this.#isOver) return;
+    const choices = [...this.#choices];
+    if (choices.length === 0 || choices.some(([, { finishReason }]) => finishReason === null)) {
+      this.#fail(
+        new GatewayError('upstream_error', "The upstream's stream ended before it was complete."),
+        out,
+      );
+      return;
+    }
+    this.#isOver = true;
+    for (const [choice, progress] of choices) finishChoice(choice, progress, out);
+    if (this.#usage !== null) out.push({ kind: 'usage', usage: this.#usage });
+    out.push({ kind: 'end' });
+  }
+
+  #fail(error: GatewayError, out: StreamEvent[]): void {
+    this.#isOver = true;
+    out.push({ kind: 'error', error });
+  }
+
+  #read(block: JsonObject, out: StreamEvent[]): void {
+    this.#usage = decodeUsage(block.usageMetadata) ?? this.#usage;
+    if (!this.#isStarted) {
+      this.#isStarted = true;
+      out.push({ kind: 'start', usage: this.#usage });
+    }
+    const candidates = candidatesOf(block);
+    for (let at = 0; at < candidates.length; at++) {
+      const candidate = candidates[at] as JsonObject;
+      const { index } = candidate;
+      const choice = typeof index === 'number' && Number.isSafeInteger(index) && index >= 0 ? index : at;
+      this.#readCandidate(candidate, choice, out);
+    }
+    if (this.#choices.size === 0 && isBlocked(block)) {
+      const progress = this.#progressOf(0);
+      progress.finishReason = 'PROHIBITED_CONTENT';
+      finishChoice(0, progress, out);
+    }
+  }
+
+  #readCandidate(candidate: JsonObject, choice: number, out: StreamEvent[]): void {
+    const progress = this.#progressOf(choice);
+    if (progress.isFinished) return;
+    const told = out.length;
+    let logprobs = decodeLogprobs(candidate.logprobsResult) ?? undefined;
+    for (const part of partsOf(candidate)) {
+      const text = typeof part.text === 'string' ? part.text : '';
+      const signature = signatureOf(part, this.#source);
+      if (part.thought === true) {
+        if (text !== '') out.push({ kind: 'reasoning', choice, text });
+        if (signature !== null) out.push({ kind: 'signature', choice, signature });
+        continue;
+      }
+      // The signature of the reasoning before a part stands on the part itself.
+      if (signature !== null) out.push({ kind: 'signature', choice, signature });
+      if (text !== '') {
+        out.push(
+          logprobs === undefined ? { kind: 'text', choice, text } : { kind: 'text', choice, text, logprobs },
+        );
+        logprobs = undefined;
+        continue;
+      }
+      const call = callOf(part);
+      if (call === null) continue;
+      const number = progress.calls++;
+      out.push({ kind: 'callStart', choice, call: number, id: call.id, name: call.name, custom: false });
+      out.push({ kind: 'callArguments', choice, call: number, text: call.input });
+      out.push({ kind: 'callEnd', choice, call: number });
+    }
+    if (out.length > told) progress.isEmpty = false;
+    if (isReason(candidate.finishReason)) {
+      progress.finishReason = candidate.finishReason;
+      if (progress.isEmpty) finishChoice(choice, progress, out);
+    }
+  }
+
+  #progressOf(choice: number): Progress {
+    let progress = this.#choices.get(choice);
+    if (progress === undefined) {
+      progress = { calls: 0, finishReason: null, isEmpty: true, isFinished: false };
+      this.#choices.set(choice, progress);
+    }
+    return progress;
+  }
+}
+
+/** Tells why a choice ended, once. */
+function finishChoice(choice: number, progress: Progress, out: StreamEvent[]): void {
+  if (progress.isFinished) return;
+  progress.isFinished = true;
+  const reason = decodeFinish(progress.finishReason, progress.calls > 0);
+  out.push({ kind: 'finish', choice, reason, stopSequence: null });
+}

@@ -1,0 +1,232 @@
+import type { ReplyContext, StreamEncoder } from '../../../conversation/codec.js';
+import type { StreamEvent } from '../../../conversation/events.js';
+import type { FinishReason, TokenLogprob } from '../../../conversation/reply.js';
+import type { Usage } from '../../../conversation/usage.js';
+import { GatewayError } from '../../../errors.js';
+import type { RawTextFrame } from '../../../wire/raw-text.js';
+import { framed, rawBytes } from '../../../wire/raw-text.js';
+import { google } from '../../error-formats/google.js';
+import { answerEnd, blockedPrompt } from '../answer/encode.js';
+import { encodeFinish } from '../answer/finish.js';
+import { encodeInputUsage, encodeUsage } from '../answer/usage.js';
+import { encodeLogprobs } from '../logprobs.js';
+import { callId, callPart, textPart, thoughtPart } from '../parts-encode.js';
+
+/** Most characters of calls that are kept: each is sent whole. */
+const mostCharacters = 16 * 1024 * 1024;
+
+/** What is kept of a choice until it can be sent. */
+interface Choice {
+  /** A whole part that waits for the reason or the usage, which may belong into its block. */
+  held: string | null;
+  /** Of the reasoning that has just ended: it stands on the part that comes next. */
+  signature: string | null;
+  finish: FinishReason | null;
+  isEmpty: boolean;
+}
+
+/**
+ * Writes a stream of responses; see `StreamEncoder`. Calls are sent whole; the reason and the usage stand in the last
+ * block of all.
+ */
+export function createEncoder(context: ReplyContext): StreamEncoder {
+  return new BlockEncoder(context);
+}
+
+class BlockEncoder implements StreamEncoder {
+  error: GatewayError | null = null;
+  readonly #context: ReplyContext;
+  readonly #choices = new Map<number, Choice>();
+  readonly #end: string;
+  readonly #inArray: boolean;
+  #isOpen = false;
+  #usage: Usage | null = null;
+  /** JSON text of what is known of the usage while the answer goes on, with its comma. */
+  #inputUsage = '';
+  #call: Extract<StreamEvent, { readonly kind: 'callStart' }> | null = null;
+  #arguments = '';
+  /** Characters of the calls in `held`, of all choices. */
+  #heldCharacters = 0;
+  #isOver = false;
+  #rawFrame: RawTextFrame | null = null;
+
+  constructor(context: ReplyContext) {
+    this.#context = context;
+    this.#end = `,${answerEnd(context)}}`;
+    this.#inArray = context.framing === 'array';
+  }
+
+  takesRawText(): boolean {
+    const choice = this.#isOver ? undefined : this.#choices.get(0);
+    return choice !== undefined && !choice.isEmpty && choice.held === null && choice.signature === null;
+  }
+
+  encodeRawText(raw: string): string | null {
+    if (!this.takesRawText()) return null;
+    this.#rawFrame ??= framed(
+      `${this.#beforeBlock()}{"candidates":[{"content":{"role":"model","parts":[{"text":"`,
+      rawBytes(`"}]},"index":0}]${this.#inputUsage}${this.#end}${this.#inArray ? '' : '\n\n'}`),
+    );
+    return this.#rawFrame.before + raw + this.#rawFrame.after;
+  }
+
+  rawTextFrame(): RawTextFrame | null {
+    return this.#rawFrame;
+  }
+
+  encode(event: StreamEvent): string {
+    if (this.#isOver) return '';
+    switch (event.kind) {
+      case 'text':
+        return this.#text(event.choice, event.text, event.logprobs);
+      case 'refusal':
+        return this.#text(event.choice, event.text, undefined);
+      case 'reasoning':
+        return this.#reasoning(event.choice, event.text);
+      case 'signature':
+        return this.#signature(event.choice, event.signature);
+      case 'callStart':
+        this.#call = event;
+        this.#arguments = '';
+        return this.#release(event.choice, this.#choiceOf(event.choice));
+      case 'callArguments':
+        if (this.#heldCharacters + this.#arguments.length + event.text.length > mostCharacters)
+          return this.#fail(new GatewayError('upstream_error', 'A tool call is too long to be kept.'));
+        this.#arguments += event.text;
+        return '';
+      case 'callEnd':
+        this.#endCall();
+        return '';
+      case 'finish':
+        this.#choiceOf(event.choice).finish = event.reason;
+        return '';
+      case 'start':
+        if (event.usage !== null) {
+          this.#usage = event.usage;
+          this.#inputUsage = `,"usageMetadata":${encodeInputUsage(event.usage)}`;
+        }
+        return '';
+      case 'usage':
+        this.#usage = event.usage;
+        return '';
+      case 'citation':
+        return '';
+      case 'error':
+        return this.#fail(event.error);
+      case 'end':
+        return this.#finish();
+    }
+  }
+
+  #fail(error: GatewayError): string {
+    this.error = error;
+    this.#isOver = true;
+    this.#arguments = '';
+    return this.#frame(google.errorBody(error, '')) + (this.#inArray ? ']' : '');
+  }
+
+  #choiceOf(index: number): Choice {
+    let choice = this.#choices.get(index);
+    if (choice === undefined) {
+      choice = { held: null, signature: null, finish: null, isEmpty: true };
+      this.#choices.set(index, choice);
+    }
+    return choice;
+  }
+
+  #text(index: number, text: string, logprobs: readonly TokenLogprob[] | undefined): string {
+    if (text === '' && logprobs === undefined) return '';
+    const choice = this.#choiceOf(index);
+    const released = this.#release(index, choice);
+    const part = textPart(text, choice.signature);
+    choice.signature = null;
+    const probabilities = logprobs === undefined ? '' : `,"logprobsResult":${encodeLogprobs(logprobs)}`;
+    return released + this.#block(index, choice, part, probabilities);
+  }
+
+  #reasoning(index: number, text: string): string {
+    if (text === '' || !this.#context.showReasoning) return '';
+    const choice = this.#choiceOf(index);
+    const released = this.#release(index, choice) + this.#ownSignature(index, choice);
+    return released + this.#block(index, choice, thoughtPart(text), '');
+  }
+
+  #signature(index: number, signature: string): string {
+    const choice = this.#choiceOf(index);
+    const released = this.#release(index, choice) + this.#ownSignature(index, choice);
+    choice.signature = signature;
+    return released;
+  }
+
+  /** A signature that no part came after, on a part of its own. */
+  #ownSignature(index: number, choice: Choice): string {
+    if (choice.signature === null) return '';
+    const part = textPart('', choice.signature);
+    choice.signature = null;
+    return this.#block(index, choice, part, '');
+  }
+
+  #endCall(): void {
+    const call = this.#call;
+    if (call === null) return;
+    const choice = this.#choiceOf(call.choice);
+    const id = callId(call.id, this.#context, call.choice, call.call);
+    choice.held = callPart(
+      { id, name: call.name, input: this.#arguments, custom: call.custom },
+      choice.signature,
+    );
+    choice.signature = null;
+    this.#heldCharacters += choice.held.length;
+    this.#arguments = '';
+    this.#call = null;
+  }
+
+  /** Sends the part that was held back, now that more comes after it. */
+  #release(index: number, choice: Choice): string {
+    if (choice.held === null) return '';
+    const part = choice.held;
+    choice.held = null;
+    this.#heldCharacters -= part.length;
+    return this.#block(index, choice, part, '');
+  }
+
+  /** @param more members of the candidate, each with its comma */
+  #block(index: number, choice: Choice, part: string, more: string): string {
+    choice.isEmpty = false;
+    return this.#frame(
+      `{"candidates":[{"content":{"role":"model","parts":[${part}]},"index":${index}${more}}]` +
+        this.#inputUsage +
+        this.#end,
+    );
+  }
+
+  #finish(): string {
+    let text = '';
+    let left = this.#choices.size;
+    const usage = this.#usage === null ? '' : `,"usageMetadata":${encodeUsage(this.#usage)}`;
+    if (left === 0) text = this.#frame(`{"candidates":[]${usage}${this.#end}`);
+    for (const [index, { held, signature, finish, isEmpty }] of this.#choices) {
+      const isBare = isEmpty && held === null && signature === null;
+      const blocked = this.#choices.size === 1 && finish === 'filtered' && isBare;
+      const reason = finish === null ? '' : `,"finishReason":"${encodeFinish(finish)}"`;
+      const part = held ?? textPart('', signature);
+      const answer = blocked
+        ? blockedPrompt
+        : `"candidates":[{"content":{"role":"model","parts":[${part}]}${reason},"index":${index}}]`;
+      left--;
+      text += this.#frame(`{${answer}${left === 0 ? usage : this.#inputUsage}${this.#end}`);
+    }
+    return this.#inArray ? `${text}]` : text;
+  }
+
+  #frame(json: string): string {
+    return this.#beforeBlock() + json + (this.#inArray ? '' : '\n\n');
+  }
+
+  #beforeBlock(): string {
+    if (!this.#inArray) return 'data: ';
+    const before = this.#isOpen ? ',\n' : '[';
+    this.#isOpen = true;
+    return before;
+  }
+}

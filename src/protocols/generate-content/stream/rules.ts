@@ -1,0 +1,134 @@
+import type { StreamEnding, StreamFacts } from '../../../conversation/stream-rules.js';
+import type { GatewayError } from '../../../errors.js';
+import { isObject, type JsonObject, parseObject } from '../../../wire/json.js';
+import { endOfString } from '../../../wire/json-scan.js';
+import { afterColon } from '../../../wire/json-skip.js';
+import { skipSpace } from '../../../wire/json-space.js';
+import { firstEventEnd, lastEventEnd, parseEvent } from '../../../wire/sse.js';
+import { isReason } from '../answer/finish.js';
+import { lastUsage } from '../answer/usage.js';
+import { failureOf, nameForeign, notGenerateContent } from '../failure.js';
+
+/** How many of a stream's last blocks tell how it ended: some upstreams send the usage, or sources, after the reason. */
+const finalEvents = 4;
+/**
+ * Quoted keys, which cannot occur inside a string, where their quotes would be escaped, and how many levels are closed
+ * from their object to the end of the response: of `candidates[]` and of `promptFeedback`. The arguments of a call, which
+ * may have any keys, lie deeper.
+ */
+const reasons = [
+  { key: Buffer.from('"finishReason"'), levels: 3 },
+  { key: Buffer.from('"blockReason"'), levels: 2 },
+] as const;
+const responseMembers = ['candidates', 'promptFeedback', 'usageMetadata', 'responseId', 'modelVersion'];
+const unspecified = Buffer.from('_UNSPECIFIED"');
+
+const QUOTE = 0x22;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+
+/** Judges the first blocks of a stream; see `StreamRules.judgeStart`. */
+export function judgeStart(run: Buffer): 'silence' | 'meaningful' | GatewayError {
+  for (let start = 0; start < run.length; ) {
+    const next = firstEventEnd(run, start, run.length);
+    const end = next === -1 ? run.length : next;
+    const { data } = parseEvent(run.toString('utf8', start, end));
+    if (data !== null) return judgeBlock(parseObject(data));
+    start = end;
+  }
+  return 'silence';
+}
+
+/**
+ * Whether whole blocks name the reason why the answer ended; see `StreamRules.marksEnd`. The sources of an answer and
+ * its signature stand beside the reason and may be longer than the bytes that are kept of a stream's end.
+ */
+export function marksEnd(run: Buffer): boolean {
+  // Where the run is a part of a very large event, nothing tells how deep in it a key is.
+  return namesReason(run, true);
+}
+
+/** Judges the end of a stream; see `StreamRules.judgeEnd`. */
+export function judgeEnd(tail: Buffer, { ended }: StreamFacts): StreamEnding {
+  const usage = lastUsage(tail);
+  let complete = ended;
+  for (let end = tail.length, looked = 0; end > 0 && looked < finalEvents; looked++) {
+    const start = lastEventEnd(tail, 0, Math.max(0, end - 2));
+    const { data } = parseEvent(tail.toString('utf8', start, end));
+    const block = data === null ? null : parseObject(data);
+    if (block === null) {
+      // The tail may have cut into it.
+      if (start === 0 && namesReason(tail.subarray(0, end), false)) complete = true;
+    } else if (isObject(block.error)) {
+      return { state: 'failed', usage };
+    } else if (hasReason(block)) {
+      complete = true;
+    }
+    end = start;
+  }
+  return { state: complete ? 'complete' : 'incomplete', usage };
+}
+
+/** True for an object that is a response of this protocol, or part of one. */
+export function isResponse(block: JsonObject): boolean {
+  for (const name of responseMembers) if (name in block) return true;
+  return false;
+}
+
+function judgeBlock(block: JsonObject | null): 'meaningful' | GatewayError {
+  if (block !== null && isObject(block.error)) return failureOf(block.error);
+  if (block !== null && isResponse(block)) return 'meaningful';
+  return notGenerateContent(nameForeign(block));
+}
+
+function hasReason({ candidates, promptFeedback }: JsonObject): boolean {
+  if (isObject(promptFeedback) && isReason(promptFeedback.blockReason)) return true;
+  return (
+    Array.isArray(candidates) && candidates.some((each) => isObject(each) && isReason(each.finishReason))
+  );
+}
+
+/** @param cutCounts whether a reason counts when the bytes end before its response does */
+function namesReason(bytes: Buffer, cutCounts: boolean): boolean {
+  for (const { key, levels } of reasons) {
+    for (let at = bytes.indexOf(key); at !== -1; at = bytes.indexOf(key, at + key.length)) {
+      const value = afterColon(bytes, at + key.length - 1);
+      if (value === -1 || bytes[value] !== QUOTE) continue;
+      const close = bytes.indexOf(QUOTE, value + 1);
+      if (close <= value + 1 || endsWith(bytes, close + 1, unspecified)) continue;
+      const end = endOfLevels(bytes, close + 1, levels);
+      if (end === -1 ? cutCounts : endsEvent(bytes, end)) return true;
+    }
+  }
+  return false;
+}
+
+/** Offset after the bracket that closes so many levels around what stands at `from`, outside of strings, or -1. */
+function endOfLevels(bytes: Buffer, from: number, levels: number): number {
+  let left = levels;
+  for (let at = from; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (byte === QUOTE) {
+      at = endOfString(bytes, at + 1);
+      if (at === -1) return -1;
+    } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+      left++;
+    } else if ((byte === CLOSE_BRACE || byte === CLOSE_BRACKET) && --left === 0) {
+      return at + 1;
+    }
+  }
+  return -1;
+}
+
+/** Whether nothing but space is between `at` and the end of the event, or of the bytes. */
+function endsEvent(bytes: Buffer, at: number): boolean {
+  const next = skipSpace(bytes, at);
+  return next === bytes.length || firstEventEnd(bytes, at, next) !== -1;
+}
+
+function endsWith(bytes: Buffer, end: number, suffix: Buffer): boolean {
+  const start = end - suffix.length;
+  return start >= 0 && bytes.compare(suffix, 0, suffix.length, start, end) === 0;
+}

@@ -1,0 +1,100 @@
+import type { StreamEnding } from '../../conversation/stream-rules.js';
+import { GatewayError } from '../../errors.js';
+import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
+import { firstEventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
+import { upstreamError } from '../error-formats/upstream-error.js';
+import { lastUsage } from './usage.js';
+
+/** How many of a stream's last events tell how it ended: comments and `[DONE]` may follow the last image. */
+const finalEvents = 4;
+/** An event holds an image of megabytes: so many of its first bytes tell what it is. */
+const headBytes = 512;
+const ownType = /^image_(?:generation|edit)\./;
+/** Beginnings of events of the protocol, by their name or by their data. */
+const ownHead = /^(?:event: ?|data: ?\{\s*"type"\s*:\s*")image_(?:generation|edit)\./;
+/** What only an image on the way has behind its bytes. A text in quotes cannot stand inside another one. */
+const partialKey = /"partial_image_index"|"image_(?:generation|edit)\.partial_image"/;
+
+/** What an event says of how the stream stands. */
+type Word = 'complete' | 'incomplete' | 'failed' | 'nothing';
+
+/** Judges the first events of a stream of images; see `StreamRules.judgeStart`. */
+export function judgeStart(run: Buffer): 'silence' | 'meaningful' | GatewayError {
+  for (let start = 0; start < run.length; ) {
+    if (ownHead.test(headOf(run, start))) return 'meaningful';
+    const next = firstEventEnd(run, start, run.length);
+    const end = next === -1 ? run.length : next;
+    const { event, data } = parseEvent(run.toString('utf8', start, end));
+    // An event that is too large to be held comes in parts: what it is shows at the end.
+    if (next === -1 && data?.startsWith('{') && parseObject(data) === null) return 'meaningful';
+    const verdict = data === null ? 'silence' : judgeEvent(event, data);
+    if (verdict !== 'silence') return verdict;
+    start = end;
+  }
+  return 'silence';
+}
+
+function judgeEvent(event: string | null, data: string): 'silence' | 'meaningful' | GatewayError {
+  if (data.trim() === '[DONE]') return 'silence';
+  const body = parseObject(data);
+  if (body === null) return notImages('an event that is not a JSON object');
+  const type = textOrNull(body.type) ?? event;
+  if (type !== null && ownType.test(type)) return 'meaningful';
+  if (type === 'keepalive' || type === 'ping') return 'silence';
+  if (type === 'error' || isObject(body.error) || textOrNull(body.error)) return failureOf(body);
+  return notImages(type === null ? 'an event without a type' : `an event of type ${type.slice(0, 64)}`);
+}
+
+/** The failure is in `error`, or it is the event itself. */
+function failureOf(body: JsonObject): GatewayError {
+  return (
+    upstreamError(body.error) ??
+    upstreamError(body) ??
+    new GatewayError('upstream_error', 'The upstream answered with an error.')
+  );
+}
+
+/** Judges an ended stream of images by its last bytes; see `StreamRules.judgeEnd`. */
+export function judgeEnd(tail: Buffer): StreamEnding {
+  const usage = lastUsage(tail);
+  for (let end = tail.length, looked = 0; end > 0 && looked < finalEvents; looked++) {
+    const start = lastEventEnd(tail, 0, Math.max(0, end - 2));
+    const word = wordOf(tail.toString('utf8', start, end), start === 0);
+    if (word !== 'nothing') return { state: word, usage };
+    end = start;
+  }
+  return { state: 'incomplete', usage };
+}
+
+/** @param mayBeCut the event may have begun before the text */
+function wordOf(text: string, mayBeCut: boolean): Word {
+  const { event, data } = parseEvent(text);
+  const body = parseObject(data ?? '');
+  if (body === null) {
+    if (mayBeCut && isRemains(text)) return partialKey.test(text) ? 'incomplete' : 'complete';
+    return data === null || data === '' || data.trim() === '[DONE]' ? 'nothing' : 'incomplete';
+  }
+  const type = textOrNull(body.type) ?? event ?? '';
+  if (type === 'error' || isObject(body.error) || textOrNull(body.error)) return 'failed';
+  if (!ownType.test(type)) return 'nothing';
+  return type.endsWith('.completed') ? 'complete' : 'incomplete';
+}
+
+/**
+ * True for the end of an event whose beginning is gone, and with it its name: the end of a JSON object. One that broke
+ * off in its image has no end.
+ */
+function isRemains(text: string): boolean {
+  return text.trimEnd().endsWith('}') && !/^(?:event|data|id|retry)?:/.test(text);
+}
+
+function headOf(run: Buffer, start: number): string {
+  return run.toString('latin1', start, Math.min(run.length, start + headBytes)).trimStart();
+}
+
+function notImages(what: string): GatewayError {
+  return new GatewayError(
+    'unsupported_stream_event',
+    `The upstream's stream is not of the images protocol: it holds ${what}.`,
+  );
+}

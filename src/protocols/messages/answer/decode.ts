@@ -1,0 +1,70 @@
+import type { AnswerSource } from '../../../conversation/codec.js';
+import type { Reply, ReplyPart } from '../../../conversation/reply.js';
+import { sealSignature } from '../../../conversation/signature.js';
+import { GatewayError } from '../../../errors.js';
+import { isObject, type JsonObject, textOrNull } from '../../../wire/json.js';
+import { failureOf } from '../failure.js';
+import { decodeFinish } from './finish.js';
+import { decodeUsage } from './usage.js';
+
+/**
+ * Reads a `message`; see `TextCodec.decodeReply`. Blocks of tools that the upstream ran are left out, and so are
+ * citations.
+ * @throws {GatewayError} `upstream_error` for a body without content, or what its `error` says
+ */
+export function decodeReply(body: JsonObject, source: AnswerSource): Reply {
+  if (isObject(body.error)) throw failureOf(body);
+  const { content } = body;
+  if (!Array.isArray(content))
+    throw new GatewayError('upstream_error', 'The upstream answered without a message.');
+  const parts: ReplyPart[] = [];
+  for (const block of content as readonly unknown[]) {
+    const part = isObject(block) ? decodeBlock(block, source) : null;
+    if (part !== null) parts.push(part);
+  }
+  const hasCalls = parts.some(({ kind }) => kind === 'toolCall');
+  const choice = {
+    parts,
+    finish: decodeFinish(body.stop_reason, hasCalls),
+    stopSequence: textOrNull(body.stop_sequence),
+  };
+  return { choices: [choice], usage: decodeUsage(body.usage) };
+}
+
+/** The token in which a client carries a signature of this protocol, or encrypted thinking. */
+export function sealOwn(value: string, redacted: boolean, { model }: AnswerSource): string {
+  return sealSignature({ protocol: 'messages', model, value, redacted });
+}
+
+/** The JSON text of a call's input as it stands in a block; empty for none. */
+export function inputText(input: unknown): string {
+  return isObject(input) && Object.keys(input).length > 0 ? JSON.stringify(input) : '';
+}
+
+function decodeBlock(block: JsonObject, source: AnswerSource): ReplyPart | null {
+  switch (block.type) {
+    case 'text': {
+      const text = textOrNull(block.text) ?? '';
+      return text === '' ? null : { kind: 'text', text };
+    }
+    case 'thinking': {
+      const text = textOrNull(block.thinking) ?? '';
+      const value = textOrNull(block.signature) ?? '';
+      if (text === '' && value === '') return null;
+      return { kind: 'reasoning', text, signature: value === '' ? null : sealOwn(value, false, source) };
+    }
+    case 'redacted_thinking': {
+      const value = textOrNull(block.data) ?? '';
+      return value === '' ? null : { kind: 'reasoning', text: '', signature: sealOwn(value, true, source) };
+    }
+    case 'tool_use': {
+      // A call without a name is none: nobody could answer it.
+      const name = textOrNull(block.name) ?? '';
+      if (name === '') return null;
+      const input = inputText(block.input) || '{}';
+      return { kind: 'toolCall', id: textOrNull(block.id) ?? '', name, input, custom: false, at: '' };
+    }
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,64 @@
+import type { ReplyContext } from '../../../conversation/codec.js';
+import type { Reply, ReplyChoice } from '../../../conversation/reply.js';
+import type { ReasoningPart, ToolCallPart } from '../../../conversation/request.js';
+import { GatewayError } from '../../../errors.js';
+import { parseObject } from '../../../wire/json.js';
+import { quoted } from '../../../wire/quoted.js';
+import { replyCallId } from '../call-ids.js';
+import { encodeText } from '../request/content-encode.js';
+import { encodeFinish } from './finish.js';
+import { encodeUsage } from './usage.js';
+
+/**
+ * Writes a `message`; see `TextCodec.encodeReply`. Of several answers it has the first.
+ * @throws {GatewayError} `upstream_error` for a call whose arguments are no object, which this protocol cannot hold
+ */
+export function encodeReply(reply: Reply, context: ReplyContext): string {
+  const choice = reply.choices[0] as ReplyChoice;
+  const { finish } = choice;
+  const blocks: string[] = [];
+  let calls = 0;
+  for (const part of choice.parts) {
+    if (part.kind === 'toolCall') {
+      const call = encodeCall(part, replyCallId(part.id, context, calls++), finish === 'length');
+      if (call !== null) blocks.push(call);
+    } else if (part.kind === 'reasoning') {
+      const thinking = encodeThinkingBlock(part, context);
+      if (thinking !== null) blocks.push(thinking);
+    } else if (part.text !== '') {
+      blocks.push(encodeText(part.text));
+    }
+  }
+  const sequence = finish === 'stopSequence' ? choice.stopSequence : null;
+  return (
+    `{${messageHead(context)},"content":[${blocks.join(',')}],"stop_reason":"${encodeFinish(finish, calls > 0)}",` +
+    `"stop_sequence":${JSON.stringify(sequence)},"usage":${encodeUsage(reply.usage)}}`
+  );
+}
+
+/** The members with which an answer begins, streamed or not. */
+export function messageHead({ id, model }: ReplyContext): string {
+  return `"id":"msg_${id}","type":"message","role":"assistant","model":${JSON.stringify(model)}`;
+}
+
+/** Reasoning of any protocol is a thinking block, whose signature is the token that the client is to carry. */
+function encodeThinkingBlock(
+  { text, signature }: ReasoningPart,
+  { showReasoning }: ReplyContext,
+): string | null {
+  const thinking = showReasoning ? text : '';
+  if (thinking === '' && signature === null) return null;
+  return `{"type":"thinking","thinking":${quoted(thinking)},"signature":${JSON.stringify(signature ?? '')}}`;
+}
+
+/** @param isCut the answer met its limit of tokens, perhaps inside the arguments: then the call is left out */
+function encodeCall({ name, input }: ToolCallPart, id: string, isCut: boolean): string | null {
+  if (parseObject(input) === null) {
+    if (isCut) return null;
+    throw new GatewayError(
+      'upstream_error',
+      `The upstream called the tool '${name}' with arguments that are not a JSON object.`,
+    );
+  }
+  return `{"type":"tool_use","id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"input":${input}}`;
+}

@@ -1,0 +1,114 @@
+import type { Usage } from '../../../conversation/usage.js';
+import { isObject } from '../../../wire/json.js';
+import { numberNames, readNumbers } from '../../../wire/json-numbers.js';
+import { lastObjectStart, objectAfterKey } from '../../../wire/json-object.js';
+
+const needle = Buffer.from('"usage"');
+const wanted = numberNames([
+  'input_tokens',
+  'output_tokens',
+  'cache_read_input_tokens',
+  'cache_creation_input_tokens',
+  'thinking_tokens',
+]);
+const found: number[] = [];
+
+/** The numbers of a `usage` object as they stand in it; not above zero where they are missing. */
+interface Counts {
+  /** Input without what was read from or written to the cache. */
+  readonly plain: number;
+  readonly output: number;
+  readonly cached: number;
+  readonly cacheWritten: number;
+  readonly reasoning: number;
+}
+
+/**
+ * Finds the last `usage` object that names tokens in the bytes of an answer or in the end of a stream: the input of a
+ * tool is an object, in which something else may have that name.
+ * @param start what the stream's first event said: it stands for what the object leaves out
+ * @returns the tokens, or what was said at the start when there is no such object
+ */
+export function lastUsage(bytes: Buffer, start: Usage | null = null): Usage | null {
+  for (let end = bytes.length; end > 0; ) {
+    const at = lastObjectStart(bytes.subarray(0, end), needle);
+    if (at === -1) break;
+    const usage = usageAt(bytes, at, start);
+    if (usage !== null) return usage;
+    end = at;
+  }
+  return start;
+}
+
+/** Finds the first `usage` object that names tokens: that of `message_start`, in the first bytes of a stream. */
+export function firstUsage(bytes: Buffer): Usage | null {
+  for (let at = bytes.indexOf(needle); at !== -1; at = bytes.indexOf(needle, at + needle.length)) {
+    const value = objectAfterKey(bytes, at, needle.length);
+    const usage = value === -1 ? null : usageAt(bytes, value, null);
+    if (usage !== null) return usage;
+  }
+  return null;
+}
+
+function usageAt(bytes: Buffer, at: number, start: Usage | null): Usage | null {
+  if (!readNumbers(bytes, at, wanted, found)) return null;
+  const [plain = -1, output = -1, cached = -1, cacheWritten = -1, reasoning = -1] = found;
+  if (plain === -1 && output === -1) return null;
+  return sum({ plain, output, cached, cacheWritten, reasoning }, start);
+}
+
+/**
+ * Reads a parsed `usage` object.
+ * @param start what was said before: the totals of `message_delta` replace those of `message_start`, where it has them
+ * @returns the tokens; null, or what was said before, for what is no usage or names no tokens
+ */
+export function decodeUsage(usage: unknown, start: Usage | null = null): Usage | null {
+  if (!isObject(usage)) return start;
+  const plain = wholeNumber(usage.input_tokens);
+  const output = wholeNumber(usage.output_tokens);
+  if (plain === -1 && output === -1) return start;
+  const details = isObject(usage.output_tokens_details) ? usage.output_tokens_details : usage;
+  const counts: Counts = {
+    plain,
+    output,
+    cached: wholeNumber(usage.cache_read_input_tokens),
+    cacheWritten: wholeNumber(usage.cache_creation_input_tokens),
+    reasoning: wholeNumber(details.thinking_tokens),
+  };
+  return sum(counts, start);
+}
+
+/** Input that is zero at the end of a stream is input that was left out: it does not shrink. */
+function sum(counts: Counts, start: Usage | null): Usage {
+  const cached = counts.cached > 0 ? counts.cached : (start?.cached ?? 0);
+  const cacheWritten = counts.cacheWritten > 0 ? counts.cacheWritten : (start?.cacheWritten ?? 0);
+  const plain = counts.plain > 0 ? counts.plain : plainInput(start);
+  return {
+    input: plain + cached + cacheWritten,
+    output: counts.output >= 0 ? counts.output : (start?.output ?? 0),
+    cached,
+    cacheWritten,
+    reasoning: counts.reasoning > 0 ? counts.reasoning : (start?.reasoning ?? 0),
+  };
+}
+
+/** Writes the JSON text of a `usage` object, which clients need in any case: zeros for what is not known. */
+export function encodeUsage(usage: Usage | null): string {
+  const { output = 0, cached = 0, cacheWritten = 0, reasoning = 0 } = usage ?? {};
+  let text = `{"input_tokens":${plainInput(usage)},"output_tokens":${output}`;
+  if (cacheWritten > 0) text += `,"cache_creation_input_tokens":${cacheWritten}`;
+  if (cached > 0) text += `,"cache_read_input_tokens":${cached}`;
+  if (reasoning > 0) text += `,"output_tokens_details":{"thinking_tokens":${reasoning}}`;
+  return `${text}}`;
+}
+
+/** The protocol counts input apart from what the cache had a part in. */
+function plainInput(usage: Usage | null): number {
+  return usage === null ? 0 : Math.max(0, usage.input - usage.cached - usage.cacheWritten);
+}
+
+/** A count, or -1 for what is none: `1e400` parses as infinity, which JSON cannot say. */
+function wholeNumber(value: unknown): number {
+  const whole = typeof value === 'number' ? Math.floor(value) : -1;
+  return Number.isSafeInteger(whole) && whole >= 0 ? whole : -1;
+}

@@ -1,0 +1,162 @@
+import { Type } from 'typebox';
+import { GatewayError } from '../../../errors.js';
+import { type CompiledSchema, compileSchema, type MixedBody } from '../../../schema/compile.js';
+import { flag, name, nullable, otherType, text } from '../../../schema/members.js';
+
+const textBlock = Type.Object({ type: Type.Literal('text'), text: Type.String() });
+const base64Source = Type.Object({
+  type: Type.Literal('base64'),
+  media_type: Type.String(),
+  data: Type.String(),
+});
+const urlSource = Type.Object({ type: Type.Literal('url'), url: name });
+const imageBlock = Type.Object({
+  type: Type.Literal('image'),
+  source: Type.Union([base64Source, urlSource, otherType(['base64', 'url'])]),
+});
+const documentBlock = Type.Object({
+  type: Type.Literal('document'),
+  source: Type.Union([
+    base64Source,
+    Type.Object({ type: Type.Literal('text'), data: Type.String() }),
+    urlSource,
+    Type.Object({
+      type: Type.Literal('content'),
+      content: Type.Union([
+        Type.String(),
+        Type.Array(Type.Union([textBlock, imageBlock, otherType(['text', 'image'])])),
+      ]),
+    }),
+    otherType(['base64', 'text', 'url', 'content']),
+  ]),
+  title: text,
+  context: text,
+});
+const searchResultBlock = Type.Object({
+  type: Type.Literal('search_result'),
+  source: Type.String(),
+  title: Type.String(),
+  content: Type.Array(Type.Union([textBlock, otherType(['text'])])),
+});
+
+const shownTypes = ['text', 'image', 'document', 'search_result'];
+const shownBlocks = [textBlock, imageBlock, documentBlock, searchResultBlock];
+const block = Type.Union([
+  ...shownBlocks,
+  Type.Object({
+    type: Type.Literal('tool_use'),
+    id: Type.String(),
+    name: Type.String(),
+    input: Type.Object({}),
+  }),
+  Type.Object({
+    type: Type.Literal('tool_result'),
+    tool_use_id: Type.String(),
+    content: nullable(
+      Type.Union([Type.String(), Type.Array(Type.Union([...shownBlocks, otherType(shownTypes)]))]),
+    ),
+    is_error: flag,
+  }),
+  Type.Object({ type: Type.Literal('thinking'), thinking: Type.String(), signature: text }),
+  Type.Object({ type: Type.Literal('redacted_thinking'), data: Type.String() }),
+  otherType([...shownTypes, 'tool_use', 'tool_result', 'thinking', 'redacted_thinking']),
+]);
+
+const roles = ['user', 'assistant', 'system'];
+const message = Type.Union([
+  Type.Object({ role: Type.Enum(roles), content: Type.Union([Type.String(), Type.Array(block)]) }),
+  Type.Object({ role: Type.Unsafe<string>({ type: 'string', not: { enum: roles } }) }),
+]);
+
+const tool = Type.Union([
+  otherType(['custom']),
+  // The last of a union speaks for values that say no type, and most tools say none.
+  Type.Object({
+    name,
+    input_schema: Type.Object({}),
+    type: nullable(Type.Literal('custom')),
+    description: text,
+    strict: flag,
+  }),
+]);
+
+const toolChoice = Type.Union([
+  Type.Object({ type: Type.Literal('tool'), name, disable_parallel_tool_use: flag }),
+  Type.Object({
+    type: Type.Unsafe<string>({ type: 'string', not: { enum: ['tool'] } }),
+    disable_parallel_tool_use: flag,
+  }),
+]);
+
+const thinking = Type.Union([
+  Type.Object({
+    type: Type.Literal('enabled'),
+    budget_tokens: Type.Integer({ minimum: 1024 }),
+    display: text,
+  }),
+  otherType(['enabled']),
+]);
+
+const outputFormat = Type.Union([
+  Type.Object({ type: Type.Literal('json_schema'), schema: Type.Object({}) }),
+  otherType(['json_schema']),
+]);
+
+/** What a question for the number of tokens and one for an answer have in common. */
+const conversation = {
+  model: name,
+  messages: Type.Array(message, { minItems: 1, maxItems: 100_000 }),
+  system: nullable(Type.Union([Type.String(), Type.Array(Type.Union([textBlock, otherType(['text'])]))])),
+  tools: nullable(Type.Array(tool)),
+  tool_choice: nullable(toolChoice),
+  thinking: nullable(thinking),
+  output_config: nullable(Type.Object({ effort: text, format: nullable(outputFormat) })),
+};
+
+/** Body of `POST /v1/messages/count_tokens`. */
+export const countTokensRequestType = Type.Object(conversation);
+
+/** Body of `POST /v1/messages`. */
+export const messagesRequestType = Type.Object({
+  ...conversation,
+  // Zero warms the prompt cache.
+  max_tokens: Type.Integer({ minimum: 0 }),
+  stream: flag,
+  stop_sequences: nullable(Type.Array(Type.String())),
+  temperature: nullable(Type.Number({ minimum: 0, maximum: 1 })),
+  top_p: nullable(Type.Number({ minimum: 0, maximum: 1 })),
+  top_k: nullable(Type.Integer({ minimum: 0 })),
+  metadata: nullable(Type.Object({ user_id: text })),
+  service_tier: text,
+});
+
+/** Bodies of the other text endpoints, told by the member that holds their input. */
+export const messagesMixedBody: MixedBody = {
+  own: 'messages',
+  foreign: [
+    { key: 'input', endpoint: 'POST /v1/responses' },
+    { key: 'contents', endpoint: 'POST /v1beta/models/{model}:generateContent' },
+    { key: 'prompt', endpoint: 'POST /v1/completions' },
+  ],
+};
+
+const members = compileSchema(messagesRequestType, messagesMixedBody);
+
+/** The check of a messages request body. */
+export const messagesRequest: CompiledSchema = {
+  ...members,
+  explain(value) {
+    const error = members.explain(value);
+    if (error.kind !== 'missing_parameter' || error.param !== 'max_tokens') return error;
+    // A chat body has the same members and no need of a limit.
+    const hint = ' If the body is for POST /v1/chat/completions, send it there.';
+    return new GatewayError(error.kind, error.message + hint, { param: error.param });
+  },
+};
+
+/** The check of the body of a question for the number of tokens. */
+export const countTokensRequest = compileSchema(
+  countTokensRequestType,
+  messagesMixedBody,
+  members.guard.spec,
+);

@@ -1,0 +1,195 @@
+import type { AnswerSource, StreamDecoder } from '../../../conversation/codec.js';
+import type { StreamEvent } from '../../../conversation/events.js';
+import type { Usage } from '../../../conversation/usage.js';
+import { GatewayError } from '../../../errors.js';
+import { isObject, type JsonObject, parseObject, textOrNull } from '../../../wire/json.js';
+import { inputText, sealOwn } from '../answer/decode.js';
+import { decodeFinish } from '../answer/finish.js';
+import { decodeUsage } from '../answer/usage.js';
+import { failureOf, nameEvent, notMessages } from '../failure.js';
+import { isOwn } from './rules.js';
+
+/** A call whose block is open. */
+interface OpenCall {
+  readonly call: number;
+  /** Arguments that came with the start of the block, which some upstreams send in place of deltas. */
+  readonly input: string;
+  hasDeltas: boolean;
+}
+
+/** Makes a reader of a messages stream; see `StreamDecoder`. */
+export function createDecoder(source: AnswerSource): StreamDecoder {
+  return new MessagesDecoder(source);
+}
+
+class MessagesDecoder implements StreamDecoder {
+  readonly textMember = 'text';
+  readonly #source: AnswerSource;
+  /** By the indexes of their blocks. */
+  readonly #openCalls = new Map<unknown, OpenCall>();
+  #calls = 0;
+  #usage: Usage | null = null;
+  #isStarted = false;
+  #isFinished = false;
+  #isOver = false;
+
+  constructor(source: AnswerSource) {
+    this.#source = source;
+  }
+
+  decode(event: string | null, data: string, out: StreamEvent[]): void {
+    if (this.#isOver) return;
+    const body = parseObject(data);
+    if (body === null) {
+      // Some upstreams add the end mark of another protocol.
+      if (data.trim() !== '[DONE]') this.#fail(notMessages('an event that is not a JSON object'), out);
+      return;
+    }
+    const type = textOrNull(body.type) ?? event;
+    switch (type) {
+      case 'content_block_delta':
+        this.#delta(body, out);
+        return;
+      case 'content_block_start':
+        this.#blockStart(body, out);
+        return;
+      case 'content_block_stop':
+        this.#blockStop(body.index, out);
+        return;
+      case 'message_start':
+        if (isObject(body.message)) this.#usage = decodeUsage(body.message.usage);
+        this.#start(out);
+        return;
+      case 'message_delta':
+        this.#messageDelta(body, out);
+        return;
+      case 'message_stop':
+        this.#finish(null, null, out);
+        this.#isOver = true;
+        out.push({ kind: 'end' });
+        return;
+      case 'ping':
+        return;
+      default:
+        this.#other(body, type, out);
+    }
+  }
+
+  finish(out: StreamEvent[]): void {
+    if (this.#isOver) return;
+    this.#fail(
+      new GatewayError('upstream_error', "The upstream's stream ended before it was complete."),
+      out,
+    );
+  }
+
+  /** Newer types of events are ignored in a stream that has begun as one of this protocol. */
+  #other(body: JsonObject, type: string | null, out: StreamEvent[]): void {
+    if (type === 'error' || isObject(body.error)) this.#fail(failureOf(body), out);
+    else if (type === null || !(this.#isStarted || isOwn(type)))
+      this.#fail(notMessages(nameEvent(body, type)), out);
+  }
+
+  #start(out: StreamEvent[]): void {
+    if (this.#isStarted) return;
+    this.#isStarted = true;
+    out.push({ kind: 'start', usage: this.#usage });
+  }
+
+  #blockStart(body: JsonObject, out: StreamEvent[]): void {
+    this.#start(out);
+    const block = body.content_block;
+    if (!isObject(block)) return;
+    switch (block.type) {
+      case 'text':
+        text('text', block.text, out);
+        return;
+      case 'thinking':
+        text('reasoning', block.thinking, out);
+        this.#signature(block.signature, false, out);
+        return;
+      case 'redacted_thinking':
+        this.#signature(block.data, true, out);
+        return;
+      case 'tool_use':
+        this.#callStart(block, body.index, out);
+        return;
+    }
+  }
+
+  #callStart(block: JsonObject, index: unknown, out: StreamEvent[]): void {
+    const name = textOrNull(block.name) ?? '';
+    // A call without a name is none: nobody could answer it.
+    if (name === '') return;
+    this.#blockStop(index, out);
+    const call = this.#calls++;
+    this.#openCalls.set(index, { call, input: inputText(block.input), hasDeltas: false });
+    out.push({ kind: 'callStart', choice: 0, call, id: textOrNull(block.id) ?? '', name, custom: false });
+  }
+
+  #delta({ delta, index }: JsonObject, out: StreamEvent[]): void {
+    this.#start(out);
+    if (!isObject(delta)) return;
+    switch (delta.type) {
+      case 'text_delta':
+        text('text', delta.text, out);
+        return;
+      case 'thinking_delta':
+        text('reasoning', delta.thinking, out);
+        return;
+      case 'signature_delta':
+        this.#signature(delta.signature, false, out);
+        return;
+      case 'input_json_delta': {
+        const open = this.#openCalls.get(index);
+        const piece = textOrNull(delta.partial_json) ?? '';
+        // Without an open call they are arguments of a tool that the upstream runs.
+        if (open === undefined || piece === '') return;
+        open.hasDeltas = true;
+        out.push({ kind: 'callArguments', choice: 0, call: open.call, text: piece });
+        return;
+      }
+    }
+  }
+
+  #signature(value: unknown, redacted: boolean, out: StreamEvent[]): void {
+    if (typeof value !== 'string' || value === '') return;
+    out.push({ kind: 'signature', choice: 0, signature: sealOwn(value, redacted, this.#source) });
+  }
+
+  #blockStop(index: unknown, out: StreamEvent[]): void {
+    const open = this.#openCalls.get(index);
+    if (open === undefined) return;
+    this.#openCalls.delete(index);
+    const { call, input, hasDeltas } = open;
+    if (!hasDeltas && input !== '') out.push({ kind: 'callArguments', choice: 0, call, text: input });
+    out.push({ kind: 'callEnd', choice: 0, call });
+  }
+
+  #messageDelta({ delta, usage }: JsonObject, out: StreamEvent[]): void {
+    this.#start(out);
+    if (isObject(usage)) {
+      this.#usage = decodeUsage(usage, this.#usage);
+      if (this.#usage !== null) out.push({ kind: 'usage', usage: this.#usage });
+    }
+    const reason = isObject(delta) ? textOrNull(delta.stop_reason) : null;
+    if (isObject(delta) && reason !== null) this.#finish(reason, textOrNull(delta.stop_sequence), out);
+  }
+
+  #finish(reason: string | null, stopSequence: string | null, out: StreamEvent[]): void {
+    this.#start(out);
+    if (this.#isFinished) return;
+    this.#isFinished = true;
+    for (const index of [...this.#openCalls.keys()]) this.#blockStop(index, out);
+    out.push({ kind: 'finish', choice: 0, reason: decodeFinish(reason, this.#calls > 0), stopSequence });
+  }
+
+  #fail(error: GatewayError, out: StreamEvent[]): void {
+    this.#isOver = true;
+    out.push({ kind: 'error', error });
+  }
+}
+
+function text(kind: 'text' | 'reasoning', value: unknown, out: StreamEvent[]): void {
+  if (typeof value === 'string' && value !== '') out.push({ kind, choice: 0, text: value });
+}

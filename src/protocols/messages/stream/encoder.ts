@@ -1,0 +1,159 @@
+import type { ReplyContext, StreamEncoder } from '../../../conversation/codec.js';
+import type { StreamEvent } from '../../../conversation/events.js';
+import type { Usage } from '../../../conversation/usage.js';
+import type { RawTextFrame } from '../../../wire/raw-text.js';
+import { framed } from '../../../wire/raw-text.js';
+import { anthropic } from '../../error-formats/anthropic.js';
+import { messageHead } from '../answer/encode.js';
+import { encodeFinish } from '../answer/finish.js';
+import { encodeUsage } from '../answer/usage.js';
+import { replyCallId } from '../call-ids.js';
+
+type Block = 'text' | 'thinking' | 'call';
+type Finish = Extract<StreamEvent, { kind: 'finish' }>;
+
+const emptyBlocks = {
+  text: '{"type":"text","text":""}',
+  thinking: '{"type":"thinking","thinking":"","signature":""}',
+} as const;
+
+/**
+ * Writes a messages stream; see `StreamEncoder`. One block is open at a time. Why the answer ended is told with the
+ * usage, when all of it is known. Of several answers the first is written; citations have no place.
+ */
+export function createEncoder(context: ReplyContext): StreamEncoder {
+  return new Encoder(context);
+}
+
+class Encoder implements StreamEncoder {
+  readonly error = null;
+  readonly #context: ReplyContext;
+  #isStarted = false;
+  #usage: Usage | null = null;
+  #finish: Finish | null = null;
+  #calls = 0;
+  #open: Block | null = null;
+  /** A signature that came behind text: worth a block of its own only when more than the answer's end follows it. */
+  #late: string | null = null;
+  /** Of the open block or, without one, of the next. */
+  #index = 0;
+  /** Around the raw texts of the open block. */
+  #frame: RawTextFrame | null = null;
+
+  constructor(context: ReplyContext) {
+    this.#context = context;
+  }
+
+  takesRawText(): boolean {
+    return this.#open === 'text' && this.#late === null;
+  }
+
+  encodeRawText(raw: string): string | null {
+    if (this.#open !== 'text' || this.#late !== null) return null;
+    this.#frame ??= framed(
+      `event: content_block_delta\ndata: {"type":"content_block_delta","index":${this.#index},"delta":{"type":"text_delta","text":"`,
+      '"}}\n\n',
+    );
+    return this.#frame.before + raw + this.#frame.after;
+  }
+
+  rawTextFrame(): RawTextFrame | null {
+    return this.#frame;
+  }
+
+  encode(event: StreamEvent): string {
+    if ('choice' in event && event.choice !== 0) return '';
+    switch (event.kind) {
+      case 'start':
+        this.#usage = event.usage;
+        return this.#start();
+      case 'text':
+      case 'refusal':
+        return event.text === ''
+          ? ''
+          : this.#sign() + this.#need('text') + this.#delta('text_delta', 'text', event.text);
+      case 'reasoning':
+        if (!this.#context.showReasoning || event.text === '') return '';
+        return this.#sign() + this.#need('thinking') + this.#delta('thinking_delta', 'thinking', event.text);
+      case 'signature': {
+        const before = this.#sign();
+        this.#late = event.signature;
+        return this.#open === 'text' ? before : before + this.#sign();
+      }
+      case 'callStart':
+        return this.#sign() + this.#callStart(event.id, event.name);
+      case 'callArguments':
+        return this.#open === 'call' && event.text !== ''
+          ? this.#delta('input_json_delta', 'partial_json', event.text)
+          : '';
+      case 'callEnd':
+        return this.#open === 'call' ? this.#closeBlock() : '';
+      case 'finish':
+        this.#finish = event;
+        return this.#closeBlock();
+      case 'usage':
+        this.#usage = event.usage;
+        return '';
+      case 'citation':
+        return '';
+      case 'error':
+        return anthropic.errorEvent(event.error, `req_${this.#context.id}`);
+      case 'end':
+        return this.#end();
+    }
+  }
+
+  #start(): string {
+    if (this.#isStarted) return '';
+    this.#isStarted = true;
+    const message = `{${messageHead(this.#context)},"content":[],"stop_reason":null,"stop_sequence":null,"usage":${encodeUsage(this.#usage)}}`;
+    return `event: message_start\ndata: {"type":"message_start","message":${message}}\n\n${anthropic.keepAlive}`;
+  }
+
+  #closeBlock(): string {
+    if (this.#open === null) return '';
+    this.#open = null;
+    this.#frame = null;
+    return `event: content_block_stop\ndata: {"type":"content_block_stop","index":${this.#index++}}\n\n`;
+  }
+
+  #openBlock(block: Block, content: string): string {
+    const before = this.#start() + this.#closeBlock();
+    this.#open = block;
+    return `${before}event: content_block_start\ndata: {"type":"content_block_start","index":${this.#index},"content_block":${content}}\n\n`;
+  }
+
+  /** @param block the one that is open, or is to be opened */
+  #need(block: 'text' | 'thinking'): string {
+    return this.#open === block ? '' : this.#openBlock(block, emptyBlocks[block]);
+  }
+
+  #delta(type: string, member: string, value: string): string {
+    return `event: content_block_delta\ndata: {"type":"content_block_delta","index":${this.#index},"delta":{"type":"${type}","${member}":${JSON.stringify(value)}}}\n\n`;
+  }
+
+  #sign(): string {
+    if (this.#late === null) return '';
+    const signature = this.#late;
+    this.#late = null;
+    return (
+      this.#need('thinking') + this.#delta('signature_delta', 'signature', signature) + this.#closeBlock()
+    );
+  }
+
+  #callStart(id: string, name: string): string {
+    const ids = `"id":${JSON.stringify(replyCallId(id, this.#context, this.#calls++))},"name":${JSON.stringify(name)}`;
+    return this.#openBlock('call', `{"type":"tool_use",${ids},"input":{}}`);
+  }
+
+  #end(): string {
+    const { reason = 'other', stopSequence = null } = this.#finish ?? {};
+    const sequence = reason === 'stopSequence' ? stopSequence : null;
+    const stop = `{"stop_reason":"${encodeFinish(reason, this.#calls > 0)}","stop_sequence":${JSON.stringify(sequence)}}`;
+    return (
+      `${this.#start()}${this.#closeBlock()}` +
+      `event: message_delta\ndata: {"type":"message_delta","delta":${stop},"usage":${encodeUsage(this.#usage)}}\n\n` +
+      'event: message_stop\ndata: {"type":"message_stop"}\n\n'
+    );
+  }
+}

@@ -1,0 +1,57 @@
+import type { StreamEnding, StreamFacts } from '../../../conversation/stream-rules.js';
+import type { GatewayError } from '../../../errors.js';
+import { isObject, parseObject, textOrNull } from '../../../wire/json.js';
+import { firstEventEnd, lastEventEnd, parseEvent } from '../../../wire/sse.js';
+import { lastUsage } from '../answer/usage.js';
+import { failureOf, nameEvent, notMessages } from '../failure.js';
+
+/** How many of the last events are looked at for the one that ends the stream: pings and comments may follow it. */
+const finalEvents = 4;
+
+/** Judges the first events of a messages stream; see `StreamRules.judgeStart`. */
+export function judgeStart(run: Buffer): 'silence' | 'meaningful' | GatewayError {
+  for (let start = 0; start < run.length; ) {
+    const next = firstEventEnd(run, start, run.length);
+    const end = next === -1 ? run.length : next;
+    const { event, data } = parseEvent(run.toString('utf8', start, end));
+    const verdict = data === null ? 'silence' : judgeEvent(event, data);
+    if (verdict !== 'silence') return verdict;
+    start = end;
+  }
+  return 'silence';
+}
+
+function judgeEvent(event: string | null, data: string): 'silence' | 'meaningful' | GatewayError {
+  const body = parseObject(data);
+  if (body === null) return notMessages('an event that is not a JSON object');
+  const type = textOrNull(body.type) ?? event;
+  if (type === 'ping') return 'silence';
+  if (type === 'error' || isObject(body.error)) return failureOf(body);
+  return type !== null && isOwn(type) ? 'meaningful' : notMessages(nameEvent(body, type));
+}
+
+/** True for the type of an event that is part of an answer. */
+export function isOwn(type: string): boolean {
+  return type.startsWith('message_') || type.startsWith('content_block_');
+}
+
+/** Judges the end of a messages stream; see `StreamRules.judgeEnd`. */
+export function judgeEnd(tail: Buffer, { usageAtStart }: StreamFacts): StreamEnding {
+  const usage = lastUsage(tail, usageAtStart);
+  let state: StreamEnding['state'] = 'incomplete';
+  for (let end = tail.length, looked = 0; end > 0 && looked < finalEvents; looked++) {
+    const start = lastEventEnd(tail, 0, Math.max(0, end - 2));
+    const { event, data } = parseEvent(tail.toString('utf8', start, end));
+    const type = event ?? typeOf(data);
+    if (type === 'error') return { state: 'failed', usage };
+    if (type === 'message_stop') state = 'complete';
+    end = start;
+  }
+  return { state, usage };
+}
+
+function typeOf(data: string | null): string | null {
+  const body = data === null ? null : parseObject(data);
+  if (body === null) return null;
+  return textOrNull(body.type) ?? (isObject(body.error) ? 'error' : null);
+}

@@ -1,0 +1,133 @@
+import type { StreamEnding, StreamRules } from '../../conversation/stream-rules.js';
+import { GatewayError } from '../../errors.js';
+import { isObject, parseObject } from '../../wire/json.js';
+import { objectAfterKey } from '../../wire/json-object.js';
+import { firstEventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
+import { upstreamError } from '../error-formats/upstream-error.js';
+import { createUsageReader } from './usage.js';
+
+/*
+ * The streams of chat and of the older completions: unnamed events that are objects with `choices`, then perhaps one
+ * with no choice in it and the usage, then `[DONE]`.
+ */
+
+/** What tells one protocol of such streams from another. */
+export interface ChoiceStreamParts {
+  /** Name of the protocol, for messages. */
+  readonly protocol: string;
+  /** Value of `object` in its chunks. */
+  readonly chunkObject: string;
+}
+
+/** How usage is read out of their bytes. */
+export const { lastUsage, usageAt } = createUsageReader();
+
+const usageKey = Buffer.from('"usage"');
+/** How many of a stream's last events tell how it ended: the last choice, its usage, and `[DONE]`, with some room. */
+const finalEvents = 4;
+/** In the remains of an event that the tail cut into. A quoted key cannot occur inside a string. */
+const finishedKey = '"finish_reason"';
+const givenReason = /^\s*:\s*"[^"]/;
+
+/** The part of a `StreamRules` that chat and completions have in common. */
+export interface ChoiceStream extends Pick<StreamRules, 'judgeStart' | 'findUsageEvent'> {
+  /** Judges an ended stream by its last bytes alone. */
+  judgeEnd(tail: Buffer): StreamEnding;
+}
+
+/** Makes what a protocol of such streams has to know of them. */
+export function createChoiceStream(parts: ChoiceStreamParts): ChoiceStream {
+  function judgeStart(run: Buffer): 'silence' | 'meaningful' | GatewayError {
+    for (let start = 0; start < run.length; ) {
+      const next = firstEventEnd(run, start, run.length);
+      const end = next === -1 ? run.length : next;
+      const { event, data } = parseEvent(run.toString('utf8', start, end));
+      if (data !== null) return judgeEvent(parts, event, data);
+      start = end;
+    }
+    return 'silence';
+  }
+
+  function judgeEnd(tail: Buffer): StreamEnding {
+    const usage = lastUsage(tail);
+    let isComplete = false;
+    for (let end = tail.length, looked = 0; end > 0 && looked < finalEvents; looked++) {
+      const start = lastEventEnd(tail, 0, Math.max(0, end - 2));
+      const { data } = parseEvent(tail.toString('utf8', start, end));
+      const chunk = data === null || data === '[DONE]' ? null : parseObject(data);
+      if (data === '[DONE]') {
+        isComplete = true;
+      } else if (chunk === null) {
+        // The tail cut into its beginning, or the stream broke off in it; else it is no chunk at all.
+        if (start === 0) isComplete ||= remainsFinished(tail.toString('utf8', 0, end));
+        else if (end === tail.length && data !== null && data !== '') return { state: 'incomplete', usage };
+      } else if (upstreamError(chunk.error) !== null) {
+        return { state: 'failed', usage };
+      } else if (Array.isArray(chunk.choices) && chunk.choices.length > 0) {
+        // Without the mark, the end of the last choice is that of the stream: several may end one by one.
+        isComplete ||= chunk.choices.every(hasFinished);
+        break;
+      }
+      end = start;
+    }
+    return { state: isComplete ? 'complete' : 'incomplete', usage };
+  }
+
+  function findUsageEvent(run: Buffer): { start: number; end: number } | null {
+    for (let at = run.indexOf(usageKey); at !== -1; at = run.indexOf(usageKey, at + usageKey.length)) {
+      const value = objectAfterKey(run, at, usageKey.length);
+      if (value === -1 || usageAt(run, value) === null) continue;
+      const start = lastEventEnd(run, 0, at);
+      const next = firstEventEnd(run, at, run.length);
+      const end = next === -1 ? run.length : next;
+      const chunk = parseObject(parseEvent(run.toString('utf8', start, end)).data ?? '');
+      if (chunk !== null && Array.isArray(chunk.choices) && chunk.choices.length === 0) return { start, end };
+    }
+    return null;
+  }
+
+  return { judgeStart, judgeEnd, findUsageEvent };
+}
+
+function judgeEvent(
+  { protocol, chunkObject }: ChoiceStreamParts,
+  event: string | null,
+  data: string,
+): 'meaningful' | GatewayError {
+  if (data.trim() === '[DONE]') return 'meaningful';
+  const chunk = parseObject(data);
+  if (chunk === null) return foreign(protocol, 'an event that is not a JSON object');
+  const error = upstreamError(chunk.error);
+  if (error !== null) return error;
+  if ('choices' in chunk) return 'meaningful';
+  if (typeof chunk.type === 'string') return foreign(protocol, `an event of type ${chunk.type}`);
+  if (chunk.object === chunkObject) return 'meaningful';
+  return foreign(protocol, event === null ? 'an event without choices' : `an event named ${event}`);
+}
+
+/** Some upstreams have an empty reason in every chunk. */
+function hasFinished(choice: unknown): boolean {
+  return isObject(choice) && typeof choice.finish_reason === 'string' && choice.finish_reason !== '';
+}
+
+/** Whether the last reason to finish in the remains of an event is one. */
+function remainsFinished(remains: string): boolean {
+  const at = remains.lastIndexOf(finishedKey);
+  return at !== -1 && givenReason.test(remains.slice(at + finishedKey.length));
+}
+
+function foreign(protocol: string, what: string): GatewayError {
+  return new GatewayError(
+    'unsupported_stream_event',
+    `The upstream's stream is not of the ${protocol} protocol: it began with ${what}.`,
+  );
+}
+
+const endMark = 'data: [DONE]';
+
+/** Whether whole events end with the mark behind which nothing comes; see `StreamRules.marksEnd`. */
+export function endsWithMark(run: Buffer): boolean {
+  let end = run.length;
+  while (end > 0 && (run[end - 1] === 10 || run[end - 1] === 13)) end--;
+  return end >= endMark.length && run.toString('latin1', end - endMark.length, end) === endMark;
+}

@@ -1,0 +1,115 @@
+import { GatewayError } from '../../errors.js';
+import { skipSpace } from '../../wire/json-space.js';
+import { MemberGuard } from '../../wire/member-guard.js';
+import type { SteeringMember } from '../../wire/steering-members.js';
+
+/*
+ * What clients send in a session passes as it came, but the model that an event names for it, and what could lead the
+ * upstream elsewhere: the call was routed and is paid for as one of another.
+ */
+
+const named = { reads: ['model'], notes: ['model'], steers: true };
+const guard = new MemberGuard({
+  reads: ['type', 'session', 'response'],
+  within: { session: named, response: named },
+  steers: true,
+});
+
+const QUOTE = 0x22;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const utf8Mark = Buffer.from([0xef, 0xbb, 0xbf]);
+
+/** What the session's model is called. */
+export interface SessionModel {
+  /** By the client. */
+  readonly model: string;
+  readonly upstreamModel: string;
+  /** Members that could lead the upstream elsewhere, and that its config allows. */
+  readonly allowed: ReadonlySet<SteeringMember>;
+}
+
+/**
+ * Judges an event of a client.
+ * @param isBinary bytes that are no JSON are sound then
+ * @returns the event as it may be sent on: the same, with the upstream's name of the model, or why it may not be
+ */
+export function judgeEvent(
+  event: Buffer,
+  isBinary: boolean,
+  { model, upstreamModel, allowed }: SessionModel,
+): Buffer | GatewayError {
+  const isMarked = event[0] === utf8Mark[0] && event.subarray(0, utf8Mark.length).equals(utf8Mark);
+  const start = skipSpace(event, isMarked ? utf8Mark.length : 0);
+  // What is no object is no event: an upstream says so, or takes it for sound.
+  if (event[start] !== OPEN_BRACE) return mayBeObject(event) ? notJson : event;
+  try {
+    const found = guard.look(event, start, 'event');
+    if (found === null) return isBinary && !mayBeObject(event) ? event : notJson;
+    const steering = found.steering.find((name) => !allowed.has(name));
+    if (steering !== undefined) return steered(steering);
+    let judged = event;
+    // From the last on, so that the places of those before stay.
+    for (const { start: from, end } of [...found.noted].reverse()) {
+      const name: unknown = JSON.parse(event.toString('utf8', from, end));
+      if (name === upstreamModel || name === null) continue;
+      if (name !== model) return otherModel(model);
+      judged = Buffer.concat([
+        judged.subarray(0, from),
+        Buffer.from(JSON.stringify(upstreamModel)),
+        judged.subarray(end),
+      ]);
+    }
+    return judged;
+  } catch (fault) {
+    if (fault instanceof GatewayError) return fault;
+    throw fault;
+  }
+}
+
+/**
+ * Whether some reader may take it for an object though it is none here: Python's takes bytes in UTF-16 and UTF-32, and
+ * numbers such as `NaN`. Sound hardly ever begins and ends like that.
+ */
+function mayBeObject(event: Buffer): boolean {
+  let at = 0;
+  while (isPassedOver(event[at])) at++;
+  if (event[at] !== OPEN_BRACE) return false;
+  do at++;
+  while (isPassedOver(event[at]));
+  if (event[at] !== QUOTE) return false;
+  let end = event.length - 1;
+  while (isPassedOver(event[end])) end--;
+  return event[end] === CLOSE_BRACE;
+}
+
+/** White space, bytes of wide characters, and byte order marks. */
+function isPassedOver(byte: number | undefined): boolean {
+  return byte !== undefined && passedOver.has(byte);
+}
+
+const passedOver: ReadonlySet<number> = new Set([
+  ...[0x00, 0x09, 0x0a, 0x0d, 0x20],
+  ...[0xfe, 0xff, ...utf8Mark],
+]);
+
+const notJson = new GatewayError(
+  'invalid_json',
+  'The event is not valid JSON in UTF-8, or is nested too deep.',
+);
+
+function steered(name: SteeringMember): GatewayError {
+  return new GatewayError(
+    'unsupported_parameter',
+    `The event has '${name}', which could lead the upstream elsewhere than the gateway's routing says: leave it out.`,
+    { param: name },
+  );
+}
+
+function otherModel(model: string): GatewayError {
+  return new GatewayError(
+    'invalid_value',
+    `The session is one of the model '${model}': open another one for another model.`,
+    { param: 'session.model' },
+  );
+}

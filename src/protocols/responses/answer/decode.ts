@@ -1,0 +1,134 @@
+import type { AnswerSource } from '../../../conversation/codec.js';
+import type { Reply, ReplyPart, ReplyText, TokenLogprob, UrlCitation } from '../../../conversation/reply.js';
+import { GatewayError } from '../../../errors.js';
+import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../../wire/json.js';
+import { failureOf } from '../failure.js';
+import { sealReasoning } from '../reasoning.js';
+import { joinedTexts } from '../request/turns-decode.js';
+import { decodeFinish } from './finish.js';
+import { decodeUsage } from './usage.js';
+
+/*
+ * What an upstream's answer holds. Nothing of it has been checked: whatever is not as it should be is left out.
+ */
+
+/**
+ * Decodes a whole answer of an upstream; see `TextCodec.decodeReply`.
+ * @throws {GatewayError} for an answer that failed or is none of the protocol
+ */
+export function decodeReply(body: JsonObject, source: AnswerSource): Reply {
+  if (isObject(body.error) || body.status === 'failed') throw failureOf(body);
+  if (!Array.isArray(body.output)) {
+    throw new GatewayError('upstream_error', "The upstream's answer is not of the responses protocol.");
+  }
+  if (body.status === 'cancelled' || body.status === 'queued' || body.status === 'in_progress') {
+    throw new GatewayError('upstream_error', `The upstream's answer is not complete: it is ${body.status}.`);
+  }
+  const parts = body.output.flatMap((item, index) => partsOfItem(item, source.model, `output[${index}]`));
+  const hasCalls = parts.some(({ kind }) => kind === 'toolCall');
+  return {
+    choices: [{ parts, finish: decodeFinish(body, hasCalls), stopSequence: null }],
+    usage: decodeUsage(body.usage),
+  };
+}
+
+/**
+ * The parts of an answer that an item of `output` holds; none for an item of a tool that the upstream ran itself.
+ * @param model its maker, by its name at the upstream
+ * @param at its path in the answer
+ */
+export function partsOfItem(item: unknown, model: string, at: string): ReplyPart[] {
+  if (!isObject(item)) return [];
+  switch (item.type) {
+    case 'message':
+      return Array.isArray(item.content) ? item.content.flatMap(contentParts) : [];
+    case 'function_call':
+    case 'custom_tool_call': {
+      const custom = item.type === 'custom_tool_call';
+      const name = textOrNull(item.name) ?? '';
+      return [{ kind: 'toolCall', id: givenCallId(item), name, input: inputOf(item), custom, at }];
+    }
+    case 'reasoning': {
+      const text = joinedTexts(item.summary) || joinedTexts(item.content);
+      const signature = signatureOf(item, model);
+      return text === '' && signature === null ? [] : [{ kind: 'reasoning', text, signature }];
+    }
+    default:
+      return [];
+  }
+}
+
+function contentParts(part: unknown): ReplyPart[] {
+  if (!isObject(part)) return [];
+  if (part.type === 'refusal') return [{ kind: 'refusal', text: textOrNull(part.refusal) ?? '' }];
+  return part.type === 'output_text' ? [textOf(part)] : [];
+}
+
+function textOf(part: JsonObject): ReplyText {
+  return {
+    kind: 'text',
+    text: textOrNull(part.text) ?? '',
+    citations: citationsOf(part.annotations),
+    logprobs: logprobsOf(part.logprobs),
+  };
+}
+
+/** Id of a call; empty where the upstream gave none. */
+export function givenCallId(item: JsonObject): string {
+  return textOrNull(item.call_id) ?? textOrNull(item.id) ?? '';
+}
+
+/** Arguments of a function's call, `{}` for none, or the free text of a custom tool's. */
+export function inputOf(item: JsonObject): string {
+  if (item.type === 'custom_tool_call') return textOrNull(item.input) ?? '';
+  return textOrNull(item.arguments) || '{}';
+}
+
+/** The token for a reasoning item that came encrypted, or null. */
+export function signatureOf(item: JsonObject, model: string): string | null {
+  const content = textOrNull(item.encrypted_content) ?? '';
+  return content === '' ? null : sealReasoning({ id: textOrNull(item.id) ?? '', content }, model);
+}
+
+/** The source that an annotation names, or null when it is of another type. */
+export function citationOf(annotation: unknown): UrlCitation | null {
+  if (!isObject(annotation) || annotation.type !== 'url_citation') return null;
+  const url = textOrNull(annotation.url);
+  if (url === null) return null;
+  return {
+    start: numberOrNull(annotation.start_index) ?? 0,
+    end: numberOrNull(annotation.end_index) ?? 0,
+    url,
+    title: textOrNull(annotation.title) ?? '',
+  };
+}
+
+function citationsOf(annotations: unknown): UrlCitation[] | undefined {
+  if (!Array.isArray(annotations) || annotations.length === 0) return undefined;
+  const citations = annotations.map(citationOf).filter((citation) => citation !== null);
+  return citations.length === 0 ? undefined : citations;
+}
+
+/** The log probabilities of a text, or undefined for none. */
+export function logprobsOf(list: unknown): TokenLogprob[] | undefined {
+  if (!Array.isArray(list) || list.length === 0) return undefined;
+  const found = list.flatMap((each) => {
+    const token = tokenOf(each);
+    if (token === null) return [];
+    const top: readonly unknown[] = Array.isArray(each.top_logprobs) ? each.top_logprobs : [];
+    return [{ ...token, top_logprobs: top.map(tokenOf).filter((other) => other !== null) }];
+  });
+  return found.length === 0 ? undefined : found;
+}
+
+function tokenOf(value: unknown): Omit<TokenLogprob, 'top_logprobs'> | null {
+  if (!isObject(value)) return null;
+  const token = textOrNull(value.token);
+  const logprob = numberOrNull(value.logprob);
+  if (token === null || logprob === null) return null;
+  return { token, logprob, bytes: isBytes(value.bytes) ? value.bytes : null };
+}
+
+function isBytes(value: unknown): value is number[] {
+  return Array.isArray(value) && value.every((byte) => typeof byte === 'number');
+}

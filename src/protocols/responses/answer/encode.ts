@@ -1,0 +1,88 @@
+import type { ReplyContext } from '../../../conversation/codec.js';
+import type { Reply, ReplyPart } from '../../../conversation/reply.js';
+import { faultOfSummary, keptItems, sealSummary, summaryOf } from '../compact.js';
+import { clientNames } from '../namespaces.js';
+import {
+  annotation,
+  calledTool,
+  callItem,
+  compactionItem,
+  type ItemStatus,
+  logprobList,
+  messageId,
+  messageItem,
+  reasoningItem,
+  refusalPart,
+  textPart,
+} from '../output.js';
+import { frameResponse, responseText } from '../response.js';
+import { encodeFinish } from './finish.js';
+import { encodeUsage } from './usage.js';
+
+/**
+ * Encodes a whole answer; see `TextCodec.encodeReply`.
+ * @throws {GatewayError} for a compaction without a whole summary
+ */
+export function encodeReply(reply: Reply, context: ReplyContext): string {
+  if (context.compaction !== null) return encodeCompaction(reply, context);
+  const [choice] = reply.choices;
+  const end = encodeFinish(choice?.finish ?? 'stop');
+  const state = {
+    ...end,
+    output: encodeOutput(choice?.parts ?? [], end.status === 'incomplete', context),
+    usage: reply.usage,
+  };
+  return responseText(frameResponse(context), state);
+}
+
+function encodeCompaction(reply: Reply, context: ReplyContext): string {
+  const summary = summaryOf(reply);
+  const fault = faultOfSummary(summary, reply.choices[0]?.finish ?? 'stop');
+  if (fault !== null) throw fault;
+  const { id, created, sealer, echo } = context;
+  const item = compactionItem(id, sealSummary(summary, sealer));
+  if (context.compaction === 'item') {
+    const state = { status: 'completed', output: item, usage: reply.usage } as const;
+    return responseText(frameResponse(context), state);
+  }
+  const output = [...keptItems(echo?.kept, id), item].join(',');
+  return `{"id":"resp_${id}","object":"response.compaction","created_at":${created},"output":[${output}],"usage":${encodeUsage(reply.usage)}}`;
+}
+
+/** The items of an answer, as a stream of it would number them. */
+function encodeOutput(parts: readonly ReplyPart[], isCut: boolean, context: ReplyContext): string {
+  const { id } = context;
+  const naming = { id, names: clientNames(context.echo?.tools) };
+  const items: string[] = [];
+  let hasMessage = false;
+  let content = '';
+  const close = (status: ItemStatus): void => {
+    if (content === '') return;
+    items.push(messageItem(messageId(id, items.length, !hasMessage), status, content));
+    hasMessage = true;
+    content = '';
+  };
+  const lastStatus = isCut ? 'incomplete' : 'completed';
+  parts.forEach((part, index) => {
+    if (part.kind === 'text' || part.kind === 'refusal') {
+      if (part.text !== '') content += (content === '' ? '' : ',') + messagePart(part);
+    } else if (part.kind === 'toolCall') {
+      close('completed');
+      const status = index === parts.length - 1 ? lastStatus : 'completed';
+      items.push(callItem(calledTool(part, items.length, naming), status, part.input));
+    } else {
+      const shown = context.showReasoning ? part.text : '';
+      if (shown === '' && part.signature === null) return;
+      close('completed');
+      items.push(reasoningItem(`rs_${id}_${items.length}`, shown, part.signature));
+    }
+  });
+  close(lastStatus);
+  return items.join(',');
+}
+
+function messagePart(part: Extract<ReplyPart, { readonly kind: 'text' | 'refusal' }>): string {
+  if (part.kind === 'refusal') return refusalPart(part.text);
+  const annotations = (part.citations ?? []).map(annotation).join(',');
+  return textPart({ text: part.text, annotations, logprobs: logprobList(part.logprobs) });
+}

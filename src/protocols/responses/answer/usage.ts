@@ -1,0 +1,47 @@
+import type { Usage } from '../../../conversation/usage.js';
+import { countOf, isObject } from '../../../wire/json.js';
+import { lastObjectStart } from '../../../wire/json-object.js';
+import { createUsageReader, tokenNames } from '../../openai-shared/usage.js';
+
+const needle = Buffer.from('"usage"');
+const { usageAt } = createUsageReader(tokenNames);
+
+/**
+ * Finds the last `usage` object that names tokens in the bytes of an answer or in the end of a stream; an answer
+ * repeats the schemas of its tools, and a property there may have that name. Texts cannot: their quotes are escaped.
+ * @returns the tokens, or null when there is no such object
+ */
+export function lastUsage(bytes: Buffer): Usage | null {
+  for (let end = bytes.length; end > 0; ) {
+    const start = lastObjectStart(bytes.subarray(0, end), needle);
+    if (start === -1) return null;
+    const usage = usageAt(bytes, start);
+    if (usage !== null) return usage;
+    end = start;
+  }
+  return null;
+}
+
+/** Reads the `usage` of a parsed response; null when it is none or names no tokens. */
+export function decodeUsage(value: unknown): Usage | null {
+  if (!isObject(value)) return null;
+  if (typeof value.input_tokens !== 'number' && typeof value.output_tokens !== 'number') return null;
+  const input = isObject(value.input_tokens_details) ? value.input_tokens_details : {};
+  const output = isObject(value.output_tokens_details) ? value.output_tokens_details : {};
+  return {
+    input: countOf(value.input_tokens),
+    output: countOf(value.output_tokens),
+    cached: countOf(input.cached_tokens),
+    cacheWritten: countOf(input.cache_write_tokens),
+    reasoning: countOf(output.reasoning_tokens),
+  };
+}
+
+/** The JSON text of a response's `usage`. Clients want the object: for what is not known it is all zeros. */
+export function encodeUsage(usage: Usage | null): string {
+  const { input = 0, output = 0, cached = 0, cacheWritten = 0, reasoning = 0 } = usage ?? {};
+  return (
+    `{"input_tokens":${input},"input_tokens_details":{"cached_tokens":${cached},"cache_write_tokens":${cacheWritten}},` +
+    `"output_tokens":${output},"output_tokens_details":{"reasoning_tokens":${reasoning}},"total_tokens":${input + output}}`
+  );
+}

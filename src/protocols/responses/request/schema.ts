@@ -1,0 +1,179 @@
+import { Type } from 'typebox';
+import { GatewayError } from '../../../errors.js';
+import { type CompiledSchema, compileSchema, type MixedBody } from '../../../schema/compile.js';
+import { flag, mapOf, name, nullable, otherType, record, text } from '../../../schema/members.js';
+import { MemberGuard, routedMembers } from '../../../wire/member-guard.js';
+
+const contentTypes = ['input_text', 'input_image', 'input_file', 'output_text', 'refusal'];
+const contentPart = Type.Union([
+  Type.Object({ type: Type.Enum(['input_text', 'output_text']), text: Type.String() }),
+  Type.Object({ type: Type.Literal('input_image'), image_url: text, file_id: text, detail: text }),
+  Type.Object({
+    type: Type.Literal('input_file'),
+    file_data: text,
+    file_url: text,
+    file_id: text,
+    filename: text,
+  }),
+  Type.Object({ type: Type.Literal('refusal'), refusal: Type.String() }),
+  otherType(contentTypes),
+]);
+const content = Type.Union([Type.String(), Type.Array(contentPart)]);
+
+const roles = ['user', 'assistant', 'system', 'developer'];
+const callOutput = { call_id: text, output: content };
+const summaryPart = Type.Object({ type: Type.String() });
+
+const item = Type.Union([
+  // Clients leave the type of a message out.
+  Type.Object({ type: Type.Optional(Type.Literal('message')), role: Type.Enum(roles), content }),
+  Type.Object({
+    type: Type.Literal('function_call'),
+    call_id: Type.String(),
+    name: Type.String(),
+    arguments: Type.String(),
+  }),
+  Type.Object({ type: Type.Literal('function_call_output'), ...callOutput }),
+  Type.Object({
+    type: Type.Literal('reasoning'),
+    summary: nullable(Type.Array(summaryPart)),
+    content: nullable(Type.Array(summaryPart)),
+    encrypted_content: text,
+  }),
+  Type.Object({
+    type: Type.Literal('custom_tool_call'),
+    call_id: Type.String(),
+    name: Type.String(),
+    input: Type.String(),
+  }),
+  Type.Object({ type: Type.Literal('custom_tool_call_output'), ...callOutput }),
+  Type.Object({ type: Type.Literal('item_reference'), id: Type.String() }),
+  Type.Object({ type: Type.Literal('compaction'), encrypted_content: Type.String() }),
+  Type.Object({
+    type: Type.Optional(Type.Literal('message')),
+    role: Type.Unsafe<string>({ type: 'string', not: { enum: roles } }),
+  }),
+  otherType([
+    'message',
+    'function_call',
+    'function_call_output',
+    'reasoning',
+    'custom_tool_call',
+    'custom_tool_call_output',
+    'item_reference',
+    'compaction',
+  ]),
+]);
+const input = Type.Union([Type.String(), Type.Array(item)]);
+
+const tool = Type.Union([
+  Type.Object({
+    type: Type.Literal('function'),
+    name,
+    description: text,
+    parameters: record,
+    strict: flag,
+  }),
+  Type.Object({ type: Type.Literal('custom'), name, description: text }),
+  otherType(['function', 'custom']),
+]);
+
+const textFormat = Type.Union([
+  Type.Object({
+    type: Type.Literal('json_schema'),
+    name,
+    description: text,
+    schema: Type.Object({}),
+    strict: flag,
+  }),
+  otherType(['json_schema']),
+]);
+
+const settings = {
+  instructions: nullable(Type.Union([Type.String(), Type.Array(item)])),
+  previous_response_id: text,
+  prompt_cache_key: text,
+  prompt_cache_options: record,
+  prompt_cache_retention: text,
+  service_tier: text,
+};
+
+/** Body of `POST /v1/responses`. */
+export const responsesRequestType = Type.Object({
+  model: name,
+  input: Type.Optional(input),
+  ...settings,
+  // The documented least is 16; real clients send less, and an upstream of the same protocol knows what it takes.
+  max_output_tokens: nullable(Type.Integer({ minimum: 1 })),
+  temperature: nullable(Type.Number({ minimum: 0, maximum: 2 })),
+  top_p: nullable(Type.Number({ minimum: 0, maximum: 1 })),
+  tools: nullable(Type.Array(tool)),
+  tool_choice: nullable(Type.Union([Type.String(), Type.Object({ type: Type.String() })])),
+  parallel_tool_calls: flag,
+  text: nullable(Type.Object({ format: nullable(textFormat), verbosity: text })),
+  reasoning: nullable(Type.Object({ effort: text, summary: text, generate_summary: text })),
+  stream: flag,
+  stream_options: nullable(Type.Object({ include_obfuscation: flag })),
+  include: nullable(Type.Array(Type.String())),
+  top_logprobs: nullable(Type.Integer({ minimum: 0, maximum: 20 })),
+  truncation: text,
+  metadata: nullable(mapOf(Type.String(), { maxProperties: 16 })),
+  store: flag,
+  conversation: nullable(Type.Union([Type.String(), Type.Object({ id: Type.String() })])),
+  background: flag,
+  prompt: nullable(Type.Object({ id: Type.String() })),
+  max_tool_calls: nullable(Type.Integer()),
+  user: text,
+  safety_identifier: text,
+  context_management: nullable(Type.Array(Type.Object({}))),
+  moderation: record,
+});
+
+/** Body of `POST /v1/responses/compact`. Clients send the settings of their turns along: they are not looked at. */
+export const compactRequestType = Type.Object({ model: name, input: nullable(input), ...settings });
+
+/** Bodies of the other text endpoints, told by the member that holds their input. */
+export const responsesMixedBody: MixedBody = {
+  own: 'input',
+  foreign: [
+    { key: 'messages', endpoint: 'POST /v1/chat/completions' },
+    { key: 'contents', endpoint: 'POST /v1beta/models/{model}:generateContent' },
+  ],
+};
+
+/** What may stand in for an input: each names one that the upstream holds. */
+const inputElsewhere = ['previous_response_id', 'prompt', 'conversation'];
+
+const members = compileSchema(responsesRequestType, responsesMixedBody);
+
+/** What has to be clear in a message that asks for a response over a WebSocket. */
+export const turnGuard = new MemberGuard({
+  ...members.guard.spec,
+  reads: [...members.guard.spec.reads, 'type', 'generate', 'response'],
+  // Of other WebSockets these events have the request in a member.
+  within: { ...members.guard.spec.within, response: { reads: [], bars: routedMembers, steers: true } },
+});
+
+/** The check of a responses request body: its members, and that there is an input, here or at the upstream. */
+export const responsesRequest: CompiledSchema = {
+  guard: members.guard,
+  // Says yes only to a body that has `input`.
+  accept: (body) => members.accept(body),
+  check: (value) => members.check(value) && hasInput(value as Readonly<Record<string, unknown>>),
+  explain(value) {
+    if (!members.check(value) || hasInput(value as Readonly<Record<string, unknown>>))
+      return members.explain(value);
+    return new GatewayError(
+      'missing_parameter',
+      "Missing required parameter 'input': expected a string or an array, or 'previous_response_id', 'conversation' or 'prompt'.",
+      { param: 'input' },
+    );
+  },
+};
+
+/** The check of a compaction's request body. */
+export const compactRequest = compileSchema(compactRequestType, responsesMixedBody, members.guard.spec);
+
+function hasInput(body: Readonly<Record<string, unknown>>): boolean {
+  return Object.hasOwn(body, 'input') || inputElsewhere.some((key) => (body[key] ?? null) !== null);
+}

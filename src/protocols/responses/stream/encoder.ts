@@ -1,0 +1,242 @@
+import type { ReplyContext, StreamEncoder } from '../../../conversation/codec.js';
+import type { StreamEvent } from '../../../conversation/events.js';
+import type { FinishReason } from '../../../conversation/reply.js';
+import type { Usage } from '../../../conversation/usage.js';
+import { GatewayError } from '../../../errors.js';
+import { encodeFinish } from '../answer/finish.js';
+import { faultOfSummary, sealSummary } from '../compact.js';
+import { EventWriter } from '../event-writer.js';
+import { clientNames } from '../namespaces.js';
+import { OpenCall, OpenMessage, OpenReasoning } from '../open-items.js';
+import { type CallNaming, calledTool, compactionItem, messageId, reasoningItem } from '../output.js';
+
+/** Most characters of an answer: its last event repeats them all. */
+const mostCharacters = 16 * 1024 * 1024;
+
+type Step<Kind extends StreamEvent['kind']> = Extract<StreamEvent, { readonly kind: Kind }>;
+
+/** Writes a stream of the protocol; see `TextCodec.createEncoder`. */
+export function createEncoder(context: ReplyContext): StreamEncoder {
+  return context.compaction === null ? new ResponseEncoder(context) : new CompactionEncoder(context);
+}
+
+/** What both kinds of streams keep until their last event. */
+abstract class Encoder implements StreamEncoder {
+  protected readonly writer: EventWriter;
+  protected finish: FinishReason = 'stop';
+  protected usage: Usage | null = null;
+  error: GatewayError | null = null;
+  #characters = 0;
+  #isOver = false;
+
+  constructor(context: ReplyContext) {
+    this.writer = new EventWriter(context);
+  }
+
+  abstract takesRawText(): boolean;
+
+  encodeRawText(raw: string): string | null {
+    if (this.#isOver || this.#characters + raw.length > mostCharacters) return null;
+    const text = this.rawStep(raw);
+    if (text !== null) this.#characters += raw.length;
+    return text;
+  }
+
+  /** Each event has a number of its own. */
+  rawTextFrame(): null {
+    return null;
+  }
+
+  encode(event: StreamEvent): string {
+    if (this.#isOver || ('choice' in event && event.choice !== 0)) return '';
+    if (event.kind === 'error') return this.#fail(event.error);
+    if ('text' in event) {
+      this.#characters += event.text.length;
+      if (this.#characters > mostCharacters) {
+        return this.#fail(new GatewayError('upstream_error', 'The answer is too long to be kept.'));
+      }
+    }
+    const started = this.writer.start();
+    if (event.kind === 'start' || event.kind === 'usage') {
+      this.usage = event.usage ?? this.usage;
+      return started;
+    }
+    if (event.kind !== 'end') return started + this.step(event);
+    const last = this.last();
+    this.#isOver = true;
+    return started + (last instanceof GatewayError ? this.#fail(last) : last);
+  }
+
+  #fail(error: GatewayError): string {
+    this.error = error;
+    this.#isOver = true;
+    return this.writer.fail(error, this.usage);
+  }
+
+  protected abstract step(event: StreamEvent): string;
+  /** See `StreamEncoder.encodeRawText`. */
+  protected abstract rawStep(raw: string): string | null;
+  /** The last events, or why there are none. */
+  protected abstract last(): string | GatewayError;
+}
+
+/** Writes an answer: its items one after another. */
+class ResponseEncoder extends Encoder {
+  readonly #id: string;
+  readonly #showReasoning: boolean;
+  readonly #naming: CallNaming;
+  #hasMessage = false;
+  /** Length of the texts of the messages that are closed. */
+  #textLength = 0;
+  #message: OpenMessage | null = null;
+  #reasoning: OpenReasoning | null = null;
+  #call: OpenCall | null = null;
+  /** The open call has all its arguments; whether they were cut is known when the next step comes. */
+  #isCallOver = false;
+
+  constructor(context: ReplyContext) {
+    super(context);
+    this.#id = context.id;
+    this.#showReasoning = context.showReasoning;
+    this.#naming = { id: context.id, names: clientNames(context.echo?.tools) };
+  }
+
+  override takesRawText(): boolean {
+    return this.#message?.takesRawText ?? false;
+  }
+
+  protected override rawStep(raw: string): string | null {
+    return this.#message?.addRawText(raw) ?? null;
+  }
+
+  protected override step(event: StreamEvent): string {
+    const closed = this.#isCallOver && event.kind !== 'finish' ? this.#close('completed') : '';
+    return closed + this.#write(event);
+  }
+
+  #write(event: StreamEvent): string {
+    switch (event.kind) {
+      case 'text': {
+        if (event.text === '' && event.logprobs === undefined) return '';
+        const opened = this.#openMessage();
+        return opened + (this.#message as OpenMessage).addText(event.text, event.logprobs);
+      }
+      case 'refusal': {
+        if (event.text === '') return '';
+        const opened = this.#openMessage();
+        return opened + (this.#message as OpenMessage).addRefusal(event.text);
+      }
+      case 'citation':
+        return this.#message?.addCitation(event.citation) ?? '';
+      case 'reasoning':
+        return event.text === '' || !this.#showReasoning ? '' : this.#reason(event.text);
+      case 'signature':
+        return this.#sign(event.signature);
+      case 'callStart':
+        return this.#startCall(event);
+      case 'callArguments':
+        return this.#call?.add(event.text) ?? '';
+      case 'callEnd':
+        this.#isCallOver = this.#call !== null;
+        return '';
+      case 'finish':
+        this.finish = event.reason;
+        return this.#close(encodeFinish(event.reason).status);
+      default:
+        return '';
+    }
+  }
+
+  protected override last(): string {
+    return this.#close('completed') + this.writer.end(this.finish, this.usage);
+  }
+
+  #openMessage(): string {
+    if (this.#message !== null) return '';
+    const closed = this.#close('completed');
+    const id = messageId(this.#id, this.writer.index, !this.#hasMessage);
+    this.#message = new OpenMessage(this.writer, { id, textBefore: this.#textLength });
+    this.#hasMessage = true;
+    return closed + this.#message.open();
+  }
+
+  #reason(text: string): string {
+    let opened = '';
+    if (this.#reasoning === null) {
+      opened = this.#close('completed');
+      this.#reasoning = new OpenReasoning(this.writer, this.#reasoningId());
+      opened += this.#reasoning.open();
+    }
+    return opened + this.#reasoning.add(text);
+  }
+
+  #sign(token: string): string {
+    if (this.#reasoning === null) {
+      const closed = this.#close('completed');
+      const id = this.#reasoningId();
+      return (
+        closed +
+        this.writer.added(reasoningItem(id, '', null)) +
+        this.writer.done(reasoningItem(id, '', token))
+      );
+    }
+    const closed = this.#reasoning.close(token);
+    this.#reasoning = null;
+    return closed;
+  }
+
+  #reasoningId(): string {
+    return `rs_${this.#id}_${this.writer.index}`;
+  }
+
+  #startCall(event: Step<'callStart'>): string {
+    const closed = this.#close('completed');
+    this.#call = new OpenCall(this.writer, calledTool(event, this.writer.index, this.#naming));
+    return closed + this.#call.open();
+  }
+
+  /** Ends what is open. */
+  #close(status: 'completed' | 'incomplete'): string {
+    const closed =
+      this.#message?.close(status) ?? this.#reasoning?.close(null) ?? this.#call?.close(status) ?? '';
+    this.#textLength = this.#message?.textLength ?? this.#textLength;
+    this.#isCallOver = false;
+    this.#message = null;
+    this.#reasoning = null;
+    this.#call = null;
+    return closed;
+  }
+}
+
+/** Writes a compaction: one item, when the whole summary is there. */
+class CompactionEncoder extends Encoder {
+  readonly #context: ReplyContext;
+  #summary = '';
+
+  constructor(context: ReplyContext) {
+    super(context);
+    this.#context = context;
+  }
+
+  override takesRawText(): boolean {
+    return false;
+  }
+
+  protected override rawStep(): null {
+    return null;
+  }
+
+  protected override step(event: StreamEvent): string {
+    if (event.kind === 'text') this.#summary += event.text;
+    else if (event.kind === 'finish') this.finish = event.reason;
+    return '';
+  }
+
+  protected override last(): string | GatewayError {
+    const fault = faultOfSummary(this.#summary, this.finish);
+    if (fault !== null) return fault;
+    const { id, sealer } = this.#context;
+    const item = compactionItem(id, sealSummary(this.#summary, sealer));
+    return this.writer.added(item) + this.writer.done(item) + this.writer.end('stop', this.usage);
+  }
+}

@@ -1,0 +1,108 @@
+import type { StreamEnding, StreamFacts } from '../../../conversation/stream-rules.js';
+import type { GatewayError } from '../../../errors.js';
+import { parseObject, textOrNull } from '../../../wire/json.js';
+import { firstEventEnd, lastEventEnd, parseEvent } from '../../../wire/sse.js';
+import { lastUsage } from '../answer/usage.js';
+import { failureOf, foreignEvent, notResponses, standingOf } from '../failure.js';
+
+/** How many of the last events are looked at for the one that ends the stream: `[DONE]` and comments may follow it. */
+const finalEvents = 4;
+/** What the data of an event without an `event:` line is looked for in: so many bytes at either end of it. */
+const edgeBytes = 512;
+
+/** The last event of a stream, by its type; `[DONE]` is added by some upstreams and says nothing. */
+const terminalTypes: readonly string[] = ['response.completed', 'response.incomplete', 'response.failed'];
+
+/** One of these is in an event that ends a stream: a text in quotes cannot stand inside another one. */
+const lastWords = [...terminalTypes, 'error'].map((type) => Buffer.from(`"${type}"`));
+
+/** Judges the first events of a responses stream; see `StreamRules.judgeStart`. */
+export function judgeStart(run: Buffer): 'silence' | 'meaningful' | GatewayError {
+  for (let start = 0; start < run.length; ) {
+    const next = firstEventEnd(run, start, run.length);
+    const end = next === -1 ? run.length : next;
+    const verdict = judgeEvent(run, start, end);
+    if (verdict !== 'silence') return verdict;
+    start = end;
+  }
+  return 'silence';
+}
+
+function judgeEvent(run: Buffer, start: number, end: number): 'silence' | 'meaningful' | GatewayError {
+  const named = nameOf(run, start, end);
+  // The first event repeats the request's tools and instructions: it is parsed only where its name does not tell.
+  if (named?.startsWith('response.') && named !== 'response.failed') return 'meaningful';
+  const { event, data } = parseEvent(run.toString('utf8', start, end));
+  if (data === null) return 'silence';
+  const body = parseObject(data);
+  if (body === null) return notResponses('an event that is not a JSON object');
+  const type = textOrNull(body.type) ?? event;
+  switch (standingOf(type, body)) {
+    case 'known':
+      return 'meaningful';
+    case 'silence':
+      return 'silence';
+    case 'failure':
+      return failureOf(body);
+    case 'foreign':
+      return foreignEvent(type);
+  }
+}
+
+/** Whether a run of events ends with the stream's last one; see `StreamRules.marksEnd`. */
+export function marksEnd(run: Buffer): boolean {
+  return lastWord(run, false) !== null;
+}
+
+/** Judges the end of a responses stream; see `StreamRules.judgeEnd`. */
+export function judgeEnd(tail: Buffer, facts: StreamFacts): StreamEnding {
+  const word = lastWord(tail, true);
+  const usage = lastUsage(tail);
+  if (word === 'error' || word === 'response.failed') return { state: 'failed', usage };
+  return { state: word !== null || facts.ended ? 'complete' : 'incomplete', usage };
+}
+
+/**
+ * The type of the event that ends the stream, when it is among the last events of `bytes`, else null. An error event
+ * counts as one where `withErrors` says so, whatever stands before it.
+ */
+function lastWord(bytes: Buffer, withErrors: boolean): string | null {
+  for (let end = bytes.length, looked = 0; end > 0 && looked < finalEvents; looked++) {
+    const start = lastEventEnd(bytes, 0, Math.max(0, end - 2));
+    const name = nameOf(bytes, start, end);
+    if (name?.startsWith('response.')) return terminalTypes.includes(name) ? name : null;
+    const word = name === '' || name === 'error' ? name : wordOf(bytes, start, end);
+    if (word !== '' && (withErrors || word !== 'error')) return word;
+    end = start;
+  }
+  return null;
+}
+
+/**
+ * The name in the `event:` line that begins an event; empty for a comment or `[DONE]`, null for an event that begins
+ * with its data.
+ */
+function nameOf(bytes: Buffer, start: number, end: number): string | null {
+  const head = bytes.toString('latin1', start, Math.min(end, start + 128)).trimStart();
+  if (head.startsWith('event:')) {
+    const lineEnd = head.indexOf('\n');
+    return head.slice('event:'.length, lineEnd === -1 ? undefined : lineEnd).trim();
+  }
+  if (head.startsWith(':') || head === '' || head.slice('data:'.length).trim() === '[DONE]') return '';
+  return null;
+}
+
+/**
+ * The type of an event that ends a stream, by its data; empty for any other. What is found at its edges may be said of
+ * an item in it, so it is parsed then.
+ */
+function wordOf(bytes: Buffer, start: number, end: number): string {
+  const first = bytes.subarray(start, Math.min(end, start + edgeBytes));
+  const last = bytes.subarray(Math.max(start, end - edgeBytes), end);
+  if (!lastWords.some((word) => first.includes(word) || last.includes(word))) return '';
+  const body = parseObject(parseEvent(bytes.toString('utf8', start, end)).data ?? '');
+  if (body === null) return '';
+  const type = textOrNull(body.type);
+  if (type !== null && terminalTypes.includes(type)) return type;
+  return standingOf(type, body) === 'failure' ? 'error' : '';
+}

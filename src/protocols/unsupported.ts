@@ -1,0 +1,108 @@
+import type { TargetOptions } from '../conversation/codec.js';
+import type { ConversationRequest, TextProtocolName } from '../conversation/request.js';
+import { GatewayError } from '../errors.js';
+
+/** Settings that some protocol cannot say and that may not be dropped. */
+export type RefusableSetting =
+  | 'candidates'
+  | 'stop'
+  | 'logprobs'
+  | 'logitBias'
+  | 'customTools'
+  | 'toolChoice'
+  | 'prefill';
+
+/** What the setting is called in each protocol, as a caller writes it. */
+const names: Readonly<Record<TextProtocolName, Readonly<Record<RefusableSetting, string>>>> = {
+  chat: {
+    candidates: 'n',
+    stop: 'stop',
+    logprobs: 'logprobs',
+    logitBias: 'logit_bias',
+    customTools: 'tools',
+    toolChoice: 'tool_choice',
+    prefill: 'messages',
+  },
+  responses: {
+    candidates: 'n',
+    stop: 'stop',
+    logprobs: 'include',
+    logitBias: 'logit_bias',
+    customTools: 'tools',
+    toolChoice: 'tool_choice',
+    prefill: 'input',
+  },
+  messages: {
+    candidates: 'n',
+    stop: 'stop_sequences',
+    logprobs: 'logprobs',
+    logitBias: 'logit_bias',
+    customTools: 'tools',
+    toolChoice: 'tool_choice',
+    prefill: 'messages',
+  },
+  generateContent: {
+    candidates: 'generationConfig.candidateCount',
+    stop: 'generationConfig.stopSequences',
+    logprobs: 'generationConfig.responseLogprobs',
+    logitBias: 'logitBias',
+    customTools: 'tools',
+    toolChoice: 'toolConfig.functionCallingConfig',
+    prefill: 'contents',
+  },
+};
+
+/**
+ * The 400 for a setting that the upstream's protocol cannot say.
+ * @param to the upstream's protocol
+ * @param detail what exactly, where the name of the field does not say it: `with more than one answer`
+ */
+export function unsupportedSetting(
+  request: Pick<ConversationRequest, 'from'>,
+  setting: RefusableSetting,
+  to: TextProtocolName,
+  detail = '',
+): GatewayError {
+  return unsupportedAt(names[request.from][setting], to, detail);
+}
+
+/**
+ * The 400 for something in the client's body that the upstream's protocol cannot say.
+ * @param at path in the client's body
+ */
+export function unsupportedAt(at: string, to: TextProtocolName, detail = ''): GatewayError {
+  const what = detail === '' ? '' : ` ${detail}`;
+  return new GatewayError(
+    'unsupported_parameter',
+    `'${at}'${what} cannot be translated for this model, whose upstream speaks the ${to} protocol. ` +
+      'Leave it out, or use a model that is served in your own protocol.',
+    { param: at },
+  );
+}
+
+/**
+ * The 400 for a field that no other protocol can say: it is met while a request is decoded, so a model whose upstream
+ * speaks the client's own protocol would take it.
+ * @param at path in the client's body
+ */
+export function untranslatable(at: string, detail = ''): GatewayError {
+  const what = detail === '' ? '' : ` ${detail}`;
+  return new GatewayError(
+    'unsupported_parameter',
+    `'${at}'${what} is supported only by models whose upstream speaks your own protocol, which this one's does not.`,
+    { param: at },
+  );
+}
+
+/**
+ * Refuses tools that only another vendor can run, unless the target leaves them out.
+ * @throws {GatewayError} of status 400, naming the first of them
+ */
+export function refuseHostedTools(
+  { hostedTools: [hosted] }: Pick<ConversationRequest, 'hostedTools'>,
+  target: Pick<TargetOptions, 'hostedTools'>,
+  to: TextProtocolName,
+): void {
+  if (hosted !== undefined && target.hostedTools === 'reject')
+    throw unsupportedAt(hosted.at, to, `of type '${hosted.type}'`);
+}

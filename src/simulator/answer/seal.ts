@@ -1,0 +1,31 @@
+import { createHmac } from 'node:crypto';
+
+const key = 'simulator';
+const tagLength = 16;
+
+/** What a sealed text stands for; a seal of one kind is none of another. */
+type SealKind = 'thinking' | 'redacted thinking' | 'thought' | 'reasoning' | 'compaction';
+
+/**
+ * A text in the opaque form in which protocols hand out what only the model shall read: base64 that the simulator
+ * recognises as its own. The same text has the same seal.
+ */
+export function seal(kind: SealKind, text: string): string {
+  const bytes = Buffer.from(text);
+  return Buffer.concat([tagOf(kind, bytes), bytes]).toString('base64');
+}
+
+/** The text in a seal of this kind, or null when the simulator did not make it or it was changed. */
+export function unseal(kind: SealKind, sealed: string): string | null {
+  const whole = Buffer.from(sealed, 'base64');
+  const bytes = whole.subarray(tagLength);
+  const isOwn =
+    whole.length >= tagLength &&
+    tagOf(kind, bytes).equals(whole.subarray(0, tagLength)) &&
+    whole.toString('base64') === sealed;
+  return isOwn ? bytes.toString() : null;
+}
+
+function tagOf(kind: SealKind, bytes: Buffer): Buffer {
+  return createHmac('sha256', key).update(kind).update('\0').update(bytes).digest().subarray(0, tagLength);
+}

@@ -1,0 +1,279 @@
+import type { Reply, Step } from '../http/reply.js';
+import { badHead, compressed, flooded, plainPage, singleBytes, textOf, withoutLastChunk } from './damage.js';
+import { type Directive, DirectiveError, directiveOption, directiveValue } from './directives.js';
+
+const text = 'Simulated answer.';
+
+const message = {
+  id: 'msg_simulated',
+  type: 'message',
+  role: 'assistant',
+  model: 'sim-text',
+  content: [],
+  stop_reason: null,
+  stop_sequence: null,
+  usage: { input_tokens: 1, output_tokens: 1 },
+};
+const messageEvents = [
+  { type: 'message_start', message },
+  { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+  { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } },
+  { type: 'content_block_stop', index: 0 },
+  {
+    type: 'message_delta',
+    delta: { stop_reason: 'end_turn', stop_sequence: null },
+    usage: { output_tokens: 4 },
+  },
+  { type: 'message_stop' },
+];
+
+const completion = { id: 'chatcmpl-simulated', created: 1_700_000_000, model: 'sim-text' };
+const chunk = (delta: object, finish: string | null): string =>
+  JSON.stringify({
+    ...completion,
+    object: 'chat.completion.chunk',
+    choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
+  });
+
+/** What an upstream of each protocol answers whatever it is asked. */
+const answers = {
+  messages: {
+    events: messageEvents.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`),
+    body: JSON.stringify({ ...message, content: [{ type: 'text', text }], stop_reason: 'end_turn' }),
+  },
+  chat: {
+    events: [
+      chunk({ role: 'assistant', content: '' }, null),
+      chunk({ content: text }, null),
+      chunk({}, 'stop'),
+      '[DONE]',
+    ].map((data) => `data: ${data}\n\n`),
+    body: JSON.stringify({
+      ...completion,
+      object: 'chat.completion',
+      choices: [
+        { index: 0, message: { role: 'assistant', content: text }, logprobs: null, finish_reason: 'stop' },
+      ],
+      usage: { prompt_tokens: 1, completion_tokens: 5, total_tokens: 6 },
+    }),
+  },
+};
+
+/** What an upstream of another protocol would answer. */
+function foreign(reply: Reply): Reply {
+  const { events, body } = answers[reply.manner.foreign];
+  return reply.stream
+    ? { ...reply, length: null, steps: events.map((bytes): Step => ({ kind: 'data', bytes, tokens: 1 })) }
+    : { ...reply, length: Buffer.byteLength(body), steps: [{ kind: 'data', bytes: body, tokens: 0 }] };
+}
+
+/*
+ * Directives. A request asks for them at the start of its last user text, `[[fault:NAME=VALUE option=…]] text`, as
+ * often as it likes, or in the header `x-simulator-fault: NAME=VALUE option=…; NAME …`. `after=N` counts events of a
+ * stream; of a JSON answer every N above zero means half of the body. An unknown directive is answered 400.
+ * The second part of the table is about what an answer says; `times` does not count there. Turns of a realtime session
+ * have a table of their own, in `realtime/faults.ts`.
+ *
+ * | directive                          | what the client gets                                                          |
+ * |------------------------------------|-------------------------------------------------------------------------------|
+ * | any fault, with `times=N`          | the fault for the first N requests that carry this very directive, then none  |
+ * | `latency=MS`                       | the head MS milliseconds later instead of the usual time                      |
+ * | `rate=N`                           | N tokens a second in streams; 0 for no pacing                                 |
+ * | `status=N retry-after=S html`      | an error body of that status; `html` makes it a page as a proxy sends it      |
+ * | `reset after=N`                    | RST; before the head without `after`                                          |
+ * | `hang after=N`                     | silence until the client leaves; before the head without `after`              |
+ * | `close after=N`                    | a well-framed end after N events (1), without `[DONE]`; JSON: half the body   |
+ * | `truncate after=N`                 | FIN inside a chunk after N events (1)                                         |
+ * | `silent=SECONDS after=N`           | a pause after N events (0), then the rest                                     |
+ * | `error-event after=N`              | an error inside the 200 after N events (0), then the end; in a stream of      |
+ * |                                    | responses `error-event=failed` gives `response.failed` instead of `error`     |
+ * | `bad-head=status-line`             | a status line that is none; also `header`, `lengths` (two that differ), `huge`|
+ * | `short-body`                       | `content-length` 100 too high, then FIN                                       |
+ * | `until-close`                      | a body without framing that ends with the connection                          |
+ * | `garbage=junk`                     | bytes behind the body; `garbage=response`: a whole answer nobody asked for    |
+ * | `drop`                             | a whole answer that allows reuse, then FIN                                    |
+ * | `stale`                            | a whole answer; the connection's next request is reset                        |
+ * | `early-hints`                      | a 103 before the answer                                                       |
+ * | `gzip`                             | the answer compressed, asked for or not                                       |
+ * | `wrong-protocol`                   | an answer as the messages protocol has it; to messages: as chat has it        |
+ * | `slow-bytes=MS`                    | every byte in a write of its own, MS (0) apart                                |
+ * | `flood megabytes=N event-bytes=B`  | a stream of N MB (1) in events of B bytes (16384), unpaced; JSON: N MB of     |
+ * |                                    | spaces before the body                                                        |
+ * |------------------------------------|-------------------------------------------------------------------------------|
+ * | `long=N`                           | a text answer filled up to N tokens                                           |
+ * | `args-at-once`                     | the whole input of a call in one delta; responses: in the done event alone    |
+ * | `interleave`                       | chat: the deltas of parallel calls take turns                                 |
+ * | `zero-args`                        | calls with an empty input: `""`, no delta, or no `args`                       |
+ * | `redacted`                         | messages: a redacted thinking block before the text                           |
+ * | `refuse`                           | a refusal; generateContent: `refuse=prompt` blocks the prompt                 |
+ * | `finish=WORD`                      | this very word for how the answer ended                                       |
+ */
+
+type Fault = (reply: Reply, directive: Directive) => Reply | Promise<Reply>;
+
+const faults: ReadonlyMap<string, Fault> = new Map<string, Fault>([
+  ['latency', (reply, asked) => ({ ...reply, latencyMs: directiveValue(asked, 'latency', 0) })],
+  ['rate', (reply, asked) => ({ ...reply, tokensPerSecond: directiveValue(asked, 'rate', 0) })],
+  ['status', status],
+  ['reset', (reply, asked) => cutOrBefore(reply, asked, { kind: 'reset' })],
+  ['hang', (reply, asked) => cutOrBefore(reply, asked, { kind: 'hang' })],
+  ['close', close],
+  ['truncate', (reply, asked) => withoutLastChunk(reply, first(reply, asked, 1))],
+  ['silent', silent],
+  ['error-event', errorEvent],
+  ['bad-head', (reply, asked) => instead(reply, badHead(asked.value))],
+  ['short-body', shortBody],
+  ['until-close', (reply) => ({ ...reply, length: null, framed: false })],
+  ['garbage', garbage],
+  ['drop', (reply) => ({ ...reply, after: [...reply.after, { kind: 'disconnect' }] })],
+  ['stale', (reply) => ({ ...reply, after: [...reply.after, { kind: 'spoil' }] })],
+  ['early-hints', (reply) => ({ ...reply, before: [...reply.before, earlyHints] })],
+  ['gzip', compressed],
+  ['wrong-protocol', foreign],
+  ['slow-bytes', (reply, asked) => singleBytes(reply, directiveValue(asked, 'slow-bytes', 0))],
+  ['flood', flood],
+  ...['long', 'args-at-once', 'interleave', 'zero-args', 'redacted', 'refuse', 'finish'].map(
+    (name): [string, Fault] => [name, (reply) => reply],
+  ),
+]);
+
+const earlyHints: Step = {
+  kind: 'raw',
+  bytes: 'HTTP/1.1 103 Early Hints\r\nlink: </style.css>; rel=preload\r\n\r\n',
+};
+
+/**
+ * Turns an answer into the one that was asked for, directive by directive.
+ * @throws DirectiveError for one that is unknown or has a value it cannot have.
+ */
+export async function applyFaults(reply: Reply, directives: readonly Directive[]): Promise<Reply> {
+  let faulty = reply;
+  for (const directive of directives) {
+    const fault = faults.get(directive.name);
+    if (fault === undefined) {
+      throw new DirectiveError(
+        `The simulator knows no directive "${directive.name}". Known are: ${[...faults.keys()].join(', ')}.`,
+      );
+    }
+    faulty = await fault(faulty, directive);
+  }
+  return faulty;
+}
+
+function status(reply: Reply, asked: Directive): Reply {
+  const code = directiveValue(asked, 'status', 500);
+  if (!Number.isInteger(code) || code < 200 || code > 599) {
+    throw new DirectiveError(`"${asked.source}" asks for a status that an answer cannot have.`);
+  }
+  const retryAfter = asked.options.get('retry-after');
+  const html = asked.options.has('html');
+  return {
+    ...wholeBody(reply, html ? plainPage(code) : reply.manner.errorBody(code)),
+    status: code,
+    headers: {
+      'content-type': html ? 'text/html' : 'application/json',
+      ...(retryAfter === undefined ? {} : { 'retry-after': retryAfter }),
+    },
+  };
+}
+
+function wholeBody(reply: Reply, body: string): Reply {
+  const steps: readonly Step[] = [{ kind: 'data', bytes: body, tokens: 0 }];
+  return { ...reply, stream: false, length: Buffer.byteLength(body), steps };
+}
+
+function instead(reply: Reply, bytes: string): Reply {
+  return { ...reply, before: [{ kind: 'raw', bytes }, { kind: 'disconnect' }] };
+}
+
+function cutOrBefore(reply: Reply, asked: Directive, end: Step): Reply {
+  return asked.options.has('after')
+    ? { ...reply, steps: followed(first(reply, asked, 0), end) }
+    : { ...reply, before: [...reply.before, end] };
+}
+
+function close(reply: Reply, asked: Directive): Reply {
+  const steps = first(reply, asked, 1);
+  return { ...reply, steps: reply.length === null ? steps : followed(steps, { kind: 'disconnect' }) };
+}
+
+function silent(reply: Reply, asked: Directive): Reply {
+  const pause: Step = { kind: 'wait', ms: directiveValue(asked, 'seconds', 1) * 1000 };
+  const after = directiveOption(asked, 'after', 0);
+  async function* steps(): AsyncGenerator<Step> {
+    let index = 0;
+    for await (const step of divisible(reply)) {
+      if (index === after) {
+        yield pause;
+      }
+      index += 1;
+      yield step;
+    }
+  }
+  return { ...reply, steps: steps() };
+}
+
+function errorEvent(reply: Reply, asked: Directive): Reply {
+  if (!reply.stream) {
+    return wholeBody(reply, reply.manner.errorBody(500));
+  }
+  async function* steps(): AsyncGenerator<Step> {
+    yield* first(reply, asked, 0);
+    yield { kind: 'data', bytes: reply.manner.errorEvent(asked.value), tokens: 1 };
+  }
+  return { ...reply, length: null, steps: steps() };
+}
+
+async function shortBody(reply: Reply): Promise<Reply> {
+  const body = await textOf(reply.steps);
+  const steps: readonly Step[] = [{ kind: 'data', bytes: body, tokens: 0 }, { kind: 'disconnect' }];
+  return { ...reply, length: body.length + 100, steps };
+}
+
+function garbage(reply: Reply, asked: Directive): Reply {
+  const bytes =
+    asked.value === 'response'
+      ? 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 17\r\n\r\n{"poisoned":true}'
+      : '\0\x01garbage\r\n\r\n';
+  return { ...reply, after: [...reply.after, { kind: 'raw', bytes }] };
+}
+
+function flood(reply: Reply, asked: Directive): Reply {
+  return flooded(reply, {
+    bytes: Math.round(directiveValue(asked, 'megabytes', 1) * 1_000_000),
+    eventBytes: Math.max(1, directiveOption(asked, 'event-bytes', 16_384)),
+  });
+}
+
+/** The first steps of an answer, as many as `after` says. */
+async function* first(reply: Reply, asked: Directive, fallback: number): AsyncGenerator<Step> {
+  const limit = directiveOption(asked, 'after', fallback);
+  let index = 0;
+  if (limit === 0) {
+    return;
+  }
+  for await (const step of divisible(reply)) {
+    yield step;
+    index += 1;
+    if (index === (reply.stream ? limit : 1)) {
+      return;
+    }
+  }
+}
+
+/** Steps that can be cut: events as they are, a body as its two halves. */
+async function* divisible(reply: Reply): AsyncGenerator<Step> {
+  if (reply.stream) {
+    yield* reply.steps;
+    return;
+  }
+  const body = await textOf(reply.steps);
+  const half = body.length >> 1;
+  yield { kind: 'data', bytes: body.subarray(0, half), tokens: 0 };
+  yield { kind: 'data', bytes: body.subarray(half), tokens: 0 };
+}
+
+async function* followed(steps: AsyncIterable<Step>, last: Step): AsyncGenerator<Step> {
+  yield* steps;
+  yield last;
+}

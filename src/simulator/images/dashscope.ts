@@ -1,0 +1,163 @@
+import { createHash } from 'node:crypto';
+import { chatManner } from '../chat/route.js';
+import { type PromptWishes, promptWishes } from '../faults/directives.js';
+import { isObject, type JsonObject } from '../http/json.js';
+import { askedForStatus, bodyReply, type Manner, type Reply } from '../http/reply.js';
+import { imageUrl } from '../media/result.js';
+import { type MediaRequest, mediaRoutes, requestIdOf, VendorError, vendorBody } from '../media/route.js';
+import { isImageUrl } from '../openai/values.js';
+
+const parameterError = 'InvalidParameter';
+const mostCount = 6;
+const mostGiven = 3;
+const mostSeed = 2_147_483_647;
+const leastEdge = 16;
+const mostEdge = 4096;
+
+const codes: Readonly<Record<number, string>> = {
+  401: 'InvalidApiKey',
+  403: 'AccessDenied',
+  404: 'ModelNotFound',
+  429: 'Throttling.RateQuota',
+  503: 'ModelServingError',
+};
+
+/** How DashScope words errors. */
+export function dashScopeManner(digest: string): Manner {
+  const errorBody: Manner['errorBody'] = (status, message, code) =>
+    JSON.stringify({
+      // A code of another family begins with a small letter and is none of its words.
+      code: /^[A-Z]/.test(code ?? '')
+        ? code
+        : (codes[status] ?? (status < 500 ? parameterError : 'InternalError')),
+      message: message ?? askedForStatus(status),
+      request_id: requestIdOf(digest),
+    });
+  return { ...chatManner, errorBody, errorEvent: () => `data:${errorBody(500)}\n\n` };
+}
+
+/** `POST /api/v1/services/aigc/multimodal-generation/generation` for images. */
+export const dashScopeRoutes = mediaRoutes({
+  methods: ['POST'],
+  path: '/api/v1/services/aigc/multimodal-generation/generation',
+  manner: dashScopeManner,
+  answer: draw,
+});
+
+interface Asked {
+  readonly wishes: PromptWishes;
+  readonly images: readonly string[];
+}
+
+function draw(asked: MediaRequest): Reply {
+  const body = vendorBody(asked, 'InvalidParameter.JsonParseError');
+  if (body.model === undefined || body.model === '') {
+    throw wrong('Required parameter "model" is missing.');
+  }
+  if (body.model !== 'sim-image') {
+    throw new VendorError(404, 'ModelNotFound', `Model not exist: ${JSON.stringify(body.model)}.`);
+  }
+  const { wishes, images } = readInput(body);
+  const parameters = body.parameters ?? {};
+  if (!isObject(parameters)) {
+    throw wrong('"parameters" must be an object.');
+  }
+  const { width, height } = readSize(parameters.size ?? '1024*1024');
+  const count = whole(parameters, 'n', { least: 1, most: mostCount }) ?? 1;
+  const chosen = whole(parameters, 'seed', { least: 0, most: mostSeed });
+  refuseWrongTypes(parameters);
+  const seed = createHash('sha256')
+    .update(JSON.stringify([wishes.rest, images, width, height, chosen]))
+    .digest('hex')
+    .slice(0, 12);
+  const content = Array.from({ length: count }, (_, index) => ({
+    image: imageUrl(asked.origin, { width, height, seed: `${seed}-${index}` }, wishes.content),
+  }));
+  return bodyReply({
+    status: 200,
+    body: JSON.stringify({
+      output: { choices: [{ finish_reason: 'stop', message: { role: 'assistant', content } }] },
+      usage: { image_count: count, width, height },
+      request_id: requestIdOf(asked.digest),
+    }),
+    manner: asked.manner,
+    directives: [...asked.directives, ...wishes.faults],
+  });
+}
+
+function readInput(body: JsonObject): Asked {
+  const input: unknown = body.input;
+  const messages: unknown = isObject(input) ? input.messages : null;
+  if (!Array.isArray(messages) || messages.length !== 1) {
+    throw wrong('"input.messages" must be an array with exactly one message.');
+  }
+  const message: unknown = messages[0];
+  if (!isObject(message) || message.role !== 'user' || !Array.isArray(message.content)) {
+    throw wrong('"input.messages[0]" must have the role "user" and an array as its content.');
+  }
+  const texts: string[] = [];
+  const images: string[] = [];
+  for (const [index, item] of message.content.entries()) {
+    if (isObject(item) && typeof item.text === 'string' && item.image === undefined) {
+      texts.push(item.text);
+    } else if (isObject(item) && typeof item.image === 'string' && item.text === undefined) {
+      images.push(readImage(item.image, index));
+    } else {
+      throw wrong(`"input.messages[0].content[${index}]" must have either "text" or "image".`);
+    }
+  }
+  const [text = ''] = texts;
+  if (texts.length !== 1 || text === '') {
+    throw wrong('"input.messages[0].content" must have exactly one text.');
+  }
+  if (images.length > mostGiven) {
+    throw wrong(`"input.messages[0].content" can have at most ${mostGiven} images.`);
+  }
+  return { wishes: promptWishes(text), images };
+}
+
+function readImage(image: string, index: number): string {
+  if (!isImageUrl(image)) {
+    throw wrong(`"input.messages[0].content[${index}].image" must be an address or a base64 data URL.`);
+  }
+  return image;
+}
+
+function readSize(size: unknown): { readonly width: number; readonly height: number } {
+  const [width = 0, height = 0] = (/^(\d+)\*(\d+)$/.exec(String(size)) ?? []).slice(1).map(Number);
+  if (Math.min(width, height) < leastEdge || Math.max(width, height) > mostEdge) {
+    throw wrong('"parameters.size" must be "WIDTH*HEIGHT".');
+  }
+  return { width, height };
+}
+
+function whole(
+  parameters: JsonObject,
+  name: string,
+  bounds: { readonly least: number; readonly most: number },
+): number | null {
+  const value = parameters[name] ?? null;
+  if (value === null) {
+    return null;
+  }
+  if (!Number.isInteger(value) || Number(value) < bounds.least || Number(value) > bounds.most) {
+    throw wrong(`"parameters.${name}" must be an integer from ${bounds.least} to ${bounds.most}.`);
+  }
+  return Number(value);
+}
+
+function refuseWrongTypes(parameters: JsonObject): void {
+  for (const [name, type] of [
+    ['negative_prompt', 'string'],
+    ['prompt_extend', 'boolean'],
+    ['watermark', 'boolean'],
+  ] as const) {
+    if (parameters[name] !== undefined && typeof parameters[name] !== type) {
+      throw wrong(`"parameters.${name}" must be a ${type}.`);
+    }
+  }
+}
+
+function wrong(message: string): VendorError {
+  return new VendorError(400, parameterError, message);
+}

@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto';
+import { laterFaults } from '../faults/directives.js';
+import { OpenAiError } from '../openai/error.js';
+import { generatedFile, type MediaFile, patternFile, serveFile } from './file.js';
+import { mp4Video } from './mp4.js';
+import { pngImage } from './png.js';
+import { binaryManner, mediaRoutes } from './route.js';
+
+const checksumLength = 8;
+
+/** What a name stands for; a name of one kind is none of another. */
+type NameKind = 'media' | 'task';
+
+/**
+ * A name that says all about what it names, so that nothing needs to be kept: JSON in base64url (RFC 4648, section 5)
+ * and a checksum.
+ */
+export function packName(kind: NameKind, value: unknown): string {
+  const text = Buffer.from(JSON.stringify(value)).toString('base64url');
+  return text + checksumOf(kind, text);
+}
+
+/** The JSON value in a name, or null when it was not made here or was changed. */
+export function unpackName(kind: NameKind, name: string): unknown {
+  const text = name.slice(0, -checksumLength);
+  if (text === '' || name.slice(-checksumLength) !== checksumOf(kind, text)) {
+    return null;
+  }
+  return JSON.parse(Buffer.from(text, 'base64url').toString());
+}
+
+function checksumOf(kind: NameKind, text: string): string {
+  return createHash('sha256').update(kind).update('\0').update(text).digest('hex').slice(0, checksumLength);
+}
+
+/** Where results are served that were handed out as addresses. */
+export const resultPath = '/__simulator/media/';
+
+/** All that is needed to make an image. */
+interface ImageResult {
+  readonly width: number;
+  readonly height: number;
+  readonly seed: string;
+}
+
+/** All that is needed to make a video. */
+export interface VideoResult extends ImageResult {
+  readonly seconds: number;
+  readonly fps: number;
+  /** Size of a video of noise, or null for one that plays. */
+  readonly bytes: number | null;
+}
+
+type Named =
+  | readonly ['png', number, number, string, string]
+  | readonly ['mp4', number, number, string, string, number, number, number | null];
+
+/**
+ * The address of an image, which holds all that its bytes are made from.
+ * @param faults of requests for it, as the header `x-simulator-fault` has them
+ */
+export function imageUrl(origin: string, image: ImageResult, faults: string): string {
+  const named: Named = ['png', image.width, image.height, image.seed, faults];
+  return `${origin}${resultPath}${packName('media', named)}.png`;
+}
+
+/** The address of a video, as that of an image. */
+export function videoUrl(origin: string, video: VideoResult, faults: string): string {
+  const { width, height, seed, seconds, fps, bytes } = video;
+  const named: Named = ['mp4', width, height, seed, faults, seconds, fps, bytes];
+  return `${origin}${resultPath}${packName('media', named)}.mp4`;
+}
+
+/** The video itself. */
+export function videoFile(video: VideoResult): MediaFile {
+  const { width, height, seconds, fps, seed, bytes } = video;
+  if (bytes !== null) {
+    return patternFile(bytes, 'video/mp4');
+  }
+  const name = JSON.stringify(['mp4', width, height, seconds, fps, seed]);
+  return generatedFile(name, 'video/mp4', () => mp4Video({ width, height, seconds, fps, seed }));
+}
+
+/** `GET` and `HEAD` of the addresses that were handed out. */
+export const resultRoutes = mediaRoutes({
+  methods: ['GET', 'HEAD'],
+  path: /^\/__simulator\/media\//,
+  manner: () => binaryManner,
+  answer(asked) {
+    const [, name = '', ending] = /^(.+)\.(\w+)$/.exec(asked.path.slice(resultPath.length)) ?? [];
+    const named = unpackName('media', name) as Named | null;
+    if (named === null || named[0] !== ending) {
+      throw new OpenAiError(404, 'There is no such file.');
+    }
+    return serveFile(asked, fileOf(named), [...asked.directives, ...laterFaults(named[4], name)]);
+  },
+});
+
+function fileOf(named: Named): MediaFile {
+  const [kind, width, height, seed] = named;
+  if (kind === 'mp4') {
+    const [, , , , , seconds, fps, bytes] = named;
+    return videoFile({ width, height, seed, seconds, fps, bytes });
+  }
+  const name = JSON.stringify([kind, width, height, seed]);
+  return generatedFile(name, 'image/png', () => pngImage({ width, height, seed }));
+}

@@ -1,0 +1,246 @@
+import { performance } from 'node:perf_hooks';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import {
+  type Directive,
+  DirectiveError,
+  directiveOption,
+  directiveValue,
+  findDirective,
+} from '../faults/directives.js';
+import type { SocketLine } from '../sockets/line.js';
+import { failure, inProgress, responseObject, type Turn, turnEvents } from './turn.js';
+
+/*
+ * Directives of a realtime turn, at the start of the last user text: `[[fault:NAME=VALUE option=…]] text`. They act
+ * when the turn is asked for. `after=N` counts the server's events of the turn, the first being `response.created`;
+ * without it they act at once, and `flood` and `big` behind the fourth, where deltas may come. A turn of fewer events
+ * has them at its end. `times=N` is as in `faults/faults.ts`.
+ *
+ * | directive                          | what the client gets                                                           |
+ * |------------------------------------|--------------------------------------------------------------------------------|
+ * | `latency=MS`                       | the turn MS milliseconds later instead of the usual time                       |
+ * | `rate=N`                           | N tokens a second; 0 for no pacing                                             |
+ * | `close=CODE reason=WORD after=N`   | a close frame with this code (1000) and reason (none)                          |
+ * | `reset after=N`                    | RST                                                                            |
+ * | `truncate after=N`                 | FIN inside a frame                                                             |
+ * | `hang after=N`                     | silence, whatever else is said; pings are answered                             |
+ * | `silent=SECONDS after=N`           | a pause (1), then the rest                                                     |
+ * | `error-event after=N`              | an `error` event and the turn's end without `response.done`;                   |
+ * |                                    | `error-event=failed`: `response.done` of a failed response                     |
+ * | `flood=MEGABYTES event-bytes=B binary after=N` | MEGABYTES (1) in text deltas, or binary messages, of B bytes (65536)  |
+ * |                                    | each, unpaced, then the rest                                                   |
+ * | `big=BYTES binary after=N`         | one text delta, or binary message, that has BYTES (1048576) bytes in all       |
+ * | `echo after=N`                     | the turn, and from here on every message of the client as it came              |
+ * | `long=N`, `args-at-once`,          | as in `faults/faults.ts`                                                              |
+ * | `zero-args`, `refuse`              |                                                                                |
+ *
+ * Before the upgrade the header `x-simulator-fault` has those of `faults/faults.ts`: `status=429 retry-after=1`, `reset`,
+ * `hang`, `bad-head` and so on refuse it; `latency` and `rate` do not. As no gateway passes that header, models in the
+ * query ask for the same: `refuse-STATUS`, `hang`, `reset`; and `echo` is a session that only echoes.
+ */
+
+/** What the directives of a turn can reach. */
+export interface Stage {
+  readonly turn: Turn;
+  readonly line: SocketLine;
+  emit(type: string, members: object): void;
+  /** The text of an event with the next id. */
+  worded(type: string, members: object): string;
+  /** Hears nothing of the client from here on. */
+  mute(): void;
+  echo(): void;
+}
+
+/** Something that happens within a turn; it tells whether the turn goes on. */
+interface Act {
+  readonly after: number;
+  run(stage: Stage): boolean | Promise<boolean>;
+}
+
+const eventsBeforeContent = 4;
+const messagesInARow = 16;
+const mostBytes = 64 * 1024 * 1024;
+const wordsOfAnswers = ['latency', 'rate', 'long', 'args-at-once', 'zero-args', 'refuse'];
+
+const acts: Readonly<Record<string, (asked: Directive) => Act['run']>> = {
+  close: (asked) => {
+    const code = directiveValue(asked, 'code', 1000);
+    if (
+      !((code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code)) || (code >= 3000 && code < 5000))
+    ) {
+      throw new DirectiveError(`"${asked.source}" asks for a code that a close frame cannot have.`);
+    }
+    return ({ line }) => {
+      line.close(code, asked.options.get('reason') ?? '');
+      return false;
+    };
+  },
+  reset: () => (stage) => {
+    stage.mute();
+    stage.line.reset();
+    return false;
+  },
+  truncate: () => (stage) => {
+    stage.mute();
+    stage.line.cut();
+    return false;
+  },
+  hang: () => async (stage) => {
+    stage.mute();
+    await stage.line.wait('end');
+    return false;
+  },
+  silent: (asked) => {
+    const ms = directiveValue(asked, 'seconds', 1) * 1000;
+    return async ({ line }) => {
+      await line.wait(ms);
+      return true;
+    };
+  },
+  'error-event': (asked) => (stage) => {
+    if (asked.value === 'failed') {
+      const details = { type: 'failed', error: failure };
+      const response = responseObject(stage.turn, { ...inProgress, status: 'failed', details });
+      stage.emit('response.done', { response });
+    } else {
+      stage.emit('error', { error: { ...failure, param: null, event_id: null } });
+    }
+    return false;
+  },
+  flood,
+  big: (asked) => {
+    const bytes = bounded(asked, directiveValue(asked, 'bytes', 1024 * 1024));
+    const binary = asked.options.has('binary');
+    return (stage) => {
+      stage.line.send(binary ? Buffer.alloc(bytes, 'x') : delta(stage, bytes), binary);
+      return true;
+    };
+  },
+  echo: () => (stage) => {
+    stage.echo();
+    return true;
+  },
+};
+
+/**
+ * What the directives of a turn make happen within it.
+ * @throws DirectiveError for one that is unknown or has a value it cannot have
+ */
+export function readActs(directives: readonly Directive[]): readonly Act[] {
+  return directives.flatMap((asked) => {
+    const { name } = asked;
+    if (wordsOfAnswers.includes(name)) {
+      return [];
+    }
+    const act = Object.hasOwn(acts, name) ? acts[name] : undefined;
+    if (act === undefined) {
+      const known = [...Object.keys(acts), ...wordsOfAnswers].join(', ');
+      throw new DirectiveError(`The simulator knows no directive "${name}" here. Known are: ${known}.`);
+    }
+    const usual = name === 'flood' || name === 'big' ? eventsBeforeContent : 0;
+    return [{ after: directiveOption(asked, 'after', usual), run: act(asked) }];
+  });
+}
+
+/** The number that a directive of this name carries, or the fallback. */
+export function wishedNumber(directives: readonly Directive[], name: string, fallback: number): number {
+  const asked = findDirective(directives, name);
+  return asked === undefined ? fallback : directiveValue(asked, name, fallback);
+}
+
+function flood(asked: Directive): Act['run'] {
+  const total = Math.round(directiveValue(asked, 'megabytes', 1) * 1_000_000);
+  const size = bounded(asked, Math.max(1, directiveOption(asked, 'event-bytes', 64 * 1024)));
+  const binary = asked.options.has('binary');
+  return async (stage) => {
+    const { line, turn } = stage;
+    const whole = Buffer.alloc(size, 'x');
+    let sent = 0;
+    for (let left = total; left > 0 && !line.closed && !turn.cancelled; left -= size) {
+      if (binary) {
+        line.send(left < size ? whole.subarray(0, left) : whole, true);
+      } else {
+        line.send(delta(stage, size));
+      }
+      sent += 1;
+      if (line.isFull) {
+        await line.wait('drain');
+      } else if (sent % messagesInARow === 0) {
+        // A reader that is fast enough would keep this loop from hearing the client at all.
+        await nextTurn();
+      }
+    }
+    return true;
+  };
+}
+
+/** A delta of text that has so many bytes in all, or as many as it cannot do without. */
+function delta({ turn, worded }: Stage, bytes: number): string {
+  const empty = worded(`${turn.dialect.textEvent}.delta`, {
+    response_id: turn.id,
+    item_id: 'item_flood',
+    output_index: 0,
+    content_index: 0,
+    delta: '',
+  });
+  return `${empty.slice(0, -2)}${'x'.repeat(Math.max(0, bytes - empty.length))}"}`;
+}
+
+function bounded(asked: Directive, bytes: number): number {
+  if (!Number.isInteger(bytes) || bytes > mostBytes) {
+    throw new DirectiveError(`"${asked.source}" asks for a message of more than ${mostBytes} bytes.`);
+  }
+  return bytes;
+}
+
+export interface Pace {
+  readonly latencyMs: number;
+  /** 0 for no pacing. */
+  readonly tokensPerSecond: number;
+}
+
+/** Gives a turn event by event, at its pace and that of its reader, with all that shall happen within it. */
+export async function play(stage: Stage, acts: readonly Act[], pace: Pace): Promise<void> {
+  const { turn, line } = stage;
+  if (pace.latencyMs > 0) {
+    await line.wait(pace.latencyMs);
+  }
+  const started = performance.now();
+  let tokens = 0;
+  let index = 0;
+  for (const event of turnEvents(turn)) {
+    if (!(await happens(stage, acts, (after) => after === index))) {
+      return;
+    }
+    index += 1;
+    if (event.tokens > 0 && pace.tokensPerSecond > 0 && !turn.cancelled) {
+      tokens += event.tokens;
+      const early = started + (tokens * 1000) / pace.tokensPerSecond - performance.now();
+      if (early >= 1) {
+        await line.wait(early);
+      }
+    }
+    if (line.closed) {
+      return;
+    }
+    stage.emit(event.type, event.members);
+    if (line.isFull) {
+      await line.wait('drain');
+    }
+  }
+  await happens(stage, acts, (after) => after >= index);
+}
+
+/** @returns whether the turn goes on */
+async function happens(
+  stage: Stage,
+  acts: readonly Act[],
+  isNow: (after: number) => boolean,
+): Promise<boolean> {
+  for (const act of acts) {
+    if (isNow(act.after) && !(await act.run(stage))) {
+      return false;
+    }
+  }
+  return true;
+}

@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto';
+import type { Prompt } from '../answer/prompt.js';
+import { countTokens } from '../answer/tokens.js';
+import { textDirectives } from '../faults/directives.js';
+import type { Item } from './items.js';
+import type { TurnSettings } from './settings.js';
+
+const tokensPerImage = 85;
+const msPerToken = 100;
+
+/** What a turn reads, counted as its usage tells it. */
+export interface InputTokens {
+  readonly text: number;
+  readonly audio: number;
+  readonly image: number;
+}
+
+/**
+ * What the items ask of the simulator.
+ * @param turn the id of the response: what ids are made from
+ */
+export function promptOf(items: readonly Item[], settings: TurnSettings, turn: string): Prompt {
+  const last =
+    items.findLast(({ role }) => role === 'user') ?? items.findLast(({ role }) => role === 'system');
+  const text = last?.text ?? settings.instructions;
+  const { directives, rest } = textDirectives(text);
+  const tokens = inputTokens(items, settings);
+  return {
+    text,
+    plainText: rest,
+    directives,
+    images: last?.images ?? 0,
+    toolResults: trailingResults(items),
+    tools: settings.tools,
+    toolChoice: settings.toolChoice,
+    parallelCalls: true,
+    format: { kind: 'text' },
+    reasoning: null,
+    maxTokens: settings.maxTokens,
+    stop: [],
+    inputTokens: tokens.text + tokens.audio + tokens.image,
+    digest: createHash('sha256').update(turn).update('\0').update(text).digest('hex'),
+  };
+}
+
+/** The tokens of a turn's input by what they stand for. */
+export function inputTokens(items: readonly Item[], { instructions, tools }: TurnSettings): InputTokens {
+  const offered = tools.map((tool) => tool.name + JSON.stringify(tool.parameters ?? {}));
+  const written = items.filter(({ audioMs }) => audioMs === 0).map(({ text }) => text);
+  return {
+    text: [instructions, ...offered, ...written].reduce((sum, each) => sum + countTokens(each), 0),
+    audio: items.reduce((sum, { audioMs }) => sum + Math.ceil(audioMs / msPerToken), 0),
+    image: items.reduce((sum, { images }) => sum + images * tokensPerImage, 0),
+  };
+}
+
+/** The outputs of calls since somebody last said something, if the conversation ends with one. */
+function trailingResults(items: readonly Item[]): readonly string[] {
+  const said = items.findLastIndex(({ type }) => type === 'message');
+  return items.at(-1)?.type === 'function_call_output'
+    ? items
+        .slice(said + 1)
+        .filter(({ type }) => type === 'function_call_output')
+        .map(({ text }) => text)
+    : [];
+}

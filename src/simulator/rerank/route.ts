@@ -1,0 +1,128 @@
+import { countTokens } from '../answer/tokens.js';
+import { chatManner } from '../chat/route.js';
+import { textDirectives } from '../faults/directives.js';
+import { isObject, type JsonObject } from '../http/json.js';
+import { bodyReply, type Reply, type Route } from '../http/reply.js';
+import { type JsonRequest, jsonRoute } from '../openai/json-route.js';
+import { integer, invalid, modelOf, required } from '../openai/values.js';
+
+const shareOfMatches = 0.9;
+/** A word's parts of three letters: two forms of a word have most of them in common. */
+const partLength = 3;
+
+/**
+ * How much of a query's words stand in a document, from 0 to 1: a word counts by the share of its parts that some
+ * word of the document has. Of two documents with the same matches the shorter one comes first.
+ */
+function overlap(query: string, document: string): number {
+  const asked = wordsOf(query);
+  const there = wordsOf(document);
+  if (asked.length === 0 || there.length === 0) {
+    return 0;
+  }
+  const partsThere = new Set(there.flatMap(partsOf));
+  const matches = asked.reduce((sum, word) => sum + shareIn(partsOf(word), partsThere), 0) / asked.length;
+  const density = shareIn(there.flatMap(partsOf), new Set(asked.flatMap(partsOf)));
+  return Math.round(1e6 * (shareOfMatches * matches + (1 - shareOfMatches) * density)) / 1e6;
+}
+
+function shareIn(parts: readonly string[], others: ReadonlySet<string>): number {
+  return parts.filter((part) => others.has(part)).length / parts.length;
+}
+
+function wordsOf(text: string): readonly string[] {
+  return (
+    text
+      .normalize('NFKC')
+      .toLowerCase()
+      .match(/[\p{L}\p{N}]+/gu) ?? []
+  );
+}
+
+function partsOf(word: string): readonly string[] {
+  const bounded = `^${word}$`;
+  const count = Math.max(1, bounded.length - partLength + 1);
+  return Array.from({ length: count }, (_, at) => bounded.slice(at, at + partLength));
+}
+
+/** `POST /v1/rerank`: an answer that Cohere's clients and Jina's can read. */
+export const rerankRoute: Route = jsonRoute('/v1/rerank', rank);
+
+interface Document {
+  readonly text: string;
+  /** What goes back where documents are asked for. */
+  readonly shown: object;
+}
+
+function rank({ body, digest, directives }: JsonRequest): Reply {
+  const model = modelOf(body, 'sim-rerank', true);
+  const query = required(body, 'query');
+  if (typeof query !== 'string' || query === '') {
+    throw invalid('query', 'a text that is not empty');
+  }
+  const { directives: asked, rest } = textDirectives(query);
+  const documents = readDocuments(body);
+  const most = integer(body, 'top_n', 1, Infinity) ?? documents.length;
+  const results = documents
+    .map((document, index) => ({
+      index,
+      relevance_score: overlap(rest, document.text),
+      ...(body.return_documents === true ? { document: document.shown } : {}),
+    }))
+    .sort((one, other) => other.relevance_score - one.relevance_score || one.index - other.index)
+    .slice(0, most);
+  const tokens = documents.reduce((sum, { text }) => sum + countTokens(text), countTokens(query));
+  const answer = {
+    id: `rerank-${digest.slice(0, 24)}`,
+    object: 'list',
+    model,
+    results,
+    usage: { total_tokens: tokens, prompt_tokens: tokens },
+    meta: {
+      api_version: { version: '1' },
+      billed_units: { search_units: 1 },
+      tokens: { input_tokens: tokens },
+    },
+  };
+  return bodyReply({
+    status: 200,
+    body: JSON.stringify(answer),
+    manner: chatManner,
+    directives: [...directives, ...asked],
+  });
+}
+
+function readDocuments(body: JsonObject): readonly Document[] {
+  const documents = required(body, 'documents');
+  if (!Array.isArray(documents) || documents.length === 0) {
+    throw invalid('documents', 'an array with at least one document');
+  }
+  const fields = readFields(body.rank_fields);
+  return documents.map((document: unknown, index) => {
+    if (typeof document === 'string') {
+      return { text: document, shown: { text: document } };
+    }
+    const text = isObject(document) ? textIn(document, fields) : null;
+    if (text === null) {
+      throw invalid(`documents[${index}]`, `a text, or an object with ${fields.join(' or ')}`);
+    }
+    return { text, shown: document as object };
+  });
+}
+
+function readFields(fields: unknown): readonly string[] {
+  const list: unknown = fields ?? ['text'];
+  if (!Array.isArray(list) || list.length === 0 || !list.every((one) => typeof one === 'string')) {
+    throw invalid('rank_fields', 'an array of names');
+  }
+  return list;
+}
+
+/** The texts of the members that are looked at, or null when there is none of them. */
+function textIn(document: JsonObject, fields: readonly string[]): string | null {
+  const texts = fields.flatMap((field) => {
+    const value = document[field];
+    return typeof value === 'string' ? [value] : [];
+  });
+  return texts.length === 0 ? null : texts.join('\n');
+}

@@ -1,0 +1,197 @@
+import { createHash } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
+import { type Directive, DirectiveError, directiveValue, findDirective } from '../faults/directives.js';
+import { applyFaults } from '../faults/faults.js';
+import type { Reply, Step } from '../http/reply.js';
+import { OpenAiError, openAiErrorBody } from '../openai/error.js';
+import { parseObject } from '../openai/values.js';
+import type { Pace } from '../realtime/faults.js';
+import type { SocketLine } from '../sockets/line.js';
+import { createResponse } from './route.js';
+
+const mostWaitingTurns = 100;
+
+interface ResponsesSocketParts {
+  readonly line: SocketLine;
+  readonly pace: Pace;
+  isDue(directive: Directive): boolean;
+}
+
+/**
+ * Gives responses on an open socket, one after the other: each event of the stream is a message. The directives are
+ * those of `faults/faults.ts`; of them only those about streams mean something here, `status` gives an error message, and
+ * `close=CODE` closes the socket.
+ */
+export function serveResponses(parts: ResponsesSocketParts): void {
+  const { line } = parts;
+  const memory: Memory = { id: null, items: [] };
+  let waiting = 0;
+  let turns = Promise.resolve();
+  const hear = (message: Buffer): void => {
+    if (waiting === mostWaitingTurns) {
+      line.send(errorMessage(new OpenAiError(429, `More than ${mostWaitingTurns} responses are waiting.`)));
+      return;
+    }
+    waiting += 1;
+    turns = turns
+      .then(() => answer(parts, memory, message))
+      .catch(() => line.reset())
+      .finally(() => {
+        waiting -= 1;
+      });
+  };
+  line.listen((message, isBinary) => {
+    if (isBinary) {
+      line.send(errorMessage(new OpenAiError(400, 'Binary messages are not supported.')));
+    } else {
+      hear(message);
+    }
+    line.holdWhenFull();
+  });
+}
+
+/** The newest response of a socket, from which the next may go on, with all that was said before. */
+interface Memory {
+  id: string | null;
+  items: readonly unknown[];
+}
+
+async function answer(parts: ResponsesSocketParts, memory: Memory, message: Buffer): Promise<void> {
+  try {
+    const { type, stream: _, generate, ...fields } = parseObject(message);
+    if (type !== 'response.create') {
+      const told = `Invalid value: '${String(type)}'. Supported values are: 'response.create'.`;
+      throw new OpenAiError(400, told, 'type', 'invalid_value');
+    }
+    const digest = createHash('sha256').update(message).digest('hex');
+    const items = itemsOf(fields.input);
+    const isKnown = memory.id !== null && fields.previous_response_id === memory.id;
+    const said = isKnown ? [...memory.items, ...items] : items;
+    if (generate === false) {
+      const id = `resp_${digest.slice(0, 48)}`;
+      for (const event of warmedUp(id, fields.model)) parts.line.send(JSON.stringify(event));
+      Object.assign(memory, { id, items: said });
+      return;
+    }
+    const body = isKnown ? { ...fields, previous_response_id: null, input: said } : fields;
+    const reply = createResponse({ body: { ...body, stream: true }, digest, directives: [] });
+    const directives = reply.directives.filter(parts.isDue);
+    const made = await give(parts, await applyFaults(reply, directives));
+    if (made !== null) Object.assign(memory, { id: made.id, items: [...said, ...made.output] });
+    const close = findDirective(directives, 'close');
+    if (close !== undefined) {
+      parts.line.close(directiveValue(close, 'code', 1000), close.options.get('reason') ?? '');
+    }
+  } catch (error) {
+    if (error instanceof OpenAiError) {
+      parts.line.send(errorMessage(error));
+    } else if (error instanceof DirectiveError) {
+      parts.line.send(errorMessage(new OpenAiError(400, error.message, null, 'unknown_fault')));
+    } else {
+      throw error;
+    }
+  }
+}
+
+function errorMessage(error: OpenAiError): string {
+  return JSON.stringify({
+    type: 'error',
+    status: error.status,
+    ...(JSON.parse(openAiErrorBody(error)) as object),
+  });
+}
+
+function itemsOf(input: unknown): readonly unknown[] {
+  if (Array.isArray(input)) return input;
+  return typeof input === 'string' ? [{ type: 'message', role: 'user', content: input }] : [];
+}
+
+/** The events of a response for which nothing is generated. */
+function warmedUp(id: string, model: unknown): readonly object[] {
+  const response = { id, object: 'response', created_at: Math.floor(Date.now() / 1000), model, output: [] };
+  const usage = { input_tokens: 0, output_tokens: 0, total_tokens: 0 };
+  return [
+    {
+      type: 'response.created',
+      sequence_number: 0,
+      response: { ...response, status: 'in_progress', usage: null },
+    },
+    { type: 'response.completed', sequence_number: 1, response: { ...response, status: 'completed', usage } },
+  ];
+}
+
+interface MadeResponse {
+  readonly id: string;
+  readonly output: readonly unknown[];
+}
+
+/** @returns the response, or null when it did not come to its end */
+async function give(parts: ResponsesSocketParts, reply: Reply): Promise<MadeResponse | null> {
+  let made: MadeResponse | null = null;
+  const { line, pace } = parts;
+  const latencyMs = reply.latencyMs ?? pace.latencyMs;
+  const rate = reply.tokensPerSecond ?? pace.tokensPerSecond;
+  if (latencyMs > 0) {
+    await line.wait(latencyMs);
+  }
+  const started = performance.now();
+  let tokens = 0;
+  for await (const step of stepsOf(reply)) {
+    if (step.kind === 'data' && step.tokens > 0 && rate > 0) {
+      tokens += step.tokens;
+      const early = started + (tokens * 1000) / rate - performance.now();
+      if (early >= 1) {
+        await line.wait(early);
+      }
+    }
+    if (line.closed) {
+      return null;
+    }
+    made = madeBy(step, reply) ?? made;
+    await take(line, step, reply);
+  }
+  return made;
+}
+
+/** The response in the event that ends it; null for every other step. */
+function madeBy(step: Step, reply: Reply): MadeResponse | null {
+  if (step.kind !== 'data' || !reply.stream) return null;
+  const text = step.bytes.toString();
+  if (!text.startsWith('event: response.completed')) return null;
+  return (JSON.parse(dataOf(text)) as { response: MadeResponse }).response;
+}
+
+async function* stepsOf(reply: Reply): AsyncGenerator<Step> {
+  yield* reply.before;
+  yield* reply.steps;
+  yield* reply.after;
+}
+
+async function take(line: SocketLine, step: Step, reply: Reply): Promise<void> {
+  switch (step.kind) {
+    case 'data': {
+      const text = step.bytes.toString();
+      line.send(reply.stream ? dataOf(text) : refusalOf(reply.status, text));
+      return line.wait('drain');
+    }
+    case 'wait':
+      return line.wait(step.ms);
+    case 'hang':
+      return line.wait('end');
+    case 'reset':
+      return line.reset();
+    case 'disconnect':
+      return line.cut();
+    case 'raw':
+    case 'spoil':
+  }
+}
+
+/** The JSON in the text of a server-sent event. */
+function dataOf(event: string): string {
+  return event.slice(event.indexOf('data: ') + 'data: '.length).trimEnd();
+}
+
+function refusalOf(status: number, body: string): string {
+  return JSON.stringify({ type: 'error', status, ...(JSON.parse(body) as object) });
+}

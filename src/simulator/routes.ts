@@ -1,0 +1,42 @@
+import { speechRoutes } from './audio/speech.js';
+import { transcriptRoutes } from './audio/transcripts.js';
+import { chatRoutes } from './chat/route.js';
+import { completionsRoute } from './completions/route.js';
+import { embeddingsRoute } from './embeddings/route.js';
+import { generateContentRoutes } from './generate-content/route.js';
+import type { Route } from './http/reply.js';
+import { dashScopeRoutes } from './images/dashscope.js';
+import { imageRoutes } from './images/openai.js';
+import { resultRoutes } from './media/result.js';
+import { messagesRoutes } from './messages/route.js';
+import { moderationsRoute } from './moderations/route.js';
+import { rerankRoute } from './rerank/route.js';
+import { responsesRoutes } from './responses/route.js';
+import { compatVideoRoutes } from './video/compat.js';
+import { genericVideoRoutes } from './video/generic.js';
+import type { VideoLedger } from './video/task.js';
+import { vendorjRoutes } from './video/vendorj.js';
+import { vendorkRoutes } from './video/vendork.js';
+
+/** The whole HTTP surface but the simulator's own state; the first that fits a request has it. */
+export function routesOf(ledger: VideoLedger): readonly Route[] {
+  return [
+    ...chatRoutes,
+    ...responsesRoutes,
+    ...messagesRoutes,
+    ...generateContentRoutes,
+    completionsRoute,
+    embeddingsRoute,
+    rerankRoute,
+    moderationsRoute,
+    ...transcriptRoutes,
+    ...speechRoutes,
+    ...imageRoutes,
+    ...dashScopeRoutes,
+    ...compatVideoRoutes(ledger),
+    ...genericVideoRoutes(ledger),
+    ...vendorkRoutes(ledger),
+    ...vendorjRoutes(ledger),
+    ...resultRoutes,
+  ];
+}

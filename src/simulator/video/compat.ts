@@ -1,0 +1,204 @@
+import { createHash } from 'node:crypto';
+import { chatManner } from '../chat/route.js';
+import { laterFaults, promptWishes } from '../faults/directives.js';
+import { isObject } from '../http/json.js';
+import { bodyReply, type Reply, type Route } from '../http/reply.js';
+import { jpegSheet, webpThumbnail } from '../media/assets.js';
+import { generatedFile, type MediaFile, serveFile } from '../media/file.js';
+import { videoFile } from '../media/result.js';
+import { type MediaRequest, mediaRoutes } from '../media/route.js';
+import { OpenAiError } from '../openai/error.js';
+import { type Fields, oneFile, readFields } from '../openai/form.js';
+import {
+  invalid,
+  modelOf,
+  readSize,
+  refuseNoImage,
+  refuseNoImageUrl,
+  refuseUnknown,
+  requiredText,
+  textOrNull,
+} from '../openai/values.js';
+import {
+  failureMessage,
+  findTask,
+  firstStatus,
+  makeTask,
+  statusOf,
+  taskOfKey,
+  type VideoLedger,
+  type VideoStatus,
+  type VideoTask,
+  type VideoWish,
+} from './task.js';
+
+const mostCharacters = 32_000;
+const mostSeconds = 60;
+const edges = { least: 16, most: 1920 };
+const fps = 24;
+const keptMs = 24 * 60 * 60 * 1000;
+
+const known: ReadonlySet<string> = new Set(['model', 'prompt', 'seconds', 'size', 'input_reference']);
+
+/** The routes under `/v1/videos`, as OpenAI has them. */
+export function compatVideoRoutes(ledger: VideoLedger): Route[] {
+  const shared = { manner: () => chatManner };
+  return [
+    ...mediaRoutes({
+      ...shared,
+      methods: ['POST'],
+      path: '/v1/videos',
+      answer: (asked) => create(asked, ledger),
+    }),
+    ...mediaRoutes({
+      ...shared,
+      methods: ['GET'],
+      path: /^\/v1\/videos\/[^/]+$/,
+      answer: (asked) => retrieve(asked, ledger),
+    }),
+    ...mediaRoutes({
+      ...shared,
+      methods: ['GET', 'HEAD'],
+      path: /^\/v1\/videos\/[^/]+\/content$/,
+      answer: download,
+    }),
+  ];
+}
+
+async function create(asked: MediaRequest, ledger: VideoLedger): Promise<Reply> {
+  const wish = readWish(await readFields(asked, ['form', 'json']));
+  const key = asked.header('idempotency-key');
+  const keyed =
+    key === undefined
+      ? { id: makeTask(wish, ledger).id, counted: false }
+      : taskOfKey(ledger, key, () => makeTask(wish, ledger).id);
+  const reply = shown(asked, taskOf(keyed.id), firstStatus);
+  return {
+    ...reply,
+    directives: [...asked.directives, ...wish.wishes.faults],
+    effect() {
+      ledger.made += keyed.counted ? 0 : 1;
+      keyed.counted = true;
+    },
+  };
+}
+
+function readWish(fields: Fields): VideoWish {
+  const { body } = fields;
+  refuseUnknown({ ...body, ...Object.fromEntries(fields.files) }, known);
+  const model = modelOf(body, 'sim-video', false);
+  const wishes = promptWishes(requiredText(body, 'prompt', mostCharacters));
+  const seconds = textOrNull(body, 'seconds') ?? '4';
+  if (!/^[1-9]\d?$/.test(seconds) || Number(seconds) > mostSeconds) {
+    throw invalid('seconds', `a string with an integer from 1 to ${mostSeconds}`);
+  }
+  const { width, height } = readSize(textOrNull(body, 'size') ?? '720x1280', 'size', edges);
+  const reference = readReference(fields);
+  return {
+    format: 'compat',
+    operation: reference === null ? 'text' : 'image',
+    model,
+    wishes,
+    width,
+    height,
+    seconds: Number(seconds),
+    fps,
+    seed: null,
+    images: [reference],
+    externalId: null,
+  };
+}
+
+/** What tells the reference image from others, or null without one. */
+function readReference(fields: Fields): string | null {
+  const file = oneFile(fields, 'input_reference');
+  const value = fields.body.input_reference ?? null;
+  if (file !== null) {
+    refuseNoImage(file.type, 'input_reference');
+    return createHash('sha256').update(file.bytes).digest('hex');
+  }
+  if (value === null) {
+    return null;
+  }
+  if (!isObject(value)) {
+    throw invalid('input_reference', 'a file, or an object with image_url or file_id');
+  }
+  if (typeof value.file_id === 'string' && value.image_url === undefined) {
+    return value.file_id;
+  }
+  return refuseNoImageUrl(value.image_url, 'input_reference.image_url');
+}
+
+function retrieve(asked: MediaRequest, ledger: VideoLedger): Reply {
+  const task = taskOf(asked.path.split('/')[3] ?? '');
+  ledger.polls += 1;
+  const directives = [...asked.directives, ...laterFaults(task.pollFaults, task.id)];
+  return { ...shown(asked, task, statusOf(task, Date.now())), directives };
+}
+
+function taskOf(id: string): VideoTask {
+  const task = findTask(id, 'compat');
+  if (task === null) {
+    throw new OpenAiError(404, `Video with id '${id}' not found.`, null, 'video_not_found');
+  }
+  return task;
+}
+
+function shown(asked: MediaRequest, task: VideoTask, status: VideoStatus): Reply {
+  const { state, progress, endedAt } = status;
+  const { width, height, seconds } = task.video;
+  const inSeconds = (ms: number): number => Math.floor(ms / 1000);
+  const body = {
+    id: task.id,
+    object: 'video',
+    created_at: inSeconds(task.createdAt),
+    status: state,
+    completed_at: state === 'completed' && endedAt !== null ? inSeconds(endedAt) : null,
+    expires_at: state === 'completed' && endedAt !== null ? inSeconds(endedAt + keptMs) : null,
+    error:
+      state === 'failed' && task.failure !== null
+        ? { code: task.failure, message: failureMessage(task.failure) }
+        : null,
+    model: task.model,
+    progress,
+    remixed_from_video_id: null,
+    seconds: String(seconds),
+    size: `${width}x${height}`,
+  };
+  return bodyReply({
+    status: 200,
+    body: JSON.stringify(body),
+    manner: asked.manner,
+    directives: asked.directives,
+  });
+}
+
+function download(asked: MediaRequest): Reply {
+  const task = taskOf(asked.path.split('/')[3] ?? '');
+  const variant = asked.query.get('variant') ?? 'video';
+  if (!['video', 'thumbnail', 'spritesheet'].includes(variant)) {
+    throw invalid('variant', 'video, thumbnail or spritesheet');
+  }
+  const { state } = statusOf(task, Date.now());
+  if (state !== 'completed') {
+    const message =
+      state === 'failed'
+        ? 'Video generation failed, there is no content to download.'
+        : 'Video is not ready yet, use GET /v1/videos/{video_id} to check status.';
+    throw new OpenAiError(404, message, null, 'video_not_ready');
+  }
+  const directives = [...asked.directives, ...laterFaults(task.contentFaults, `${task.id} content`)];
+  return serveFile(asked, fileOf(task, variant), directives);
+}
+
+function fileOf(task: VideoTask, variant: string): MediaFile {
+  const { width, height, seed } = task.video;
+  if (variant === 'video') {
+    return videoFile(task.video);
+  }
+  const isThumbnail = variant === 'thumbnail';
+  const type = isThumbnail ? 'image/webp' : 'image/jpeg';
+  return generatedFile(JSON.stringify([type, width, height, seed]), type, () =>
+    isThumbnail ? webpThumbnail({ width, height }) : jpegSheet({ width, height }),
+  );
+}

@@ -1,0 +1,133 @@
+import { chatManner } from '../chat/route.js';
+import { laterFaults, promptWishes } from '../faults/directives.js';
+import { isObject, type JsonObject } from '../http/json.js';
+import { bodyReply, type Reply, type Route } from '../http/reply.js';
+import { videoUrl } from '../media/result.js';
+import { type MediaRequest, mediaRoutes } from '../media/route.js';
+import { OpenAiError } from '../openai/error.js';
+import { readFields } from '../openai/form.js';
+import {
+  integer,
+  invalid,
+  isBase64,
+  isImageUrl,
+  modelOf,
+  numberWithin,
+  oneOf,
+  requiredText,
+  textOrNull,
+} from '../openai/values.js';
+import {
+  failureMessage,
+  findTask,
+  firstStatus,
+  isPolicy,
+  makeTask,
+  statusOf,
+  type VideoLedger,
+  type VideoTask,
+  type VideoWish,
+} from './task.js';
+
+const mostCharacters = 32_000;
+const leastEdge = 16;
+const mostEdge = 1920;
+const mostSeconds = 60;
+const mostFrameRate = 60;
+
+/** The routes under `/v1/video/generations`. */
+export function genericVideoRoutes(ledger: VideoLedger): Route[] {
+  const shared = { manner: () => chatManner };
+  return [
+    ...mediaRoutes({
+      ...shared,
+      methods: ['POST'],
+      path: '/v1/video/generations',
+      answer: (asked) => create(asked, ledger),
+    }),
+    ...mediaRoutes({
+      ...shared,
+      methods: ['GET'],
+      path: /^\/v1\/video\/generations\/[^/]+$/,
+      answer: (asked) => query(asked, ledger),
+    }),
+  ];
+}
+
+async function create(asked: MediaRequest, ledger: VideoLedger): Promise<Reply> {
+  const wish = readWish((await readFields(asked, ['json'])).body);
+  const task = makeTask(wish, ledger);
+  return {
+    ...bodyReply({
+      status: 200,
+      body: JSON.stringify({ task_id: task.id, status: firstStatus.state }),
+      manner: asked.manner,
+      directives: [...asked.directives, ...wish.wishes.faults],
+    }),
+    effect() {
+      ledger.made += 1;
+    },
+  };
+}
+
+function readWish(body: JsonObject): VideoWish {
+  const model = modelOf(body, 'sim-video', false);
+  const wishes = promptWishes(requiredText(body, 'prompt', mostCharacters));
+  const image = textOrNull(body, 'image');
+  if (image !== null && !isImageUrl(image) && !isBase64(image)) {
+    throw invalid('image', 'an http(s) URL or an image in base64');
+  }
+  const chosen = integer(body, 'seed', -1, Infinity);
+  integer(body, 'n', 1, 1);
+  oneOf(body, 'response_format', ['url']);
+  if (body.metadata !== undefined && body.metadata !== null && !isObject(body.metadata)) {
+    throw invalid('metadata', 'an object');
+  }
+  return {
+    format: 'generic',
+    operation: image === null ? 'text' : 'image',
+    model,
+    wishes,
+    width: integer(body, 'width', leastEdge, mostEdge) ?? 1280,
+    height: integer(body, 'height', leastEdge, mostEdge) ?? 720,
+    seconds: numberWithin(body, 'duration', 1, mostSeconds) ?? 5,
+    fps: integer(body, 'fps', 1, mostFrameRate) ?? 24,
+    seed: chosen === -1 ? null : chosen,
+    images: [image],
+    externalId: null,
+  };
+}
+
+function query(asked: MediaRequest, ledger: VideoLedger): Reply {
+  const id = asked.path.split('/')[4] ?? '';
+  const task = findTask(id, 'generic');
+  if (task === null) {
+    throw new OpenAiError(404, `Task '${id}' not found.`, null, 'task_not_found');
+  }
+  ledger.polls += 1;
+  return bodyReply({
+    status: 200,
+    body: JSON.stringify(shown(asked, task)),
+    manner: asked.manner,
+    directives: [...asked.directives, ...laterFaults(task.pollFaults, task.id)],
+  });
+}
+
+function shown(asked: MediaRequest, task: VideoTask): object {
+  const { state } = statusOf(task, Date.now());
+  const base = { task_id: task.id, status: state };
+  if (state === 'completed') {
+    const { width, height, seconds, fps } = task.video;
+    return {
+      ...base,
+      url: videoUrl(asked.origin, task.video, task.contentFaults),
+      format: 'mp4',
+      metadata: { duration: seconds, fps, width, height, seed: task.seed },
+    };
+  }
+  if (state === 'failed' && task.failure !== null) {
+    const code = isPolicy(task.failure) ? 400 : 500;
+    return { ...base, error: { code, message: failureMessage(task.failure) } };
+  }
+  return base;
+}

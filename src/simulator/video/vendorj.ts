@@ -1,0 +1,232 @@
+import { chatManner } from '../chat/route.js';
+import { laterFaults, promptWishes } from '../faults/directives.js';
+import type { JsonObject } from '../http/json.js';
+import { askedForStatus, bodyReply, type Manner, type Reply, type Route } from '../http/reply.js';
+import { videoUrl } from '../media/result.js';
+import { type MediaRequest, mediaRoutes, requestIdOf, VendorError, vendorBody } from '../media/route.js';
+import { isAddress, isBase64 } from '../openai/values.js';
+import { findTask, makeTask, statusOf, type VideoLedger, type VideoTask, type VideoWish } from './task.js';
+import { vendorNumber, vendorText, vendorWord } from './vendor-values.js';
+
+/** The vendor's number for a request that it cannot take. */
+const wrongRequest = 50400;
+
+const mostCharacters = 4000;
+const mostSeed = 2_147_483_647;
+const fps = 24;
+/** Frames are those of the seconds, and one. */
+const frames = { 121: 5, 241: 10 } as const;
+const shapes = {
+  '16:9': [1280, 720],
+  '4:3': [960, 720],
+  '1:1': [720, 720],
+  '3:4': [720, 960],
+  '9:16': [720, 1280],
+  '21:9': [1680, 720],
+} as const;
+
+/** The key of a request's model, which every action needs. */
+function readReqKey(body: JsonObject): string {
+  const key = body.req_key;
+  if (key === undefined || key === null || key === '') {
+    throw refused('req_key is required');
+  }
+  if (key !== 'sim-video') {
+    throw refused(`req_key ${JSON.stringify(key)} does not exist`);
+  }
+  return key;
+}
+
+/**
+ * Reads and checks the body that makes a task.
+ * @throws VendorError with what a caller did wrong.
+ */
+function readVendorjWish(body: JsonObject): VideoWish {
+  const model = readReqKey(body);
+  const prompt = vendorText(body, 'prompt', mostCharacters, refused) ?? '';
+  const images = [
+    ...list(body, 'binary_data_base64', isBase64, 'base64 without a prefix such as data:image/png;base64,'),
+    ...list(body, 'image_urls', isAddress, 'http(s) URLs'),
+  ];
+  if (prompt === '' && images.length === 0) {
+    throw refused('prompt is required where no image is given');
+  }
+  const seed = vendorNumber(body, 'seed', { least: -1, most: mostSeed, whole: true }, refused);
+  const shape = vendorWord(body, 'aspect_ratio', ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9'], refused);
+  const [width, height] = shapes[shape];
+  const wanted = body.frames ?? 121;
+  if (wanted !== 121 && wanted !== 241) {
+    throw refused('frames must be 121 or 241');
+  }
+  return {
+    format: 'vendorj',
+    operation: images.length === 0 ? 'text' : 'image',
+    model,
+    wishes: promptWishes(prompt),
+    width,
+    height,
+    seconds: frames[wanted],
+    fps,
+    seed: seed === -1 ? null : seed,
+    images,
+    externalId: null,
+  };
+}
+
+function list(
+  body: JsonObject,
+  name: string,
+  holds: (text: string) => boolean,
+  what: string,
+): readonly string[] {
+  const value: unknown = body[name] ?? [];
+  if (!Array.isArray(value) || !value.every((one) => typeof one === 'string' && holds(one))) {
+    throw refused(`${name} must be an array of ${what}`);
+  }
+  return value;
+}
+
+function refused(message: string): VendorError {
+  return new VendorError(400, wrongRequest, message);
+}
+
+const version = '2022-08-31';
+const done = 10_000;
+const codes: Readonly<Record<number, number>> = { 400: wrongRequest, 401: 50401, 429: 50429 };
+const internal = 50500;
+const statuses = { queued: 'in_queue', in_progress: 'generating', completed: 'done' };
+
+/** Number, message and HTTP status of tasks that failed, by the word that they were asked to fail with. */
+const failures: Readonly<Record<string, readonly [code: number, message: string, status: number]>> = {
+  content_policy: [50511, 'Post Img Risk Not Pass', 400],
+  input_policy: [50412, 'Text Risk Not Pass', 400],
+};
+
+/** How the vendor words errors. */
+export function vendorjManner(digest: string): Manner {
+  const errorBody: Manner['errorBody'] = (status, message, code) =>
+    envelope(digest, {
+      code: /^\d+$/.test(code ?? '')
+        ? Number(code)
+        : (codes[status] ?? (status < 500 ? wrongRequest : internal)),
+      message: message ?? askedForStatus(status),
+      data: null,
+    });
+  return { ...chatManner, errorBody, errorEvent: () => errorBody(500) };
+}
+
+/** The native route of the vendor: one path, and the action in the query. */
+export function vendorjRoutes(ledger: VideoLedger): Route[] {
+  return mediaRoutes({
+    methods: ['POST'],
+    path: /^\/vendorj\/?$/,
+    manner: vendorjManner,
+    answer(asked) {
+      const action = asked.query.get('Action');
+      if (asked.query.get('Version') === version) {
+        if (action === 'CVSync2AsyncSubmitTask') {
+          return submit(asked, ledger);
+        }
+        if (action === 'CVSync2AsyncGetResult') {
+          return result(asked, ledger);
+        }
+      }
+      return noAction(asked);
+    },
+  });
+}
+
+function submit(asked: MediaRequest, ledger: VideoLedger): Reply {
+  const wish = readVendorjWish(vendorBody(asked, wrongRequest));
+  const task = makeTask(wish, ledger);
+  return {
+    ...success(asked, { task_id: task.id }),
+    directives: [...asked.directives, ...wish.wishes.faults],
+    effect() {
+      ledger.made += 1;
+    },
+  };
+}
+
+function result(asked: MediaRequest, ledger: VideoLedger): Reply {
+  const body = vendorBody(asked, wrongRequest);
+  readReqKey(body);
+  const { task_id: id } = body;
+  if (typeof id !== 'string' || id === '') {
+    throw new VendorError(400, wrongRequest, 'task_id is required');
+  }
+  refuseReqJson(body);
+  const task = findTask(id, 'vendorj');
+  if (task === null) {
+    return { ...success(asked, shown('not_found', '')), directives: asked.directives };
+  }
+  ledger.polls += 1;
+  const directives = [...asked.directives, ...laterFaults(task.pollFaults, task.id)];
+  const { state } = statusOf(task, Date.now());
+  if (state === 'failed') {
+    return { ...failed(asked, task), directives };
+  }
+  const url = state === 'completed' ? videoUrl(asked.origin, task.video, task.contentFaults) : '';
+  return { ...success(asked, shown(statuses[state], url)), directives };
+}
+
+/** Settings of the result come as JSON inside of the JSON. */
+function refuseReqJson(body: JsonObject): void {
+  const { req_json: settings = '{}' } = body;
+  try {
+    JSON.parse(typeof settings === 'string' ? settings : '');
+  } catch {
+    throw new VendorError(400, wrongRequest, 'req_json must be a string with JSON');
+  }
+}
+
+function shown(status: string, url: string): object {
+  return { status, video_url: url, binary_data_base64: null, image_urls: null, resp_data: '' };
+}
+
+function failed(asked: MediaRequest, task: VideoTask): Reply {
+  const [code, message, status] = failures[task.failure ?? ''] ?? [internal, 'Internal Error', 500];
+  return bodyReply({
+    status: task.failureStatus ?? status,
+    body: asked.manner.errorBody(status, message, String(code)),
+    manner: asked.manner,
+  });
+}
+
+function success(asked: MediaRequest, data: object): Reply {
+  const body = envelope(asked.digest, { code: done, message: 'Success', data });
+  return bodyReply({ status: 200, body, manner: asked.manner });
+}
+
+function envelope(
+  digest: string,
+  said: { readonly code: number; readonly message: string; readonly data: object | null },
+): string {
+  return JSON.stringify({
+    ...said,
+    request_id: requestIdOf(digest),
+    status: said.code,
+    time_elapsed: '12.345678ms',
+  });
+}
+
+/** The answer of the vendor's front door, which knows actions and versions and nothing else. */
+function noAction(asked: MediaRequest): Reply {
+  const action = asked.query.get('Action') ?? '';
+  const asksFor = asked.query.get('Version') ?? '';
+  const body = JSON.stringify({
+    ResponseMetadata: {
+      RequestId: requestIdOf(asked.digest),
+      Action: action,
+      Version: asksFor,
+      Service: 'cv',
+      Region: 'simulated',
+      Error: {
+        CodeN: 100_008,
+        Code: 'InvalidActionOrVersion',
+        Message: `Could not find operation ${action} for version ${asksFor}.`,
+      },
+    },
+  });
+  return bodyReply({ status: 400, body, manner: asked.manner, directives: asked.directives });
+}

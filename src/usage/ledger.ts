@@ -1,0 +1,49 @@
+import { performance } from 'node:perf_hooks';
+import type { Logger } from 'pino';
+import type { UsageSettings } from '../config/types.js';
+import type { Recorder } from '../metrics/recorder.js';
+import type { Ledger } from '../store/store.js';
+import { dayMs } from './budget.js';
+import { createUsageWriter, type UsageWriter } from './writer.js';
+
+/** A store that is gone fails again and again, and there is nothing new to say of it. */
+const tellEveryMs = 10_000;
+
+export interface LedgerOptions {
+  readonly store: Pick<Ledger, 'append'>;
+  /** What holds now. */
+  settings(): UsageSettings;
+  readonly recorder: Pick<Recorder, 'recordSums' | 'recordLedgerDropped' | 'recordLedgerFailure'>;
+  readonly log: Logger;
+}
+
+/** Makes a worker's writer of the ledger of usage, whose troubles are counted, and told in the log now and then. */
+export function createLedger({ store, settings, recorder, log }: LedgerOptions): UsageWriter {
+  let failureTold = Number.NEGATIVE_INFINITY;
+  let dropTold = Number.NEGATIVE_INFINITY;
+  let untold = 0;
+  return createUsageWriter({
+    store,
+    record: recorder.recordSums,
+    retention() {
+      const { lineDays, sumDays } = settings();
+      return { lineMs: lineDays * dayMs, sumMs: sumDays * dayMs };
+    },
+    onFailure(error, waiting) {
+      recorder.recordLedgerFailure();
+      const now = performance.now();
+      if (now - failureTold < tellEveryMs) return;
+      failureTold = now;
+      log.warn({ err: error, waiting }, 'the store does not take the usage of calls, it waits');
+    },
+    onDropped(entries) {
+      recorder.recordLedgerDropped(entries);
+      untold += entries;
+      const now = performance.now();
+      if (now - dropTold < tellEveryMs) return;
+      dropTold = now;
+      log.error({ entries: untold }, 'the usage of calls was lost');
+      untold = 0;
+    },
+  });
+}

@@ -1,0 +1,39 @@
+import { randomBytes } from 'node:crypto';
+import type { Writable } from './head-lines.js';
+
+/**
+ * What the ids of this process's requests begin with. Ids are unique, not secret: this and a counter, so that whoever
+ * keeps many of them can keep numbers.
+ */
+export const requestSeries = `req_${randomBytes(9).toString('hex')}`;
+
+const bytes = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
+
+let lastNumber = -1;
+/** The upper half of an id's number, as it was last written. */
+let upperHalf = -1;
+let upperText = '';
+
+/** @returns a whole number below 2^32, above the one before until they have come round */
+export function nextRequestNumber(): number {
+  lastNumber = (lastNumber + 1) % 0x1_0000_0000;
+  return lastNumber;
+}
+
+/**
+ * The id of a request: its series and eight hex digits. The low bytes come from a table, since `toString(16)` for each
+ * of them would be slower than all the rest of it.
+ */
+export function requestIdOf(series: string, number: number): Writable {
+  const half = number >>> 16;
+  if (half !== upperHalf) {
+    upperHalf = half;
+    upperText = (bytes[half >> 8] as string) + bytes[half & 0xff];
+  }
+  return (series + upperText + bytes[(number >> 8) & 0xff] + bytes[number & 0xff]) as Writable;
+}
+
+/** The id of one of the requests that come over a WebSocket. @param id of the request for the WebSocket */
+export function messageIdOf(id: Writable, count: number): Writable {
+  return `${id}_${count}` as Writable;
+}

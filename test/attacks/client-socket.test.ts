@@ -1,0 +1,119 @@
+import t, { test } from 'tap';
+import type { ExchangeHost } from '../../src/http/exchange-host.js';
+import { ClientSocket } from '../../src/http/socket.js';
+
+/** A socket whose client takes what the test says, with what its owner hears. */
+function stage(most = Number.POSITIVE_INFINITY) {
+  const heard: string[] = [];
+  let buffered = 0;
+  let free = 0;
+  const held = { unread: 0, received: 0 };
+  const room = (part: 'unread' | 'received') => ({
+    hold(bytes: number) {
+      if (bytes > most) return false;
+      held[part] = bytes;
+      return true;
+    },
+  });
+  const listener = {
+    onMessage: () => heard.push('message'),
+    onBlocked: () => heard.push('blocked'),
+    onDrained: () => heard.push('drained'),
+    onFault: (_where: string, fault: unknown) => {
+      throw fault;
+    },
+    onClosed: (code: number) => heard.push(`closed ${code}`),
+  };
+  const host = { open: 0, onIdle: null } as unknown as ExchangeHost;
+  const socket = new ClientSocket(listener, host, { unread: room('unread'), received: room('received') });
+  const take = (bytes: number) => {
+    const taken = Math.min(free, bytes);
+    free -= taken;
+    buffered += bytes - taken;
+  };
+  socket.opened({
+    cork: (work: () => void) => work(),
+    send: (data: Buffer | string) => take(Buffer.byteLength(data)),
+    ping: () => take(2),
+    getBufferedAmount: () => buffered,
+    end: (code: number, reason: string) => socket.ended(code, reason),
+    close: () => socket.ended(1006, ''),
+  } as never);
+  return {
+    socket,
+    heard,
+    held,
+    /** The client sends a ping, which uWS answers. */
+    ping(times: number) {
+      for (let count = 0; count < times; count++) {
+        take(127);
+        socket.pinged();
+      }
+    },
+    read(bytes: number) {
+      buffered = Math.max(0, buffered - bytes);
+      socket.drained();
+    },
+    send(bytes: number) {
+      socket.send(Buffer.alloc(bytes), true);
+      socket.flush();
+    },
+  };
+}
+
+const mebibyte = 1024 * 1024;
+
+test('what waits for a client that does not read stays within 1 MiB of the message under way, then 1013', async (t) => {
+  const { heard, held, send } = stage();
+  send(20 * mebibyte);
+  t.strictSame(heard, ['blocked']);
+  for (let sent = 0; sent < 100 && heard.length === 1; sent++) send(10_000);
+  t.strictSame(heard, ['blocked', 'closed 1013']);
+  t.ok(held.unread <= 21 * mebibyte, `${held.unread} bytes`);
+  const small = stage();
+  for (let sent = 0; sent < 1000 && small.heard.length < 2; sent++) small.send(2000);
+  t.strictSame(small.heard, ['blocked', 'closed 1013']);
+  t.ok(small.held.unread <= mebibyte, `${small.held.unread} bytes`);
+});
+
+test('pings, which uWS answers by itself, count like messages, and are not too many', async (t) => {
+  const deaf = stage();
+  for (let second = 0; second < 100 && deaf.heard.length < 2; second++) {
+    deaf.ping(90);
+    deaf.socket.check(second * 1000, 120_000);
+  }
+  t.strictSame(deaf.heard, ['blocked', 'closed 1013']);
+  t.ok(deaf.held.unread <= mebibyte);
+  const flood = stage();
+  flood.ping(1);
+  flood.read(127);
+  flood.ping(200);
+  t.ok(flood.heard.at(-1)?.startsWith('closed'));
+});
+
+test('what finds no room is not kept: the connection is cut', async (t) => {
+  const { heard, held, send } = stage(100_000);
+  send(200_000);
+  t.strictSame(heard, ['closed 1006']);
+  t.equal(held.unread, 0);
+  const received = stage(100_000);
+  received.socket.heard(new ArrayBuffer(200_000), true);
+  t.strictSame(received.heard, ['closed 1006'], 'nor is a message');
+});
+
+test('a client that ends no frame is given up, one that reads slowly is not', async (t) => {
+  const silent = stage();
+  const begin = performance.now();
+  for (let at = 0; at <= 130_000 && silent.heard.length < 2; at += 1000)
+    silent.socket.check(begin + at, 120_000);
+  t.equal(silent.heard.at(-1), 'closed 1013', 'it does not take the ping either');
+  const slow = stage();
+  slow.send(mebibyte);
+  for (let at = 0; at < 100_000; at += 1000) {
+    slow.socket.check(performance.now() + at / 1000, 120_000);
+    slow.read(1000);
+  }
+  t.strictSame(slow.heard, ['blocked']);
+});
+
+t.end();

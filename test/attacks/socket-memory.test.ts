@@ -1,0 +1,199 @@
+import { pino } from 'pino';
+import t, { test } from 'tap';
+import type { SocketSettings } from '../../src/config/types.js';
+import { SessionMemory } from '../../src/flow/realtime/session-memory.js';
+import { type OpenSession, SessionList } from '../../src/flow/realtime/sessions.js';
+import { UnseenMemory } from '../../src/flow/realtime/unseen.js';
+import type { Running } from '../../src/flow/services.js';
+
+const mebibyte = 1024 * 1024;
+const log = pino({ level: 'silent' });
+
+const tooMuch = { kind: 'rate_limit_exceeded' } as unknown as Error;
+const full = { kind: 'overloaded' } as unknown as Error;
+const settings = {
+  messageBytes: 16 * mebibyte,
+  perKey: 1000,
+  heldBytes: 256 * mebibyte,
+  heldBytesPerKey: 64 * mebibyte,
+} as SocketSettings;
+
+test('a place is given back once, however often it is tried', async (t) => {
+  const memory = new SessionMemory(() => ({ ...settings, perKey: 2 }));
+  const [first] = [memory.reserve('a'), memory.reserve('a')];
+  t.throws(() => memory.reserve('a'), tooMuch);
+  first?.part().hold(1000);
+  for (let round = 0; round < 3; round++) first?.give();
+  memory.reserve('a');
+  t.throws(() => memory.reserve('a'), tooMuch);
+});
+
+test('one key holds a part of what all may, and the others the rest', async (t) => {
+  const memory = new SessionMemory(() => settings);
+  const [a, b] = [memory.reserve('a'), memory.reserve('b')];
+  const part = a.part();
+  t.equal(part.hold(63 * mebibyte), true);
+  t.equal(part.hold(64 * mebibyte), false);
+  t.throws(() => {
+    for (;;) memory.reserve('a');
+  }, tooMuch);
+  t.equal(b.part().hold(60 * mebibyte), true);
+  for (const key of ['c', 'd'])
+    t.equal(
+      memory
+        .reserve(key)
+        .part()
+        .hold(60 * mebibyte),
+      true,
+    );
+  t.equal(
+    memory
+      .reserve('e')
+      .part()
+      .hold(60 * mebibyte),
+    false,
+    'beyond what all may hold',
+  );
+  a.isCut = true;
+  a.give();
+  t.equal(
+    memory
+      .reserve('e')
+      .part()
+      .hold(60 * mebibyte),
+    true,
+  );
+});
+
+test('a worker takes two thousand sockets of two keys, and refuses more where uWS holds too much', async (t) => {
+  const memory = new SessionMemory(() => settings);
+  for (let count = 0; count < 1000; count++) for (const key of ['a', 'b']) memory.reserve(key);
+  memory.unseenBytes = settings.heldBytes;
+  t.throws(() => memory.reserve('c'), full);
+  memory.unseenBytes = 0;
+  memory.reserve('c');
+});
+
+/** Sockets that hold what a test says, in a process whose memory is theirs and no other. */
+function stage() {
+  const memory = new SessionMemory(() => settings);
+  const sessions = new SessionList(memory);
+  let native = 100 * mebibyte;
+  const reading = { resident: () => native, native: () => native };
+  const unseen = new UnseenMemory(sessions, log, reading);
+  const running = { keys: { current: (key: unknown) => key } } as unknown as Running;
+  const open = new Map<string, Set<object>>();
+  let now = 0;
+  return {
+    memory,
+    /** Memory that is nobody's. */
+    grow(bytes: number) {
+      native += bytes;
+    },
+    add(keyId: string, count: number, { bytes = 0, answers = true } = {}) {
+      const sockets = open.get(keyId) ?? new Set();
+      open.set(keyId, sockets);
+      for (let number = 0; number < count; number++) {
+        native += bytes;
+        let askedAt = 0;
+        const client = {
+          isOpen: true,
+          countedBytes: 0,
+          silence: (at: number) => (askedAt === 0 ? 0 : at - askedAt),
+          ask: (at: number) => {
+            if (!answers && askedAt === 0) askedAt = at;
+          },
+          cut: () => {
+            client.isOpen = false;
+            native -= bytes;
+            sockets.delete(client);
+            sessions.remove(session);
+          },
+        };
+        const session = {
+          key: { id: keyId, expiresAt: null },
+          modelName: null,
+          client,
+        } as unknown as OpenSession;
+        sockets.add(client);
+        sessions.add(session, running);
+      }
+    },
+    pass(ms: number) {
+      for (const until = now + ms; now < until; now += 50) unseen.tick(now + 50);
+    },
+    left: (keyId: string) => open.get(keyId)?.size ?? 0,
+    held: () => native - 100 * mebibyte,
+  };
+}
+
+test('a key within frames that do not end is brought down to its share, and no other loses a socket', async (t) => {
+  const sockets = stage();
+  sockets.add('honest', 500);
+  sockets.add('hostile', 12, { bytes: 16 * mebibyte, answers: false });
+  sockets.pass(2000);
+  t.equal(sockets.left('honest'), 500);
+  t.equal(sockets.left('hostile'), 4);
+  t.ok(sockets.held() <= settings.heldBytesPerKey);
+});
+
+test('fragments are found out by a client that answers pings, at the cost of few others', async (t) => {
+  const sockets = stage();
+  for (const key of ['a', 'b', 'c']) sockets.add(key, 300);
+  sockets.add('hostile', 100, { bytes: 16 * mebibyte });
+  sockets.pass(2000);
+  t.ok(sockets.held() <= settings.heldBytes, `${sockets.held()} bytes are held`);
+  for (const key of ['a', 'b', 'c'])
+    t.ok(sockets.left(key) >= 298, `${sockets.left(key)} of ${key} are left`);
+});
+
+test('much held in many small parts, and among many that hold nothing, is found as well', async (t) => {
+  const sockets = stage();
+  sockets.add('honest', 900);
+  sockets.add('hostile', 900, { bytes: mebibyte / 2 });
+  sockets.pass(2000);
+  t.ok(sockets.held() <= settings.heldBytes, `${sockets.held()} bytes in small parts`);
+  t.ok(sockets.left('honest') >= 890, `${sockets.left('honest')} are left`);
+  const hidden = stage();
+  hidden.add('honest', 300);
+  hidden.add('hostile', 400);
+  hidden.add('hostile', 100, { bytes: 8 * mebibyte });
+  hidden.pass(120_000);
+  t.ok(hidden.held() <= settings.heldBytes, `${hidden.held()} bytes among idle sockets`);
+  t.ok(hidden.left('honest') >= 230, `${hidden.left('honest')} are left`);
+});
+
+test('memory that no socket holds costs few sockets, and refuses none for long', async (t) => {
+  const sockets = stage();
+  sockets.add('a', 200);
+  sockets.add('b', 200, { answers: false });
+  sockets.grow(1024 * mebibyte);
+  sockets.pass(60_000);
+  t.ok(sockets.left('a') >= 160, `${sockets.left('a')} of a are left`);
+  t.ok(sockets.left('b') >= 160, `${sockets.left('b')} of b are left`);
+  sockets.memory.reserve('c');
+});
+
+test('what sockets held is forgotten once none is open', async (t) => {
+  const sockets = stage();
+  sockets.add('hostile', 12, { bytes: 16 * mebibyte });
+  sockets.pass(200);
+  sockets.grow(500 * mebibyte);
+  sockets.pass(200_000);
+  sockets.memory.reserve('c');
+  t.ok(sockets.memory.unseenBytes < settings.heldBytes);
+});
+
+test('sockets that owe a pong and hold nothing do not hide those that answer and hold much', async (t) => {
+  const sockets = stage();
+  sockets.add('honest', 100);
+  sockets.add('hostile', 60, { answers: false });
+  sockets.add('hostile', 10, { bytes: 16 * mebibyte });
+  sockets.pass(2000);
+  sockets.add('hostile', 100, { bytes: 16 * mebibyte });
+  sockets.pass(2000);
+  t.ok(sockets.held() <= settings.heldBytes, `${sockets.held()} bytes are held`);
+  t.ok(sockets.left('honest') >= 98, `${sockets.left('honest')} are left`);
+});
+
+t.end();

@@ -1,0 +1,101 @@
+import { test } from 'tap';
+import { parseConfig } from '../../src/config/load.js';
+import { steeringMembers } from '../../src/wire/steering-members.js';
+import { testConfig } from '../suites/gateway.js';
+import { startMediaGateway } from '../suites/media-gateway.js';
+import { goodAnswer } from '../suites/routed.js';
+import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
+import { headers, samples, startHearing } from './alike-members.js';
+
+const variants = (name: string) => [
+  name,
+  name.toUpperCase(),
+  name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+  name.replace('s', '\u017f'),
+];
+const chatBody = (more: object) =>
+  JSON.stringify({ model: 'native', messages: [{ role: 'user', content: 'hi' }], ...more });
+
+test('no member that leads an upstream elsewhere reaches one, on any endpoint', async (t) => {
+  const { gateway, upstream } = await startHearing(t);
+  for (const [at, { what, path, body }] of samples.entries()) {
+    for (const name of steeringMembers) {
+      // Each endpoint gets each name, in one of its spellings.
+      const spellings = variants(name);
+      const spelled = spellings[at % spellings.length] ?? name;
+      const answer = await fetch(`${gateway.url}${path}`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ ...body, [spelled]: 'x' }),
+      });
+      const text = await answer.text();
+      if (answer.status !== 400 || !text.includes(name) || !text.includes('allowMembers'))
+        t.fail(`${what}: ${spelled}`, { status: answer.status, text });
+    }
+  }
+  t.equal(upstream.requests.length, 0);
+});
+
+test('an upstream whose config allows a member gets it as it came, and no other one', async (t) => {
+  const { gateway, upstream } = await startHearing(t, { allowMembers: ['provider', 'route'] });
+  const ask = async (more: object) => {
+    const body = chatBody(more);
+    const answer = await fetch(`${gateway.url}/v1/chat/completions`, { method: 'POST', headers, body });
+    await answer.text();
+    return { status: answer.status, body };
+  };
+  const allowed = await ask({ provider: { order: ['a'] }, route: 'fallback' });
+  t.equal(allowed.status, 404);
+  t.equal(upstream.requests[0]?.body.toString(), allowed.body.replace('"native"', '"real"'));
+  t.equal((await ask({ provider: {}, models: ['dear'] })).status, 400);
+  t.equal((await ask({ api_base: 'https://x' })).status, 400);
+  t.equal(upstream.requests.length, 1);
+});
+
+test('of the targets of a model only those are asked that allow the member, failover included', async (t) => {
+  const [strict, failing, open] = await Promise.all([
+    startRawUpstream(t, ({ socket }) => socket.write(goodAnswer)),
+    startRawUpstream(t, ({ socket }) => socket.write(jsonAnswer(500, '{}'))),
+    startRawUpstream(t, ({ socket }) => socket.write(goodAnswer)),
+  ]);
+  const target = (upstream: string, priority: number) => ({ upstream, model: 'real', priority });
+  const { url } = await startMediaGateway(t, {
+    upstreams: {
+      strict: { baseUrl: strict.url },
+      failing: { baseUrl: failing.url, allowMembers: ['provider'] },
+      alsoStrict: { baseUrl: strict.url, allowMembers: ['route'] },
+      open: { baseUrl: open.url, allowMembers: ['provider', 'models'] },
+    },
+    models: {
+      native: {
+        protocols: ['chat'],
+        targets: [target('strict', 0), target('failing', 1), target('alsoStrict', 2), target('open', 3)],
+      },
+    },
+  });
+  const ask = async (more: object) => {
+    const answer = await fetch(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      headers,
+      body: chatBody(more),
+    });
+    return { status: answer.status, text: await answer.text() };
+  };
+  t.equal((await ask({ provider: {} })).status, 200);
+  t.same([strict.requests.length, failing.requests.length, open.requests.length], [0, 1, 1]);
+  t.equal((await ask({})).status, 200);
+  t.equal(strict.requests.length, 1);
+  const both = await ask({ route: 'x', models: [] });
+  t.match(both, { status: 400, text: /'route' and 'models'/ });
+  t.match(await ask({ api_key: 'x', provider: {} }), { status: 400, text: /has 'api_key',/ });
+});
+
+test('a config that allows what is no such member is refused', (t) => {
+  const config = (allowMembers: unknown) =>
+    JSON.stringify(testConfig({ upstreams: ['http://127.0.0.1:1/v1'], upstream: { allowMembers } }));
+  const load = (text: string) => parseConfig(text, { directory: '.', environment: {}, created: 1 });
+  for (const bad of [['model'], ['Provider'], 'provider', [1]])
+    t.throws(() => load(config(bad)), /allowMembers/, JSON.stringify(bad));
+  t.doesNotThrow(() => load(config(['provider', 'models'])));
+  t.end();
+});

@@ -1,0 +1,122 @@
+import { test } from 'tap';
+import { EndedCalls } from '../../src/flow/ended-calls.js';
+import { Watched, WatchList } from '../../src/flow/watch.js';
+import { Tended, TendList } from '../../src/http/upkeep.js';
+import type { CallRecord } from '../../src/metrics/call-record.js';
+import { Timed, TimerWheel } from '../../src/upstream/timers.js';
+import { createRequestWriter, type RequestSink } from '../../src/upstream/write.js';
+import { headerLine, joinLines, requestLine } from '../../src/wire/head-lines.js';
+import { callRecord } from '../suites/call-record.js';
+
+const thrown = new Error('thrown');
+
+test('one that throws at a tick of the watch is told so, and all others have their tick', (t) => {
+  const list = new WatchList();
+  const [ticked, faults]: [number[], unknown[]] = [[], []];
+  class Probe extends Watched {
+    constructor(readonly number: number) {
+      super();
+    }
+    override onTick(): void {
+      ticked.push(this.number);
+      if (this.number === 2) throw thrown;
+    }
+    override onFault(where: string, fault: unknown): void {
+      faults.push([where, this.number, fault]);
+    }
+  }
+  for (const number of [1, 2, 3]) list.add(new Probe(number));
+  list.tick(0);
+  t.strictSame(ticked, [3, 2, 1]);
+  t.strictSame(faults, [['timer', 2, thrown]]);
+  t.end();
+});
+
+test('one that throws while the server looks after its clients is told so, and all others are looked after', (t) => {
+  const list = new TendList();
+  const [tended, faults]: [number[], unknown[]] = [[], []];
+  class Probe extends Tended {
+    constructor(readonly number: number) {
+      super();
+    }
+    override tend(): void {
+      tended.push(this.number);
+      if (this.number === 2) throw thrown;
+    }
+    override onFault(where: string, fault: unknown): void {
+      faults.push([where, this.number, fault]);
+    }
+  }
+  for (const number of [1, 2, 3]) list.add(new Probe(number));
+  list.tend();
+  t.strictSame(tended, [3, 2, 1]);
+  t.strictSame(faults, [['timer', 2, thrown]]);
+  t.end();
+});
+
+test('a deadline that throws is told so, and those of the same tick come all the same', async (t) => {
+  const wheel = new TimerWheel();
+  const faults: unknown[] = [];
+  let left = 3;
+  await new Promise<void>((resolve) => {
+    class Probe extends Timed {
+      constructor(readonly number: number) {
+        super();
+      }
+      override expire(): void {
+        if (--left === 0) setImmediate(resolve);
+        if (this.number === 2) throw thrown;
+      }
+      override onFault(where: string, fault: unknown): void {
+        faults.push([where, this.number, fault]);
+      }
+    }
+    const now = performance.now();
+    for (const number of [1, 2, 3]) wheel.set(new Probe(number), now);
+    const hold = setTimeout(() => {}, 60_000);
+    t.teardown(() => clearTimeout(hold));
+  });
+  t.strictSame(faults, [['timer', 2, thrown]]);
+});
+
+test('a call that cannot be noted is told so, and those behind it are noted', (t) => {
+  const calls = Array.from({ length: 5 }, () => callRecord());
+  const [noted, faults]: [CallRecord[], unknown[]] = [[], []];
+  const ended = new EndedCalls(
+    (call) => {
+      if (call === calls[2]) throw thrown;
+      noted.push(call);
+    },
+    (fault, call) => faults.push([fault, calls.indexOf(call)]),
+  );
+  for (const call of calls) ended.add(call);
+  ended.flush();
+  t.equal(noted.length, 4);
+  t.strictSame(faults, [[thrown, 2]]);
+  t.end();
+});
+
+test('a request that cannot be written ends alone, and the rest of its batch leaves', async (t) => {
+  const [written, faults]: [string[], unknown[]] = [[], []];
+  const sinkOf = (name: string): RequestSink =>
+    ({
+      socket: {
+        destroyed: false,
+        writableLength: 0,
+        write: (bytes: Buffer) => {
+          if (name === 'b') throw thrown;
+          written.push(`${name}: ${bytes.toString('latin1', 0, 14)}`);
+        },
+      },
+      onWrite: () => {},
+      onFault: (where: string, fault: unknown) => faults.push([where, name, fault]),
+    }) as unknown as RequestSink;
+  const writer = createRequestWriter();
+  const head = joinLines(requestLine('GET', '/'), headerLine('host', 'x'));
+  for (const name of ['a', 'b', 'c']) {
+    writer.write(sinkOf(name), { method: 'GET', head, body: [], source: null, once: () => false });
+  }
+  await new Promise((resolve) => setImmediate(resolve));
+  t.strictSame(written, ['a: GET / HTTP/1.1', 'c: GET / HTTP/1.1']);
+  t.strictSame(faults, [['upstream', 'b', thrown]]);
+});

@@ -1,0 +1,19 @@
+import { test } from 'tap';
+import { connect, create } from '../suites/responses-socket.js';
+import { startCli } from '../suites/start.js';
+
+test('the message that ended a worker gets its error, and the worker is the same after it', {
+  timeout: 120_000,
+}, async (t) => {
+  const gateway = await startCli({ workers: 1 });
+  t.teardown(() => gateway.stop());
+  const before = gateway.workerPids();
+  const socket = await connect(t, gateway.baseUrl);
+  socket.send(`{"type":"response.create","previous_response_id":"${'x'.repeat(300)}\\q"}`);
+  const [event] = await socket.answer();
+  t.equal(event?.type, 'error');
+  t.match(String(event?.error?.message), /not valid JSON: at byte \d+/);
+  socket.send(create({ input: 'hello' }));
+  t.equal((await socket.answer()).at(-1)?.type, 'response.completed');
+  t.strictSame(gateway.workerPids(), before);
+});

@@ -1,0 +1,69 @@
+import { test } from 'tap';
+import { HealthTable } from '../../src/attempts/health-table.js';
+import { makeTarget, makeUpstream, settings } from './targets.js';
+
+test('targets of two models and of two configs share their health', async (t) => {
+  const table = new HealthTable(settings);
+  const health = table.of(makeTarget('a', { priority: 0 }));
+  t.equal(table.of(makeTarget('a', { priority: 1 })), health);
+  const reloaded = makeTarget('a');
+  table.retain([reloaded]);
+  t.equal(table.of(reloaded), health);
+  t.not(table.of(makeTarget('a', { model: 'other' })), health);
+  t.not(table.of(makeTarget('b')), health);
+});
+
+test('names with slashes are not mixed up', async (t) => {
+  const table = new HealthTable(settings);
+  t.not(table.of(makeTarget('a/b', { model: 'c' })), table.of(makeTarget('a', { model: 'b/c' })));
+});
+
+test('what no config has is forgotten, while calls of the one before keep theirs', async (t) => {
+  const table = new HealthTable(settings);
+  const a = makeTarget('a');
+  const b = makeTarget('b');
+  table.retain([a, b]);
+  const health = table.of(b);
+  const ticket = health.began(0);
+  table.retain([a]);
+  t.same(
+    table.status(0).map(({ upstream }) => upstream),
+    ['a'],
+  );
+  t.equal(table.of(b), health);
+  health.ended(0, ticket, 'success');
+  const again = makeTarget('b');
+  table.retain([a, again]);
+  t.not(table.of(again), health);
+});
+
+test('an upstream that has moved or has other keys begins anew', async (t) => {
+  for (const change of [{ host: 'elsewhere' }, { apiKeys: ['another'] }, { apiKeys: ['key', 'two'] }]) {
+    const table = new HealthTable(settings);
+    const before = makeTarget('a');
+    table.retain([before]);
+    const health = table.of(before);
+    const after = makeTarget(makeUpstream('a', change));
+    const latecomer = makeTarget('a');
+    // Before it is the running config's, it leaves alone what is.
+    t.not(table.of(after), health);
+    t.equal(table.of(before), health);
+    table.retain([after]);
+    const fresh = table.of(after);
+    t.not(fresh, health);
+    t.equal(table.of(makeTarget(makeUpstream('a', change))), fresh);
+    t.not(table.of(latecomer), fresh, 'a call of the config before meets its target late');
+    t.equal(table.status(0).length, 1);
+  }
+});
+
+test('settings reach every target, and those that come later', async (t) => {
+  const table = new HealthTable(settings);
+  const early = table.of(makeTarget('a'));
+  table.setSettings({ ...settings, failures: 1 });
+  t.equal(table.settings.failures, 1);
+  for (const health of [early, table.of(makeTarget('b'))]) {
+    health.ended(0, health.began(0), { kind: 'failure', error: 'reset', retryAfterMs: null });
+    t.notOk(health.mayTake(0));
+  }
+});

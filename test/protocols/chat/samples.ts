@@ -1,0 +1,136 @@
+import type { ReplyContext, TargetOptions } from '../../../src/conversation/codec.js';
+import type { StreamEvent } from '../../../src/conversation/events.js';
+import type { ConversationRequest } from '../../../src/conversation/request.js';
+import { GatewayError } from '../../../src/errors.js';
+import { chatCodec } from '../../../src/protocols/chat/codec.js';
+import type { JsonObject } from '../../../src/wire/json.js';
+
+/** Chat has nothing to seal: a call of either is a mistake. */
+const sealer = {
+  seal(): string {
+    throw new Error('sealed');
+  },
+  open(): string | null {
+    throw new Error('opened');
+  },
+};
+
+export const target: TargetOptions = {
+  model: 'up',
+  maxTokens: 4096,
+  maxTokensField: 'max_completion_tokens',
+  streamUsage: true,
+  adaptiveThinking: false,
+  thinkingLevels: false,
+  jsonSchema: true,
+  hostedTools: 'reject',
+};
+
+export const context: ReplyContext = {
+  id: '1',
+  created: 1,
+  model: 'm',
+  includeUsage: true,
+  showReasoning: true,
+  echo: null,
+  compaction: null,
+  sealer,
+  framing: 'sse',
+};
+
+/** A request that asks for nothing but an answer. */
+export const plain: ConversationRequest = {
+  from: 'messages',
+  stream: false,
+  system: [],
+  turns: [{ role: 'user', parts: [{ kind: 'text', text: 'hi' }] }],
+  tools: [],
+  hostedTools: [],
+  toolChoice: null,
+  parallelCalls: null,
+  format: null,
+  reasoning: null,
+  maxTokens: null,
+  temperature: null,
+  topP: null,
+  topK: null,
+  stop: [],
+  candidates: 1,
+  seed: null,
+  presencePenalty: null,
+  frequencyPenalty: null,
+  logitBias: null,
+  logprobs: null,
+  verbosity: null,
+  user: null,
+  includeUsage: false,
+  echo: null,
+  compaction: null,
+};
+
+const question = { role: 'user', content: 'hi' };
+
+export function decode(more: JsonObject, stream = false): ConversationRequest {
+  return chatCodec.decodeRequest({ model: 'm', messages: [question], ...more }, stream, sealer);
+}
+
+export function decodeMessages(...messages: readonly JsonObject[]): ConversationRequest {
+  return decode({ messages });
+}
+
+export function encode(more: Partial<ConversationRequest>, options: Partial<TargetOptions> = {}): JsonObject {
+  return JSON.parse(chatCodec.encodeRequest({ ...plain, ...more }, { ...target, ...options })) as JsonObject;
+}
+
+/** What the call throws, as kind and parameter; a call that does not throw gives null. */
+export function refusal(
+  call: () => unknown,
+): { readonly kind: string; readonly param: string | null } | null {
+  try {
+    call();
+    return null;
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    return { kind: error.kind, param: error.param };
+  }
+}
+
+/** The neutral events of a stream whose events have these data, its end included. */
+export function decodeStream(...data: readonly (string | JsonObject)[]): StreamEvent[] {
+  const decoder = chatCodec.createDecoder({ model: 'up' });
+  const out: StreamEvent[] = [];
+  for (const each of data) decoder.decode(null, typeof each === 'string' ? each : JSON.stringify(each), out);
+  decoder.finish(out);
+  return out;
+}
+
+/** A chunk of a stream with one choice. */
+export function chunk(delta: JsonObject, more: JsonObject = {}): JsonObject {
+  return { object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason: null, ...more }] };
+}
+
+/** Events without the members that say the same in every one of a plain stream. */
+export function brief(events: readonly StreamEvent[]): string[] {
+  return events.map((event) => {
+    switch (event.kind) {
+      case 'text':
+      case 'refusal':
+      case 'reasoning':
+        return `${event.kind} ${event.text}`;
+      case 'callStart':
+        return `callStart ${event.call} ${event.id} ${event.name}${event.custom ? ' custom' : ''}`;
+      case 'callArguments':
+        return `callArguments ${event.call} ${event.text}`;
+      case 'callEnd':
+        return `callEnd ${event.call}`;
+      case 'finish':
+        return `finish ${event.reason}`;
+      case 'error':
+        return `error ${event.error.kind}`;
+      case 'usage':
+        return `usage ${event.usage.input} ${event.usage.output}`;
+      default:
+        return event.kind;
+    }
+  });
+}

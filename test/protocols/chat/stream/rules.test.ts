@@ -1,0 +1,117 @@
+import { test } from 'tap';
+import { GatewayError } from '../../../../src/errors.js';
+import { lastUsage } from '../../../../src/protocols/chat/answer/usage.js';
+import { findUsageEvent, judgeEnd, judgeStart } from '../../../../src/protocols/chat/stream/rules.js';
+import { chatEvent, doneEvent, usageEvent } from '../../../support/upstream.js';
+
+const run = (text: string) => Buffer.from(text);
+
+test('comments are silence and a chunk is meaningful', async (t) => {
+  t.equal(judgeStart(run(': ping\n\n: ping\n\n')), 'silence');
+  t.equal(judgeStart(run(`: ping\n\n${chatEvent({ content: 'a' })}`)), 'meaningful');
+  t.equal(judgeStart(run(doneEvent)), 'meaningful');
+  t.equal(judgeStart(run('data: {"object":"chat.completion.chunk"}\n\n')), 'meaningful');
+});
+
+test('a first event that is an error, or of another protocol, is an error', async (t) => {
+  const kinds: [string, string][] = [
+    ['data: {"error":{"message":"x","code":429}}\n\n', 'rate_limit_exceeded'],
+    ['data: {"error":{"message":"x"}}\n\n', 'upstream_error'],
+    ['event: message_start\ndata: {"type":"message_start"}\n\n', 'unsupported_stream_event'],
+    ['data: {"candidates":[]}\n\n', 'unsupported_stream_event'],
+    ['data: [1]\n\n', 'unsupported_stream_event'],
+    ['data: not json\n\n', 'unsupported_stream_event'],
+  ];
+  for (const [text, kind] of kinds) {
+    const verdict = judgeStart(run(text));
+    t.ok(verdict instanceof GatewayError && verdict.kind === kind, text);
+  }
+});
+
+test('the end of a stream tells whether it was complete', async (t) => {
+  t.same(judgeEnd(run(chatEvent({}, 'stop') + usageEvent + doneEvent)), {
+    state: 'complete',
+    usage: { input: 3, output: 4, cached: 0, cacheWritten: 0, reasoning: 0 },
+  });
+  t.equal(judgeEnd(run(chatEvent({}, 'stop'))).state, 'complete');
+  t.equal(judgeEnd(run(chatEvent({ content: 'data: [DON' }))).state, 'incomplete');
+  t.equal(
+    judgeEnd(run(`"cut":1}\n\n${chatEvent({}, 'length')}`)).state,
+    'complete',
+    'the tail may begin anywhere',
+  );
+  t.equal(judgeEnd(run('data: {"error":{"message":"x"}}\n\n')).state, 'failed');
+  t.equal(judgeEnd(run('')).state, 'incomplete');
+  t.equal(
+    judgeEnd(run(`data: {"error":{"message":"x"}}\n\n${doneEvent}`)).state,
+    'failed',
+    'whatever follows it',
+  );
+  t.equal(
+    judgeEnd(run(chatEvent({ content: 'data: [DONE]' }))).state,
+    'incomplete',
+    'in a text it is no end',
+  );
+  t.equal(judgeEnd(run(`ut of a long event","finish_reason":"stop"}]}\n\n`)).state, 'complete');
+  t.equal(judgeEnd(run(`${chatEvent({}, 'stop')}${usageEvent}`.replaceAll('\n', '\r\n'))).state, 'complete');
+});
+
+test('an empty reason to finish is none', async (t) => {
+  t.equal(judgeEnd(run(chatEvent({ content: 'a' }, ''))).state, 'incomplete');
+  t.equal(judgeEnd(run('ut of a long event","finish_reason":""}]}\n\n')).state, 'incomplete');
+  t.equal(judgeEnd(run('ut of a long event", "finish_reason": "stop"}]}\n\n')).state, 'complete');
+  t.equal(judgeEnd(run('ut of a long event", "finish_reason": null}]}\n\n')).state, 'incomplete');
+});
+
+test('of several choices the last has the last word, but for the end mark', async (t) => {
+  const of = (index: number, reason: string | null) =>
+    `data: {"choices":[{"index":${index},"delta":{},"finish_reason":${JSON.stringify(reason)}}]}\n\n`;
+  t.equal(judgeEnd(run(of(0, 'stop') + of(1, null))).state, 'incomplete');
+  t.equal(judgeEnd(run(of(0, 'stop') + of(1, null).slice(0, -20))).state, 'incomplete', 'cut in an event');
+  t.equal(judgeEnd(run(of(0, 'stop') + of(1, 'length') + usageEvent)).state, 'complete');
+  t.equal(judgeEnd(run(of(0, 'stop') + of(1, null) + doneEvent)).state, 'complete');
+  t.equal(judgeEnd(run(`${of(0, 'stop')}: ping\n\n`)).state, 'complete');
+});
+
+test('an error may be a text alone', async (t) => {
+  const text = 'data: {"error":"boom"}\n\n';
+  t.match(judgeStart(run(text)), { kind: 'upstream_error', message: 'boom' });
+  t.equal(judgeEnd(run(text)).state, 'failed');
+  t.equal(judgeStart(run('data: {"error":"","choices":[]}\n\n')), 'meaningful');
+});
+
+test('the usage chunk is found among others, and only that', async (t) => {
+  const before = chatEvent({ content: 'the "usage":{"prompt_tokens":1} of words' });
+  const found = findUsageEvent(run(before + usageEvent + doneEvent));
+  t.same(found, { start: Buffer.byteLength(before), end: Buffer.byteLength(before + usageEvent) });
+  const spaced = usageEvent.replaceAll('":', '": ');
+  t.same(findUsageEvent(run(spaced)), { start: 0, end: spaced.length });
+  t.equal(findUsageEvent(run(before + chatEvent({}, 'stop') + doneEvent)), null);
+  const filters = 'data: {"choices":[],"prompt_filter_results":[{}]}\n\n';
+  t.equal(findUsageEvent(run(filters)), null);
+  const inLastChunk =
+    'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":1}}\n\n';
+  t.equal(findUsageEvent(run(inLastChunk)), null, 'a chunk with a choice is kept');
+});
+
+test('usage is the last whole object of that name', async (t) => {
+  t.equal(lastUsage(run('{"usage":null}')), null);
+  t.equal(lastUsage(run('{"usage":{"prompt_tokens":1')), null);
+  t.equal(lastUsage(run('{}')), null);
+  t.same(
+    lastUsage(
+      run(
+        '{"usage" : {"prompt_tokens":9,"completion_tokens":8,"x":"}","prompt_tokens_details":{"cached_tokens":7},"completion_tokens_details":{"reasoning_tokens":6}}}',
+      ),
+    ),
+    { input: 9, output: 8, cached: 7, cacheWritten: 0, reasoning: 6 },
+  );
+  t.equal(lastUsage(run('{"usage":{"prompt_tokens":-1,"completion_tokens":"x"}}')), null);
+  t.same(lastUsage(run('{"usage":{"prompt_tokens":null,"completion_tokens": 5 }}')), {
+    input: 0,
+    output: 5,
+    cached: 0,
+    cacheWritten: 0,
+    reasoning: 0,
+  });
+});

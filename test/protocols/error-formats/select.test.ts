@@ -1,0 +1,33 @@
+import { test } from 'tap';
+import { createErrorFormatForPath } from '../../../src/protocols/error-formats/select.js';
+
+const errorFormatForPath = createErrorFormatForPath({
+  vendorc: ['anthropic'],
+  vendorg: ['goog'],
+  vendork: ['kling'],
+  vendorj: ['jimeng'],
+});
+
+test('an unknown path is refused in the error format of its neighbours', async (t) => {
+  const expected: readonly (readonly [string, string])[] = [
+    ['/v1/chat/completions', 'openai'],
+    ['/v1/v1/chat/completions', 'openai'],
+    ['/v1/unknown', 'openai'],
+    ['/v1/models/messages', 'openai'],
+    ['/', 'openai'],
+    ['', 'openai'],
+    ['*', 'openai'],
+    ['/v1/messages', 'anthropic'],
+    ['/v1/messages/batches', 'anthropic'],
+    ['/v1beta', 'google'],
+    ['/v1beta/unknown', 'google'],
+    ['/v1beta2/models', 'openai'],
+    ['/vendork/v1/videos', 'kling'],
+    ['/kling/v1/videos', 'kling'],
+    ['/klingon', 'openai'],
+    ['/vendorj/', 'jimeng'],
+    ['/vendorj', 'jimeng'],
+    ['/jimeng/', 'jimeng'],
+  ];
+  for (const [path, name] of expected) t.equal(errorFormatForPath(path).name, name, path);
+});

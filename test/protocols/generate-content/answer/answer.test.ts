@@ -1,0 +1,206 @@
+import { test } from 'tap';
+import type { Reply, ReplyPart } from '../../../../src/conversation/reply.js';
+import { generateContentCodec } from '../../../../src/protocols/generate-content/codec.js';
+import type { JsonObject } from '../../../../src/wire/json.js';
+import { context, refusalOf, token, usage } from '../samples.js';
+
+const source = { model: 'g' };
+const decode = (body: JsonObject) => generateContentCodec.decodeReply(body, source);
+const encode = (reply: Reply, showReasoning = true) =>
+  JSON.parse(generateContentCodec.encodeReply(reply, { ...context, showReasoning })) as JsonObject;
+const candidate = (...parts: JsonObject[]) => ({
+  content: { role: 'model', parts },
+  finishReason: 'STOP',
+  index: 0,
+});
+const reply = (...parts: ReplyPart[]): Reply => ({
+  choices: [{ parts, finish: 'stop', stopSequence: null }],
+  usage,
+});
+const call = { kind: 'toolCall' as const, id: 'x', name: 'f', input: '{"a":1}', custom: false, at: '' };
+
+test('a response is read', async (t) => {
+  t.same(
+    decode({
+      candidates: [
+        candidate(
+          { text: 'h', thought: true },
+          { text: 'm', thought: true },
+          { text: 'Hel', thoughtSignature: 's' },
+          { text: 'lo' },
+          { inlineData: { mimeType: 'image/png', data: 'AA==' } },
+          { functionCall: { name: 'f', args: { a: 1 } } },
+          { functionCall: { id: 'y', name: 'g' }, thoughtSignature: 't' },
+        ),
+      ],
+      usageMetadata: {
+        promptTokenCount: 5,
+        toolUsePromptTokenCount: 1,
+        candidatesTokenCount: 4,
+        thoughtsTokenCount: 3,
+        cachedContentTokenCount: 2,
+        totalTokenCount: 13,
+      },
+    }),
+    {
+      choices: [
+        {
+          parts: [
+            { kind: 'reasoning', text: 'hm', signature: token('s') },
+            { kind: 'text', text: 'Hello' },
+            { kind: 'toolCall', id: '', name: 'f', input: '{"a":1}', custom: false, at: '' },
+            { kind: 'reasoning', text: '', signature: token('t') },
+            { kind: 'toolCall', id: 'y', name: 'g', input: '{}', custom: false, at: '' },
+          ],
+          finish: 'toolCalls',
+          stopSequence: null,
+        },
+      ],
+      usage: { input: 6, output: 7, cached: 2, cacheWritten: 0, reasoning: 3 },
+    },
+  );
+});
+
+test('why answers ended', async (t) => {
+  const finishOf = (finishReason: unknown) => decode({ candidates: [{ finishReason }] }).choices[0]?.finish;
+  t.equal(finishOf('STOP'), 'stop');
+  t.equal(finishOf('MAX_TOKENS'), 'length');
+  for (const reason of [
+    'SAFETY',
+    'PROHIBITED_CONTENT',
+    'BLOCKLIST',
+    'SPII',
+    'IMAGE_SAFETY',
+    'LANGUAGE',
+    'RECITATION',
+  ])
+    t.equal(finishOf(reason), 'filtered', reason);
+  for (const reason of ['MALFORMED_FUNCTION_CALL', 'OTHER', 'NEW', 5, null])
+    t.equal(finishOf(reason), 'other', String(reason));
+  const reasonOf = (finish: Reply['choices'][0]['finish']) => {
+    const body = encode({
+      choices: [{ parts: [{ kind: 'text', text: 'a' }], finish, stopSequence: null }],
+      usage,
+    });
+    return (body.candidates as JsonObject[])[0]?.finishReason;
+  };
+  t.same(
+    (['stop', 'stopSequence', 'length', 'toolCalls', 'filtered', 'paused', 'other'] as const).map(reasonOf),
+    ['STOP', 'STOP', 'MAX_TOKENS', 'STOP', 'SAFETY', 'STOP', 'STOP'],
+  );
+});
+
+test('a prompt that was blocked', async (t) => {
+  const blocked: Reply = { choices: [{ parts: [], finish: 'filtered', stopSequence: null }], usage };
+  const usageMetadata = { promptTokenCount: 1, candidatesTokenCount: 2, totalTokenCount: 3 };
+  t.same(decode({ promptFeedback: { blockReason: 'SAFETY' }, usageMetadata }), blocked);
+  t.same(encode(blocked), {
+    promptFeedback: { blockReason: 'OTHER' },
+    usageMetadata,
+    modelVersion: 'g',
+    responseId: 'r',
+  });
+});
+
+test('several candidates, in the order of their numbers', async (t) => {
+  const body = decode({
+    candidates: [
+      { ...candidate({ text: 'b' }), index: 1 },
+      { ...candidate({ text: 'a' }), index: 0 },
+    ],
+  });
+  t.match(body.choices, [{ parts: [{ text: 'a' }] }, { parts: [{ text: 'b' }] }]);
+  t.match(encode(body), {
+    candidates: [
+      { index: 0, content: { parts: [{ text: 'a' }] } },
+      { index: 1, content: { parts: [{ text: 'b' }] } },
+    ],
+  });
+  t.equal(body.usage, null);
+});
+
+test('log probabilities', async (t) => {
+  const logprobsResult = {
+    topCandidates: [
+      {
+        candidates: [
+          { token: 'a', logProbability: -0.5 },
+          { token: 'b', logProbability: -1 },
+        ],
+      },
+    ],
+    chosenCandidates: [{ token: 'a', logProbability: -0.5 }],
+  };
+  const top = [
+    { token: 'a', logprob: -0.5, bytes: null },
+    { token: 'b', logprob: -1, bytes: null },
+  ];
+  const read = decode({ candidates: [{ ...candidate({ text: 'a' }), logprobsResult }] });
+  t.same(read.choices[0]?.parts, [
+    { kind: 'text', text: 'a', logprobs: [{ token: 'a', logprob: -0.5, bytes: null, top_logprobs: top }] },
+  ]);
+  t.same((encode(read).candidates as JsonObject[])[0]?.logprobsResult, logprobsResult);
+});
+
+test('a response is written', async (t) => {
+  const written = reply(
+    { kind: 'reasoning', text: 'hm', signature: 'gw1.s' },
+    { kind: 'text', text: 'a' },
+    { kind: 'refusal', text: 'no' },
+    { kind: 'reasoning', text: '', signature: 'gw1.t' },
+    call,
+    { ...call, id: '', input: 'not json' },
+    { kind: 'reasoning', text: '', signature: 'gw1.u' },
+  );
+  const parts = [
+    { text: 'a', thoughtSignature: 'gw1.s' },
+    { text: 'no' },
+    { functionCall: { id: 'x', name: 'f', args: { a: 1 } }, thoughtSignature: 'gw1.t' },
+    { functionCall: { id: 'call_r_1', name: 'f', args: { input: 'not json' } } },
+    { text: '', thoughtSignature: 'gw1.u' },
+  ];
+  t.same(encode(written), {
+    candidates: [candidate({ text: 'hm', thought: true }, ...parts)],
+    usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 2, totalTokenCount: 3 },
+    modelVersion: 'g',
+    responseId: 'r',
+  });
+  t.match(encode(written, false), { candidates: [candidate(...parts)] }, 'thoughts are told only on request');
+  t.match(encode(reply()), { candidates: [candidate({ text: '' })] });
+});
+
+test('usage is written with its parts', async (t) => {
+  t.same(
+    encode({ ...reply(), usage: { input: 10, output: 7, cached: 4, cacheWritten: 0, reasoning: 3 } })
+      .usageMetadata,
+    {
+      promptTokenCount: 10,
+      candidatesTokenCount: 4,
+      thoughtsTokenCount: 3,
+      cachedContentTokenCount: 4,
+      totalTokenCount: 17,
+    },
+  );
+});
+
+test('a body that is no answer is an error, and odd members are none', async (t) => {
+  for (const body of [
+    {},
+    { candidates: [] },
+    { candidates: [5, null] },
+    { candidates: {} },
+    { promptFeedback: {} },
+  ])
+    t.equal(refusalOf(() => decode(body))?.kind, 'upstream_error', JSON.stringify(body));
+  t.equal(refusalOf(() => decode({ error: { status: 'RESOURCE_EXHAUSTED' } }))?.kind, 'rate_limit_exceeded');
+  for (const odd of [
+    { content: 5 },
+    { content: { parts: 5 }, index: 'a' },
+    { content: { parts: [null, 5, {}, { text: 5 }, { functionCall: 5 }, { functionCall: { name: '' } }] } },
+    { content: null, logprobsResult: { chosenCandidates: [null, {}], topCandidates: 5 } },
+  ])
+    t.same(decode({ candidates: [odd], usageMetadata: 'x' }), {
+      choices: [{ parts: [], finish: 'other', stopSequence: null }],
+      usage: null,
+    });
+});

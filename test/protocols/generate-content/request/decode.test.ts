@@ -1,0 +1,264 @@
+import { test } from 'tap';
+import type { JsonObject } from '../../../../src/wire/json.js';
+import { decode, refusalOf, user } from '../samples.js';
+
+const model = (...parts: JsonObject[]) => ({ role: 'model', parts });
+const results = (...responses: JsonObject[]) => ({
+  role: 'user',
+  parts: responses.map((functionResponse) => ({ functionResponse })),
+});
+
+test('settings, under either of their names', async (t) => {
+  const expected = {
+    from: 'generateContent',
+    stream: true,
+    system: ['Be brief.', 'Be kind.'],
+    maxTokens: 7,
+    temperature: 0.5,
+    topP: 0.9,
+    topK: 3,
+    stop: ['a', 'b'],
+    candidates: 2,
+    seed: 4,
+    presencePenalty: 1,
+    frequencyPenalty: -1,
+    logprobs: 3,
+    includeUsage: true,
+    reasoning: { effort: 'medium', budget: 8192, show: true, summary: null },
+    format: { kind: 'schema', schema: { type: 'object' }, name: null, strict: null },
+    toolChoice: { mode: 'allowed', names: ['f', 'g'], required: true },
+    tools: [{ name: 'f', description: 'd', parameters: { type: 'object' }, strict: null }],
+  };
+  const camel = {
+    systemInstruction: { role: 'user', parts: [{ text: 'Be brief.' }, { text: '' }, { text: 'Be kind.' }] },
+    tools: [
+      { functionDeclarations: [{ name: 'f', description: 'd', parametersJsonSchema: { type: 'object' } }] },
+    ],
+    toolConfig: { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: ['f', 'g'] } },
+    generationConfig: {
+      temperature: 0.5,
+      topP: 0.9,
+      topK: 3,
+      candidateCount: 2,
+      maxOutputTokens: 7,
+      stopSequences: ['a', '', 'b'],
+      presencePenalty: 1,
+      frequencyPenalty: -1,
+      seed: 4,
+      responseMimeType: 'application/json',
+      responseJsonSchema: { type: 'object' },
+      responseLogprobs: true,
+      logprobs: 3,
+      responseModalities: ['TEXT'],
+      mediaResolution: 'MEDIA_RESOLUTION_LOW',
+      thinkingConfig: { includeThoughts: true, thinkingBudget: 8192 },
+    },
+    safetySettings: [{ category: 'c', threshold: 't' }],
+    labels: { a: 'b' },
+  };
+  t.match(decode(camel, true), expected);
+  const snake: unknown = JSON.parse(
+    JSON.stringify(camel).replaceAll(/"([a-z]+[A-Z]\w*)":/g, (key) =>
+      key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+    ),
+  );
+  t.ok(Object.hasOwn(snake as object, 'system_instruction'));
+  t.match(decode(snake as JsonObject, true), expected);
+});
+
+test('settings that are absent are null', async (t) => {
+  t.match(decode({}), {
+    stream: false,
+    system: [],
+    tools: [],
+    hostedTools: [],
+    toolChoice: null,
+    format: null,
+    reasoning: null,
+    maxTokens: null,
+    stop: [],
+    candidates: 1,
+    logprobs: null,
+  });
+  t.same(decode({ systemInstruction: 'Be brief.' }).system, ['Be brief.']);
+  t.same(decode({ systemInstruction: '' }).system, []);
+  t.equal(decode({ generationConfig: { thinkingConfig: {} } }).reasoning, null);
+});
+
+test('forms of the answer', async (t) => {
+  const formatOf = (generationConfig: JsonObject) => decode({ generationConfig }).format;
+  t.equal(formatOf({ responseMimeType: 'text/plain' }), null);
+  t.same(formatOf({ responseMimeType: 'application/json' }), { kind: 'object' });
+  t.match(formatOf({ responseMimeType: 'application/json', responseSchema: { type: 'OBJECT' } }), {
+    kind: 'schema',
+    schema: { type: 'object' },
+  });
+  for (const schema of [
+    {},
+    { type: ['object', 'null'] },
+    { anyOf: [{ type: 'null' }, { $ref: '#/$defs/a' }] },
+  ])
+    t.match(formatOf({ responseJsonSchema: schema }), { kind: 'schema', schema });
+  for (const responseSchema of [undefined, { type: 'STRING', enum: ['a'] }])
+    t.equal(
+      refusalOf(() => formatOf({ responseMimeType: 'text/x.enum', responseSchema }))?.param,
+      'generationConfig.responseMimeType',
+      'its answer would be a bare word',
+    );
+  t.equal(
+    refusalOf(() => formatOf({ responseMimeType: 'application/xml' }))?.param,
+    'generationConfig.responseMimeType',
+  );
+});
+
+test('a schema whose answers are no objects is refused by its path', async (t) => {
+  const refusedAt = (generationConfig: JsonObject) => refusalOf(() => decode({ generationConfig }))?.param;
+  const responseMimeType = 'application/json';
+  t.equal(
+    refusedAt({ responseMimeType, responseSchema: { type: 'ARRAY', items: { type: 'OBJECT' } } }),
+    'generationConfig.responseSchema',
+  );
+  t.equal(
+    refusedAt({ response_mime_type: responseMimeType, response_schema: { type: 'STRING' } }),
+    'generationConfig.response_schema',
+  );
+  for (const responseJsonSchema of [
+    { type: ['string', 'null'] },
+    { enum: ['a'] },
+    { items: {} },
+    { anyOf: [{ type: 'string' }, { type: 'array' }] },
+  ])
+    t.equal(
+      refusedAt({ responseMimeType, responseJsonSchema }),
+      'generationConfig.responseJsonSchema',
+      JSON.stringify(responseJsonSchema),
+    );
+});
+
+test('reasoning by budget and by level', async (t) => {
+  const reasoningOf = (thinkingConfig: JsonObject) =>
+    decode({ generationConfig: { thinkingConfig } }).reasoning;
+  t.match(reasoningOf({ thinkingBudget: 0 }), { effort: 'none', budget: 0, show: false });
+  t.match(reasoningOf({ thinkingBudget: 1024 }), { effort: 'minimal', budget: 1024 });
+  t.equal(reasoningOf({ thinkingBudget: -1 }), null);
+  t.match(reasoningOf({ thinkingBudget: -1, includeThoughts: true }), {
+    effort: null,
+    budget: null,
+    show: true,
+  });
+  t.match(reasoningOf({ thinkingLevel: 'HIGH' }), { effort: 'high', budget: null });
+  t.match(reasoningOf({ thinkingLevel: 'low' }), { effort: 'low' });
+  t.equal(reasoningOf({ thinkingLevel: 'THINKING_LEVEL_UNSPECIFIED' }), null);
+  t.equal(
+    refusalOf(() => reasoningOf({ thinkingLevel: 'LOTS' }))?.param,
+    'generationConfig.thinkingConfig.thinkingLevel',
+  );
+});
+
+test('choices of tools', async (t) => {
+  const choiceOf = (functionCallingConfig: JsonObject) =>
+    decode({ toolConfig: { functionCallingConfig } }).toolChoice;
+  t.same(choiceOf({ mode: 'AUTO' }), { mode: 'auto' });
+  t.same(choiceOf({ mode: 'VALIDATED' }), { mode: 'auto' });
+  t.same(choiceOf({ mode: 'NONE' }), { mode: 'none' });
+  t.same(choiceOf({ mode: 'ANY' }), { mode: 'required' });
+  t.same(choiceOf({ mode: 'ANY', allowedFunctionNames: ['f'] }), { mode: 'named', name: 'f' });
+  t.same(choiceOf({ mode: 'VALIDATED', allowedFunctionNames: ['f'] }), {
+    mode: 'allowed',
+    names: ['f'],
+    required: false,
+  });
+  t.equal(choiceOf({ mode: 'MODE_UNSPECIFIED' }), null);
+  t.equal(choiceOf({}), null);
+  t.equal(refusalOf(() => choiceOf({ mode: 'SOME' }))?.param, 'toolConfig.functionCallingConfig.mode');
+});
+
+test('tools of the vendor are told from functions', async (t) => {
+  const { tools, hostedTools } = decode({
+    tools: [
+      {
+        functionDeclarations: [
+          { name: 'f', parameters: { type: 'OBJECT', properties: { a: { type: 'STRING' } } } },
+        ],
+      },
+      { googleSearch: {}, codeExecution: null },
+      { code_execution: {} },
+      { functionDeclarations: [{ name: 'g' }] },
+    ],
+  });
+  t.match(tools, [
+    { name: 'f', description: null, parameters: { type: 'object', properties: { a: { type: 'string' } } } },
+    { name: 'g', parameters: null },
+  ]);
+  t.same(hostedTools, [
+    { type: 'googleSearch', at: 'tools[1].googleSearch' },
+    { type: 'code_execution', at: 'tools[2].code_execution' },
+  ]);
+});
+
+test('what no other protocol can say is refused by its path', async (t) => {
+  const bodies: [JsonObject, string][] = [
+    [{ cachedContent: 'cachedContents/1' }, 'cachedContent'],
+    [{ cached_content: 'cachedContents/1' }, 'cached_content'],
+    [{ generationConfig: { responseModalities: ['TEXT', 'IMAGE'] } }, 'generationConfig.responseModalities'],
+    [{ generation_config: { response_modalities: ['AUDIO'] } }, 'generation_config.response_modalities'],
+    [{ generationConfig: { imageConfig: { aspectRatio: '1:1' } } }, 'generationConfig.imageConfig'],
+    [{ generationConfig: { speechConfig: {} } }, 'generationConfig.speechConfig'],
+    [{ systemInstruction: { parts: [{ inlineData: {} }] } }, 'systemInstruction.parts[0]'],
+    [{ contents: [{ role: 'system', parts: [] }] }, 'contents[0]'],
+    [
+      { contents: [user('a'), model({ executableCode: { code: '1' } })] },
+      'contents[1].parts[0].executableCode',
+    ],
+    [{ contents: [model({ codeExecutionResult: {} })] }, 'contents[0].parts[0].codeExecutionResult'],
+    [{ contents: [{ parts: [{ madeUp: 1 }] }] }, 'contents[0].parts[0].madeUp'],
+    [
+      { contents: [{ parts: [{ fileData: { fileUri: 'gs://b/a.png' } }] }] },
+      'contents[0].parts[0].fileData.fileUri',
+    ],
+    [
+      {
+        contents: [
+          {
+            parts: [{ file_data: { file_uri: 'https://generativelanguage.googleapis.com/v1beta/files/a' } }],
+          },
+        ],
+      },
+      'contents[0].parts[0].file_data.file_uri',
+    ],
+  ];
+  for (const [body, param] of bodies) {
+    const refusal = refusalOf(() => decode(body));
+    t.equal(refusal?.param, param, JSON.stringify(body));
+    t.equal(refusal?.status, 400);
+  }
+});
+
+test('odd shapes are refused, and never crash', async (t) => {
+  for (const contents of [
+    null,
+    {},
+    [null],
+    ['hi'],
+    [{ parts: 'hi' }],
+    [{ parts: [null] }],
+    [{ parts: [{}] }],
+    [{ role: 5, parts: [] }],
+    [{ parts: [{ inlineData: { data: 'AA==' } }] }],
+    [{ parts: [{ inlineData: { mimeType: 'image/png' } }] }],
+    [{ parts: [{ fileData: {} }] }],
+    [model({ functionCall: {} })],
+    [model({ functionResponse: { name: 'f' } })],
+    [{ parts: [{ functionCall: { name: 'f' } }] }],
+    [results({ response: {} })],
+    [results({ name: 'f', response: {} })],
+  ])
+    t.equal(refusalOf(() => decode({ contents }))?.status, 400, JSON.stringify(contents));
+  for (const body of [
+    { tools: [null] },
+    { tools: [{ functionDeclarations: [{}] }] },
+    { tools: [{ functionDeclarations: ['f'] }] },
+  ])
+    t.equal(refusalOf(() => decode(body))?.status, 400, JSON.stringify(body));
+  t.same(decode({ tools: 5, toolConfig: 5, generationConfig: 5, systemInstruction: 5 }).tools, []);
+});

@@ -1,0 +1,174 @@
+import { test } from 'tap';
+import type { StreamEvent } from '../../../../src/conversation/events.js';
+import { generateContentCodec } from '../../../../src/protocols/generate-content/codec.js';
+import type { JsonObject } from '../../../../src/wire/json.js';
+import { decodeBlocks, token } from '../samples.js';
+
+const parts = (...given: JsonObject[]) => ({
+  candidates: [{ content: { role: 'model', parts: given }, index: 0 }],
+});
+const stop = (...given: JsonObject[]) => ({
+  candidates: [{ content: { role: 'model', parts: given }, finishReason: 'STOP', index: 0 }],
+  usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 2, totalTokenCount: 3 },
+});
+const usage = { kind: 'usage', usage: { input: 1, output: 2, cached: 0, cacheWritten: 0, reasoning: 0 } };
+const start = { kind: 'start', usage: null };
+const finish = (reason: string, choice = 0) => ({ kind: 'finish', choice, reason, stopSequence: null });
+const call = (call: number, id: string, name: string, text: string) => [
+  { kind: 'callStart', choice: 0, call, id, name, custom: false },
+  { kind: 'callArguments', choice: 0, call, text },
+  { kind: 'callEnd', choice: 0, call },
+];
+const kindsOf = (...blocks: (JsonObject | string)[]) =>
+  decodeBlocks(...blocks).map((event) => (event.kind === 'error' ? event.error.kind : event.kind));
+
+test('text, in the order in which it comes', async (t) => {
+  t.same(
+    decodeBlocks(
+      { ...parts({ text: 'a' }), usageMetadata: { promptTokenCount: 1, totalTokenCount: 1 } },
+      parts({ text: 'b' }, { text: '' }),
+      stop({ text: 'c' }),
+    ),
+    [
+      { kind: 'start', usage: { input: 1, output: 0, cached: 0, cacheWritten: 0, reasoning: 0 } },
+      { kind: 'text', choice: 0, text: 'a' },
+      { kind: 'text', choice: 0, text: 'b' },
+      { kind: 'text', choice: 0, text: 'c' },
+      finish('stop'),
+      usage,
+      { kind: 'end' },
+    ],
+  );
+});
+
+test('calls come whole, and decide the reason', async (t) => {
+  t.same(
+    decodeBlocks(
+      parts({ functionCall: { id: 'x', name: 'f', args: { a: 1 } } }, { functionCall: { name: 'g' } }),
+      stop({ functionCall: { name: 'f', args: null } }),
+    ),
+    [
+      start,
+      ...call(0, 'x', 'f', '{"a":1}'),
+      ...call(1, '', 'g', '{}'),
+      ...call(2, '', 'f', '{}'),
+      finish('toolCalls'),
+      usage,
+      { kind: 'end' },
+    ],
+  );
+});
+
+test('a signature comes before the part that it stands on', async (t) => {
+  const signature = { kind: 'signature', choice: 0, signature: token('s') };
+  t.same(
+    decodeBlocks(
+      parts({ text: 'hm', thought: true }),
+      parts({ functionCall: { id: 'x', name: 'f', args: {} }, thoughtSignature: 's' }),
+      parts({ text: 'a', thoughtSignature: 's' }),
+      stop({ text: '', thoughtSignature: 's' }),
+    ).slice(1, -3),
+    [
+      { kind: 'reasoning', choice: 0, text: 'hm' },
+      signature,
+      ...call(0, 'x', 'f', '{}'),
+      signature,
+      { kind: 'text', choice: 0, text: 'a' },
+      signature,
+    ],
+  );
+  t.same(decodeBlocks(parts({ text: 'hm', thought: true, thoughtSignature: 's' })).slice(1, -1), [
+    { kind: 'reasoning', choice: 0, text: 'hm' },
+    signature,
+  ]);
+});
+
+test('several candidates, each with its reason', async (t) => {
+  const both = (finishReason: string | undefined, ...texts: string[]) => ({
+    candidates: texts.map((text, index) => ({ index, finishReason, content: { parts: [{ text }] } })),
+  });
+  t.same(decodeBlocks(both(undefined, 'a', 'b'), both('MAX_TOKENS', 'c', 'd')), [
+    start,
+    { kind: 'text', choice: 0, text: 'a' },
+    { kind: 'text', choice: 1, text: 'b' },
+    { kind: 'text', choice: 0, text: 'c' },
+    { kind: 'text', choice: 1, text: 'd' },
+    finish('length', 0),
+    finish('length', 1),
+    { kind: 'end' },
+  ]);
+});
+
+test('log probabilities go to the text that they are of', async (t) => {
+  const logprobsResult = { chosenCandidates: [{ token: 'a', logProbability: -1 }] };
+  t.same(decodeBlocks({ candidates: [{ content: { parts: [{ text: 'a' }] }, logprobsResult }] })[1], {
+    kind: 'text',
+    choice: 0,
+    text: 'a',
+    logprobs: [{ token: 'a', logprob: -1, bytes: null, top_logprobs: [] }],
+  });
+});
+
+test('a prompt that was blocked', async (t) => {
+  t.same(
+    decodeBlocks({ promptFeedback: { blockReason: 'SAFETY' }, usageMetadata: { promptTokenCount: 1 } }),
+    [
+      { kind: 'start', usage: { input: 1, output: 0, cached: 0, cacheWritten: 0, reasoning: 0 } },
+      finish('filtered'),
+      { kind: 'usage', usage: { input: 1, output: 0, cached: 0, cacheWritten: 0, reasoning: 0 } },
+      { kind: 'end' },
+    ],
+  );
+});
+
+test('the reason of an empty answer is told at once', async (t) => {
+  const decoder = generateContentCodec.createDecoder({ model: 'g' });
+  const out: StreamEvent[] = [];
+  decoder.decode(null, '{"candidates":[{"finishReason":"SAFETY","index":0}]}', out);
+  t.same(out, [start, finish('filtered')]);
+  decoder.decode(null, JSON.stringify(stop({ text: 'too late' })), out);
+  decoder.finish(out);
+  t.same(out, [start, finish('filtered'), usage, { kind: 'end' }]);
+});
+
+test('a stream without its reason was cut', async (t) => {
+  t.same(kindsOf(), ['upstream_error']);
+  t.same(kindsOf(parts({ text: 'a' })), ['start', 'text', 'upstream_error']);
+  t.same(
+    kindsOf({ candidates: [{ index: 0, finishReason: 'STOP' }, { index: 1 }] }),
+    ['start', 'finish', 'upstream_error'],
+    'of one of its candidates',
+  );
+  t.same(
+    kindsOf({ candidates: [{ finishReason: 'FINISH_REASON_UNSPECIFIED' }] }),
+    ['start', 'upstream_error'],
+    'the value for no reason is none',
+  );
+});
+
+test('errors end it, and nothing comes after them', async (t) => {
+  t.same(kindsOf(parts({ text: 'a' }), { error: { code: 503, message: 'm' } }, stop()), [
+    'start',
+    'text',
+    'overloaded',
+  ]);
+  t.same(kindsOf({ error: { code: 429 } }), ['rate_limit_exceeded']);
+  t.same(kindsOf('not json'), ['unsupported_stream_event']);
+  t.same(kindsOf('[1]'), ['unsupported_stream_event']);
+  t.same(kindsOf({ choices: [] }), ['unsupported_stream_event']);
+  t.same(kindsOf({ type: 'message_start' }), ['unsupported_stream_event']);
+});
+
+test('what does not matter is passed over', async (t) => {
+  t.same(
+    kindsOf(
+      { modelVersion: 'g' },
+      parts({ inlineData: { mimeType: 'image/png', data: 'AA==' } }, { executableCode: {} }),
+      { candidates: [null, 5, { content: { parts: [null, { text: 5 }, { functionCall: { name: 5 } }] } }] },
+      { candidates: 5, usageMetadata: [] },
+      stop(),
+      '[DONE]',
+    ),
+    ['start', 'finish', 'usage', 'end'],
+  );
+});

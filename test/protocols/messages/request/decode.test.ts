@@ -1,0 +1,376 @@
+import { test } from 'tap';
+import { GatewayError } from '../../../../src/errors.js';
+import type { JsonObject } from '../../../../src/wire/json.js';
+import { decode, encode, token } from '../samples.js';
+
+const turnsOf = (...messages: object[]) => decode({ messages }).turns;
+const partsOf = (role: string, ...content: object[]) => {
+  const [turn] = decode({ messages: [{ role, content }] }).turns;
+  return turn !== undefined && 'parts' in turn ? turn.parts : [];
+};
+const text = (text: string) => ({ kind: 'text', text });
+const call = { type: 'tool_use', id: 'c1', name: 'f', input: { a: [1, 'b'] } };
+
+function refusalOf(body: JsonObject): GatewayError | null {
+  try {
+    decode(body);
+    return null;
+  } catch (error) {
+    return error instanceof GatewayError ? error : null;
+  }
+}
+
+test('settings', async (t) => {
+  const request = decode(
+    {
+      max_tokens: 7,
+      temperature: 0.5,
+      top_p: 0.9,
+      top_k: 3,
+      stop_sequences: ['a', '', 'b'],
+      metadata: { user_id: 'u' },
+      service_tier: 'auto',
+      speed: 'fast',
+    },
+    true,
+  );
+  t.match(request, {
+    from: 'messages',
+    stream: true,
+    maxTokens: 7,
+    temperature: 0.5,
+    topP: 0.9,
+    topK: 3,
+    stop: ['a', 'b'],
+    user: 'u',
+    includeUsage: true,
+    candidates: 1,
+    reasoning: null,
+    format: null,
+    toolChoice: null,
+    parallelCalls: null,
+  });
+  t.equal(decode({ max_tokens: 0 }).maxTokens, 1, 'elsewhere no answer is as short');
+  t.equal(decode({ max_tokens: undefined }).maxTokens, null);
+});
+
+test('system prompts are strings, blocks, or messages before all others', async (t) => {
+  t.same(decode({ system: 'a' }).system, ['a']);
+  t.same(decode({ system: '' }).system, []);
+  const blocks = [
+    { type: 'text', text: 'a', cache_control: { type: 'ephemeral' } },
+    { type: 'text', text: 'b' },
+  ];
+  t.same(decode({ system: blocks }).system, ['a', 'b']);
+  const request = decode({
+    system: 'a',
+    messages: [
+      { role: 'system', content: 'b' },
+      { role: 'user', content: 'hi' },
+      { role: 'system', content: blocks },
+    ],
+  });
+  t.same(request.system, ['a', 'b']);
+  t.same(request.turns, [
+    { role: 'user', parts: [text('hi')] },
+    { role: 'system', text: 'a\n\nb' },
+  ]);
+});
+
+test('each message is a turn, and one without content is none', async (t) => {
+  t.same(
+    turnsOf(
+      { role: 'user', content: 'a' },
+      { role: 'user', content: [{ type: 'text', text: 'b', citations: [] }] },
+      { role: 'assistant', content: [{ type: 'text', text: '' }] },
+      { role: 'assistant', content: 'c' },
+    ),
+    [
+      { role: 'user', parts: [text('a')] },
+      { role: 'user', parts: [text('b')] },
+      { role: 'assistant', parts: [text('c')] },
+    ],
+  );
+});
+
+test('media', async (t) => {
+  const at = 'messages[0].content[0]';
+  const media = (kind: string, source: object, name: string | null = null) => [
+    { kind, source, detail: null, name, at },
+  ];
+  const image = (source: object) => partsOf('user', { type: 'image', source });
+  const document = (source: object, more = {}) => partsOf('user', { type: 'document', source, ...more });
+  t.same(
+    image({ type: 'base64', media_type: 'IMAGE/JPG', data: 'AA' }),
+    media('image', { kind: 'data', mediaType: 'image/jpeg', data: 'AA' }),
+  );
+  t.same(
+    image({ type: 'url', url: 'https://x/y' }),
+    media('image', { kind: 'url', url: 'https://x/y', mediaType: null }),
+  );
+  t.same(
+    document({ type: 'base64', media_type: 'application/pdf', data: 'AA' }, { title: 'a.pdf' }),
+    media('document', { kind: 'data', mediaType: 'application/pdf', data: 'AA' }, 'a.pdf'),
+  );
+  t.same(
+    document({ type: 'url', url: 'http://x/y' }),
+    media('document', { kind: 'url', url: 'http://x/y', mediaType: 'application/pdf' }),
+  );
+  const pdf = { kind: 'data', mediaType: 'application/pdf', data: 'AA' };
+  const bytes = { type: 'base64', media_type: 'application/pdf', data: 'AA' };
+  t.same(document(bytes, { title: 'Report' }), media('document', pdf, 'Report.pdf'), 'with an ending');
+  t.same(document(bytes, { title: 'A.PDF' }), media('document', pdf, 'A.PDF'));
+  t.same(document(bytes, { title: '' }), media('document', pdf));
+  t.same(
+    document(bytes, { context: 'of 1999' }),
+    [text('of 1999'), ...media('document', pdf)],
+    'what is said of it stands before it',
+  );
+  t.match(document({ type: 'url', url: 'http://x/y' }, { context: 'C', title: 'T' }), [
+    text('C'),
+    { kind: 'document', name: 'T.pdf' },
+  ]);
+});
+
+test('documents of text and search results are texts', async (t) => {
+  const document = (source: object, more = {}) => partsOf('user', { type: 'document', source, ...more });
+  t.same(document({ type: 'text', media_type: 'text/plain', data: 'a' }), [text('a')]);
+  t.same(document({ type: 'text', data: 'a' }, { title: 'T', context: 'C' }), [text('T\nC\n\na')]);
+  t.same(document({ type: 'content', content: 'a' }, { title: 'T' }), [text('T'), text('a')]);
+  t.match(
+    document({
+      type: 'content',
+      content: [
+        { type: 'text', text: 'a' },
+        { type: 'image', source: { type: 'url', url: 'https://x' } },
+      ],
+    }),
+    [text('a'), { kind: 'image', at: 'messages[0].content[0].source.content[1]' }],
+  );
+  const found = [
+    { type: 'text', text: 'a' },
+    { type: 'text', text: 'b' },
+  ];
+  t.same(partsOf('user', { type: 'search_result', title: 'T', source: 'https://x', content: found }), [
+    text('T\nhttps://x\n\na\n\nb'),
+  ]);
+});
+
+test('calls and their results', async (t) => {
+  const turns = turnsOf(
+    { role: 'user', content: 'hi' },
+    { role: 'assistant', content: [{ type: 'text', text: 'so' }, call, { ...call, id: 'c2', input: {} }] },
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'there' },
+        { type: 'tool_result', tool_use_id: 'c1', content: '42' },
+        { type: 'tool_result', tool_use_id: 'c2', is_error: true, content: [{ type: 'text', text: 'no' }] },
+        { type: 'tool_result', tool_use_id: 'c3' },
+      ],
+    },
+  );
+  const at = 'messages[1].content[1]';
+  const first = { kind: 'toolCall', id: 'c1', name: 'f', input: '{"a":[1,"b"]}', custom: false, at };
+  t.same(turns[1], {
+    role: 'assistant',
+    parts: [text('so'), first, { ...first, id: 'c2', input: '{}', at: 'messages[1].content[2]' }],
+  });
+  const result = { kind: 'toolResult', callId: 'c1', name: 'f', content: [text('42')], isError: false };
+  t.same(
+    turns[2],
+    {
+      role: 'user',
+      parts: [
+        { ...result, at: 'messages[2].content[1]' },
+        { ...result, callId: 'c2', content: [text('no')], isError: true, at: 'messages[2].content[2]' },
+        { ...result, callId: 'c3', name: '', content: [], at: 'messages[2].content[3]' },
+        text('there'),
+      ],
+    },
+    'results first',
+  );
+});
+
+test('thinking keeps the token that stands for its signature', async (t) => {
+  t.same(
+    partsOf(
+      'assistant',
+      { type: 'thinking', thinking: 'hm', signature: token('s') },
+      { type: 'thinking', thinking: 'hm', signature: '' },
+      { type: 'redacted_thinking', data: 'enc' },
+    ),
+    [
+      { kind: 'reasoning', text: 'hm', signature: token('s') },
+      { kind: 'reasoning', text: 'hm', signature: null },
+      { kind: 'reasoning', text: '', signature: 'gw1.r.messages..enc' },
+    ],
+  );
+});
+
+test('ids of calls that were changed for the client are changed back', async (t) => {
+  const id = 'functions.f:0';
+  const history = (callId: string) =>
+    encode({
+      turns: [
+        { role: 'user', parts: [{ kind: 'text', text: 'hi' }] },
+        {
+          role: 'assistant',
+          parts: [{ kind: 'toolCall', id: callId, name: 'f', input: '{}', custom: false, at: '' }],
+        },
+        {
+          role: 'user',
+          parts: [{ kind: 'toolResult', callId, name: 'f', content: [], isError: false, at: '' }],
+        },
+      ],
+    });
+  const changed = history(id);
+  t.notMatch(JSON.stringify(changed), id, 'the protocol knows letters and digits');
+  t.match(decode({ messages: changed.messages }).turns, [
+    {},
+    { parts: [{ id }] },
+    { parts: [{ callId: id }] },
+  ]);
+  const long = history('x.'.repeat(100));
+  const [, spoken, answered] = decode({ messages: long.messages }).turns as unknown as {
+    parts: JsonObject[];
+  }[];
+  t.equal(
+    spoken?.parts[0]?.id,
+    answered?.parts[0]?.callId,
+    'too long to be changed back, but still the same',
+  );
+  t.match(spoken?.parts[0]?.id, /^[\w-]{1,64}$/);
+});
+
+test('tools and the choice among them', async (t) => {
+  const schema = { type: 'object' };
+  const request = decode({
+    tools: [
+      { name: 'f', description: 'd', input_schema: schema, strict: true },
+      { type: 'custom', name: 'g', input_schema: schema, cache_control: {} },
+      { type: 'web_search_20250305', name: 'web_search' },
+    ],
+  });
+  t.same(request.tools, [
+    { name: 'f', description: 'd', parameters: schema, strict: true },
+    { name: 'g', description: null, parameters: schema, strict: null },
+  ]);
+  t.same(request.hostedTools, [{ type: 'web_search_20250305', at: 'tools[2]' }]);
+  const choices: [object, object][] = [
+    [{ type: 'auto' }, { toolChoice: { mode: 'auto' }, parallelCalls: null }],
+    [{ type: 'none' }, { toolChoice: { mode: 'none' } }],
+    [
+      { type: 'any', disable_parallel_tool_use: true },
+      { toolChoice: { mode: 'required' }, parallelCalls: false },
+    ],
+    [
+      { type: 'tool', name: 'f', disable_parallel_tool_use: false },
+      { toolChoice: { mode: 'named', name: 'f' }, parallelCalls: true },
+    ],
+  ];
+  for (const [tool_choice, expected] of choices) t.match(decode({ tool_choice }), expected);
+});
+
+test('thinking and effort', async (t) => {
+  const cases: [object, object | null][] = [
+    [{}, null],
+    [
+      { thinking: { type: 'enabled', budget_tokens: 10_000 } },
+      { effort: 'medium', budget: 10_000, show: true, summary: null },
+    ],
+    [
+      { thinking: { type: 'enabled', budget_tokens: 1024, display: 'omitted' } },
+      { effort: 'minimal', show: false },
+    ],
+    [{ thinking: { type: 'adaptive' } }, { effort: null, budget: null, show: true }],
+    [
+      { thinking: { type: 'adaptive', display: 'summarized' }, output_config: { effort: 'max' } },
+      { effort: 'max', show: true },
+    ],
+    [
+      { thinking: { type: 'disabled' }, output_config: { effort: 'high' } },
+      { effort: 'none', show: false },
+    ],
+    [
+      { thinking: null, output_config: { effort: 'low' } },
+      { effort: 'low', show: false },
+    ],
+  ];
+  for (const [body, expected] of cases)
+    t.match(decode(body as JsonObject).reasoning, expected, JSON.stringify(body));
+});
+
+test('the format of the answer', async (t) => {
+  const format = { type: 'json_schema', schema: { type: 'object' } };
+  t.same(decode({ output_config: { format } }).format, {
+    kind: 'schema',
+    name: null,
+    description: null,
+    schema: { type: 'object' },
+    strict: null,
+  });
+});
+
+test('what cannot be translated is refused with its place', async (t) => {
+  const inUser = (...content: unknown[]) => ({ messages: [{ role: 'user', content }] });
+  const inAssistant = (...content: unknown[]) => ({ messages: [{ role: 'assistant', content }] });
+  const block = 'messages[0].content[0]';
+  const refused: [JsonObject, string][] = [
+    [{ container: 'x' }, 'container'],
+    [{ mcp_servers: [{ url: 'x' }] }, 'mcp_servers'],
+    [{ messages: [{ role: 'critic', content: 'x' }] }, 'messages[0]'],
+    [inUser({ type: 'image', source: { type: 'file', file_id: 'x' } }), `${block}.source`],
+    [inUser({ type: 'document', source: { type: 'file', file_id: 'x' } }), `${block}.source`],
+    [inUser({ type: 'container_upload', file_id: 'x' }), block],
+    [inUser(call), block],
+    [
+      inUser({ type: 'tool_result', tool_use_id: 'x', content: [{ type: 'tool_reference' }] }),
+      `${block}.content[0]`,
+    ],
+    [inAssistant({ type: 'server_tool_use', id: 'x', name: 'web_search', input: {} }), block],
+    [inAssistant({ type: 'web_search_tool_result', tool_use_id: 'x', content: [] }), block],
+    [inAssistant({ type: 'image', source: { type: 'url', url: 'https://x' } }), block],
+    [{ system: [{ type: 'image' }] }, 'system[0]'],
+    [{ tool_choice: { type: 'all' } }, 'tool_choice'],
+    [{ thinking: { type: 'deep' } }, 'thinking'],
+    [{ output_config: { format: { type: 'grammar' } } }, 'output_config.format'],
+  ];
+  for (const [body, param] of refused) {
+    const error = refusalOf(body);
+    t.match(error, { kind: 'unsupported_parameter', param, status: 400 }, param);
+    t.match(error?.message, `'${param}'`);
+  }
+});
+
+test('odd shapes are refused, not stumbled over', async (t) => {
+  const block = 'messages[0].content[0]';
+  const odd: [JsonObject, string][] = [
+    [{ messages: null }, 'messages'],
+    [{ messages: [5] }, 'messages[0]'],
+    [{ messages: [{ role: 'user', content: 5 }] }, 'messages[0].content'],
+    [{ messages: [{ role: 'user', content: [null] }] }, block],
+    [{ messages: [{ role: 'user', content: [{ type: 'text' }] }] }, `${block}.text`],
+    [{ messages: [{ role: 'user', content: [{ type: 'image' }] }] }, `${block}.source`],
+    [
+      {
+        messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'url', url: 'file:///x' } }] }],
+      },
+      `${block}.source.url`,
+    ],
+    [{ messages: [{ role: 'assistant', content: [{ type: 'text', text: 5 }] }] }, `${block}.text`],
+    [{ messages: [{ role: 'assistant', content: [{ ...call, input: [] }] }] }, `${block}.input`],
+    [{ messages: [{ role: 'assistant', content: [{ ...call, name: '' }] }] }, `${block}.name`],
+    [{ messages: [{ role: 'assistant', content: [{ ...call, id: 5 }] }] }, `${block}.id`],
+    [{ tools: [5] }, 'tools[0]'],
+    [{ tools: [{ input_schema: {} }] }, 'tools[0].name'],
+    [{ tool_choice: 'auto' }, 'tool_choice'],
+    [{ tool_choice: { type: 'tool' } }, 'tool_choice.name'],
+    [{ thinking: 'deep' }, 'thinking'],
+    [{ thinking: { type: 'enabled' } }, 'thinking.budget_tokens'],
+    [{ output_config: { effort: 'ultra' } }, 'output_config.effort'],
+    [{ output_config: { format: { type: 'json_schema' } } }, 'output_config.format.schema'],
+  ];
+  for (const [body, param] of odd)
+    t.match(refusalOf(body), { kind: 'invalid_value', param, status: 400 }, param);
+});

@@ -1,0 +1,303 @@
+import { test } from 'tap';
+import type { TargetOptions } from '../../../../src/conversation/codec.js';
+import type { ConversationRequest, Effort, MediaPart, Tool } from '../../../../src/conversation/request.js';
+import { GatewayError } from '../../../../src/errors.js';
+import { encode, encodeText, plain, token } from '../samples.js';
+
+const f: Tool = { name: 'f', description: null, parameters: null, strict: null };
+const reasoning = (effort: Effort | null, budget: number | null = null, show = true) => ({
+  reasoning: { effort, budget, show, summary: null },
+});
+const results = {
+  turns: [
+    ...plain.turns,
+    {
+      role: 'assistant',
+      parts: [{ kind: 'toolCall', id: 'c1', name: 'f', input: '{}', custom: false, at: '' }],
+    },
+    {
+      role: 'user',
+      parts: [{ kind: 'toolResult', callId: 'c1', name: 'f', content: [], isError: false, at: '' }],
+    },
+  ] as ConversationRequest['turns'],
+};
+
+function refusalOf(changes: Partial<ConversationRequest>, options: Partial<TargetOptions> = {}) {
+  try {
+    encode(changes, options);
+    return null;
+  } catch (error) {
+    return error instanceof GatewayError ? error : null;
+  }
+}
+
+test('a plain request, the conversation last', async (t) => {
+  t.equal(
+    encodeText(plain),
+    '{"model":"up","max_tokens":4096,"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]}',
+  );
+});
+
+test('settings', async (t) => {
+  t.match(
+    encode({
+      stream: true,
+      maxTokens: 7,
+      temperature: 1.5,
+      topK: 40.5,
+      stop: ['a'],
+      user: 'u',
+      seed: 5,
+      presencePenalty: 1,
+      frequencyPenalty: 1,
+      verbosity: 'low',
+      system: ['a', ' \n', 'b'],
+    }),
+    {
+      max_tokens: 7,
+      stream: true,
+      temperature: 1,
+      top_p: undefined,
+      top_k: 41,
+      stop_sequences: ['a'],
+      metadata: { user_id: 'u' },
+      system: [
+        { type: 'text', text: 'a' },
+        { type: 'text', text: 'b' },
+      ],
+      seed: undefined,
+      presence_penalty: undefined,
+      verbosity: undefined,
+    },
+  );
+});
+
+test('temperature and top_p never go together, and the one that says more goes', async (t) => {
+  const cases: [number | null, number | null, number | undefined, number | undefined][] = [
+    [1, 1, 1, undefined],
+    [0.5, 1, 0.5, undefined],
+    [1, 0.9, undefined, 0.9],
+    [1.5, 0.9, undefined, 0.9],
+    [0.5, 0.9, 0.5, undefined],
+    [null, 1, undefined, 1],
+    [0.5, null, 0.5, undefined],
+    [1, null, 1, undefined],
+  ];
+  for (const [temperature, topP, ...expected] of cases) {
+    const body = encode({ temperature, topP });
+    t.strictSame([body.temperature, body.top_p], expected, `${temperature} and ${topP}`);
+  }
+});
+
+test('formats of the answer', async (t) => {
+  const schema = { type: 'object' };
+  const format = { kind: 'schema', name: 'n', description: 'd', schema, strict: true } as const;
+  t.same(encode({ format }).output_config, { format: { type: 'json_schema', schema } });
+  const asked = encode({ format: { kind: 'object' }, system: ['a'] });
+  t.match(asked.system, [{ text: 'a' }, { type: 'text', text: /JSON object/ }]);
+  t.notOk(asked.output_config);
+});
+
+test('tools', async (t) => {
+  const parameters = { properties: { a: { type: 'string' } } };
+  t.same(encode({ tools: [f, { ...f, name: 'g', description: 'd', parameters, strict: true }] }).tools, [
+    { name: 'f', input_schema: { type: 'object', properties: {} } },
+    { name: 'g', description: 'd', input_schema: { type: 'object', ...parameters }, strict: true },
+  ]);
+});
+
+test('the choice among tools', async (t) => {
+  const tools = [f, { ...f, name: 'g' }];
+  const cases: [Partial<ConversationRequest>, object | undefined][] = [
+    [{}, undefined],
+    [{ parallelCalls: true }, undefined],
+    [{ parallelCalls: false }, { type: 'auto', disable_parallel_tool_use: true }],
+    [{ toolChoice: { mode: 'auto' }, parallelCalls: true }, { type: 'auto' }],
+    [{ toolChoice: { mode: 'none' }, parallelCalls: false }, { type: 'none' }],
+    [{ toolChoice: { mode: 'required' } }, { type: 'any' }],
+    [
+      { toolChoice: { mode: 'named', name: 'g' }, parallelCalls: false },
+      { type: 'tool', name: 'g', disable_parallel_tool_use: true },
+    ],
+    [{ toolChoice: { mode: 'allowed', names: ['f', 'g'], required: false } }, { type: 'auto' }],
+  ];
+  for (const [changes, expected] of cases) t.same(encode({ tools, ...changes }).tool_choice, expected);
+  const some = encode({ tools, toolChoice: { mode: 'allowed', names: ['g', 'x'], required: true } });
+  t.match(some, { tools: [{ name: 'g' }], tool_choice: { type: 'any' } });
+  t.equal((some.tools as unknown[]).length, 1);
+  t.notOk(encode({ toolChoice: { mode: 'required' } }).tool_choice, 'without tools there is no choice');
+});
+
+test('a choice of tools that are not there is left out', async (t) => {
+  const tools = [f, { ...f, name: 'g' }];
+  t.equal(encode({ tools, toolChoice: { mode: 'named', name: 'x' } }).tool_choice, undefined);
+  const none = encode({
+    tools,
+    toolChoice: { mode: 'allowed', names: ['x'], required: true },
+    parallelCalls: false,
+  });
+  t.match(none, { tools: [{ name: 'f' }, { name: 'g' }] });
+  t.strictSame(none.tool_choice, { type: 'auto', disable_parallel_tool_use: true });
+});
+
+test('tools of another vendor are refused or dropped', async (t) => {
+  const hostedTools = [{ type: 'web_search', at: 'tools[1]' }];
+  t.match(refusalOf({ hostedTools }), { kind: 'unsupported_parameter', param: 'tools[1]' });
+  t.notOk(encode({ hostedTools }, { hostedTools: 'drop' }).tools);
+});
+
+test('every effort has its budget, below the limit', async (t) => {
+  const budgets: [Effort, number][] = [
+    ['minimal', 1024],
+    ['low', 2048],
+    ['medium', 8192],
+    ['high', 16_384],
+    ['xhigh', 24_576],
+    ['max', 32_000],
+  ];
+  for (const [effort, budget] of budgets) {
+    t.match(encode(reasoning(effort)), {
+      thinking: { type: 'enabled', budget_tokens: budget, display: undefined },
+      max_tokens: Math.max(4096, budget + 1024),
+      output_config: undefined,
+    });
+  }
+  t.notOk(encode(reasoning('none')).thinking);
+  t.notOk(encode(reasoning(null)).thinking, 'as the upstream thinks fit');
+  t.match(encode(reasoning('minimal', 512)).thinking, { budget_tokens: 1024 });
+  t.match(encode({ ...reasoning('medium', 5000), maxTokens: 5001 }), {
+    thinking: { budget_tokens: 5000 },
+    max_tokens: 5001,
+  });
+  t.match(encode({ ...reasoning('high'), maxTokens: 4000 }), {
+    thinking: { budget_tokens: 2976 },
+    max_tokens: 4000,
+  });
+  t.match(encode({ ...reasoning('medium', 5000), maxTokens: 5000 }).thinking, { budget_tokens: 3976 });
+  t.notOk(encode({ ...reasoning('high'), maxTokens: 2000 }).thinking, 'nothing sensible fits');
+  t.match(encode(reasoning('low', null, false)).thinking, { display: 'omitted' });
+});
+
+test('a model that adapts gets the effort itself', async (t) => {
+  const adaptive = { adaptiveThinking: true };
+  t.match(encode(reasoning('minimal'), adaptive), {
+    thinking: { type: 'adaptive', display: 'summarized' },
+    output_config: { effort: 'low' },
+    max_tokens: 4096,
+  });
+  t.match(encode(reasoning('max', 50_000, false), adaptive), {
+    thinking: { type: 'adaptive', display: 'omitted' },
+    output_config: { effort: 'max' },
+  });
+  t.match(encode(reasoning(null), adaptive), { thinking: { type: 'adaptive' }, output_config: undefined });
+  t.match(encode(reasoning('none'), adaptive), { thinking: { type: 'disabled' }, output_config: undefined });
+  t.notOk(encode({}, adaptive).thinking);
+});
+
+test('what does not go with thinking is dropped, or thinking is', async (t) => {
+  const low = reasoning('low');
+  const body = encode({ ...low, temperature: 0.5, topK: 3, topP: 0.5 });
+  t.match(body, { thinking: {}, temperature: undefined, top_k: undefined, top_p: undefined });
+  t.match(encode({ ...low, topP: 0.95 }), { thinking: {}, top_p: 0.95 });
+  t.match(encode({ ...reasoning('none'), temperature: 0.5 }, { adaptiveThinking: true }), {
+    temperature: 0.5,
+  });
+  const required = { toolChoice: { mode: 'required' } } as const;
+  t.match(encode({ ...low, tools: [f], ...required, temperature: 0.5 }), {
+    thinking: undefined,
+    tool_choice: { type: 'any' },
+    temperature: 0.5,
+  });
+  t.match(encode({ ...low, tools: [f], toolChoice: { mode: 'auto' } }), { thinking: {} });
+  const begun = [...plain.turns, { role: 'assistant', parts: [{ kind: 'text', text: 'so' }] }] as const;
+  t.notOk(encode({ ...low, turns: begun }).thinking, 'an answer that is begun');
+});
+
+test('thinking is off where the calls that were answered have none of this protocol', async (t) => {
+  const low = reasoning('low');
+  const thought = (signature: string | null) =>
+    results.turns.map((turn) =>
+      turn.role === 'assistant'
+        ? { ...turn, parts: [{ kind: 'reasoning', text: 'hm', signature } as const, ...turn.parts] }
+        : turn,
+    );
+  t.notOk(encode({ ...low, ...results }).thinking);
+  t.equal(
+    encode({ ...reasoning('high'), ...results }).max_tokens,
+    encode(reasoning('high')).max_tokens,
+    'the limit stays',
+  );
+  t.match(encode({ ...low, ...results, temperature: 0.5 }, { adaptiveThinking: true }), {
+    thinking: { type: 'disabled' },
+    output_config: { effort: 'low' },
+    temperature: 0.5,
+  });
+  t.notOk(encode({ ...low, turns: thought(null) }).thinking);
+  t.notOk(encode({ ...low, turns: thought('of another vendor') }).thinking);
+  const kept = encode({ ...low, turns: thought(token('s')) });
+  t.match(kept, { thinking: { type: 'enabled' } });
+  t.match(kept.messages, [{}, { content: [{ type: 'thinking', thinking: 'hm', signature: 's' }, {}] }, {}]);
+  const later = [
+    ...results.turns,
+    { role: 'assistant', parts: [{ kind: 'text', text: 'so' }] },
+    ...plain.turns,
+  ];
+  t.ok(encode({ ...low, turns: later as ConversationRequest['turns'] }).thinking, 'the loop is over');
+});
+
+test('what the protocol cannot say is refused in the words of the client', async (t) => {
+  const custom: Tool = { ...f, custom: { format: null } };
+  const sound: MediaPart = {
+    kind: 'audio',
+    source: { kind: 'data', mediaType: 'audio/wav', data: '' },
+    detail: null,
+    name: null,
+    at: 'messages[0].content[1]',
+  };
+  const bitmap: MediaPart = {
+    ...sound,
+    kind: 'image',
+    source: { kind: 'data', mediaType: 'image/bmp', data: '' },
+  };
+  const zip: MediaPart = {
+    ...sound,
+    kind: 'document',
+    source: { kind: 'data', mediaType: 'application/zip', data: '' },
+  };
+  const user = (part: MediaPart) => ({ turns: [{ role: 'user', parts: [part] }] as const });
+  const said = { role: 'assistant', parts: [{ kind: 'text', text: 'so' }] } as const;
+  const refused: [Partial<ConversationRequest>, string][] = [
+    [{ candidates: 2 }, 'n'],
+    [{ from: 'generateContent', candidates: 2 }, 'generationConfig.candidateCount'],
+    [{ logprobs: 0 }, 'logprobs'],
+    [{ logitBias: { 5: 1 } }, 'logit_bias'],
+    [{ stop: ['\n'] }, 'stop'],
+    [{ tools: [custom] }, 'tools'],
+    [user(sound), 'messages[0].content[1]'],
+    [user({ ...sound, kind: 'video' }), 'messages[0].content[1]'],
+    [user(bitmap), 'messages[0].content[1]'],
+    [user(zip), 'messages[0].content[1]'],
+    [{ turns: [said, ...plain.turns] }, 'messages'],
+    [{ turns: [...plain.turns, { role: 'assistant', parts: [bitmap] }] }, 'messages[0].content[1]'],
+  ];
+  for (const [changes, param] of refused) {
+    const error = refusalOf(changes);
+    t.match(error, { kind: 'unsupported_parameter', param, status: 400 }, param);
+    t.match(error?.message, `'${param}'`);
+  }
+  for (const [from, param] of [
+    ['chat', 'messages'],
+    ['responses', 'input'],
+    ['generateContent', 'contents'],
+  ] as const) {
+    const error = refusalOf({ from, system: ['be brief'], turns: [] });
+    t.match(error, { kind: 'invalid_value', param, status: 400 });
+    t.match(error?.message, /at least one message of the user/);
+  }
+  const call = { kind: 'toolCall', id: 'c', name: 'f', input: '[1]', custom: false, at: 'x.y' } as const;
+  const withCall = (part: typeof call | (Omit<typeof call, 'custom'> & { custom: true })) => ({
+    turns: [...plain.turns, { role: 'assistant', parts: [part] } as const],
+  });
+  t.match(refusalOf(withCall(call)), { kind: 'invalid_value', param: 'x.y', status: 400 });
+  t.match(refusalOf(withCall({ ...call, custom: true })), { kind: 'unsupported_parameter', param: 'x.y' });
+});

@@ -1,0 +1,182 @@
+import { test } from 'tap';
+import type { Reply, ReplyPart } from '../../../../src/conversation/reply.js';
+import { openSignature } from '../../../../src/conversation/signature.js';
+import { responsesCodec } from '../../../../src/protocols/responses/codec.js';
+import { context, errorOf } from '../conversation.js';
+import { callSteps, encodeAll, end, finish, start, textStep, usage, usageObject } from '../steps.js';
+
+const source = { model: 'up' };
+const decodeReply = (body: object) => responsesCodec.decodeReply(body as Record<string, unknown>, source);
+const replyOf = (parts: readonly ReplyPart[], more: object = {}): Reply => ({
+  choices: [{ parts, finish: 'stop', stopSequence: null, ...more }],
+  usage: usage.usage,
+});
+const encodeReply = (reply: Reply, more: object = {}) =>
+  JSON.parse(responsesCodec.encodeReply(reply, { ...context, ...more })) as Record<string, unknown>;
+const call = { kind: 'toolCall', id: 'call_7', name: 'f', input: '{"a":1}', custom: false, at: '' } as const;
+
+test('every item of an answer is decoded, and those of the upstream’s own tools are passed over', async (t) => {
+  const token = {
+    token: 'a',
+    logprob: -1,
+    bytes: [97],
+    top_logprobs: [{ token: 'b', logprob: -2, bytes: null }],
+  };
+  const citation = { type: 'url_citation', start_index: 0, end_index: 1, url: 'https://a', title: 'A' };
+  const reply = decodeReply({
+    status: 'completed',
+    output: [
+      { type: 'reasoning', id: 'rs_1', summary: [{ text: 'a' }, { text: 'b' }], encrypted_content: 'gAAA' },
+      { type: 'web_search_call', id: 'ws_1' },
+      {
+        type: 'message',
+        content: [
+          { type: 'output_text', text: 'a', annotations: [citation, {}], logprobs: [token] },
+          { type: 'refusal', refusal: 'no' },
+        ],
+      },
+      { type: 'function_call', call_id: 'c1', name: 'f', arguments: '' },
+      { type: 'custom_tool_call', call_id: 'c2', name: 'g', input: 'ls' },
+    ],
+    usage: usageObject,
+  });
+  t.same(reply.usage, usage.usage);
+  const [choice] = reply.choices;
+  t.equal(choice?.finish, 'toolCalls');
+  const [reasoning, ...parts] = choice?.parts ?? [];
+  t.match(reasoning, { kind: 'reasoning', text: 'a\n\nb' });
+  t.match(openSignature(reasoning?.kind === 'reasoning' ? reasoning.signature : null), {
+    protocol: 'responses',
+    model: 'up',
+    value: 'rs_1:gAAA',
+  });
+  t.same(parts, [
+    {
+      kind: 'text',
+      text: 'a',
+      citations: [{ start: 0, end: 1, url: 'https://a', title: 'A' }],
+      logprobs: [token],
+    },
+    { kind: 'refusal', text: 'no' },
+    { kind: 'toolCall', id: 'c1', name: 'f', input: '{}', custom: false, at: 'output[3]' },
+    { kind: 'toolCall', id: 'c2', name: 'g', input: 'ls', custom: true, at: 'output[4]' },
+  ]);
+});
+
+test('why an answer ended', async (t) => {
+  const decodeFinish = (body: object) => decodeReply({ output: [], ...body }).choices[0]?.finish;
+  t.equal(decodeFinish({ status: 'completed' }), 'stop');
+  t.equal(decodeFinish({}), 'stop');
+  const incomplete = (reason: string) => ({ status: 'incomplete', incomplete_details: { reason } });
+  t.equal(decodeFinish(incomplete('max_output_tokens')), 'length');
+  t.equal(decodeFinish(incomplete('content_filter')), 'filtered');
+  t.equal(decodeReply({ output: [] }).usage, null);
+});
+
+test('an answer that is none is an error', async (t) => {
+  const kinds: [object, string, string][] = [
+    [{}, 'upstream_error', 'not of the responses protocol'],
+    [{ output: 'x' }, 'upstream_error', 'not of the responses protocol'],
+    [{ status: 'failed', output: [] }, 'upstream_error', 'answered with an error'],
+    [{ error: { code: 'rate_limit_exceeded', message: 'slow' } }, 'rate_limit_exceeded', 'slow'],
+    [{ status: 'in_progress', output: [] }, 'upstream_error', 'in_progress'],
+    [{ error: { code: 'context_length_exceeded', message: 'long' } }, 'invalid_request', 'long'],
+  ];
+  for (const [body, kind, message] of kinds)
+    t.match(
+      errorOf(() => decodeReply(body)),
+      { kind, message },
+    );
+});
+
+test('whatever stands in the items, none of it is fatal', async (t) => {
+  const output = [
+    null,
+    5,
+    {},
+    { type: 'message' },
+    { type: 'message', content: [null, {}, { type: 'output_text' }] },
+  ];
+  const odd = [{ type: 'function_call' }, { type: 'reasoning', summary: 5, encrypted_content: {} }];
+  t.match(decodeReply({ output: [...output, ...odd], usage: 'x' }).choices[0]?.parts, [
+    { kind: 'text', text: '' },
+    { kind: 'toolCall', id: '', name: '', input: '{}' },
+  ]);
+});
+
+test('a whole answer is what its stream ends with', async (t) => {
+  const parts: ReplyPart[] = [
+    { kind: 'reasoning', text: 'hm', signature: 'gw1.token' },
+    { kind: 'text', text: 'hi' },
+    call,
+    { kind: 'text', text: 'bye' },
+    { kind: 'refusal', text: 'no' },
+  ];
+  for (const showReasoning of [true, false]) {
+    for (const reason of ['stop', 'length', 'filtered'] as const) {
+      const events = encodeAll(
+        [
+          start,
+          { kind: 'reasoning', choice: 0, text: 'hm' },
+          { kind: 'signature', choice: 0, signature: 'gw1.token' },
+          textStep('hi'),
+          ...callSteps,
+          textStep('bye'),
+          { kind: 'refusal', choice: 0, text: 'no' },
+          finish(reason),
+          usage,
+          end,
+        ],
+        { ...context, showReasoning },
+      );
+      t.same(encodeReply(replyOf(parts, { finish: reason }), { showReasoning }), events.at(-1)?.response);
+    }
+  }
+});
+
+test('a call at the end of an answer that was cut is incomplete', async (t) => {
+  const parts: ReplyPart[] = [{ kind: 'text', text: 'hi' }, call, call];
+  const statuses = (finish: string) =>
+    (encodeReply(replyOf(parts, { finish })).output as { status: string }[]).map(({ status }) => status);
+  t.same(statuses('length'), ['completed', 'completed', 'incomplete']);
+  t.same(statuses('toolCalls'), ['completed', 'completed', 'completed']);
+});
+
+test('sources and log probabilities are kept', async (t) => {
+  const token = { token: 'a', logprob: -1, bytes: null, top_logprobs: [] };
+  const citation = { start: 0, end: 1, url: 'https://a', title: 'A' };
+  const { output } = encodeReply(
+    replyOf([{ kind: 'text', text: 'a', citations: [citation], logprobs: [token] }]),
+  );
+  t.match(output, [
+    {
+      content: [
+        {
+          annotations: [{ type: 'url_citation', start_index: 0, end_index: 1, url: 'https://a', title: 'A' }],
+          logprobs: [token],
+        },
+      ],
+    },
+  ]);
+});
+
+test('reasoning that may not be shown and has no signature is left out', async (t) => {
+  const parts: ReplyPart[] = [{ kind: 'reasoning', text: 'hm', signature: null }];
+  t.same(encodeReply(replyOf(parts), { showReasoning: false }).output, []);
+});
+
+test('what was encoded decodes to the same answer', async (t) => {
+  const parts: ReplyPart[] = [{ kind: 'text', text: 'hi' }, call, { kind: 'refusal', text: 'no' }];
+  const again = decodeReply(encodeReply(replyOf(parts, { finish: 'toolCalls' })));
+  t.match(
+    again,
+    replyOf(
+      [
+        { kind: 'text', text: 'hi' },
+        { ...call, at: 'output[1]' },
+        { kind: 'refusal', text: 'no' },
+      ],
+      { finish: 'toolCalls' },
+    ),
+  );
+});

@@ -1,0 +1,270 @@
+import { test } from 'tap';
+import { responsesCodec } from '../../../../src/protocols/responses/codec.js';
+import { agentBody } from '../bodies.js';
+import { decode, errorOf, plain, sealer } from '../conversation.js';
+
+const turnsOf = (...input: unknown[]) => decode({ input }).turns;
+const user = { role: 'user', content: 'hi' };
+const userTurn = { role: 'user', parts: [{ kind: 'text', text: 'hi' }] };
+const call = (id: string, name = 'f') => ({ type: 'function_call', call_id: id, name, arguments: '{"a":1}' });
+const output = (id: string) => ({ type: 'function_call_output', call_id: id, output: '42' });
+const result = (callId: string, at: string) => ({
+  kind: 'toolResult',
+  callId,
+  name: 'f',
+  content: [{ kind: 'text', text: '42' }],
+  isError: false,
+  at,
+});
+
+test('a text is a turn of the user, and settings that are not there are null', async (t) => {
+  t.same(decode({}), { ...plain, from: 'responses', echo: {}, turns: [userTurn] });
+  t.equal(decode({}, true).stream, true);
+});
+
+test('instructions and the messages before the first turn are the system, later ones are turns', async (t) => {
+  const request = decode({
+    instructions: 'a',
+    input: [
+      { role: 'system', content: 'b' },
+      { type: 'message', role: 'developer', content: [{ type: 'input_text', text: 'c' }] },
+      user,
+      { role: 'developer', content: 'd' },
+      { role: 'developer', content: '' },
+    ],
+  });
+  t.same(request.system, ['a', 'b', 'c']);
+  t.same(request.turns, [userTurn, { role: 'system', text: 'd' }]);
+});
+
+test('adjacent items of the assistant are one turn, and so are the outputs of its calls', async (t) => {
+  const turns = turnsOf(
+    user,
+    { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'a' }, { text: 'b' }] },
+    {
+      role: 'assistant',
+      content: [
+        { type: 'output_text', text: 'x' },
+        { type: 'refusal', refusal: 'y' },
+      ],
+    },
+    call('c1'),
+    { type: 'custom_tool_call', call_id: 'c2', name: 'f', input: 'free text' },
+    output('c1'),
+    { type: 'custom_tool_call_output', call_id: 'c2', output: '42' },
+    user,
+    user,
+    { type: 'reasoning', summary: [], encrypted_content: 'gw1.token' },
+    { role: 'assistant', content: 'z' },
+  );
+  t.same(turns, [
+    userTurn,
+    {
+      role: 'assistant',
+      parts: [
+        { kind: 'reasoning', text: 'a\n\nb', signature: null },
+        { kind: 'text', text: 'x' },
+        { kind: 'refusal', text: 'y' },
+        { kind: 'toolCall', id: 'c1', name: 'f', input: '{"a":1}', custom: false, at: 'input[3]' },
+        { kind: 'toolCall', id: 'c2', name: 'f', input: 'free text', custom: true, at: 'input[4]' },
+      ],
+    },
+    { role: 'user', parts: [result('c1', 'input[5]'), result('c2', 'input[6]')] },
+    userTurn,
+    userTurn,
+    {
+      role: 'assistant',
+      parts: [
+        { kind: 'reasoning', text: '', signature: 'gw1.token' },
+        { kind: 'text', text: 'z' },
+      ],
+    },
+  ]);
+});
+
+test('calls and outputs in turn stay in turn', async (t) => {
+  const turns = turnsOf(call('c1'), output('c1'), call('c2'), output('c2'));
+  t.same(
+    turns.map(({ role }) => role),
+    ['assistant', 'user', 'assistant', 'user'],
+  );
+});
+
+test('a call without arguments has an empty object', async (t) => {
+  t.match(turnsOf({ ...call('c1'), arguments: '' }), [{ parts: [{ input: '{}' }] }]);
+});
+
+test('the output of a tool may hold images and files', async (t) => {
+  const turns = turnsOf(call('c1'), {
+    ...output('c1'),
+    output: [
+      { type: 'input_text', text: 'see' },
+      { type: 'input_image', image_url: 'data:image/png;base64,AAAA' },
+    ],
+  });
+  t.match(turns[1], {
+    parts: [
+      {
+        content: [
+          { kind: 'text', text: 'see' },
+          { kind: 'image', at: 'input[1].output[1]' },
+        ],
+      },
+    ],
+  });
+});
+
+test('what only an upstream of the protocol can do is refused by its name', async (t) => {
+  const item = (value: unknown) => ({ input: [user, value] });
+  const cases: [Record<string, unknown>, string][] = [
+    [{ previous_response_id: 'resp_1' }, 'previous_response_id'],
+    [{ conversation: { id: 'c' } }, 'conversation'],
+    [{ prompt: { id: 'p' } }, 'prompt'],
+    [{ background: true }, 'background'],
+    [item({ type: 'item_reference', id: 'x' }), 'input[1]'],
+    [item({ type: 'x_call' }), 'input[1]'],
+    [item({ type: { toString: 1, valueOf: 1 } }), 'input[1]'],
+    [item({ role: { toString: 1, valueOf: 1 }, content: 'x' }), 'input[1].role'],
+    [item({ type: 5 }), 'input[1]'],
+    [item({ role: 'critic', content: 'x' }), 'input[1].role'],
+    [item({ role: 'user', content: [{ type: 'input_video' }] }), 'input[1].content[0]'],
+    [item({ role: 'user', content: [{ type: 'input_image', file_id: 'f' }] }), 'input[1].content[0].file_id'],
+    [item({ role: 'assistant', content: [{ type: 'audio' }] }), 'input[1].content[0]'],
+    [item({ role: 'system', content: [{ type: 'input_image' }] }), 'input[1].content[0]'],
+    [{ tool_choice: { type: 'allowed_tools', tools: [5] } }, 'tool_choice.tools[0]'],
+    [{ text: { format: { type: 'grammar' } } }, 'text.format'],
+  ];
+  for (const [members, param] of cases) {
+    const error = errorOf(() => decode(members));
+    t.match(error, { kind: 'unsupported_parameter', param, status: 400 });
+    t.match(error.message, `'${param}'`);
+  }
+});
+
+test('what is not of the protocol is refused by its name', async (t) => {
+  const item = (value: unknown) => ({ input: [user, value] });
+  const cases: [Record<string, unknown>, string, string][] = [
+    [{ input: undefined }, 'missing_parameter', 'input'],
+    [item(5), 'invalid_request', 'input[1]'],
+    [item({ role: 'user', content: 5 }), 'invalid_request', 'input[1].content'],
+    [item({ role: 'user', content: ['x'] }), 'invalid_request', 'input[1].content[0]'],
+    [
+      item({ role: 'user', content: [{ type: 'input_image' }] }),
+      'missing_parameter',
+      'input[1].content[0].image_url',
+    ],
+    [
+      item({ role: 'user', content: [{ type: 'input_image', image_url: 'data:image/png,x' }] }),
+      'invalid_value',
+      'input[1].content[0].image_url',
+    ],
+    [item({ type: 'function_call', name: 'f' }), 'missing_parameter', 'input[1].call_id'],
+    [item({ type: 'function_call', call_id: 'c' }), 'missing_parameter', 'input[1].name'],
+    [item({ type: 'function_call_output', output: 'x' }), 'missing_parameter', 'input[1].call_id'],
+    [item({ ...output('c'), output: 5 }), 'invalid_request', 'input[1].output'],
+    [{ tool_choice: 'any' }, 'invalid_value', 'tool_choice'],
+    [{ tool_choice: { type: 'function' } }, 'missing_parameter', 'tool_choice.name'],
+    [{ reasoning: { effort: 'ultra' } }, 'invalid_value', 'reasoning.effort'],
+    [{ text: { format: { type: 'json_schema' } } }, 'missing_parameter', 'text.format.schema'],
+    [{ input: [{ type: 'compaction_trigger' }, user] }, 'invalid_value', 'input[0]'],
+  ];
+  for (const [members, kind, param] of cases)
+    t.match(
+      errorOf(() => decode(members)),
+      { kind, param, status: 400 },
+      param,
+    );
+});
+
+test('functions and custom tools are taken, and those of the upstream are noted', async (t) => {
+  const closed = {
+    type: 'object',
+    properties: {
+      a: { type: 'array', items: { type: 'object', properties: {}, additionalProperties: false } },
+    },
+    required: ['a'],
+    additionalProperties: false,
+  };
+  const open = { ...closed, required: [] };
+  const grammar = { type: 'grammar', syntax: 'lark', definition: 'x' };
+  const { tools, hostedTools } = decode({
+    tools: [
+      { type: 'function', name: 'a', description: 'd', parameters: closed, strict: false },
+      { type: 'function', name: 'b', parameters: closed },
+      { type: 'function', name: 'c', parameters: open },
+      { type: 'function', name: 'd', parameters: null, strict: null },
+      { type: 'web_search' },
+      { type: 'custom', name: 'e', format: grammar },
+      { type: 'custom', name: 'f', format: { type: 'text' } },
+    ],
+  });
+  t.same(tools, [
+    { name: 'a', description: 'd', parameters: closed, strict: false },
+    { name: 'b', description: null, parameters: closed, strict: true },
+    { name: 'c', description: null, parameters: open, strict: null },
+    { name: 'd', description: null, parameters: null, strict: null },
+    {
+      name: 'e',
+      description: null,
+      parameters: null,
+      strict: null,
+      custom: { format: grammar },
+    },
+    { name: 'f', description: null, parameters: null, strict: null, custom: { format: null } },
+  ]);
+  t.same(hostedTools, [{ type: 'web_search', at: 'tools[4]' }]);
+});
+
+test('settings: text, reasoning, log probabilities, the user', async (t) => {
+  t.same(decode({ text: { format: { type: 'text' }, verbosity: 'low' } }), {
+    ...decode({}),
+    verbosity: 'low',
+    echo: { text: { format: { type: 'text' }, verbosity: 'low' } },
+  });
+  t.same(decode({ text: { format: { type: 'json_object' } } }).format, { kind: 'object' });
+  t.same(decode({ text: { format: { type: 'json_schema', name: 'n', schema: { a: 1 } } } }).format, {
+    kind: 'schema',
+    name: 'n',
+    description: null,
+    schema: { a: 1 },
+    strict: null,
+  });
+  const reasoning = (value: unknown) => decode({ reasoning: value }).reasoning;
+  t.same(reasoning({ effort: 'low' }), { effort: 'low', budget: null, show: false, summary: null });
+  t.same(reasoning({ summary: 'auto' }), { effort: null, budget: null, show: true, summary: 'auto' });
+  t.match(reasoning({ generate_summary: 'concise' }), { show: true, summary: 'concise' });
+  t.match(reasoning({ effort: 'high', summary: 'none' }), { show: false, summary: null });
+  t.equal(reasoning({}), null);
+  const include = ['message.output_text.logprobs'];
+  t.equal(decode({ include }).logprobs, 0);
+  t.equal(decode({ include, top_logprobs: 5 }).logprobs, 5);
+  t.equal(decode({ top_logprobs: 5 }).logprobs, null);
+  t.equal(decode({ user: 'u' }).user, 'u');
+  t.equal(decode({ user: 'u', safety_identifier: 's' }).user, 's');
+  t.match(decode({ max_output_tokens: 5, temperature: 0.5, top_p: 0.9, parallel_tool_calls: false }), {
+    maxTokens: 5,
+    temperature: 0.5,
+    topP: 0.9,
+    parallelCalls: false,
+  });
+});
+
+test('what a response repeats is kept as it was sent, and what means nothing elsewhere is dropped', async (t) => {
+  const settings = { instructions: 'i', temperature: 0, metadata: { a: 'b' }, truncation: 'auto' };
+  const { echo } = decode({
+    ...settings,
+    store: true,
+    service_tier: null,
+    include: [],
+    context_management: [],
+  });
+  t.same(echo, settings);
+});
+
+test('the body of a coding agent', async (t) => {
+  const request = responsesCodec.decodeRequest(agentBody, true, sealer);
+  t.equal(request.tools.length, 13);
+  t.same(request.hostedTools, [{ type: 'web_search', at: 'tools[13]' }]);
+  t.equal(request.system.length, 2);
+  t.equal(request.turns.length, 43, 'twenty rounds between a question and the next one');
+});

@@ -1,0 +1,100 @@
+import { OpenAI as OpenAI4 } from 'openai4';
+import { OpenAI as OpenAI6 } from 'openai6';
+import { test } from 'tap';
+import { chat, simulate } from '../ask.js';
+
+/** What of the SDK's three versions is used here, where they agree. */
+type Sdk = OpenAI6;
+
+interface SdkClass {
+  new (options: { apiKey: string; baseURL: string; maxRetries: number }): unknown;
+}
+
+async function sdk7(): Promise<SdkClass | string> {
+  try {
+    return (await import('openai7')).OpenAI;
+  } catch (error) {
+    return `openai 7 does not load on Node ${process.version}: ${String(error)}`;
+  }
+}
+
+const tool = {
+  type: 'function' as const,
+  function: {
+    name: 'get_weather',
+    parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+  },
+};
+const messages = [{ role: 'user' as const, content: 'weather in Oslo' }];
+
+for (const [name, found] of [
+  ['openai 4', OpenAI4 as SdkClass],
+  ['openai 6', OpenAI6 as SdkClass],
+  ['openai 7', await sdk7()],
+] as const) {
+  const options = typeof found === 'string' ? { skip: found } : {};
+  test(`${name} lists models, creates, streams and helps with tool calls`, options, async (t) => {
+    if (typeof found === 'string') {
+      return;
+    }
+    const simulator = await simulate(t);
+    const client = new found({ apiKey: 'sk-any', baseURL: simulator.url, maxRetries: 0 }) as Sdk;
+    t.match((await client.models.list()).data, [{ id: 'sim-text', object: 'model' }]);
+
+    const created = await client.chat.completions.create({ model: 'sim-text', messages });
+    t.equal(created.choices[0]?.message.content, 'Simulated answer to: weather in Oslo');
+
+    const stream = await client.chat.completions.create({ model: 'sim-text', messages, stream: true });
+    let text = '';
+    for await (const chunk of stream) {
+      text += chunk.choices[0]?.delta.content ?? '';
+    }
+    t.equal(text, 'Simulated answer to: weather in Oslo');
+
+    // openai 4 keeps the helper under `beta`.
+    const helpers =
+      client.chat.completions.stream === undefined ? (client as unknown as OpenAI4).beta : client;
+    const helper = (helpers as Sdk).chat.completions.stream({
+      model: 'sim-text',
+      messages,
+      tools: [tool],
+      stream_options: { include_usage: true },
+    });
+    const final = await helper.finalChatCompletion();
+    t.match(final.choices[0], {
+      finish_reason: 'tool_calls',
+      message: {
+        tool_calls: [{ type: 'function', function: { name: 'get_weather', arguments: '{"city":"Oslo"}' } }],
+      },
+    });
+    t.ok(final.usage && final.usage.total_tokens > 0);
+  });
+
+  test(`${name} raises its error classes for what the simulator refuses`, options, async (t) => {
+    if (typeof found === 'string') {
+      return;
+    }
+    const simulator = await simulate(t);
+    const client = new found({ apiKey: 'sk-any', baseURL: simulator.url, maxRetries: 0 }) as Sdk;
+    const send = (text: string, more = {}): Promise<unknown> =>
+      client.chat.completions.create({ ...chat(text), ...more } as Parameters<
+        typeof client.chat.completions.create
+      >[0]);
+    await t.rejects(send('a', { model: 'nope' }), { status: 404, code: 'model_not_found', param: 'model' });
+    await t.rejects(send('[[fault:status=429 retry-after=7]] a'), {
+      status: 429,
+      code: 'rate_limit_exceeded',
+    });
+    await t.rejects(send('[[fault:status=500]] a'), { status: 500, code: 'internal_error' });
+    const stream = (await send('[[fault:error-event after=2]] a', {
+      stream: true,
+    })) as AsyncIterable<unknown>;
+    let seen = 0;
+    await t.rejects(async () => {
+      for await (const _ of stream) {
+        seen += 1;
+      }
+    }, /asked for an error/);
+    t.equal(seen, 2);
+  });
+}

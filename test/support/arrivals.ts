@@ -1,0 +1,33 @@
+/** What has arrived at a server of a test, in order. */
+export class Arrivals<Arrival> {
+  readonly all: Arrival[] = [];
+  readonly #waiting = new Set<() => void>();
+
+  add(arrival: Arrival): void {
+    this.all.push(arrival);
+    for (const look of this.#waiting) look();
+  }
+
+  /** Resolves with the one of that number (from 0) as soon as it is there. */
+  at(index: number): Promise<Arrival> {
+    return this.#when(() => this.all[index]);
+  }
+
+  /** Resolves with the first that fits, past or to come. */
+  first(fits: (arrival: Arrival) => boolean): Promise<Arrival> {
+    return this.#when(() => this.all.find(fits));
+  }
+
+  #when(find: () => Arrival | undefined): Promise<Arrival> {
+    return new Promise((resolve) => {
+      const look = () => {
+        const arrival = find();
+        if (arrival === undefined) return;
+        this.#waiting.delete(look);
+        resolve(arrival);
+      };
+      this.#waiting.add(look);
+      look();
+    });
+  }
+}

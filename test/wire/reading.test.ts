@@ -1,0 +1,33 @@
+import { test } from 'tap';
+import { decodeStop, requireText, wholeOrNull, wrongValue } from '../../src/wire/reading.js';
+
+test('a refusal names the path', async (t) => {
+  t.match(wrongValue('a[1].b', 'a string'), {
+    status: 400,
+    param: 'a[1].b',
+    message: "Invalid value for 'a[1].b': expected a string.",
+  });
+});
+
+test('a text is taken or refused', async (t) => {
+  t.equal(requireText({ b: '' }, 'b', 'a'), '');
+  for (const b of [undefined, null, 5, []])
+    t.throws(() => requireText({ b }, 'b', 'a'), {
+      name: 'GatewayError',
+      kind: 'invalid_value',
+      param: 'a.b',
+    });
+});
+
+test('stop sequences are one or several', async (t) => {
+  t.same(decodeStop('x'), ['x']);
+  t.same(decodeStop(['x', '', null, 5, 'y']), ['x', 'y']);
+  for (const none of [undefined, null, '', [], {}]) t.same(decodeStop(none), []);
+});
+
+test('numbers become whole', async (t) => {
+  t.equal(wholeOrNull(40.5), 41);
+  t.equal(wholeOrNull(0), 0);
+  for (const none of [undefined, null, '5', Number.POSITIVE_INFINITY, 1e300])
+    t.equal(wholeOrNull(none), null);
+});
