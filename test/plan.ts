@@ -116,7 +116,6 @@ const slow = [
   'attacks/sent-twice',
   'attacks/slow-bodies',
   'attacks/stuck-worker',
-  'attacks/throwing-callbacks',
   'console/browser',
   'e2e',
   'faults',

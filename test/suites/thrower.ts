@@ -27,20 +27,24 @@ const modules = [
   'flow/intake',
   'flow/upload',
   'flow/relay',
-  'flow/attempt',
-  'flow/trial',
+  'attempts/attempts',
+  'attempts/attempt',
+  'attempts/relayed-attempt',
+  'attempts/pause',
+  'attempts/race',
+  'flow/forward',
   'flow/attend',
-  'flow/pause',
-  'flow/race',
   'flow/limited-call',
-  'flow/candidates',
   'flow/held-bytes',
+  'flow/realtime/open',
   'flow/realtime/bridge',
   'flow/realtime/sessions',
   'flow/turns/socket',
   'flow/turns/lane',
   'flow/turns/history',
+  'flow/video/create',
   'flow/video/content-relay',
+  'flow/images/convert',
   'http/exchange',
   'http/socket',
   'http/sized',
@@ -154,7 +158,10 @@ odd.listen(0, '127.0.0.1');
 await once(odd, 'listening');
 const oddUrl = `http://127.0.0.1:${(odd.address() as AddressInfo).port}/v1`;
 
-await patch();
+await patch().catch((error: unknown) => {
+  console.error(error);
+  process.exit(1);
+});
 const simulator = await startSimulator({ videoPace: { queuedMs: 0, runningMs: 0 } });
 const folder = mkdtempSync(join(tmpdir(), 'gateway-throws-'));
 const simulatorUrl = `http://127.0.0.1:${simulator.port}`;
