@@ -159,7 +159,7 @@ await once(odd, 'listening');
 const oddUrl = `http://127.0.0.1:${(odd.address() as AddressInfo).port}/v1`;
 
 await patch().catch((error: unknown) => {
-  console.error(error);
+  process.stderr.write(`${String(error)}\n`);
   process.exit(1);
 });
 const simulator = await startSimulator({ videoPace: { queuedMs: 0, runningMs: 0 } });
