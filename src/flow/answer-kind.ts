@@ -4,6 +4,9 @@ import type { ResponseHead } from '../upstream/client.js';
 import { parseEvent } from '../wire/sse.js';
 import type { Outcome } from './call.js';
 
+/** No error is larger: what is, is not looked into. */
+const errorBytes = 64 * 1024;
+
 /** Why an answer is of no use for a call, or null. */
 export function answerRefusal(head: ResponseHead, streamed: boolean): GatewayError | null {
   if (head.status >= 300 && head.status < 400)
@@ -48,6 +51,8 @@ export function contentRefusal(
   const isFit = isJson
     ? begins && (isCalledJson || !isWhole || isAnyJson(first))
     : begins || !isPage(contentType, first);
+  if (isFit && !isJson && begins && isError(first))
+    return new GatewayError('upstream_error', 'The upstream answered with an error under a good status.');
   if (isFit) return null;
   return new GatewayError('upstream_error', 'The upstream answered with something other than JSON.');
 }
@@ -76,9 +81,24 @@ function isAnyJson(bytes: Buffer): boolean {
   }
 }
 
+/** True for an object that is whole and has nothing but an error to tell. */
+function isError(bytes: Buffer): boolean {
+  if (bytes.length > errorBytes) return false;
+  try {
+    const parsed = JSON.parse(bytes.toString('utf8', bytes[0] === 0xef ? 3 : 0)) as unknown;
+    if (typeof parsed !== 'object' || parsed === null || !('error' in parsed)) return false;
+    return Boolean(parsed.error) && !('text' in parsed);
+  } catch {
+    return false;
+  }
+}
+
 function isPage(type: string | null, first: Buffer): boolean {
   const isCalledSo = type !== null && /^(?:text\/html|application\/xhtml)/i.test(type);
-  return isCalledSo || /^\s*<(?:!doctype\s+html|html)\b/i.test(first.toString('latin1', 0, 256));
+  return (
+    isCalledSo ||
+    /^(?:\xef\xbb\xbf)?\s*<(?:!--|(?:!doctype\s+html|html)\b)/i.test(first.toString('latin1', 0, 256))
+  );
 }
 
 /** True for an answer that is neither text nor JSON: there is nothing in it to read or to change. */

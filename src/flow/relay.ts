@@ -281,14 +281,14 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
   /** The first bytes of an answer that is passed on as it comes. @returns whether it goes on */
   #open(first: Buffer): boolean {
     const head = this.#head as ResponseHead;
-    if (!isMedia(head) && this.#giveUnfit(head, first, first.length === 0)) return false;
+    if (this.#giveUnfit(head, first, first.length === 0)) return false;
     this.#outgrown(head, first);
     return this.#mode === 'bytes';
   }
 
   /** Gives up what is no answer of the endpoint, for all its good status. @param first its first bytes, or all of it */
   #giveUnfit(head: ResponseHead, first: Buffer, isWhole: boolean): boolean {
-    const isJson = this.#call.route.endpoint?.answersJson !== false;
+    const isJson = this.#call.route.endpoint?.answersJson !== false && !isMedia(head);
     const refusal = contentRefusal(head, first, { isWhole, isJson });
     if (refusal !== null) this.#give(refusal);
     return refusal !== null;

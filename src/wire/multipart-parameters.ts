@@ -16,7 +16,8 @@ export function isToken(text: string): boolean {
 /**
  * Reads `; name=value; name="value"` (RFC 2045 section 5.1, RFC 2183 section 2). In quotes a backslash escapes a quote
  * or a backslash and is itself before anything else: browsers do not escape it. An unquoted value reaches up to the
- * next semicolon, whatever is in it: some clients leave out the quotes that theirs would need.
+ * next semicolon, since some clients leave out the quotes that theirs would need; but quotes and angle brackets, which
+ * some readers take off, are malformed there.
  * @param from where the first semicolon stands, or the white space before it
  * @returns the parameters in their order, or null for a value that is malformed
  */
@@ -44,10 +45,11 @@ interface Value {
   readonly end: number;
 }
 
-function readPlain(text: string, from: number): Value {
+function readPlain(text: string, from: number): Value | null {
   const semicolon = text.indexOf(';', from);
   const end = semicolon === -1 ? text.length : semicolon;
-  return { value: text.slice(from, end).trimEnd(), end };
+  const value = text.slice(from, end).trimEnd();
+  return /["<>]/.test(value) ? null : { value, end };
 }
 
 /** @param from offset behind the opening quote */

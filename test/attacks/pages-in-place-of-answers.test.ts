@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { type CallFace, callFace, otherFaces, textFaces } from '../suites/account-answers.js';
-import { startGateway } from '../suites/gateway.js';
+import { startGateway, testKey } from '../suites/gateway.js';
 import { completion, jsonAnswer, startRawUpstream } from '../support/upstream.js';
 
 const page = '<!doctype html><html><body>Bad gateway</body></html>';
@@ -110,5 +110,51 @@ test('JSON under a wrong type stays as it is, errors too', async (t) => {
     const refused = await callFace(port, chat);
     t.equal(refused.status, 422, type);
     t.equal(refused.body, '{"error":{"message":"own"}}');
+  }
+});
+
+test('on speech and transcriptions no page and no error of status 200 is an answer', async (t) => {
+  let answer = '';
+  const upstream = await startRawUpstream(t, ({ socket }) => socket.write(answer));
+  const routing = { failures: 10_000, minimumCalls: 10_000 };
+  const { port } = await startGateway(t, {
+    upstreams: [upstream.url],
+    config: { models: models(1), routing },
+  });
+  const speech = () =>
+    fetch(`http://127.0.0.1:${port}/v1/audio/speech`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'm', input: 'hello', voice: 'alloy' }),
+    });
+  const transcription = () => {
+    const body = new FormData();
+    body.set('model', 'm');
+    body.set('file', new Blob(['RIFF']), 'a.wav');
+    const headers = { authorization: `Bearer ${testKey}` };
+    return fetch(`http://127.0.0.1:${port}/v1/audio/transcriptions`, { method: 'POST', headers, body });
+  };
+  const bodies = [
+    page,
+    `\ufeff${page}`,
+    `<!-- x -->${page}`,
+    '{"error":{"message":"own"}}',
+    '{"error":"own"}',
+  ];
+  for (const type of ['audio/mpeg', 'application/octet-stream', 'application/json', 'text/plain']) {
+    for (const body of bodies) {
+      answer = plain(200, type, body);
+      for (const call of [speech, transcription]) {
+        const heard = await call();
+        const told = await heard.text();
+        t.equal(heard.status, 502, `${call.name} ${type} ${body}`);
+        t.notMatch(told, /<|own/);
+      }
+    }
+    for (const body of ['{"text":"hi","error":null}', 'sound', '<v Ann>hi']) {
+      answer = plain(200, type, body);
+      for (const call of [speech, transcription])
+        t.equal(await (await call()).text(), body, `${type} ${body}`);
+    }
   }
 });

@@ -20,12 +20,22 @@ test('messages of either kind pass both ways as they came, in order', async (t) 
   const upstream = await startRealtimeUpstream(t, echo);
   const { port } = await startRealtimeGateway(t, { upstreams: [upstream.url] });
   const client = await openClient(t, port);
-  const messages: (string | Buffer)[] = ['', 'text', 'ä€😀', Buffer.alloc(0), randomBytes(1), '{"type":"x"}'];
+  const messages: (string | Buffer)[] = [
+    ' {} ',
+    '{"type" : "ä€😀"}',
+    Buffer.alloc(0),
+    randomBytes(1),
+    '{"type":"x"}',
+  ];
   for (const size of [125, 126, 65_535, 65_536]) messages.push(randomBytes(size));
   const small = messages.length;
   for (const message of messages) client.socket.send(message);
   await client.until(small);
-  for (const large of [randomBytes(mebibyte), randomBytes(15 * mebibyte), 'y'.repeat(16 * mebibyte)]) {
+  for (const large of [
+    randomBytes(mebibyte),
+    randomBytes(15 * mebibyte),
+    `{"audio":"${'y'.repeat(16 * mebibyte - 12)}"}`,
+  ]) {
     messages.push(large);
     client.socket.send(large);
     await client.until(messages.length);

@@ -99,6 +99,12 @@ const refused: readonly Refused[] = [
   { what: 'no name', body: disposed('; filename="a"'), message: 'Part 1 of the form has no name.' },
   { what: 'an empty name', body: disposed('; name=""'), message: 'has no name' },
   { what: 'an open quote', body: disposed('; name="a'), message: 'has no valid head' },
+  { what: 'a name in angle brackets', body: disposed('; name=<a>'), message: 'has no valid head' },
+  {
+    what: 'a quote inside a value without quotes',
+    body: disposed('; a=x"; name=other; b="; name=a; c="'),
+    message: 'has no valid head',
+  },
   { what: 'text behind a quote', body: disposed('; name="a"b'), message: 'has no valid head' },
   { what: 'two names', body: disposed('; name="a"; name="b"'), message: "has more than one 'name'" },
   {

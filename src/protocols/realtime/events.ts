@@ -41,8 +41,13 @@ export function judgeEvent(
 ): Buffer | GatewayError {
   const isMarked = event[0] === utf8Mark[0] && event.subarray(0, utf8Mark.length).equals(utf8Mark);
   const start = skipSpace(event, isMarked ? utf8Mark.length : 0);
-  // What is no object is no event: an upstream says so, or takes it for sound.
-  if (event[start] !== OPEN_BRACE) return mayBeObject(event) ? notJson : event;
+  if (isBinary) {
+    // What is no object is no event: an upstream says so, or takes it for sound.
+    if (event[start] !== OPEN_BRACE) return mayBeObject(event) ? notJson : event;
+  } else {
+    const fault = textFault(event, start);
+    if (fault !== null) return fault;
+  }
   try {
     const found = guard.look(event, start, 'event');
     if (found === null) return isBinary && !mayBeObject(event) ? event : notJson;
@@ -65,6 +70,23 @@ export function judgeEvent(
     if (fault instanceof GatewayError) return fault;
     throw fault;
   }
+}
+
+/**
+ * Why a text is no event, or null: readers differ on a second value behind the first, on numbers such as `NaN`, and on
+ * lists where an object belongs.
+ */
+function textFault(event: Buffer, start: number): GatewayError | null {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(event.toString('utf8', start));
+  } catch {
+    return notJson;
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return notObject;
+  const members = parsed as Record<string, unknown>;
+  const list = ['session', 'response'].find((name) => Array.isArray(members[name]));
+  return list === undefined ? null : listed(list);
 }
 
 /**
@@ -97,6 +119,17 @@ const notJson = new GatewayError(
   'invalid_json',
   'The event is not valid JSON in UTF-8, or is nested too deep.',
 );
+
+const notObject = new GatewayError(
+  'invalid_json',
+  'The event is not a JSON object: send one object a message.',
+);
+
+function listed(name: string): GatewayError {
+  return new GatewayError('invalid_value', `The event's '${name}' is a list: send an object.`, {
+    param: name,
+  });
+}
 
 function steered(name: SteeringMember): GatewayError {
   return new GatewayError(
