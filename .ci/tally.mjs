@@ -18,7 +18,7 @@ function read(path) {
   let found = 0;
   let ran = 0;
   for (const [index, text] of lines.entries()) {
-    found += Number(/^ *# (\d+) test files$/.exec(text)?.[1] ?? 0);
+    found += Number(/^ *# (\d+) test files\b/.exec(text)?.[1] ?? 0);
     if (/^# \{ total: \d+/.test(text)) isWhole = true;
     const match = point.exec(text);
     if (match === null) continue;

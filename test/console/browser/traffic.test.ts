@@ -58,6 +58,8 @@ test('targets and requests', { skip: noBrowser }, async (t) => {
 
     await t.test('the last requests are those of the log, and nothing of a body is among it', async (t) => {
       await open('requests');
+      const calls = Object.values(load.statuses).reduce((sum, count) => sum + count, 0);
+      await becomes(t, () => loggedRows(gateway).length, calls, 'all are in the log');
       await becomes(t, () => shownRows(page), loggedRows(gateway), 'rows');
       const times = await tableNumbers(page, table, ['at', 'duration', 'first-byte', 'own']);
       const ends = Object.values(times).map(({ at = 0 }) => at);
