@@ -12,7 +12,8 @@ const rowOf = (page: Page, id: string) => page.locator(`tr[data-row="key:${id}"]
 
 /** Reads the new key that a dialog shows, and closes it. */
 async function takeNewKey(page: Page): Promise<string> {
-  const dialog = page.getByRole('dialog').filter({ hasText: 'it is not shown again' });
+  // By its element: a dialog that is closed has no role any more, and stands in the page until it is drawn anew.
+  const dialog = page.locator('dialog').filter({ hasText: 'it is not shown again' });
   const key = await dialog.getByRole('textbox', { name: 'The new key' }).innerText();
   await dialog.getByRole('button', { name: 'Done' }).click();
   await dialog.waitFor({ state: 'detached' });
