@@ -1,6 +1,7 @@
 import { GatewayError } from '../errors.js';
 import type { Passage } from '../stream/passage.js';
 import type { ResponseHead } from '../upstream/client.js';
+import { skipSpace } from '../wire/json-space.js';
 import { parseEvent } from '../wire/sse.js';
 import type { Outcome } from './call.js';
 
@@ -63,13 +64,13 @@ function startsAsJson(type: string | null): boolean {
 
 /** @param mayFollow it may begin behind these bytes */
 function beginsAsJson(bytes: Buffer, mayFollow: boolean): boolean {
-  let at = bytes[0] === 0xef ? 3 : 0;
-  while (at < bytes.length && isSpace(bytes[at] as number)) at++;
+  const at = jsonStart(bytes);
   return at >= bytes.length ? mayFollow && bytes.length > 0 : bytes[at] === 0x7b || bytes[at] === 0x5b;
 }
 
-function isSpace(byte: number): boolean {
-  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+/** Where the text begins, behind a byte order mark and white space. */
+function jsonStart(bytes: Buffer): number {
+  return skipSpace(bytes, bytes[0] === 0xef ? 3 : 0);
 }
 
 function isAnyJson(bytes: Buffer): boolean {
@@ -85,7 +86,7 @@ function isAnyJson(bytes: Buffer): boolean {
 function isError(bytes: Buffer): boolean {
   if (bytes.length > errorBytes) return false;
   try {
-    const parsed = JSON.parse(bytes.toString('utf8', bytes[0] === 0xef ? 3 : 0)) as unknown;
+    const parsed = JSON.parse(bytes.toString('utf8', jsonStart(bytes))) as unknown;
     if (typeof parsed !== 'object' || parsed === null || !('error' in parsed)) return false;
     return Boolean(parsed.error) && !('text' in parsed);
   } catch {

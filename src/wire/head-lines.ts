@@ -102,7 +102,8 @@ export function fieldsOf(lines: HeadLines): readonly (readonly [string, string])
     });
 }
 
-function isToken(text: string): boolean {
+/** True for a token (RFC 9110 section 5.6.2): a method, or a header's name. */
+export function isToken(text: string): boolean {
   for (let i = 0; i < text.length; i++) if (!tokenBytes[text.charCodeAt(i)]) return false;
   return text !== '';
 }

@@ -1,6 +1,7 @@
 import { GatewayError } from '../errors.js';
 import { textBytes } from './head.js';
-import { isToken, type Parameter, readParameters } from './multipart-parameters.js';
+import { isToken } from './head-lines.js';
+import { type Parameter, readParameters } from './multipart-parameters.js';
 
 /** What stands before the content of a part. */
 export interface PartHead {

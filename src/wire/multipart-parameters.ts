@@ -1,16 +1,11 @@
+import { isToken } from './head-lines.js';
+
 /** Parameters of a header value in a form: of a content type, or of a content disposition. */
 
 /** The name is lower-case; of a quoted value, what stands between the quotes, its escapes undone. */
 export interface Parameter {
   readonly name: string;
   readonly value: string;
-}
-
-const token = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
-
-/** True for a token in lower-case (RFC 9110 section 5.6.2). */
-export function isToken(text: string): boolean {
-  return token.test(text);
 }
 
 /**
