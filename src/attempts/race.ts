@@ -1,12 +1,12 @@
 import type { GatewayPath } from '../flow/call.js';
-import type { Passage } from '../stream/passage.js';
+import type { AnswerTransform } from '../stream/answer-transform.js';
 import type { UpstreamExchange } from '../upstream/client.js';
 import type { RelayedAttempt } from './relayed-attempt.js';
 
 /** An attempt, and what the call takes over from the one that answers it. */
 export interface Runner {
   readonly attempt: RelayedAttempt;
-  readonly passage: Passage;
+  readonly transform: AnswerTransform;
   readonly path: GatewayPath;
 }
 

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.js';
-import type { Passage } from '../stream/passage.js';
+import type { AnswerTransform } from '../stream/answer-transform.js';
 import type { ResponseHead } from '../upstream/client.js';
 import { skipSpace } from '../wire/json-space.js';
 import { parseEvent } from '../wire/sse.js';
@@ -26,8 +26,8 @@ export function answerRefusal(head: ResponseHead, streamed: boolean): GatewayErr
 }
 
 /** Whether a good answer is kept until all of it is there; else it leaves piece by piece. */
-export function leavesWhole(head: ResponseHead, passage: Passage): boolean {
-  return head.contentLength <= passage.wholeBytes && !(passage.divisible && isMedia(head));
+export function leavesWhole(head: ResponseHead, transform: AnswerTransform): boolean {
+  return head.contentLength <= transform.wholeBytes && !(transform.divisible && isMedia(head));
 }
 
 /** How a call ended whose upstream's answer was handed on whole. */

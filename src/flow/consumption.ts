@@ -1,4 +1,4 @@
-import type { Passage } from '../stream/passage.js';
+import type { AnswerTransform } from '../stream/answer-transform.js';
 import type { ResponseHead } from '../upstream/client.js';
 import { costOf } from '../usage/cost.js';
 import type { Call, Outcome } from './call.js';
@@ -10,14 +10,14 @@ import type { Call, Outcome } from './call.js';
  */
 export function noteUsage(
   call: Call,
-  passage: Passage | null,
+  transform: AnswerTransform | null,
   head: ResponseHead | null,
   outcome: Outcome,
 ): void {
-  if (passage === null || (head !== null && head.status >= 400)) return;
+  if (transform === null || (head !== null && head.status >= 400)) return;
   const isFailed = outcome === 'upstream_error';
-  call.usage ??= passage.usageAtEnd(isFailed ? 'upstream' : outcome === 'client_gone' ? 'client' : null);
-  call.mediaSeconds = passage.mediaSeconds;
+  call.usage ??= transform.usageAtEnd(isFailed ? 'upstream' : outcome === 'client_gone' ? 'client' : null);
+  call.mediaSeconds = transform.mediaSeconds;
   call.isServed = head !== null && !isFailed;
 }
 

@@ -9,7 +9,7 @@ import { GatewayError, guard } from '../errors.js';
 import { always } from '../protocols/once.js';
 import type { Endpoint, Translation } from '../protocols/protocol.js';
 import { warmUpAnswer } from '../protocols/responses/turn.js';
-import type { Passage } from '../stream/passage.js';
+import type { AnswerTransform } from '../stream/answer-transform.js';
 import type {
   Deadlines,
   ResponseHead,
@@ -79,7 +79,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
   #relay: Relay | null = null;
   #attempt: RelayedAttempt | null = null;
   /** Of the attempt. */
-  #passage: Passage | null = null;
+  #transform: AnswerTransform | null = null;
   /** Time went by before the first attempt. */
   #isLate = false;
   /** While a second target may be asked beside the first, or is. */
@@ -97,7 +97,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
   }
 
   get isServed(): boolean {
-    return this.#call.accounted || (this.#passage?.isComplete ?? false);
+    return this.#call.accounted || (this.#transform?.isComplete ?? false);
   }
 
   passesOver(attempt: RelayedAttempt, status: number): boolean {
@@ -167,12 +167,12 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
   }
 
   /** What becomes of an attempt is what becomes of the call from now on. */
-  #adopt({ attempt, passage, path }: Runner): void {
+  #adopt({ attempt, transform, path }: Runner): void {
     this.#attempt = attempt;
-    this.#passage = passage;
+    this.#transform = transform;
     this.#call.target = attempt.target;
     this.#call.path = path;
-    this.#relay?.reset(passage, attempt);
+    this.#relay?.reset(transform, attempt);
   }
 
   get #modelName(): string {
@@ -205,7 +205,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
       call.retries++;
       budget.spend();
       this.#services.recorder.recordHedge(this.#modelName, 'sent');
-      return { attempt, passage: prepared.passage, path: prepared.path };
+      return { attempt, transform: prepared.transform, path: prepared.path };
     } catch (fault) {
       // The first is still under way.
       attempt?.leave();
@@ -314,8 +314,8 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
     if (prepared.path === 'translated') this.#reserve(prepared.body);
     this.#relay ??= new Relay(this.#services, call, this);
     const relay = this.#relay;
-    relay.reset(prepared.passage, null);
-    this.#passage = prepared.passage;
+    relay.reset(prepared.transform, null);
+    this.#transform = prepared.transform;
     const deadlines = attemptDeadlines(call, this.#isLate);
     const attempt = new RelayedAttempt(this.#services, this.#attempts, this, relay);
     this.#attempt = attempt;
@@ -325,7 +325,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
         ? this.#post(target, this.#attempts.key, prepared, deadlines, attempt)
         : this.#sendTurn(call.turn, target, prepared, deadlines, attempt);
     if (mayRace(call) && !this.#isOnce)
-      this.#watch({ attempt, passage: prepared.passage, path: prepared.path });
+      this.#watch({ attempt, transform: prepared.transform, path: prepared.path });
   }
 
   #post(

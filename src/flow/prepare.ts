@@ -7,10 +7,10 @@ import { GatewayError } from '../errors.js';
 import type { OnceRule } from '../protocols/once.js';
 import type { Endpoint, Translation } from '../protocols/protocol.js';
 import { type TextEndpoint, textEndpoints } from '../protocols/text.js';
-import { ObservedPassage } from '../stream/observe.js';
-import type { Passage } from '../stream/passage.js';
-import { ArrayPassage } from '../stream/reframe.js';
-import { TranslatedPassage } from '../stream/translate.js';
+import type { AnswerTransform } from '../stream/answer-transform.js';
+import { ObservedTransform } from '../stream/observe.js';
+import { ArrayTransform } from '../stream/reframe.js';
+import { TranslatedTransform } from '../stream/translate.js';
 import type { RequestBodySource } from '../upstream/client.js';
 import { parseObject } from '../wire/json.js';
 import { scanBody } from '../wire/json-scan.js';
@@ -27,7 +27,7 @@ export interface Prepared extends HeadParts {
   readonly body: readonly Buffer[];
   /** Where the rest of the body comes from, or null when it is whole. */
   readonly source: RequestBodySource | null;
-  readonly passage: Passage;
+  readonly transform: AnswerTransform;
   /** Of its body as it is sent. */
   readonly once: OnceRule;
 }
@@ -43,7 +43,7 @@ export function prepareNative(call: Call, endpoint: Endpoint, target: Target): P
   const changed = restored(call, endpoint);
   const body = changed ?? call.wholeBody();
   const edited = model !== null || includeUsage;
-  const observed = new ObservedPassage({
+  const observed = new ObservedTransform({
     rules: endpoint,
     hideUsage: includeUsage,
     mayStream: endpoint.mayStream,
@@ -60,7 +60,7 @@ export function prepareNative(call: Call, endpoint: Endpoint, target: Target): P
     body: edited
       ? spliceBody(body, changed === null ? validated.scan : scanBody(body), { model, includeUsage })
       : [body],
-    passage: call.framing === 'array' ? new ArrayPassage(observed) : observed,
+    transform: call.framing === 'array' ? new ArrayTransform(observed) : observed,
   };
 }
 
@@ -81,7 +81,7 @@ export function prepareUpload(call: Call, upload: UploadBody, endpoint: Endpoint
     contentType: upload.contentType,
     once: endpoint.once,
     ...upload.open(model),
-    passage: new ObservedPassage({
+    transform: new ObservedTransform({
       rules: endpoint,
       hideUsage: false,
       mayStream: endpoint.mayStream,
@@ -154,7 +154,7 @@ export function prepareTranslated(
     body: [Buffer.from(body)],
     source: null,
     once: upstream.once,
-    passage: new TranslatedPassage({
+    transform: new TranslatedTransform({
       theirs,
       source: { model: target.model },
       ours,

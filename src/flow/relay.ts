@@ -4,8 +4,8 @@ import { failureError, statusError } from '../attempts/failure.js';
 import type { AttemptOwner } from '../attempts/relayed-attempt.js';
 import { type FaultPlace, GatewayError } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange-host.js';
+import type { AnswerTransform } from '../stream/answer-transform.js';
 import { Gather } from '../stream/gather.js';
-import type { Passage } from '../stream/passage.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
 import { EventRuns } from '../wire/sse.js';
 import { account } from './account.js';
@@ -33,7 +33,7 @@ const nothing = Buffer.alloc(0);
 const usualEventBytes = 64 * 1024;
 
 /**
- * Hands an upstream's answer to the client by way of a passage, which leaves it as it is or translates it. One for
+ * Hands an upstream's answer to the client by way of a transform, which leaves it as it is or translates it. One for
  * each call, used for all of its attempts; it is the handler of the upstream's answer and the listener of the client's
  * side at once.
  *
@@ -46,7 +46,7 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
   readonly #call: RoutedCall;
   readonly #owner: AttemptOwner;
   #streamed: boolean;
-  #passage: Passage | null = null;
+  #transform: AnswerTransform | null = null;
   #mode: 'waiting' | 'whole' | 'opening' | 'bytes' | 'events' | 'sent' | 'over' = 'waiting';
   #head: ResponseHead | null = null;
   /** The answer's head has left, or will with the next write. */
@@ -73,8 +73,8 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
    * Makes ready for an attempt, or for what comes before it (null). Only before anything was relayed.
    * @param upstream what a client that leaves cancels
    */
-  reset(passage: Passage | null, upstream: UpstreamExchange | null): void {
-    this.#passage = passage;
+  reset(transform: AnswerTransform | null, upstream: UpstreamExchange | null): void {
+    this.#transform = transform;
     this.upstream = upstream;
     this.#mode = 'waiting';
     this.#head = null;
@@ -91,15 +91,15 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
     call.answeredAt = performance.now();
     call.sentAt = this.upstream?.sentAt ?? 0;
     this.#head = head;
-    const passage = this.#passage as Passage;
-    if (passage.mayStream) this.#streamed = isEventStream(head);
+    const transform = this.#transform as AnswerTransform;
+    if (transform.mayStream) this.#streamed = isEventStream(head);
     const refusal = answerRefusal(head, this.#streamed);
     if (refusal !== null) this.#give(refusal);
     else if (head.status >= 400) this.#beginWhole(errorBytes);
     else if (this.#streamed) {
       this.#mode = 'events';
-      this.#runs = new EventRuns(passage.eventBytes);
-    } else if (leavesWhole(head, passage)) this.#beginWhole(passage.wholeBytes);
+      this.#runs = new EventRuns(transform.eventBytes);
+    } else if (leavesWhole(head, transform)) this.#beginWhole(transform.wholeBytes);
     else this.#mode = 'opening';
   }
 
@@ -121,7 +121,7 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
       case 'opening':
         return this.#open(chunk) && this.#take(chunk);
       case 'bytes':
-        this.#passage?.note(chunk);
+        this.#transform?.note(chunk);
         this.#flowing = this.#call.exchange.write(chunk);
         return this.#flowing;
       default:
@@ -159,9 +159,9 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
       this.#call.error = error;
       this.#call.exchange.abort();
       this.#settle('upstream_error');
-    } else if (this.#passage?.isComplete) {
+    } else if (this.#transform?.isComplete) {
       // All of the answer was there; how the connection ended says nothing about it.
-      this.#endComplete(this.#passage);
+      this.#endComplete(this.#transform);
     } else {
       this.#failStream(error);
     }
@@ -188,7 +188,7 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
     const { keepAliveMs } = this.#call.running.snapshot.timeouts;
     if (keepAliveMs === 0 || !this.#flowing || now - this.#heardAt < keepAliveMs) return;
     // Signs of life belong between the events of a stream alone.
-    const between = this.#mode === 'waiting' ? !this.#passage?.mayStream : this.#mode === 'events';
+    const between = this.#mode === 'waiting' ? !this.#transform?.mayStream : this.#mode === 'events';
     if (!between || this.#runs?.overlong) return;
     this.#heardAt = now;
     this.#commitStream();
@@ -200,9 +200,9 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
     this.#mode = 'over';
     this.leave();
     releaseBody(this.#services, this.#call, this.upstream?.bodyReleased ?? false);
-    if (this.upstream?.sentAt) noteUsage(this.#call, this.#passage, this.#head, outcome);
+    if (this.upstream?.sentAt) noteUsage(this.#call, this.#transform, this.#head, outcome);
     this.upstream = null;
-    this.#passage = null;
+    this.#transform = null;
     account(this.#services, this.#call, outcome);
   }
 
@@ -269,7 +269,7 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
   #endStream(error: GatewayError): void {
     refuseStream(this.#call, error, {
       insideEvent: this.#runs?.overlong ?? false,
-      words: (event) => this.#passage?.lastWords(error, event) ?? null,
+      words: (event) => this.#transform?.lastWords(error, event) ?? null,
     });
   }
 
@@ -297,7 +297,7 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
   /** An answer that does not fit: passed on as it comes where that can be. An error is told in the caller's error format. */
   #outgrown(head: ResponseHead, before: Buffer): void {
     if (head.status >= 400) this.#tellError(head, this.#errorOf(head, before) ?? statusError(head, before));
-    else if (!(this.#passage as Passage).divisible)
+    else if (!(this.#transform as AnswerTransform).divisible)
       this.#give(new GatewayError('upstream_error', "The upstream's answer is too large to be changed."));
     else this.#beginBytes();
   }
@@ -305,7 +305,7 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
   /** What the caller is told of an error answer, or null where it passes as it came. */
   #errorOf(head: ResponseHead, body: Buffer): GatewayError | null {
     const { error } = readErrorAnswer(this.#call.target.upstream, head, body);
-    return error ?? (this.#passage?.exactErrors ? null : statusError(head, body));
+    return error ?? (this.#transform?.exactErrors ? null : statusError(head, body));
   }
 
   #tellError(head: ResponseHead, error: GatewayError): void {
@@ -367,7 +367,7 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
 
   #sendWhole(head: ResponseHead, body: Buffer): void {
     const call = this.#call;
-    const passage = this.#passage as Passage;
+    const transform = this.#transform as AnswerTransform;
     let answer: Buffer | string = body;
     if (head.status >= 400) {
       const error = this.#errorOf(head, body);
@@ -379,7 +379,7 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
     if (head.status < 300) {
       if (this.#giveUnfit(head, body, true)) return;
       try {
-        answer = passage.whole(body);
+        answer = transform.whole(body);
       } catch (fault) {
         if (!(fault instanceof GatewayError)) throw fault;
         this.#give(fault);
@@ -412,12 +412,12 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
 
   #onEvents(chunk: Buffer): boolean {
     const runs = this.#runs as EventRuns;
-    const passage = this.#passage as Passage;
+    const transform = this.#transform as AnswerTransform;
     const run = runs.push(chunk);
     const held = runs.held;
     if ((held > usualEventBytes || this.#call.gathered > 0) && !this.#holds(held)) return true;
     if (run === null) return true;
-    if (runs.overlong && !passage.divisible) {
+    if (runs.overlong && !transform.divisible) {
       this.#give(
         new GatewayError('upstream_error', 'An event of the upstream is too large to be passed on.'),
       );
@@ -425,7 +425,7 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
     }
     if (!this.#judged) {
       // Part of an event cannot be judged; one so large is taken for what was asked for.
-      const verdict = runs.overlong ? 'meaningful' : passage.judge(run);
+      const verdict = runs.overlong ? 'meaningful' : transform.judge(run);
       if (verdict === 'silence') return true;
       if (verdict !== 'meaningful') {
         this.#give(verdict);
@@ -435,19 +435,19 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
       this.#commitStream();
       releaseBody(this.#services, this.#call, this.upstream?.bodyReleased ?? false);
     }
-    const passed = passage.pass(run);
+    const passed = transform.pass(run);
     if (passed.length > 0) {
       this.#heardAt = performance.now();
       this.#flowing = this.#call.exchange.write(passed);
     }
-    if (passage.error !== null) this.#endFailed(passage.error);
-    else if (passage.broken !== null) this.#give(passage.broken);
-    else if (passage.endsItself && passage.isComplete) this.#endComplete(passage);
+    if (transform.error !== null) this.#endFailed(transform.error);
+    else if (transform.broken !== null) this.#give(transform.broken);
+    else if (transform.endsItself && transform.isComplete) this.#endComplete(transform);
     return this.#flowing;
   }
 
-  #endComplete(passage: Passage): void {
-    const { last } = passage.end();
+  #endComplete(transform: AnswerTransform): void {
+    const { last } = transform.end();
     if (last !== null) this.#call.exchange.write(last);
     // Nothing of the upstream is passed on any more, so nothing has to wait for the client.
     this.#flowing = true;
@@ -470,23 +470,23 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
     // Judging what was left may have ended the call.
     if (this.#mode !== 'events') return;
     const { exchange } = this.#call;
-    const passage = this.#passage as Passage;
-    if (!this.#judged && passage.exactErrors) {
+    const transform = this.#transform as AnswerTransform;
+    if (!this.#judged && transform.exactErrors) {
       const detail = "The upstream's stream ended before its first event.";
       const sentMs = performance.now() - this.#call.sentAt;
       const failure = { reason: 'truncated', detail, bytesSent: true, headSeen: true, sentMs } as const;
       this.#give(new GatewayError('upstream_error', detail), failure);
       return;
     }
-    const { last, error, failed } = passage.end();
-    if (!this.committed && passage.error !== null) {
-      this.#give(passage.error);
+    const { last, error, failed } = transform.end();
+    if (!this.committed && transform.error !== null) {
+      this.#give(transform.error);
       return;
     }
     this.#commitStream();
     if (last !== null) exchange.write(last);
     if (error !== null) this.#failStream(error);
-    else if (passage.error !== null) this.#endFailed(passage.error);
+    else if (transform.error !== null) this.#endFailed(transform.error);
     else {
       if (failed) this.upstream?.cancel();
       exchange.end();

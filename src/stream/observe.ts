@@ -5,8 +5,8 @@ import { GatewayError } from '../errors.js';
 import { accountFailureOf } from '../protocols/error-formats/own-account.js';
 import { parseObject } from '../wire/json.js';
 import { firstEventEnd, lastEventEnd, parseEvent } from '../wire/sse.js';
+import type { AnswerTransform, TransformEnd } from './answer-transform.js';
 import { type BrokenBy, inexactUsage } from './inexact-usage.js';
-import type { Passage, PassageEnd } from './passage.js';
 import { streamedCharacters, writtenCharacters } from './streamed-text.js';
 import { Tail } from './tail.js';
 
@@ -74,7 +74,7 @@ export interface Observed {
 }
 
 /** Passes an answer on as it comes, and reads its usage and its end beside it. */
-export class ObservedPassage implements Passage {
+export class ObservedTransform implements AnswerTransform {
   readonly wholeBytes: number;
   readonly divisible: boolean;
   readonly eventBytes = eventBytes;
@@ -173,7 +173,7 @@ export class ObservedPassage implements Passage {
     return this.#rules.marksEnd === null ? this.#judgeEnd().state === 'complete' : this.#ended;
   }
 
-  end(): PassageEnd {
+  end(): TransformEnd {
     const { state, usage } = this.#judgeEnd();
     this.#usage = usage;
     return {

@@ -1,21 +1,21 @@
 import type { Usage } from '../conversation/usage.js';
 import type { GatewayError } from '../errors.js';
 import { firstEventEnd, parseEvent } from '../wire/sse.js';
+import type { AnswerTransform, TransformEnd } from './answer-transform.js';
 import type { BrokenBy } from './inexact-usage.js';
-import type { Passage, PassageEnd } from './passage.js';
 
 /** An element leaves whole, however large its inline media make it. */
 const eventBytes = 32 * 1024 * 1024;
 
 /**
- * Gives out the events of another passage as the elements of one JSON array, each as it came: the form in which
+ * Gives out the events of another transform as the elements of one JSON array, each as it came: the form in which
  * generateContent streams without `alt=sse`.
  */
-export class ArrayPassage implements Passage {
-  readonly #inner: Passage;
+export class ArrayTransform implements AnswerTransform {
+  readonly #inner: AnswerTransform;
   #isOpen = false;
 
-  constructor(inner: Passage) {
+  constructor(inner: AnswerTransform) {
     this.#inner = inner;
   }
 
@@ -86,7 +86,7 @@ export class ArrayPassage implements Passage {
     return Buffer.from(text);
   }
 
-  end(): PassageEnd {
+  end(): TransformEnd {
     const { error, failed } = this.#inner.end();
     return { last: error === null ? Buffer.from(this.#isOpen ? '\n]' : '[]') : null, error, failed };
   }

@@ -12,8 +12,8 @@ import { GatewayError } from '../errors.js';
 import { parseObject } from '../wire/json.js';
 import { plainText, rawBytes } from '../wire/raw-text.js';
 import { firstEventEnd, parseEvent } from '../wire/sse.js';
+import type { AnswerTransform, TransformEnd } from './answer-transform.js';
 import { type BrokenBy, inexactUsage } from './inexact-usage.js';
-import type { Passage, PassageEnd } from './passage.js';
 import { Sequence } from './sequence.js';
 import { TextTemplate } from './text-template.js';
 
@@ -37,7 +37,7 @@ export interface TranslationParts {
 }
 
 /** Turns an answer from one protocol into another: an event at a time, with no more of it in memory than that. */
-export class TranslatedPassage implements Passage {
+export class TranslatedTransform implements AnswerTransform {
   readonly wholeBytes = wholeBytes;
   readonly divisible = false;
   readonly eventBytes = eventBytes;
@@ -67,7 +67,7 @@ export class TranslatedPassage implements Passage {
     return this.#noted(this.#streaming().pass(run));
   }
 
-  end(): PassageEnd {
+  end(): TransformEnd {
     const last = this.#noted(this.#streaming().end());
     // The words of an error are in what is still to be sent.
     return { last, error: null, failed: this.error !== null };

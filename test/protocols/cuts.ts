@@ -2,7 +2,7 @@ import type { ReplyContext } from '../../src/conversation/codec.js';
 import type { TextProtocolName } from '../../src/conversation/request.js';
 import { isWholeEvent } from '../../src/flow/answer-kind.js';
 import { textEndpoints } from '../../src/protocols/text.js';
-import { TranslatedPassage } from '../../src/stream/translate.js';
+import { TranslatedTransform } from '../../src/stream/translate.js';
 import { createSealer } from '../../src/wire/seal.js';
 import { EventRuns } from '../../src/wire/sse.js';
 import type { Client } from '../suites/translation/client.js';
@@ -31,7 +31,7 @@ function readerAt(place: number): Reader {
 }
 
 /** The way of one stream from the upstream's protocol to the reader's. */
-export function passageOf(upstream: TextProtocolName, { client, framing }: Reader): TranslatedPassage {
+export function transformOf(upstream: TextProtocolName, { client, framing }: Reader): TranslatedTransform {
   const context: ReplyContext = {
     id: 'abc',
     created: 1,
@@ -43,7 +43,7 @@ export function passageOf(upstream: TextProtocolName, { client, framing }: Reade
     sealer,
     framing,
   };
-  return new TranslatedPassage({
+  return new TranslatedTransform({
     theirs: textEndpoints[upstream].translation.codec,
     source: { model: 'u' },
     ours: textEndpoints[client.protocol].translation.codec,
@@ -53,21 +53,21 @@ export function passageOf(upstream: TextProtocolName, { client, framing }: Reade
 }
 
 /** What comes of a stream whose bytes arrive in these pieces, by the steps that the relay takes. */
-export function translated(pieces: Iterable<Buffer>, passage: TranslatedPassage): string {
-  const runs = new EventRuns(passage.eventBytes);
+export function translated(pieces: Iterable<Buffer>, transform: TranslatedTransform): string {
+  const runs = new EventRuns(transform.eventBytes);
   let out = '';
   let judged = false;
-  const isOver = (): boolean => passage.error !== null || passage.isComplete;
+  const isOver = (): boolean => transform.error !== null || transform.isComplete;
   const take = (run: Buffer | null): void => {
     if (run === null) return;
     if (!judged) {
-      const verdict = passage.judge(run);
+      const verdict = transform.judge(run);
       if (verdict === 'silence') return;
       if (verdict !== 'meaningful') throw verdict;
       judged = true;
     }
     // Valid until the next call only: taken over at once, a byte a character.
-    out += passage.pass(run).toString('latin1');
+    out += transform.pass(run).toString('latin1');
   };
   for (const piece of pieces) {
     take(runs.push(piece));
@@ -77,8 +77,8 @@ export function translated(pieces: Iterable<Buffer>, passage: TranslatedPassage)
     const rest = runs.rest();
     if (rest !== null && isWholeEvent(rest)) take(Buffer.concat([rest, Buffer.from('\n\n')]));
   }
-  if (!isOver()) out += passage.end().last?.toString('latin1') ?? '';
-  const { error, usage } = passage;
+  if (!isOver()) out += transform.end().last?.toString('latin1') ?? '';
+  const { error, usage } = transform;
   return `${out}\n${JSON.stringify({ usage, error: error?.message ?? null })}`;
 }
 
@@ -98,7 +98,7 @@ const cutsOfPass = 4;
  * once, together with those a quarter of the stream away.
  */
 export function wrongCuts(bytes: Buffer, reader: Reader, upstream: TextProtocolName): string[] {
-  const translate = (pieces: Iterable<Buffer>): string => translated(pieces, passageOf(upstream, reader));
+  const translate = (pieces: Iterable<Buffer>): string => translated(pieces, transformOf(upstream, reader));
   const whole = translate([bytes]);
   const wrong = translate(singleBytes(bytes)) === whole ? [] : ['every byte'];
   const distance = Math.ceil(bytes.length / cutsOfPass);

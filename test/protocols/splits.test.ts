@@ -3,7 +3,7 @@ import type { TextProtocolName } from '../../src/conversation/request.js';
 import type { Answer } from '../suites/translation/client.js';
 import { generateContentClient } from '../suites/translation/generate-content-client.js';
 import { clients } from '../suites/translation/session.js';
-import { others, passageOf, type Reader, readers, singleBytes, translated, wrongCuts } from './cuts.js';
+import { others, type Reader, readers, singleBytes, transformOf, translated, wrongCuts } from './cuts.js';
 import { answers, decorated, failures, inputs, spoken, streamOf, thought } from './upstream-streams.js';
 
 const allReaders: readonly Reader[] = [
@@ -13,8 +13,8 @@ const allReaders: readonly Reader[] = [
 
 /** The translation of a whole stream as its reader's client understands it. */
 function understood(upstream: TextProtocolName, reader: Reader, stream: string): Answer {
-  const passage = passageOf(upstream, reader);
-  const text = Buffer.from(translated([Buffer.from(stream)], passage), 'latin1').toString();
+  const transform = transformOf(upstream, reader);
+  const text = Buffer.from(translated([Buffer.from(stream)], transform), 'latin1').toString();
   const body = text.slice(0, text.lastIndexOf('\n'));
   if (reader.framing === 'sse') return reader.client.readStream(body);
   const events = (JSON.parse(body) as object[]).map((event) => `data: ${JSON.stringify(event)}\n\n`);
@@ -53,11 +53,11 @@ for (const { protocol } of clients) {
       t.match(plain.usage, { input: 11, output: 22 }, reader.name);
     }
     for (const reader of allReaders) {
-      const whole = translated([Buffer.from(stream)], passageOf(protocol, reader));
+      const whole = translated([Buffer.from(stream)], transformOf(protocol, reader));
       for (const [name, spelled] of Object.entries(spellings)) {
         const bytes = Buffer.from(spelled(stream));
-        t.equal(translated([bytes], passageOf(protocol, reader)), whole, `${reader.name}: ${name}`);
-        const single = translated(singleBytes(bytes), passageOf(protocol, reader));
+        t.equal(translated([bytes], transformOf(protocol, reader)), whole, `${reader.name}: ${name}`);
+        const single = translated(singleBytes(bytes), transformOf(protocol, reader));
         t.equal(single, whole, `${reader.name}: ${name}, byte by byte`);
       }
     }
@@ -83,7 +83,7 @@ for (const { protocol } of clients) {
     for (const [name, text] of Object.entries(streams)) {
       const bytes = Buffer.from(text);
       for (const reader of others(protocol)) {
-        const whole = translated([bytes], passageOf(protocol, reader));
+        const whole = translated([bytes], transformOf(protocol, reader));
         t.notMatch(whole, /"error":null\}$/, `for ${reader.name}, ${name} is told`);
         t.strictSame(wrongCuts(bytes, reader, protocol), [], `for ${reader.name}, with ${name}`);
       }
@@ -102,7 +102,7 @@ test('an answer without usage has the same estimate wherever it is cut', async (
     const bytes = Buffer.from(streamOf(events));
     // What is counted is what the upstream's decoder gives.
     const [reader] = others(protocol);
-    const whole = translated([bytes], passageOf(protocol, reader));
+    const whole = translated([bytes], transformOf(protocol, reader));
     t.match(whole, /\{"usage":\{"input":5,"output":[1-9]\d*,.*"error":null\}$/, protocol);
     t.strictSame(wrongCuts(bytes, reader, protocol), [], `${protocol} for ${reader.name}`);
   }

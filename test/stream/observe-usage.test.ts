@@ -6,11 +6,11 @@ import { generateContent } from '../../src/protocols/generate-content/index.js';
 import { imageGenerations } from '../../src/protocols/images/index.js';
 import { countTokens, messages } from '../../src/protocols/messages/index.js';
 import type { Endpoint } from '../../src/protocols/protocol.js';
-import { ObservedPassage } from '../../src/stream/observe.js';
-import { ArrayPassage } from '../../src/stream/reframe.js';
+import { ObservedTransform } from '../../src/stream/observe.js';
+import { ArrayTransform } from '../../src/stream/reframe.js';
 
-const observed = (endpoint: Endpoint): ObservedPassage =>
-  new ObservedPassage({
+const observed = (endpoint: Endpoint): ObservedTransform =>
+  new ObservedTransform({
     rules: endpoint,
     hideUsage: false,
     mayStream: false,
@@ -74,7 +74,7 @@ test('a messages stream that breaks off has its exact input', async (t) => {
 test('a generateContent stream that breaks off has at least what it has reported', async (t) => {
   const usageMetadata = { promptTokenCount: 9, candidatesTokenCount: 50 };
   const block = { candidates: [{ content: { parts: [{ text: 'Hello' }] } }], usageMetadata };
-  const each = new ArrayPassage(observed(generateContent));
+  const each = new ArrayTransform(observed(generateContent));
   each.judge(sse(block));
   each.pass(sse(block));
   t.strictSame(each.usageAtEnd('client'), { input: 9, output: 50, ...nothing, partial: true });

@@ -3,7 +3,7 @@ import type { ReplyContext } from '../../src/conversation/codec.js';
 import type { StreamEvent } from '../../src/conversation/events.js';
 import { textEndpoints } from '../../src/protocols/text.js';
 import { TextTemplate } from '../../src/stream/text-template.js';
-import { TranslatedPassage } from '../../src/stream/translate.js';
+import { TranslatedTransform } from '../../src/stream/translate.js';
 import { plainText, rawBytes } from '../../src/wire/raw-text.js';
 import { createSealer } from '../../src/wire/seal.js';
 import { parseEvent } from '../../src/wire/sse.js';
@@ -107,14 +107,14 @@ test('a text that is not decoded on its way comes out the same, between every tw
           const upstream = theirs.createEncoder(context);
           const written = events.map((each) => Buffer.from(upstream.encode(each)));
           const send = (runs: readonly Buffer[]): string => {
-            const passage = new TranslatedPassage({ theirs, source, ours, context, inputEstimate: 0 });
+            const transform = new TranslatedTransform({ theirs, source, ours, context, inputEstimate: 0 });
             let out = '';
             let judged = false;
             for (const run of runs) {
-              judged ||= passage.judge(run) === 'meaningful';
-              if (judged) out += passage.pass(run).toString();
+              judged ||= transform.judge(run) === 'meaningful';
+              if (judged) out += transform.pass(run).toString();
             }
-            return out + (passage.end().last?.toString() ?? '');
+            return out + (transform.end().last?.toString() ?? '');
           };
           const decoder = theirs.createDecoder(source);
           const encoder = ours.createEncoder(context);

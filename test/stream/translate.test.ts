@@ -1,8 +1,8 @@
 import { test } from 'tap';
 import type { ReplyContext, StreamDecoder, StreamEncoder, TextCodec } from '../../src/conversation/codec.js';
 import { GatewayError } from '../../src/errors.js';
-import { ArrayPassage } from '../../src/stream/reframe.js';
-import { TranslatedPassage } from '../../src/stream/translate.js';
+import { ArrayTransform } from '../../src/stream/reframe.js';
+import { TranslatedTransform } from '../../src/stream/translate.js';
 import { EventRuns } from '../../src/wire/sse.js';
 import { fc } from '../support/seed.js';
 
@@ -53,8 +53,8 @@ const codec: TextCodec = {
   createEncoder: encoder,
 };
 
-const passage = () =>
-  new TranslatedPassage({
+const transform = () =>
+  new TranslatedTransform({
     theirs: codec,
     source: { model: 'm' },
     ours: codec,
@@ -65,7 +65,7 @@ const passage = () =>
 const event = (word: string): Buffer => Buffer.from(`data: ${word}\n\n`);
 
 test('what was judged is passed once', async (t) => {
-  const each = passage();
+  const each = transform();
   t.equal(each.judge(Buffer.from(': comment\n\n')), 'silence');
   t.equal(each.judge(event('begin')), 'silence', 'a start alone may still become an error with a status');
   t.equal(each.judge(Buffer.concat([event('a'), event('b')])), 'meaningful');
@@ -76,13 +76,13 @@ test('what was judged is passed once', async (t) => {
 });
 
 test('an error before anything else is an error, not a stream', async (t) => {
-  const each = passage();
+  const each = transform();
   t.equal(each.judge(event('begin')), 'silence');
   t.match(each.judge(event('fail')), { kind: 'overloaded' });
 });
 
 test('an error in the middle is told in the stream, and nothing after it', async (t) => {
-  const each = passage();
+  const each = transform();
   each.judge(event('a'));
   t.equal(each.pass(event('a')).toString(), '<a>');
   t.equal(each.pass(Buffer.concat([event('fail'), event('b')])).toString(), '!full!');
@@ -90,7 +90,7 @@ test('an error in the middle is told in the stream, and nothing after it', async
 });
 
 test('a stream that ends early says so', async (t) => {
-  const each = passage();
+  const each = transform();
   each.judge(event('a'));
   each.pass(event('a'));
   const { last, error, failed } = each.end();
@@ -104,7 +104,7 @@ test('the same comes out however the bytes are cut', async () => {
   const whole = '<start><ä€><b><end>';
   fc.assert(
     fc.property(fc.array(fc.nat({ max: stream.length }), { maxLength: 8 }), (cuts) => {
-      const each = passage();
+      const each = transform();
       const runs = new EventRuns(1024);
       const edges = [0, ...cuts.sort((a, b) => a - b), stream.length];
       let out = '';
@@ -122,7 +122,7 @@ test('the same comes out however the bytes are cut', async () => {
 
 test('events become the elements of one array', async (t) => {
   const words: string[] = [];
-  const each = new ArrayPassage({
+  const each = new ArrayTransform({
     wholeBytes: 1,
     eventBytes: 1,
     divisible: true,

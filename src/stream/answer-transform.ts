@@ -3,7 +3,7 @@ import type { GatewayError } from '../errors.js';
 import type { BrokenBy } from './inexact-usage.js';
 
 /** How a stream stands when the upstream's last byte has been taken. */
-export interface PassageEnd {
+export interface TransformEnd {
   /** What is still to be sent, or null. */
   readonly last: Buffer | null;
   /** Why the stream is not whole, or null. */
@@ -13,10 +13,10 @@ export interface PassageEnd {
 }
 
 /**
- * The way of one answer from the upstream's protocol to the client's: untouched with an eye on it, or translated. One
- * for each attempt.
+ * Takes one answer from the upstream's protocol to the client's: untouched and observed for its usage and errors, or
+ * translated. One for each attempt.
  */
-export interface Passage {
+export interface AnswerTransform {
   /** A whole answer up to so many bytes leaves in one piece, when all of it is there. */
   readonly wholeBytes: number;
   /** A larger whole answer, or a larger event, may be passed on in pieces; else it is refused. */
@@ -48,7 +48,7 @@ export interface Passage {
   /** @returns what leaves for the whole events that were judged last, or for `run`; valid until the next call */
   pass(run: Buffer): Buffer;
   /** After the last byte. */
-  end(): PassageEnd;
+  end(): TransformEnd;
   /**
    * What the call has used, once nothing of the answer passes any more: as it was reported, or, marked as such, as it is
    * thought to be. Null where there is nothing to count.
