@@ -366,10 +366,18 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
       this.#warmUp();
       return null;
     };
-    if (!turn.lane.takes(target, prepared)) return otherwise();
-    turn.madeBy = 'lane';
+    if (!turn.upstreamSession.takes(target, prepared)) return otherwise();
+    turn.madeBy = 'session';
     const { isWarmUp } = turn;
-    return turn.lane.send(this.#call, { target, key, prepared, deadlines, handler, isWarmUp, otherwise });
+    return turn.upstreamSession.send(this.#call, {
+      target,
+      key,
+      prepared,
+      deadlines,
+      handler,
+      isWarmUp,
+      otherwise,
+    });
   }
 
   /** The gateway remembers what the message held, where no upstream can. */

@@ -49,8 +49,8 @@ function attemptsAt(
 ): Attempts {
   const { turn } = call;
   if (turn === null) return new Attempts(services, call, chosen, now);
-  const attempts = new Attempts(services, call, turn.lane.arrange(chosen), now);
-  attempts.key = turn.lane.keyFor(attempts.target) ?? attempts.key;
+  const attempts = new Attempts(services, call, turn.upstreamSession.arrange(chosen), now);
+  attempts.key = turn.upstreamSession.keyFor(attempts.target) ?? attempts.key;
   return attempts;
 }
 

@@ -104,38 +104,38 @@ test('calls in a row to a TLS upstream that answers at once share one connection
 test('many calls of one turn go each to its own upstream, and come back with their connections', async (t) => {
   const client = makeClient(t);
   const server = await echoServer(t);
-  const lanes = 16;
+  const callers = 16;
   const begin = () => {
     // Of several sizes, so that a buffer that is used again too early would show.
     const body = randomBytes(200 + Math.floor(random() * 14_000));
     return { body, call: new Call(client, server.origin, post(body)) };
   };
   await begin().call.over;
-  await Promise.all(Array.from({ length: lanes }, () => begin().call.over));
+  await Promise.all(Array.from({ length: callers }, () => begin().call.over));
   for (let round = 0; round < 40; round++) {
     await eventually(() => client.stats().busy === 0);
-    const kept = Math.min(lanes, client.stats().idle);
-    const calls = Array.from({ length: lanes }, begin);
+    const kept = Math.min(callers, client.stats().idle);
+    const calls = Array.from({ length: callers }, begin);
     server.answersWithinTurn(kept);
     for (const { call, body } of calls) {
       await call.over;
       if (call.body !== body.toString('latin1')) t.fail('a body that is not its own');
     }
   }
-  t.ok(server.handshakes() <= lanes + 1, `${server.handshakes()} handshakes for ${41 * lanes} calls`);
+  t.ok(server.handshakes() <= callers + 1, `${server.handshakes()} handshakes for ${41 * callers} calls`);
   t.equal(server.resumed(), server.handshakes() - 1, 'all but the first resume its session');
 });
 
 test('without anything to wait for, calls that follow each other make a handful of handshakes', async (t) => {
   const client = makeClient(t);
   const server = await echoServer(t);
-  const lanes = 8;
+  const callers = 8;
   await Promise.all(
-    Array.from({ length: lanes }, async () => {
+    Array.from({ length: callers }, async () => {
       for (let i = 0; i < 100; i++) await new Call(client, server.origin, post(randomBytes(700))).over;
     }),
   );
-  t.ok(server.handshakes() <= 3 * lanes, `${server.handshakes()} handshakes for ${100 * lanes} calls`);
+  t.ok(server.handshakes() <= 3 * callers, `${server.handshakes()} handshakes for ${100 * callers} calls`);
 });
 
 test('an upload that is answered with its last byte leaves its connection to the next call', async (t) => {
@@ -195,11 +195,14 @@ test('through the gateway: few handshakes, and every body reaches the upstream a
     upstreams: [upstream.url.replace('127.0.0.1', 'localhost')],
     upstream: { tls: { ca: fixture('ca.pem').pathname } },
   });
-  const lanes = 8;
+  const callers = 8;
   await Promise.all(
-    Array.from({ length: lanes }, async (_, lane) => {
+    Array.from({ length: callers }, async (_, caller) => {
       for (let i = 0; i < 40; i++) {
-        const content = `${lane}-${i}-`.padEnd(i % 8 === 7 ? 40_000 : 700, String.fromCharCode(97 + lane));
+        const content = `${caller}-${i}-`.padEnd(
+          i % 8 === 7 ? 40_000 : 700,
+          String.fromCharCode(97 + caller),
+        );
         const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
           method: 'POST',
           headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' },
@@ -210,7 +213,7 @@ test('through the gateway: few handshakes, and every body reaches the upstream a
       }
     }),
   );
-  t.ok(handshakes <= 2 * lanes, `${handshakes} handshakes for ${40 * lanes} calls`);
+  t.ok(handshakes <= 2 * callers, `${handshakes} handshakes for ${40 * callers} calls`);
 });
 
 test('a session is resumed whichever of the addresses of a name is taken, and no certificate passes for another name', async (t) => {

@@ -12,7 +12,7 @@ const newer = 'npm:@btc-vision/uwebsockets.js@20.57.0';
 const parts = [
   'flow/realtime',
   'flow/route-realtime',
-  'e2e/responses-lane',
+  'e2e/responses-upstream-session',
   'e2e/realtime-rows',
   'http/sized',
 ];

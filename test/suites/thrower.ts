@@ -40,7 +40,7 @@ const modules = [
   'flow/realtime/bridge',
   'flow/realtime/sessions',
   'flow/turns/socket',
-  'flow/turns/lane',
+  'flow/turns/upstream-session',
   'flow/turns/history',
   'flow/video/create',
   'flow/video/content-relay',
@@ -186,7 +186,7 @@ const config = parseConfig(
     models: {
       native: on('sim', 'sim-text', text),
       translated: on('chat', 'sim-text', ['chat', 'messages', 'generateContent']),
-      lane: on('chat', 'sim-text', ['responses']),
+      session: on('chat', 'sim-text', ['responses']),
       embedding: on('sim', 'sim-embedding', ['embeddings']),
       image: on('sim', 'sim-image', ['images']),
       speech: on('sim', 'sim-speech', ['audio']),
@@ -413,9 +413,9 @@ const victims: Record<string, () => Promise<string>> = {
     { type: 'response.create', model: 'native', input: 'x' },
     (type) => type === 'response.completed' || type === 'error',
   ),
-  'responses lane': socketCall(
+  'responses upstream session': socketCall(
     '/v1/responses',
-    { type: 'response.create', model: 'lane', input: 'x' },
+    { type: 'response.create', model: 'session', input: 'x' },
     (type) => type === 'response.completed' || type === 'error',
   ),
   leaver,

@@ -21,8 +21,8 @@ import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import { Watched } from '../watch.js';
 import { TurnHistory } from './history.js';
-import { Lane } from './lane.js';
 import type { TurnCall } from './turn-call.js';
+import { UpstreamSession } from './upstream-session.js';
 
 type ServeTurn = (services: Services, exchange: Exchange, turn: TurnCall) => void;
 
@@ -41,7 +41,7 @@ export class TurnSocket extends Watched implements ClientSocketListener, OpenSes
   readonly #services: Services;
   readonly #call: SessionCall;
   readonly #serve: ServeTurn;
-  readonly #lane: Lane;
+  readonly #upstreamSession: UpstreamSession;
   readonly #history: TurnHistory;
   readonly #rooms: SocketRooms;
   /** Messages that wait, and events whose end has not come. */
@@ -65,7 +65,7 @@ export class TurnSocket extends Watched implements ClientSocketListener, OpenSes
     this.#services = services;
     this.#call = call;
     this.#serve = serve;
-    this.#lane = new Lane(services);
+    this.#upstreamSession = new UpstreamSession(services);
     const { place } = call;
     this.#rooms = { unread: place.unread, received: place.part() };
     this.#queued = place.part();
@@ -167,7 +167,7 @@ export class TurnSocket extends Watched implements ClientSocketListener, OpenSes
       this.#refuse(asked);
       return;
     }
-    const isKnown = this.#madeBy === 'lane' && this.#lane.isOpen;
+    const isKnown = this.#madeBy === 'session' && this.#upstreamSession.isOpen;
     const begun = this.#begun(message, asked.body, isKnown);
     if (begun instanceof GatewayError) {
       this.#refuse(begun);
@@ -175,7 +175,7 @@ export class TurnSocket extends Watched implements ClientSocketListener, OpenSes
     }
     const { body, previousId } = begun;
     const turnCall: TurnCall = {
-      lane: this.#lane,
+      upstreamSession: this.#upstreamSession,
       isWarmUp: asked.isWarmUp,
       message,
       previousId,
@@ -271,7 +271,7 @@ export class TurnSocket extends Watched implements ClientSocketListener, OpenSes
     this.#services.watched.remove(this);
     this.#waiting = [];
     try {
-      this.#lane.close();
+      this.#upstreamSession.close();
       this.#history.clear();
     } finally {
       account(this.#services, this.#call, this.#call.error === null ? 'complete' : 'incomplete');

@@ -1,8 +1,8 @@
-import type { Lane } from './lane.js';
+import type { UpstreamSession } from './upstream-session.js';
 
 /** What a call is told that came as a message of a WebSocket, and what it tells. */
 export interface TurnCall {
-  readonly lane: Lane;
+  readonly upstreamSession: UpstreamSession;
   /** Nothing is to be generated. */
   readonly isWarmUp: boolean;
   /** As it came, while it is read: a fault of its JSON is told by its place there. Null after that. */
@@ -10,5 +10,5 @@ export interface TurnCall {
   /** The response that it goes on from, where only its upstream can know it. */
   readonly previousId: string | null;
   /** Who made the answer: an upstream over the WebSocket or a request of the same protocol, or the gateway had a part. */
-  madeBy: 'lane' | 'request' | 'gateway';
+  madeBy: 'session' | 'request' | 'gateway';
 }

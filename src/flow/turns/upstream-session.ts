@@ -8,7 +8,7 @@ import type { Services } from '../services.js';
 import { socketRequest } from '../socket-request.js';
 
 /** A turn to be sent, and what is done where its upstream turns out to know no WebSocket. */
-export interface LaneRequest {
+export interface SessionRequest {
   readonly target: Target;
   /** Index of the upstream's key. */
   readonly key: number;
@@ -24,7 +24,7 @@ export interface LaneRequest {
  * The upstream's side of a socket over which responses are made: a WebSocket, where the upstream has one, which stays
  * open between the turns, since upstreams remember the newest response of a connection.
  */
-export class Lane {
+export class UpstreamSession {
   readonly #services: Services;
   #turns: SocketTurns | null = null;
   #upstream: Upstream | null = null;
@@ -60,7 +60,7 @@ export class Lane {
     return path !== 'translated' && upstream.responsesSocket && !this.#without.has(upstream.name);
   }
 
-  send(call: Call, request: LaneRequest): UpstreamExchange {
+  send(call: Call, request: SessionRequest): UpstreamExchange {
     const { target, key, prepared, deadlines, handler, isWarmUp, otherwise } = request;
     const { upstream } = target;
     if (this.#turns === null || key !== this.#key || !isSame(upstream, this.#upstream)) {
@@ -69,7 +69,7 @@ export class Lane {
       this.#key = key;
       this.#turns = this.#connectTo(call, upstream, key, prepared);
     }
-    const exchange = new LaneExchange();
+    const exchange = new SessionExchange();
     exchange.current = this.#turns.send(
       messageOf(prepared.body, isWarmUp),
       prepared.once,
@@ -97,7 +97,7 @@ export class Lane {
 }
 
 /** A turn under way, over the socket or, where there is none, by a request. */
-class LaneExchange implements UpstreamExchange {
+class SessionExchange implements UpstreamExchange {
   current: UpstreamExchange | null = null;
 
   get sentAt(): number {
