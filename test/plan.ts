@@ -132,7 +132,7 @@ const quick = [
   'flow/account',
   'flow/limit',
   'flow/route.',
-  'flow/turns',
+  'flow/responses-socket',
   'flow/validate',
 ];
 

@@ -21,13 +21,13 @@ import type { Services } from './services.js';
 import { type OneOffRequest, oneOffHead } from './upstream-head.js';
 
 /** One request to an upstream whose answer is read whole. */
-export interface Question extends OneOffRequest {
+export interface CollectedRequest extends OneOffRequest {
   readonly upstream: Upstream;
   readonly body: readonly Buffer[];
   readonly wire: Protocol;
   readonly deadlines: Deadlines;
   /**
-   * Hears how it goes, but for the end of a good answer: whoever asks sees whether it is of use. Null for a question that
+   * Hears how it goes, but for the end of a good answer: whoever asks sees whether it is of use. Null for a request that
    * says nothing of a target.
    */
   readonly attempt: Attempt | null;
@@ -56,12 +56,12 @@ export interface Answered {
 export function ask(
   services: Services,
   call: Call,
-  question: Question,
+  request: CollectedRequest,
   done: (result: Answered | UpstreamFailure) => void,
 ): () => void {
-  const { upstream, body, method, deadlines, maxBytes, attempt, once } = question;
+  const { upstream, body, method, deadlines, maxBytes, attempt, once } = request;
   const collector = new Collector({ services, call, upstream, maxBytes, attempt }, done);
-  const head = headFor(call, question);
+  const head = headFor(call, request);
   const exchange = services.upstream.send(
     upstream.origin,
     { method, head, body, source: null, once: once ? always : never },
@@ -77,11 +77,11 @@ export function ask(
 }
 
 /** A head that cannot be written says nothing of the target that it was for. */
-function headFor(call: Call, question: Question): HeadLines {
+function headFor(call: Call, request: CollectedRequest): HeadLines {
   try {
-    return oneOffHead(call, question.upstream, question);
+    return oneOffHead(call, request.upstream, request);
   } catch (fault) {
-    question.attempt?.leave();
+    request.attempt?.leave();
     throw fault;
   }
 }
@@ -92,10 +92,10 @@ export function isFailure(result: Answered | UpstreamFailure): result is Upstrea
 }
 
 /**
- * A question that came to an error or to no answer, as `Attempts` is told of it.
+ * A request that came to an error or to no answer, as `Attempts` is told of it.
  * @param once asked again, what it asks for would be made twice
  */
-export function failedQuestion(result: Answered | UpstreamFailure, once: boolean): FailedAttempt {
+export function failedRequest(result: Answered | UpstreamFailure, once: boolean): FailedAttempt {
   const shared = { headRelayed: false, replayable: true, once, sentMs: result.sentMs };
   if (isFailure(result)) return { ...shared, reason: result.reason, bytesSent: result.bytesSent };
   const status = result.refusal?.status ?? result.head.status;

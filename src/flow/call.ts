@@ -10,8 +10,8 @@ import type { SteeringMember } from '../wire/steering-members.js';
 import { endFaulted } from './fault.js';
 import type { LimitedCall } from './limited-call.js';
 import type { SessionPlace } from './realtime/session-memory.js';
+import type { SocketCall } from './responses-socket/socket-call.js';
 import type { Running, Services } from './services.js';
-import type { TurnCall } from './turns/turn-call.js';
 import type { UploadBody } from './upload-body.js';
 import type { ValidatedBody } from './validate.js';
 
@@ -35,7 +35,7 @@ export class Call implements Guarded {
   /** Hash of what it begins with, where calls that begin alike are to go together. */
   affinity: number | null = null;
   /** Of a call that came as a message of a WebSocket. */
-  turn: TurnCall | null = null;
+  socketCall: SocketCall | null = null;
   /** The form of a call that is passed on while it arrives; `body` is null then. */
   upload: UploadBody | null = null;
   validated: ValidatedBody | null = null;

@@ -8,7 +8,7 @@ import type { ConversationRequest } from '../conversation/request.js';
 import { GatewayError, guard } from '../errors.js';
 import { always } from '../protocols/once.js';
 import type { Endpoint, Translation } from '../protocols/protocol.js';
-import { warmUpAnswer } from '../protocols/responses/turn.js';
+import { warmUpAnswer } from '../protocols/responses/socket-message.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import type {
   Deadlines,
@@ -36,10 +36,10 @@ import {
 } from './prepare.js';
 import { refuse } from './refuse.js';
 import { Relay } from './relay.js';
+import type { SocketCall } from './responses-socket/socket-call.js';
 import { aimAt, routeCall } from './route.js';
 import type { Services } from './services.js';
 import { timingLine } from './timing.js';
-import type { TurnCall } from './turns/turn-call.js';
 import { upstreamHead } from './upstream-head.js';
 
 /** Bytes of all media of a call that are fetched by URL. */
@@ -239,11 +239,11 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
     const call = this.#call;
     if (translation === null) throw new Error(`${this.#endpoint.protocol} cannot be translated`);
     call.path = 'translated';
-    if (call.turn !== null) {
-      call.turn.madeBy = 'gateway';
-      if (call.turn.previousId !== null)
+    if (call.socketCall !== null) {
+      call.socketCall.madeBy = 'gateway';
+      if (call.socketCall.previousId !== null)
         throw new GatewayError('previous_response_not_found', undefined, atPrevious);
-      if (call.turn.isWarmUp) {
+      if (call.socketCall.isWarmUp) {
         this.#warmUp();
         return;
       }
@@ -321,9 +321,9 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
     this.#attempt = attempt;
     relay.upstream = attempt;
     attempt.exchange =
-      call.turn === null
+      call.socketCall === null
         ? this.#post(target, this.#attempts.key, prepared, deadlines, attempt)
-        : this.#sendTurn(call.turn, target, prepared, deadlines, attempt);
+        : this.#sendOverSocket(call.socketCall, target, prepared, deadlines, attempt);
     if (mayRace(call) && !this.#isOnce)
       this.#watch({ attempt, transform: prepared.transform, path: prepared.path });
   }
@@ -350,8 +350,8 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
   }
 
   /** @returns null when the gateway itself has answered */
-  #sendTurn(
-    turn: TurnCall,
+  #sendOverSocket(
+    socketCall: SocketCall,
     target: Target,
     prepared: Prepared,
     deadlines: Deadlines,
@@ -359,17 +359,17 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
   ): UpstreamExchange | null {
     const { key } = this.#attempts;
     const otherwise = (): UpstreamExchange | null => {
-      turn.madeBy = prepared.path === 'translated' ? 'gateway' : 'request';
-      if (!turn.isWarmUp) return this.#post(target, key, prepared, deadlines, handler);
-      turn.madeBy = 'gateway';
+      socketCall.madeBy = prepared.path === 'translated' ? 'gateway' : 'request';
+      if (!socketCall.isWarmUp) return this.#post(target, key, prepared, deadlines, handler);
+      socketCall.madeBy = 'gateway';
       this.#attempt?.leave();
       this.#warmUp();
       return null;
     };
-    if (!turn.upstreamSession.takes(target, prepared)) return otherwise();
-    turn.madeBy = 'session';
-    const { isWarmUp } = turn;
-    return turn.upstreamSession.send(this.#call, {
+    if (!socketCall.upstreamSession.takes(target, prepared)) return otherwise();
+    socketCall.madeBy = 'session';
+    const { isWarmUp } = socketCall;
+    return socketCall.upstreamSession.send(this.#call, {
       target,
       key,
       prepared,

@@ -40,17 +40,17 @@ export function routeCall(services: Services, call: ResolvedCall, all: readonly 
   });
 }
 
-/** A turn of a socket goes where those before it went, if that is among the targets. */
+/** A call over a socket goes where those before it went, if that is among the targets. */
 function attemptsAt(
   services: Services,
   call: ResolvedCall,
   chosen: readonly Target[],
   now: number,
 ): Attempts {
-  const { turn } = call;
-  if (turn === null) return new Attempts(services, call, chosen, now);
-  const attempts = new Attempts(services, call, turn.upstreamSession.arrange(chosen), now);
-  attempts.key = turn.upstreamSession.keyFor(attempts.target) ?? attempts.key;
+  const { socketCall } = call;
+  if (socketCall === null) return new Attempts(services, call, chosen, now);
+  const attempts = new Attempts(services, call, socketCall.upstreamSession.arrange(chosen), now);
+  attempts.key = socketCall.upstreamSession.keyFor(attempts.target) ?? attempts.key;
   return attempts;
 }
 

@@ -18,9 +18,9 @@ import { openSession } from './realtime/open.js';
 import { takePlace } from './realtime/take-place.js';
 import { refuse } from './refuse.js';
 import { requirePathModel, resolveModel } from './resolve.js';
+import { ResponsesSocket } from './responses-socket/socket.js';
+import type { SocketCall } from './responses-socket/socket-call.js';
 import type { Services } from './services.js';
-import { TurnSocket } from './turns/socket.js';
-import type { TurnCall } from './turns/turn-call.js';
 import { Upload } from './upload.js';
 import { type ValidatedBody, validateBody } from './validate.js';
 import { serveContent } from './video/content.js';
@@ -31,11 +31,11 @@ import { makesTask, takeAction, takeCreate } from './video/take.js';
  * The life of a request, in order: route, authenticate, take its place among the calls of its key (`admit`), take in the
  * body as there is room for it, validate, resolve the model, take what else it needs of its limits, forward, relay, account. A refusal at any step goes to `refuse`, and every path ends in
  * `account` exactly once.
- * @param turn of a request that came as a message of a WebSocket
+ * @param socketCall of a request that came as a message of a WebSocket
  */
-export function serve(services: Services, exchange: Exchange, turn: TurnCall | null = null): void {
+export function serve(services: Services, exchange: Exchange, socketCall: SocketCall | null = null): void {
   const call = new Call(exchange, services, openai);
-  call.turn = turn;
+  call.socketCall = socketCall;
   try {
     begin(services, call);
   } catch (fault) {
@@ -77,7 +77,7 @@ function begin(services: Services, unknown: Call): void {
       admitThen(services, call, openSession);
       return;
     case 'responsesSocket':
-      takeTurns(services, call);
+      openResponsesSocket(services, call);
       return;
     case 'unimplemented':
       throw new GatewayError(
@@ -88,7 +88,7 @@ function begin(services: Services, unknown: Call): void {
 }
 
 /** @throws {GatewayError} `upgrade_required` where no WebSocket is served: coding agents fall back to POST on it alone */
-function takeTurns(services: Services, call: AuthenticatedCall): void {
+function openResponsesSocket(services: Services, call: AuthenticatedCall): void {
   const { exchange, running } = call;
   if (!running.snapshot.sockets.responses)
     throw new GatewayError(
@@ -100,7 +100,7 @@ function takeTurns(services: Services, call: AuthenticatedCall): void {
       'upgrade_required',
       'This path is a WebSocket for GET; send POST requests without one.',
     );
-  takePlace(services, call, (_, placed) => new TurnSocket(services, placed, serve).begin());
+  takePlace(services, call, (_, placed) => new ResponsesSocket(services, placed, serve).begin());
 }
 
 /** @throws {GatewayError} for a request whose framing cannot be trusted, and for what no route serves. */
@@ -142,7 +142,7 @@ function validatedBody(call: Call, schema: CompiledSchema): ValidatedBody {
   try {
     return validateBody(call.wholeBody(), schema);
   } catch (fault) {
-    const message = call.turn?.message ?? null;
+    const message = call.socketCall?.message ?? null;
     if (message === null || !(fault instanceof GatewayError) || fault.kind !== 'invalid_json') throw fault;
     throw invalidJson(message);
   }

@@ -44,7 +44,7 @@ const lines: readonly Line[] = [
     'openResponsesSocket',
     'Create responses over a WebSocket',
     '',
-    'Each message of the client is one turn, as a `response.create` event; the events of its stream come back as messages.',
+    'Each message of the client is one call, as a `response.create` event; the events of its stream come back as messages.',
   ],
   [
     'POST /v1/messages',

@@ -1,9 +1,9 @@
 import t, { test } from 'tap';
 import type { Exchange } from '../../src/http/exchange.js';
+import { type MessageHandler, serveMessage } from '../../src/http/message-response.js';
 import { RequestHead } from '../../src/http/request-head.js';
 import { SizedAnswer } from '../../src/http/sized.js';
 import type { ClientSocket, SocketOffer } from '../../src/http/socket.js';
-import { startTurn, type TurnOwner } from '../../src/http/turn.js';
 import { messageIdOf, requestIdOf } from '../../src/wire/request-id.js';
 
 /** Counts the bytes that are copied from one buffer to another while `work` runs. */
@@ -39,8 +39,8 @@ function copiedBy(work: () => void): number {
 const pieceBytes = 16 * 1024;
 const eventBytes = 16 * 1024 * 1024;
 
-/** A turn whose answer the test writes. */
-function turn(hold: TurnOwner['hold'] = () => true) {
+/** A call over a socket whose answer the test writes. */
+function served(hold: MessageHandler['hold'] = () => true) {
   const messages: string[] = [];
   let exchange: Exchange | undefined;
   const socket = {
@@ -51,7 +51,7 @@ function turn(hold: TurnOwner['hold'] = () => true) {
   } as unknown as ClientSocket;
   const host = { tended: { add() {}, remove() {} }, open: 0, served: 0, draining: false, onIdle: null };
   let ended = 0;
-  startTurn(
+  serveMessage(
     socket,
     { context: null, host } as unknown as SocketOffer,
     {
@@ -79,7 +79,7 @@ function turn(hold: TurnOwner['hold'] = () => true) {
 }
 
 test('an event of 16 MB that comes in pieces of 16 KB moves a few times its bytes, not a thousand times', async (t) => {
-  const { exchange, messages } = turn();
+  const { exchange, messages } = served();
   const event = Buffer.from(`data: ${'x'.repeat(eventBytes)}\n\n`);
   const copied = copiedBy(() => {
     for (let at = 0; at < event.length; at += pieceBytes) exchange.write(event.subarray(at, at + pieceBytes));
@@ -93,15 +93,15 @@ test('events are the same however they are cut', async (t) => {
   const texts = ['{"a":1}', '{"b":"ä€😀"}', 'x'.repeat(100_000), '{}'];
   const stream = Buffer.from(texts.map((text) => `event: e\ndata: ${text}\n\n`).join(''));
   for (const size of [1, 7, 4096, stream.length]) {
-    const { exchange, messages } = turn();
+    const { exchange, messages } = served();
     for (let at = 0; at < stream.length; at += size) exchange.write(stream.subarray(at, at + size));
     t.strictSame(messages, texts, `in pieces of ${size}`);
   }
 });
 
-test('an event that finds no room ends its turn with a word, and leaves nothing of it', async (t) => {
+test('an event that finds no room ends its call with a word, and leaves nothing of it', async (t) => {
   let held = 0;
-  const { exchange, messages, ended } = turn((bytes) => {
+  const { exchange, messages, ended } = served((bytes) => {
     if (bytes > 100_000) return false;
     held = bytes;
     return true;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as after } from 'node:timers/promises';
 import { type Test, test } from 'tap';
 import { WebSocketServer } from 'ws';
-import { SocketTurns } from '../../src/upstream/socket-turns.js';
+import { SocketCalls } from '../../src/upstream/socket-calls.js';
 import { testKey } from '../suites/gateway.js';
 import { startMediaGateway } from '../suites/media-gateway.js';
 import { inputBody } from '../suites/media-images.js';
@@ -87,11 +87,11 @@ test('a message that is cut after a while on a kept socket is not sent again, no
     );
     const judge = (): 'last' => 'last';
     const refusal = () => ({ status: 500, body: Buffer.alloc(0) });
-    const turns = new SocketTurns(socketRequest(origin), dialer, { judge, refusal });
-    t.teardown(() => turns.close());
+    const calls = new SocketCalls(socketRequest(origin), dialer, { judge, refusal });
+    t.teardown(() => calls.close());
     const send = async (text: string) => {
       const heard: { reason: string; isOver: boolean } = { reason: '', isOver: false };
-      turns.send(
+      calls.send(
         Buffer.from(text),
         () => isOnce,
         unhurried,
@@ -135,13 +135,13 @@ test('what was sent before its kept socket closed counts as sent when no new one
   );
   const { origin } = await rawServer(t, () => {});
   const refusal = () => ({ status: 500, body: Buffer.alloc(0) });
-  const turns = new SocketTurns(socketRequest({ ...origin, port }), dialer, { judge: () => 'last', refusal });
-  t.teardown(() => turns.close());
+  const calls = new SocketCalls(socketRequest({ ...origin, port }), dialer, { judge: () => 'last', refusal });
+  t.teardown(() => calls.close());
   const failures: unknown[] = [];
   let ended = 0;
   for (const text of ['first', 'second']) {
     const before = ended;
-    turns.send(
+    calls.send(
       Buffer.from(text),
       () => false,
       unhurried,

@@ -29,7 +29,7 @@ const helpers = [
 
 for (const { name, Helper } of helpers) {
   for (const kind of ['simulator', 'chat', 'messages', 'generateContent'] as const) {
-    test(`${name} on ${kind}: two turns with a call of a tool over one socket`, async (t) => {
+    test(`${name} on ${kind}: two calls with a use of a tool over one socket`, async (t) => {
       const gateway = await startOn(t, kind);
       const sdk = sdks.find((each) => each.name === name);
       if (sdk === undefined) throw new Error(`there is no ${name}`);

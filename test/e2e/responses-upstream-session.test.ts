@@ -35,7 +35,7 @@ const responseOf = (events: readonly Event[]): Responses => {
 };
 
 for (const [name, kind, adapt] of manners) {
-  test(`${name}: a turn goes on from the one before with its new items alone`, async (t) => {
+  test(`${name}: a call goes on from the one before with its new items alone`, async (t) => {
     const gateway = await start(t, kind, adapt);
     const { send, answer } = await connect(t, gateway.url);
     const tools = [functionTool('get_weather')];
@@ -51,7 +51,7 @@ for (const [name, kind, adapt] of manners) {
     t.match(textOf(responseOf(await answer())), /tomorrow/);
   });
 
-  test(`${name}: a turn that generates nothing is remembered`, async (t) => {
+  test(`${name}: a call that generates nothing is remembered`, async (t) => {
     const gateway = await start(t, kind, adapt);
     const { send, answer } = await connect(t, gateway.url);
     const before = gateway.simulator.state().totalRequests;
@@ -79,7 +79,7 @@ for (const [name, kind, adapt] of manners) {
   });
 }
 
-test('all turns of a client go over one WebSocket with one key, which ends with its own', async (t) => {
+test('all calls of a client go over one WebSocket with one key, which ends with its own', async (t) => {
   const gateway = await start(t, 'simulator', withKeys);
   const { socket, send, answer } = await connect(t, gateway.url);
   for (const word of ['one', 'two', 'three', 'four', 'five', 'six']) {
@@ -116,7 +116,7 @@ test('a WebSocket that has been closed is opened again, and told what was said',
   t.match(gateway.simulator.state(), { openSessions: 1, totalSessions: 2 });
 });
 
-test('errors and cuts of the WebSocket are told, and the next turn is served', async (t) => {
+test('errors and cuts of the WebSocket are told, and the next call is served', async (t) => {
   const gateway = await start(t, 'simulator', withSockets);
   const { send, answer } = await connect(t, gateway.url);
   send(create({ input: '[[fault:status=429]] x' }));

@@ -102,7 +102,7 @@ test('a session whose key is revoked while it is opened ends at once', async (t)
   t.equal((await client.closed).code, 1008);
 });
 
-test('a socket of responses ends at once when its key is revoked, with the turn that is under way', async (t) => {
+test('a socket of responses ends at once when its key is revoked, with the call that is under way', async (t) => {
   const upstream = await startUpstream(t);
   const managedKeys = oneKey();
   const { url, gateway } = await startGateway(t, {

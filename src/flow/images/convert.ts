@@ -26,7 +26,7 @@ import { account } from '../account.js';
 import { reserveBody, shrinkReservation } from '../admit.js';
 import { answerLines } from '../answer.js';
 import { answerRefusal } from '../answer-kind.js';
-import { type Answered, ask, failedQuestion, isFailure } from '../ask.js';
+import { type Answered, ask, failedRequest, isFailure } from '../ask.js';
 import { Waiting } from '../attend.js';
 import { rateBound } from '../body-rate.js';
 import type { ResolvedCall } from '../call.js';
@@ -94,15 +94,15 @@ class Conversion implements Asker {
   async #askPresent(): Promise<void> {
     const call = this.#call;
     const { target } = this.#attempts;
-    let question: ImageCall;
+    let imageCall: ImageCall;
     try {
-      question = await this.#questionFor(target);
+      imageCall = await this.#upstreamCall(target);
     } catch (fault) {
       this.#attempts.cannot(fault);
       return;
     }
     const attempt = new Attempt(this.#services, this.#attempts);
-    const answer = await this.#send(attempt, question);
+    const answer = await this.#send(attempt, imageCall);
     if (!isFailure(answer)) call.answeredAt = performance.now();
     const read = isFailure(answer) ? failureError(answer) : readReply(target, answer);
     if (read instanceof GatewayError) {
@@ -123,7 +123,7 @@ class Conversion implements Asker {
       attempt.report(this.#call, error);
     } else if (isUnusable) attempt.failed('unusable_answer', true);
     else if (isGood) attempt.succeeded();
-    if (this.#attempts.mayGoOn(isUnusable ? unusable(error) : failedQuestion(answer, true))) {
+    if (this.#attempts.mayGoOn(isUnusable ? unusable(error) : failedRequest(answer, true))) {
       const pause = this.#attempts.goOn(error);
       if (pause !== null) this.#waiting.cancel = () => pause.cancel();
       return;
@@ -134,7 +134,7 @@ class Conversion implements Asker {
     this.#respond(answer, answer.body);
   }
 
-  async #questionFor(target: Target): Promise<ImageCall> {
+  async #upstreamCall(target: Target): Promise<ImageCall> {
     const call = this.#call;
     const request = this.#request;
     call.target = target;

@@ -19,7 +19,7 @@ import { account } from '../account.js';
 import { reserveBody, takeReservation } from '../admit.js';
 import { ownLines, passedLines } from '../answer.js';
 import { answerRefusal } from '../answer-kind.js';
-import { type Answered, ask, failedQuestion, isFailure } from '../ask.js';
+import { type Answered, ask, failedRequest, isFailure } from '../ask.js';
 import { answerJson, attend, Waiting } from '../attend.js';
 import type { AuthenticatedCall, Call, ResolvedCall } from '../call.js';
 import { deadlinesLeft } from '../deadlines.js';
@@ -46,7 +46,7 @@ const settleEveryMs = 200;
 interface Choice {
   readonly target: Target;
   readonly wire: VideoWire;
-  readonly question: VideoCall;
+  readonly submission: VideoCall;
   readonly apiKey: string | null;
 }
 
@@ -110,8 +110,8 @@ function reserveCopies(services: Services, call: Call): void {
  */
 function choiceAt({ target, key }: Attempts, request: VideoRequest, id: string): Choice {
   const wire = videoWires[wireOfKind(target.upstream.kind)];
-  const question = wire.create(request, target.model, id);
-  return { target, wire, question, apiKey: target.upstream.apiKeys[key] ?? null };
+  const submission = wire.create(request, target.model, id);
+  return { target, wire, submission, apiKey: target.upstream.apiKeys[key] ?? null };
 }
 
 function taskOf(call: Call, request: VideoRequest, id: string, choice: Choice): VideoTask {
@@ -183,7 +183,7 @@ class Submitting implements Asker {
   readonly #attempts: Attempts;
   readonly #once: OnceRequest | null;
   readonly #id = `video_${randomBytes(16).toString('hex')}`;
-  /** Of the newest question. */
+  /** Of the newest attempt. */
   #attempt: Attempt | null = null;
   /** The newest one that failed, and after which another target may be asked. */
   #failed: Submission | null = null;
@@ -265,9 +265,9 @@ class Submitting implements Asker {
     return true;
   }
 
-  /** How a question failed; null for an answer which says that the upstream has made the task, or may have. */
+  /** How a submission failed; null for an answer which says that the upstream has made the task, or may have. */
   #failureOf({ wire }: Choice, answer: Answered | UpstreamFailure): FailedAttempt | null {
-    if (!isMade(answer)) return failedQuestion(answer, true);
+    if (!isMade(answer)) return failedRequest(answer, true);
     const error = accountErrorIn(wire, answer as Answered);
     if (error === null) return null;
     const status = error.accountStatus as number;
@@ -304,7 +304,7 @@ class Submitting implements Asker {
     }
   }
 
-  #send({ target, question, apiKey }: Choice): Promise<Answered | UpstreamFailure> {
+  #send({ target, submission, apiKey }: Choice): Promise<Answered | UpstreamFailure> {
     const call = this.#call;
     call.path = 'translated';
     // The task is made even if its client leaves before it is told, and has its price then.
@@ -316,7 +316,7 @@ class Submitting implements Asker {
         this.#services,
         call,
         {
-          ...question,
+          ...submission,
           upstream: target.upstream,
           wire: 'video',
           apiKey,

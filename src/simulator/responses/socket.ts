@@ -9,7 +9,7 @@ import type { Pace } from '../realtime/faults.js';
 import type { SocketLine } from '../sockets/line.js';
 import { createResponse } from './route.js';
 
-const mostWaitingTurns = 100;
+const mostWaiting = 100;
 
 interface ResponsesSocketParts {
   readonly line: SocketLine;
@@ -26,14 +26,14 @@ export function serveResponses(parts: ResponsesSocketParts): void {
   const { line } = parts;
   const memory: Memory = { id: null, items: [] };
   let waiting = 0;
-  let turns = Promise.resolve();
+  let answers = Promise.resolve();
   const hear = (message: Buffer): void => {
-    if (waiting === mostWaitingTurns) {
-      line.send(errorMessage(new OpenAiError(429, `More than ${mostWaitingTurns} responses are waiting.`)));
+    if (waiting === mostWaiting) {
+      line.send(errorMessage(new OpenAiError(429, `More than ${mostWaiting} responses are waiting.`)));
       return;
     }
     waiting += 1;
-    turns = turns
+    answers = answers
       .then(() => answer(parts, memory, message))
       .catch(() => line.reset())
       .finally(() => {

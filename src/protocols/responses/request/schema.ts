@@ -147,7 +147,7 @@ const inputElsewhere = ['previous_response_id', 'prompt', 'conversation'];
 const members = compileSchema(responsesRequestType, responsesMixedBody);
 
 /** What has to be clear in a message that asks for a response over a WebSocket. */
-export const turnGuard = new MemberGuard({
+export const messageGuard = new MemberGuard({
   ...members.guard.spec,
   reads: [...members.guard.spec.reads, 'type', 'generate', 'response'],
   // Of other WebSockets these events have the request in a member.

@@ -33,7 +33,7 @@ const cr = 0x0d;
  * The socket is opened with the first call, and opened again where it has been closed since. The answer of a call is
  * told as a stream of server-sent events would be, each of which has the data of one message.
  */
-export class SocketTurns implements SocketListener {
+export class SocketCalls implements SocketListener {
   readonly #request: SocketRequest;
   readonly #dialer: Dialer;
   readonly #manner: AnswerManner;
@@ -41,7 +41,7 @@ export class SocketTurns implements SocketListener {
   #isOpen = false;
   /** Calls answered on the open socket. */
   #served = 0;
-  #turn: Turn | null = null;
+  #exchange: SocketExchange | null = null;
 
   constructor(request: SocketRequest, dialer: Dialer, manner: AnswerManner) {
     this.#request = request;
@@ -65,31 +65,31 @@ export class SocketTurns implements SocketListener {
     handler: UpstreamHandler,
     onNoSocket: () => void,
   ): UpstreamExchange {
-    const turn = new Turn(this, message, once, deadlines, handler, onNoSocket);
-    this.#turn = turn;
-    if (this.#isOpen) this.#transmit(turn);
+    const exchange = new SocketExchange(this, message, once, deadlines, handler, onNoSocket);
+    this.#exchange = exchange;
+    if (this.#isOpen) this.#transmit(exchange);
     else this.#connect();
-    return turn;
+    return exchange;
   }
 
   /** Gives up what is under way, and the connection. */
   close(): void {
-    this.#turn?.end();
-    this.#turn = null;
+    this.#exchange?.end();
+    this.#exchange = null;
     this.#socket?.close(1000, '');
     this.#gone();
   }
 
   /** The answer under way is not wanted any more: an upstream has no other way to hear of it. */
   abandon(): void {
-    this.#turn = null;
+    this.#exchange = null;
     this.#socket?.terminate();
     this.#gone();
   }
 
-  /** The same, unless the answer is another turn's by now. */
-  abandonIf(turn: Turn): void {
-    if (this.#turn === turn) this.abandon();
+  /** The same, unless the answer under way is another exchange's by now. */
+  abandonIf(exchange: SocketExchange): void {
+    if (this.#exchange === exchange) this.abandon();
   }
 
   pause(): void {
@@ -102,97 +102,97 @@ export class SocketTurns implements SocketListener {
 
   onOpen(): void {
     this.#isOpen = true;
-    if (this.#turn !== null) this.#transmit(this.#turn);
+    if (this.#exchange !== null) this.#transmit(this.#exchange);
   }
 
   onMessage(data: Buffer, isBinary: boolean): void {
-    const turn = this.#turn;
+    const exchange = this.#exchange;
     // What comes between two answers belongs to none.
-    if (turn === null) return;
+    if (exchange === null) return;
     if (isBinary) {
       this.fail('malformed_answer', 'a binary message');
       return;
     }
     const meaning = this.#manner.judge(data);
-    if (meaning === 'error' && !turn.headSeen) {
+    if (meaning === 'error' && !exchange.headSeen) {
       const { status, body } = this.#manner.refusal(data);
       this.#release();
-      turn.answer(new TurnHead(status, 'application/json', body.length), body);
+      exchange.answer(new MessageHead(status, 'application/json', body.length), body);
       return;
     }
-    turn.take(data);
+    exchange.take(data);
     if (meaning !== 'more') {
       this.#release();
-      turn.complete();
+      exchange.complete();
     }
   }
 
   onReadEnd(): void {
-    this.#turn?.flush();
+    this.#exchange?.flush();
   }
 
   onDrained(): void {}
 
   onRefused(head: ResponseHead, body: Buffer): void {
-    const turn = this.#turn;
-    this.#turn = null;
+    const exchange = this.#exchange;
+    this.#exchange = null;
     this.#gone();
-    if (turn === null) return;
-    if (!knowsNone(head.status)) turn.answer(head, body);
+    if (exchange === null) return;
+    if (!knowsNone(head.status)) exchange.answer(head, body);
     // It knew one before, and has had the call.
-    else if (turn.sentAt > 0) turn.break('reset', 'no socket any more');
-    else turn.giveBack();
+    else if (exchange.sentAt > 0) exchange.break('reset', 'no socket any more');
+    else exchange.giveBack();
   }
 
   onFailed(failure: UpstreamFailure): void {
-    const turn = this.#turn;
-    this.#turn = null;
+    const exchange = this.#exchange;
+    this.#exchange = null;
     this.#gone();
     // What has been sent is the message, not the upgrade.
-    turn?.break(failure.reason, failure.detail);
+    exchange?.break(failure.reason, failure.detail);
   }
 
-  /** What its handler throws a turn hears of itself: this is about the socket. */
+  /** What its handler throws an exchange hears of itself: this is about the socket. */
   onFault(where: FaultPlace, fault: unknown): void {
-    const turn = this.#turn;
+    const exchange = this.#exchange;
     this.abandon();
-    if (turn === null) surfaceFault(fault);
-    else turn.onFault(where, fault);
+    if (exchange === null) surfaceFault(fault);
+    else exchange.onFault(where, fault);
   }
 
   onClosed(code: number): void {
-    const turn = this.#turn;
-    const isStale = this.#served > 0 && turn !== null && !turn.headSeen && turn.mayResend();
+    const exchange = this.#exchange;
+    const isStale = this.#served > 0 && exchange !== null && !exchange.headSeen && exchange.mayResend();
     this.#gone();
-    if (turn === null) return;
+    if (exchange === null) return;
     if (isStale) {
       // Closed when the call was on its way: it was never looked at.
-      turn.retried = true;
+      exchange.retried = true;
       this.#connect();
       return;
     }
-    this.#turn = null;
-    turn.break(turn.headSeen ? 'truncated' : 'reset', `closed with ${code}`);
+    this.#exchange = null;
+    exchange.break(exchange.headSeen ? 'truncated' : 'reset', `closed with ${code}`);
   }
 
   fail(reason: UpstreamFailureReason, detail: string): void {
-    const turn = this.#turn;
+    const exchange = this.#exchange;
     this.abandon();
-    turn?.break(reason, detail);
+    exchange?.break(reason, detail);
   }
 
   #connect(): void {
     this.#socket = openSocket(this.#request, this.#dialer, this);
   }
 
-  #transmit(turn: Turn): void {
-    this.#socket?.send(turn.message, false);
-    turn.sent();
+  #transmit(exchange: SocketExchange): void {
+    this.#socket?.send(exchange.message, false);
+    exchange.sent();
   }
 
   /** The answer is there: the next call may come. */
   #release(): void {
-    this.#turn = null;
+    this.#exchange = null;
     this.#served++;
   }
 
@@ -204,13 +204,13 @@ export class SocketTurns implements SocketListener {
 }
 
 /** One call on its way. */
-class Turn extends Timed implements UpstreamExchange {
+class SocketExchange extends Timed implements UpstreamExchange {
   sentAt = 0;
   bodyReleased = true;
   headSeen = false;
   retried = false;
   readonly message: Buffer;
-  readonly #owner: SocketTurns;
+  readonly #owner: SocketCalls;
   readonly #once: UpstreamRequest['once'];
   readonly #deadlines: Deadlines;
   readonly #totalAt: number;
@@ -224,7 +224,7 @@ class Turn extends Timed implements UpstreamExchange {
   #ending = false;
 
   constructor(
-    owner: SocketTurns,
+    owner: SocketCalls,
     message: Buffer,
     once: UpstreamRequest['once'],
     deadlines: Deadlines,
@@ -349,8 +349,8 @@ class Turn extends Timed implements UpstreamExchange {
   }
 }
 
-/** A handler of which nothing that it throws comes back: that ends its turn, and not the one that is served then. */
-function guardHandler(handler: UpstreamHandler, owner: Turn): UpstreamHandler {
+/** A handler of which nothing that it throws comes back: that ends its exchange, and not the one that is served then. */
+function guardHandler(handler: UpstreamHandler, owner: SocketExchange): UpstreamHandler {
   return {
     onHead: guard('upstream', owner, (head: ResponseHead) => handler.onHead(head), undefined),
     onData: guard('upstream', owner, (chunk: Buffer) => handler.onData(chunk), true),
@@ -362,7 +362,7 @@ function guardHandler(handler: UpstreamHandler, owner: Turn): UpstreamHandler {
   };
 }
 
-class TurnHead implements ResponseHead {
+class MessageHead implements ResponseHead {
   readonly fields: readonly string[];
   readonly status: number;
   readonly contentType: string;
@@ -380,7 +380,7 @@ class TurnHead implements ResponseHead {
   }
 }
 
-const streamHead = new TurnHead(200, 'text/event-stream', -1);
+const streamHead = new MessageHead(200, 'text/event-stream', -1);
 
 /** What servers say that know no WebSocket at a path: to be asked by POST. */
 function knowsNone(status: number): boolean {

@@ -1,7 +1,7 @@
 import { type Test, test } from 'tap';
 import type { WebSocket } from 'ws';
 import type { Origin } from '../../src/upstream/origin.js';
-import { type AnswerManner, SocketTurns } from '../../src/upstream/socket-turns.js';
+import { type AnswerManner, SocketCalls } from '../../src/upstream/socket-calls.js';
 import type { Deadlines, ResponseHead, UpstreamFailure, UpstreamHandler } from '../../src/upstream/types.js';
 import { eventually } from '../support/eventually.js';
 import { plainOrigin, rawServer } from './raw.js';
@@ -45,15 +45,15 @@ class Heard implements UpstreamHandler {
   }
 }
 
-function turnsTo(t: Test, origin: Origin): SocketTurns {
-  const turns = new SocketTurns(socketRequest(origin), dialer, manner);
-  t.teardown(() => turns.close());
-  return turns;
+function callsTo(t: Test, origin: Origin): SocketCalls {
+  const calls = new SocketCalls(socketRequest(origin), dialer, manner);
+  t.teardown(() => calls.close());
+  return calls;
 }
 
-function ask(turns: SocketTurns, text: string, deadlines: Partial<Deadlines> = {}) {
+function ask(calls: SocketCalls, text: string, deadlines: Partial<Deadlines> = {}) {
   const heard = new Heard();
-  const exchange = turns.send(
+  const exchange = calls.send(
     Buffer.from(text),
     () => false,
     { ...unhurried, ...deadlines },
@@ -76,9 +76,9 @@ test('an answer is told as a stream of events, call after call over one socket',
     socket.send(`last ${message}`);
     socket.send('between');
   });
-  const turns = turnsTo(t, origin);
+  const calls = callsTo(t, origin);
   for (const word of ['a', 'b', 'c']) {
-    const { heard, exchange } = ask(turns, word);
+    const { heard, exchange } = ask(calls, word);
     t.equal(heard.head, null, 'nothing is told before send has returned');
     await eventually(() => heard.isOver);
     t.match(heard, { failure: null, head: { status: 200, contentType: 'text/event-stream' } });
@@ -93,11 +93,11 @@ test('an error in place of an answer is an answer of its own, and within one its
     if (message === 'within') socket.send('event');
     socket.send('error x');
   });
-  const turns = turnsTo(t, origin);
-  const first = ask(turns, 'alone').heard;
+  const calls = callsTo(t, origin);
+  const first = ask(calls, 'alone').heard;
   await eventually(() => first.isOver);
   t.match(first, { head: { status: 418, contentType: 'application/json' }, text: 'error x', failure: null });
-  const second = ask(turns, 'within').heard;
+  const second = ask(calls, 'within').heard;
   await eventually(() => second.isOver);
   t.match(second, { head: { status: 200 }, text: 'data: event\n\ndata: error x\n\n', failure: null });
 });
@@ -108,8 +108,8 @@ test('a receiver that pauses stops the upstream', async (t) => {
     for (let i = 0; i < count; i++) socket.send(`${i} `.padEnd(1000));
     socket.send('last');
   });
-  const turns = turnsTo(t, origin);
-  const { heard, exchange } = ask(turns, 'x');
+  const calls = callsTo(t, origin);
+  const { heard, exchange } = ask(calls, 'x');
   heard.takes = false;
   await eventually(() => heard.text !== '');
   await eventually(() => (peers[0]?.socket.bufferedAmount ?? 0) > 10 << 20);
@@ -125,7 +125,7 @@ test('a receiver that pauses stops the upstream', async (t) => {
 
 test('the end of an answer waits for a receiver that has paused', async (t) => {
   const { origin } = await server(t, (socket) => socket.send('last'));
-  const { heard, exchange } = ask(turnsTo(t, origin), 'x');
+  const { heard, exchange } = ask(callsTo(t, origin), 'x');
   heard.takes = false;
   await eventually(() => heard.text !== '');
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
@@ -142,16 +142,16 @@ test('a socket that was closed is opened again, also when a call is on its way a
       socket.terminate();
     } else socket.send(`last ${message}`);
   });
-  const turns = turnsTo(t, origin);
-  const first = ask(turns, 'a').heard;
+  const calls = callsTo(t, origin);
+  const first = ask(calls, 'a').heard;
   await eventually(() => first.isOver);
   peers[0]?.socket.close(1000);
-  await eventually(() => !turns.isOpen);
-  const second = ask(turns, 'b').heard;
+  await eventually(() => !calls.isOpen);
+  const second = ask(calls, 'b').heard;
   await eventually(() => second.isOver);
   t.match(second, { text: 'data: last b\n\n', failure: null });
   isLeaving = true;
-  const third = ask(turns, 'c').heard;
+  const third = ask(calls, 'c').heard;
   await eventually(() => third.isOver);
   t.match(third, { text: 'data: last c\n\n', failure: null });
   t.equal(peers.length, 3);
@@ -163,14 +163,14 @@ test('a call is not sent a third time, and not again once its answer has begun',
     else if (message === 'ok') socket.send('last');
     else socket.terminate();
   });
-  const turns = turnsTo(t, origin);
-  const first = ask(turns, 'ok').heard;
+  const calls = callsTo(t, origin);
+  const first = ask(calls, 'ok').heard;
   await eventually(() => first.isOver);
-  const second = ask(turns, 'refuse').heard;
+  const second = ask(calls, 'refuse').heard;
   await eventually(() => second.isOver);
   t.match(second, { head: null, failure: { reason: 'reset', bytesSent: true, headSeen: false } });
   t.equal(peers.length, 2);
-  const third = ask(turns, 'begin').heard;
+  const third = ask(calls, 'begin').heard;
   await eventually(() => third.isOver);
   t.match(third, { text: 'data: event\n\n', failure: { reason: 'truncated', headSeen: true } });
 });
@@ -189,11 +189,11 @@ test('silence, binary messages and the whole time have their ends', async (t) =>
   ] as const;
   await Promise.all(
     cases.map(async ([message, deadlines, reason]) => {
-      const turns = turnsTo(t, origin);
-      const { heard } = ask(turns, message, deadlines);
+      const calls = callsTo(t, origin);
+      const { heard } = ask(calls, message, deadlines);
       await eventually(() => heard.isOver);
       t.match(heard.failure, { reason }, message);
-      t.equal(turns.isOpen, false);
+      t.equal(calls.isOpen, false);
     }),
   );
 });
@@ -204,16 +204,16 @@ test('an upstream without a WebSocket, one that refuses and one that is not ther
       socket.once('data', () => socket.write(`HTTP/1.1 ${status}\r\ncontent-length: 2\r\n\r\n{}`)),
     );
   for (const status of ['200 OK', '404 X', '405 X', '426 X', '501 X']) {
-    const { heard } = ask(turnsTo(t, (await refusing(status)).origin), 'x');
+    const { heard } = ask(callsTo(t, (await refusing(status)).origin), 'x');
     await eventually(() => heard.isOver);
     t.match(heard, { hasNoSocket: true, head: null, failure: null }, status);
   }
   for (const status of ['401 X', '429 X', '503 X']) {
-    const { heard } = ask(turnsTo(t, (await refusing(status)).origin), 'x');
+    const { heard } = ask(callsTo(t, (await refusing(status)).origin), 'x');
     await eventually(() => heard.isOver);
     t.match(heard, { hasNoSocket: false, head: { status: Number(status.slice(0, 3)) }, text: '{}' });
   }
-  const { heard } = ask(turnsTo(t, plainOrigin(1)), 'x');
+  const { heard } = ask(callsTo(t, plainOrigin(1)), 'x');
   await eventually(() => heard.isOver);
   t.match(heard.failure, { reason: 'connect_failed', bytesSent: false });
 });
@@ -223,8 +223,8 @@ test('a call that is given up takes its socket with it, and nothing more is told
     socket.send('event');
     setInterval(() => socket.send('event'), 5).unref();
   });
-  const turns = turnsTo(t, origin);
-  const { heard, exchange } = ask(turns, 'x');
+  const calls = callsTo(t, origin);
+  const { heard, exchange } = ask(calls, 'x');
   await eventually(() => heard.text !== '');
   exchange.cancel();
   const { text } = heard;
@@ -233,7 +233,7 @@ test('a call that is given up takes its socket with it, and nothing more is told
   t.equal(heard.isOver, false);
   exchange.cancel();
   exchange.resume();
-  const early = ask(turns, 'y');
+  const early = ask(calls, 'y');
   early.exchange.cancel();
   await new Promise((resolve) => setTimeout(resolve, 50));
   t.match(early.heard, { head: null, isOver: false });

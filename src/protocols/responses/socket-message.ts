@@ -5,7 +5,7 @@ import { isObject, parseObject } from '../../wire/json.js';
 import { findJsonFault, invalidJson } from '../../wire/json-fault.js';
 import { withoutMembers } from '../../wire/json-members.js';
 import { skipSpace } from '../../wire/json-space.js';
-import { turnGuard } from './request/schema.js';
+import { messageGuard } from './request/schema.js';
 import { frameResponse, responseText } from './response.js';
 
 /** They belong to the message alone, or are given by it: an answer over a WebSocket is always a stream. */
@@ -15,7 +15,7 @@ const ofTheConversation = new Set(['input', 'previous_response_id', 'store']);
 const wanted = '"response.create"';
 
 /** What a client asks for with a message. */
-export interface TurnMessage {
+export interface ClientMessage {
   /** Body of the POST that asks for the same. */
   readonly body: Buffer;
   /** Nothing is to be generated: what the message holds is to be known when the next one goes on from it. */
@@ -27,7 +27,7 @@ export interface TurnMessage {
  * @param message JSON text; copied
  * @returns the error for a message that asks for no response
  */
-export function readTurn(message: Buffer): TurnMessage | GatewayError {
+export function readMessage(message: Buffer): ClientMessage | GatewayError {
   const found = withoutMembers(message, ofTheMessage);
   const unclear = unclearIn(message);
   if (unclear !== null) return unclear;
@@ -46,7 +46,7 @@ export function readTurn(message: Buffer): TurnMessage | GatewayError {
 /** Members that an upstream might read otherwise count for the message too, whose members are taken apart before its check. */
 function unclearIn(message: Buffer): GatewayError | null {
   try {
-    turnGuard.look(message, skipSpace(message, 0), 'message');
+    messageGuard.look(message, skipSpace(message, 0), 'message');
     return null;
   } catch (fault) {
     if (fault instanceof GatewayError) return fault;
@@ -54,8 +54,8 @@ function unclearIn(message: Buffer): GatewayError | null {
   }
 }
 
-/** What a turn's body says of the conversation that it belongs to. */
-export interface TurnConversation {
+/** What the body of a message says of the conversation that it belongs to. */
+export interface MessageConversation {
   /** JSON texts of the items of its input, with commas between them. */
   readonly items: string;
   /** The response that it goes on from, or null. */
@@ -70,7 +70,7 @@ export interface TurnConversation {
  * @returns null when the body's members are not what they should be, which its validation says
  * @throws {GatewayError} `invalid_json` for an id that is broken, which its validation passes by where it is long
  */
-export function readConversation(body: Buffer): TurnConversation | null {
+export function readConversation(body: Buffer): MessageConversation | null {
   const found = withoutMembers(body, ofTheConversation);
   if (found === null) return null;
   const { rest, taken } = found;
@@ -138,7 +138,7 @@ export function madeResponse(event: string): MadeResponse | null {
   return { id: response.id, items: response.output.map((item) => JSON.stringify(item)).join(',') };
 }
 
-/** The response of a turn that generates nothing. */
+/** The response to a message that has nothing generated. */
 export function warmUpAnswer(model: string, id: string, created: number): string {
   const frame = frameResponse({ id, created, model, echo: null });
   const usage = { input: 0, output: 0, cached: 0, cacheWritten: 0, reasoning: 0 };
@@ -155,7 +155,7 @@ export function messageOf(body: readonly Buffer[], isWarmUp: boolean): Buffer {
 const last: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete', 'response.failed']);
 
 /** What the messages of an upstream mean. */
-export const turnAnswers = {
+export const messageRules = {
   judge(message: Buffer): 'more' | 'last' | 'error' {
     const type = typeOf(message.toString('utf8', 0, typeWithin)) ?? typeOf(message.toString('utf8'));
     if (type === 'error') return 'error';

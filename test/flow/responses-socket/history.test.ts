@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { TurnHistory } from '../../../src/flow/turns/history.js';
+import { ResponseHistory } from '../../../src/flow/responses-socket/history.js';
 
 const bodyOf = (fields: object) => Buffer.from(JSON.stringify({ stream: true, model: 'm', ...fields }));
 const completed = (id: string, ...output: object[]) =>
@@ -16,15 +16,15 @@ function make({ most = 1000, limit = 10_000 } = {}) {
       return true;
     },
   };
-  return { room, history: new TurnHistory(room, most) };
+  return { room, history: new ResponseHistory(room, most) };
 }
 
-const sent = (history: TurnHistory, fields: object, isKnown = false) => {
+const sent = (history: ResponseHistory, fields: object, isKnown = false) => {
   const { body, previousId } = history.begin(bodyOf(fields), isKnown);
   return { ...(JSON.parse(body.toString()) as Record<string, unknown>), previousId };
 };
 
-test('a turn that goes on from the newest response gets all that was said', (t) => {
+test('a call that goes on from the newest response gets all that was said', (t) => {
   const { history } = make();
   sent(history, { input: 'one' });
   history.onEvent('{"type":"response.created","response":{"id":"resp_1"}}', false);
@@ -72,7 +72,7 @@ test('what an upstream is to store is not kept here, and neither is what did not
   t.end();
 });
 
-test('a turn that fails leaves the newest response as it was', (t) => {
+test('a call that fails leaves the newest response as it was', (t) => {
   const { history } = make();
   sent(history, { input: 'one' });
   history.onEvent(completed('resp_1'), false);

@@ -7,7 +7,7 @@ import type { AnswerHead, ChunkReceiver, ClientLink, SinkOwner } from './respons
 import type { ClientSocket, SocketOffer } from './socket.js';
 
 /** A request that came as a message of a WebSocket. */
-export interface TurnRequest {
+export interface MessageRequest {
   readonly method: string;
   readonly path: string;
   /** Of the request itself: its length and content type. */
@@ -16,17 +16,17 @@ export interface TurnRequest {
   readonly body: Buffer;
 }
 
-/** What a turn's answer becomes, as messages. */
-export interface TurnWords {
+/** What the answer to a message becomes, as messages. */
+export interface MessageWords {
   /** A whole answer, as JSON text; errors have a status from 400 on. */
   whole(status: number, body: string): string;
   /** The last word of an answer that was cut. */
   readonly cut: string;
 }
 
-/** Who has a turn served. */
-export interface TurnOwner {
-  readonly words: TurnWords;
+/** Who has a message served as a request. */
+export interface MessageHandler {
+  readonly words: MessageWords;
   /** Is called with the exchange, as for a request. */
   serve(exchange: Exchange): void;
   /** Says how many bytes of an unfinished event are held. @returns false when there is no room for so many */
@@ -37,8 +37,8 @@ export interface TurnOwner {
   onEnd(): void;
 }
 
-/** A turn under way. */
-export interface Turn {
+/** The client of a message that is being answered, as its socket tells of it. */
+export interface MessageClient {
   /** Has the exchange hear that its client has left. */
   leave(): void;
   /** The client has taken what waited for it. */
@@ -52,23 +52,23 @@ const longestEvent = 64 * 1024 * 1024;
  * Makes an exchange of a message: its request body is the message, and the events of the stream that answers it leave
  * as messages, each with the data of one.
  */
-export function startTurn(
+export function serveMessage(
   socket: ClientSocket,
   { host }: SocketOffer,
-  request: TurnRequest,
-  owner: TurnOwner,
-): Turn {
-  const client = new MessageResponse(socket, owner);
+  request: MessageRequest,
+  handler: MessageHandler,
+): MessageClient {
+  const client = new MessageResponse(socket, handler);
   const { method, path, head, id } = request;
-  owner.serve(new Exchange(client, method, path, head, id, host));
+  handler.serve(new Exchange(client, method, path, head, id, host));
   client.feed(request.body);
   return client;
 }
 
 /** The client of a request that came as a message: it is answered over a WebSocket in place of a connection. */
-class MessageResponse implements ClientLink, Turn {
+class MessageResponse implements ClientLink, MessageClient {
   readonly #socket: ClientSocket;
-  readonly #turn: TurnOwner;
+  readonly #handler: MessageHandler;
   #owner: SinkOwner | null = null;
   #receiver: ChunkReceiver | null = null;
   readonly #runs = new EventRuns(longestEvent);
@@ -76,9 +76,9 @@ class MessageResponse implements ClientLink, Turn {
   #blocked = false;
   #ending = false;
 
-  constructor(socket: ClientSocket, turn: TurnOwner) {
+  constructor(socket: ClientSocket, handler: MessageHandler) {
     this.#socket = socket;
-    this.#turn = turn;
+    this.#handler = handler;
   }
 
   attach(owner: SinkOwner): void {
@@ -118,8 +118,8 @@ class MessageResponse implements ClientLink, Turn {
   respond({ status }: AnswerHead, body: string | Buffer): boolean {
     this.#owner?.onEnded(false);
     if (body.length > 0) {
-      const event = this.#turn.words.whole(status, body.toString());
-      this.#turn.onEvent(event);
+      const event = this.#handler.words.whole(status, body.toString());
+      this.#handler.onEvent(event);
       this.#socket.send(event, false);
     }
     this.#finish();
@@ -136,7 +136,7 @@ class MessageResponse implements ClientLink, Turn {
   write(chunk: Buffer): boolean {
     if (this.#isOver) return true;
     const events = this.#runs.push(chunk);
-    if (this.#runs.overlong || !this.#turn.hold(this.#runs.held)) {
+    if (this.#runs.overlong || !this.#handler.hold(this.#runs.held)) {
       this.#cut();
       // Later: who writes expects no call yet.
       setImmediate(() => this.#guarded((owner) => owner.onGone()));
@@ -172,20 +172,20 @@ class MessageResponse implements ClientLink, Turn {
   #sendEvent(text: string): boolean {
     const { data } = parseEvent(text);
     if (data === null || data === '[DONE]') return true;
-    this.#turn.onEvent(data);
+    this.#handler.onEvent(data);
     return this.#socket.send(data, false);
   }
 
   #cut(): void {
     if (this.#isOver) return;
-    this.#socket.send(this.#turn.words.cut, false);
+    this.#socket.send(this.#handler.words.cut, false);
     this.#finish();
   }
 
   #finish(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#turn.onEnd();
+    this.#handler.onEnd();
   }
 
   #guarded(work: (owner: SinkOwner) => void): void {

@@ -1,4 +1,4 @@
-import { joinItems, madeResponse, readConversation } from '../../protocols/responses/turn.js';
+import { joinItems, madeResponse, readConversation } from '../../protocols/responses/socket-message.js';
 
 /** Where the bytes that are kept are counted. */
 export interface Room {
@@ -10,12 +10,12 @@ export interface Room {
  * The newest response of a socket, with all that was said before it: a client goes on from it by its id alone, though
  * the upstream that made it may know nothing of it any more.
  */
-export class TurnHistory {
+export class ResponseHistory {
   readonly #room: Room;
   readonly #most: number;
   #id: string | null = null;
   #items: Buffer = nothing;
-  /** What the running turn's answer is added to; null when it need not be kept. */
+  /** What the running call's answer is added to; null when it need not be kept. */
   #running: string | null = null;
   #isStored = true;
 
@@ -26,26 +26,26 @@ export class TurnHistory {
   }
 
   /**
-   * Begins a turn.
+   * Begins a call.
    * @param isKnown says of the newest response whether who makes the next one knows it
    * @returns the body to send: the same, or one with the whole conversation
    */
   begin(body: Buffer, isKnown: boolean): { readonly body: Buffer; readonly previousId: string | null } {
     this.#running = null;
-    const turn = readConversation(body);
-    if (turn === null) return { body, previousId: null };
-    const isKept = turn.previousId !== null && turn.previousId === this.#id;
+    const message = readConversation(body);
+    if (message === null) return { body, previousId: null };
+    const isKept = message.previousId !== null && message.previousId === this.#id;
     const before = isKept ? this.#items.toString('utf8') : '';
-    const all = joinItems(before, turn.items);
+    const all = joinItems(before, message.items);
     // What cannot be gone back to is not kept: its beginning is missing.
-    if ((turn.previousId === null || isKept) && all.length <= this.#most) this.#running = all;
-    this.#isStored = turn.isStored;
-    if (!isKept || isKnown) return { body, previousId: turn.previousId };
-    return { body: turn.withItems(all), previousId: null };
+    if ((message.previousId === null || isKept) && all.length <= this.#most) this.#running = all;
+    this.#isStored = message.isStored;
+    if (!isKept || isKnown) return { body, previousId: message.previousId };
+    return { body: message.withItems(all), previousId: null };
   }
 
   /**
-   * Hears of every event of the running turn's answer.
+   * Hears of every event of the running call's answer.
    * @param isUpstreams an upstream of the protocol made it, which keeps what it is to store
    */
   onEvent(event: string, isUpstreams: boolean): void {

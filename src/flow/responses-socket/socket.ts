@@ -1,6 +1,7 @@
 import type { Key } from '../../config/types.js';
 import { type FaultPlace, GatewayError, guard } from '../../errors.js';
 import type { Exchange } from '../../http/exchange.js';
+import { type MessageClient, type MessageWords, serveMessage } from '../../http/message-response.js';
 import { RequestHead } from '../../http/request-head.js';
 import {
   acceptSocket,
@@ -8,8 +9,7 @@ import {
   type ClientSocketListener,
   type SocketRooms,
 } from '../../http/socket.js';
-import { startTurn, type Turn, type TurnWords } from '../../http/turn.js';
-import { readTurn } from '../../protocols/responses/turn.js';
+import { readMessage } from '../../protocols/responses/socket-message.js';
 import { invalidJson } from '../../wire/json-fault.js';
 import { messageIdOf } from '../../wire/request-id.js';
 import { account } from '../account.js';
@@ -20,14 +20,14 @@ import type { OpenSession } from '../realtime/sessions.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import { Watched } from '../watch.js';
-import { TurnHistory } from './history.js';
-import type { TurnCall } from './turn-call.js';
+import { ResponseHistory } from './history.js';
+import type { SocketCall } from './socket-call.js';
 import { UpstreamSession } from './upstream-session.js';
 
-type ServeTurn = (services: Services, exchange: Exchange, turn: TurnCall) => void;
+type ServeMessage = (services: Services, exchange: Exchange, socketCall: SocketCall) => void;
 
 const path = '/v1/responses';
-/** Messages that may wait for the turn before them. */
+/** Messages that may wait for the call before them. */
 const mostWaiting = 8;
 /** Messages that are refused in a second, before the client is taken for one that does not want answers. */
 const mostRefusals = 100;
@@ -37,20 +37,20 @@ const mostRefusals = 100;
  * would be that holds the same, with the key and the limits of that moment, and the events of the stream come back as
  * messages.
  */
-export class TurnSocket extends Watched implements ClientSocketListener, OpenSession {
+export class ResponsesSocket extends Watched implements ClientSocketListener, OpenSession {
   readonly #services: Services;
   readonly #call: SessionCall;
-  readonly #serve: ServeTurn;
+  readonly #serve: ServeMessage;
   readonly #upstreamSession: UpstreamSession;
-  readonly #history: TurnHistory;
+  readonly #history: ResponseHistory;
   readonly #rooms: SocketRooms;
   /** Messages that wait, and events whose end has not come. */
   readonly #queued: HeldPart;
   readonly #gathered: HeldPart;
   /** Who made the newest response. */
-  #madeBy: TurnCall['madeBy'] = 'request';
+  #madeBy: SocketCall['madeBy'] = 'request';
   #client: ClientSocket | null = null;
-  #turn: Turn | null = null;
+  #running: MessageClient | null = null;
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #count = 0;
@@ -60,7 +60,7 @@ export class TurnSocket extends Watched implements ClientSocketListener, OpenSes
   #refusals = 0;
 
   /** @param serve serves the request that a message is made into */
-  constructor(services: Services, call: SessionCall, serve: ServeTurn) {
+  constructor(services: Services, call: SessionCall, serve: ServeMessage) {
     super();
     this.#services = services;
     this.#call = call;
@@ -70,7 +70,7 @@ export class TurnSocket extends Watched implements ClientSocketListener, OpenSes
     this.#rooms = { unread: place.unread, received: place.part() };
     this.#queued = place.part();
     this.#gathered = place.part();
-    this.#history = new TurnHistory(place.part(), call.running.snapshot.sockets.historyBytes);
+    this.#history = new ResponseHistory(place.part(), call.running.snapshot.sockets.historyBytes);
   }
 
   begin(): void {
@@ -106,9 +106,9 @@ export class TurnSocket extends Watched implements ClientSocketListener, OpenSes
     else this.#keep(data);
   }
 
-  /** No turn is under way, and the client has taken the last one. */
+  /** No call is under way, and the client has taken the last answer. */
   get #isFree(): boolean {
-    return this.#turn === null && this.#client?.isBlocked !== true;
+    return this.#running === null && this.#client?.isBlocked !== true;
   }
 
   #keep(data: Buffer): void {
@@ -125,28 +125,28 @@ export class TurnSocket extends Watched implements ClientSocketListener, OpenSes
   onBlocked(): void {}
 
   onDrained(): void {
-    if (this.#turn === null) this.#goOn();
-    else this.#turn.drained();
+    if (this.#running === null) this.#goOn();
+    else this.#running.drained();
   }
 
   onClosed(code: number): void {
     this.#client = null;
     this.#call.place.isCut = code === closeCode.broken;
-    this.#turn?.leave();
+    this.#running?.leave();
     this.#end();
   }
 
   override onTick(now: number): void {
     const { sessionMs, idleMs } = this.#call.running.snapshot.sockets;
     this.#refusals = 0;
-    if (now - this.#call.startedAt > sessionMs && this.#turn === null)
+    if (now - this.#call.startedAt > sessionMs && this.#running === null)
       this.#close(closeCode.goingAway, 'The session has reached its longest duration.');
     else this.#client?.check(now, idleMs);
   }
 
   drain(): void {
     this.#draining = true;
-    if (this.#turn === null) this.shutDown();
+    if (this.#running === null) this.shutDown();
   }
 
   shutDown(): void {
@@ -162,7 +162,7 @@ export class TurnSocket extends Watched implements ClientSocketListener, OpenSes
     const client = this.#client;
     const { offer, head, id } = this.#call.exchange;
     if (client === null || offer === null) return;
-    const asked = readTurn(message);
+    const asked = readMessage(message);
     if (asked instanceof GatewayError) {
       this.#refuse(asked);
       return;
@@ -174,35 +174,39 @@ export class TurnSocket extends Watched implements ClientSocketListener, OpenSes
       return;
     }
     const { body, previousId } = begun;
-    const turnCall: TurnCall = {
+    const socketCall: SocketCall = {
       upstreamSession: this.#upstreamSession,
       isWarmUp: asked.isWarmUp,
       message,
       previousId,
       madeBy: 'gateway',
     };
-    const turnId = messageIdOf(id, ++this.#count);
+    const messageId = messageIdOf(id, ++this.#count);
     let isOver = false;
-    const request = { method: 'POST', path, head: turnHead(head, body.length), id: turnId, body };
-    const turn = startTurn(client, offer, request, {
+    const request = { method: 'POST', path, head: headOf(head, body.length), id: messageId, body };
+    const running = serveMessage(client, offer, request, {
       words,
-      serve: (exchange) => this.#serve(this.#services, exchange, turnCall),
-      onEvent: (event) => this.#history.onEvent(event, turnCall.madeBy !== 'gateway'),
+      serve: (exchange) => this.#serve(this.#services, exchange, socketCall),
+      onEvent: (event) => this.#history.onEvent(event, socketCall.madeBy !== 'gateway'),
       hold: (bytes) => this.#gathered.hold(bytes),
       onEnd: () => {
         this.#gathered.hold(0);
         isOver = true;
-        this.#madeBy = turnCall.madeBy;
-        this.#onTurnEnd();
+        this.#madeBy = socketCall.madeBy;
+        this.#onCallEnd();
       },
     });
     // Its bytes are uWS's, and valid no longer than this callback.
-    turnCall.message = null;
-    if (!isOver) this.#turn = turn;
+    socketCall.message = null;
+    if (!isOver) this.#running = running;
   }
 
   /** @returns the error for a message that is no JSON, with its place in it and not in the body made of it */
-  #begun(message: Buffer, body: Buffer, isKnown: boolean): ReturnType<TurnHistory['begin']> | GatewayError {
+  #begun(
+    message: Buffer,
+    body: Buffer,
+    isKnown: boolean,
+  ): ReturnType<ResponseHistory['begin']> | GatewayError {
     try {
       return this.#history.begin(body, isKnown);
     } catch (fault) {
@@ -217,21 +221,21 @@ export class TurnSocket extends Watched implements ClientSocketListener, OpenSes
     if (this.#over) return;
     const error = new GatewayError('internal_error', null, { cause: fault });
     this.#call.error = error;
-    const [client, turn] = [this.#client, this.#turn];
+    const [client, running] = [this.#client, this.#running];
     this.#client = null;
-    this.#turn = null;
+    this.#running = null;
     try {
       // Its request may not have become a socket yet.
       if (this.#call.exchange.alive) refuse(this.#services, this.#call, error);
       this.#end();
     } finally {
-      turn?.leave();
+      running?.leave();
       client?.close(closeCode.internal, 'internal error');
     }
   }
 
-  #onTurnEnd(): void {
-    this.#turn = null;
+  #onCallEnd(): void {
+    this.#running = null;
     if (this.#client !== null) this.#goOn();
   }
 
@@ -245,7 +249,7 @@ export class TurnSocket extends Watched implements ClientSocketListener, OpenSes
         this.#waitingBytes -= next.length;
         this.#queued.hold(this.#waitingBytes);
         this.#start(next);
-        if (this.#turn === null) this.#goOn();
+        if (this.#running === null) this.#goOn();
       } else if (this.#draining) this.shutDown();
     };
     setImmediate(guard('socket', this, startNext, undefined));
@@ -279,8 +283,8 @@ export class TurnSocket extends Watched implements ClientSocketListener, OpenSes
   }
 }
 
-/** The head of a turn's request: what the upgrade said of its client. */
-function turnHead(upgrade: RequestHead, length: number): RequestHead {
+/** The head of a message's request: what the upgrade said of its client. */
+function headOf(upgrade: RequestHead, length: number): RequestHead {
   const head = new RequestHead();
   head.authorization = upgrade.authorization;
   head.host = upgrade.host;
@@ -293,7 +297,7 @@ function turnHead(upgrade: RequestHead, length: number): RequestHead {
   return head;
 }
 
-const words: TurnWords = {
+const words: MessageWords = {
   whole: (status, body) => {
     const isObject = body.startsWith('{') && body.endsWith('}');
     if (status < 400 && isObject)

@@ -1,7 +1,7 @@
 import type { UpstreamSession } from './upstream-session.js';
 
 /** What a call is told that came as a message of a WebSocket, and what it tells. */
-export interface TurnCall {
+export interface SocketCall {
   readonly upstreamSession: UpstreamSession;
   /** Nothing is to be generated. */
   readonly isWarmUp: boolean;

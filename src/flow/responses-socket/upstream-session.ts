@@ -1,13 +1,13 @@
 import type { Target, Upstream } from '../../config/types.js';
-import { messageOf, turnAnswers } from '../../protocols/responses/turn.js';
+import { messageOf, messageRules } from '../../protocols/responses/socket-message.js';
 import type { Deadlines, UpstreamExchange, UpstreamHandler } from '../../upstream/client.js';
-import { SocketTurns } from '../../upstream/socket-turns.js';
+import { SocketCalls } from '../../upstream/socket-calls.js';
 import type { Call } from '../call.js';
 import type { Prepared } from '../prepare.js';
 import type { Services } from '../services.js';
 import { socketRequest } from '../socket-request.js';
 
-/** A turn to be sent, and what is done where its upstream turns out to know no WebSocket. */
+/** A call to be sent, and what is done where its upstream has no WebSocket. */
 export interface SessionRequest {
   readonly target: Target;
   /** Index of the upstream's key. */
@@ -22,11 +22,11 @@ export interface SessionRequest {
 
 /**
  * The upstream's side of a socket over which responses are made: a WebSocket, where the upstream has one, which stays
- * open between the turns, since upstreams remember the newest response of a connection.
+ * open between the calls, since upstreams remember the newest response of a connection.
  */
 export class UpstreamSession {
   readonly #services: Services;
-  #turns: SocketTurns | null = null;
+  #calls: SocketCalls | null = null;
   #upstream: Upstream | null = null;
   /** Index of the upstream's key that the socket was opened with. */
   #key = 0;
@@ -37,9 +37,9 @@ export class UpstreamSession {
     this.#services = services;
   }
 
-  /** The upstream of the newest turn still knows what was said. */
+  /** The upstream of the newest call still knows what was said. */
   get isOpen(): boolean {
-    return this.#turns?.isOpen ?? false;
+    return this.#calls?.isOpen ?? false;
   }
 
   /** Puts the target first that the socket is open to. */
@@ -55,7 +55,7 @@ export class UpstreamSession {
     return this.isOpen && isSame(upstream, this.#upstream) ? this.#key : null;
   }
 
-  /** Whether a turn can be sent to a target over a WebSocket. */
+  /** Whether a call can be sent to a target over a WebSocket. */
   takes({ upstream }: Target, { path }: Prepared): boolean {
     return path !== 'translated' && upstream.responsesSocket && !this.#without.has(upstream.name);
   }
@@ -63,21 +63,21 @@ export class UpstreamSession {
   send(call: Call, request: SessionRequest): UpstreamExchange {
     const { target, key, prepared, deadlines, handler, isWarmUp, otherwise } = request;
     const { upstream } = target;
-    if (this.#turns === null || key !== this.#key || !isSame(upstream, this.#upstream)) {
+    if (this.#calls === null || key !== this.#key || !isSame(upstream, this.#upstream)) {
       this.close();
       this.#upstream = upstream;
       this.#key = key;
-      this.#turns = this.#connectTo(call, upstream, key, prepared);
+      this.#calls = this.#connectTo(call, upstream, key, prepared);
     }
     const exchange = new SessionExchange();
-    exchange.current = this.#turns.send(
+    exchange.current = this.#calls.send(
       messageOf(prepared.body, isWarmUp),
       prepared.once,
       deadlines,
       handler,
       () => {
         this.#without.add(upstream.name);
-        this.#turns = null;
+        this.#calls = null;
         exchange.current = otherwise();
       },
     );
@@ -85,18 +85,18 @@ export class UpstreamSession {
   }
 
   close(): void {
-    this.#turns?.close();
-    this.#turns = null;
+    this.#calls?.close();
+    this.#calls = null;
     this.#upstream = null;
   }
 
-  #connectTo(call: Call, upstream: Upstream, key: number, { upstreamPath, wire }: Prepared): SocketTurns {
+  #connectTo(call: Call, upstream: Upstream, key: number, { upstreamPath, wire }: Prepared): SocketCalls {
     const request = socketRequest(call, upstream, upstreamPath, { wire, vendor: call.exchange.head, key });
-    return new SocketTurns(request, this.#services.dialer, turnAnswers);
+    return new SocketCalls(request, this.#services.dialer, messageRules);
   }
 }
 
-/** A turn under way, over the socket or, where there is none, by a request. */
+/** A call under way, over the socket or, where there is none, by a request. */
 class SessionExchange implements UpstreamExchange {
   current: UpstreamExchange | null = null;
 

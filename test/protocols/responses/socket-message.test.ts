@@ -4,11 +4,11 @@ import {
   joinItems,
   madeResponse,
   messageOf,
+  messageRules,
   readConversation,
-  readTurn,
-  turnAnswers,
+  readMessage,
   warmUpAnswer,
-} from '../../../src/protocols/responses/turn.js';
+} from '../../../src/protocols/responses/socket-message.js';
 
 const text = (value: unknown) => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value));
 
@@ -24,18 +24,18 @@ test('a message is the body of a POST with a stream', (t) => {
     ['{"type":"response.create","generate":true,"a":1}', '{"stream":true,"a":1}', false],
   ] as const;
   for (const [message, body, isWarmUp] of cases) {
-    const turn = readTurn(text(message));
-    t.notOk(turn instanceof GatewayError);
-    t.match(turn, { isWarmUp });
-    if (!(turn instanceof GatewayError)) t.equal(turn.body.toString(), body);
+    const read = readMessage(text(message));
+    t.notOk(read instanceof GatewayError);
+    t.match(read, { isWarmUp });
+    if (!(read instanceof GatewayError)) t.equal(read.body.toString(), body);
   }
-  t.match(readTurn(text('[]')), { kind: 'invalid_json' });
-  t.match(readTurn(text('{}')), { kind: 'missing_parameter', param: 'type' });
-  t.match(readTurn(text('{"type":"response.cancel"}')), { kind: 'invalid_value', param: 'type' });
+  t.match(readMessage(text('[]')), { kind: 'invalid_json' });
+  t.match(readMessage(text('{}')), { kind: 'missing_parameter', param: 'type' });
+  t.match(readMessage(text('{"type":"response.cancel"}')), { kind: 'invalid_value', param: 'type' });
   t.end();
 });
 
-test('a conversation is put together from the items of its turns', (t) => {
+test('a conversation is put together from the items of its messages', (t) => {
   const first = readConversation(text({ model: 'm', input: 'say "hi"', store: false }));
   t.match(first, { previousId: null, isStored: false });
   t.strictSame(JSON.parse(`[${first?.items}]`), [{ type: 'message', role: 'user', content: 'say "hi"' }]);
@@ -95,7 +95,7 @@ test('what an upstream says is told apart wherever its type stands', (t) => {
     ['no JSON', 'more'],
   ] as const;
   for (const [message, meaning] of cases) {
-    t.equal(turnAnswers.judge(text(message)), meaning, JSON.stringify(message).slice(0, 80));
+    t.equal(messageRules.judge(text(message)), meaning, JSON.stringify(message).slice(0, 80));
   }
   t.end();
 });
@@ -109,7 +109,7 @@ test('an error in place of an answer is the HTTP answer that says the same', (t)
     [{ type: 'error', status: 200, error }, 502],
   ] as const;
   for (const [message, status] of cases) {
-    const refusal = turnAnswers.refusal(text(message));
+    const refusal = messageRules.refusal(text(message));
     t.equal(refusal.status, status);
     t.match(JSON.parse(refusal.body.toString()), { error });
     t.notMatch(refusal.body.toString(), 'type');
