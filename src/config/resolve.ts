@@ -14,7 +14,7 @@ import type {
   RateLimits,
   Snapshot,
   SocketSettings,
-  TranslationManner,
+  TargetOptions,
   UpstreamKind,
 } from './types.js';
 
@@ -39,7 +39,7 @@ export interface ResolvedUpstream {
 }
 
 /** What the file says of a target's translation. */
-export type TranslationSettings = Omit<TranslationManner, 'model' | 'streamUsage'>;
+export type TranslationSettings = Omit<TargetOptions, 'model' | 'streamUsage'>;
 
 export interface ResolvedModel {
   readonly name: string;

@@ -54,7 +54,7 @@ export interface Upstream {
 export type WireProtocol = 'chat' | 'responses' | 'messages' | 'generateContent';
 
 /** How calls of other protocols are put into a target's own. */
-export interface TranslationManner {
+export interface TargetOptions {
   /** The model's name at the upstream. */
   readonly model: string;
   /** A stream's usage may be asked for (chat). */
@@ -80,7 +80,7 @@ export interface Target {
   readonly native: ReadonlySet<Protocol>;
   /** The protocol into which calls of the other text protocols are translated; null where none can be. */
   readonly wire: WireProtocol | null;
-  readonly translation: TranslationManner;
+  readonly translation: TargetOptions;
   /** How it takes calls for images. */
   readonly images: 'openai' | 'openai-files' | 'dashscope';
   /** Lower is tried first. */

@@ -1,20 +1,20 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { chatManner } from './chat/route.js';
+import { chatFormat } from './chat/route.js';
 import { type Directive, DirectiveError, headerDirectives } from './faults/directives.js';
 import { applyFaults } from './faults/faults.js';
-import { generateContentManner } from './generate-content/answer.js';
-import { bodyReply, type Manner, type Reply, type Route, type SimulatorRequest } from './http/reply.js';
+import { generateContentFormat } from './generate-content/answer.js';
+import { type AnswerFormat, bodyReply, type Reply, type Route, type SimulatorRequest } from './http/reply.js';
 import { openExchange, send } from './http/send.js';
-import { dashScopeManner } from './images/dashscope.js';
+import { dashScopeFormat } from './images/dashscope.js';
 import { resultPath } from './media/result.js';
-import { messagesManner } from './messages/stream.js';
+import { messagesFormat } from './messages/stream.js';
 import { routesOf } from './routes.js';
 import { socketUpgrades } from './sockets/upgrades.js';
 import { newLedger } from './video/task.js';
-import { vendorjManner } from './video/vendorj.js';
-import { vendorkManner } from './video/vendork.js';
+import { vendorjFormat } from './video/vendorj.js';
+import { vendorkFormat } from './video/vendork.js';
 
 const loopback = '127.0.0.1';
 const largestBody = 256 * 1024 * 1024;
@@ -92,7 +92,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
       path === `${ownPath}state`
         ? state()
         : { ...last, body: last?.body.toString('base64') ?? null, directives: undefined };
-    return bodyReply({ status: 200, body: JSON.stringify(body), manner: chatManner });
+    return bodyReply({ status: 200, body: JSON.stringify(body), answerFormat: chatFormat });
   }
 
   async function onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -165,38 +165,41 @@ function route(routes: readonly Route[], request: SimulatorRequest): Reply | Pro
     return match.handle(request);
   }
   return refusal(
-    mannerOf(path),
+    formatOf(path),
     found.length > 0
       ? { status: 405, message: `${request.method} is not allowed on ${path}.` }
       : { status: 404, message: `Unknown request URL: ${request.method} ${path}.`, code: 'unknown_url' },
   );
 }
 
-const mannersOfVendors: readonly (readonly [prefix: string, manner: (digest: string) => Manner])[] = [
-  ['/vendork/', vendorkManner],
-  ['/vendorj', vendorjManner],
-  ['/api/v1/', dashScopeManner],
+const formatsOfVendors: readonly (readonly [
+  prefix: string,
+  answerFormat: (digest: string) => AnswerFormat,
+])[] = [
+  ['/vendork/', vendorkFormat],
+  ['/vendorj', vendorjFormat],
+  ['/api/v1/', dashScopeFormat],
 ];
 
 /** How a request is refused that no route takes: as the protocol that its path belongs to words it. */
-function mannerOf(path: string): Manner {
-  for (const [prefix, manner] of mannersOfVendors) {
+function formatOf(path: string): AnswerFormat {
+  for (const [prefix, answerFormat] of formatsOfVendors) {
     if (path.startsWith(prefix)) {
-      return manner(createHash('sha256').update(path).digest('hex'));
+      return answerFormat(createHash('sha256').update(path).digest('hex'));
     }
   }
   if (path.startsWith('/v1beta/') || path.startsWith('/v1alpha/') || /^\/v1\/models\/.+:/.test(path)) {
-    return generateContentManner(null);
+    return generateContentFormat(null);
   }
-  return /^\/v1\/messages(?:\/|$)/.test(path) ? messagesManner(null) : chatManner;
+  return /^\/v1\/messages(?:\/|$)/.test(path) ? messagesFormat(null) : chatFormat;
 }
 
 function refusal(
-  manner: Manner,
+  answerFormat: AnswerFormat,
   error: { readonly status: number; readonly message: string; readonly code?: string },
 ): Reply {
   const { status, message, code } = error;
-  return bodyReply({ status, body: manner.errorBody(status, message, code), manner });
+  return bodyReply({ status, body: answerFormat.errorBody(status, message, code), answerFormat });
 }
 
 /** The whole body, or null when it is too large or does not arrive. */
@@ -248,7 +251,7 @@ async function replyTo(
     return faulty;
   } catch (error) {
     if (error instanceof DirectiveError) {
-      return refusal(reply.manner, { status: 400, message: error.message, code: 'unknown_fault' });
+      return refusal(reply.answerFormat, { status: 400, message: error.message, code: 'unknown_fault' });
     }
     throw error;
   }

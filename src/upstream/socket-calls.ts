@@ -16,7 +16,7 @@ import {
 } from './types.js';
 
 /** What the messages of an answer mean. */
-export interface AnswerManner {
+export interface SocketStreamRules {
   /** The answer goes on after it, ends with it, or is an error. */
   judge(message: Buffer): 'more' | 'last' | 'error';
   /** An error that came in place of an answer, as the HTTP answer that says the same; its body is JSON. */
@@ -36,17 +36,17 @@ const cr = 0x0d;
 export class SocketCalls implements SocketListener {
   readonly #request: SocketRequest;
   readonly #dialer: Dialer;
-  readonly #manner: AnswerManner;
+  readonly #rules: SocketStreamRules;
   #socket: UpstreamSocket | null = null;
   #isOpen = false;
   /** Calls answered on the open socket. */
   #served = 0;
   #exchange: SocketExchange | null = null;
 
-  constructor(request: SocketRequest, dialer: Dialer, manner: AnswerManner) {
+  constructor(request: SocketRequest, dialer: Dialer, rules: SocketStreamRules) {
     this.#request = request;
     this.#dialer = dialer;
-    this.#manner = manner;
+    this.#rules = rules;
   }
 
   get isOpen(): boolean {
@@ -113,9 +113,9 @@ export class SocketCalls implements SocketListener {
       this.fail('malformed_answer', 'a binary message');
       return;
     }
-    const meaning = this.#manner.judge(data);
+    const meaning = this.#rules.judge(data);
     if (meaning === 'error' && !exchange.headSeen) {
-      const { status, body } = this.#manner.refusal(data);
+      const { status, body } = this.#rules.refusal(data);
       this.#release();
       exchange.answer(new MessageHead(status, 'application/json', body.length), body);
       return;

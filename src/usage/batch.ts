@@ -2,10 +2,10 @@ import type { CallRecord } from '../metrics/call-record.js';
 import type { CallTimes } from '../metrics/call-times.js';
 import type { CountedCalls, Recorder, TokenCounts } from '../metrics/recorder.js';
 import type { LedgerLine } from '../store/store.js';
-import type { AlikeCalls, CallTable } from './call-table.js';
+import type { CallGroupSums, CallTable } from './call-table.js';
 import { isTime } from './entry.js';
 import { writePage } from './page.js';
-import { addAlike, SumCollector } from './sums.js';
+import { addGroup, SumCollector } from './sums.js';
 
 /** What a batch adds to the ledger: pages of calls as its lines, and what these add to the sums. */
 export interface UsageBatchContent {
@@ -54,7 +54,7 @@ export class UsageBatch {
 
   /** Has those calls counted that are not yet: they are when their page ends. */
   count(): void {
-    this.#table.count(this.#countAlike);
+    this.#table.count(this.#countGroup);
   }
 
   /** Writes what is left, and has it counted; nothing is added from then on. */
@@ -63,42 +63,42 @@ export class UsageBatch {
     return { lines: this.#lines, sums: this.#sums.sums() };
   }
 
-  readonly #countAlike = (alike: AlikeCalls): CallTimes => {
-    const { keyId, model } = alike.manner;
-    addAlike(this.#sums.totalsOf(this.#table.at, keyId, model), alike);
-    return this.#record(countedOf(alike), alike.calls);
+  readonly #countGroup = (sums: CallGroupSums): CallTimes => {
+    const { keyId, model } = sums.group;
+    addGroup(this.#sums.totalsOf(this.#table.at, keyId, model), sums);
+    return this.#record(countedOf(sums), sums.calls);
   };
 
   #endPage(): void {
     const table = this.#table;
     if (table.length === 0) return;
-    table.count(this.#countAlike);
+    table.count(this.#countGroup);
     this.#lines.push({ at: table.at, value: writePage(table) });
     table.end();
   }
 }
 
 /** As they are counted in the metrics. Without spreads, which took ten times as long where each call has another key. */
-function countedOf(alike: AlikeCalls): CountedCalls {
-  const { keyId, protocol, model, status, outcome, tokensKnown } = alike.manner;
+function countedOf(sums: CallGroupSums): CountedCalls {
+  const { keyId, protocol, model, status, outcome, tokensKnown } = sums.group;
   return {
     keyId,
     protocol,
     model,
     status,
     outcome,
-    bytesIn: alike.bytesIn,
-    bytesOut: alike.bytesOut,
-    costNanoUsd: alike.costNanoUsd,
-    usage: tokensKnown === 'none' ? null : tokensOf(alike),
+    bytesIn: sums.bytesIn,
+    bytesOut: sums.bytesOut,
+    costNanoUsd: sums.costNanoUsd,
+    usage: tokensKnown === 'none' ? null : tokensOf(sums),
   };
 }
 
-function tokensOf(alike: AlikeCalls): TokenCounts {
+function tokensOf(sums: CallGroupSums): TokenCounts {
   return {
-    input: alike.inputTokens,
-    output: alike.outputTokens,
-    cached: alike.cachedTokens,
-    reasoning: alike.reasoningTokens,
+    input: sums.inputTokens,
+    output: sums.outputTokens,
+    cached: sums.cachedTokens,
+    reasoning: sums.reasoningTokens,
   };
 }

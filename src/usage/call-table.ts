@@ -8,12 +8,12 @@ import type { amountNames, UsageTotals } from './sums.js';
 
 /** How long after the first call of a table its last one has ended, at most: less than that, in milliseconds. */
 export const tableSpanMs = 1000;
-/** Calls of one table, and so its manners. */
+/** Calls of one table, and so its groups. */
 export const mostCalls = 1000;
 /** The numbers of a row, by their place in it. */
 const column = {
-  /** Index among the table's manners. */
-  manner: 0,
+  /** Index among the table's groups. */
+  group: 0,
   /** Milliseconds since the table's first call ended. */
   since: 1,
   /** Number of its id, or below zero: of `ids`, from -1 on. */
@@ -40,19 +40,21 @@ export const rowLength = 16;
 /** From the one to the other are numbers that are added up as they are. */
 const firstAdded = column.inputTokens;
 const lastAdded = column.bytesOut;
-/** Where the sums of a manner have the number of its calls. */
-const callsSum = column.manner;
+/** Where the sums of a group have the number of its calls. */
+const callsSum = column.group;
 
-/** What calls have in common again and again, so that it is said once. */
-export type Manner = Pick<
+/** What calls of one group have in common: a page of the ledger holds it once for all of them. */
+export type CallGroup = Pick<
   CallRecord,
   'keyId' | 'groups' | 'protocol' | 'model' | 'target' | 'status' | 'outcome'
 > & { readonly tokensKnown: TokenSource };
 
-/** What the numbers of calls of one manner add up to, at most `Number.MAX_SAFE_INTEGER`. Those that cannot be meant add
- * nothing. */
-export interface AlikeCalls extends Readonly<Pick<UsageTotals, 'calls' | (typeof amountNames)[number]>> {
-  readonly manner: Manner;
+/**
+ * The sums of the numbers of one group's calls, at most `Number.MAX_SAFE_INTEGER`. Numbers that are out of range add
+ * nothing.
+ */
+export interface CallGroupSums extends Readonly<Pick<UsageTotals, 'calls' | (typeof amountNames)[number]>> {
+  readonly group: CallGroup;
 }
 
 /**
@@ -67,17 +69,17 @@ export class CallTable {
   length = 0;
   /** One row after the other, of which only those of its calls hold anything. */
   readonly rows = new Float64Array(mostCalls * rowLength);
-  readonly manners: Manner[] = [];
+  readonly callGroups: CallGroup[] = [];
   /** Ids that have no number. */
   readonly ids: string[] = [];
   #endsAt = 0;
   /** How many of its calls `count` has told. */
   #counted = 0;
-  /** By manner and column. */
+  /** By group and column. */
   readonly #sums = new Float64Array(mostCalls * rowLength);
-  /** Indices of the manners of each key. */
+  /** Indices of the groups of each key. */
   readonly #byKey = new Map<string | null, number[]>();
-  /** Index of the manner of the last call; -1 before the first. */
+  /** Index of the group of the last call; -1 before the first. */
   #last = -1;
 
   /**
@@ -95,7 +97,7 @@ export class CallTable {
     this.length = 0;
     this.#endsAt = 0;
     this.#counted = 0;
-    this.manners.length = 0;
+    this.callGroups.length = 0;
     this.ids.length = 0;
     this.#byKey.clear();
     this.#last = -1;
@@ -137,18 +139,18 @@ export class CallTable {
    * Tells of the calls that were added since the last time.
    * @param record counts calls, once, and gives what counts their times
    */
-  count(record: (alike: AlikeCalls) => CallTimes): void {
+  count(record: (sums: CallGroupSums) => CallTimes): void {
     if (this.#counted === this.length) return;
     this.#addUp();
-    const times = this.manners.map((manner, index) => {
-      const alike = alikeOf(manner, this.#sums, index * rowLength);
-      return alike.calls === 0 ? null : record(alike);
+    const times = this.callGroups.map((group, index) => {
+      const sums = sumsOf(group, this.#sums, index * rowLength);
+      return sums.calls === 0 ? null : record(sums);
     });
     const { rows } = this;
-    const { manner, duration, firstByte, own } = column;
+    const { group, duration, firstByte, own } = column;
     for (; this.#counted < this.length; this.#counted++) {
       const start = this.#counted * rowLength;
-      times[rows[start + manner] as number]?.observe(
+      times[rows[start + group] as number]?.observe(
         (rows[start + duration] as number) / 1000,
         (rows[start + firstByte] as number) / 1000,
         rows[start + own] as number,
@@ -157,17 +159,17 @@ export class CallTable {
   }
 
   /**
-   * Adds the numbers of the calls that were not counted yet, by their manner, in the columns of these numbers; of media
+   * Adds the numbers of the calls that were not counted yet, by their group, in the columns of these numbers; of media
    * they are milliseconds.
    */
   #addUp(): void {
     const { rows } = this;
     const sums = this.#sums;
-    sums.fill(0, 0, this.manners.length * rowLength);
-    const { manner, mediaSeconds, costNanoUsd } = column;
+    sums.fill(0, 0, this.callGroups.length * rowLength);
+    const { group, mediaSeconds, costNanoUsd } = column;
     for (let call = this.#counted; call < this.length; call++) {
       const start = call * rowLength;
-      const sum = (rows[start + manner] as number) * rowLength;
+      const sum = (rows[start + group] as number) * rowLength;
       (sums[sum + callsSum] as number) += 1;
       for (let index = firstAdded; index <= lastAdded; index++)
         addTo(sums, sum + index, rows[start + index] as number);
@@ -177,7 +179,7 @@ export class CallTable {
   }
 
   #indexOf(call: CallRecord): number {
-    const last = this.manners[this.#last];
+    const last = this.callGroups[this.#last];
     if (last === undefined || !isOf(last, call)) this.#last = this.#find(call);
     return this.#last;
   }
@@ -190,12 +192,12 @@ export class CallTable {
       this.#byKey.set(keyId, ofKey);
     }
     for (const index of ofKey) {
-      const known = this.manners[index];
+      const known = this.callGroups[index];
       if (known !== undefined && isOf(known, call)) return index;
     }
     const tokensKnown = tokenSource(call.usage);
     const index =
-      this.manners.push({ keyId, groups, protocol, model, target, status, outcome, tokensKnown }) - 1;
+      this.callGroups.push({ keyId, groups, protocol, model, target, status, outcome, tokensKnown }) - 1;
     ofKey.push(index);
     return index;
   }
@@ -206,16 +208,16 @@ function addTo(sums: Float64Array, at: number, value: number): void {
   if (value > 0 && value <= mostAdded) sums[at] = Math.min((sums[at] as number) + value, mostAdded);
 }
 
-function isOf(manner: Manner, call: CallRecord): boolean {
+function isOf(group: CallGroup, call: CallRecord): boolean {
   return (
-    manner.keyId === call.keyId &&
-    manner.model === call.model &&
-    manner.target === call.target &&
-    manner.protocol === call.protocol &&
-    manner.status === call.status &&
-    manner.outcome === call.outcome &&
-    manner.groups === call.groups &&
-    manner.tokensKnown === tokenSource(call.usage)
+    group.keyId === call.keyId &&
+    group.model === call.model &&
+    group.target === call.target &&
+    group.protocol === call.protocol &&
+    group.status === call.status &&
+    group.outcome === call.outcome &&
+    group.groups === call.groups &&
+    group.tokensKnown === tokenSource(call.usage)
   );
 }
 
@@ -225,10 +227,10 @@ function tokenSource(usage: Usage | null): TokenSource {
   return usage.estimated ? 'estimated' : 'exact';
 }
 
-/** @param sums of the calls of all manners @param start where those of this manner begin */
-function alikeOf(manner: Manner, sums: Float64Array, start: number): AlikeCalls {
+/** @param sums of the calls of all groups @param start where those of this group begin */
+function sumsOf(group: CallGroup, sums: Float64Array, start: number): CallGroupSums {
   return {
-    manner,
+    group,
     calls: sums[start + callsSum] as number,
     inputTokens: sums[start + column.inputTokens] as number,
     outputTokens: sums[start + column.outputTokens] as number,

@@ -9,10 +9,10 @@ export const version = 2;
 export function writePage(table: CallTable): string {
   const { at, rows, length } = table;
   const columns = packColumns(rows, rowLength, keptColumns, length).toString('base64');
-  const [manners, series, ids] = [table.manners, seriesOf(table), table.ids].map((part) =>
+  const [callGroups, series, ids] = [table.callGroups, seriesOf(table), table.ids].map((part) =>
     JSON.stringify(part),
   );
-  const outline = `"v":${version},"at":${at},"manners":${manners},"series":${series},"ids":${ids}`;
+  const outline = `"v":${version},"at":${at},"manners":${callGroups},"series":${series},"ids":${ids}`;
   return `{${outline},"calls":${length},"columns":"${columns}"}`;
 }
 

@@ -1,6 +1,6 @@
 import { none } from '../metrics/call-record.js';
 import { requestIdOf } from '../wire/request-id.js';
-import { keptColumns, type Manner, mostCalls } from './call-table.js';
+import { type CallGroup, keptColumns, mostCalls } from './call-table.js';
 import { unpackColumns } from './columns.js';
 import { isEntry, isTime, type UsageEntry, type UsageEntryLike } from './entry.js';
 import { version } from './page.js';
@@ -23,7 +23,7 @@ export function readPage(text: string): UsageEntry[] {
 /** A page of which only the outline is sure. */
 interface ParsedPage {
   readonly at: number;
-  readonly manners: readonly ({ readonly [Name in keyof Manner]?: unknown } | null)[];
+  readonly callGroups: readonly ({ readonly [Name in keyof CallGroup]?: unknown } | null)[];
   readonly series: unknown;
   readonly ids: readonly unknown[];
   readonly rows: Float64Array;
@@ -37,10 +37,10 @@ function parse(text: string): ParsedPage | null {
     return null;
   }
   if (typeof page !== 'object' || page === null) return null;
-  const { v, at, manners, series, ids, ...numbers } = page as Record<string, unknown>;
-  if (!isTime(at) || !Array.isArray(manners) || !Array.isArray(ids)) return null;
+  const { v, at, manners: callGroups, series, ids, ...numbers } = page as Record<string, unknown>;
+  if (!isTime(at) || !Array.isArray(callGroups) || !Array.isArray(ids)) return null;
   const rows = v === version ? packedRows(numbers) : v === 1 ? plainRows(numbers, ids.length) : null;
-  return rows === null ? null : { at, manners, series, ids, rows };
+  return rows === null ? null : { at, callGroups, series, ids, rows };
 }
 
 function packedRows({ calls, columns }: Readonly<Record<string, unknown>>): Float64Array | null {
@@ -71,23 +71,23 @@ function isCount(calls: unknown): calls is number {
 function readCall(page: ParsedPage, row: Float64Array): UsageEntryLike {
   const [index, sinceFirst, id, inputTokens, outputTokens, cachedTokens, cacheWrittenTokens, ...more] = row;
   const [reasoningTokens, bytesIn, bytesOut, mediaSeconds, duration, firstByte, retries, costNanoUsd] = more;
-  const manner = page.manners[index ?? none] ?? null;
+  const group = page.callGroups[index ?? none] ?? null;
   return {
     at: page.at + (sinceFirst ?? Number.NaN),
     requestId: idOf(page, id ?? none),
-    keyId: manner?.keyId,
-    groups: manner?.groups,
-    protocol: manner?.protocol,
-    model: manner?.model,
-    target: manner?.target,
-    status: manner?.status,
-    outcome: manner?.outcome,
+    keyId: group?.keyId,
+    groups: group?.groups,
+    protocol: group?.protocol,
+    model: group?.model,
+    target: group?.target,
+    status: group?.status,
+    outcome: group?.outcome,
     inputTokens,
     outputTokens,
     cachedTokens,
     cacheWrittenTokens,
     reasoningTokens,
-    tokensKnown: manner?.tokensKnown,
+    tokensKnown: group?.tokensKnown,
     bytesIn,
     bytesOut,
     mediaSeconds,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { dayOf, dayStart } from './budget.js';
-import type { AlikeCalls } from './call-table.js';
+import type { CallGroupSums } from './call-table.js';
 
 /** The ledger of usage in the store. Its name is in every store that is in use. */
 export const usageLedger = 'usage';
@@ -173,15 +173,15 @@ export class SumCollector {
   }
 }
 
-/** Adds calls that have ended alike. */
-export function addAlike(totals: UsageTotals, alike: AlikeCalls): void {
-  const { outcome, tokensKnown } = alike.manner;
-  const { calls } = alike;
+/** Adds calls that of one group. */
+export function addGroup(totals: UsageTotals, sums: CallGroupSums): void {
+  const { outcome, tokensKnown } = sums.group;
+  const { calls } = sums;
   addOne(totals, 'calls', calls);
   if (outcome === 'incomplete') addOne(totals, 'incomplete', calls);
   if (outcome === 'refused') addOne(totals, 'refused', calls);
   if (outcome === 'client_gone') addOne(totals, 'clientGone', calls);
   if (outcome === 'upstream_error') addOne(totals, 'upstreamErrors', calls);
   if (tokensKnown === 'partial' || tokensKnown === 'estimated') addOne(totals, 'inexact', calls);
-  for (const name of amountNames) addOne(totals, name, Math.round(alike[name]));
+  for (const name of amountNames) addOne(totals, name, Math.round(sums[name]));
 }

@@ -17,7 +17,7 @@ const withKeys = (config: ResolvedConfig): ResolvedConfig => ({
 });
 
 /** The upstreams that there are: with a WebSocket, by POST, and of the other protocols. */
-const manners = [
+const upstreams = [
   ['a WebSocket', 'simulator', withSockets],
   ['POST', 'simulator', undefined],
   ['chat', 'chat', undefined],
@@ -34,7 +34,7 @@ const responseOf = (events: readonly Event[]): Responses => {
   return last.response;
 };
 
-for (const [name, kind, adapt] of manners) {
+for (const [name, kind, adapt] of upstreams) {
   test(`${name}: a call goes on from the one before with its new items alone`, async (t) => {
     const gateway = await start(t, kind, adapt);
     const { send, answer } = await connect(t, gateway.url);

@@ -193,7 +193,7 @@ test('a generateContent stream without alt=sse is one array', async (t) => {
   );
 });
 
-test('silence is filled in the manner of the protocol', async (t) => {
+test('silence is filled as the protocol has it', async (t) => {
   const events = [chatEvent({ role: 'assistant', content: 'a' }), chatEvent({}, 'stop'), doneEvent];
   const slow = await startRawUpstream(t, ({ socket }) => {
     socket.write(streamHead);

@@ -13,7 +13,7 @@ function bytesOf(text: string): ImageBytes {
   return image;
 }
 
-/** Base64 in any of the manners in which it is written. */
+/** Base64 in any of the forms in which it is written. */
 const written = fc
   .record({
     bytes: fc.uint8Array({ minLength: 1, maxLength: 300 }),

@@ -91,9 +91,9 @@ for (const client of clients) {
     for (const [name, target] of Object.entries(targets)) {
       for (const thinks of [false, true]) {
         const exception = thinks ? fitting : undefined;
-        const manner = thinks ? 'with reasoning ' : '';
+        const reasoning = thinks ? 'with reasoning ' : '';
 
-        test(`${client.protocol} to ${upstream}: a conversation ${manner}grows at its end for ${name}`, async (t) => {
+        test(`${client.protocol} to ${upstream}: a conversation ${reasoning}grows at its end for ${name}`, async (t) => {
           const bodies = requestBodies(client, upstream, thinks).map((body) => translate(body, target));
           t.equal(bodies.length, rounds.length);
           t.strictSame(
@@ -106,13 +106,13 @@ for (const client of clients) {
           t.strictSame(broken(kept, upstream), [], `all alike from ${exception.from} on`);
         });
 
-        test(`${client.protocol} to ${upstream}: the same request ${manner}gives the same bytes for ${name}`, async (t) => {
+        test(`${client.protocol} to ${upstream}: the same request ${reasoning}gives the same bytes for ${name}`, async (t) => {
           const once = requestBodies(client, upstream, thinks).map((body) => translate(body, target));
           const again = requestBodies(client, upstream, thinks).map((body) => translate(body, target));
           t.strictSame(again, once);
         });
 
-        test(`${client.protocol} to ${upstream}: the conversation ${manner}comes last for ${name}`, async (t) => {
+        test(`${client.protocol} to ${upstream}: the conversation ${reasoning}comes last for ${name}`, async (t) => {
           const body = translate(requestBodies(client, upstream, thinks).at(-1) ?? {}, target);
           t.equal(Object.keys(JSON.parse(body) as object).at(-1), conversationMembers[upstream]);
           const placeOf = (text: string): number => body.indexOf(JSON.stringify(text));

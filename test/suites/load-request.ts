@@ -3,7 +3,7 @@ export const loadKey = 'sk-load';
 export const loadKeyHash = 'sha256:b0c5ce5656022339074d03bcddd6241e1659c198dc9e4dbd70059a17abe61f15';
 
 /** What the load upstream is asked to do; it reads it from the request's `user`. */
-export type Manner =
+export type LoadBehaviour =
   /** A completion of about 1 KB, at once or after a while. */
   | { readonly does: 'complete'; readonly afterMs?: number }
   /** An event every so often, then the end; or a cut connection in place of the end. */
@@ -26,9 +26,9 @@ export interface RequestOptions {
   readonly body?: string;
 }
 
-/** The bytes of a chat request that has the load upstream answer in this manner. */
-export function loadRequest(manner: Manner, options: RequestOptions = {}): Buffer {
-  const { does, ...settings } = manner;
+/** The bytes of a chat request that has the load upstream answer in this way. */
+export function loadRequest(behaviour: LoadBehaviour, options: RequestOptions = {}): Buffer {
+  const { does, ...settings } = behaviour;
   const user = new URLSearchParams({ does, name: options.name ?? '' });
   for (const [name, value] of Object.entries(settings)) user.set(name, String(value));
   const body =

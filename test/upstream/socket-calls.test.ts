@@ -1,13 +1,13 @@
 import { type Test, test } from 'tap';
 import type { WebSocket } from 'ws';
 import type { Origin } from '../../src/upstream/origin.js';
-import { type AnswerManner, SocketCalls } from '../../src/upstream/socket-calls.js';
+import { SocketCalls, type SocketStreamRules } from '../../src/upstream/socket-calls.js';
 import type { Deadlines, ResponseHead, UpstreamFailure, UpstreamHandler } from '../../src/upstream/types.js';
 import { eventually } from '../support/eventually.js';
 import { plainOrigin, rawServer } from './raw.js';
 import { dialer, socketRequest, socketServer } from './socket-peers.js';
 
-const manner: AnswerManner = {
+const rules: SocketStreamRules = {
   judge: (message) => {
     const text = message.toString();
     return text.startsWith('last') ? 'last' : text.startsWith('error') ? 'error' : 'more';
@@ -46,7 +46,7 @@ class Heard implements UpstreamHandler {
 }
 
 function callsTo(t: Test, origin: Origin): SocketCalls {
-  const calls = new SocketCalls(socketRequest(origin), dialer, manner);
+  const calls = new SocketCalls(socketRequest(origin), dialer, rules);
   t.teardown(() => calls.close());
   return calls;
 }

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import type { Outcome } from '../../src/metrics/call-record.js';
-import { type AlikeCalls, CallTable, type Manner, tableSpanMs } from '../../src/usage/call-table.js';
+import { type CallGroup, type CallGroupSums, CallTable, tableSpanMs } from '../../src/usage/call-table.js';
 import type { UsageEntry } from '../../src/usage/entry.js';
 import { amountNames } from '../../src/usage/sums.js';
 import { fc } from '../support/seed.js';
@@ -15,27 +15,27 @@ function tableAt(at: number): CallTable {
   return table;
 }
 
-/** Counts the calls of a table: what was told of those that are alike, and the times of each, behind one another. */
+/** Counts the calls of a table: what was told of each group, and the times of each, behind one another. */
 function counter(table: CallTable) {
   const told: unknown[] = [];
   return {
     told,
     count: () =>
-      table.count((alike) => {
-        told.push(alike);
+      table.count((sums) => {
+        told.push(sums);
         return { observe: (...times) => told.push(times) };
       }),
   };
 }
 
-test('calls are counted once, those that are alike together', async (t) => {
+test('calls are counted once, by their groups', async (t) => {
   const table = tableAt(noon);
   const { told, count } = counter(table);
   addEntry(table, usageEntry({ at: noon, costNanoUsd: 7 }), { ownMs: 0.25 });
   count();
   t.match(told, [
     {
-      manner: { keyId: 'team-a', protocol: 'chat', model: 'sim-text', status: 200, outcome: 'complete' },
+      group: { keyId: 'team-a', protocol: 'chat', model: 'sim-text', status: 200, outcome: 'complete' },
       calls: 1,
       inputTokens: 100,
       outputTokens: 20,
@@ -56,14 +56,14 @@ test('calls are counted once, those that are alike together', async (t) => {
   count();
   t.match(told, [
     {
-      manner: { keyId: 'team-a' },
+      group: { keyId: 'team-a' },
       calls: 2,
       inputTokens: 101,
       cacheWrittenTokens: 2,
       mediaMs: 1500,
       costNanoUsd: 1503,
     },
-    { manner: { keyId: 'b', status: 502, tokensKnown: 'none' }, calls: 1, inputTokens: 0, bytesIn: 400 },
+    { group: { keyId: 'b', status: 502, tokensKnown: 'none' }, calls: 1, inputTokens: 0, bytesIn: 400 },
   ]);
   t.same(told.slice(2), [
     [812.5, -1 / 1000, -1],
@@ -132,7 +132,7 @@ test('what calls have in common is kept once, for all that have it', async (t) =
     const keyId = call % 3 === 0 ? null : 'team-a';
     addUsage(table, { at: noon, keyId, requestId: `${call}`, status: call % 2 === 0 ? 200 : 500 });
   }
-  t.equal(table.manners.length, 4);
+  t.equal(table.callGroups.length, 4);
   t.equal(table.length, 30);
 });
 
@@ -140,16 +140,16 @@ test('it begins anew with nothing of the calls before', async (t) => {
   const table = tableAt(noon);
   addUsage(table, { at: noon });
   table.begin(noon + 1);
-  t.match(table, { at: noon + 1, length: 0, manners: [], ids: [] });
+  t.match(table, { at: noon + 1, length: 0, callGroups: [], ids: [] });
   addUsage(table, { at: noon + 1, keyId: 'b', requestId: 'x' });
-  t.match(table, { length: 1, manners: [{ keyId: 'b' }], ids: ['x'] });
+  t.match(table, { length: 1, callGroups: [{ keyId: 'b' }], ids: ['x'] });
   const { told, count } = counter(table);
   count();
-  t.match(told, [{ calls: 1, manner: { keyId: 'b' } }, [812.5, 120.25, -1]]);
+  t.match(told, [{ calls: 1, group: { keyId: 'b' } }, [812.5, 120.25, -1]]);
 });
 
 const few = <T>(...values: T[]) => fc.constantFrom(...values);
-/** Calls of which many are alike. */
+/** Calls of few groups. */
 const likelyAlike = fc
   .record({
     keyId: few<string | null>('a', 'b', null),
@@ -169,7 +169,7 @@ const likelyAlike = fc
   .map((entry) => usageEntry({ at: noon, ...entry }));
 
 test('what is counted adds up to the calls, whatever they have in common and whenever somebody asks', async (t) => {
-  const mannerOf = ({ keyId, model, status, outcome }: Manner | UsageEntry) =>
+  const groupOf = ({ keyId, model, status, outcome }: CallGroup | UsageEntry) =>
     `${keyId} ${model} ${status} ${outcome}`;
   fc.assert(
     fc.property(fc.array(fc.tuple(likelyAlike, fc.boolean()), { maxLength: 40 }), (steps) => {
@@ -183,13 +183,13 @@ test('what is counted adds up to the calls, whatever they have in common and whe
         asked++;
       }
       count();
-      const alike = told.filter((each): each is AlikeCalls => !Array.isArray(each));
-      t.equal(told.length - alike.length, steps.length, 'the times of each');
-      const manners = new Set(steps.map(([entry]) => mannerOf(entry)));
-      t.ok(alike.length <= asked * manners.size, 'those that are alike are told of together');
-      for (const manner of manners) {
-        const own = steps.flatMap(([entry]) => (mannerOf(entry) === manner ? [entry] : []));
-        const counted = alike.filter((each) => mannerOf(each.manner) === manner);
+      const sums = told.filter((each): each is CallGroupSums => !Array.isArray(each));
+      t.equal(told.length - sums.length, steps.length, 'the times of each');
+      const groups = new Set(steps.map(([entry]) => groupOf(entry)));
+      t.ok(sums.length <= asked * groups.size, 'a group is told of as one');
+      for (const group of groups) {
+        const own = steps.flatMap(([entry]) => (groupOf(entry) === group ? [entry] : []));
+        const counted = sums.filter((each) => groupOf(each.group) === group);
         const sum = (numbers: number[]) => numbers.reduce((total, each) => total + each, 0);
         t.equal(sum(counted.map(({ calls }) => calls)), own.length);
         for (const name of amountNames) {

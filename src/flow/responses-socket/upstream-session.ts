@@ -1,5 +1,5 @@
 import type { Target, Upstream } from '../../config/types.js';
-import { messageOf, messageRules } from '../../protocols/responses/socket-message.js';
+import { messageOf, socketStreamRules } from '../../protocols/responses/socket-message.js';
 import type { Deadlines, UpstreamExchange, UpstreamHandler } from '../../upstream/client.js';
 import { SocketCalls } from '../../upstream/socket-calls.js';
 import type { Call } from '../call.js';
@@ -92,7 +92,7 @@ export class UpstreamSession {
 
   #connectTo(call: Call, upstream: Upstream, key: number, { upstreamPath, wire }: Prepared): SocketCalls {
     const request = socketRequest(call, upstream, upstreamPath, { wire, vendor: call.exchange.head, key });
-    return new SocketCalls(request, this.#services.dialer, messageRules);
+    return new SocketCalls(request, this.#services.dialer, socketStreamRules);
   }
 }
 

@@ -87,7 +87,7 @@ function missingOf(answer: JsonObject, model: string | null): JsonObject {
   return missing;
 }
 
-/** The tokens that the answer names in one of the two manners, or 0. */
+/** The tokens that the answer names in one of the two forms, or 0. */
 function tokensOf({ usage, meta }: JsonObject): number {
   const counts: unknown[] = isObject(usage) ? [usage.total_tokens, usage.prompt_tokens] : [];
   if (isObject(meta)) {

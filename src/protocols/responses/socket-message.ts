@@ -155,7 +155,7 @@ export function messageOf(body: readonly Buffer[], isWarmUp: boolean): Buffer {
 const last: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete', 'response.failed']);
 
 /** What the messages of an upstream mean. */
-export const messageRules = {
+export const socketStreamRules = {
   judge(message: Buffer): 'more' | 'last' | 'error' {
     const type = typeOf(message.toString('utf8', 0, typeWithin)) ?? typeOf(message.toString('utf8'));
     if (type === 'error') return 'error';

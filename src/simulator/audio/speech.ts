@@ -1,9 +1,9 @@
 import { countTokens } from '../answer/tokens.js';
-import { chatManner } from '../chat/route.js';
+import { chatFormat } from '../chat/route.js';
 import { promptWishes } from '../faults/directives.js';
 import { isObject, type JsonObject } from '../http/json.js';
 import { bodyReply, type Reply, type Step, streamReply } from '../http/reply.js';
-import { binaryManner, eventManner, type MediaRequest, mediaRoutes, typedEvent } from '../media/route.js';
+import { binaryFormat, eventFormat, type MediaRequest, mediaRoutes, typedEvent } from '../media/route.js';
 import { speech } from '../media/speech.js';
 import { OpenAiError } from '../openai/error.js';
 import { readFields } from '../openai/form.js';
@@ -43,7 +43,7 @@ const voices = [
   'cedar',
 ];
 
-const speechManner = eventManner((text) => ({
+const speechFormat = eventFormat((text) => ({
   type: 'speech.audio.delta',
   audio: Buffer.from(text).toString('base64'),
 }));
@@ -52,7 +52,7 @@ const speechManner = eventManner((text) => ({
 export const speechRoutes = mediaRoutes({
   methods: ['POST'],
   path: '/v1/audio/speech',
-  manner: () => chatManner,
+  answerFormat: () => chatFormat,
   answer: speak,
 });
 
@@ -68,13 +68,13 @@ async function speak(asked: MediaRequest): Promise<Reply> {
   const directives = [...asked.directives, ...wishes.faults];
   const pieces = speech({ text: wishes.rest, voice, format, speed });
   if (asEvents) {
-    return streamReply({ events: events(pieces, wishes.rest), manner: speechManner, directives });
+    return streamReply({ events: events(pieces, wishes.rest), answerFormat: speechFormat, directives });
   }
   return {
     ...bodyReply({
       status: 200,
       body: '',
-      manner: binaryManner,
+      answerFormat: binaryFormat,
       headers: { 'content-type': contentTypes[format] },
       directives,
     }),

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { countTokens, words } from '../answer/tokens.js';
-import { chatManner } from '../chat/route.js';
+import { chatFormat } from '../chat/route.js';
 import { type PromptWishes, promptWishes } from '../faults/directives.js';
 import { bodyReply, type Reply, type Step, streamReply } from '../http/reply.js';
 import { describeAudio } from '../media/audio-text.js';
-import { eventManner, type MediaRequest, mediaRoutes, typedEvent } from '../media/route.js';
+import { eventFormat, type MediaRequest, mediaRoutes, typedEvent } from '../media/route.js';
 import { OpenAiError } from '../openai/error.js';
 import { type Fields, type FormFile, oneFile, readFields } from '../openai/form.js';
 import { flag, invalid, modelOf, numberWithin, oneOf, textOrNull } from '../openai/values.js';
@@ -241,7 +241,7 @@ function rounded(seconds: number): number {
 const bytesPerSecond = 16_000;
 const audioTokensPerSecond = 10;
 
-const transcriptManner = eventManner((text) => ({ type: 'transcript.text.delta', delta: text }));
+const transcriptFormat = eventFormat((text) => ({ type: 'transcript.text.delta', delta: text }));
 
 /** `POST /v1/audio/transcriptions` and `POST /v1/audio/translations` */
 export const transcriptRoutes = [
@@ -253,7 +253,7 @@ function routesOf(path: string, task: TranscriptTask): ReturnType<typeof mediaRo
   return mediaRoutes({
     methods: ['POST'],
     path,
-    manner: () => chatManner,
+    answerFormat: () => chatFormat,
     answer: (asked) => answer(asked, task),
   });
 }
@@ -268,10 +268,16 @@ async function answer(asked: MediaRequest, task: TranscriptTask): Promise<Reply>
   const transcript = transcriptOf(wanted);
   const directives = [...asked.directives, ...wanted.wishes.faults];
   if (wanted.stream) {
-    return streamReply({ events: events(wanted, transcript), manner: transcriptManner, directives });
+    return streamReply({ events: events(wanted, transcript), answerFormat: transcriptFormat, directives });
   }
   const [type, body] = written(wanted, transcript);
-  return bodyReply({ status: 200, body, manner: chatManner, headers: { 'content-type': type }, directives });
+  return bodyReply({
+    status: 200,
+    body,
+    answerFormat: chatFormat,
+    headers: { 'content-type': type },
+    directives,
+  });
 }
 
 function transcriptOf({ file, task }: TranscriptRequest): Transcript {

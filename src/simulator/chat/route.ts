@@ -4,9 +4,9 @@ import type { Answer, ToolCall } from '../answer/prompt.js';
 import { words } from '../answer/tokens.js';
 import { DirectiveError } from '../faults/directives.js';
 import {
+  type AnswerFormat,
   askedForStatus,
   bodyReply,
-  type Manner,
   type Reply,
   type Route,
   type SimulatorRequest,
@@ -18,7 +18,7 @@ import { type ChatRequest, chatModels, readChatRequest } from './request.js';
 import { chatEvents, contentEvent } from './stream.js';
 
 /** How the OpenAI family words errors and events. */
-export const chatManner: Manner = {
+export const chatFormat: AnswerFormat = {
   errorBody: (status, message, code) =>
     openAiErrorBody(new OpenAiError(status, message ?? askedForStatus(status), null, code)),
   errorEvent: () =>
@@ -37,12 +37,12 @@ export const chatRoutes: readonly Route[] = [
 
 /** Answers with an error body of the OpenAI family. */
 export function errorReply(error: OpenAiError): Reply {
-  return bodyReply({ status: error.status, body: openAiErrorBody(error), manner: chatManner });
+  return bodyReply({ status: error.status, body: openAiErrorBody(error), answerFormat: chatFormat });
 }
 
 function models(): Reply {
   const data = chatModels.map((id) => ({ id, object: 'model', created, owned_by: 'simulator' }));
-  return bodyReply({ status: 200, body: JSON.stringify({ object: 'list', data }), manner: chatManner });
+  return bodyReply({ status: 200, body: JSON.stringify({ object: 'list', data }), answerFormat: chatFormat });
 }
 
 function completion(request: SimulatorRequest): Reply {
@@ -57,7 +57,7 @@ function completion(request: SimulatorRequest): Reply {
       const shared = chatBase(id, 'chat.completion.chunk', asked.model);
       return streamReply({
         events: chatEvents(shared, asked, answers),
-        manner: chatManner,
+        answerFormat: chatFormat,
         headers,
         directives,
       });
@@ -67,7 +67,7 @@ function completion(request: SimulatorRequest): Reply {
       choices: answers.map((answer, index) => choice(asked, answer, index)),
       usage: chatUsage(asked, answers),
     });
-    return bodyReply({ status: 200, body, manner: chatManner, headers, directives });
+    return bodyReply({ status: 200, body, answerFormat: chatFormat, headers, directives });
   } catch (error) {
     if (error instanceof OpenAiError) {
       return { ...errorReply(error), directives: request.directives };

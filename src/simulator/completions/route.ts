@@ -2,10 +2,17 @@ import { composeAnswer } from '../answer/answer.js';
 import type { Answer, Prompt } from '../answer/prompt.js';
 import { countTokens, words } from '../answer/tokens.js';
 import { created } from '../chat/parts.js';
-import { chatManner } from '../chat/route.js';
+import { chatFormat } from '../chat/route.js';
 import { type Directive, textDirectives } from '../faults/directives.js';
 import { isObject, type JsonObject } from '../http/json.js';
-import { bodyReply, type Manner, type Reply, type Route, type Step, streamReply } from '../http/reply.js';
+import {
+  type AnswerFormat,
+  bodyReply,
+  type Reply,
+  type Route,
+  type Step,
+  streamReply,
+} from '../http/reply.js';
 import { type JsonRequest, jsonRoute } from '../openai/json-route.js';
 import { integer, invalid, isTokens, modelOf, required } from '../openai/values.js';
 
@@ -127,8 +134,8 @@ interface CompletionBase {
 }
 
 /** How the older completions word errors and events. */
-const manner: Manner = {
-  ...chatManner,
+const answerFormat: AnswerFormat = {
+  ...chatFormat,
   contentEvent: (text) =>
     eventText({ ...baseOf('cmpl-simulated', 'sim-text'), choices: [choiceOf(0, text, null, null)] }),
 };
@@ -148,7 +155,7 @@ function complete(request: JsonRequest): Reply {
   const base = baseOf(`cmpl-${request.digest.slice(0, 24)}`, asked.model);
   const { directives } = asked;
   if (asked.stream) {
-    return streamReply({ events: events(base, asked, completions), manner, directives });
+    return streamReply({ events: events(base, asked, completions), answerFormat, directives });
   }
   const choices = completions.map((completion) => {
     const { index, answer } = completion;
@@ -156,7 +163,7 @@ function complete(request: JsonRequest): Reply {
     return choiceOf(index, pieces.join(''), logprobs(asked, completion, pieces, 0), answer.finish);
   });
   const body = JSON.stringify({ ...base, choices, usage: usageOf(asked, completions) });
-  return bodyReply({ status: 200, body, manner, directives });
+  return bodyReply({ status: 200, body, answerFormat, directives });
 }
 
 /** The events of a stream: the completions take turns, then the usage if it was asked for, then `[DONE]`. */

@@ -1,5 +1,5 @@
 import { countTokens } from '../answer/tokens.js';
-import { chatManner } from '../chat/route.js';
+import { chatFormat } from '../chat/route.js';
 import { textDirectives } from '../faults/directives.js';
 import type { JsonObject } from '../http/json.js';
 import { bodyReply, type Reply, type Route } from '../http/reply.js';
@@ -101,7 +101,7 @@ function embed({ body, directives }: JsonRequest): Reply {
   return bodyReply({
     status: 200,
     body: JSON.stringify({ object: 'list', data, model, usage }),
-    manner: chatManner,
+    answerFormat: chatFormat,
     directives: [...directives, ...asked],
   });
 }

@@ -103,13 +103,13 @@ export function singleBytes(reply: Reply, ms: number): Reply {
 /** So many bytes of content before the end of the answer, as fast as they are taken. */
 export function flooded(reply: Reply, size: { readonly bytes: number; readonly eventBytes: number }): Reply {
   const event = Buffer.from(
-    reply.stream ? reply.manner.contentEvent('x'.repeat(size.eventBytes)) : ' '.repeat(size.eventBytes),
+    reply.stream ? reply.answerFormat.contentEvent('x'.repeat(size.eventBytes)) : ' '.repeat(size.eventBytes),
   );
   const count = Math.ceil(size.bytes / event.length);
   const padding: Step = { kind: 'data', bytes: event, tokens: 0 };
   async function* steps(): AsyncGenerator<Step> {
     // A stream opens with its own first events; a body has the padding before it.
-    let ahead = reply.stream ? reply.manner.eventsBeforeContent : 0;
+    let ahead = reply.stream ? reply.answerFormat.eventsBeforeContent : 0;
     for await (const step of reply.steps) {
       for (let sent = 0; ahead === 0 && sent < count; sent += 1) {
         yield padding;

@@ -61,7 +61,7 @@ const answers = {
 
 /** What an upstream of another protocol would answer. */
 function foreign(reply: Reply): Reply {
-  const { events, body } = answers[reply.manner.foreign];
+  const { events, body } = answers[reply.answerFormat.foreign];
   return reply.stream
     ? { ...reply, length: null, steps: events.map((bytes): Step => ({ kind: 'data', bytes, tokens: 1 })) }
     : { ...reply, length: Buffer.byteLength(body), steps: [{ kind: 'data', bytes: body, tokens: 0 }] };
@@ -168,7 +168,7 @@ function status(reply: Reply, asked: Directive): Reply {
   const retryAfter = asked.options.get('retry-after');
   const html = asked.options.has('html');
   return {
-    ...wholeBody(reply, html ? plainPage(code) : reply.manner.errorBody(code)),
+    ...wholeBody(reply, html ? plainPage(code) : reply.answerFormat.errorBody(code)),
     status: code,
     headers: {
       'content-type': html ? 'text/html' : 'application/json',
@@ -215,11 +215,11 @@ function silent(reply: Reply, asked: Directive): Reply {
 
 function errorEvent(reply: Reply, asked: Directive): Reply {
   if (!reply.stream) {
-    return wholeBody(reply, reply.manner.errorBody(500));
+    return wholeBody(reply, reply.answerFormat.errorBody(500));
   }
   async function* steps(): AsyncGenerator<Step> {
     yield* first(reply, asked, 0);
-    yield { kind: 'data', bytes: reply.manner.errorEvent(asked.value), tokens: 1 };
+    yield { kind: 'data', bytes: reply.answerFormat.errorEvent(asked.value), tokens: 1 };
   }
   return { ...reply, length: null, steps: steps() };
 }

@@ -3,7 +3,7 @@ import { seal } from '../answer/seal.js';
 import { countTokens, inTurns, words } from '../answer/tokens.js';
 import { findDirective } from '../faults/directives.js';
 import { isObject } from '../http/json.js';
-import { askedForStatus, type Manner } from '../http/reply.js';
+import { type AnswerFormat, askedForStatus } from '../http/reply.js';
 import { type IllustratedAnswer, imagePart } from './image.js';
 import type { GenerateContentRequest } from './request.js';
 
@@ -60,7 +60,7 @@ function contentChunk(parts: readonly object[], index: number): object {
  * How generateContent words errors and events.
  * @param framing of the stream that the request asks for, or null where it asks for none
  */
-export function generateContentManner(framing: Framing | null): Manner {
+export function generateContentFormat(framing: Framing | null): AnswerFormat {
   const error = (status: number, message: string): object => ({
     error: {
       code: status,

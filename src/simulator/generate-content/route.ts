@@ -5,7 +5,7 @@ import {
   arrayFraming,
   eventFraming,
   type Framing,
-  generateContentManner,
+  generateContentFormat,
   tokenDetails,
   wholeAnswer,
 } from './answer.js';
@@ -16,7 +16,7 @@ import { type GenerateContentRequest, readCountTokens, readGenerateContent } fro
 export const generateContentRoutes: readonly Route[] = [
   protocolRoute({
     path: pathOf('generateContent'),
-    manner: () => generateContentManner(null),
+    answerFormat: () => generateContentFormat(null),
     answer: generate,
   }),
   {
@@ -25,15 +25,15 @@ export const generateContentRoutes: readonly Route[] = [
     handle(request) {
       const asEvents = new URLSearchParams(request.target.split('?')[1]).get('alt') === 'sse';
       const framing = asEvents ? eventFraming : arrayFraming();
-      const manner = generateContentManner(framing);
+      const answerFormat = generateContentFormat(framing);
       const path = pathOf('streamGenerateContent');
       const answer = (asked: ProtocolRequest): Reply => stream(asked, framing);
-      return protocolRoute({ path, manner: () => manner, answer }).handle(request);
+      return protocolRoute({ path, answerFormat: () => answerFormat, answer }).handle(request);
     },
   },
   protocolRoute({
     path: pathOf('countTokens'),
-    manner: () => generateContentManner(null),
+    answerFormat: () => generateContentFormat(null),
     answer: count,
   }),
 ];
@@ -64,7 +64,7 @@ function generate(request: ProtocolRequest): Reply {
   const answers = compose(asked);
   const { directives } = asked.prompt;
   const body = JSON.stringify(wholeAnswer(asked, answers));
-  return bodyReply({ status: 200, body, manner: request.manner, directives });
+  return bodyReply({ status: 200, body, answerFormat: request.answerFormat, directives });
 }
 
 function stream(request: ProtocolRequest, framing: Framing): Reply {
@@ -80,7 +80,7 @@ function stream(request: ProtocolRequest, framing: Framing): Reply {
   }
   return streamReply({
     events: events(),
-    manner: request.manner,
+    answerFormat: request.answerFormat,
     headers: { 'content-type': framing.contentType },
     directives: asked.prompt.directives,
   });
@@ -90,5 +90,5 @@ function count(request: ProtocolRequest): Reply {
   const asked = readCountTokens(request, modelOf(request));
   const { inputTokens, directives } = asked.prompt;
   const body = JSON.stringify({ totalTokens: inputTokens, promptTokensDetails: tokenDetails(asked) });
-  return bodyReply({ status: 200, body, manner: request.manner, directives });
+  return bodyReply({ status: 200, body, answerFormat: request.answerFormat, directives });
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Directive, DirectiveError } from '../faults/directives.js';
 import { isObject, type JsonObject } from './json.js';
-import { bodyReply, type Manner, type Reply, type Route, type SimulatorRequest } from './reply.js';
+import { type AnswerFormat, bodyReply, type Reply, type Route, type SimulatorRequest } from './reply.js';
 
 /** A request that is refused, in the words of whatever protocol it came in. */
 export class RequestError extends Error {
@@ -20,7 +20,7 @@ export interface ProtocolRequest {
   readonly target: string;
   /** Hexadecimal digest of the body: what ids are made from. */
   readonly digest: string;
-  readonly manner: Manner;
+  readonly answerFormat: AnswerFormat;
   /** From the header. */
   readonly directives: readonly Directive[];
   /** The value of a header by its name in lower case. */
@@ -29,13 +29,13 @@ export interface ProtocolRequest {
 
 interface ProtocolRouteParts {
   readonly path: string | RegExp;
-  readonly manner: (target: string, digest: string) => Manner;
+  readonly answerFormat: (target: string, digest: string) => AnswerFormat;
   readonly headers?: (digest: string) => Readonly<Record<string, string>>;
   /** May throw a `RequestError` or a `DirectiveError`. */
   readonly answer: (request: ProtocolRequest) => Reply;
 }
 
-/** A `POST` route that takes JSON and words everything, refusals too, in its protocol's manner. */
+/** A `POST` route that takes JSON and words everything, refusals too, in its protocol's format. */
 export function protocolRoute(parts: ProtocolRouteParts): Route {
   return { method: 'POST', path: parts.path, handle: (request) => handle(request, parts) };
 }
@@ -43,24 +43,24 @@ export function protocolRoute(parts: ProtocolRouteParts): Route {
 function handle(request: SimulatorRequest, parts: ProtocolRouteParts): Reply {
   const { target, directives } = request;
   const digest = createHash('sha256').update(request.body).digest('hex');
-  const manner = parts.manner(target, digest);
+  const answerFormat = parts.answerFormat(target, digest);
   const header = (name: string): string | undefined => headerOf(request, name);
-  const reply = answered(manner, directives, () =>
-    parts.answer({ body: parse(request.body), target, digest, manner, directives, header }),
+  const reply = answered(answerFormat, directives, () =>
+    parts.answer({ body: parse(request.body), target, digest, answerFormat, directives, header }),
   );
   return { ...reply, headers: { ...reply.headers, ...parts.headers?.(digest) } };
 }
 
-function answered(manner: Manner, directives: readonly Directive[], answer: () => Reply): Reply {
+function answered(answerFormat: AnswerFormat, directives: readonly Directive[], answer: () => Reply): Reply {
   try {
     return answer();
   } catch (error) {
     if (error instanceof RequestError) {
       const { status, message } = error;
-      return bodyReply({ status, body: manner.errorBody(status, message), manner, directives });
+      return bodyReply({ status, body: answerFormat.errorBody(status, message), answerFormat, directives });
     }
     if (error instanceof DirectiveError) {
-      return bodyReply({ status: 400, body: manner.errorBody(400, error.message), manner });
+      return bodyReply({ status: 400, body: answerFormat.errorBody(400, error.message), answerFormat });
     }
     throw error;
   }

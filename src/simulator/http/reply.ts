@@ -17,7 +17,7 @@ export type Step =
   | { readonly kind: 'spoil' };
 
 /** How a protocol words what the faults need. */
-export interface Manner {
+export interface AnswerFormat {
   /** JSON text of an error body; without a message it says that it was asked for. */
   errorBody(status: number, message?: string, code?: string): string;
   /**
@@ -55,7 +55,7 @@ export interface Reply {
   /** Instead of the simulator's own settings, or null. */
   readonly latencyMs: number | null;
   readonly tokensPerSecond: number | null;
-  readonly manner: Manner;
+  readonly answerFormat: AnswerFormat;
   readonly directives: readonly Directive[];
   /** What the request changes beyond its answer; not done where a directive makes that an error. */
   readonly effect?: () => void;
@@ -84,7 +84,7 @@ export interface Route {
 interface BodyReplyParts {
   readonly status: number;
   readonly body: string | Buffer;
-  readonly manner: Manner;
+  readonly answerFormat: AnswerFormat;
   readonly headers?: Readonly<Record<string, string>>;
   readonly directives?: readonly Directive[];
 }
@@ -103,7 +103,7 @@ export function bodyReply(parts: BodyReplyParts): Reply {
     after: [],
     latencyMs: null,
     tokensPerSecond: null,
-    manner: parts.manner,
+    answerFormat: parts.answerFormat,
     directives: parts.directives ?? [],
   };
 }
@@ -111,7 +111,7 @@ export function bodyReply(parts: BodyReplyParts): Reply {
 interface StreamReplyParts {
   /** One step an event, made while they are sent. */
   readonly events: Iterable<Step>;
-  readonly manner: Manner;
+  readonly answerFormat: AnswerFormat;
   readonly headers?: Readonly<Record<string, string>>;
   readonly directives: readonly Directive[];
 }
@@ -119,7 +119,7 @@ interface StreamReplyParts {
 /** An answer of server-sent events. */
 export function streamReply(parts: StreamReplyParts): Reply {
   return {
-    ...bodyReply({ status: 200, body: '', manner: parts.manner, directives: parts.directives }),
+    ...bodyReply({ status: 200, body: '', answerFormat: parts.answerFormat, directives: parts.directives }),
     headers: {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-cache',

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { chatManner } from '../chat/route.js';
+import { chatFormat } from '../chat/route.js';
 import { type PromptWishes, promptWishes } from '../faults/directives.js';
 import { isObject, type JsonObject } from '../http/json.js';
-import { askedForStatus, bodyReply, type Manner, type Reply } from '../http/reply.js';
+import { type AnswerFormat, askedForStatus, bodyReply, type Reply } from '../http/reply.js';
 import { imageUrl } from '../media/result.js';
 import { type MediaRequest, mediaRoutes, requestIdOf, VendorError, vendorBody } from '../media/route.js';
 import { isImageUrl } from '../openai/values.js';
@@ -23,8 +23,8 @@ const codes: Readonly<Record<number, string>> = {
 };
 
 /** How DashScope words errors. */
-export function dashScopeManner(digest: string): Manner {
-  const errorBody: Manner['errorBody'] = (status, message, code) =>
+export function dashScopeFormat(digest: string): AnswerFormat {
+  const errorBody: AnswerFormat['errorBody'] = (status, message, code) =>
     JSON.stringify({
       // A code of another family begins with a small letter and is none of its words.
       code: /^[A-Z]/.test(code ?? '')
@@ -33,14 +33,14 @@ export function dashScopeManner(digest: string): Manner {
       message: message ?? askedForStatus(status),
       request_id: requestIdOf(digest),
     });
-  return { ...chatManner, errorBody, errorEvent: () => `data:${errorBody(500)}\n\n` };
+  return { ...chatFormat, errorBody, errorEvent: () => `data:${errorBody(500)}\n\n` };
 }
 
 /** `POST /api/v1/services/aigc/multimodal-generation/generation` for images. */
 export const dashScopeRoutes = mediaRoutes({
   methods: ['POST'],
   path: '/api/v1/services/aigc/multimodal-generation/generation',
-  manner: dashScopeManner,
+  answerFormat: dashScopeFormat,
   answer: draw,
 });
 
@@ -80,7 +80,7 @@ function draw(asked: MediaRequest): Reply {
       usage: { image_count: count, width, height },
       request_id: requestIdOf(asked.digest),
     }),
-    manner: asked.manner,
+    answerFormat: asked.answerFormat,
     directives: [...asked.directives, ...wishes.faults],
   });
 }

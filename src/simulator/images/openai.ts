@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { countTokens } from '../answer/tokens.js';
 import { created } from '../chat/parts.js';
-import { chatManner } from '../chat/route.js';
+import { chatFormat } from '../chat/route.js';
 import { type PromptWishes, promptWishes } from '../faults/directives.js';
 import { isObject, type JsonObject } from '../http/json.js';
-import { bodyReply, type Manner, type Reply, type Step, streamReply } from '../http/reply.js';
+import { type AnswerFormat, bodyReply, type Reply, type Step, streamReply } from '../http/reply.js';
 import { pngImage } from '../media/png.js';
 import { imageUrl } from '../media/result.js';
-import { eventManner, type MediaRequest, mediaRoutes, typedEvent } from '../media/route.js';
+import { eventFormat, type MediaRequest, mediaRoutes, typedEvent } from '../media/route.js';
 import { OpenAiError } from '../openai/error.js';
 import { type Fields, oneFile, readFields } from '../openai/form.js';
 import {
@@ -202,13 +202,13 @@ export const imageRoutes = [
   ...mediaRoutes({
     methods: ['POST'],
     path: '/v1/images/generations',
-    manner: () => chatManner,
+    answerFormat: () => chatFormat,
     answer: async (asked) => answer(asked, readGeneration((await readFields(asked, ['json'])).body)),
   }),
   ...mediaRoutes({
     methods: ['POST'],
     path: '/v1/images/edits',
-    manner: () => chatManner,
+    answerFormat: () => chatFormat,
     answer: async (asked) =>
       answer(asked, readEdit(await readFields(asked, ['form', 'json'], editFieldTypes))),
   }),
@@ -217,11 +217,11 @@ export const imageRoutes = [
 function answer(asked: MediaRequest, wanted: ImageRequest): Reply {
   const directives = [...asked.directives, ...wanted.wishes.faults];
   if (wanted.stream) {
-    return streamReply({ events: events(wanted), manner: streamManner(wanted), directives });
+    return streamReply({ events: events(wanted), answerFormat: streamFormat(wanted), directives });
   }
   if (wanted.responseFormat === 'b64_json') {
     return {
-      ...bodyReply({ status: 200, body: '', manner: chatManner, directives }),
+      ...bodyReply({ status: 200, body: '', answerFormat: chatFormat, directives }),
       length: null,
       steps: encodedBody(wanted),
     };
@@ -231,7 +231,7 @@ function answer(asked: MediaRequest, wanted: ImageRequest): Reply {
     revised_prompt: wanted.wishes.rest,
   }));
   const body = JSON.stringify({ created, data, ...described(wanted), usage: usageOf(wanted) });
-  return bodyReply({ status: 200, body, manner: chatManner, directives });
+  return bodyReply({ status: 200, body, answerFormat: chatFormat, directives });
 }
 
 function imageOf({ width, height, seed }: ImageRequest, index: number): Parameters<typeof pngImage>[0] {
@@ -298,8 +298,8 @@ function* events(wanted: ImageRequest): Generator<Step> {
   }
 }
 
-function streamManner(wanted: ImageRequest): Manner {
-  return eventManner((text) => ({
+function streamFormat(wanted: ImageRequest): AnswerFormat {
+  return eventFormat((text) => ({
     type: eventType(wanted, 'partial_image'),
     b64_json: text,
     partial_image_index: 0,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Directive } from '../faults/directives.js';
 import { bodyReply, type Reply, type Step } from '../http/reply.js';
-import { binaryManner, type MediaRequest } from './route.js';
+import { binaryFormat, type MediaRequest } from './route.js';
 
 /** Every block begins with its own number, in eight bytes; the rest is the same noise in all of them. */
 const blockLength = 1024 * 1024;
@@ -127,7 +127,7 @@ export function serveFile(asked: MediaRequest, file: MediaFile, directives: read
   };
   if (matches(asked.header('if-none-match'), file.etag)) {
     return {
-      ...bodyReply({ status: 304, body: '', manner: binaryManner, directives }),
+      ...bodyReply({ status: 304, body: '', answerFormat: binaryFormat, directives }),
       headers,
       length: null,
     };
@@ -136,12 +136,12 @@ export function serveFile(asked: MediaRequest, file: MediaFile, directives: read
   const wanted = condition === undefined || condition === file.etag ? asked.header('range') : undefined;
   const range = readRange(wanted, file.size);
   if (range === 'unsatisfiable') {
-    const refused = bodyReply({ status: 416, body: '', manner: binaryManner, directives });
+    const refused = bodyReply({ status: 416, body: '', answerFormat: binaryFormat, directives });
     return { ...refused, headers: { ...headers, 'content-range': `bytes */${file.size}` } };
   }
   const part = range ?? { from: 0, to: file.size };
   return {
-    ...bodyReply({ status: range === null ? 200 : 206, body: '', manner: binaryManner, directives }),
+    ...bodyReply({ status: range === null ? 200 : 206, body: '', answerFormat: binaryFormat, directives }),
     headers:
       range === null
         ? headers

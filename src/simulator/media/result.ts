@@ -4,7 +4,7 @@ import { OpenAiError } from '../openai/error.js';
 import { generatedFile, type MediaFile, patternFile, serveFile } from './file.js';
 import { mp4Video } from './mp4.js';
 import { pngImage } from './png.js';
-import { binaryManner, mediaRoutes } from './route.js';
+import { binaryFormat, mediaRoutes } from './route.js';
 
 const checksumLength = 8;
 
@@ -85,7 +85,7 @@ export function videoFile(video: VideoResult): MediaFile {
 export const resultRoutes = mediaRoutes({
   methods: ['GET', 'HEAD'],
   path: /^\/__simulator\/media\//,
-  manner: () => binaryManner,
+  answerFormat: () => binaryFormat,
   answer(asked) {
     const [, name = '', ending] = /^(.+)\.(\w+)$/.exec(asked.path.slice(resultPath.length)) ?? [];
     const named = unpackName('media', name) as Named | null;

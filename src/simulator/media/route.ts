@@ -1,9 +1,15 @@
 import { createHash } from 'node:crypto';
-import { chatManner } from '../chat/route.js';
+import { chatFormat } from '../chat/route.js';
 import { type Directive, DirectiveError } from '../faults/directives.js';
 import { isObject, type JsonObject } from '../http/json.js';
 import { headerOf } from '../http/protocol-route.js';
-import { bodyReply, type Manner, type Reply, type Route, type SimulatorRequest } from '../http/reply.js';
+import {
+  type AnswerFormat,
+  bodyReply,
+  type Reply,
+  type Route,
+  type SimulatorRequest,
+} from '../http/reply.js';
 import { OpenAiError, openAiErrorBody } from '../openai/error.js';
 
 /** A request that a vendor refuses with a code of its own. */
@@ -28,7 +34,7 @@ export interface MediaRequest {
   readonly digest: string;
   /** Where the client reaches the simulator: `http://127.0.0.1:8080`. */
   readonly origin: string;
-  readonly manner: Manner;
+  readonly answerFormat: AnswerFormat;
   /** From the header. */
   readonly directives: readonly Directive[];
   /** The value of a header by its name in lower case. */
@@ -38,12 +44,12 @@ export interface MediaRequest {
 interface MediaRouteParts {
   readonly methods: readonly string[];
   readonly path: string | RegExp;
-  readonly manner: (digest: string) => Manner;
+  readonly answerFormat: (digest: string) => AnswerFormat;
   /** May throw an `OpenAiError`, a `VendorError` or a `DirectiveError`. */
   readonly answer: (asked: MediaRequest) => Reply | Promise<Reply>;
 }
 
-/** A route for each method, which words everything, refusals too, in its vendor's manner. */
+/** A route for each method, which words everything, refusals too, in its vendor's format. */
 export function mediaRoutes(parts: MediaRouteParts): Route[] {
   return parts.methods.map((method) => ({
     method,
@@ -55,7 +61,7 @@ export function mediaRoutes(parts: MediaRouteParts): Route[] {
 async function handle(request: SimulatorRequest, parts: MediaRouteParts): Promise<Reply> {
   const { method, target, body, directives } = request;
   const digest = createHash('sha256').update(target).update('\n').update(body).digest('hex');
-  const manner = parts.manner(digest);
+  const answerFormat = parts.answerFormat(digest);
   const at = target.indexOf('?');
   const header = (name: string): string | undefined => headerOf(request, name);
   const asked: MediaRequest = {
@@ -65,7 +71,7 @@ async function handle(request: SimulatorRequest, parts: MediaRouteParts): Promis
     body,
     digest,
     origin: `http://${header('host') ?? '127.0.0.1'}`,
-    manner,
+    answerFormat,
     directives,
     header,
   };
@@ -74,19 +80,28 @@ async function handle(request: SimulatorRequest, parts: MediaRouteParts): Promis
 }
 
 async function answered(asked: MediaRequest, parts: MediaRouteParts): Promise<Reply> {
-  const { manner, directives } = asked;
+  const { answerFormat, directives } = asked;
   try {
     return await parts.answer(asked);
   } catch (error) {
     if (error instanceof OpenAiError) {
-      return bodyReply({ status: error.status, body: openAiErrorBody(error), manner, directives });
+      return bodyReply({ status: error.status, body: openAiErrorBody(error), answerFormat, directives });
     }
     if (error instanceof VendorError) {
       const { status, message, code } = error;
-      return bodyReply({ status, body: manner.errorBody(status, message, code), manner, directives });
+      return bodyReply({
+        status,
+        body: answerFormat.errorBody(status, message, code),
+        answerFormat,
+        directives,
+      });
     }
     if (error instanceof DirectiveError) {
-      return bodyReply({ status: 400, body: manner.errorBody(400, error.message, 'unknown_fault'), manner });
+      return bodyReply({
+        status: 400,
+        body: answerFormat.errorBody(400, error.message, 'unknown_fault'),
+        answerFormat,
+      });
     }
     throw error;
   }
@@ -123,9 +138,9 @@ export function requestIdOf(digest: string): string {
 }
 
 /** A body that is no text: errors are worded as in the OpenAI family. */
-export const binaryManner: Manner = {
-  ...chatManner,
-  errorEvent: () => chatManner.errorBody(500),
+export const binaryFormat: AnswerFormat = {
+  ...chatFormat,
+  errorEvent: () => chatFormat.errorBody(500),
   contentEvent: (text) => text,
   eventsBeforeContent: 0,
 };
@@ -142,6 +157,6 @@ export function typedEvent(event: TypedEvent): string {
 }
 
 /** A stream whose content comes in events of one type. */
-export function eventManner(event: (text: string) => TypedEvent): Manner {
-  return { ...chatManner, contentEvent: (text) => typedEvent(event(text)), eventsBeforeContent: 0 };
+export function eventFormat(event: (text: string) => TypedEvent): AnswerFormat {
+  return { ...chatFormat, contentEvent: (text) => typedEvent(event(text)), eventsBeforeContent: 0 };
 }

@@ -1,6 +1,6 @@
 import type { Answer } from '../answer/prompt.js';
 import { countTokens, pieces, words } from '../answer/tokens.js';
-import { askedForStatus, type Manner, type Step } from '../http/reply.js';
+import { type AnswerFormat, askedForStatus, type Step } from '../http/reply.js';
 import { type AnswerBlock, answerBlocks, ending, messagesUsage } from './answer.js';
 import type { MessagesRequest } from './request.js';
 
@@ -26,7 +26,7 @@ function messagesEvent(type: string, members: object): string {
 }
 
 /** How the messages protocol words errors and events. */
-export function messagesManner(requestId: string | null): Manner {
+export function messagesFormat(requestId: string | null): AnswerFormat {
   const members = (type: string, message: string): object => ({
     error: { type, message },
     request_id: requestId,

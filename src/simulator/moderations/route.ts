@@ -1,4 +1,4 @@
-import { chatManner } from '../chat/route.js';
+import { chatFormat } from '../chat/route.js';
 import { textDirectives } from '../faults/directives.js';
 import { isObject } from '../http/json.js';
 import { bodyReply, type Reply, type Route } from '../http/reply.js';
@@ -71,7 +71,7 @@ function moderate({ body, digest, directives }: JsonRequest): Reply {
   return bodyReply({
     status: 200,
     body: JSON.stringify(answer),
-    manner: chatManner,
+    answerFormat: chatFormat,
     directives: [...directives, ...asked],
   });
 }

@@ -1,5 +1,5 @@
 import { countTokens } from '../answer/tokens.js';
-import { chatManner } from '../chat/route.js';
+import { chatFormat } from '../chat/route.js';
 import { textDirectives } from '../faults/directives.js';
 import { isObject, type JsonObject } from '../http/json.js';
 import { bodyReply, type Reply, type Route } from '../http/reply.js';
@@ -87,7 +87,7 @@ function rank({ body, digest, directives }: JsonRequest): Reply {
   return bodyReply({
     status: 200,
     body: JSON.stringify(answer),
-    manner: chatManner,
+    answerFormat: chatFormat,
     directives: [...directives, ...asked],
   });
 }

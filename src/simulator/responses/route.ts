@@ -1,7 +1,7 @@
 import { composeAnswer } from '../answer/answer.js';
 import { created } from '../chat/parts.js';
-import { chatManner } from '../chat/route.js';
-import { bodyReply, type Manner, type Reply, type Route, streamReply } from '../http/reply.js';
+import { chatFormat } from '../chat/route.js';
+import { type AnswerFormat, bodyReply, type Reply, type Route, streamReply } from '../http/reply.js';
 import { type JsonRequest, jsonRoute } from '../openai/json-route.js';
 import {
   compaction,
@@ -42,11 +42,16 @@ function reply(plan: Plan): Reply {
   const { asked, end } = plan;
   const { directives } = asked.prompt;
   const numbers = new EventNumbers();
-  const manner = responsesManner(asked, numbers);
+  const answerFormat = responsesFormat(asked, numbers);
   if (asked.stream) {
-    return streamReply({ events: responsesEvents(numbers, plan), manner, directives });
+    return streamReply({ events: responsesEvents(numbers, plan), answerFormat, directives });
   }
-  return bodyReply({ status: 200, body: JSON.stringify(responseObject(asked, end)), manner, directives });
+  return bodyReply({
+    status: 200,
+    body: JSON.stringify(responseObject(asked, end)),
+    answerFormat,
+    directives,
+  });
 }
 
 function compact(request: JsonRequest): Reply {
@@ -60,7 +65,7 @@ function compact(request: JsonRequest): Reply {
     output: [...kept.map((one, index) => keptMessage(one, index, prompt.digest)), item],
     usage,
   });
-  return bodyReply({ status: 200, body, manner: chatManner, directives: prompt.directives });
+  return bodyReply({ status: 200, body, answerFormat: chatFormat, directives: prompt.directives });
 }
 
 function keptMessage({ value }: Item, index: number, digest: string): object {
@@ -75,9 +80,9 @@ function keptMessage({ value }: Item, index: number, digest: string): object {
 }
 
 /** How the responses protocol words errors and events: in a stream, with the numbers that are next. */
-function responsesManner(asked: ResponsesRequest, numbers: EventNumbers): Manner {
+function responsesFormat(asked: ResponsesRequest, numbers: EventNumbers): AnswerFormat {
   return {
-    ...chatManner,
+    ...chatFormat,
     errorEvent(form) {
       if (form === 'failed') {
         const failed: Progress = { ...inProgress, status: 'failed', error: failure };

@@ -1,7 +1,7 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { WebSocketServer } from 'ws';
-import { chatManner } from '../chat/route.js';
+import { chatFormat } from '../chat/route.js';
 import { type Directive, DirectiveError, headerDirectives } from '../faults/directives.js';
 import { applyFaults } from '../faults/faults.js';
 import { bodyReply, type Reply, type SimulatorRequest } from '../http/reply.js';
@@ -137,7 +137,7 @@ function wishesOf(request: IncomingMessage): Directive[] {
 }
 
 function refusal(status: number, message: string, code?: string): Reply {
-  return bodyReply({ status, body: chatManner.errorBody(status, message, code), manner: chatManner });
+  return bodyReply({ status, body: chatFormat.errorBody(status, message, code), answerFormat: chatFormat });
 }
 
 /** Answers in HTTP on a connection that Node's server has let go, and ends it. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { chatManner } from '../chat/route.js';
+import { chatFormat } from '../chat/route.js';
 import { laterFaults, promptWishes } from '../faults/directives.js';
 import { isObject } from '../http/json.js';
 import { bodyReply, type Reply, type Route } from '../http/reply.js';
@@ -42,7 +42,7 @@ const known: ReadonlySet<string> = new Set(['model', 'prompt', 'seconds', 'size'
 
 /** The routes under `/v1/videos`, as OpenAI has them. */
 export function compatVideoRoutes(ledger: VideoLedger): Route[] {
-  const shared = { manner: () => chatManner };
+  const shared = { answerFormat: () => chatFormat };
   return [
     ...mediaRoutes({
       ...shared,
@@ -168,7 +168,7 @@ function shown(asked: MediaRequest, task: VideoTask, status: VideoStatus): Reply
   return bodyReply({
     status: 200,
     body: JSON.stringify(body),
-    manner: asked.manner,
+    answerFormat: asked.answerFormat,
     directives: asked.directives,
   });
 }

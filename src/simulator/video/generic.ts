@@ -1,4 +1,4 @@
-import { chatManner } from '../chat/route.js';
+import { chatFormat } from '../chat/route.js';
 import { laterFaults, promptWishes } from '../faults/directives.js';
 import { isObject, type JsonObject } from '../http/json.js';
 import { bodyReply, type Reply, type Route } from '../http/reply.js';
@@ -37,7 +37,7 @@ const mostFrameRate = 60;
 
 /** The routes under `/v1/video/generations`. */
 export function genericVideoRoutes(ledger: VideoLedger): Route[] {
-  const shared = { manner: () => chatManner };
+  const shared = { answerFormat: () => chatFormat };
   return [
     ...mediaRoutes({
       ...shared,
@@ -61,7 +61,7 @@ async function create(asked: MediaRequest, ledger: VideoLedger): Promise<Reply> 
     ...bodyReply({
       status: 200,
       body: JSON.stringify({ task_id: task.id, status: firstStatus.state }),
-      manner: asked.manner,
+      answerFormat: asked.answerFormat,
       directives: [...asked.directives, ...wish.wishes.faults],
     }),
     effect() {
@@ -108,7 +108,7 @@ function query(asked: MediaRequest, ledger: VideoLedger): Reply {
   return bodyReply({
     status: 200,
     body: JSON.stringify(shown(asked, task)),
-    manner: asked.manner,
+    answerFormat: asked.answerFormat,
     directives: [...asked.directives, ...laterFaults(task.pollFaults, task.id)],
   });
 }

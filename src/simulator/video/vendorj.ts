@@ -1,7 +1,7 @@
-import { chatManner } from '../chat/route.js';
+import { chatFormat } from '../chat/route.js';
 import { laterFaults, promptWishes } from '../faults/directives.js';
 import type { JsonObject } from '../http/json.js';
-import { askedForStatus, bodyReply, type Manner, type Reply, type Route } from '../http/reply.js';
+import { type AnswerFormat, askedForStatus, bodyReply, type Reply, type Route } from '../http/reply.js';
 import { videoUrl } from '../media/result.js';
 import { type MediaRequest, mediaRoutes, requestIdOf, VendorError, vendorBody } from '../media/route.js';
 import { isAddress, isBase64 } from '../openai/values.js';
@@ -103,8 +103,8 @@ const failures: Readonly<Record<string, readonly [code: number, message: string,
 };
 
 /** How the vendor words errors. */
-export function vendorjManner(digest: string): Manner {
-  const errorBody: Manner['errorBody'] = (status, message, code) =>
+export function vendorjFormat(digest: string): AnswerFormat {
+  const errorBody: AnswerFormat['errorBody'] = (status, message, code) =>
     envelope(digest, {
       code: /^\d+$/.test(code ?? '')
         ? Number(code)
@@ -112,7 +112,7 @@ export function vendorjManner(digest: string): Manner {
       message: message ?? askedForStatus(status),
       data: null,
     });
-  return { ...chatManner, errorBody, errorEvent: () => errorBody(500) };
+  return { ...chatFormat, errorBody, errorEvent: () => errorBody(500) };
 }
 
 /** The native route of the vendor: one path, and the action in the query. */
@@ -120,7 +120,7 @@ export function vendorjRoutes(ledger: VideoLedger): Route[] {
   return mediaRoutes({
     methods: ['POST'],
     path: /^\/vendorj\/?$/,
-    manner: vendorjManner,
+    answerFormat: vendorjFormat,
     answer(asked) {
       const action = asked.query.get('Action');
       if (asked.query.get('Version') === version) {
@@ -188,14 +188,14 @@ function failed(asked: MediaRequest, task: VideoTask): Reply {
   const [code, message, status] = failures[task.failure ?? ''] ?? [internal, 'Internal Error', 500];
   return bodyReply({
     status: task.failureStatus ?? status,
-    body: asked.manner.errorBody(status, message, String(code)),
-    manner: asked.manner,
+    body: asked.answerFormat.errorBody(status, message, String(code)),
+    answerFormat: asked.answerFormat,
   });
 }
 
 function success(asked: MediaRequest, data: object): Reply {
   const body = envelope(asked.digest, { code: done, message: 'Success', data });
-  return bodyReply({ status: 200, body, manner: asked.manner });
+  return bodyReply({ status: 200, body, answerFormat: asked.answerFormat });
 }
 
 function envelope(
@@ -228,5 +228,5 @@ function noAction(asked: MediaRequest): Reply {
       },
     },
   });
-  return bodyReply({ status: 400, body, manner: asked.manner, directives: asked.directives });
+  return bodyReply({ status: 400, body, answerFormat: asked.answerFormat, directives: asked.directives });
 }

@@ -1,7 +1,7 @@
-import { chatManner } from '../chat/route.js';
+import { chatFormat } from '../chat/route.js';
 import { laterFaults, promptWishes } from '../faults/directives.js';
 import { isObject, type JsonObject } from '../http/json.js';
-import { askedForStatus, bodyReply, type Manner, type Reply, type Route } from '../http/reply.js';
+import { type AnswerFormat, askedForStatus, bodyReply, type Reply, type Route } from '../http/reply.js';
 import { videoUrl } from '../media/result.js';
 import { type MediaRequest, mediaRoutes, requestIdOf, VendorError, vendorBody } from '../media/route.js';
 import { isAddress, isBase64 } from '../openai/values.js';
@@ -126,15 +126,15 @@ const codes: Readonly<Record<number, number>> = {
 const statuses = { queued: 'submitted', in_progress: 'processing', completed: 'succeed', failed: 'failed' };
 
 /** How the vendor words errors. */
-export function vendorkManner(digest: string): Manner {
-  const errorBody: Manner['errorBody'] = (status, message, code) =>
+export function vendorkFormat(digest: string): AnswerFormat {
+  const errorBody: AnswerFormat['errorBody'] = (status, message, code) =>
     JSON.stringify({
       // A code of another family is none of its numbers.
       code: /^\d+$/.test(code ?? '') ? Number(code) : (codes[status] ?? (status < 500 ? wrongBody : 5000)),
       message: message ?? askedForStatus(status),
       request_id: requestIdOf(digest),
     });
-  return { ...chatManner, errorBody, errorEvent: () => errorBody(500) };
+  return { ...chatFormat, errorBody, errorEvent: () => errorBody(500) };
 }
 
 /** The native routes of the vendor under `/vendork`. */
@@ -145,13 +145,13 @@ export function vendorkRoutes(ledger: VideoLedger): Route[] {
       ...mediaRoutes({
         methods: ['POST'],
         path,
-        manner: vendorkManner,
+        answerFormat: vendorkFormat,
         answer: (asked) => create(asked, operation, ledger),
       }),
       ...mediaRoutes({
         methods: ['GET'],
         path: new RegExp(`^${path}/[^/]+$`),
-        manner: vendorkManner,
+        answerFormat: vendorkFormat,
         answer: (asked) => query(asked, operation, ledger),
       }),
     ];
@@ -228,5 +228,5 @@ function enveloped(asked: MediaRequest, data: object): Reply {
     request_id: requestIdOf(asked.digest),
     data,
   });
-  return bodyReply({ status: 200, body, manner: asked.manner });
+  return bodyReply({ status: 200, body, answerFormat: asked.answerFormat });
 }

@@ -1,7 +1,7 @@
 import { chunk, completion, jsonAnswer } from '../../support/upstream.js';
+import { plainCalls } from './call-kinds.js';
 import { brokenBefore, type Fault, foreign, lateBefore, playFaults, shortMs } from './fault.js';
 import { answering, ending, resetting } from './hostile.js';
-import { plainManners } from './manners.js';
 
 const json = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n';
 const half = completion.slice(0, completion.length / 2);
@@ -13,7 +13,7 @@ const rows: readonly Fault[] = [
   {
     name: 'a body that is shorter than its length, and the end',
     upstream: ending(tooLong),
-    asked: plainManners,
+    asked: plainCalls,
     ...brokenBefore,
     counted: 'truncated',
     seen: 1,
@@ -21,7 +21,7 @@ const rows: readonly Fault[] = [
   {
     name: 'a body that is shorter than its length, and a reset',
     upstream: resetting(tooLong),
-    asked: plainManners,
+    asked: plainCalls,
     ...brokenBefore,
     counted: 'reset',
     seen: 1,
@@ -29,7 +29,7 @@ const rows: readonly Fault[] = [
   {
     name: 'a body that is shorter than its length, and nothing more',
     upstream: answering(tooLong),
-    asked: plainManners,
+    asked: plainCalls,
     timeouts: { idleMs: shortMs },
     ...lateBefore,
     counted: 'timeout',
@@ -38,7 +38,7 @@ const rows: readonly Fault[] = [
   {
     name: 'a chunked body without its last chunk',
     upstream: ending(chunked + chunk(completion)),
-    asked: plainManners,
+    asked: plainCalls,
     ...brokenBefore,
     counted: 'truncated',
     seen: 1,
@@ -46,7 +46,7 @@ const rows: readonly Fault[] = [
   {
     name: 'an end within a chunk',
     upstream: ending(chunked + chunk(completion).slice(0, -20)),
-    asked: plainManners,
+    asked: plainCalls,
     ...brokenBefore,
     counted: 'truncated',
     seen: 1,
@@ -54,7 +54,7 @@ const rows: readonly Fault[] = [
   {
     name: 'a chunk size that is no number',
     upstream: answering(`${chunked}xyz\r\n${completion}\r\n`),
-    asked: plainManners,
+    asked: plainCalls,
     ...brokenBefore,
     counted: 'malformed',
     seen: 1,
@@ -62,7 +62,7 @@ const rows: readonly Fault[] = [
   {
     name: 'a chunk that is longer than its size',
     upstream: answering(`${chunked}5\r\n${completion}\r\n0\r\n\r\n`),
-    asked: plainManners,
+    asked: plainCalls,
     ...brokenBefore,
     counted: 'malformed',
     seen: 1,
@@ -70,7 +70,7 @@ const rows: readonly Fault[] = [
   {
     name: 'a body that cannot be decompressed',
     upstream: answering(jsonAnswer(200, completion, 'content-encoding: gzip\r\n')),
-    asked: plainManners,
+    asked: plainCalls,
     ...brokenBefore,
     counted: 'malformed',
     seen: 1,
@@ -96,7 +96,7 @@ const rows: readonly Fault[] = [
     upstream: answering(
       'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 2\r\n\r\n\n\n',
     ),
-    asked: plainManners,
+    asked: plainCalls,
     ...brokenBefore,
     told: foreign,
     counted: 'malformed',

@@ -4,25 +4,25 @@ import type { AttemptResult } from '../../../src/metrics/results.js';
 import { type RunningGateway, startGateway } from '../../suites/gateway.js';
 import type { RawAnswer } from '../../suites/raw-client.js';
 import { startRawUpstream } from '../../support/upstream.js';
-import { type Figures, figuresOf } from './figures.js';
-import { answerWell, type Hostile, type StartHostile } from './hostile.js';
 import {
   ask,
+  type CallKind,
+  callKinds,
   checkBroken,
   checkGood,
   checkTold,
-  type Manner,
-  manners,
   protocolOf,
   type Told,
-} from './manners.js';
+} from './call-kinds.js';
+import { type Figures, figuresOf } from './figures.js';
+import { answerWell, type Hostile, type StartHostile } from './hostile.js';
 
 /** A row of the table: what an upstream does, and what the gateway makes of it. */
 export interface Fault {
   readonly name: string;
   readonly upstream: StartHostile;
-  /** How clients ask that meet it; in every manner unless given. */
-  readonly asked?: readonly Manner[];
+  /** How clients ask that meet it; in every kind unless given. */
+  readonly asked?: readonly CallKind[];
   /** What the client hears of it. */
   readonly told: Told;
   /** `within`: the client has got a part of its stream by then, and the error is its last event. */
@@ -84,12 +84,12 @@ const statesAfterAll: Readonly<Record<Fault['breaker'], readonly string[]>> = {
 interface Stage {
   readonly gateway: RunningGateway;
   readonly hostile: Hostile;
-  readonly asked: readonly Manner[];
+  readonly asked: readonly CallKind[];
 }
 
 async function start(t: Test, row: Fault, urls: readonly string[]): Promise<Stage> {
   const hostile = await row.upstream(t);
-  const asked = row.asked ?? manners;
+  const asked = row.asked ?? callKinds;
   const names = ['u0', 'u1'].slice(0, 1 + urls.length);
   const gateway = await startGateway(t, {
     upstreams: [],
@@ -106,35 +106,35 @@ async function start(t: Test, row: Fault, urls: readonly string[]): Promise<Stag
   return { gateway, hostile, asked };
 }
 
-/** Asks in every manner of the row, and checks what the target's breaker says after the first and after the last. */
+/** Asks in every kind of the row, and checks what the target's breaker says after the first and after the last. */
 async function askAll(
   t: Test,
   row: Fault,
   { gateway, asked }: Stage,
-  check: (manner: Manner, answer: RawAnswer) => void,
+  check: (kind: CallKind, answer: RawAnswer) => void,
 ): Promise<void> {
-  const [first, ...others] = asked as [Manner, ...Manner[]];
+  const [first, ...others] = asked as [CallKind, ...CallKind[]];
   check(first, await ask(gateway.port, first));
   const afterOne = figuresOf(gateway).stateOf(ill);
   t.equal(afterOne, row.breaker === 'cools' ? 'cooling' : 'closed', 'the breaker after one');
-  await Promise.all(others.map(async (manner) => check(manner, await ask(gateway.port, manner))));
+  await Promise.all(others.map(async (kind) => check(kind, await ask(gateway.port, kind))));
   const afterAll = figuresOf(gateway).stateOf(ill) ?? '';
   t.ok(statesAfterAll[row.breaker].includes(afterAll), `it is ${afterAll} after all`);
 }
 
-function checkFailure(t: Test, row: Fault): (manner: Manner, answer: RawAnswer) => void {
+function checkFailure(t: Test, row: Fault): (kind: CallKind, answer: RawAnswer) => void {
   const check = row.when === 'within' ? checkBroken : checkTold;
-  return (manner, answer) => check(t, manner, row.told, answer);
+  return (kind, answer) => check(t, kind, row.told, answer);
 }
 
 /** Checks what is counted of calls that failed. */
-function checkFailed(t: Test, row: Fault, figures: Figures, asked: readonly Manner[]): void {
+function checkFailed(t: Test, row: Fault, figures: Figures, asked: readonly CallKind[]): void {
   const status = `${row.when === 'within' ? 200 : row.told.status}`;
-  for (const manner of asked) {
-    const protocol = protocolOf(manner);
+  for (const kind of asked) {
+    const protocol = protocolOf(kind);
     const calls = asked.filter((other) => protocolOf(other) === protocol).length;
     const labels = { protocol, model: 'm', status, outcome: 'upstream_error' };
-    t.equal(figures.sum('gateway_requests_total', labels), calls, `${manner} is counted`);
+    t.equal(figures.sum('gateway_requests_total', labels), calls, `${kind} is counted`);
   }
 }
 
@@ -154,14 +154,14 @@ async function playAlone(t: Test, row: Fault): Promise<void> {
   if (hostile.cure === null) return;
   await hostile.cure();
   // Whatever its breaker says: it is the only one.
-  for (const manner of manners) checkGood(t, manner, await ask(gateway.port, manner));
+  for (const kind of callKinds) checkGood(t, kind, await ask(gateway.port, kind));
 }
 
 async function playBeside(t: Test, row: Fault): Promise<void> {
   const other = await startRawUpstream(t, answerWell);
   const stage = await start(t, row, [other.url]);
   const { gateway, hostile, asked } = stage;
-  const good = (manner: Manner, answer: RawAnswer): void => checkGood(t, manner, answer);
+  const good = (kind: CallKind, answer: RawAnswer): void => checkGood(t, kind, answer);
   await askAll(t, row, stage, row.failsOver ? good : checkFailure(t, row));
   const figures = figuresOf(gateway);
   // One that asks to be left alone is asked once.
@@ -187,11 +187,11 @@ async function checkRecovery(t: Test, { gateway, hostile }: Stage): Promise<void
   await hostile.cure();
   const before = hostile.seen();
   for (let turn = 0; hostile.seen() === before; turn++) {
-    const manner = manners[turn % manners.length] as Manner;
-    checkGood(t, manner, await ask(gateway.port, manner));
+    const kind = callKinds[turn % callKinds.length] as CallKind;
+    checkGood(t, kind, await ask(gateway.port, kind));
     await pause(50);
   }
   t.equal(figuresOf(gateway).stateOf(ill), 'closed');
-  for (const manner of manners) checkGood(t, manner, await ask(gateway.port, manner));
-  t.equal(hostile.seen(), before + 1 + manners.length, 'it takes all calls again');
+  for (const kind of callKinds) checkGood(t, kind, await ask(gateway.port, kind));
+  t.equal(hostile.seen(), before + 1 + callKinds.length, 'it takes all calls again');
 }

@@ -1,10 +1,10 @@
 import { test } from 'tap';
 import { startGateway } from '../../suites/gateway.js';
 import { jsonAnswer, startRawUpstream } from '../../support/upstream.js';
+import { ask, checkGood } from './call-kinds.js';
 import { type Fault, playFaults } from './fault.js';
 import { figuresOf } from './figures.js';
 import { answering, answerWell } from './hostile.js';
-import { ask, checkGood } from './manners.js';
 
 /** An error of the upstream, in its own words. */
 const error = (status: number, lines = ''): string =>

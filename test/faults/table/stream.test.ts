@@ -1,7 +1,7 @@
 import { chatEvent, chunk, doneEvent, jsonAnswer, lastChunk, streamHead } from '../../support/upstream.js';
+import { streamedCalls } from './call-kinds.js';
 import { broken, brokenBefore, type Fault, foreign, late, lateBefore, playFaults, shortMs } from './fault.js';
 import { adding, answering, ending, resetting } from './hostile.js';
-import { streamedManners } from './manners.js';
 
 const first = chatEvent({ role: 'assistant', content: 'hi' });
 const errorEvent = 'data: {"error":{"message":"from the upstream","code":"own","type":"server_error"}}\n\n';
@@ -13,7 +13,7 @@ const before: readonly Fault[] = [
   {
     name: 'a stream that is empty',
     upstream: answering(streamHead + lastChunk),
-    asked: streamedManners,
+    asked: streamedCalls,
     ...brokenBefore,
     counted: 'malformed',
     seen: 1,
@@ -21,7 +21,7 @@ const before: readonly Fault[] = [
   {
     name: 'a stream that ends before its first event',
     upstream: answering(stream(': welcome\n\n') + lastChunk),
-    asked: streamedManners,
+    asked: streamedCalls,
     ...brokenBefore,
     counted: 'malformed',
     seen: 1,
@@ -29,7 +29,7 @@ const before: readonly Fault[] = [
   {
     name: 'a stream that breaks off before its first event',
     upstream: ending(stream(': welcome\n\n')),
-    asked: streamedManners,
+    asked: streamedCalls,
     ...brokenBefore,
     counted: 'truncated',
     seen: 1,
@@ -37,7 +37,7 @@ const before: readonly Fault[] = [
   {
     name: 'a stream that hangs before its first event',
     upstream: answering(stream(': welcome\n\n')),
-    asked: streamedManners,
+    asked: streamedCalls,
     timeouts: { idleMs: shortMs },
     ...lateBefore,
     counted: 'timeout',
@@ -46,7 +46,7 @@ const before: readonly Fault[] = [
   {
     name: 'a first event that is no JSON',
     upstream: answering(stream('data: {"choices":[{\n\n') + lastChunk),
-    asked: streamedManners,
+    asked: streamedCalls,
     ...brokenBefore,
     told: foreign,
     counted: 'malformed',
@@ -55,7 +55,7 @@ const before: readonly Fault[] = [
   {
     name: 'a stream of another protocol',
     upstream: answering(stream('event: message_start\ndata: {"type":"message_start"}\n\n') + lastChunk),
-    asked: streamedManners,
+    asked: streamedCalls,
     ...brokenBefore,
     told: foreign,
     counted: 'malformed',
@@ -64,7 +64,7 @@ const before: readonly Fault[] = [
   {
     name: 'bytes that are no events',
     upstream: answering(stream('<html>It works</html>\n\n') + lastChunk),
-    asked: streamedManners,
+    asked: streamedCalls,
     ...brokenBefore,
     counted: 'malformed',
     seen: 1,
@@ -72,7 +72,7 @@ const before: readonly Fault[] = [
   {
     name: 'an error in place of the first event',
     upstream: answering(stream(errorEvent) + lastChunk),
-    asked: streamedManners,
+    asked: streamedCalls,
     ...brokenBefore,
     counted: 'malformed',
     seen: 1,
@@ -80,7 +80,7 @@ const before: readonly Fault[] = [
   {
     name: 'a limit of the upstream in place of the first event',
     upstream: answering(stream(limitEvent) + lastChunk),
-    asked: streamedManners,
+    asked: streamedCalls,
     ...brokenBefore,
     told: { status: 429, code: 'rate_limit_exceeded', type: 'rate_limit_error' },
     counted: 'malformed',
@@ -89,7 +89,7 @@ const before: readonly Fault[] = [
   {
     name: 'JSON in place of a stream',
     upstream: answering(jsonAnswer(200, '{"choices":[]}')),
-    asked: streamedManners,
+    asked: streamedCalls,
     ...brokenBefore,
     told: foreign,
     counted: 'malformed',
@@ -99,7 +99,7 @@ const before: readonly Fault[] = [
 
 /** Nothing is asked again once the client has a part of its stream. */
 const brokenWithin = {
-  asked: streamedManners,
+  asked: streamedCalls,
   told: broken,
   when: 'within',
   failsOver: false,

@@ -128,7 +128,7 @@ test('property: any JSON among the results is survived', async (t) => {
   );
 });
 
-test('usage is read from either manner', async (t) => {
+test('usage is read from either form', async (t) => {
   const usage = (input: number) => ({ input, output: 0, cached: 0, cacheWritten: 0, reasoning: 0 });
   t.same(rerank.usageOf(bytes(whole)), usage(7));
   t.same(rerank.usageOf(bytes({ usage: { total_tokens: 3 }, results: [] })), usage(3));

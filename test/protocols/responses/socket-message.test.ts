@@ -4,9 +4,9 @@ import {
   joinItems,
   madeResponse,
   messageOf,
-  messageRules,
   readConversation,
   readMessage,
+  socketStreamRules,
   warmUpAnswer,
 } from '../../../src/protocols/responses/socket-message.js';
 
@@ -95,7 +95,7 @@ test('what an upstream says is told apart wherever its type stands', (t) => {
     ['no JSON', 'more'],
   ] as const;
   for (const [message, meaning] of cases) {
-    t.equal(messageRules.judge(text(message)), meaning, JSON.stringify(message).slice(0, 80));
+    t.equal(socketStreamRules.judge(text(message)), meaning, JSON.stringify(message).slice(0, 80));
   }
   t.end();
 });
@@ -109,7 +109,7 @@ test('an error in place of an answer is the HTTP answer that says the same', (t)
     [{ type: 'error', status: 200, error }, 502],
   ] as const;
   for (const [message, status] of cases) {
-    const refusal = messageRules.refusal(text(message));
+    const refusal = socketStreamRules.refusal(text(message));
     t.equal(refusal.status, status);
     t.match(JSON.parse(refusal.body.toString()), { error });
     t.notMatch(refusal.body.toString(), 'type');

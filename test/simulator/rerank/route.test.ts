@@ -16,7 +16,7 @@ const body = (more: object = {}) => ({
 });
 const orderOf = (text: string) => JSON.parse(text).results.map(({ index }: { index: number }) => index);
 
-test('an answer has the members of both manners, the best result first', async (t) => {
+test('an answer has the members of both forms, the best result first', async (t) => {
   const simulator = await simulate(t);
   const heard = await post(simulator, '/rerank', body());
   t.equal(heard.status, 200);

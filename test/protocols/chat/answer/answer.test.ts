@@ -131,7 +131,7 @@ test('usage is left out where there is none', async (t) => {
   });
 });
 
-test('manners of upstreams that are not in the documentation', async (t) => {
+test('forms of upstreams that are not in the documentation', async (t) => {
   const parts = (message: JsonObject) => readMessage(message)?.parts;
   t.match(parts({ reasoning: 'hm', content: 'x' }), [{ kind: 'reasoning', text: 'hm' }, { text: 'x' }]);
   t.match(parts({ content: [{ type: 'text', text: 'a' }, { type: 'text', text: 'b' }, 7] }), [

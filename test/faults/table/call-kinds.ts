@@ -3,14 +3,14 @@ import { exchange, type RawAnswer } from '../../suites/raw-client.js';
 import { postBytes } from '../../suites/translated.js';
 
 /** How a client may ask: in the upstream's own protocol, whose answers pass as they come, or in one that is translated. */
-export const manners = ['chat', 'messages', 'chat streamed', 'messages streamed'] as const;
+export const callKinds = ['chat', 'messages', 'chat streamed', 'messages streamed'] as const;
 
-export type Manner = (typeof manners)[number];
+export type CallKind = (typeof callKinds)[number];
 
-export const streamedManners: readonly Manner[] = ['chat streamed', 'messages streamed'];
-export const plainManners: readonly Manner[] = ['chat', 'messages'];
+export const streamedCalls: readonly CallKind[] = ['chat streamed', 'messages streamed'];
+export const plainCalls: readonly CallKind[] = ['chat', 'messages'];
 
-export const protocolOf = (manner: Manner) => (manner.startsWith('chat') ? 'chat' : 'messages');
+export const protocolOf = (kind: CallKind) => (kind.startsWith('chat') ? 'chat' : 'messages');
 
 /** An error as both formats say it. */
 export interface Told {
@@ -24,18 +24,18 @@ export interface Told {
 }
 
 /** Sends one call for the model `m` and reads its answer, or what came of it. */
-export function ask(port: number, manner: Manner): Promise<RawAnswer> {
+export function ask(port: number, kind: CallKind): Promise<RawAnswer> {
   const messages = [{ role: 'user', content: 'hi' }];
-  const body = { model: 'm', messages, ...(streamedManners.includes(manner) ? { stream: true } : {}) };
-  return protocolOf(manner) === 'chat'
+  const body = { model: 'm', messages, ...(streamedCalls.includes(kind) ? { stream: true } : {}) };
+  return protocolOf(kind) === 'chat'
     ? exchange(port, postBytes('/v1/chat/completions', body))
     : exchange(port, postBytes('/v1/messages', { ...body, max_tokens: 50 }));
 }
 
 /** Checks that an answer is good and whole. */
-export function checkGood(t: Test, manner: Manner, { status, body }: RawAnswer): void {
-  t.equal(status, 200, `${manner}: ${body}`);
-  switch (manner) {
+export function checkGood(t: Test, kind: CallKind, { status, body }: RawAnswer): void {
+  t.equal(status, 200, `${kind}: ${body}`);
+  switch (kind) {
     case 'chat':
       t.match(JSON.parse(body), { choices: [{ message: { content: 'hi' } }] });
       break;
@@ -53,25 +53,25 @@ export function checkGood(t: Test, manner: Manner, { status, body }: RawAnswer):
 }
 
 /** Checks that an answer is this error, with a status of its own, as the caller's error format has it. */
-export function checkTold(t: Test, manner: Manner, told: Told, { status, head, body }: RawAnswer): void {
-  t.equal(status, told.status, `${manner}: ${body}`);
+export function checkTold(t: Test, kind: CallKind, told: Told, { status, head, body }: RawAnswer): void {
+  t.equal(status, told.status, `${kind}: ${body}`);
   t.match(head, /\r\ncontent-type: application\/json/);
   t.equal(/\r\nretry-after: (.*)/.exec(head)?.[1] ?? null, told.retryAfter ?? null);
-  checkError(t, manner, told, JSON.parse(body));
+  checkError(t, kind, told, JSON.parse(body));
 }
 
 /** Checks that a stream has begun well, and ends with this error as its format's last event. */
-export function checkBroken(t: Test, manner: Manner, told: Told, { status, body }: RawAnswer): void {
-  t.equal(status, 200, `${manner}: ${body}`);
+export function checkBroken(t: Test, kind: CallKind, told: Told, { status, body }: RawAnswer): void {
+  t.equal(status, 200, `${kind}: ${body}`);
   t.match(body, /"(content|text)":"hi"/);
   t.notMatch(body, /\[DONE\]|message_stop/);
   const last = body.slice(body.lastIndexOf('\n\n', body.length - 3) + 2);
-  const start = protocolOf(manner) === 'chat' ? 'data: ' : 'event: error\ndata: ';
+  const start = protocolOf(kind) === 'chat' ? 'data: ' : 'event: error\ndata: ';
   if (!t.ok(last.startsWith(start) && last.endsWith('\n\n'), last)) return;
-  checkError(t, manner, told, JSON.parse(last.slice(start.length)));
+  checkError(t, kind, told, JSON.parse(last.slice(start.length)));
 }
 
-function checkError(t: Test, manner: Manner, told: Told, body: unknown): void {
+function checkError(t: Test, kind: CallKind, told: Told, body: unknown): void {
   const { code, type } = told;
-  t.match(body, protocolOf(manner) === 'chat' ? { error: { code } } : { type: 'error', error: { type } });
+  t.match(body, protocolOf(kind) === 'chat' ? { error: { code } } : { type: 'error', error: { type } });
 }
