@@ -147,7 +147,7 @@ export interface RoutingSettings {
   readonly failureRate: number;
   readonly minimumCalls: number;
   readonly windowMs: number;
-  /** How long it is left alone, doubled with every trial that fails, up to the longest. */
+  /** How long it is left alone, doubled with every probe that fails, up to the longest. */
   readonly openMs: number;
   readonly maxOpenMs: number;
   /** Calls of one key that begin alike go to the same target and upstream key, whose prompt cache knows them. */

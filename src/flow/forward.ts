@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { Asker, Attempts } from '../attempts/attempts.js';
-import { Race, type Runner } from '../attempts/race.js';
+import { Hedge, type HedgedAttempt } from '../attempts/hedge.js';
 import { type AttemptJudge, type AttemptOwner, RelayedAttempt } from '../attempts/relayed-attempt.js';
 import type { FailedAttempt } from '../attempts/verdict.js';
 import type { Target } from '../config/types.js';
@@ -24,7 +24,7 @@ import { rateBound } from './body-rate.js';
 import type { ResolvedCall, RoutedCall } from './call.js';
 import { attemptDeadlines, deadlinesLeft, timeLeft } from './deadlines.js';
 import { fetchMedia, remoteMedia } from './fetch-media.js';
-import { mayRace, prepareHedge } from './hedge.js';
+import { mayHedge, prepareHedge } from './hedge.js';
 import { mediaPlaces } from './own-address.js';
 import {
   decodeCall,
@@ -83,7 +83,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
   /** Time went by before the first attempt. */
   #isLate = false;
   /** While a second target may be asked beside the first, or is. */
-  #race: Race | null = null;
+  #hedge: Hedge | null = null;
 
   constructor(services: Services, call: RoutedCall, endpoint: Endpoint, attempts: Attempts) {
     this.#services = services;
@@ -148,18 +148,18 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
   }
 
   onTaken(attempt: RelayedAttempt): void {
-    const race = this.#race;
-    if (race === null) return;
-    this.#race = null;
+    const hedge = this.#hedge;
+    if (hedge === null) return;
+    this.#hedge = null;
     if (attempt !== this.#attempt) this.#services.recorder.recordHedge(this.#modelName, 'won');
-    this.#adopt(race.wonBy(attempt));
+    this.#adopt(hedge.answeredBy(attempt));
   }
 
   survives(attempt: RelayedAttempt): boolean {
-    const race = this.#race;
-    if (race === null) return false;
-    this.#race = null;
-    const other = race.without(attempt);
+    const hedge = this.#hedge;
+    if (hedge === null) return false;
+    this.#hedge = null;
+    const other = hedge.without(attempt);
     if (other !== null) this.#adopt(other);
     // No second one was sent: this one's answer may be handed on, and waits for the client by itself from now on.
     else if (this.#relay !== null) this.#relay.upstream = attempt;
@@ -167,7 +167,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
   }
 
   /** What becomes of an attempt is what becomes of the call from now on. */
-  #adopt({ attempt, transform, path }: Runner): void {
+  #adopt({ attempt, transform, path }: HedgedAttempt): void {
     this.#attempt = attempt;
     this.#transform = transform;
     this.#call.target = attempt.target;
@@ -180,18 +180,18 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
   }
 
   /** Gets ready to ask a second target as well when the first takes too long. */
-  #watch(first: Runner): void {
+  #startHedge(first: HedgedAttempt): void {
     const { hedgeMs } = this.#call.model;
     this.#services.hedges.of(this.#call.model).earn();
-    this.#race = new Race(
+    this.#hedge = new Hedge(
       first,
       hedgeMs ?? 0,
-      guard('timer', this.#call, () => this.#hedge(), null),
+      guard('timer', this.#call, () => this.#beginSecond(), null),
     );
-    if (this.#relay !== null) this.#relay.upstream = this.#race;
+    if (this.#relay !== null) this.#relay.upstream = this.#hedge;
   }
 
-  #hedge(): Runner | null {
+  #beginSecond(): HedgedAttempt | null {
     const call = this.#call;
     const budget = this.#services.hedges.of(call.model);
     if (!budget.isFree || !this.#attempts.skip()) return null;
@@ -324,8 +324,8 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
       call.socketCall === null
         ? this.#post(target, this.#attempts.key, prepared, deadlines, attempt)
         : this.#sendOverSocket(call.socketCall, target, prepared, deadlines, attempt);
-    if (mayRace(call) && !this.#isOnce)
-      this.#watch({ attempt, transform: prepared.transform, path: prepared.path });
+    if (mayHedge(call) && !this.#isOnce)
+      this.#startHedge({ attempt, transform: prepared.transform, path: prepared.path });
   }
 
   #post(

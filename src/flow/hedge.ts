@@ -13,7 +13,7 @@ import {
 import type { Services } from './services.js';
 
 /** Whether a call may go to two targets at once: its body is at hand, and its answer no stream. */
-export function mayRace({ model, body, upload, socketCall, validated, retries }: Call): boolean {
+export function mayHedge({ model, body, upload, socketCall, validated, retries }: Call): boolean {
   const isHeld = body !== null && upload === null && socketCall === null;
   return isHeld && model?.hedgeMs != null && retries === 0 && validated?.stream === false;
 }

@@ -31,7 +31,7 @@ const modules = [
   'attempts/attempt',
   'attempts/relayed-attempt',
   'attempts/pause',
-  'attempts/race',
+  'attempts/hedge',
   'flow/forward',
   'flow/attend',
   'flow/limited-call',

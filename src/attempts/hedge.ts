@@ -1,0 +1,66 @@
+import type { GatewayPath } from '../flow/call.js';
+import type { AnswerTransform } from '../stream/answer-transform.js';
+import type { UpstreamExchange } from '../upstream/client.js';
+import type { RelayedAttempt } from './relayed-attempt.js';
+
+/** An attempt, and what the call takes over from the one that answers it. */
+export interface HedgedAttempt {
+  readonly attempt: RelayedAttempt;
+  readonly transform: AnswerTransform;
+  readonly path: GatewayPath;
+}
+
+/**
+ * Two attempts of one call: where the first has not answered in time, a second target is asked as well, and the first
+ * good answer of either is the call's. Until then it stands for both toward the client's side.
+ */
+export class Hedge implements UpstreamExchange {
+  readonly #first: HedgedAttempt;
+  readonly #timer: NodeJS.Timeout;
+  #second: HedgedAttempt | null = null;
+
+  /**
+   * @param ms milliseconds until `begin` is called, which begins the second attempt, or gives null
+   */
+  constructor(first: HedgedAttempt, ms: number, begin: () => HedgedAttempt | null) {
+    this.#first = first;
+    this.#timer = setTimeout(() => {
+      this.#second = begin();
+    }, ms);
+  }
+
+  get sentAt(): number {
+    return this.#first.attempt.sentAt;
+  }
+
+  get bodyReleased(): boolean {
+    return this.#first.attempt.bodyReleased;
+  }
+
+  /** Nothing is read of either yet. */
+  resume(): void {}
+
+  cancel(): void {
+    clearTimeout(this.#timer);
+    this.#first.attempt.cancel();
+    this.#second?.attempt.cancel();
+  }
+
+  /** An attempt has failed, which ends the hedge. @returns the other one, which goes on, or null where there is none */
+  without(attempt: RelayedAttempt): HedgedAttempt | null {
+    clearTimeout(this.#timer);
+    return this.#isFirst(attempt) ? this.#second : this.#first;
+  }
+
+  /** An attempt answers well, which ends the hedge: the other one is given up. @returns the one that answers */
+  answeredBy(attempt: RelayedAttempt): HedgedAttempt {
+    const other = this.without(attempt);
+    other?.attempt.leave();
+    other?.attempt.cancel();
+    return this.#isFirst(attempt) ? this.#first : (this.#second as HedgedAttempt);
+  }
+
+  #isFirst(attempt: RelayedAttempt): boolean {
+    return attempt === this.#first.attempt;
+  }
+}
