@@ -3,10 +3,9 @@ import type { Target } from '../config/types.js';
 import { GatewayError, guard } from '../errors.js';
 import type { ResolvedCall } from '../flow/call.js';
 import type { Services } from '../flow/services.js';
-import { backoff } from './backoff.js';
+import { Backoff, backoffMs } from './backoff.js';
 import type { TargetHealth } from './health.js';
 import { isOfKey } from './outcome.js';
-import { Pause } from './pause.js';
 import { type FailedAttempt, verdict } from './verdict.js';
 
 /** Asks a target for a call: relays its answer, collects it, opens a socket there, or submits a task. */
@@ -74,18 +73,18 @@ export class Attempts {
   }
 
   /**
-   * Begins the attempt that `mayGoOn` has promised, at once or after a pause.
+   * Begins the attempt that `mayGoOn` has promised, at once or after a back-off.
    * @param failure of the attempt before
-   * @returns the pause, for whoever has to end it when the client leaves; null where there is none
+   * @returns the back-off, for whoever has to end it when the client leaves; null where there is none
    */
-  goOn(failure: GatewayError | null): Pause | null {
+  goOn(failure: GatewayError | null): Backoff | null {
     const asker = this.#asker;
     const wait = this.#wait;
     this.#wait = null;
     if (asker === null || wait === null) return null;
     this.#failure = failure ?? this.#failure;
     if (wait > 0)
-      return new Pause(
+      return new Backoff(
         wait,
         guard('timer', this.#call, () => this.#ask(asker), undefined),
       );
@@ -131,7 +130,7 @@ export class Attempts {
         this.#moveTo(next);
         return this.#again(0);
       case 'same': {
-        const wait = backoff(++this.#repeats, Math.random());
+        const wait = backoffMs(++this.#repeats, Math.random());
         return now + wait < this.#call.validatedAt + this.#call.running.snapshot.timeouts.totalMs
           ? this.#again(wait)
           : null;

@@ -1,7 +1,7 @@
 import type { UpstreamFailureReason } from '../errors.js';
 
 /**
- * What to do after an attempt failed: the next candidate, the same one again after a `backoff`, or tell the caller.
+ * What to do after an attempt failed: the next candidate, the same one again after a back-off, or tell the caller.
  */
 export type Verdict = 'next' | 'same' | 'stop';
 

@@ -143,8 +143,8 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
   }
 
   #goOn(failure: GatewayError | null): void {
-    const pause = this.#attempts.goOn(failure);
-    if (pause !== null) this.#relay?.reset(null, pause);
+    const backoff = this.#attempts.goOn(failure);
+    if (backoff !== null) this.#relay?.reset(null, backoff);
   }
 
   onTaken(attempt: RelayedAttempt): void {

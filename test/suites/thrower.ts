@@ -30,7 +30,7 @@ const modules = [
   'attempts/attempts',
   'attempts/attempt',
   'attempts/relayed-attempt',
-  'attempts/pause',
+  'attempts/backoff',
   'attempts/hedge',
   'flow/forward',
   'flow/attend',

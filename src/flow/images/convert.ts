@@ -124,8 +124,8 @@ class Conversion implements Asker {
     } else if (isUnusable) attempt.failed('unusable_answer', true);
     else if (isGood) attempt.succeeded();
     if (this.#attempts.mayGoOn(isUnusable ? unusable(error) : failedRequest(answer, true))) {
-      const pause = this.#attempts.goOn(error);
-      if (pause !== null) this.#waiting.cancel = () => pause.cancel();
+      const backoff = this.#attempts.goOn(error);
+      if (backoff !== null) this.#waiting.cancel = () => backoff.cancel();
       return;
     }
     const isOurs = !isFailure(answer) && answer.refusal !== null && answer.refusal.error !== null;

@@ -1,9 +1,9 @@
 import { performance } from 'node:perf_hooks';
 import { Attempt } from '../../attempts/attempt.js';
 import type { Asker, Attempts } from '../../attempts/attempts.js';
+import type { Backoff } from '../../attempts/backoff.js';
 import { readErrorAnswer } from '../../attempts/error-answer.js';
 import { failureError } from '../../attempts/failure.js';
-import type { Pause } from '../../attempts/pause.js';
 import type { FailedAttempt } from '../../attempts/verdict.js';
 import type { Target } from '../../config/types.js';
 import { type FaultPlace, GatewayError } from '../../errors.js';
@@ -58,7 +58,7 @@ class Opening implements Asker, SocketListener, ExchangeListener {
   #attempt: Attempt | null = null;
   #upstream: UpstreamSocket | null = null;
   /** Before the same target is asked again. */
-  #pause: Pause | null = null;
+  #backoff: Backoff | null = null;
   #bridge: Bridge | null = null;
 
   constructor(services: Services, call: RealtimeCall, attempts: Attempts) {
@@ -131,7 +131,7 @@ class Opening implements Asker, SocketListener, ExchangeListener {
   /** @returns whether another attempt follows */
   #goesOn(failed: FailedAttempt, error: GatewayError | null): boolean {
     if (!this.#attempts.mayGoOn(failed)) return false;
-    this.#pause = this.#attempts.goOn(error);
+    this.#backoff = this.#attempts.goOn(error);
     return true;
   }
 
@@ -154,7 +154,7 @@ class Opening implements Asker, SocketListener, ExchangeListener {
   /** The client left before its side was open. */
   onClientGone(): void {
     this.#attempt?.leave();
-    this.#pause?.cancel();
+    this.#backoff?.cancel();
     this.#upstream?.terminate();
     account(this.#services, this.#call, 'client_gone');
   }
