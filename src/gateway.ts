@@ -16,12 +16,12 @@ import { createRecentCalls } from './flow/recent-calls.js';
 import { serve } from './flow/serve.js';
 import type { Running, Services } from './flow/services.js';
 import { createUnattended } from './flow/unattended.js';
-import { WatchList } from './flow/watch.js';
 import { trustedProxies } from './http/client-address.js';
+import { createMemorySweep } from './http/memory-sweep.js';
 import { createRouter } from './http/router.js';
 import { createServer, type Server } from './http/server.js';
 import type { SocketLimits } from './http/socket.js';
-import { createTidy } from './http/tidy.js';
+import { SweepList } from './http/sweep.js';
 import { createKeyResolver, type ManagedKeySet } from './keys/key-set.js';
 import { createKeyTable } from './keys/table.js';
 import { HostClock } from './limits/clock.js';
@@ -43,7 +43,7 @@ import { createDialer, type Dialer } from './upstream/dialer.js';
 import { createLedger } from './usage/ledger.js';
 import type { UsageWriter } from './usage/writer.js';
 import { createTaskBook } from './video/book.js';
-import { startUpkeep } from './video/upkeep.js';
+import { startStoreSweep } from './video/store-sweep.js';
 import { createSealer } from './wire/seal.js';
 
 /** One worker's gateway. */
@@ -109,7 +109,7 @@ class ComposedGateway implements Gateway {
   readonly #server: Server;
   readonly #tickers: readonly NodeJS.Timeout[];
   readonly #unseen: { close(): void };
-  readonly #upkeep: { stop(): void };
+  readonly #storeSweep: { stop(): void };
 
   constructor(options: GatewayOptions) {
     const { snapshot, log, managedKeys = null } = options;
@@ -153,7 +153,7 @@ class ComposedGateway implements Gateway {
     this.#tickers = this.#startTickers();
     this.#unseen = watchUnseen(this.#services.sessions, log);
     const { book } = this.#services;
-    this.#upkeep = startUpkeep({ settings: snapshot.store, store: this.#store, book, log });
+    this.#storeSweep = startStoreSweep({ settings: snapshot.store, store: this.#store, book, log });
   }
 
   #createServices(
@@ -187,7 +187,7 @@ class ComposedGateway implements Gateway {
       }),
       hostClock,
       reportLimit: this.#recorder.recordLimitRefusal,
-      watched: new WatchList(),
+      sweepList: new SweepList(),
       bufferedBytes: 0,
       keyBytes: new KeyBytes(),
       unattended: createUnattended(),
@@ -195,7 +195,7 @@ class ComposedGateway implements Gateway {
   }
 
   #startTickers(): readonly NodeJS.Timeout[] {
-    const tidy = createTidy(() => this.#server.served());
+    const sweepMemory = createMemorySweep(() => this.#server.served());
     // One by one: what one of them throws keeps none of the others from its turn.
     const every = (ms: number, ...works: (() => void)[]): NodeJS.Timeout => {
       const own = { onFault: (where: FaultPlace, fault: unknown) => this.reportFault(where, fault) };
@@ -204,13 +204,13 @@ class ComposedGateway implements Gateway {
         for (const work of guarded) work();
       }, ms).unref();
     };
-    const { limits, sessions, watched } = this.#services;
+    const { limits, sessions, sweepList } = this.#services;
     return [
       every(
         tickMs,
-        tidy,
+        sweepMemory,
         () => this.#unixTime.check(),
-        () => watched.tick(performance.now()),
+        () => sweepList.sweep(performance.now()),
       ),
       every(
         leaseTickMs,
@@ -296,7 +296,7 @@ class ComposedGateway implements Gateway {
     for (const ticker of this.#tickers) clearInterval(ticker);
     this.#ownProcess.close();
     this.#unseen.close();
-    this.#upkeep.stop();
+    this.#storeSweep.stop();
     this.#services.sessions.shutDown();
     this.#server.close();
     this.#services.limits.close();

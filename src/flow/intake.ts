@@ -3,6 +3,7 @@ import { type FaultPlace, GatewayError, guard } from '../errors.js';
 import type { BodyReceiver } from '../http/body.js';
 import { decodeBody, decoderOf } from '../http/content-coding.js';
 import type { ExchangeListener } from '../http/exchange-host.js';
+import { Swept } from '../http/sweep.js';
 import { LeastRate } from '../upstream/least-rate.js';
 import { account } from './account.js';
 import { reserveBody, shrinkReservation } from './admit.js';
@@ -11,7 +12,6 @@ import type { AuthenticatedCall } from './call.js';
 import { type Admitted, admit } from './limit.js';
 import { refuse } from './refuse.js';
 import type { Services } from './services.js';
-import { Watched } from './watch.js';
 
 /** How much larger than its compressed form a body is expected to be at most; JSON stays well below. */
 const usualRatio = 20;
@@ -20,7 +20,7 @@ const leastDecodedBytes = 64 * 1024;
 const decodedGrowth = 4;
 
 /** Takes in the body of a call: its place among those of its key first, then its bytes, as there is room for them, then their decoding. */
-export class Intake extends Watched implements BodyReceiver, ExchangeListener, Admitted {
+export class Intake extends Swept implements BodyReceiver, ExchangeListener, Admitted {
   readonly #services: Services;
   readonly #call: AuthenticatedCall;
   readonly #next: (services: Services, call: AuthenticatedCall) => void;
@@ -51,7 +51,7 @@ export class Intake extends Watched implements BodyReceiver, ExchangeListener, A
     if (isCoded(contentEncoding)) decoderOf(contentEncoding);
     this.#waits = isLimited && !admit(this.#services, this.#call, this);
     exchange.listener = this;
-    this.#services.watched.add(this);
+    this.#services.sweepList.add(this);
     exchange.readBody(running.snapshot.limits.bodyBytes, this, this.#waits);
   }
 
@@ -65,7 +65,7 @@ export class Intake extends Watched implements BodyReceiver, ExchangeListener, A
   }
 
   onBody(body: Buffer): void {
-    this.#services.watched.remove(this);
+    this.#services.sweepList.remove(this);
     const coding = this.#call.exchange.head.contentEncoding;
     if (!isCoded(coding)) {
       this.#take(body);
@@ -92,13 +92,13 @@ export class Intake extends Watched implements BodyReceiver, ExchangeListener, A
   }
 
   onClientGone(): void {
-    this.#services.watched.remove(this);
+    this.#services.sweepList.remove(this);
     account(this.#services, this.#call, 'client_gone');
   }
 
   onDrained(): void {}
 
-  onTick(now: number): void {
+  onSweep(now: number): void {
     if (this.#waits) return;
     const { exchange, running, startedAt } = this.#call;
     this.#rate ??= new LeastRate(startedAt);
@@ -118,7 +118,7 @@ export class Intake extends Watched implements BodyReceiver, ExchangeListener, A
   }
 
   #refuse(fault: unknown): void {
-    this.#services.watched.remove(this);
+    this.#services.sweepList.remove(this);
     refuse(this.#services, this.#call, fault);
   }
 

@@ -4,6 +4,7 @@ import { failureError, statusError } from '../attempts/failure.js';
 import type { AttemptOwner } from '../attempts/relayed-attempt.js';
 import { type FaultPlace, GatewayError } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange-host.js';
+import { Swept } from '../http/sweep.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import { Gather } from '../stream/gather.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
@@ -24,7 +25,6 @@ import type { Outcome, RoutedCall } from './call.js';
 import { noteUsage } from './consumption.js';
 import { keepAliveBytes, refuse, refuseStream } from './refuse.js';
 import type { Services } from './services.js';
-import { Watched } from './watch.js';
 
 /** Error answers are taken whole up to this size: only then is it known that they are JSON. */
 const errorBytes = 1024 * 1024;
@@ -40,7 +40,7 @@ const usualEventBytes = 64 * 1024;
  * `waiting` for a head -> `whole` (collected, leaves at once), `opening` (for the first bytes) and `bytes` (passed on as
  * they come) or `events` (passed on in whole events) -> `sent` (whole, and the client has not taken all of it) -> `over`.
  */
-export class Relay extends Watched implements UpstreamHandler, ExchangeListener {
+export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   upstream: UpstreamExchange | null = null;
   readonly #services: Services;
   readonly #call: RoutedCall;
@@ -66,7 +66,7 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
     this.#streamed = call.validated?.stream ?? false;
     this.#heardAt = call.validatedAt;
     call.exchange.listener = this;
-    if (this.#streamed) services.watched.add(this);
+    if (this.#streamed) services.sweepList.add(this);
   }
 
   /**
@@ -184,7 +184,7 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
     this.upstream?.resume();
   }
 
-  onTick(now: number): void {
+  onSweep(now: number): void {
     const { keepAliveMs } = this.#call.running.snapshot.timeouts;
     if (keepAliveMs === 0 || !this.#flowing || now - this.#heardAt < keepAliveMs) return;
     // Signs of life belong between the events of a stream alone.
@@ -228,7 +228,7 @@ export class Relay extends Watched implements UpstreamHandler, ExchangeListener 
 
   /** Leaves the watch: time has nothing to do with this call any more. */
   leave(): void {
-    this.#services.watched.remove(this);
+    this.#services.sweepList.remove(this);
   }
 
   /** Ends a call that no attempt will answer. @param head of the upstream's answer that the error tells of, or null */

@@ -5,6 +5,7 @@ import type { Snapshot, Upstream } from '../config/types.js';
 import type { FaultPlace, GatewayError } from '../errors.js';
 import type { TrustedProxies } from '../http/client-address.js';
 import type { Router } from '../http/router.js';
+import type { SweepList } from '../http/sweep.js';
 import type { KeyTable } from '../keys/table.js';
 import type { HostClock } from '../limits/clock.js';
 import type { LeaseHolder } from '../limits/holding.js';
@@ -21,7 +22,6 @@ import type { Call } from './call.js';
 import type { KeyBytes } from './key-bytes.js';
 import type { SessionList } from './realtime/sessions.js';
 import type { Unattended } from './unattended.js';
-import type { WatchList } from './watch.js';
 
 /** What follows from one config, swapped whole on reload. A call keeps the one that it began with. */
 export interface Running {
@@ -67,7 +67,7 @@ export interface Services {
   readonly hostClock: HostClock;
   /** Notes that a limit refused a call. @param limit what was counted: `requests` */
   readonly reportLimit: (limit: string) => void;
-  readonly watched: WatchList;
+  readonly sweepList: SweepList;
   /** Bytes of bodies and gathered answers in memory. */
   bufferedBytes: number;
   /** Of them, those of the calls of each key. */

@@ -2,6 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { type FaultPlace, GatewayError } from '../errors.js';
 import type { BodyStreamReceiver } from '../http/body-stream.js';
 import type { ExchangeListener } from '../http/exchange-host.js';
+import { Swept } from '../http/sweep.js';
 import { checkForm, checkFormStart, type FormSchema } from '../schema/form.js';
 import type { RequestBodySink, RequestBodySource } from '../upstream/client.js';
 import { LeastRate } from '../upstream/least-rate.js';
@@ -20,7 +21,6 @@ import type { Services } from './services.js';
 import { steerable } from './steering.js';
 import type { UploadBody } from './upload-body.js';
 import { readValidated } from './validate.js';
-import { Watched } from './watch.js';
 
 /** Smaller forms are read whole, so that they are checked before an upstream hears of them and can be sent again. */
 const wholeBytes = 1024 * 1024;
@@ -48,7 +48,7 @@ export interface UploadOptions {
  * `collecting` -> `passing` (the upstream is being asked, the rest follows) -> `over`
  */
 export class Upload
-  extends Watched
+  extends Swept
   implements BodyStreamReceiver, ExchangeListener, PartReceiver, UploadBody, RequestBodySource, Admitted
 {
   readonly contentType: string;
@@ -123,7 +123,7 @@ export class Upload
     const { exchange, running } = this.#call;
     this.#waits = !admit(this.#services, this.#call, this);
     exchange.listener = this;
-    this.#services.watched.add(this);
+    this.#services.sweepList.add(this);
     exchange.streamBody(running.snapshot.limits.uploadBytes, this, this.#waits);
   }
 
@@ -152,7 +152,7 @@ export class Upload
     try {
       this.#check();
       this.#complete = true;
-      this.#services.watched.remove(this);
+      this.#services.sweepList.remove(this);
       if (this.#mode === 'collecting') {
         shrinkReservation(this.#services, this.#call, this.#held.length + this.#waiting);
         this.#send();
@@ -195,7 +195,7 @@ export class Upload
   /** Nothing is written to the client before the upstream answers. */
   onDrained(): void {}
 
-  onTick(now: number): void {
+  onSweep(now: number): void {
     if (this.#isOver()) {
       // What waits and what comes is thrown away.
       this.#resume();
@@ -374,7 +374,7 @@ export class Upload
   #leave(): void {
     this.#mode = 'over';
     this.#isSpent = true;
-    this.#services.watched.remove(this);
+    this.#services.sweepList.remove(this);
     this.#held.clear();
     this.#pieces = [];
     this.#sink = null;

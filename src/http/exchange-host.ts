@@ -1,6 +1,6 @@
 import type { GatewayError } from '../errors.js';
 import type { BodyPool } from './body-pool.js';
-import type { TendList } from './upkeep.js';
+import type { SweepList } from './sweep.js';
 
 /** What the owner of an exchange hears of its client. */
 export interface ExchangeListener {
@@ -15,7 +15,7 @@ export interface ExchangeListener {
 /** What the exchanges of one server share. */
 export interface ExchangeHost {
   /** Exchanges whose client has not sent all of its body, or does not read at the moment. */
-  readonly tended: TendList;
+  readonly sweepList: SweepList;
   /** Answers carry `connection: close`. */
   draining: boolean;
   /** Exchanges and WebSockets that have not ended. */

@@ -7,17 +7,17 @@ import type { ExchangeHost, ExchangeListener } from './exchange-host.js';
 import type { RequestHead } from './request-head.js';
 import { type AnswerHead, type ClientLink, isBodyless, type SinkOwner } from './response-sink.js';
 import type { SocketOffer } from './socket.js';
-import { Tended } from './upkeep.js';
+import { Swept } from './sweep.js';
 
 /** At four seconds a round, five minutes. */
-const mostStalledRounds = 75;
+const mostStalledSweeps = 75;
 
 /**
  * One request and its answer: what was asked, how the answer stands, who hears of the client, and how long that may take.
  *
  * `lines` must be complete header lines, each preceded by CRLF, with values that hold neither CR nor LF.
  */
-export class Exchange extends Tended implements SinkOwner {
+export class Exchange extends Swept implements SinkOwner {
   readonly method: string;
   readonly path: string;
   readonly head: RequestHead;
@@ -45,8 +45,8 @@ export class Exchange extends Tended implements SinkOwner {
   #length = -1;
   #bodyStream: BodyStream | BodyCollector | null = null;
   #bodyPending = false;
-  /** Rounds of `tend` since the client last took something. */
-  #stalledRounds = 0;
+  /** Sweeps since the client last took something. */
+  #stalledSweeps = 0;
   /** Holds the request body, and goes back to the pool with `recycleBody`. */
   #bodyBuffer: Buffer | null = null;
 
@@ -115,13 +115,13 @@ export class Exchange extends Tended implements SinkOwner {
   /** Some of the body has yet to come: uWS, which would cut a client below 16 KB a second, is kept from it. */
   bodyExpected(): void {
     this.#bodyPending = true;
-    this.#host.tended.add(this);
+    this.#host.sweepList.add(this);
   }
 
   /** All of the body has come. */
   bodyComplete(): void {
     this.#bodyPending = false;
-    if (!this.#blocked) this.#host.tended.remove(this);
+    if (!this.#blocked) this.#host.sweepList.remove(this);
   }
 
   /**
@@ -235,8 +235,8 @@ export class Exchange extends Tended implements SinkOwner {
    * Gives a client more time that takes nothing for ten seconds or sends less than 16 KB a second, which uWS would cut,
    * until its socket has drained or its body has ended. A reader that takes nothing for very long is given up after all.
    */
-  override tend(): void {
-    if (this.#blocked && ++this.#stalledRounds > mostStalledRounds) this.giveUp();
+  override onSweep(): void {
+    if (this.#blocked && ++this.#stalledSweeps > mostStalledSweeps) this.giveUp();
     else if (this.#bodyStream?.mayRead() ?? true) this.#client?.rearm();
   }
 
@@ -257,13 +257,13 @@ export class Exchange extends Tended implements SinkOwner {
   }
 
   onProgress(): void {
-    this.#stalledRounds = 0;
+    this.#stalledSweeps = 0;
   }
 
   onDrained(): void {
-    this.#stalledRounds = 0;
+    this.#stalledSweeps = 0;
     this.#blocked = false;
-    if (!this.#bodyPending) this.#host.tended.remove(this);
+    if (!this.#bodyPending) this.#host.sweepList.remove(this);
     this.listener?.onDrained();
   }
 
@@ -291,12 +291,12 @@ export class Exchange extends Tended implements SinkOwner {
 
   #block(): void {
     this.#blocked = true;
-    this.#host.tended.add(this);
+    this.#host.sweepList.add(this);
   }
 
   #finish(): void {
     const host = this.#host;
-    host.tended.remove(this);
+    host.sweepList.remove(this);
     this.#client = null;
     this.#bodyStream?.drop();
     this.#bodyStream = null;

@@ -18,7 +18,7 @@ import { Exchange } from './exchange.js';
 import type { ExchangeHost } from './exchange-host.js';
 import { type HeaderSlots, type HeaderWords, headerSlots, readHead } from './request-head.js';
 import { type SocketLimits, takeSockets } from './socket.js';
-import { TendList } from './upkeep.js';
+import { SweepList } from './sweep.js';
 import { UwsResponse } from './uws-response.js';
 
 export interface ServerOptions {
@@ -56,7 +56,7 @@ export interface Server {
 }
 
 /** uWS drops a socket that makes no progress after eight to twelve seconds; well under that. */
-const upkeepMs = 4000;
+const sweepMs = 4000;
 /** Buffers for request bodies that may wait for their next use. */
 const pooledBytes = 32 * 1024 * 1024;
 /** A turn of the event loop that is as short as this took no connection and no request; and how long one is waited for. */
@@ -75,7 +75,7 @@ export function createServer(options: ServerOptions): Server {
 class UwsServer implements Server {
   readonly #options: ServerOptions;
   readonly #host: ExchangeHost = {
-    tended: new TendList(),
+    sweepList: new SweepList(),
     draining: false,
     open: 0,
     served: 0,
@@ -83,7 +83,7 @@ class UwsServer implements Server {
     bodies: createBodyPool(pooledBytes),
   };
   readonly #app: TemplatedApp;
-  readonly #upkeep: NodeJS.Timeout;
+  readonly #sweepTimer: NodeJS.Timeout;
   #slots: HeaderSlots;
   #readsPeers: boolean;
   #cors: Cors | null;
@@ -102,12 +102,12 @@ class UwsServer implements Server {
       this.#takeGuarded(response, request, context),
     );
     this.#app.any('/*', (response, request) => this.#takeGuarded(response, request, null));
-    const tend = (): void => {
-      this.#host.tended.tend();
+    const sweep = (): void => {
+      this.#host.sweepList.sweep(performance.now());
       this.#host.bodies.trim();
     };
-    this.#upkeep = setInterval(guard('timer', options, tend, undefined), upkeepMs);
-    this.#upkeep.unref();
+    this.#sweepTimer = setInterval(guard('timer', options, sweep, undefined), sweepMs);
+    this.#sweepTimer.unref();
   }
 
   listen(address: string, port: number): Promise<number> {
@@ -160,7 +160,7 @@ class UwsServer implements Server {
   }
 
   close(): void {
-    clearInterval(this.#upkeep);
+    clearInterval(this.#sweepTimer);
     this.#stopListening();
     this.#app.close();
   }

@@ -49,7 +49,7 @@ function served(hold: MessageHandler['hold'] = () => true) {
       return true;
     },
   } as unknown as ClientSocket;
-  const host = { tended: { add() {}, remove() {} }, open: 0, served: 0, draining: false, onIdle: null };
+  const host = { sweepList: { add() {}, remove() {} }, open: 0, served: 0, draining: false, onIdle: null };
   let ended = 0;
   serveMessage(
     socket,

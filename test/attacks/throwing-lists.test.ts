@@ -1,7 +1,6 @@
 import { test } from 'tap';
 import { EndedCalls } from '../../src/flow/ended-calls.js';
-import { Watched, WatchList } from '../../src/flow/watch.js';
-import { Tended, TendList } from '../../src/http/upkeep.js';
+import { SweepList, Swept } from '../../src/http/sweep.js';
 import type { CallRecord } from '../../src/metrics/call-record.js';
 import { Timed, TimerWheel } from '../../src/upstream/timers.js';
 import { createRequestWriter, type RequestSink } from '../../src/upstream/write.js';
@@ -10,15 +9,15 @@ import { callRecord } from '../suites/call-record.js';
 
 const thrown = new Error('thrown');
 
-test('one that throws at a tick of the watch is told so, and all others have their tick', (t) => {
-  const list = new WatchList();
-  const [ticked, faults]: [number[], unknown[]] = [[], []];
-  class Probe extends Watched {
+test('one that throws in a sweep is told so, and all others are met', (t) => {
+  const list = new SweepList();
+  const [swept, faults]: [number[], unknown[]] = [[], []];
+  class Probe extends Swept {
     constructor(readonly number: number) {
       super();
     }
-    override onTick(): void {
-      ticked.push(this.number);
+    override onSweep(): void {
+      swept.push(this.number);
       if (this.number === 2) throw thrown;
     }
     override onFault(where: string, fault: unknown): void {
@@ -26,30 +25,8 @@ test('one that throws at a tick of the watch is told so, and all others have the
     }
   }
   for (const number of [1, 2, 3]) list.add(new Probe(number));
-  list.tick(0);
-  t.strictSame(ticked, [3, 2, 1]);
-  t.strictSame(faults, [['timer', 2, thrown]]);
-  t.end();
-});
-
-test('one that throws while the server looks after its clients is told so, and all others are looked after', (t) => {
-  const list = new TendList();
-  const [tended, faults]: [number[], unknown[]] = [[], []];
-  class Probe extends Tended {
-    constructor(readonly number: number) {
-      super();
-    }
-    override tend(): void {
-      tended.push(this.number);
-      if (this.number === 2) throw thrown;
-    }
-    override onFault(where: string, fault: unknown): void {
-      faults.push([where, this.number, fault]);
-    }
-  }
-  for (const number of [1, 2, 3]) list.add(new Probe(number));
-  list.tend();
-  t.strictSame(tended, [3, 2, 1]);
+  list.sweep(0);
+  t.strictSame(swept, [3, 2, 1]);
   t.strictSame(faults, [['timer', 2, thrown]]);
   t.end();
 });

@@ -67,15 +67,15 @@ for (const coding of ['of known length', 'in chunks']) {
     await turns(500);
     t.equal(receiver.bytes, bytes, 'nothing is delivered');
     t.ok(exchange.bytesIn < mostRead, `${exchange.bytesIn} were read`);
-    exchange.tend();
+    exchange.onSweep();
     await turns(500);
     const { bytesIn } = exchange;
     t.ok(bytesIn < 2 * mostRead, `${bytesIn} were read`);
     for (let round = 0; round < 3; round++) {
-      exchange.tend();
+      exchange.onSweep();
       await turns(100);
     }
-    t.equal(exchange.bytesIn, bytesIn, 'upkeep reads only as long as nothing waits');
+    t.equal(exchange.bytesIn, bytesIn, 'a sweep reads only as long as nothing waits');
     t.equal(receiver.bytes, bytes);
     exchange.resumeBody();
     await receiver.until(({ ended }) => ended);

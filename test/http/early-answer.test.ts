@@ -62,7 +62,7 @@ test('an exchange that is cut while its upload is stopped is over', async (t) =>
   exchange.abort();
   await wire.ended();
   exchange.resumeBody();
-  exchange.tend();
+  exchange.onSweep();
   t.equal(receiver.bytes, bytes);
 });
 
@@ -105,7 +105,7 @@ test('a client that leaves is noticed, while it sends and while it is stopped', 
     second.wire.socket[way]();
     await turns(20);
     t.notOk(later.isGone, 'a stopped socket hears nothing');
-    exchange.tend();
+    exchange.onSweep();
     await later.gone;
     exchange.resumeBody();
     t.equal(stopped.bytes, 3);

@@ -105,7 +105,7 @@ test('a reader that stalls is waited for, and gets every byte', async (t) => {
     t.equal(stops, 1);
     t.ok(sent < 16 * MB, `${sent} were sent`);
     for (let round = 0; round < 5; round++) {
-      exchange.tend();
+      exchange.onSweep();
       await turns(20);
     }
     t.equal(exchange.bytesOut, sent, 'nothing more is asked for');
@@ -136,9 +136,9 @@ test('a stalled reader is given up after five minutes, and not before', async (t
   });
   wire.socket.pause();
   const exchange = await asked;
-  for (let round = 0; round < 75; round++) exchange.tend();
+  for (let round = 0; round < 75; round++) exchange.onSweep();
   t.ok(exchange.alive, 'at four seconds a round');
-  exchange.tend();
+  exchange.onSweep();
   t.notOk(exchange.alive);
   await turns(1);
   t.ok(gone);
@@ -233,7 +233,7 @@ test('a large whole answer waits for a slow reader, too', async (t) => {
   wire.socket.pause();
   const exchange = await asked;
   t.notOk(exchange.respond(200, '', body));
-  exchange.tend();
+  exchange.onSweep();
   await turns(20);
   t.notOk(drained);
   wire.socket.resume();

@@ -10,6 +10,7 @@ import {
   type SocketRooms,
   tooBigReason,
 } from '../../http/socket.js';
+import { Swept } from '../../http/sweep.js';
 import { accountError, isAccountReason } from '../../protocols/error-formats/own-account.js';
 import { accountFailureIn, errorEvent } from '../../protocols/realtime/error-event.js';
 import { judgeEvent, type SessionModel } from '../../protocols/realtime/events.js';
@@ -19,7 +20,6 @@ import { account } from '../account.js';
 import type { Outcome, RoutedCall, SessionCall } from '../call.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
-import { Watched } from '../watch.js';
 import { closeCode } from './close-code.js';
 import type { HeldPart, SessionPlace } from './session-memory.js';
 import type { OpenSession } from './sessions.js';
@@ -32,7 +32,7 @@ export type RealtimeCall = RoutedCall & SessionCall;
  * stops its upstream; a client cannot be stopped, so what waits for a slow upstream is bounded. Whichever side ends, the
  * other is told why.
  */
-export class Bridge extends Watched implements ClientSocketListener, OpenSession {
+export class Bridge extends Swept implements ClientSocketListener, OpenSession {
   readonly #services: Services;
   readonly #call: RealtimeCall;
   readonly #upstream: UpstreamSocket;
@@ -69,7 +69,7 @@ export class Bridge extends Watched implements ClientSocketListener, OpenSession
    * @param protocol the subprotocol to agree on; empty for none
    */
   begin(protocol: string): void {
-    this.#services.watched.add(this);
+    this.#services.sweepList.add(this);
     this.#call.isServed = true;
     const open = (): ClientSocket | null => acceptSocket(this.#call.exchange, protocol, this, this.#rooms);
     const accept = guard('socket', this, open, null);
@@ -176,7 +176,7 @@ export class Bridge extends Watched implements ClientSocketListener, OpenSession
     this.#closeClient(code, words);
   }
 
-  override onTick(now: number): void {
+  override onSweep(now: number): void {
     const { sessionMs, idleMs } = this.#call.running.snapshot.sockets;
     if (now - this.#call.startedAt > sessionMs) this.#refuse(expired, closeCode.goingAway);
     else this.#client?.check(now, idleMs);
@@ -238,7 +238,7 @@ export class Bridge extends Watched implements ClientSocketListener, OpenSession
     if (this.#over) return;
     this.#over = true;
     const services = this.#services;
-    services.watched.remove(this);
+    services.sweepList.remove(this);
     services.sessions.remove(this);
     try {
       if (code !== null) this.#upstream.close(code, reason);

@@ -9,6 +9,7 @@ import {
   type ClientSocketListener,
   type SocketRooms,
 } from '../../http/socket.js';
+import { Swept } from '../../http/sweep.js';
 import { readMessage } from '../../protocols/responses/socket-message.js';
 import { invalidJson } from '../../wire/json-fault.js';
 import { messageIdOf } from '../../wire/request-id.js';
@@ -19,7 +20,6 @@ import type { HeldPart } from '../realtime/session-memory.js';
 import type { OpenSession } from '../realtime/sessions.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
-import { Watched } from '../watch.js';
 import { ResponseHistory } from './history.js';
 import type { SocketCall } from './socket-call.js';
 import { UpstreamSession } from './upstream-session.js';
@@ -37,7 +37,7 @@ const mostRefusals = 100;
  * would be that holds the same, with the key and the limits of that moment, and the events of the stream come back as
  * messages.
  */
-export class ResponsesSocket extends Watched implements ClientSocketListener, OpenSession {
+export class ResponsesSocket extends Swept implements ClientSocketListener, OpenSession {
   readonly #services: Services;
   readonly #call: SessionCall;
   readonly #serve: ServeMessage;
@@ -56,7 +56,7 @@ export class ResponsesSocket extends Watched implements ClientSocketListener, Op
   #count = 0;
   #draining = false;
   #over = false;
-  /** Messages that were refused since the last tick. */
+  /** Messages that were refused since the last sweep. */
   #refusals = 0;
 
   /** @param serve serves the request that a message is made into */
@@ -74,7 +74,7 @@ export class ResponsesSocket extends Watched implements ClientSocketListener, Op
   }
 
   begin(): void {
-    this.#services.watched.add(this);
+    this.#services.sweepList.add(this);
     const open = (): ClientSocket | null => acceptSocket(this.#call.exchange, '', this, this.#rooms);
     const accept = guard('socket', this, open, null);
     const client = accept();
@@ -136,7 +136,7 @@ export class ResponsesSocket extends Watched implements ClientSocketListener, Op
     this.#end();
   }
 
-  override onTick(now: number): void {
+  override onSweep(now: number): void {
     const { sessionMs, idleMs } = this.#call.running.snapshot.sockets;
     this.#refusals = 0;
     if (now - this.#call.startedAt > sessionMs && this.#running === null)
@@ -272,7 +272,7 @@ export class ResponsesSocket extends Watched implements ClientSocketListener, Op
     if (this.#over) return;
     this.#over = true;
     this.#services.sessions.remove(this);
-    this.#services.watched.remove(this);
+    this.#services.sweepList.remove(this);
     this.#waiting = [];
     try {
       this.#upstreamSession.close();

@@ -8,10 +8,10 @@ import { endInterrupted } from './recovery.js';
 const firstMs = 1000;
 const leftEveryMs = 1000;
 const everyMs = 60_000;
-/** Shorter than a round, so that clocks that drift leave no round out. */
+/** Shorter than `everyMs`, so that clocks that drift leave no sweep out. */
 const claimMs = 50_000;
 
-export interface UpkeepOptions {
+export interface StoreSweepOptions {
   readonly settings: StoreSettings;
   readonly store: Store;
   readonly book: TaskBook;
@@ -19,14 +19,14 @@ export interface UpkeepOptions {
 }
 
 /**
- * Looks after the store, soon after the start and then once a minute: submissions that a crash has cut off are ended
+ * Sweeps the store, soon after the start and then once a minute: submissions that a crash has cut off are ended
  * and told in the log, once over all processes that share the store, and one of these removes what has expired. What
  * this process could not note is tried again every second.
  */
-export function startUpkeep(options: UpkeepOptions): { stop(): void } {
+export function startStoreSweep(options: StoreSweepOptions): { stop(): void } {
   const { log } = options;
-  const round = (): void => {
-    keepUp(options).catch((error: unknown) => log.warn({ err: error }, 'upkeep of the store failed'));
+  const sweep = (): void => {
+    sweepStore(options).catch((error: unknown) => log.warn({ err: error }, 'upkeep of the store failed'));
   };
   let catchingUp = false;
   const catchUp = async (): Promise<void> => {
@@ -40,8 +40,8 @@ export function startUpkeep(options: UpkeepOptions): { stop(): void } {
       catchingUp = false;
     }
   };
-  const first = setTimeout(round, firstMs);
-  const timers = [setInterval(round, everyMs), setInterval(() => void catchUp(), leftEveryMs)];
+  const first = setTimeout(sweep, firstMs);
+  const timers = [setInterval(sweep, everyMs), setInterval(() => void catchUp(), leftEveryMs)];
   for (const timer of [first, ...timers]) timer.unref();
   return {
     stop: () => {
@@ -51,7 +51,7 @@ export function startUpkeep(options: UpkeepOptions): { stop(): void } {
   };
 }
 
-async function keepUp({ settings, store, book, log }: UpkeepOptions): Promise<void> {
+async function sweepStore({ settings, store, book, log }: StoreSweepOptions): Promise<void> {
   if (!mayHoldAnything(settings)) return;
   for (const { submission, task } of await endInterrupted(book)) {
     log.error(
