@@ -8,7 +8,7 @@ import type { Snapshot, Target } from './config/types.js';
 import { type FaultPlace, guard } from './errors.js';
 import { type AccessLog, createAccessLog, refusalLine } from './flow/access-log.js';
 import { EndedCalls } from './flow/ended-calls.js';
-import { KeyBytes } from './flow/key-bytes.js';
+import { MemoryBudget } from './flow/memory-budget.js';
 import { SessionMemory } from './flow/realtime/session-memory.js';
 import { SessionList } from './flow/realtime/sessions.js';
 import { watchUnseen } from './flow/realtime/unseen.js';
@@ -123,7 +123,7 @@ class ComposedGateway implements Gateway {
     this.#recorder = createRecorder({
       openRequests: () => this.#server.open() - this.#services.sessions.size,
       openSockets: () => this.#services.sessions.size,
-      bufferedBytes: () => this.#services.bufferedBytes,
+      bufferedBytes: () => this.#services.memory.bytes,
       ledgerWaiting: () => this.#ledger.waiting(),
       upstream: () => upstream.stats(),
       targets: () => this.#health.status(performance.now()),
@@ -188,8 +188,7 @@ class ComposedGateway implements Gateway {
       hostClock,
       reportLimit: this.#recorder.recordLimitRefusal,
       sweepList: new SweepList(),
-      bufferedBytes: 0,
-      keyBytes: new KeyBytes(),
+      memory: new MemoryBudget(),
       unattended: createUnattended(),
     };
   }

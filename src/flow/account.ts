@@ -2,9 +2,9 @@ import { performance } from 'node:perf_hooks';
 import { clientAddress } from '../http/client-address.js';
 import { type CallRecord, none } from '../metrics/call-record.js';
 import { targetName } from '../metrics/target-name.js';
-import { shrinkReservation } from './admit.js';
 import type { Call, Outcome } from './call.js';
 import { costOfCall, isMetered } from './consumption.js';
+import { keepMemory } from './memory-budget.js';
 import type { Services } from './services.js';
 
 /** The last phase of every call, good or bad, exactly once: gives back what it held, settles its limits and reports it. */
@@ -13,7 +13,7 @@ export function account(services: Services, call: Call, outcome: Outcome): void 
   call.accounted = true;
   call.outcome = outcome;
   if (call.endedAt === 0) call.endedAt = performance.now();
-  shrinkReservation(services, call, 0);
+  keepMemory(services, call, 0);
   try {
     call.limited?.end(call);
     call.place?.give();

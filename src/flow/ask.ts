@@ -15,8 +15,8 @@ import type {
   UpstreamHandler,
 } from '../upstream/client.js';
 import type { HeadLines } from '../wire/head-lines.js';
-import { reserveAnswer, shrinkReservation } from './admit.js';
 import type { Call } from './call.js';
+import { keepMemory, takeAnswerMemory } from './memory-budget.js';
 import type { Services } from './services.js';
 import { type OneOffRequest, oneOffHead } from './upstream-head.js';
 
@@ -141,7 +141,7 @@ class Collector implements UpstreamHandler {
     if (room === -1) this.#tooLarge();
     else {
       try {
-        if (room !== call.gathered) reserveAnswer(services, call, room);
+        if (room !== call.gathered) takeAnswerMemory(services, call, room);
         this.#gather.add(chunk, expected);
       } catch {
         this.#give('no_room', 'there is no room for the answer');
@@ -192,7 +192,7 @@ class Collector implements UpstreamHandler {
   #finish(result: Answered | UpstreamFailure): void {
     const { services, call } = this.#room;
     // The client has left: nobody else gives back what was taken since.
-    if (call.accounted) shrinkReservation(services, call, 0);
+    if (call.accounted) keepMemory(services, call, 0);
     this.#done(result);
   }
 

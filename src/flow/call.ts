@@ -62,8 +62,8 @@ export class Call implements Guarded {
   costNanos = -1;
   /** It asks for a video task that an earlier call has made. */
   isOfTask = false;
-  /** Bytes reserved in `Services.bufferedBytes`. */
-  reserved = 0;
+  /** Bytes that it has taken of `Services.memory`. */
+  heldBytes = 0;
   /** Of them, those of the upstream's answer. */
   gathered = 0;
   /** Attempts at an upstream after the first. */

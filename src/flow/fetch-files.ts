@@ -18,7 +18,7 @@ export interface FileLimits {
    * They are about to take up so many bytes of memory in all.
    * @throws {GatewayError} when there is no room for them
    */
-  readonly reserve: (bytes: number) => void;
+  readonly hold: (bytes: number) => void;
 }
 
 /** A file by its URL. */
@@ -36,7 +36,7 @@ export interface WantedFile {
  */
 export async function fetchFiles(
   wanted: readonly WantedFile[],
-  { maxBytes, timeoutMs, places, rate, reserve }: FileLimits,
+  { maxBytes, timeoutMs, places, rate, hold }: FileLimits,
   waiting: Waiting,
 ): Promise<ReadonlyMap<string, Downloaded>> {
   const deadline = performance.now() + timeoutMs;
@@ -50,7 +50,7 @@ export async function fetchFiles(
       maxBytes: left,
       timeoutMs: Math.max(1, deadline - performance.now()),
       rate,
-      reserve: (bytes: number) => reserve(held + bytes),
+      hold: (bytes: number) => hold(held + bytes),
     };
     const result = await new Promise<Downloaded | GatewayError>((resolve) => {
       waiting.cancel = download(url, limits, resolve);

@@ -24,7 +24,7 @@ export interface FetchLimits {
    * What is fetched is about to take up so many bytes of memory in all.
    * @throws {GatewayError} when there is no room for them
    */
-  readonly reserve: (bytes: number) => void;
+  readonly hold: (bytes: number) => void;
 }
 
 /**
@@ -60,7 +60,7 @@ export function fetchMedia(
         maxBytes: left,
         timeoutMs: Math.min(longestMs, Math.max(1, deadline - performance.now())),
         rate: limits.rate,
-        reserve: (bytes) => limits.reserve(held + bytes),
+        hold: (bytes) => limits.hold(held + bytes),
       },
       guard(
         'upstream',
@@ -79,11 +79,11 @@ export function fetchMedia(
   const keep = ({ source }: RemotePart, { bytes, mediaType }: Downloaded): GatewayError | null => {
     const size = 4 * Math.ceil(bytes.length / 3);
     try {
-      limits.reserve(held + bytes.length + size);
+      limits.hold(held + bytes.length + size);
       const data = bytes.toString('base64');
       left -= bytes.length;
       held += size;
-      limits.reserve(held);
+      limits.hold(held);
       const type = source.mediaType ?? mediaType ?? 'application/octet-stream';
       fetched.set(source.url, { kind: 'data', mediaType: type, data });
       return null;

@@ -18,13 +18,13 @@ import type {
   UpstreamHandler,
 } from '../upstream/client.js';
 import { account } from './account.js';
-import { reserveBody, shrinkReservation } from './admit.js';
 import { ownLines } from './answer.js';
 import { rateBound } from './body-rate.js';
 import type { ResolvedCall, RoutedCall } from './call.js';
 import { attemptDeadlines, deadlinesLeft, timeLeft } from './deadlines.js';
 import { fetchMedia, remoteMedia } from './fetch-media.js';
 import { mayHedge, prepareHedge } from './hedge.js';
+import { keepMemory, takeMemory } from './memory-budget.js';
 import { mediaPlaces } from './own-address.js';
 import {
   decodeCall,
@@ -273,20 +273,20 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
       places: mediaPlaces(call, target.upstream),
       owner: call,
       rate: rateBound(call.running.snapshot),
-      reserve: (bytes: number) => {
+      hold: (bytes: number) => {
         held = bytes;
-        this.#reserveAll(body + bytes);
+        this.#holdAll(body + bytes);
       },
     };
     const done = (result: ConversationRequest | GatewayError): void => {
       if (call.accounted) return;
       try {
         if (result instanceof GatewayError) {
-          this.#reserveAll(body);
+          this.#holdAll(body);
           throw result;
         }
         // They will stand in the text of the body that is written, and in its bytes.
-        this.#reserveAll(body + fetchedCopies * held);
+        this.#holdAll(body + fetchedCopies * held);
         this.#send(target, prepareTranslated(call, translation, target, result));
       } catch (fault) {
         this.#attempt?.leave();
@@ -311,7 +311,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
   #send(target: Target, prepared: Prepared): void {
     const call = this.#call;
     call.path = prepared.path;
-    if (prepared.path === 'translated') this.#reserve(prepared.body);
+    if (prepared.path === 'translated') this.#hold(prepared.body);
     this.#relay ??= new Relay(this.#services, call, this);
     const relay = this.#relay;
     relay.reset(prepared.transform, null);
@@ -388,17 +388,17 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
   }
 
   /** The body that was written stands in memory beside the one that came. */
-  #reserve(body: readonly Buffer[]): void {
+  #hold(body: readonly Buffer[]): void {
     let needed = this.#call.body?.length ?? 0;
     for (const piece of body) needed += piece.length;
-    this.#reserveAll(needed);
+    this.#holdAll(needed);
   }
 
   /** The call is about to hold so many bytes in all. */
-  #reserveAll(bytes: number): void {
+  #holdAll(bytes: number): void {
     const call = this.#call;
-    if (bytes > call.reserved) reserveBody(this.#services, call, bytes - call.reserved);
-    else shrinkReservation(this.#services, call, bytes);
+    if (bytes > call.heldBytes) takeMemory(this.#services, call, bytes - call.heldBytes);
+    else keepMemory(this.#services, call, bytes);
   }
 
   abandon(fault: unknown): void {

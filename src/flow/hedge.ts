@@ -1,8 +1,8 @@
 import type { Target } from '../config/types.js';
 import type { Endpoint } from '../protocols/protocol.js';
-import { reserveBody } from './admit.js';
 import type { Call } from './call.js';
 import { remoteMedia } from './fetch-media.js';
+import { takeMemory } from './memory-budget.js';
 import {
   decodeCall,
   type Prepared,
@@ -38,6 +38,6 @@ export function prepareHedge(
   const prepared = prepareTranslated(call, translation, target, request);
   let bytes = 0;
   for (const piece of prepared.body) bytes += piece.length;
-  reserveBody(services, call, bytes);
+  takeMemory(services, call, bytes);
   return prepared;
 }

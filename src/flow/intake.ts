@@ -6,10 +6,10 @@ import type { ExchangeListener } from '../http/exchange-host.js';
 import { Swept } from '../http/sweep.js';
 import { LeastRate } from '../upstream/least-rate.js';
 import { account } from './account.js';
-import { reserveBody, shrinkReservation } from './admit.js';
 import { rateBound, tooSlow } from './body-rate.js';
 import type { AuthenticatedCall } from './call.js';
 import { type Admitted, admit } from './limit.js';
+import { keepMemory, takeMemory } from './memory-budget.js';
 import { refuse } from './refuse.js';
 import type { Services } from './services.js';
 
@@ -75,11 +75,11 @@ export class Intake extends Swept implements BodyReceiver, ExchangeListener, Adm
     this.#decode(coding, body, Math.min(bodyBytes, Math.max(leastDecodedBytes, usualRatio * body.length)));
   }
 
-  reserve(bytes: number): boolean {
-    const more = bytes - this.#call.reserved;
+  hold(bytes: number): boolean {
+    const more = bytes - this.#call.heldBytes;
     if (more <= 0) return true;
     try {
-      reserveBody(this.#services, this.#call, more);
+      takeMemory(this.#services, this.#call, more);
       return true;
     } catch (fault) {
       this.#refuse(fault);
@@ -126,7 +126,7 @@ export class Intake extends Swept implements BodyReceiver, ExchangeListener, Adm
   #decode(coding: string, body: Buffer, limit: number): void {
     const call = this.#call;
     const { bodyBytes } = call.running.snapshot.limits;
-    if (!this.reserve(body.length + limit)) return;
+    if (!this.hold(body.length + limit)) return;
     const done = (result: Buffer | GatewayError): void => {
       if (call.accounted) return;
       if (!(result instanceof GatewayError)) this.#take(result);
@@ -141,7 +141,7 @@ export class Intake extends Swept implements BodyReceiver, ExchangeListener, Adm
     const call = this.#call;
     call.body = body;
     call.bodyAt = performance.now();
-    shrinkReservation(this.#services, call, body.length);
+    keepMemory(this.#services, call, body.length);
     try {
       this.#next(this.#services, call);
     } catch (fault) {

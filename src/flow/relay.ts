@@ -10,7 +10,6 @@ import { Gather } from '../stream/gather.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
 import { EventRuns } from '../wire/sse.js';
 import { account } from './account.js';
-import { holdAnswer, releaseBody, reserveAnswer } from './admit.js';
 import { answerLines, streamLines } from './answer.js';
 import {
   answerOutcome,
@@ -23,6 +22,7 @@ import {
 } from './answer-kind.js';
 import type { Outcome, RoutedCall } from './call.js';
 import { noteUsage } from './consumption.js';
+import { countAnswerMemory, releaseBody, takeAnswerMemory } from './memory-budget.js';
 import { keepAliveBytes, refuse, refuseStream } from './refuse.js';
 import type { Services } from './services.js';
 
@@ -351,7 +351,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     const call = this.#call;
     if (bytes === call.gathered) return true;
     try {
-      reserveAnswer(this.#services, call, bytes);
+      takeAnswerMemory(this.#services, call, bytes);
       return true;
     } catch (fault) {
       const { upstream } = this;
@@ -390,7 +390,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
       this.#settle(answerOutcome(this.#head));
     else {
       // No more than what the client has not taken: the upstream's bytes have become the answer.
-      holdAnswer(this.#services, call, call.exchange.bytesOut);
+      countAnswerMemory(this.#services, call, call.exchange.bytesOut);
       call.endedAt = 0;
       this.#mode = 'sent';
     }

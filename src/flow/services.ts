@@ -19,7 +19,7 @@ import type { Dialer } from '../upstream/dialer.js';
 import type { TaskBook } from '../video/book.js';
 import type { Sealer } from '../wire/seal.js';
 import type { Call } from './call.js';
-import type { KeyBytes } from './key-bytes.js';
+import type { MemoryBudget } from './memory-budget.js';
 import type { SessionList } from './realtime/sessions.js';
 import type { Unattended } from './unattended.js';
 
@@ -69,9 +69,7 @@ export interface Services {
   readonly reportLimit: (limit: string) => void;
   readonly sweepList: SweepList;
   /** Bytes of bodies and gathered answers in memory. */
-  bufferedBytes: number;
-  /** Of them, those of the calls of each key. */
-  readonly keyBytes: KeyBytes;
+  readonly memory: MemoryBudget;
   /** Work that goes on without its client; a drain waits for it. */
   readonly unattended: Unattended;
 }

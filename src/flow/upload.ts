@@ -9,13 +9,13 @@ import { LeastRate } from '../upstream/least-rate.js';
 import { boundaryOf, MultipartDecoder, type PartHead, type PartReceiver } from '../wire/multipart.js';
 import { PartNames } from '../wire/part-names.js';
 import { account } from './account.js';
-import { reserveBody, shrinkReservation } from './admit.js';
 import { rateBound, tooSlow } from './body-rate.js';
+import { ByteBlocks } from './byte-blocks.js';
 import type { AuthenticatedCall } from './call.js';
 import { formLimits } from './form-limits.js';
-import { HeldBytes } from './held-bytes.js';
 import { isCoded } from './intake.js';
 import { type Admitted, admit } from './limit.js';
+import { keepMemory, takeMemory } from './memory-budget.js';
 import { refuse } from './refuse.js';
 import type { Services } from './services.js';
 import { steerable } from './steering.js';
@@ -24,7 +24,7 @@ import { readValidated } from './validate.js';
 
 /** Smaller forms are read whole, so that they are checked before an upstream hears of them and can be sent again. */
 const wholeBytes = 1024 * 1024;
-/** Room for what arrives is reserved in steps as large as what has come, of so many bytes at least and at most. */
+/** Memory for what arrives is taken in steps as large as what has come, of so many bytes at least and at most. */
 const leastStep = 16 * 1024;
 const mostStep = 1024 * 1024;
 /** What comes of one upload in spite of a stop may not take more than this part of what a worker may hold. */
@@ -61,14 +61,14 @@ export class Upload
   readonly #files: PartHead[] = [];
   #mode: 'collecting' | 'passing' | 'over' = 'collecting';
   /** What has come and has not been let go: all of it until the upstream takes it. */
-  readonly #held = new HeldBytes();
+  readonly #held = new ByteBlocks();
   /** Bytes of it that the request under way begins with; others came before its connection was open. */
   #given = 0;
   /** What the request under way begins with. */
   #pieces: Buffer[] = [];
   #arrived = 0;
   /** The part that is being read, where it is a field. */
-  #field: { readonly name: string; readonly text: HeldBytes; readonly start: number } | null = null;
+  #field: { readonly name: string; readonly text: ByteBlocks; readonly start: number } | null = null;
   #fieldBytes = 0;
   /** The model's name in the form: its bytes' first and last place. */
   #model: { readonly text: string; readonly start: number; readonly end: number } | null = null;
@@ -154,7 +154,7 @@ export class Upload
       this.#complete = true;
       this.#services.sweepList.remove(this);
       if (this.#mode === 'collecting') {
-        shrinkReservation(this.#services, this.#call, this.#held.length + this.#waiting);
+        keepMemory(this.#services, this.#call, this.#held.length + this.#waiting);
         this.#send();
       } else this.#sink?.end();
     } catch (fault) {
@@ -170,15 +170,15 @@ export class Upload
     this.#leave();
   }
 
-  reserveWaiting(bytes: number): boolean {
+  holdWaiting(bytes: number): boolean {
     if (this.#isOver()) return false;
     const call = this.#call;
-    const reserved = call.reserved - this.#waiting + bytes;
+    const held = call.heldBytes - this.#waiting + bytes;
     const { bufferedBytes } = call.running.snapshot.limits;
     try {
       if (bytes > Math.max(leastWaiting, bufferedBytes / waitingShare)) throw tooFast();
-      if (reserved > call.reserved) reserveBody(this.#services, call, reserved - call.reserved);
-      else shrinkReservation(this.#services, call, reserved);
+      if (held > call.heldBytes) takeMemory(this.#services, call, held - call.heldBytes);
+      else keepMemory(this.#services, call, held);
     } catch (fault) {
       this.#end(fault);
       return false;
@@ -231,7 +231,7 @@ export class Upload
       call.steering = [...call.steering, steering];
       if (call.target !== null) steerable(call.steering, [call.target]);
     }
-    if (head.filename === null) this.#field = { name: head.name, text: new HeldBytes(), start };
+    if (head.filename === null) this.#field = { name: head.name, text: new ByteBlocks(), start };
     else this.#files.push(head);
   }
 
@@ -269,7 +269,7 @@ export class Upload
     this.#held.clear();
     // They have been written, and the request would keep them to its end.
     this.#pieces.length = 0;
-    shrinkReservation(this.#services, this.#call, this.#waiting);
+    keepMemory(this.#services, this.#call, this.#waiting);
     const flowing = late.length === 0 || sink.write(late);
     if (this.#complete) sink.end();
     else if (flowing) this.#resume();
@@ -313,12 +313,12 @@ export class Upload
     const { bodyBytes } = call.running.snapshot.limits;
     const needed = this.#held.length + chunk.length;
     if (needed > bodyBytes) throw modelTooLate(bodyBytes);
-    const reserved = call.reserved - this.#waiting;
-    if (needed > reserved) {
+    const held = call.heldBytes - this.#waiting;
+    if (needed > held) {
       const { contentLength } = call.exchange.head;
       const most = contentLength === -1 ? bodyBytes : Math.min(bodyBytes, contentLength);
       const step = Math.min(mostStep, Math.max(leastStep, needed));
-      reserveBody(this.#services, call, Math.max(needed, Math.min(most, needed + step)) - reserved);
+      takeMemory(this.#services, call, Math.max(needed, Math.min(most, needed + step)) - held);
     }
     this.#held.add(chunk);
   }

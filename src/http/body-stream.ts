@@ -21,7 +21,7 @@ export interface BodyStreamReceiver {
    * @param bytes all that there is to be room for from now on
    * @returns false when there is no room for them, or no need: nothing more is delivered then
    */
-  reserveWaiting(bytes: number): boolean;
+  holdWaiting(bytes: number): boolean;
   /** The whole answer is on its way: what is still to come of the body is thrown away, and nothing more is called. */
   onDiscarded(): void;
 }
@@ -81,7 +81,7 @@ export class BodyStream implements ChunkReceiver {
   #resumedMeanwhile = false;
   readonly #backlog: BodyBacklog;
   /** Bytes of the backlog that the receiver has room for. */
-  #reserved = 0;
+  #held = 0;
 
   constructor(exchange: Exchange, source: BodySource, { limit, pool, receiver, waits }: BodyStreamOptions) {
     this.#exchange = exchange;
@@ -104,9 +104,9 @@ export class BodyStream implements ChunkReceiver {
     while (!this.#paused && this.#backlog.bytes > 0) {
       this.#backlog.takeFirst((bytes) => this.#deliver(bytes));
     }
-    if (this.#backlog.bytes === 0 && this.#reserved > 0) {
-      this.#reserved = 0;
-      this.#receiver?.reserveWaiting(0);
+    if (this.#backlog.bytes === 0 && this.#held > 0) {
+      this.#held = 0;
+      this.#receiver?.holdWaiting(0);
     }
     this.#settle();
   }
@@ -163,13 +163,13 @@ export class BodyStream implements ChunkReceiver {
 
   #keep(receiver: BodyStreamReceiver, chunk: Buffer): void {
     const needed = this.#backlog.bytes + chunk.length;
-    if (needed > this.#reserved) {
+    if (needed > this.#held) {
       const wanted = Math.ceil(needed / waitingStep) * waitingStep;
-      if (!receiver.reserveWaiting(wanted)) {
+      if (!receiver.holdWaiting(wanted)) {
         this.#refuse();
         return;
       }
-      this.#reserved = wanted;
+      this.#held = wanted;
     }
     this.#backlog.add(chunk);
   }

@@ -11,7 +11,7 @@ export interface BodyReceiver {
    * The body is about to take up so many bytes in all.
    * @returns false when there is no room for them; the receiver has then answered, and is not called again
    */
-  reserve(bytes: number): boolean;
+  hold(bytes: number): boolean;
 }
 
 /** Room for a body that is announced as no larger is there from its first bytes on. */
@@ -155,7 +155,7 @@ export class BodyCollector implements ChunkReceiver {
       return false;
     }
     const capacity = this.#capacityFor(needed);
-    if (!receiver.reserve(capacity)) {
+    if (!receiver.hold(capacity)) {
       this.drop();
       return false;
     }

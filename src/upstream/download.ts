@@ -6,8 +6,8 @@ import { LeastRate, type RateBound } from './least-rate.js';
 import { checkRemote, isRedirect, Refusal, type RemoteOptions, refusalReason } from './remote-url.js';
 
 const maxRedirects = 3;
-/** Room for what comes is reserved in steps of so many bytes. */
-const reserveStep = 64 * 1024;
+/** Memory for what comes is taken in steps of so many bytes. */
+const holdStep = 64 * 1024;
 const lookEveryMs = 1000;
 
 export interface DownloadOptions extends RemoteOptions {
@@ -21,7 +21,7 @@ export interface DownloadOptions extends RemoteOptions {
    * The file is about to take up so many bytes of memory in all.
    * @throws {GatewayError} when there is no room for them: that ends it
    */
-  readonly reserve?: (bytes: number) => void;
+  readonly hold?: (bytes: number) => void;
   /** PEM text of a certificate authority to trust instead of the system's. */
   readonly ca?: string;
 }
@@ -177,7 +177,7 @@ class Transfer implements Guarded {
 
   #read(response: IncomingMessage): void {
     const pieces: Buffer[] = [];
-    let reserved = 0;
+    let held = 0;
     this.#rate = new LeastRate(performance.now());
     const onData = (piece: Buffer): void => {
       this.#size += piece.length;
@@ -185,15 +185,15 @@ class Transfer implements Guarded {
         this.#fail(this.#tooLarge());
         return;
       }
-      if (this.#size > reserved) {
-        reserved = Math.min(this.#options.maxBytes, this.#size + reserveStep);
-        if (!this.#reserve(reserved)) return;
+      if (this.#size > held) {
+        held = Math.min(this.#options.maxBytes, this.#size + holdStep);
+        if (!this.#hold(held)) return;
       }
       pieces.push(piece);
     };
     const onEnd = (): void => {
       // The pieces are there until they have been put together.
-      if (!response.complete || this.#over || !this.#reserve(2 * this.#size)) return;
+      if (!response.complete || this.#over || !this.#hold(2 * this.#size)) return;
       this.#tell({ bytes: Buffer.concat(pieces, this.#size), mediaType: mediaTypeOf(response) });
     };
     response.on('data', this.#guard(onData));
@@ -205,10 +205,10 @@ class Transfer implements Guarded {
   }
 
   /** @returns false when there is no room: then it is over */
-  #reserve(bytes: number): boolean {
+  #hold(bytes: number): boolean {
     if (this.#over) return false;
     try {
-      this.#options.reserve?.(bytes);
+      this.#options.hold?.(bytes);
       return true;
     } catch (fault) {
       if (!(fault instanceof GatewayError)) throw fault;

@@ -88,7 +88,7 @@ for (const [what, bytes] of Object.entries(attacks)) {
     await othersAreServed(t, gateway, 'with 32');
     await besiege(t, gateway, 168, bytes);
     await othersAreServed(t, gateway, 'with 200');
-    t.ok(heldBytes(gateway) <= 200 * 32 * 1024, `${heldBytes(gateway)} bytes are reserved`);
+    t.ok(heldBytes(gateway) <= 200 * 32 * 1024, `${heldBytes(gateway)} bytes are held`);
     t.equal((await exchange(gateway.port, call(testKey))).status, 200, 'and so is the key itself');
   });
 }
@@ -103,7 +103,7 @@ test('bodies that fill the share of their key are refused, and those of others a
   t.match(answers[0], /^HTTP\/1.1 503 /);
   t.match(answers[0], /retry-after: 1/);
   t.match(answers[0], /The calls of your key hold as much memory/);
-  t.ok(heldBytes(gateway) <= 4 * mebibyte, `${heldBytes(gateway)} bytes are reserved`);
+  t.ok(heldBytes(gateway) <= 4 * mebibyte, `${heldBytes(gateway)} bytes are held`);
   await othersAreServed(t, gateway, 'beside a key at its bound');
   for (const socket of sockets) socket.destroy();
   await heldWhen(gateway, (bytes) => bytes === 0);

@@ -20,35 +20,35 @@ const settings = {
 
 test('a place is given back once, however often it is tried', async (t) => {
   const memory = new SessionMemory(() => ({ ...settings, perKey: 2 }));
-  const [first] = [memory.reserve('a'), memory.reserve('a')];
-  t.throws(() => memory.reserve('a'), tooMuch);
+  const [first] = [memory.takePlace('a'), memory.takePlace('a')];
+  t.throws(() => memory.takePlace('a'), tooMuch);
   first?.part().hold(1000);
   for (let round = 0; round < 3; round++) first?.give();
-  memory.reserve('a');
-  t.throws(() => memory.reserve('a'), tooMuch);
+  memory.takePlace('a');
+  t.throws(() => memory.takePlace('a'), tooMuch);
 });
 
 test('one key holds a part of what all may, and the others the rest', async (t) => {
   const memory = new SessionMemory(() => settings);
-  const [a, b] = [memory.reserve('a'), memory.reserve('b')];
+  const [a, b] = [memory.takePlace('a'), memory.takePlace('b')];
   const part = a.part();
   t.equal(part.hold(63 * mebibyte), true);
   t.equal(part.hold(64 * mebibyte), false);
   t.throws(() => {
-    for (;;) memory.reserve('a');
+    for (;;) memory.takePlace('a');
   }, tooMuch);
   t.equal(b.part().hold(60 * mebibyte), true);
   for (const key of ['c', 'd'])
     t.equal(
       memory
-        .reserve(key)
+        .takePlace(key)
         .part()
         .hold(60 * mebibyte),
       true,
     );
   t.equal(
     memory
-      .reserve('e')
+      .takePlace('e')
       .part()
       .hold(60 * mebibyte),
     false,
@@ -58,7 +58,7 @@ test('one key holds a part of what all may, and the others the rest', async (t) 
   a.give();
   t.equal(
     memory
-      .reserve('e')
+      .takePlace('e')
       .part()
       .hold(60 * mebibyte),
     true,
@@ -67,11 +67,11 @@ test('one key holds a part of what all may, and the others the rest', async (t) 
 
 test('a worker takes two thousand sockets of two keys, and refuses more where uWS holds too much', async (t) => {
   const memory = new SessionMemory(() => settings);
-  for (let count = 0; count < 1000; count++) for (const key of ['a', 'b']) memory.reserve(key);
+  for (let count = 0; count < 1000; count++) for (const key of ['a', 'b']) memory.takePlace(key);
   memory.unseenBytes = settings.heldBytes;
-  t.throws(() => memory.reserve('c'), full);
+  t.throws(() => memory.takePlace('c'), full);
   memory.unseenBytes = 0;
-  memory.reserve('c');
+  memory.takePlace('c');
 });
 
 /** Sockets that hold what a test says, in a process whose memory is theirs and no other. */
@@ -171,7 +171,7 @@ test('memory that no socket holds costs few sockets, and refuses none for long',
   sockets.pass(60_000);
   t.ok(sockets.left('a') >= 160, `${sockets.left('a')} of a are left`);
   t.ok(sockets.left('b') >= 160, `${sockets.left('b')} of b are left`);
-  sockets.memory.reserve('c');
+  sockets.memory.takePlace('c');
 });
 
 test('what sockets held is forgotten once none is open', async (t) => {
@@ -180,7 +180,7 @@ test('what sockets held is forgotten once none is open', async (t) => {
   sockets.pass(200);
   sockets.grow(500 * mebibyte);
   sockets.pass(200_000);
-  sockets.memory.reserve('c');
+  sockets.memory.takePlace('c');
   t.ok(sockets.memory.unseenBytes < settings.heldBytes);
 });
 

@@ -121,7 +121,7 @@ test('an answer may leave while the body still comes', async (t) => {
       onChunk: (chunk) => exchange.write(chunk),
       onEnd: () => exchange.end(),
       onBodyRefused: () => exchange.abort(),
-      reserveWaiting: () => true,
+      holdWaiting: () => true,
       onDiscarded: () => {},
     });
   });
@@ -170,7 +170,7 @@ test('a collected body is not written to after the answer', async (t) => {
         whole = true;
       },
       onBodyRefused: () => {},
-      reserve: () => true,
+      hold: () => true,
     });
     begun();
   });

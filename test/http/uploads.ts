@@ -41,7 +41,7 @@ export class Receiver implements BodyStreamReceiver {
     this.refusal = error;
   }
 
-  reserveWaiting(bytes: number): boolean {
+  holdWaiting(bytes: number): boolean {
     if (bytes > this.room) {
       this.onFull();
       return false;

@@ -35,7 +35,7 @@ const modules = [
   'flow/forward',
   'flow/attend',
   'flow/limited-call',
-  'flow/held-bytes',
+  'flow/byte-blocks',
   'flow/realtime/open',
   'flow/realtime/bridge',
   'flow/realtime/sessions',

@@ -23,7 +23,6 @@ import type { UpstreamFailure } from '../../upstream/client.js';
 import type { RemoteOptions } from '../../upstream/remote-url.js';
 import { joinLines } from '../../wire/head-lines.js';
 import { account } from '../account.js';
-import { reserveBody, shrinkReservation } from '../admit.js';
 import { answerLines } from '../answer.js';
 import { answerRefusal } from '../answer-kind.js';
 import { type Answered, ask, failedRequest, isFailure } from '../ask.js';
@@ -33,6 +32,7 @@ import type { ResolvedCall } from '../call.js';
 import { deadlinesLeft, timeLeft } from '../deadlines.js';
 import { fetchFiles, type WantedFile } from '../fetch-files.js';
 import { idempotencyLine } from '../idempotency.js';
+import { keepMemory, takeMemory } from '../memory-budget.js';
 import { filePlaces, mediaPlaces } from '../own-address.js';
 import { prepareNative, prepareUpload } from '../prepare.js';
 import { routeCall } from '../route.js';
@@ -168,23 +168,23 @@ class Conversion implements Asker {
     const call = this.#call;
     const { limits } = call.running.snapshot;
     const maxBytes = Math.min(mostFetched, Math.floor(limits.bufferedBytes / fetchShare / fetchCopies));
-    const before = call.reserved;
-    const reserve = (bytes: number): void => {
+    const before = call.heldBytes;
+    const hold = (bytes: number): void => {
       if (call.accounted) return;
       const needed = before + bytes;
-      if (needed > call.reserved) reserveBody(this.#services, call, needed - call.reserved);
-      else shrinkReservation(this.#services, call, needed);
+      if (needed > call.heldBytes) takeMemory(this.#services, call, needed - call.heldBytes);
+      else keepMemory(this.#services, call, needed);
     };
     const rate = rateBound(call.running.snapshot);
     let bytes = 0;
     try {
-      const limits = { maxBytes, timeoutMs: timeLeft(call), places, rate, reserve };
+      const limits = { maxBytes, timeoutMs: timeLeft(call), places, rate, hold };
       const files = await fetchFiles(wanted, limits, this.#waiting);
       for (const file of files.values()) bytes += file.bytes.length;
-      reserve(fetchCopies * bytes);
+      hold(fetchCopies * bytes);
       return files;
     } catch (fault) {
-      reserve(0);
+      hold(0);
       throw fault;
     }
   }
@@ -251,7 +251,7 @@ class Conversion implements Asker {
     const call = this.#call;
     if (call.accounted) return;
     if (head.status >= 400) call.error = statusError(head, Buffer.from(body));
-    shrinkReservation(this.#services, call, Math.min(call.reserved, body.length));
+    keepMemory(this.#services, call, Math.min(call.heldBytes, body.length));
     const isTaken = call.exchange.respond(head.status, answerLines(call, head), body);
     if (isTaken) account(this.#services, call, head.status >= 400 ? 'upstream_error' : 'complete');
     else call.endedAt = 0;

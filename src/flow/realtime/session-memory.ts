@@ -60,7 +60,7 @@ export class SessionMemory {
    * @throws {GatewayError} `rate_limit_exceeded` when it has as many as it may, or holds as much; `overloaded` when the
    * worker does
    */
-  reserve(keyId: string): SessionPlace {
+  takePlace(keyId: string): SessionPlace {
     const { perKey, heldBytes, heldBytesPerKey } = this.#settings();
     const key = this.#of(keyId);
     if (key.sessions >= perKey) throw tooMany(perKey);

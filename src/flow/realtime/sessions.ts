@@ -43,11 +43,11 @@ export class SessionList {
 
   /**
    * Takes a place for a session that a key is about to open.
-   * @throws {GatewayError} as `SessionMemory.reserve` does; `overloaded` when the gateway is about to end
+   * @throws {GatewayError} as `SessionMemory.takePlace` does; `overloaded` when the gateway is about to end
    */
-  reserve(keyId: string): SessionPlace {
+  takePlace(keyId: string): SessionPlace {
     if (this.#draining) throw leaving;
-    return this.memory.reserve(keyId);
+    return this.memory.takePlace(keyId);
   }
 
   /** @returns whether a refusal may wait before it leaves; `endLate` follows it */

@@ -12,7 +12,7 @@ const lateMs = { least: 500, most: 1500 };
  * Takes a place for the session that a call asks for, and goes on with `next`. Where its key has all that it may have,
  * the refusal leaves late, and those of many calls one by one: a client that asks again at once, with as many
  * connections as it likes, would else take the worker's time from the calls of other keys.
- * @throws {GatewayError} as `SessionList.reserve` does where the refusal may leave at once, and whatever `next` throws
+ * @throws {GatewayError} as `SessionList.takePlace` does where the refusal may leave at once, and whatever `next` throws
  */
 export function takePlace<Of extends AuthenticatedCall>(
   services: Services,
@@ -22,7 +22,7 @@ export function takePlace<Of extends AuthenticatedCall>(
   const { sessions } = services;
   const placed: Call = call;
   try {
-    placed.place = sessions.reserve(call.key.id);
+    placed.place = sessions.takePlace(call.key.id);
   } catch (fault) {
     const isOfKey = fault instanceof GatewayError && fault.kind === 'rate_limit_exceeded';
     if (!isOfKey || !sessions.beginLate()) throw fault;

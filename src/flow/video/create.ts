@@ -16,7 +16,6 @@ import { thisProcess } from '../../video/recovery.js';
 import type { VideoCall, VideoRequest, VideoTask, VideoWire } from '../../video/task.js';
 import { headerLine, joinLines } from '../../wire/head-lines.js';
 import { account } from '../account.js';
-import { reserveBody, takeReservation } from '../admit.js';
 import { ownLines, passedLines } from '../answer.js';
 import { answerRefusal } from '../answer-kind.js';
 import { type Answered, ask, failedRequest, isFailure } from '../ask.js';
@@ -25,6 +24,7 @@ import type { AuthenticatedCall, Call, ResolvedCall } from '../call.js';
 import { deadlinesLeft } from '../deadlines.js';
 import { idempotencyMark } from '../idempotency.js';
 import { limit } from '../limit.js';
+import { detachMemory, takeMemory } from '../memory-budget.js';
 import { findModel } from '../resolve.js';
 import { routeCall } from '../route.js';
 import type { Services } from '../services.js';
@@ -88,19 +88,19 @@ function takeTask(services: Services, call: ResolvedCall, request: VideoRequest)
 function openTask(services: Services, call: Call, request: VideoRequest, attempts: Attempts): void {
   // An upstream is sent parts of the body, whether or not the client stays: the buffer and its room are not the call's.
   call.target = attempts.target;
-  reserveCopies(services, call);
-  const giveBack = takeReservation(services, call);
+  takeCopies(services, call);
+  const giveBack = detachMemory(services, call);
   const submitting = new Submitting(services, call, request, attempts);
   services.unattended.add(submitting.run().finally(giveBack));
 }
 
 /** A body that may come at all may be served, if nothing else of its key is: then its copies have what room there is. */
-function reserveCopies(services: Services, call: Call): void {
+function takeCopies(services: Services, call: Call): void {
   const { bufferedBytesPerKey } = call.running.snapshot.limits;
-  reserveBody(
+  takeMemory(
     services,
     call,
-    Math.min((bodyCopies - 1) * call.reserved, bufferedBytesPerKey - call.reserved),
+    Math.min((bodyCopies - 1) * call.heldBytes, bufferedBytesPerKey - call.heldBytes),
   );
 }
 

@@ -5,7 +5,7 @@ const mostBlock = 64 * 1024;
  * Bytes that are kept in memory, copied into blocks: a body may come in as many pieces as it has bytes, and each piece
  * on its own would take a hundred times its size. No more than half of the blocks is empty.
  */
-export class HeldBytes {
+export class ByteBlocks {
   /** How many there are. */
   length = 0;
   readonly #blocks: Buffer[] = [];

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { HeldBytes } from '../../src/flow/held-bytes.js';
+import { ByteBlocks } from '../../src/flow/byte-blocks.js';
 import { fc } from '../support/seed.js';
 
 test('pieces of any size are kept, and can be had from any offset on', (t) => {
@@ -8,7 +8,7 @@ test('pieces of any size are kept, and can be had from any offset on', (t) => {
       fc.array(fc.uint8Array({ maxLength: 5000 }), { maxLength: 50 }),
       fc.nat(100_000),
       (pieces, from) => {
-        const held = new HeldBytes();
+        const held = new ByteBlocks();
         const early = { length: 0, pieces: [] as Buffer[] };
         for (const [index, piece] of pieces.entries()) {
           held.add(Buffer.from(piece));
@@ -30,7 +30,7 @@ test('pieces of any size are kept, and can be had from any offset on', (t) => {
 });
 
 test('single bytes are kept in blocks', (t) => {
-  const held = new HeldBytes();
+  const held = new ByteBlocks();
   for (let index = 0; index < 1_000_000; index++) held.add(Buffer.of(index & 0xff));
   const pieces = held.pieces();
   t.ok(pieces.length < 32, `${pieces.length} blocks`);
@@ -43,7 +43,7 @@ test('single bytes are kept in blocks', (t) => {
 });
 
 test('a piece that comes alone takes no more than its size', (t) => {
-  const held = new HeldBytes();
+  const held = new ByteBlocks();
   held.add(Buffer.alloc(100_000));
   t.equal(held.pieces()[0]?.buffer.byteLength, 100_000);
   t.end();

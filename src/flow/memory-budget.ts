@@ -1,0 +1,130 @@
+import { GatewayError } from '../errors.js';
+import type { Call } from './call.js';
+import type { Services } from './services.js';
+
+/** Seconds after which a refused caller may try again. */
+const retryAfter = 1;
+const smallAnswer = 64 * 1024;
+
+/**
+ * Bytes of bodies and gathered answers that this worker holds, and those of each key's calls. A key that holds none takes
+ * up no room here, but for the last one that was asked for: most calls follow one of the same key, and none of those
+ * looks anything up.
+ */
+export class MemoryBudget {
+  /** Of all calls. */
+  bytes = 0;
+  readonly #others = new Map<string, number>();
+  #last = '';
+  #lastBytes = 0;
+
+  /** What the calls of a key hold. */
+  bytesOf(keyId: string): number {
+    if (keyId !== this.#last) this.#find(keyId);
+    return this.#lastBytes;
+  }
+
+  /** @param bytes below zero for those that are given back */
+  add(keyId: string, bytes: number): void {
+    if (keyId !== this.#last) this.#find(keyId);
+    this.#lastBytes += bytes;
+    this.bytes += bytes;
+  }
+
+  /** The keys whose calls hold anything, with what they hold. */
+  list(): (readonly [string, number])[] {
+    this.#find('');
+    return [...this.#others];
+  }
+
+  #find(keyId: string): void {
+    if (this.#lastBytes === 0) this.#others.delete(this.#last);
+    else this.#others.set(this.#last, this.#lastBytes);
+    this.#last = keyId;
+    this.#lastBytes = this.#others.get(keyId) ?? 0;
+  }
+}
+
+/**
+ * Takes memory for what a call is about to hold: its body as it comes, what is fetched for it, and its answer where
+ * that is gathered. What one worker holds stays bounded however many clients send at once, and so does what the calls of
+ * one key hold there, so that no key takes the room of all.
+ * @throws {GatewayError} `overloaded` when the worker's budget is spent, or the key's part of it
+ */
+export function takeMemory(services: Services, call: Call, bytes: number): void {
+  const { bufferedBytes, bufferedBytesPerKey } = call.running.snapshot.limits;
+  const keyId = call.key?.id ?? '';
+  if (services.memory.bytesOf(keyId) + bytes > bufferedBytesPerKey) throw keyOverloaded(bufferedBytesPerKey);
+  if (services.memory.bytes + bytes > bufferedBytes) throw overloaded();
+  services.memory.add(keyId, bytes);
+  call.heldBytes += bytes;
+}
+
+/** Sets what a call holds: what it needs less is given back, once its body's real length is known. */
+export function keepMemory(services: Services, call: Call, bytes: number): void {
+  if (call.heldBytes === bytes) return;
+  services.memory.add(call.key?.id ?? '', bytes - call.heldBytes);
+  call.heldBytes = bytes;
+  if (call.gathered > bytes) call.gathered = bytes;
+}
+
+/**
+ * Says how much of its upstream's answer a call is about to hold. A small answer counts, and is never refused: the
+ * upstream has done its work.
+ * @throws {GatewayError} as `takeMemory` does
+ */
+export function takeAnswerMemory(services: Services, call: Call, bytes: number): void {
+  const more = bytes - call.gathered;
+  if (more > 0 && bytes > smallAnswer) takeMemory(services, call, more);
+  else keepMemory(services, call, call.heldBytes + more);
+  call.gathered = bytes;
+}
+
+/** The same for what is in memory already and cannot be refused: a piece of an answer that its client does not take. */
+export function countAnswerMemory(services: Services, call: Call, bytes: number): void {
+  const more = bytes - call.gathered;
+  keepMemory(services, call, call.heldBytes + more);
+  call.gathered = bytes;
+}
+
+/**
+ * Takes what a call holds from its account, for work that goes on when its client has left.
+ * @returns gives it back; to be called once
+ */
+export function detachMemory(services: Services, call: Call): () => void {
+  const { heldBytes } = call;
+  const keyId = call.key?.id ?? '';
+  call.heldBytes = 0;
+  call.gathered = 0;
+  return () => services.memory.add(keyId, -heldBytes);
+}
+
+/**
+ * Lets go of the request body once it cannot be needed again. An attempt that was given up may still hold it, so its
+ * buffer goes back to the pool only after a call that needed one attempt.
+ * @param sent no part of the request will be read from its buffers again
+ */
+export function releaseBody(services: Services, call: Call, sent: boolean): void {
+  if (call.body === null) return;
+  if (sent && call.retries === 0) call.exchange.recycleBody();
+  call.body = null;
+  call.validated = null;
+  keepMemory(services, call, call.gathered);
+}
+
+function overloaded(): GatewayError {
+  return new GatewayError(
+    'overloaded',
+    'The gateway holds as many request bodies as it can, try again shortly.',
+    { retryAfter },
+  );
+}
+
+function keyOverloaded(bytes: number): GatewayError {
+  return new GatewayError(
+    'overloaded',
+    `The calls of your key hold as much memory as those of one key may here (${bytes} bytes): let some of them end, ` +
+      'and try again.',
+    { retryAfter },
+  );
+}
