@@ -2,8 +2,8 @@ import type { GatewayError } from '../errors.js';
 import type { JsonObject } from '../wire/json.js';
 import type { RawTextFrame } from '../wire/raw-text.js';
 import type { Sealer } from '../wire/seal.js';
+import type { Answer } from './answer.js';
 import type { StreamEvent } from './events.js';
-import type { Reply } from './reply.js';
 import type { ConversationRequest } from './request.js';
 
 /** What an encoder of requests has to know of the target. */
@@ -33,7 +33,7 @@ export interface AnswerSource {
 }
 
 /** What an encoder of answers has to know of the call. */
-export interface ReplyContext {
+export interface AnswerContext {
   /** What the ids of the answer are made of: letters and digits, unique to the call. */
   readonly id: string;
   /** Unix seconds. */
@@ -99,9 +99,9 @@ export interface TextCodec {
    */
   encodeRequest(request: ConversationRequest, target: TargetOptions): string;
   /** @throws {GatewayError} `upstream_error` for an answer that is none of the protocol */
-  decodeReply(body: JsonObject, source: AnswerSource): Reply;
+  decodeAnswer(body: JsonObject, source: AnswerSource): Answer;
   /** @returns the JSON text of the whole answer */
-  encodeReply(reply: Reply, context: ReplyContext): string;
+  encodeAnswer(answer: Answer, context: AnswerContext): string;
   createDecoder(source: AnswerSource): StreamDecoder;
-  createEncoder(context: ReplyContext): StreamEncoder;
+  createEncoder(context: AnswerContext): StreamEncoder;
 }

@@ -1,4 +1,4 @@
-import type { Reply } from './reply.js';
+import type { Answer } from './answer.js';
 import type { ConversationRequest, MediaPart, TextPart, UserPart } from './request.js';
 import type { Usage } from './usage.js';
 
@@ -76,7 +76,7 @@ export function tokensOf(characters: number): number {
 }
 
 /** The tokens that a whole answer is taken for. */
-export function replyTokens({ choices }: Reply): number {
+export function answerTokens({ choices }: Answer): number {
   let characters = 0;
   for (const { parts } of choices)
     for (const part of parts) characters += part.kind === 'toolCall' ? part.input.length : part.text.length;

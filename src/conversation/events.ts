@@ -1,5 +1,5 @@
 import type { GatewayError } from '../errors.js';
-import type { FinishReason, TokenLogprob, UrlCitation } from './reply.js';
+import type { FinishReason, TokenLogprob, UrlCitation } from './answer.js';
 import type { Usage } from './usage.js';
 
 /**

@@ -1,5 +1,5 @@
 import type { Target } from '../config/types.js';
-import type { ReplyContext } from '../conversation/codec.js';
+import type { AnswerContext } from '../conversation/codec.js';
 import { bodyEstimate, inputEstimate } from '../conversation/estimate-usage.js';
 import type { ConversationRequest } from '../conversation/request.js';
 import { signatureMark } from '../conversation/signature.js';
@@ -145,7 +145,7 @@ export function prepareTranslated(
   const theirs = upstream.translation.codec;
   const ours = translation.codec;
   const body = theirs.encodeRequest(request, target.translation);
-  const context = replyContext(call, request);
+  const context = answerContext(call, request);
   return {
     path: 'translated',
     upstreamPath: upstream.upstreamPath(target.model, request.stream),
@@ -164,7 +164,7 @@ export function prepareTranslated(
   };
 }
 
-function replyContext(call: Call, request: ConversationRequest): ReplyContext {
+function answerContext(call: Call, request: ConversationRequest): AnswerContext {
   return {
     id: call.exchange.id.slice('req_'.length),
     created: Math.floor(Date.now() / 1000),

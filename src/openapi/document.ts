@@ -1,11 +1,11 @@
 import type { VendorWords } from '../config/types.js';
 import { buildRoutes, type Route } from '../routes.js';
+import { modelAnswers, taskAnswers } from './answers.js';
 import { errorBodies } from './error-bodies.js';
 import { type ErrorResponses, responseHeaders } from './error-responses.js';
 import { createOperationWords, type OperationWords } from './operation-words.js';
 import { describeParameters, parametersOf } from './parameters.js';
 import { placeRoutes } from './paths.js';
-import { modelReplies, taskReplies } from './replies.js';
 import { requestBodyOf, requestSchemas } from './request-bodies.js';
 import { responsesOf } from './responses.js';
 import { writeSchemas } from './schemas.js';
@@ -66,8 +66,8 @@ export function createOpenApi({ version, publicUrl, words }: OpenApiOptions): Op
     components: {
       schemas: writeSchemas([
         ...requestSchemas,
-        ...Object.values(modelReplies).flatMap(({ one, list }) => [one, list]),
-        ...Object.values(taskReplies),
+        ...Object.values(modelAnswers).flatMap(({ one, list }) => [one, list]),
+        ...Object.values(taskAnswers),
         ...errorBodies,
       ]),
       responses: Object.fromEntries(errors),

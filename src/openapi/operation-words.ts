@@ -7,12 +7,12 @@ export interface OperationWords {
   readonly id: string;
   readonly summary: string;
   /** Of the good answer. */
-  readonly reply: string;
+  readonly answer: string;
   /** What neither the summary nor a schema says, or null. */
   readonly more: string | null;
 }
 
-type Line = readonly [route: string, id: string, summary: string, reply: string, more?: string];
+type Line = readonly [route: string, id: string, summary: string, answer: string, more?: string];
 
 const manySpellings = 'Each member may be written in camel case or in snake case.';
 const pathModel = 'The model is named in the path.';
@@ -210,14 +210,14 @@ const lines: readonly Line[] = [
 export function createOperationWords(words: VendorWords): (route: Route) => OperationWords {
   const byRoute = new Map<string, OperationWords>();
   const ids = new Set(lines.map(([, id]) => id));
-  for (const [route, id, summary, reply, more = null] of lines) {
+  for (const [route, id, summary, answer, more = null] of lines) {
     const [method = '', path = ''] = route.split(' ');
     const [, ...vendorPaths] = pathSpellings(path, words);
-    byRoute.set(route, { id, summary, reply, more });
+    byRoute.set(route, { id, summary, answer, more });
     for (const vendorPath of vendorPaths) {
       const vendorId = freeId(`${id}${inId(vendorPath.split('/')[1] ?? '')}`, ids);
       ids.add(vendorId);
-      byRoute.set(`${method} ${vendorPath}`, { id: vendorId, summary, reply, more });
+      byRoute.set(`${method} ${vendorPath}`, { id: vendorId, summary, answer, more });
     }
   }
   return ({ method, path }) => {

@@ -1,9 +1,9 @@
 import { speech } from '../protocols/audio/index.js';
 import type { Route } from '../routes.js';
 import { videoVariant } from '../video/variants.js';
+import { modelAnswers, taskAnswers } from './answers.js';
 import { type ErrorResponses, errorResponsesOf, headerReferences } from './error-responses.js';
 import type { OperationWords } from './operation-words.js';
-import { modelReplies, taskReplies } from './replies.js';
 import { type NamedSchema, schemaReference } from './schemas.js';
 import type { JsonSchema, MediaType, Reference, Response } from './types.js';
 
@@ -29,7 +29,7 @@ export function responsesOf(
   return { ...goodResponses(route, words), ...errorResponsesOf(route, errors) };
 }
 
-function goodResponses(route: Route, { reply }: OperationWords): Readonly<Record<string, Response>> {
+function goodResponses(route: Route, { answer }: OperationWords): Readonly<Record<string, Response>> {
   switch (route.operation) {
     case 'unimplemented':
       return {};
@@ -37,9 +37,9 @@ function goodResponses(route: Route, { reply }: OperationWords): Readonly<Record
     case 'responsesSocket':
       return { 101: { description: 'The connection is a WebSocket from here on.' } };
     case 'videoContent':
-      return contentResponses(route, reply);
+      return contentResponses(route, answer);
     default:
-      return { 200: { description: reply, headers: headersOf(route), content: contentOf(route) } };
+      return { 200: { description: answer, headers: headersOf(route), content: contentOf(route) } };
   }
 }
 
@@ -55,17 +55,17 @@ function contentOf(route: Route): Content {
     case 'image':
       return answerOf(route);
     case 'modelList':
-      return json(anyOf(Object.values(modelReplies).map(({ list }) => list)));
+      return json(anyOf(Object.values(modelAnswers).map(({ list }) => list)));
     case 'model':
-      return json(anyOf(Object.values(modelReplies).map(({ one }) => one)));
+      return json(anyOf(Object.values(modelAnswers).map(({ one }) => one)));
     case 'googleModelList':
-      return json(schemaReference(modelReplies.generateContent.list));
+      return json(schemaReference(modelAnswers.generateContent.list));
     case 'googleModel':
-      return json(schemaReference(modelReplies.generateContent.one));
+      return json(schemaReference(modelAnswers.generateContent.one));
     case 'videoCreate':
     case 'videoShow':
     case 'videoAction':
-      return json(schemaReference(taskReplies[route.video?.format ?? 'generic']));
+      return json(schemaReference(taskAnswers[route.video?.format ?? 'generic']));
     default:
       throw new Error(`The operation ${route.operation} has no JSON answer.`);
   }
@@ -84,14 +84,14 @@ function answerOf({ operation, endpoint, stream, image }: Route): Content {
   };
 }
 
-function contentResponses({ method }: Route, reply: string): Readonly<Record<string, Response>> {
+function contentResponses({ method }: Route, answer: string): Readonly<Record<string, Response>> {
   const headers = headerReferences('accept-ranges', 'etag');
   const notModified: Response = { description: 'The client has the file already.', headers };
-  if (method === 'HEAD') return { 200: { description: reply, headers }, 304: notModified };
+  if (method === 'HEAD') return { 200: { description: answer, headers }, 304: notModified };
   const types = ['video', 'thumbnail', 'spritesheet'].map((name) => videoVariant(name).contentType);
   const content = Object.fromEntries(types.map((type) => [type, bytes]));
   return {
-    200: { description: reply, headers, content },
+    200: { description: answer, headers, content },
     206: {
       description: 'The part of the file that was asked for.',
       headers: headerReferences('accept-ranges', 'etag', 'content-range'),

@@ -33,7 +33,7 @@ export interface Endpoint extends StreamRules {
    * Reads from a validated request body what the answer has to be like; null when every answer is passed as it comes.
    * What it returns is called with a whole successful answer and gives that very buffer back when nothing is to do.
    */
-  readonly amender: ((body: Buffer) => ((reply: Buffer) => Buffer) | null) | null;
+  readonly amender: ((body: Buffer) => ((answer: Buffer) => Buffer) | null) | null;
   /** Which requests are not sent a second time to upstreams that take them as they came. */
   readonly once: OnceRule;
 }

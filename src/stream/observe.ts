@@ -68,7 +68,7 @@ export interface Observed {
   /** The upstream decides whether its answer is a stream. */
   readonly mayStream: boolean;
   /** Changes a whole answer, or null for answers that pass as they come. */
-  readonly amend: ((reply: Buffer) => Buffer) | null;
+  readonly amend: ((answer: Buffer) => Buffer) | null;
   /** Tokens that the request is thought to have cost, for an upstream that reports nothing. */
   readonly inputEstimate: number;
 }

@@ -1,11 +1,11 @@
 import type {
+  AnswerContext,
   AnswerSource,
-  ReplyContext,
   StreamDecoder,
   StreamEncoder,
   TextCodec,
 } from '../conversation/codec.js';
-import { estimatedUsage, replyTokens, tokensOf } from '../conversation/estimate-usage.js';
+import { answerTokens, estimatedUsage, tokensOf } from '../conversation/estimate-usage.js';
 import type { StreamEvent } from '../conversation/events.js';
 import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
@@ -31,7 +31,7 @@ export interface TranslationParts {
   readonly source: AnswerSource;
   /** The client's. */
   readonly ours: TextCodec;
-  readonly context: ReplyContext;
+  readonly context: AnswerContext;
   /** Input tokens that the request is thought to have cost, for an upstream that reports nothing. */
   readonly inputEstimate: number;
 }
@@ -100,9 +100,9 @@ export class TranslatedTransform implements AnswerTransform {
     const parsed = parseObject(body.toString('utf8'));
     if (parsed === null)
       throw new GatewayError('upstream_error', "The upstream's answer is not a JSON object.");
-    const reply = theirs.decodeReply(parsed, source);
-    this.usage = reply.usage ?? estimatedUsage(this.#parts.inputEstimate, replyTokens(reply));
-    return writeOut(rawBytes(ours.encodeReply({ choices: reply.choices, usage: this.usage }, context)));
+    const answer = theirs.decodeAnswer(parsed, source);
+    this.usage = answer.usage ?? estimatedUsage(this.#parts.inputEstimate, answerTokens(answer));
+    return writeOut(rawBytes(ours.encodeAnswer({ choices: answer.choices, usage: this.usage }, context)));
   }
 
   #streaming(): StreamTranslation {

@@ -1,9 +1,9 @@
 import { test } from 'tap';
 import {
+  answerTokens,
   bodyEstimate,
   estimatedUsage,
   inputEstimate,
-  replyTokens,
   tokensOf,
 } from '../../src/conversation/estimate-usage.js';
 import type { ConversationRequest, UserPart } from '../../src/conversation/request.js';
@@ -52,7 +52,7 @@ test('an answer is estimated by the length of its texts and arguments', async (t
     finish: 'stop' as const,
     stopSequence: null,
   };
-  t.equal(replyTokens({ choices: [choice], usage: null }), 3);
+  t.equal(answerTokens({ choices: [choice], usage: null }), 3);
   t.equal(tokensOf(0), 0);
   t.strictSame(estimatedUsage(5, 6), {
     input: 5,

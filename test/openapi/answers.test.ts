@@ -1,8 +1,8 @@
 import { test } from 'tap';
 import type { Model, Protocol } from '../../src/config/types.js';
 import { type ErrorKind, errorTable, GatewayError } from '../../src/errors.js';
+import { taskAnswers } from '../../src/openapi/answers.js';
 import { errorBodyOf, modelListError } from '../../src/openapi/error-bodies.js';
-import { taskReplies } from '../../src/openapi/replies.js';
 import { modelList, modelObject } from '../../src/protocols/models/list.js';
 import { buildRoutes } from '../../src/routes.js';
 import { advance, failedTask } from '../../src/video/advance.js';
@@ -69,7 +69,7 @@ test('model lists and models fit their schemas', async (t) => {
 
 test('video tasks of every state fit their schemas', async (t) => {
   for (const format of videoFormats) {
-    const fits = checkOf(taskReplies[format].name);
+    const fits = checkOf(taskAnswers[format].name);
     const face = videoFaces[format];
     const queued = taskAt(format, { externalId: 'mine' });
     const tasks = [

@@ -1,4 +1,4 @@
-import type { ReplyContext } from '../../src/conversation/codec.js';
+import type { AnswerContext } from '../../src/conversation/codec.js';
 import type { TextProtocolName } from '../../src/conversation/request.js';
 import { isWholeEvent } from '../../src/flow/answer-kind.js';
 import { textEndpoints } from '../../src/protocols/text.js';
@@ -14,7 +14,7 @@ const sealer = createSealer('a secret for the tests of cut streams');
 export interface Reader {
   readonly name: string;
   readonly client: Client;
-  readonly framing: ReplyContext['framing'];
+  readonly framing: AnswerContext['framing'];
 }
 
 /** A client of each protocol. */
@@ -32,7 +32,7 @@ function readerAt(place: number): Reader {
 
 /** The way of one stream from the upstream's protocol to the reader's. */
 export function transformOf(upstream: TextProtocolName, { client, framing }: Reader): TranslatedTransform {
-  const context: ReplyContext = {
+  const context: AnswerContext = {
     id: 'abc',
     created: 1,
     model: 'm',

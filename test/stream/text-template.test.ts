@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import type { ReplyContext } from '../../src/conversation/codec.js';
+import type { AnswerContext } from '../../src/conversation/codec.js';
 import type { StreamEvent } from '../../src/conversation/events.js';
 import { textEndpoints } from '../../src/protocols/text.js';
 import { TextTemplate } from '../../src/stream/text-template.js';
@@ -65,7 +65,7 @@ test('an upstream whose events all differ is not learned from for ever', async (
   t.equal(collect(template, event('x', ',"n":19')), -1);
 });
 
-const context: ReplyContext = {
+const context: AnswerContext = {
   id: 'abc',
   created: 1,
   model: 'mö',

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import type { ReplyContext, StreamDecoder, StreamEncoder, TextCodec } from '../../src/conversation/codec.js';
+import type { AnswerContext, StreamDecoder, StreamEncoder, TextCodec } from '../../src/conversation/codec.js';
 import { GatewayError } from '../../src/errors.js';
 import { ArrayTransform } from '../../src/stream/reframe.js';
 import { TranslatedTransform } from '../../src/stream/translate.js';
@@ -45,10 +45,10 @@ const codec: TextCodec = {
     throw new Error('not needed');
   },
   encodeRequest: () => '',
-  decodeReply: () => {
-    throw new GatewayError('upstream_error', 'no reply');
+  decodeAnswer: () => {
+    throw new GatewayError('upstream_error', 'no answer');
   },
-  encodeReply: () => '',
+  encodeAnswer: () => '',
   createDecoder: decoder,
   createEncoder: encoder,
 };
@@ -58,7 +58,7 @@ const transform = () =>
     theirs: codec,
     source: { model: 'm' },
     ours: codec,
-    context: {} as ReplyContext,
+    context: {} as AnswerContext,
     inputEstimate: 0,
   });
 

@@ -5,18 +5,18 @@ import { failureError, statusError } from '../../attempts/failure.js';
 import type { FailedAttempt } from '../../attempts/verdict.js';
 import type { Target } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
+import {
+  type ImageAnswer,
+  missingBytes,
+  usageOfAnswer,
+  withBytes,
+  writeAnswer,
+} from '../../protocols/images/answer.js';
+import { readDashscopeAnswer, readOpenaiAnswer } from '../../protocols/images/answer-decode.js';
 import type { ImageCall } from '../../protocols/images/call.js';
 import { encodeDashscope } from '../../protocols/images/encode-dashscope.js';
 import { encodeOpenai } from '../../protocols/images/encode-openai.js';
 import { imagesToFetch, withFetched } from '../../protocols/images/fetched.js';
-import {
-  type ImageReply,
-  missingBytes,
-  usageOfReply,
-  withBytes,
-  writeReply,
-} from '../../protocols/images/reply.js';
-import { readDashscopeReply, readOpenaiReply } from '../../protocols/images/reply-decode.js';
 import type { ImageRequest } from '../../protocols/images/request.js';
 import type { Endpoint } from '../../protocols/protocol.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
@@ -104,13 +104,13 @@ class Conversion implements Asker {
     const attempt = new Attempt(this.#services, this.#attempts);
     const answer = await this.#send(attempt, imageCall);
     if (!isFailure(answer)) call.answeredAt = performance.now();
-    const read = isFailure(answer) ? failureError(answer) : readReply(target, answer);
+    const read = isFailure(answer) ? failureError(answer) : readImageAnswer(target, answer);
     if (read instanceof GatewayError) {
       this.#onRefusal(attempt, answer, read);
       return;
     }
     attempt.succeeded();
-    await this.#onReply(target, answer as Answered, read);
+    await this.#onImages(target, answer as Answered, read);
   }
 
   /** The target gave no images. */
@@ -216,29 +216,33 @@ class Conversion implements Asker {
     });
   }
 
-  async #onReply(target: Target, answer: Answered, reply: ImageReply): Promise<void> {
+  async #onImages(target: Target, answer: Answered, imageAnswer: ImageAnswer): Promise<void> {
     const call = this.#call;
     const request = this.#request;
     const { body } = answer;
     const { responseFormat } = request;
-    call.usage = usageOfReply(reply);
-    call.units = reply.images.length;
+    call.usage = usageOfAnswer(imageAnswer);
+    call.units = imageAnswer.images.length;
     call.isServed = true;
-    if (isExact(target, request) && isInForm(reply, responseFormat) && !hasPrefix(body, responseFormat)) {
+    if (
+      isExact(target, request) &&
+      isInForm(imageAnswer, responseFormat) &&
+      !hasPrefix(body, responseFormat)
+    ) {
       this.#respond(answer, body);
       return;
     }
-    const missing = missingBytes(reply, responseFormat);
-    const whole = missing.length === 0 ? reply : await this.#withBytes(target, reply, missing);
+    const missing = missingBytes(imageAnswer, responseFormat);
+    const whole = missing.length === 0 ? imageAnswer : await this.#withBytes(target, imageAnswer, missing);
     call.path = 'translated';
-    this.#respond(answer, writeReply(whole, responseFormat, Date.now()));
+    this.#respond(answer, writeAnswer(whole, responseFormat, Date.now()));
   }
 
-  async #withBytes(target: Target, reply: ImageReply, urls: readonly string[]): Promise<ImageReply> {
+  async #withBytes(target: Target, imageAnswer: ImageAnswer, urls: readonly string[]): Promise<ImageAnswer> {
     try {
       const wanted = urls.map((url) => ({ url, at: null }));
       const files = await this.#fetch(wanted, filePlaces(this.#call, target.upstream));
-      return withBytes(reply, new Map([...files].map(([url, { bytes }]) => [url, bytes] as const)));
+      return withBytes(imageAnswer, new Map([...files].map(([url, { bytes }]) => [url, bytes] as const)));
     } catch (fault) {
       if (!(fault instanceof GatewayError) || fault.kind !== 'invalid_value') throw fault;
       throw new GatewayError('upstream_error', 'An image that the upstream made cannot be fetched.', {
@@ -273,13 +277,13 @@ function unusable({ kind, accountStatus }: GatewayError): FailedAttempt {
 }
 
 /** The images of an answer, or what is wrong with it. */
-function readReply(target: Target, answer: Answered): ImageReply | GatewayError {
+function readImageAnswer(target: Target, answer: Answered): ImageAnswer | GatewayError {
   const { head, body } = answer;
   const refusal = answerRefusal(head, false);
   if (refusal !== null) return refusal;
   if (head.status >= 400) return answer.refusal?.error ?? statusError(head, body);
   try {
-    return target.images === 'dashscope' ? readDashscopeReply(body) : readOpenaiReply(body);
+    return target.images === 'dashscope' ? readDashscopeAnswer(body) : readOpenaiAnswer(body);
   } catch (fault) {
     if (fault instanceof GatewayError) return fault;
     throw fault;
@@ -301,7 +305,7 @@ function hasPrefix(body: Buffer, format: ImageRequest['responseFormat']): boolea
   return format === 'b64_json' && body.includes('"data:');
 }
 
-function isInForm({ images }: ImageReply, format: ImageRequest['responseFormat']): boolean {
+function isInForm({ images }: ImageAnswer, format: ImageRequest['responseFormat']): boolean {
   if (format === null) return true;
   return images.every(({ url, base64 }) =>
     format === 'url' ? url !== null && base64 === null : base64 !== null && url === null,

@@ -1,4 +1,4 @@
-import type { TokenLogprob, UrlCitation } from '../../conversation/reply.js';
+import type { TokenLogprob, UrlCitation } from '../../conversation/answer.js';
 import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../wire/json.js';
 
 /** Reads the URL citations among the `annotations` of a message or delta; empty for anything else. */

@@ -11,7 +11,7 @@ const formatKey = Buffer.from('"encoding_format"');
 /** Quoted, so that it is a key or a whole string, and followed by a colon, so that it is a key. */
 const embeddingKey = Buffer.from('"embedding"');
 
-/** What stands in the place of a reply's embedding. */
+/** What stands in the place of an answer's embedding. */
 interface Replacement {
   readonly text: Buffer;
   /** Offset after what it replaces. */
@@ -25,8 +25,8 @@ interface Replacement {
  * @param body a validated request
  * @returns what puts a whole answer into that form and gives back the same buffer when it is in it already
  */
-export function encodingAmender(body: Buffer): (reply: Buffer) => Buffer {
-  return asksForBase64(body) ? (reply) => amend(reply, OPEN_BRACKET) : (reply) => amend(reply, QUOTE);
+export function encodingAmender(body: Buffer): (answer: Buffer) => Buffer {
+  return asksForBase64(body) ? (answer) => amend(answer, OPEN_BRACKET) : (answer) => amend(answer, QUOTE);
 }
 
 function asksForBase64(body: Buffer): boolean {
@@ -36,37 +36,37 @@ function asksForBase64(body: Buffer): boolean {
 }
 
 /** @param unwanted first byte of a vector in the form that was not asked for */
-function amend(reply: Buffer, unwanted: number): Buffer {
-  let at = nextEmbedding(reply, 0);
-  if (at === -1 || reply[at] !== unwanted) return reply;
+function amend(answer: Buffer, unwanted: number): Buffer {
+  let at = nextEmbedding(answer, 0);
+  if (at === -1 || answer[at] !== unwanted) return answer;
   const replace = unwanted === OPEN_BRACKET ? asBase64 : asNumbers;
   const pieces: Buffer[] = [];
   let from = 0;
-  for (; at !== -1; at = nextEmbedding(reply, at)) {
-    const replacement = replace(reply, at);
+  for (; at !== -1; at = nextEmbedding(answer, at)) {
+    const replacement = replace(answer, at);
     if (replacement === null) continue;
-    pieces.push(reply.subarray(from, at), replacement.text);
+    pieces.push(answer.subarray(from, at), replacement.text);
     from = replacement.end;
     at = from;
   }
-  if (pieces.length === 0) return reply;
-  pieces.push(reply.subarray(from));
+  if (pieces.length === 0) return answer;
+  pieces.push(answer.subarray(from));
   return Buffer.concat(pieces);
 }
 
 /** Where the value of the next `embedding` begins, at or after `from`, or -1. */
-function nextEmbedding(reply: Buffer, from: number): number {
-  let at = reply.indexOf(embeddingKey, from);
+function nextEmbedding(answer: Buffer, from: number): number {
+  let at = answer.indexOf(embeddingKey, from);
   while (at !== -1) {
-    const value = afterColon(reply, at + embeddingKey.length - 1);
+    const value = afterColon(answer, at + embeddingKey.length - 1);
     if (value !== -1) return value;
-    at = reply.indexOf(embeddingKey, at + embeddingKey.length);
+    at = answer.indexOf(embeddingKey, at + embeddingKey.length);
   }
   return -1;
 }
 
-function asBase64(reply: Buffer, at: number): Replacement | null {
-  const found = readFloats(reply, at);
+function asBase64(answer: Buffer, at: number): Replacement | null {
+  const found = readFloats(answer, at);
   if (found === null) return null;
   // Every machine that uWebSockets.js runs on is little-endian.
   const { buffer, byteOffset, byteLength } = found.values;
@@ -74,12 +74,12 @@ function asBase64(reply: Buffer, at: number): Replacement | null {
   return { text: Buffer.from(text, 'latin1'), end: found.end };
 }
 
-function asNumbers(reply: Buffer, at: number): Replacement | null {
-  if (reply[at] !== QUOTE) return null;
-  const close = reply.indexOf(QUOTE, at + 1);
+function asNumbers(answer: Buffer, at: number): Replacement | null {
+  if (answer[at] !== QUOTE) return null;
+  const close = answer.indexOf(QUOTE, at + 1);
   if (close === -1) return null;
   // Some writers of JSON escape the slash.
-  const bytes = Buffer.from(reply.toString('latin1', at + 1, close).replaceAll('\\/', '/'), 'base64');
+  const bytes = Buffer.from(answer.toString('latin1', at + 1, close).replaceAll('\\/', '/'), 'base64');
   if (bytes.length % 4 !== 0) return null;
   const numbers = new Array<number>(bytes.length / 4);
   for (let i = 0; i < numbers.length; i++) numbers[i] = bytes.readFloatLE(4 * i);

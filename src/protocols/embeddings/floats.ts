@@ -26,7 +26,7 @@ let scratch = new Float32Array(4096);
 
 /**
  * Reads a JSON array of numbers into single precision, as `Math.fround` of each would, in a third of the
- * time of `JSON.parse`: the largest replies have six million of them.
+ * time of `JSON.parse`: the largest answers have six million of them.
  * @param open where the array opens
  * @returns the numbers, or null for anything that is no flat array of numbers
  */

@@ -1,6 +1,6 @@
 import type { TextCodec } from '../../conversation/codec.js';
-import { decodeReply } from './answer/decode.js';
-import { encodeReply } from './answer/encode.js';
+import { decodeAnswer } from './answer/decode.js';
+import { encodeAnswer } from './answer/encode.js';
 import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
 import { createDecoder } from './stream/decoder.js';
@@ -10,8 +10,8 @@ import { createEncoder } from './stream/encoder.js';
 export const generateContentCodec: TextCodec = {
   decodeRequest,
   encodeRequest,
-  decodeReply,
-  encodeReply,
+  decodeAnswer,
+  encodeAnswer,
   createDecoder,
   createEncoder,
 };

@@ -1,4 +1,4 @@
-import type { TokenLogprob } from '../../conversation/reply.js';
+import type { TokenLogprob } from '../../conversation/answer.js';
 import { isObject, numberOrNull } from '../../wire/json.js';
 
 type Choice = Omit<TokenLogprob, 'top_logprobs'>;

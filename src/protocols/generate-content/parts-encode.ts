@@ -1,4 +1,4 @@
-import type { ReplyContext } from '../../conversation/codec.js';
+import type { AnswerContext } from '../../conversation/codec.js';
 import { quoted } from '../../wire/quoted.js';
 
 /*
@@ -33,7 +33,7 @@ export function callPart({ id, name, input, custom }: Call, signature: string | 
 }
 
 /** The id of a call: the upstream's own or, where it gave none, one that is made from the answer's. */
-export function callId(id: string, context: Pick<ReplyContext, 'id'>, choice: number, call: number): string {
+export function callId(id: string, context: Pick<AnswerContext, 'id'>, choice: number, call: number): string {
   if (id !== '') return id;
   return choice === 0 ? `call_${context.id}_${call}` : `call_${context.id}_${choice}_${call}`;
 }

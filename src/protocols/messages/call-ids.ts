@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ReplyContext } from '../../conversation/codec.js';
+import type { AnswerContext } from '../../conversation/codec.js';
 
 /** What the protocol takes for the id of a call. */
 const legal = /^[A-Za-z0-9_-]{1,64}$/;
@@ -29,6 +29,6 @@ export function originalCallId(id: string): string {
  * @param id the upstream's own, empty where it gave none
  * @param call number of the call in the answer
  */
-export function replyCallId(id: string, context: ReplyContext, call: number): string {
+export function answerCallId(id: string, context: AnswerContext, call: number): string {
   return id === '' ? `toolu_${context.id}_${call}` : legalCallId(id);
 }

@@ -18,7 +18,7 @@ interface Wanted {
  * @param body a validated request
  * @returns what does so with a whole answer, and gives back the same buffer when nothing is to do
  */
-export function rerankAmender(body: Buffer): (reply: Buffer) => Buffer {
+export function rerankAmender(body: Buffer): (body: Buffer) => Buffer {
   const request = parseBody(body, scanBody(body));
   const wanted: Wanted = isObject(request)
     ? {
@@ -26,15 +26,15 @@ export function rerankAmender(body: Buffer): (reply: Buffer) => Buffer {
         most: numberOrNull(request.top_n) ?? Number.POSITIVE_INFINITY,
       }
     : { model: null, most: Number.POSITIVE_INFINITY };
-  return (reply) => amend(reply, wanted);
+  return (body) => amend(body, wanted);
 }
 
-function amend(reply: Buffer, wanted: Wanted): Buffer {
-  const answer = parseObject(reply.toString('utf8'));
-  if (answer === null || !Array.isArray(answer.results)) return reply;
+function amend(body: Buffer, wanted: Wanted): Buffer {
+  const answer = parseObject(body.toString('utf8'));
+  if (answer === null || !Array.isArray(answer.results)) return body;
   const results = withDocuments(bestOf(answer.results, wanted.most));
   const missing = missingOf(answer, wanted.model);
-  if (results === answer.results && Object.keys(missing).length === 0) return reply;
+  if (results === answer.results && Object.keys(missing).length === 0) return body;
   return Buffer.from(JSON.stringify({ ...answer, ...missing, results }));
 }
 

@@ -1,4 +1,4 @@
-import type { FinishReason, Reply } from '../../conversation/reply.js';
+import type { Answer, FinishReason } from '../../conversation/answer.js';
 import type { ConversationRequest, Turn } from '../../conversation/request.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject } from '../../wire/json.js';
@@ -46,9 +46,9 @@ export function asCompaction(
 }
 
 /** The text of an answer that is a summary; empty when it has none. */
-export function summaryOf(reply: Reply): string {
+export function summaryOf(answer: Answer): string {
   let text = '';
-  for (const part of reply.choices[0]?.parts ?? []) if (part.kind === 'text') text += part.text;
+  for (const part of answer.choices[0]?.parts ?? []) if (part.kind === 'text') text += part.text;
   return text;
 }
 

@@ -1,5 +1,5 @@
-import type { ReplyContext } from '../../conversation/codec.js';
-import type { FinishReason } from '../../conversation/reply.js';
+import type { FinishReason } from '../../conversation/answer.js';
+import type { AnswerContext } from '../../conversation/codec.js';
 import type { Usage } from '../../conversation/usage.js';
 import type { GatewayError } from '../../errors.js';
 import { responsesErrorEvent } from '../error-formats/responses.js';
@@ -14,7 +14,7 @@ export class EventWriter {
   #output = '';
   #items = 0;
 
-  constructor(context: ReplyContext) {
+  constructor(context: AnswerContext) {
     this.#frame = frameResponse(context);
   }
 

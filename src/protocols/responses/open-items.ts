@@ -1,4 +1,4 @@
-import type { TokenLogprob, UrlCitation } from '../../conversation/reply.js';
+import type { TokenLogprob, UrlCitation } from '../../conversation/answer.js';
 import { plainText } from '../../wire/raw-text.js';
 import type { EventWriter } from './event-writer.js';
 import {

@@ -1,4 +1,4 @@
-import type { TokenLogprob, UrlCitation } from '../../conversation/reply.js';
+import type { TokenLogprob, UrlCitation } from '../../conversation/answer.js';
 import { quoted } from '../../wire/quoted.js';
 import { legalCallId } from './ids.js';
 import type { ClientName } from './namespaces.js';

@@ -1,4 +1,4 @@
-import type { ReplyContext } from '../../conversation/codec.js';
+import type { AnswerContext } from '../../conversation/codec.js';
 import type { Usage } from '../../conversation/usage.js';
 import type { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
@@ -31,7 +31,7 @@ export function frameResponse({
   created,
   model,
   echo,
-}: Pick<ReplyContext, 'id' | 'created' | 'model' | 'echo'>): ResponseFrame {
+}: Pick<AnswerContext, 'id' | 'created' | 'model' | 'echo'>): ResponseFrame {
   const settings = echo ?? {};
   return {
     head: `{"id":"resp_${id}","object":"response","created_at":${created}`,

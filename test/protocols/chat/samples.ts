@@ -1,4 +1,4 @@
-import type { ReplyContext, TargetOptions } from '../../../src/conversation/codec.js';
+import type { AnswerContext, TargetOptions } from '../../../src/conversation/codec.js';
 import type { StreamEvent } from '../../../src/conversation/events.js';
 import type { ConversationRequest } from '../../../src/conversation/request.js';
 import { GatewayError } from '../../../src/errors.js';
@@ -26,7 +26,7 @@ export const target: TargetOptions = {
   hostedTools: 'reject',
 };
 
-export const context: ReplyContext = {
+export const context: AnswerContext = {
   id: '1',
   created: 1,
   model: 'm',

@@ -51,12 +51,12 @@ const answer = fc.record(
   { requiredKeys: [] },
 );
 
-test('whatever an upstream answers is a reply or an error of the upstream', async () => {
+test('whatever an upstream sends is decoded, or is an error of the upstream', async () => {
   fc.assert(
     fc.property(answer, (body) => {
       try {
         JSON.parse(
-          generateContentCodec.encodeReply(generateContentCodec.decodeReply(body, { model: 'g' }), context),
+          generateContentCodec.encodeAnswer(generateContentCodec.decodeAnswer(body, { model: 'g' }), context),
         );
       } catch (error) {
         assert.ok(error instanceof GatewayError, String(error));

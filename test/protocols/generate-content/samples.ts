@@ -1,4 +1,4 @@
-import type { ReplyContext, TargetOptions } from '../../../src/conversation/codec.js';
+import type { AnswerContext, TargetOptions } from '../../../src/conversation/codec.js';
 import type { StreamEvent } from '../../../src/conversation/events.js';
 import type { ConversationRequest, Turn } from '../../../src/conversation/request.js';
 import { sealSignature } from '../../../src/conversation/signature.js';
@@ -20,7 +20,7 @@ export const target: TargetOptions = {
   hostedTools: 'reject',
 };
 
-export const context: ReplyContext = {
+export const context: AnswerContext = {
   id: 'r',
   created: 1,
   model: 'g',
@@ -90,7 +90,7 @@ export function decodeBlocks(...blocks: readonly (JsonObject | string)[]): Strea
   return out;
 }
 
-export function encodeEvents(events: readonly StreamEvent[], of: Partial<ReplyContext> = {}): string {
+export function encodeEvents(events: readonly StreamEvent[], of: Partial<AnswerContext> = {}): string {
   const encoder = generateContentCodec.createEncoder({ ...context, ...of });
   return events.map((event) => encoder.encode(event)).join('');
 }

@@ -65,7 +65,7 @@ for (const sdk of sdks) {
   }
 
   test(`${sdk.name} reads a whole answer`, async (t) => {
-    const reply = generateContentCodec.encodeReply(
+    const encoded = generateContentCodec.encodeAnswer(
       {
         choices: [
           {
@@ -81,7 +81,7 @@ for (const sdk of sdks) {
       },
       context,
     );
-    const answer = await clientOf(t, reply, 'application/json').models.generateContent(question);
+    const answer = await clientOf(t, encoded, 'application/json').models.generateContent(question);
     t.match(answer.functionCalls, [{ id: 'x', name: 'f', args: { a: 1 } }]);
     t.match(answer.candidates, [{ finishReason: 'STOP', content: { parts: [{ text: 'Hello' }, {}] } }]);
     t.equal(answer.responseId, 'r');

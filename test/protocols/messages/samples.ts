@@ -1,4 +1,4 @@
-import type { ReplyContext, TargetOptions } from '../../../src/conversation/codec.js';
+import type { AnswerContext, TargetOptions } from '../../../src/conversation/codec.js';
 import type { StreamEvent } from '../../../src/conversation/events.js';
 import type { ConversationRequest } from '../../../src/conversation/request.js';
 import { sealSignature } from '../../../src/conversation/signature.js';
@@ -19,7 +19,7 @@ export const target: TargetOptions = {
   hostedTools: 'reject',
 };
 
-export const context: ReplyContext = {
+export const context: AnswerContext = {
   id: '1',
   created: 1,
   model: 'm',
@@ -101,7 +101,7 @@ export function decodeStream(...events: readonly (object | string)[]): StreamEve
 }
 
 /** The text of a stream that is given as neutral events. */
-export function encodeStream(events: readonly StreamEvent[], changes: Partial<ReplyContext> = {}): string {
+export function encodeStream(events: readonly StreamEvent[], changes: Partial<AnswerContext> = {}): string {
   const encoder = messagesCodec.createEncoder({ ...context, ...changes });
   return events.map((event) => encoder.encode(event)).join('');
 }

@@ -2,12 +2,12 @@ import { test } from 'tap';
 import { rerank } from '../../../src/protocols/rerank/index.js';
 import { fc } from '../../support/seed.js';
 
-type Amender = (reply: Buffer) => Buffer;
+type Amender = (answer: Buffer) => Buffer;
 
 const bytes = (value: unknown) => Buffer.from(JSON.stringify(value));
 const amenderOf = (more: object = {}): Amender =>
   rerank.amender?.(bytes({ model: 'm', query: 'q', documents: ['a', 'b', 'c'], ...more })) as Amender;
-const amended = (reply: unknown, more: object = {}) => JSON.parse(amenderOf(more)(bytes(reply)).toString());
+const amended = (answer: unknown, more: object = {}) => JSON.parse(amenderOf(more)(bytes(answer)).toString());
 const result = (index: number, relevance_score: number) => ({ index, relevance_score });
 
 const whole = {
@@ -21,16 +21,16 @@ const whole = {
 
 test('an answer that has everything, in order, is the same buffer', async (t) => {
   for (const more of [{}, { top_n: 3 }, { top_n: null }]) {
-    const reply = bytes(whole);
-    t.equal(amenderOf(more)(reply), reply);
+    const answer = bytes(whole);
+    t.equal(amenderOf(more)(answer), answer);
   }
 });
 
 test('what a Cohere server leaves out is there for Jina clients', async (t) => {
   const { object: _, model: __, usage: ___, ...cohere } = whole;
   const meta = { ...whole.meta, tokens: { input_tokens: 9, output_tokens: 0 } };
-  const reply = amended({ ...cohere, meta });
-  t.strictSame(reply, {
+  const answer = amended({ ...cohere, meta });
+  t.strictSame(answer, {
     ...whole,
     meta,
     model: 'm',
@@ -39,11 +39,11 @@ test('what a Cohere server leaves out is there for Jina clients', async (t) => {
 });
 
 test('what a Jina server leaves out is there for Cohere clients', async (t) => {
-  const reply = amended({ model: 'upstream', object: 'list', usage: { total_tokens: 7 }, results: [] });
-  t.match(reply, { id: /^[0-9a-f-]{36}$/ });
-  t.strictSame(reply, {
+  const answer = amended({ model: 'upstream', object: 'list', usage: { total_tokens: 7 }, results: [] });
+  t.match(answer, { id: /^[0-9a-f-]{36}$/ });
+  t.strictSame(answer, {
     ...whole,
-    id: reply.id,
+    id: answer.id,
     results: [],
     meta: { ...whole.meta, tokens: { input_tokens: 7 } },
   });
@@ -69,8 +69,8 @@ test('a document that is a text becomes an object with it', async (t) => {
     results[1],
     results[2],
   ]);
-  const reply = bytes({ ...whole, results: results.slice(1) });
-  t.equal(amenderOf()(reply), reply);
+  const answer = bytes({ ...whole, results: results.slice(1) });
+  t.equal(amenderOf()(answer), answer);
 });
 
 test('results without a score keep their order', async (t) => {
@@ -86,13 +86,13 @@ test('a model that neither the request nor the answer names is left out', async 
 
 test('what is no answer to a rerank is the same buffer', async (t) => {
   for (const text of ['', '[]', '{}', 'null', '{"results":{}}', '{"results":[', '"x"']) {
-    const reply = Buffer.from(text);
-    t.equal(amenderOf()(reply), reply, text);
+    const answer = Buffer.from(text);
+    t.equal(amenderOf()(answer), answer, text);
   }
 });
 
 const anything = fc.jsonValue();
-const replies = (results: fc.Arbitrary<unknown[]>) =>
+const answers = (results: fc.Arbitrary<unknown[]>) =>
   fc.record(
     {
       id: anything,
@@ -110,9 +110,9 @@ const scored = fc.record({
 
 test('property: an amended answer needs no further change', async (t) => {
   fc.assert(
-    fc.property(replies(fc.array(scored)), fc.integer({ min: 1, max: 5 }), (reply, top_n) => {
+    fc.property(answers(fc.array(scored)), fc.integer({ min: 1, max: 5 }), (answer, top_n) => {
       const amend = amenderOf({ top_n });
-      const once = amend(bytes(reply));
+      const once = amend(bytes(answer));
       t.equal(amend(once), once);
     }),
   );
@@ -121,9 +121,9 @@ test('property: an amended answer needs no further change', async (t) => {
 test('property: any JSON among the results is survived', async (t) => {
   const results = fc.array(fc.oneof(scored, anything, fc.record({ relevance_score: anything })));
   fc.assert(
-    fc.property(replies(results), fc.integer({ min: 1, max: 5 }), (reply, top_n) => {
-      const { length } = amended(reply, { top_n }).results;
-      t.equal(length, Math.min(top_n, reply.results.length));
+    fc.property(answers(results), fc.integer({ min: 1, max: 5 }), (answer, top_n) => {
+      const { length } = amended(answer, { top_n }).results;
+      t.equal(length, Math.min(top_n, answer.results.length));
     }),
   );
 });

@@ -7,7 +7,7 @@ import { context, decode, encode, errorOf, sealer } from './conversation.js';
 const compactCodec = compactResponses.translation?.codec ?? responsesCodec;
 const tools = [{ type: 'function', name: 'f', parameters: {} }, { type: 'web_search' }];
 const usage = { input: 5, output: 2, cached: 0, cacheWritten: 0, reasoning: 0 };
-const reply = {
+const answer = {
   choices: [
     {
       parts: [{ kind: 'text' as const, text: 'We were in Oslo.' }],
@@ -64,9 +64,9 @@ test('an input that ends with a trigger asks for one as well', async (t) => {
 });
 
 test('what the client carries is read again in place of the conversation', async (t) => {
-  const text = responsesCodec.encodeReply(reply, { ...context, compaction: 'object' });
-  const answer = JSON.parse(text) as { output: { encrypted_content: string }[] };
-  t.match(answer, {
+  const text = responsesCodec.encodeAnswer(answer, { ...context, compaction: 'object' });
+  const compacted = JSON.parse(text) as { output: { encrypted_content: string }[] };
+  t.match(compacted, {
     id: 'resp_1',
     object: 'response.compaction',
     created_at: 1,
@@ -74,7 +74,7 @@ test('what the client carries is read again in place of the conversation', async
     usage: { input_tokens: 5, output_tokens: 2, total_tokens: 7 },
   });
   t.notMatch(text, 'Oslo');
-  const { turns } = decode({ input: [...answer.output, { role: 'user', content: 'Go on.' }] });
+  const { turns } = decode({ input: [...compacted.output, { role: 'user', content: 'Go on.' }] });
   t.same(turns, [
     {
       role: 'user',
@@ -99,7 +99,7 @@ test('a compaction that is not ours is refused', async (t) => {
 });
 
 test('as an item it is the whole output of a response', async (t) => {
-  const text = responsesCodec.encodeReply(reply, { ...context, compaction: 'item' });
+  const text = responsesCodec.encodeAnswer(answer, { ...context, compaction: 'item' });
   t.match(JSON.parse(text), {
     object: 'response',
     status: 'completed',
@@ -108,27 +108,27 @@ test('as an item it is the whole output of a response', async (t) => {
 });
 
 test('a model that writes no summary, or not all of it, is an error', async (t) => {
-  const [choice] = reply.choices;
+  const [choice] = answer.choices;
   const cut = (finish: 'length' | 'filtered') => ({
-    ...reply,
+    ...answer,
     choices: choice ? [{ ...choice, finish }] : [],
   });
-  const replies = [
-    [{ ...reply, choices: [] }, 'no summary'],
+  const answers = [
+    [{ ...answer, choices: [] }, 'no summary'],
     [cut('length'), 'was cut'],
     [cut('filtered'), 'was cut'],
   ] as const;
   for (const compaction of ['object', 'item'] as const)
-    for (const [given, message] of replies)
+    for (const [given, message] of answers)
       t.match(
-        errorOf(() => responsesCodec.encodeReply(given, { ...context, compaction })),
+        errorOf(() => responsesCodec.encodeAnswer(given, { ...context, compaction })),
         { kind: 'upstream_error', message },
       );
 });
 
 const outputFor = (input: unknown) => {
   const { echo } = compactCodec.decodeRequest({ model: 'm', input } as never, false, sealer);
-  const text = compactCodec.encodeReply(reply, { ...context, echo, compaction: 'object' });
+  const text = compactCodec.encodeAnswer(answer, { ...context, echo, compaction: 'object' });
   return (JSON.parse(text) as { output: { content: unknown }[] }).output;
 };
 

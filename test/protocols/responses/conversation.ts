@@ -1,4 +1,4 @@
-import type { ReplyContext, TargetOptions } from '../../../src/conversation/codec.js';
+import type { AnswerContext, TargetOptions } from '../../../src/conversation/codec.js';
 import type { ConversationRequest } from '../../../src/conversation/request.js';
 import { GatewayError } from '../../../src/errors.js';
 import { responsesCodec } from '../../../src/protocols/responses/codec.js';
@@ -18,7 +18,7 @@ export const target: TargetOptions = {
   hostedTools: 'reject',
 };
 
-export const context: ReplyContext = {
+export const context: AnswerContext = {
   id: '1',
   created: 1,
   model: 'm',

@@ -32,7 +32,7 @@ function compaction(): object {
     finish: 'stop' as const,
     stopSequence: null,
   };
-  const text = responsesCodec.encodeReply(
+  const text = responsesCodec.encodeAnswer(
     { choices: [choice], usage: null },
     { ...context, compaction: 'object' },
   );

@@ -102,14 +102,14 @@ for (const [name, found] of [
   });
 
   test(`${name} reads a whole answer`, async (t) => {
-    const reply = {
+    const answer = {
       choices: [
         { parts: [{ kind: 'text' as const, text: 'hi' }], finish: 'stop' as const, stopSequence: null },
       ],
       usage: null,
     };
-    const body = responsesCodec.encodeReply(reply, context);
-    const answer = await clientOf(body, 'application/json').responses.create(question);
-    t.equal(answer.output_text, 'hi');
+    const body = responsesCodec.encodeAnswer(answer, context);
+    const read = await clientOf(body, 'application/json').responses.create(question);
+    t.equal(read.output_text, 'hi');
   });
 }

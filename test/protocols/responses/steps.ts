@@ -1,6 +1,6 @@
-import type { ReplyContext } from '../../../src/conversation/codec.js';
+import type { FinishReason } from '../../../src/conversation/answer.js';
+import type { AnswerContext } from '../../../src/conversation/codec.js';
 import type { StreamEvent } from '../../../src/conversation/events.js';
-import type { FinishReason } from '../../../src/conversation/reply.js';
 import { responsesCodec } from '../../../src/protocols/responses/codec.js';
 import { parseEvent } from '../../../src/wire/sse.js';
 import { context } from './conversation.js';
@@ -35,13 +35,13 @@ export const callSteps: readonly StreamEvent[] = [
 ];
 
 /** The text of a stream with these steps. */
-export function encodeText(steps: readonly StreamEvent[], of: ReplyContext = context): string {
+export function encodeText(steps: readonly StreamEvent[], of: AnswerContext = context): string {
   const encoder = responsesCodec.createEncoder(of);
   return steps.map((step) => encoder.encode(step)).join('');
 }
 
 /** The events of a stream with these steps. Each must be named after its type. */
-export function encodeAll(steps: readonly StreamEvent[], of: ReplyContext = context): Sent[] {
+export function encodeAll(steps: readonly StreamEvent[], of: AnswerContext = context): Sent[] {
   const blocks = encodeText(steps, of).split('\n\n');
   if (blocks.pop() !== '') throw new Error('The last event does not end.');
   return blocks.map((block) => {

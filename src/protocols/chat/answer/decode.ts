@@ -1,4 +1,4 @@
-import type { Reply, ReplyChoice, ReplyPart } from '../../../conversation/reply.js';
+import type { Answer, AnswerChoice, AnswerPart } from '../../../conversation/answer.js';
 import type { ToolCallPart } from '../../../conversation/request.js';
 import { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../../wire/json.js';
@@ -8,10 +8,10 @@ import { decodeFinish } from './finish.js';
 import { decodeUsage } from './usage.js';
 
 /**
- * Reads a `chat.completion`; see `TextCodec.decodeReply`. Members of a wrong type count as absent.
+ * Reads a `chat.completion`; see `TextCodec.decodeAnswer`. Members of a wrong type count as absent.
  * @throws {GatewayError} `upstream_error` for a body without any message, or what its `error` says
  */
-export function decodeReply(body: JsonObject): Reply {
+export function decodeAnswer(body: JsonObject): Answer {
   const error = upstreamError(body.error);
   if (error !== null) throw error;
   const choices = messageChoices(body.choices);
@@ -47,9 +47,9 @@ function messageChoices(choices: unknown): JsonObject[] {
   return choices.filter((choice: unknown) => isObject(choice) && isObject(choice.message)) as JsonObject[];
 }
 
-function decodeChoice(choice: JsonObject): ReplyChoice {
+function decodeChoice(choice: JsonObject): AnswerChoice {
   const message = isObject(choice.message) ? choice.message : {};
-  const parts: ReplyPart[] = [];
+  const parts: AnswerPart[] = [];
   const reasoning = reasoningText(message);
   if (reasoning !== '') parts.push({ kind: 'reasoning', text: reasoning, signature: null });
   const text = contentText(message.content);

@@ -1,35 +1,35 @@
-import type { ReplyContext } from '../../../conversation/codec.js';
-import type { Reply, ReplyChoice, TokenLogprob } from '../../../conversation/reply.js';
+import type { Answer, AnswerChoice, TokenLogprob } from '../../../conversation/answer.js';
+import type { AnswerContext } from '../../../conversation/codec.js';
 import type { ToolCallPart } from '../../../conversation/request.js';
 import { quoted } from '../../../wire/quoted.js';
 import { encodeCitation, encodeLogprobs } from '../annotations.js';
 import { encodeFinish } from './finish.js';
 import { encodeUsage } from './usage.js';
 
-/** Writes a `chat.completion`; see `TextCodec.encodeReply`. Reasoning is shown, its signatures have no place. */
-export function encodeReply(reply: Reply, context: ReplyContext): string {
+/** Writes a `chat.completion`; see `TextCodec.encodeAnswer`. Reasoning is shown, its signatures have no place. */
+export function encodeAnswer(answer: Answer, context: AnswerContext): string {
   let text = `{${answerHead('chat.completion', context)},"choices":[`;
-  reply.choices.forEach((choice, index) => {
+  answer.choices.forEach((choice, index) => {
     if (index > 0) text += ',';
     text += encodeChoice(choice, index, context);
   });
   text += ']';
-  if (reply.usage !== null) text += `,"usage":${encodeUsage(reply.usage)}`;
+  if (answer.usage !== null) text += `,"usage":${encodeUsage(answer.usage)}`;
   return `${text}}`;
 }
 
 /** The members with which an answer and each of its chunks begin. */
-export function answerHead(object: string, { id, created, model }: ReplyContext): string {
+export function answerHead(object: string, { id, created, model }: AnswerContext): string {
   return `"id":"chatcmpl-${id}","object":"${object}","created":${created},"model":${JSON.stringify(model)}`;
 }
 
 /** The id of a call: the upstream's own or, where it gave none, one that is made from the answer's. */
-export function callId(id: string, context: ReplyContext, choice: number, call: number): string {
+export function callId(id: string, context: AnswerContext, choice: number, call: number): string {
   if (id !== '') return id;
   return choice === 0 ? `call_${context.id}_${call}` : `call_${context.id}_${choice}_${call}`;
 }
 
-function encodeChoice({ parts, finish }: ReplyChoice, index: number, context: ReplyContext): string {
+function encodeChoice({ parts, finish }: AnswerChoice, index: number, context: AnswerContext): string {
   let content = '';
   let refusal = '';
   let reasoning = '';

@@ -1,4 +1,4 @@
-import type { FinishReason } from '../../../conversation/reply.js';
+import type { FinishReason } from '../../../conversation/answer.js';
 
 /**
  * Reads a `finish_reason`. Upstreams do not agree on it where tools are called, so the calls themselves decide.

@@ -1,4 +1,4 @@
-import type { ReplyContext, StreamEncoder } from '../../../conversation/codec.js';
+import type { AnswerContext, StreamEncoder } from '../../../conversation/codec.js';
 import type { StreamEvent } from '../../../conversation/events.js';
 import type { Usage } from '../../../conversation/usage.js';
 import type { RawTextFrame } from '../../../wire/raw-text.js';
@@ -20,7 +20,7 @@ interface Choice {
  * Writes a stream of `chat.completion.chunk` events; see `StreamEncoder`. Each chunk has one choice, and the usage
  * comes last, in a chunk of its own, for clients that asked for it.
  */
-export function createEncoder(context: ReplyContext): StreamEncoder {
+export function createEncoder(context: AnswerContext): StreamEncoder {
   const head = `data: {${answerHead('chat.completion.chunk', context)},"choices":[`;
   const tail = context.includeUsage ? '],"usage":null}\n\n' : ']}\n\n';
   const choices: (Choice | undefined)[] = [];

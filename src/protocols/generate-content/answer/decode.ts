@@ -1,5 +1,5 @@
+import type { Answer, AnswerChoice, AnswerPart } from '../../../conversation/answer.js';
 import type { AnswerSource } from '../../../conversation/codec.js';
-import type { Reply, ReplyChoice, ReplyPart } from '../../../conversation/reply.js';
 import { sealSignature } from '../../../conversation/signature.js';
 import { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../../wire/json.js';
@@ -9,11 +9,11 @@ import { decodeFinish, isReason } from './finish.js';
 import { decodeUsage } from './usage.js';
 
 /**
- * Reads a response; see `TextCodec.decodeReply`. Members of a wrong type count as absent; pictures in it, code that the
+ * Reads a response; see `TextCodec.decodeAnswer`. Members of a wrong type count as absent; pictures in it, code that the
  * vendor ran and citations are dropped.
  * @throws {GatewayError} `upstream_error` for a body without any candidate, or what its `error` says
  */
-export function decodeReply(body: JsonObject, source: AnswerSource): Reply {
+export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
   if (isObject(body.error)) throw failureOf(body.error);
   const usage = decodeUsage(body.usageMetadata);
   const candidates = candidatesOf(body);
@@ -58,15 +58,15 @@ export function callOf(
   return { id: textOrNull(call.id) ?? '', name: call.name, input };
 }
 
-function decodeCandidate(candidate: JsonObject, source: AnswerSource): ReplyChoice {
-  const parts: ReplyPart[] = [];
+function decodeCandidate(candidate: JsonObject, source: AnswerSource): AnswerChoice {
+  const parts: AnswerPart[] = [];
   for (const part of partsOf(candidate)) addPart(parts, part, source);
   addLogprobs(parts, candidate.logprobsResult);
   const hasCalls = parts.some((part) => part.kind === 'toolCall');
   return { parts, finish: decodeFinish(candidate.finishReason, hasCalls), stopSequence: null };
 }
 
-function addPart(parts: ReplyPart[], part: JsonObject, source: AnswerSource): void {
+function addPart(parts: AnswerPart[], part: JsonObject, source: AnswerSource): void {
   const signature = signatureOf(part, source);
   const text = textOrNull(part.text) ?? '';
   if (part.thought === true) {
@@ -80,7 +80,7 @@ function addPart(parts: ReplyPart[], part: JsonObject, source: AnswerSource): vo
   else if (text !== '') addText(parts, text);
 }
 
-function addReasoning(parts: ReplyPart[], text: string, signature: string | null): void {
+function addReasoning(parts: AnswerPart[], text: string, signature: string | null): void {
   if (text === '' && signature === null) return;
   const last = parts.at(-1);
   if (last?.kind === 'reasoning' && last.signature === null)
@@ -88,14 +88,14 @@ function addReasoning(parts: ReplyPart[], text: string, signature: string | null
   else parts.push({ kind: 'reasoning', text, signature });
 }
 
-function addText(parts: ReplyPart[], text: string): void {
+function addText(parts: AnswerPart[], text: string): void {
   const last = parts.at(-1);
   if (last?.kind === 'text') parts[parts.length - 1] = { kind: 'text', text: last.text + text };
   else parts.push({ kind: 'text', text });
 }
 
 /** The protocol has them for the candidate as a whole: they go to its first text. */
-function addLogprobs(parts: ReplyPart[], result: unknown): void {
+function addLogprobs(parts: AnswerPart[], result: unknown): void {
   const logprobs = decodeLogprobs(result);
   if (logprobs === null) return;
   const index = parts.findIndex((part) => part.kind === 'text');

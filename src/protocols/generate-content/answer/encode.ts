@@ -1,5 +1,5 @@
-import type { ReplyContext } from '../../../conversation/codec.js';
-import type { Reply, ReplyChoice, TokenLogprob } from '../../../conversation/reply.js';
+import type { Answer, AnswerChoice, TokenLogprob } from '../../../conversation/answer.js';
+import type { AnswerContext } from '../../../conversation/codec.js';
 import { encodeLogprobs } from '../logprobs.js';
 import { callId, callPart, textPart, thoughtPart } from '../parts-encode.js';
 import { encodeFinish } from './finish.js';
@@ -8,23 +8,23 @@ import { encodeUsage } from './usage.js';
 /** What a prompt that was refused is answered with in place of candidates. */
 export const blockedPrompt = '"promptFeedback":{"blockReason":"OTHER"}';
 
-/** Writes a response; see `TextCodec.encodeReply`. An empty answer that was filtered is a blocked prompt. */
-export function encodeReply(reply: Reply, context: ReplyContext): string {
-  const [first] = reply.choices;
-  const blocked = reply.choices.length === 1 && first?.finish === 'filtered' && first.parts.length === 0;
-  const answer = blocked
+/** Writes a response; see `TextCodec.encodeAnswer`. An empty answer that was filtered is a blocked prompt. */
+export function encodeAnswer(answer: Answer, context: AnswerContext): string {
+  const [first] = answer.choices;
+  const blocked = answer.choices.length === 1 && first?.finish === 'filtered' && first.parts.length === 0;
+  const outcome = blocked
     ? blockedPrompt
-    : `"candidates":[${reply.choices.map((choice, index) => encodeChoice(choice, index, context)).join()}]`;
-  const usage = reply.usage === null ? '' : `,"usageMetadata":${encodeUsage(reply.usage)}`;
-  return `{${answer}${usage},${answerEnd(context)}}`;
+    : `"candidates":[${answer.choices.map((choice, index) => encodeChoice(choice, index, context)).join()}]`;
+  const usage = answer.usage === null ? '' : `,"usageMetadata":${encodeUsage(answer.usage)}`;
+  return `{${outcome}${usage},${answerEnd(context)}}`;
 }
 
 /** The members with which a response and each block of a stream end. */
-export function answerEnd({ model, id }: ReplyContext): string {
+export function answerEnd({ model, id }: AnswerContext): string {
   return `"modelVersion":${JSON.stringify(model)},"responseId":${JSON.stringify(id)}`;
 }
 
-function encodeChoice({ parts, finish }: ReplyChoice, index: number, context: ReplyContext): string {
+function encodeChoice({ parts, finish }: AnswerChoice, index: number, context: AnswerContext): string {
   const written: string[] = [];
   const logprobs: TokenLogprob[] = [];
   let signature: string | null = null;

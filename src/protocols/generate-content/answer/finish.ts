@@ -1,4 +1,4 @@
-import type { FinishReason } from '../../../conversation/reply.js';
+import type { FinishReason } from '../../../conversation/answer.js';
 
 const filters: ReadonlySet<unknown> = new Set([
   'SAFETY',

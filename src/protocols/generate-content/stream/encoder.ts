@@ -1,6 +1,6 @@
-import type { ReplyContext, StreamEncoder } from '../../../conversation/codec.js';
+import type { FinishReason, TokenLogprob } from '../../../conversation/answer.js';
+import type { AnswerContext, StreamEncoder } from '../../../conversation/codec.js';
 import type { StreamEvent } from '../../../conversation/events.js';
-import type { FinishReason, TokenLogprob } from '../../../conversation/reply.js';
 import type { Usage } from '../../../conversation/usage.js';
 import { GatewayError } from '../../../errors.js';
 import type { RawTextFrame } from '../../../wire/raw-text.js';
@@ -29,13 +29,13 @@ interface Choice {
  * Writes a stream of responses; see `StreamEncoder`. Calls are sent whole; the reason and the usage stand in the last
  * block of all.
  */
-export function createEncoder(context: ReplyContext): StreamEncoder {
+export function createEncoder(context: AnswerContext): StreamEncoder {
   return new BlockEncoder(context);
 }
 
 class BlockEncoder implements StreamEncoder {
   error: GatewayError | null = null;
-  readonly #context: ReplyContext;
+  readonly #context: AnswerContext;
   readonly #choices = new Map<number, Choice>();
   readonly #end: string;
   readonly #inArray: boolean;
@@ -50,7 +50,7 @@ class BlockEncoder implements StreamEncoder {
   #isOver = false;
   #rawFrame: RawTextFrame | null = null;
 
-  constructor(context: ReplyContext) {
+  constructor(context: AnswerContext) {
     this.#context = context;
     this.#end = `,${answerEnd(context)}}`;
     this.#inArray = context.framing === 'array';
@@ -210,11 +210,11 @@ class BlockEncoder implements StreamEncoder {
       const blocked = this.#choices.size === 1 && finish === 'filtered' && isBare;
       const reason = finish === null ? '' : `,"finishReason":"${encodeFinish(finish)}"`;
       const part = held ?? textPart('', signature);
-      const answer = blocked
+      const outcome = blocked
         ? blockedPrompt
         : `"candidates":[{"content":{"role":"model","parts":[${part}]}${reason},"index":${index}}]`;
       left--;
-      text += this.#frame(`{${answer}${left === 0 ? usage : this.#inputUsage}${this.#end}`);
+      text += this.#frame(`{${outcome}${left === 0 ? usage : this.#inputUsage}${this.#end}`);
     }
     return this.#inArray ? `${text}]` : text;
   }

@@ -1,5 +1,5 @@
+import type { Answer, AnswerPart } from '../../../conversation/answer.js';
 import type { AnswerSource } from '../../../conversation/codec.js';
-import type { Reply, ReplyPart } from '../../../conversation/reply.js';
 import { sealSignature } from '../../../conversation/signature.js';
 import { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, textOrNull } from '../../../wire/json.js';
@@ -8,16 +8,16 @@ import { decodeFinish } from './finish.js';
 import { decodeUsage } from './usage.js';
 
 /**
- * Reads a `message`; see `TextCodec.decodeReply`. Blocks of tools that the upstream ran are left out, and so are
+ * Reads a `message`; see `TextCodec.decodeAnswer`. Blocks of tools that the upstream ran are left out, and so are
  * citations.
  * @throws {GatewayError} `upstream_error` for a body without content, or what its `error` says
  */
-export function decodeReply(body: JsonObject, source: AnswerSource): Reply {
+export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
   if (isObject(body.error)) throw failureOf(body);
   const { content } = body;
   if (!Array.isArray(content))
     throw new GatewayError('upstream_error', 'The upstream answered without a message.');
-  const parts: ReplyPart[] = [];
+  const parts: AnswerPart[] = [];
   for (const block of content as readonly unknown[]) {
     const part = isObject(block) ? decodeBlock(block, source) : null;
     if (part !== null) parts.push(part);
@@ -41,7 +41,7 @@ export function inputText(input: unknown): string {
   return isObject(input) && Object.keys(input).length > 0 ? JSON.stringify(input) : '';
 }
 
-function decodeBlock(block: JsonObject, source: AnswerSource): ReplyPart | null {
+function decodeBlock(block: JsonObject, source: AnswerSource): AnswerPart | null {
   switch (block.type) {
     case 'text': {
       const text = textOrNull(block.text) ?? '';

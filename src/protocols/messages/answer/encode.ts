@@ -1,26 +1,26 @@
-import type { ReplyContext } from '../../../conversation/codec.js';
-import type { Reply, ReplyChoice } from '../../../conversation/reply.js';
+import type { Answer, AnswerChoice } from '../../../conversation/answer.js';
+import type { AnswerContext } from '../../../conversation/codec.js';
 import type { ReasoningPart, ToolCallPart } from '../../../conversation/request.js';
 import { GatewayError } from '../../../errors.js';
 import { parseObject } from '../../../wire/json.js';
 import { quoted } from '../../../wire/quoted.js';
-import { replyCallId } from '../call-ids.js';
+import { answerCallId } from '../call-ids.js';
 import { encodeText } from '../request/content-encode.js';
 import { encodeFinish } from './finish.js';
 import { encodeUsage } from './usage.js';
 
 /**
- * Writes a `message`; see `TextCodec.encodeReply`. Of several answers it has the first.
+ * Writes a `message`; see `TextCodec.encodeAnswer`. Of several answers it has the first.
  * @throws {GatewayError} `upstream_error` for a call whose arguments are no object, which this protocol cannot hold
  */
-export function encodeReply(reply: Reply, context: ReplyContext): string {
-  const choice = reply.choices[0] as ReplyChoice;
+export function encodeAnswer(answer: Answer, context: AnswerContext): string {
+  const choice = answer.choices[0] as AnswerChoice;
   const { finish } = choice;
   const blocks: string[] = [];
   let calls = 0;
   for (const part of choice.parts) {
     if (part.kind === 'toolCall') {
-      const call = encodeCall(part, replyCallId(part.id, context, calls++), finish === 'length');
+      const call = encodeCall(part, answerCallId(part.id, context, calls++), finish === 'length');
       if (call !== null) blocks.push(call);
     } else if (part.kind === 'reasoning') {
       const thinking = encodeThinkingBlock(part, context);
@@ -32,19 +32,19 @@ export function encodeReply(reply: Reply, context: ReplyContext): string {
   const sequence = finish === 'stopSequence' ? choice.stopSequence : null;
   return (
     `{${messageHead(context)},"content":[${blocks.join(',')}],"stop_reason":"${encodeFinish(finish, calls > 0)}",` +
-    `"stop_sequence":${JSON.stringify(sequence)},"usage":${encodeUsage(reply.usage)}}`
+    `"stop_sequence":${JSON.stringify(sequence)},"usage":${encodeUsage(answer.usage)}}`
   );
 }
 
 /** The members with which an answer begins, streamed or not. */
-export function messageHead({ id, model }: ReplyContext): string {
+export function messageHead({ id, model }: AnswerContext): string {
   return `"id":"msg_${id}","type":"message","role":"assistant","model":${JSON.stringify(model)}`;
 }
 
 /** Reasoning of any protocol is a thinking block, whose signature is the token that the client is to carry. */
 function encodeThinkingBlock(
   { text, signature }: ReasoningPart,
-  { showReasoning }: ReplyContext,
+  { showReasoning }: AnswerContext,
 ): string | null {
   const thinking = showReasoning ? text : '';
   if (thinking === '' && signature === null) return null;

@@ -1,4 +1,4 @@
-import type { FinishReason } from '../../../conversation/reply.js';
+import type { FinishReason } from '../../../conversation/answer.js';
 
 /**
  * Reads a `stop_reason`. A plain end after tool calls is one that waits for their results.

@@ -1,4 +1,4 @@
-import type { ReplyContext, StreamEncoder } from '../../../conversation/codec.js';
+import type { AnswerContext, StreamEncoder } from '../../../conversation/codec.js';
 import type { StreamEvent } from '../../../conversation/events.js';
 import type { Usage } from '../../../conversation/usage.js';
 import type { RawTextFrame } from '../../../wire/raw-text.js';
@@ -7,7 +7,7 @@ import { anthropic } from '../../error-formats/anthropic.js';
 import { messageHead } from '../answer/encode.js';
 import { encodeFinish } from '../answer/finish.js';
 import { encodeUsage } from '../answer/usage.js';
-import { replyCallId } from '../call-ids.js';
+import { answerCallId } from '../call-ids.js';
 
 type Block = 'text' | 'thinking' | 'call';
 type Finish = Extract<StreamEvent, { kind: 'finish' }>;
@@ -21,13 +21,13 @@ const emptyBlocks = {
  * Writes a messages stream; see `StreamEncoder`. One block is open at a time. Why the answer ended is told with the
  * usage, when all of it is known. Of several answers the first is written; citations have no place.
  */
-export function createEncoder(context: ReplyContext): StreamEncoder {
+export function createEncoder(context: AnswerContext): StreamEncoder {
   return new Encoder(context);
 }
 
 class Encoder implements StreamEncoder {
   readonly error = null;
-  readonly #context: ReplyContext;
+  readonly #context: AnswerContext;
   #isStarted = false;
   #usage: Usage | null = null;
   #finish: Finish | null = null;
@@ -40,7 +40,7 @@ class Encoder implements StreamEncoder {
   /** Around the raw texts of the open block. */
   #frame: RawTextFrame | null = null;
 
-  constructor(context: ReplyContext) {
+  constructor(context: AnswerContext) {
     this.#context = context;
   }
 
@@ -142,7 +142,7 @@ class Encoder implements StreamEncoder {
   }
 
   #callStart(id: string, name: string): string {
-    const ids = `"id":${JSON.stringify(replyCallId(id, this.#context, this.#calls++))},"name":${JSON.stringify(name)}`;
+    const ids = `"id":${JSON.stringify(answerCallId(id, this.#context, this.#calls++))},"name":${JSON.stringify(name)}`;
     return this.#openBlock('call', `{"type":"tool_use",${ids},"input":{}}`);
   }
 

@@ -1,5 +1,11 @@
+import type {
+  Answer,
+  AnswerPart,
+  AnswerText,
+  TokenLogprob,
+  UrlCitation,
+} from '../../../conversation/answer.js';
 import type { AnswerSource } from '../../../conversation/codec.js';
-import type { Reply, ReplyPart, ReplyText, TokenLogprob, UrlCitation } from '../../../conversation/reply.js';
 import { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../../wire/json.js';
 import { failureOf } from '../failure.js';
@@ -13,10 +19,10 @@ import { decodeUsage } from './usage.js';
  */
 
 /**
- * Decodes a whole answer of an upstream; see `TextCodec.decodeReply`.
+ * Decodes a whole answer of an upstream; see `TextCodec.decodeAnswer`.
  * @throws {GatewayError} for an answer that failed or is none of the protocol
  */
-export function decodeReply(body: JsonObject, source: AnswerSource): Reply {
+export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
   if (isObject(body.error) || body.status === 'failed') throw failureOf(body);
   if (!Array.isArray(body.output)) {
     throw new GatewayError('upstream_error', "The upstream's answer is not of the responses protocol.");
@@ -37,7 +43,7 @@ export function decodeReply(body: JsonObject, source: AnswerSource): Reply {
  * @param model its maker, by its name at the upstream
  * @param at its path in the answer
  */
-export function partsOfItem(item: unknown, model: string, at: string): ReplyPart[] {
+export function partsOfItem(item: unknown, model: string, at: string): AnswerPart[] {
   if (!isObject(item)) return [];
   switch (item.type) {
     case 'message':
@@ -58,13 +64,13 @@ export function partsOfItem(item: unknown, model: string, at: string): ReplyPart
   }
 }
 
-function contentParts(part: unknown): ReplyPart[] {
+function contentParts(part: unknown): AnswerPart[] {
   if (!isObject(part)) return [];
   if (part.type === 'refusal') return [{ kind: 'refusal', text: textOrNull(part.refusal) ?? '' }];
   return part.type === 'output_text' ? [textOf(part)] : [];
 }
 
-function textOf(part: JsonObject): ReplyText {
+function textOf(part: JsonObject): AnswerText {
   return {
     kind: 'text',
     text: textOrNull(part.text) ?? '',

@@ -1,5 +1,5 @@
-import type { ReplyContext } from '../../../conversation/codec.js';
-import type { Reply, ReplyPart } from '../../../conversation/reply.js';
+import type { Answer, AnswerPart } from '../../../conversation/answer.js';
+import type { AnswerContext } from '../../../conversation/codec.js';
 import { faultOfSummary, keptItems, sealSummary, summaryOf } from '../compact.js';
 import { clientNames } from '../namespaces.js';
 import {
@@ -20,37 +20,37 @@ import { encodeFinish } from './finish.js';
 import { encodeUsage } from './usage.js';
 
 /**
- * Encodes a whole answer; see `TextCodec.encodeReply`.
+ * Encodes a whole answer; see `TextCodec.encodeAnswer`.
  * @throws {GatewayError} for a compaction without a whole summary
  */
-export function encodeReply(reply: Reply, context: ReplyContext): string {
-  if (context.compaction !== null) return encodeCompaction(reply, context);
-  const [choice] = reply.choices;
+export function encodeAnswer(answer: Answer, context: AnswerContext): string {
+  if (context.compaction !== null) return encodeCompaction(answer, context);
+  const [choice] = answer.choices;
   const end = encodeFinish(choice?.finish ?? 'stop');
   const state = {
     ...end,
     output: encodeOutput(choice?.parts ?? [], end.status === 'incomplete', context),
-    usage: reply.usage,
+    usage: answer.usage,
   };
   return responseText(frameResponse(context), state);
 }
 
-function encodeCompaction(reply: Reply, context: ReplyContext): string {
-  const summary = summaryOf(reply);
-  const fault = faultOfSummary(summary, reply.choices[0]?.finish ?? 'stop');
+function encodeCompaction(answer: Answer, context: AnswerContext): string {
+  const summary = summaryOf(answer);
+  const fault = faultOfSummary(summary, answer.choices[0]?.finish ?? 'stop');
   if (fault !== null) throw fault;
   const { id, created, sealer, echo } = context;
   const item = compactionItem(id, sealSummary(summary, sealer));
   if (context.compaction === 'item') {
-    const state = { status: 'completed', output: item, usage: reply.usage } as const;
+    const state = { status: 'completed', output: item, usage: answer.usage } as const;
     return responseText(frameResponse(context), state);
   }
   const output = [...keptItems(echo?.kept, id), item].join(',');
-  return `{"id":"resp_${id}","object":"response.compaction","created_at":${created},"output":[${output}],"usage":${encodeUsage(reply.usage)}}`;
+  return `{"id":"resp_${id}","object":"response.compaction","created_at":${created},"output":[${output}],"usage":${encodeUsage(answer.usage)}}`;
 }
 
 /** The items of an answer, as a stream of it would number them. */
-function encodeOutput(parts: readonly ReplyPart[], isCut: boolean, context: ReplyContext): string {
+function encodeOutput(parts: readonly AnswerPart[], isCut: boolean, context: AnswerContext): string {
   const { id } = context;
   const naming = { id, names: clientNames(context.echo?.tools) };
   const items: string[] = [];
@@ -81,7 +81,7 @@ function encodeOutput(parts: readonly ReplyPart[], isCut: boolean, context: Repl
   return items.join(',');
 }
 
-function messagePart(part: Extract<ReplyPart, { readonly kind: 'text' | 'refusal' }>): string {
+function messagePart(part: Extract<AnswerPart, { readonly kind: 'text' | 'refusal' }>): string {
   if (part.kind === 'refusal') return refusalPart(part.text);
   const annotations = (part.citations ?? []).map(annotation).join(',');
   return textPart({ text: part.text, annotations, logprobs: logprobList(part.logprobs) });

@@ -1,4 +1,4 @@
-import type { FinishReason } from '../../../conversation/reply.js';
+import type { FinishReason } from '../../../conversation/answer.js';
 import { isObject, type JsonObject } from '../../../wire/json.js';
 import type { ResponseState } from '../response.js';
 

@@ -1,6 +1,6 @@
+import type { UrlCitation } from '../../../conversation/answer.js';
 import type { AnswerSource, StreamDecoder } from '../../../conversation/codec.js';
 import type { StreamEvent } from '../../../conversation/events.js';
-import type { UrlCitation } from '../../../conversation/reply.js';
 import { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, numberOrNull, parseObject, textOrNull } from '../../../wire/json.js';
 import { citationOf, givenCallId, inputOf, logprobsOf, partsOfItem, signatureOf } from '../answer/decode.js';

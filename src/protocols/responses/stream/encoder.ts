@@ -1,6 +1,6 @@
-import type { ReplyContext, StreamEncoder } from '../../../conversation/codec.js';
+import type { FinishReason } from '../../../conversation/answer.js';
+import type { AnswerContext, StreamEncoder } from '../../../conversation/codec.js';
 import type { StreamEvent } from '../../../conversation/events.js';
-import type { FinishReason } from '../../../conversation/reply.js';
 import type { Usage } from '../../../conversation/usage.js';
 import { GatewayError } from '../../../errors.js';
 import { encodeFinish } from '../answer/finish.js';
@@ -16,7 +16,7 @@ const mostCharacters = 16 * 1024 * 1024;
 type Step<Kind extends StreamEvent['kind']> = Extract<StreamEvent, { readonly kind: Kind }>;
 
 /** Writes a stream of the protocol; see `TextCodec.createEncoder`. */
-export function createEncoder(context: ReplyContext): StreamEncoder {
+export function createEncoder(context: AnswerContext): StreamEncoder {
   return context.compaction === null ? new ResponseEncoder(context) : new CompactionEncoder(context);
 }
 
@@ -29,7 +29,7 @@ abstract class Encoder implements StreamEncoder {
   #characters = 0;
   #isOver = false;
 
-  constructor(context: ReplyContext) {
+  constructor(context: AnswerContext) {
     this.writer = new EventWriter(context);
   }
 
@@ -94,7 +94,7 @@ class ResponseEncoder extends Encoder {
   /** The open call has all its arguments; whether they were cut is known when the next step comes. */
   #isCallOver = false;
 
-  constructor(context: ReplyContext) {
+  constructor(context: AnswerContext) {
     super(context);
     this.#id = context.id;
     this.#showReasoning = context.showReasoning;
@@ -210,10 +210,10 @@ class ResponseEncoder extends Encoder {
 
 /** Writes a compaction: one item, when the whole summary is there. */
 class CompactionEncoder extends Encoder {
-  readonly #context: ReplyContext;
+  readonly #context: AnswerContext;
   #summary = '';
 
-  constructor(context: ReplyContext) {
+  constructor(context: AnswerContext) {
     super(context);
     this.#context = context;
   }

@@ -1,21 +1,21 @@
 import { test } from 'tap';
-import type { Reply, ReplyPart } from '../../../../src/conversation/reply.js';
+import type { Answer, AnswerPart } from '../../../../src/conversation/answer.js';
 import { chatCodec } from '../../../../src/protocols/chat/codec.js';
 import type { JsonObject } from '../../../../src/wire/json.js';
 import { context, refusal } from '../samples.js';
 
-const read = (body: JsonObject) => chatCodec.decodeReply(body, { model: 'up' });
+const read = (body: JsonObject) => chatCodec.decodeAnswer(body, { model: 'up' });
 const readMessage = (message: JsonObject, more: JsonObject = {}) =>
   read({ choices: [{ index: 0, message, finish_reason: 'stop', ...more }] }).choices[0];
-const write = (reply: Reply) => chatCodec.encodeReply(reply, context);
-const writeParts = (...parts: ReplyPart[]) =>
+const write = (answer: Answer) => chatCodec.encodeAnswer(answer, context);
+const writeParts = (...parts: AnswerPart[]) =>
   JSON.parse(write({ choices: [{ parts, finish: 'stop', stopSequence: null }], usage: null })).choices[0];
 
 const usage = { input: 5, output: 4, cached: 3, cacheWritten: 2, reasoning: 1 };
 const lp = { token: 'a', logprob: -0.5, bytes: [97] };
 const logprob = { ...lp, top_logprobs: [{ ...lp, bytes: null }] };
 const citation = { start: 1, end: 2, url: 'https://h', title: 't' };
-const call = (more: object = {}): ReplyPart => ({
+const call = (more: object = {}): AnswerPart => ({
   kind: 'toolCall',
   id: 'c1',
   name: 'f',
@@ -26,7 +26,7 @@ const call = (more: object = {}): ReplyPart => ({
 });
 
 /** An answer with everything that the protocol can say. */
-const whole: Reply = {
+const whole: Answer = {
   choices: [
     {
       parts: [

@@ -1,19 +1,19 @@
 import { test } from 'tap';
-import type { Reply, ReplyPart } from '../../../../src/conversation/reply.js';
+import type { Answer, AnswerPart } from '../../../../src/conversation/answer.js';
 import { generateContentCodec } from '../../../../src/protocols/generate-content/codec.js';
 import type { JsonObject } from '../../../../src/wire/json.js';
 import { context, refusalOf, token, usage } from '../samples.js';
 
 const source = { model: 'g' };
-const decode = (body: JsonObject) => generateContentCodec.decodeReply(body, source);
-const encode = (reply: Reply, showReasoning = true) =>
-  JSON.parse(generateContentCodec.encodeReply(reply, { ...context, showReasoning })) as JsonObject;
+const decode = (body: JsonObject) => generateContentCodec.decodeAnswer(body, source);
+const encode = (answer: Answer, showReasoning = true) =>
+  JSON.parse(generateContentCodec.encodeAnswer(answer, { ...context, showReasoning })) as JsonObject;
 const candidate = (...parts: JsonObject[]) => ({
   content: { role: 'model', parts },
   finishReason: 'STOP',
   index: 0,
 });
-const reply = (...parts: ReplyPart[]): Reply => ({
+const answer = (...parts: AnswerPart[]): Answer => ({
   choices: [{ parts, finish: 'stop', stopSequence: null }],
   usage,
 });
@@ -77,7 +77,7 @@ test('why answers ended', async (t) => {
     t.equal(finishOf(reason), 'filtered', reason);
   for (const reason of ['MALFORMED_FUNCTION_CALL', 'OTHER', 'NEW', 5, null])
     t.equal(finishOf(reason), 'other', String(reason));
-  const reasonOf = (finish: Reply['choices'][0]['finish']) => {
+  const reasonOf = (finish: Answer['choices'][0]['finish']) => {
     const body = encode({
       choices: [{ parts: [{ kind: 'text', text: 'a' }], finish, stopSequence: null }],
       usage,
@@ -91,7 +91,7 @@ test('why answers ended', async (t) => {
 });
 
 test('a prompt that was blocked', async (t) => {
-  const blocked: Reply = { choices: [{ parts: [], finish: 'filtered', stopSequence: null }], usage };
+  const blocked: Answer = { choices: [{ parts: [], finish: 'filtered', stopSequence: null }], usage };
   const usageMetadata = { promptTokenCount: 1, candidatesTokenCount: 2, totalTokenCount: 3 };
   t.same(decode({ promptFeedback: { blockReason: 'SAFETY' }, usageMetadata }), blocked);
   t.same(encode(blocked), {
@@ -143,7 +143,7 @@ test('log probabilities', async (t) => {
 });
 
 test('a response is written', async (t) => {
-  const written = reply(
+  const written = answer(
     { kind: 'reasoning', text: 'hm', signature: 'gw1.s' },
     { kind: 'text', text: 'a' },
     { kind: 'refusal', text: 'no' },
@@ -166,12 +166,12 @@ test('a response is written', async (t) => {
     responseId: 'r',
   });
   t.match(encode(written, false), { candidates: [candidate(...parts)] }, 'thoughts are told only on request');
-  t.match(encode(reply()), { candidates: [candidate({ text: '' })] });
+  t.match(encode(answer()), { candidates: [candidate({ text: '' })] });
 });
 
 test('usage is written with its parts', async (t) => {
   t.same(
-    encode({ ...reply(), usage: { input: 10, output: 7, cached: 4, cacheWritten: 0, reasoning: 3 } })
+    encode({ ...answer(), usage: { input: 10, output: 7, cached: 4, cacheWritten: 0, reasoning: 3 } })
       .usageMetadata,
     {
       promptTokenCount: 10,

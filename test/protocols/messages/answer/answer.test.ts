@@ -1,17 +1,17 @@
 import { test } from 'tap';
-import type { ReplyContext } from '../../../../src/conversation/codec.js';
-import type { Reply, ReplyChoice, ReplyPart } from '../../../../src/conversation/reply.js';
+import type { Answer, AnswerChoice, AnswerPart } from '../../../../src/conversation/answer.js';
+import type { AnswerContext } from '../../../../src/conversation/codec.js';
 import { GatewayError } from '../../../../src/errors.js';
 import { messagesCodec } from '../../../../src/protocols/messages/codec.js';
 import { context, source, token } from '../samples.js';
 
 const usage = { input: 20, output: 9, cached: 8, cacheWritten: 2, reasoning: 4 };
-const reply = (parts: readonly ReplyPart[], more: Partial<ReplyChoice> = {}): Reply => ({
+const answerOf = (parts: readonly AnswerPart[], more: Partial<AnswerChoice> = {}): Answer => ({
   choices: [{ parts, finish: 'stop', stopSequence: null, ...more }],
   usage,
 });
-const written = (answer: Reply, changes: Partial<ReplyContext> = {}) =>
-  JSON.parse(messagesCodec.encodeReply(answer, { ...context, ...changes }));
+const written = (answer: Answer, changes: Partial<AnswerContext> = {}) =>
+  JSON.parse(messagesCodec.encodeAnswer(answer, { ...context, ...changes }));
 const call = { kind: 'toolCall', id: 'toolu_1', name: 'f', input: '{"a":1}', custom: false, at: '' } as const;
 const text = { kind: 'text', text: 'hi' } as const;
 
@@ -48,7 +48,7 @@ test('an answer is read', async (t) => {
       output_tokens_details: { thinking_tokens: 4 },
     },
   };
-  t.same(messagesCodec.decodeReply(body, source), {
+  t.same(messagesCodec.decodeAnswer(body, source), {
     choices: [
       {
         parts: [
@@ -68,7 +68,7 @@ test('an answer is read', async (t) => {
 
 test('why it ended is read', async (t) => {
   const finish = (stop_reason: unknown, content: object[] = []) =>
-    messagesCodec.decodeReply({ content, stop_reason, stop_sequence: '#' }, source).choices[0];
+    messagesCodec.decodeAnswer({ content, stop_reason, stop_sequence: '#' }, source).choices[0];
   const tool = [{ type: 'tool_use', id: 'x', name: 'f', input: {} }];
   t.match(finish('end_turn'), { finish: 'stop' });
   t.match(finish('end_turn', tool), { finish: 'toolCalls' });
@@ -85,13 +85,13 @@ test('why it ended is read', async (t) => {
 test('what is no answer is an error of the upstream', async (t) => {
   for (const body of [{}, { content: null }, { choices: [] }, { content: 'hi' }])
     t.match(
-      failureOf(() => messagesCodec.decodeReply(body, source)),
+      failureOf(() => messagesCodec.decodeAnswer(body, source)),
       { kind: 'upstream_error' },
       JSON.stringify(body),
     );
   const error = { type: 'error', error: { type: 'overloaded_error', message: 'busy' } };
   t.match(
-    failureOf(() => messagesCodec.decodeReply(error, source)),
+    failureOf(() => messagesCodec.decodeAnswer(error, source)),
     { kind: 'overloaded', message: 'busy' },
   );
 });
@@ -107,21 +107,21 @@ test('odd members of an answer count as absent', async (t) => {
     { type: 'tool_use', input: [] },
     { type: 'tool_use', name: 'f', input: 'x', id: 7 },
   ];
-  t.same(messagesCodec.decodeReply({ content, usage: [], stop_reason: 7, stop_sequence: 7 }, source), {
+  t.same(messagesCodec.decodeAnswer({ content, usage: [], stop_reason: 7, stop_sequence: 7 }, source), {
     choices: [{ parts: [{ ...call, id: '', input: '{}' }], finish: 'toolCalls', stopSequence: null }],
     usage: null,
   });
-  t.equal(messagesCodec.decodeReply({ content, usage: { input_tokens: '5' } }, source).usage, null);
+  t.equal(messagesCodec.decodeAnswer({ content, usage: { input_tokens: '5' } }, source).usage, null);
   const counted = JSON.parse('{"input_tokens":1.5,"output_tokens":1e400,"cache_read_input_tokens":1e300}');
   t.same(
-    messagesCodec.decodeReply({ content, usage: counted }, source).usage,
+    messagesCodec.decodeAnswer({ content, usage: counted }, source).usage,
     { input: 1, output: 0, cached: 0, cacheWritten: 0, reasoning: 0 },
     'counts are whole, and numbers that JSON can say',
   );
 });
 
 test('an answer is written', async (t) => {
-  const answer = reply(
+  const answer = answerOf(
     [
       { kind: 'reasoning', text: 'hm', signature: token('s') },
       text,
@@ -153,20 +153,20 @@ test('an answer is written', async (t) => {
       output_tokens_details: { thinking_tokens: 4 },
     },
   });
-  t.same(written({ ...reply([text]), usage: null }).usage, { input_tokens: 0, output_tokens: 0 });
+  t.same(written({ ...answerOf([text]), usage: null }).usage, { input_tokens: 0, output_tokens: 0 });
 });
 
 test('reasoning that is not shown leaves its signature behind', async (t) => {
-  const parts: ReplyPart[] = [
+  const parts: AnswerPart[] = [
     { kind: 'reasoning', text: 'hm', signature: token('s') },
     { kind: 'reasoning', text: 'hm', signature: null },
     { kind: 'reasoning', text: '', signature: token('enc', true) },
   ];
-  t.same(written(reply(parts), { showReasoning: false }).content, [
+  t.same(written(answerOf(parts), { showReasoning: false }).content, [
     { type: 'thinking', thinking: '', signature: token('s') },
     { type: 'thinking', thinking: '', signature: token('enc', true) },
   ]);
-  t.match(written(reply(parts)).content, [
+  t.match(written(answerOf(parts)).content, [
     { thinking: 'hm' },
     { thinking: 'hm', signature: '' },
     { thinking: '', signature: token('enc', true) },
@@ -174,7 +174,7 @@ test('reasoning that is not shown leaves its signature behind', async (t) => {
 });
 
 test('why it ended is written', async (t) => {
-  const ended = (more: Partial<ReplyChoice>, parts: ReplyPart[] = [text]) => written(reply(parts, more));
+  const ended = (more: Partial<AnswerChoice>, parts: AnswerPart[] = [text]) => written(answerOf(parts, more));
   t.match(ended({ finish: 'stop' }), { stop_reason: 'end_turn', stop_sequence: null });
   t.match(ended({ finish: 'stop' }, [call]), { stop_reason: 'tool_use' });
   t.match(ended({ finish: 'stopSequence', stopSequence: '#' }), {
@@ -195,10 +195,10 @@ test('why it ended is written', async (t) => {
 test('arguments that are no object are the upstream’s error, unless they were cut', async (t) => {
   const broken = { ...call, input: '{"a":' };
   t.match(
-    failureOf(() => written(reply([broken]))),
+    failureOf(() => written(answerOf([broken]))),
     { kind: 'upstream_error', message: /'f'/ },
   );
-  t.match(written(reply([text, broken], { finish: 'length' })), {
+  t.match(written(answerOf([text, broken], { finish: 'length' })), {
     stop_reason: 'max_tokens',
     content: { length: 1 },
   });

@@ -1,8 +1,8 @@
 import Anthropic0 from 'anthropic0';
 import Anthropic1 from 'anthropic1';
 import { test } from 'tap';
+import type { FinishReason } from '../../../../src/conversation/answer.js';
 import type { StreamEvent } from '../../../../src/conversation/events.js';
-import type { FinishReason } from '../../../../src/conversation/reply.js';
 import { GatewayError } from '../../../../src/errors.js';
 import { decodeStream, encodeStream, sse, token } from '../samples.js';
 

@@ -1,18 +1,18 @@
 import { test } from 'tap';
-import type { Reply, ReplyPart } from '../../../../src/conversation/reply.js';
+import type { Answer, AnswerPart } from '../../../../src/conversation/answer.js';
 import { openSignature } from '../../../../src/conversation/signature.js';
 import { responsesCodec } from '../../../../src/protocols/responses/codec.js';
 import { context, errorOf } from '../conversation.js';
 import { callSteps, encodeAll, end, finish, start, textStep, usage, usageObject } from '../steps.js';
 
 const source = { model: 'up' };
-const decodeReply = (body: object) => responsesCodec.decodeReply(body as Record<string, unknown>, source);
-const replyOf = (parts: readonly ReplyPart[], more: object = {}): Reply => ({
+const decodeAnswer = (body: object) => responsesCodec.decodeAnswer(body as Record<string, unknown>, source);
+const answerOf = (parts: readonly AnswerPart[], more: object = {}): Answer => ({
   choices: [{ parts, finish: 'stop', stopSequence: null, ...more }],
   usage: usage.usage,
 });
-const encodeReply = (reply: Reply, more: object = {}) =>
-  JSON.parse(responsesCodec.encodeReply(reply, { ...context, ...more })) as Record<string, unknown>;
+const encodeAnswer = (answer: Answer, more: object = {}) =>
+  JSON.parse(responsesCodec.encodeAnswer(answer, { ...context, ...more })) as Record<string, unknown>;
 const call = { kind: 'toolCall', id: 'call_7', name: 'f', input: '{"a":1}', custom: false, at: '' } as const;
 
 test('every item of an answer is decoded, and those of the upstream’s own tools are passed over', async (t) => {
@@ -23,7 +23,7 @@ test('every item of an answer is decoded, and those of the upstream’s own tool
     top_logprobs: [{ token: 'b', logprob: -2, bytes: null }],
   };
   const citation = { type: 'url_citation', start_index: 0, end_index: 1, url: 'https://a', title: 'A' };
-  const reply = decodeReply({
+  const answer = decodeAnswer({
     status: 'completed',
     output: [
       { type: 'reasoning', id: 'rs_1', summary: [{ text: 'a' }, { text: 'b' }], encrypted_content: 'gAAA' },
@@ -40,8 +40,8 @@ test('every item of an answer is decoded, and those of the upstream’s own tool
     ],
     usage: usageObject,
   });
-  t.same(reply.usage, usage.usage);
-  const [choice] = reply.choices;
+  t.same(answer.usage, usage.usage);
+  const [choice] = answer.choices;
   t.equal(choice?.finish, 'toolCalls');
   const [reasoning, ...parts] = choice?.parts ?? [];
   t.match(reasoning, { kind: 'reasoning', text: 'a\n\nb' });
@@ -64,13 +64,13 @@ test('every item of an answer is decoded, and those of the upstream’s own tool
 });
 
 test('why an answer ended', async (t) => {
-  const decodeFinish = (body: object) => decodeReply({ output: [], ...body }).choices[0]?.finish;
+  const decodeFinish = (body: object) => decodeAnswer({ output: [], ...body }).choices[0]?.finish;
   t.equal(decodeFinish({ status: 'completed' }), 'stop');
   t.equal(decodeFinish({}), 'stop');
   const incomplete = (reason: string) => ({ status: 'incomplete', incomplete_details: { reason } });
   t.equal(decodeFinish(incomplete('max_output_tokens')), 'length');
   t.equal(decodeFinish(incomplete('content_filter')), 'filtered');
-  t.equal(decodeReply({ output: [] }).usage, null);
+  t.equal(decodeAnswer({ output: [] }).usage, null);
 });
 
 test('an answer that is none is an error', async (t) => {
@@ -84,7 +84,7 @@ test('an answer that is none is an error', async (t) => {
   ];
   for (const [body, kind, message] of kinds)
     t.match(
-      errorOf(() => decodeReply(body)),
+      errorOf(() => decodeAnswer(body)),
       { kind, message },
     );
 });
@@ -98,14 +98,14 @@ test('whatever stands in the items, none of it is fatal', async (t) => {
     { type: 'message', content: [null, {}, { type: 'output_text' }] },
   ];
   const odd = [{ type: 'function_call' }, { type: 'reasoning', summary: 5, encrypted_content: {} }];
-  t.match(decodeReply({ output: [...output, ...odd], usage: 'x' }).choices[0]?.parts, [
+  t.match(decodeAnswer({ output: [...output, ...odd], usage: 'x' }).choices[0]?.parts, [
     { kind: 'text', text: '' },
     { kind: 'toolCall', id: '', name: '', input: '{}' },
   ]);
 });
 
 test('a whole answer is what its stream ends with', async (t) => {
-  const parts: ReplyPart[] = [
+  const parts: AnswerPart[] = [
     { kind: 'reasoning', text: 'hm', signature: 'gw1.token' },
     { kind: 'text', text: 'hi' },
     call,
@@ -129,15 +129,15 @@ test('a whole answer is what its stream ends with', async (t) => {
         ],
         { ...context, showReasoning },
       );
-      t.same(encodeReply(replyOf(parts, { finish: reason }), { showReasoning }), events.at(-1)?.response);
+      t.same(encodeAnswer(answerOf(parts, { finish: reason }), { showReasoning }), events.at(-1)?.response);
     }
   }
 });
 
 test('a call at the end of an answer that was cut is incomplete', async (t) => {
-  const parts: ReplyPart[] = [{ kind: 'text', text: 'hi' }, call, call];
+  const parts: AnswerPart[] = [{ kind: 'text', text: 'hi' }, call, call];
   const statuses = (finish: string) =>
-    (encodeReply(replyOf(parts, { finish })).output as { status: string }[]).map(({ status }) => status);
+    (encodeAnswer(answerOf(parts, { finish })).output as { status: string }[]).map(({ status }) => status);
   t.same(statuses('length'), ['completed', 'completed', 'incomplete']);
   t.same(statuses('toolCalls'), ['completed', 'completed', 'completed']);
 });
@@ -145,8 +145,8 @@ test('a call at the end of an answer that was cut is incomplete', async (t) => {
 test('sources and log probabilities are kept', async (t) => {
   const token = { token: 'a', logprob: -1, bytes: null, top_logprobs: [] };
   const citation = { start: 0, end: 1, url: 'https://a', title: 'A' };
-  const { output } = encodeReply(
-    replyOf([{ kind: 'text', text: 'a', citations: [citation], logprobs: [token] }]),
+  const { output } = encodeAnswer(
+    answerOf([{ kind: 'text', text: 'a', citations: [citation], logprobs: [token] }]),
   );
   t.match(output, [
     {
@@ -161,16 +161,16 @@ test('sources and log probabilities are kept', async (t) => {
 });
 
 test('reasoning that may not be shown and has no signature is left out', async (t) => {
-  const parts: ReplyPart[] = [{ kind: 'reasoning', text: 'hm', signature: null }];
-  t.same(encodeReply(replyOf(parts), { showReasoning: false }).output, []);
+  const parts: AnswerPart[] = [{ kind: 'reasoning', text: 'hm', signature: null }];
+  t.same(encodeAnswer(answerOf(parts), { showReasoning: false }).output, []);
 });
 
 test('what was encoded decodes to the same answer', async (t) => {
-  const parts: ReplyPart[] = [{ kind: 'text', text: 'hi' }, call, { kind: 'refusal', text: 'no' }];
-  const again = decodeReply(encodeReply(replyOf(parts, { finish: 'toolCalls' })));
+  const parts: AnswerPart[] = [{ kind: 'text', text: 'hi' }, call, { kind: 'refusal', text: 'no' }];
+  const again = decodeAnswer(encodeAnswer(answerOf(parts, { finish: 'toolCalls' })));
   t.match(
     again,
-    replyOf(
+    answerOf(
       [
         { kind: 'text', text: 'hi' },
         { ...call, at: 'output[1]' },

@@ -1,7 +1,7 @@
 import { test } from 'tap';
-import type { ReplyContext } from '../../../../src/conversation/codec.js';
+import type { FinishReason } from '../../../../src/conversation/answer.js';
+import type { AnswerContext } from '../../../../src/conversation/codec.js';
 import type { StreamEvent } from '../../../../src/conversation/events.js';
-import type { FinishReason } from '../../../../src/conversation/reply.js';
 import { GatewayError } from '../../../../src/errors.js';
 import { responsesCodec } from '../../../../src/protocols/responses/codec.js';
 import { context, decode } from '../conversation.js';
@@ -374,7 +374,7 @@ test('only the first choice is written', async (t) => {
 });
 
 test('a compaction is one item, when the summary is whole', async (t) => {
-  const compaction: ReplyContext = { ...context, compaction: 'item' };
+  const compaction: AnswerContext = { ...context, compaction: 'item' };
   const events = encodeAll(
     [start, textStep('We were '), textStep('in Oslo.'), finish('stop'), usage, end],
     compaction,

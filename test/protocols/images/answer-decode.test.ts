@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { GatewayError } from '../../../src/errors.js';
-import { readDashscopeReply, readOpenaiReply } from '../../../src/protocols/images/reply-decode.js';
+import { readDashscopeAnswer, readOpenaiAnswer } from '../../../src/protocols/images/answer-decode.js';
 import { fc } from '../../support/seed.js';
 import { imageUrl, png, pngUrl } from './samples.js';
 
@@ -23,7 +23,7 @@ test("an answer of OpenAI's API", async (t) => {
       input_tokens_details: { text_tokens: 10, image_tokens: 40 },
     },
   };
-  t.same(readOpenaiReply(bytes(answer)), {
+  t.same(readOpenaiAnswer(bytes(answer)), {
     created: 1_700_000_000,
     images: [
       { url: null, base64, revisedPrompt: 'A tabby' },
@@ -38,7 +38,7 @@ test("an answer of OpenAI's API", async (t) => {
 });
 
 test('an answer with little in it', async (t) => {
-  t.same(readOpenaiReply(bytes({ data: [{ url: imageUrl }] })), {
+  t.same(readOpenaiAnswer(bytes({ data: [{ url: imageUrl }] })), {
     created: null,
     images: [{ ...image, url: imageUrl }],
     usage: null,
@@ -51,7 +51,7 @@ test('an answer with little in it', async (t) => {
 
 test('base64 is found in a data URL, wherever it stands', async (t) => {
   const data = [{ url: pngUrl }, { b64_json: pngUrl }, { url: 'x', b64_json: base64 }];
-  t.same(readOpenaiReply(bytes({ data })).images, [
+  t.same(readOpenaiAnswer(bytes({ data })).images, [
     { ...image, url: pngUrl, base64 },
     { ...image, base64 },
     { ...image, base64 },
@@ -68,7 +68,7 @@ test('an answer of DashScope, with several images in its choices', async (t) => 
     usage: { image_count: 3, width: 1328, height: 928 },
     request_id: 'r',
   };
-  t.same(readDashscopeReply(bytes(answer)), {
+  t.same(readDashscopeAnswer(bytes(answer)), {
     created: null,
     images: [imageUrl, 'https://h/2', 'https://h/3'].map((url) => ({ ...image, url })),
     usage: null,
@@ -88,15 +88,15 @@ test('DashScope errors in an answer of status 200', async (t) => {
     ['InternalError', 'upstream_error', 502],
   ];
   for (const [code, kind, status] of kinds)
-    t.throws(() => readDashscopeReply(failure(code)), { kind, status, message: 'No.' }, code);
+    t.throws(() => readDashscopeAnswer(failure(code)), { kind, status, message: 'No.' }, code);
 });
 
 test("OpenAI's error in an answer of status 200", async (t) => {
-  t.throws(() => readOpenaiReply(bytes({ error: { message: 'slow', code: 'rate_limit_exceeded' } })), {
+  t.throws(() => readOpenaiAnswer(bytes({ error: { message: 'slow', code: 'rate_limit_exceeded' } })), {
     kind: 'rate_limit_exceeded',
     message: 'slow',
   });
-  t.throws(() => readOpenaiReply(bytes({ error: 'broken' })), { kind: 'upstream_error', message: 'broken' });
+  t.throws(() => readOpenaiAnswer(bytes({ error: 'broken' })), { kind: 'upstream_error', message: 'broken' });
 });
 
 test('an answer without an image is an error of the upstream', async (t) => {
@@ -110,18 +110,18 @@ test('an answer without an image is an error of the upstream', async (t) => {
     { output: {} },
   ];
   for (const body of none) {
-    t.throws(() => readOpenaiReply(bytes(body)), {
+    t.throws(() => readOpenaiAnswer(bytes(body)), {
       name: 'GatewayError',
       kind: 'upstream_error',
       status: 502,
     });
-    t.throws(() => readDashscopeReply(bytes(body)), {
+    t.throws(() => readDashscopeAnswer(bytes(body)), {
       name: 'GatewayError',
       kind: 'upstream_error',
       status: 502,
     });
   }
-  t.throws(() => readOpenaiReply(Buffer.from('<html>')), { name: 'GatewayError', kind: 'upstream_error' });
+  t.throws(() => readOpenaiAnswer(Buffer.from('<html>')), { name: 'GatewayError', kind: 'upstream_error' });
 });
 
 const any = fc.oneof(fc.jsonValue(), fc.constantFrom(imageUrl, pngUrl, 'x', ''));
@@ -163,7 +163,7 @@ const shapes = fc.record(
 test('any JSON is an answer with images or an error of the gateway', async () => {
   fc.assert(
     fc.property(fc.oneof(shapes, fc.jsonValue()), (body) =>
-      [readOpenaiReply, readDashscopeReply].every((read) => {
+      [readOpenaiAnswer, readDashscopeAnswer].every((read) => {
         try {
           return read(bytes(body)).images.every(({ url, base64: data }) => url !== null || data !== null);
         } catch (error) {

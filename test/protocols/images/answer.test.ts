@@ -1,17 +1,17 @@
 import { test } from 'tap';
 import {
-  type ImageReply,
+  type ImageAnswer,
   missingBytes,
-  usageOfReply,
+  usageOfAnswer,
   withBytes,
-  writeReply,
-} from '../../../src/protocols/images/reply.js';
+  writeAnswer,
+} from '../../../src/protocols/images/answer.js';
 import { imageUrl, jpeg, png, pngUrl } from './samples.js';
 
 const base64 = png.toString('base64');
 const remote = { url: imageUrl, base64: null, revisedPrompt: null };
 const inline = { url: null, base64, revisedPrompt: null };
-const reply: ImageReply = {
+const answer: ImageAnswer = {
   created: 1_700_000_000,
   images: [remote],
   usage: null,
@@ -21,12 +21,12 @@ const reply: ImageReply = {
   background: null,
 };
 const now = 1_800_000_000_999;
-const written = (answer: ImageReply, format: 'url' | 'b64_json' | null) =>
-  JSON.parse(writeReply(answer, format, now)) as { data: unknown };
+const written = (given: ImageAnswer, format: 'url' | 'b64_json' | null) =>
+  JSON.parse(writeAnswer(given, format, now)) as { data: unknown };
 
 test('all that is known is written, and nothing else', async (t) => {
-  t.strictSame(written(reply, 'url'), { created: 1_700_000_000, data: [{ url: imageUrl }] });
-  const full: ImageReply = {
+  t.strictSame(written(answer, 'url'), { created: 1_700_000_000, data: [{ url: imageUrl }] });
+  const full: ImageAnswer = {
     created: null,
     images: [{ ...inline, revisedPrompt: 'A tabby' }],
     usage: { input: 50, output: 60, total: 110, details: { text: 10, image: 40 } },
@@ -49,7 +49,7 @@ test('all that is known is written, and nothing else', async (t) => {
       input_tokens_details: { text_tokens: 10, image_tokens: 40 },
     },
   });
-  t.strictSame(written({ ...reply, usage: { input: 1, output: 2, total: 3, details: null } }, null), {
+  t.strictSame(written({ ...answer, usage: { input: 1, output: 2, total: 3, details: null } }, null), {
     created: 1_700_000_000,
     data: [{ url: imageUrl }],
     usage: { input_tokens: 1, output_tokens: 2, total_tokens: 3 },
@@ -59,18 +59,18 @@ test('all that is known is written, and nothing else', async (t) => {
 test('every image has exactly what was asked for', async (t) => {
   const both = { ...remote, base64 };
   const images = [inline, both];
-  t.strictSame(written({ ...reply, images }, 'url').data, [{ url: pngUrl }, { url: imageUrl }]);
-  t.strictSame(written({ ...reply, images }, 'b64_json').data, [{ b64_json: base64 }, { b64_json: base64 }]);
-  t.strictSame(written({ ...reply, images: [...images, remote] }, null).data, [
+  t.strictSame(written({ ...answer, images }, 'url').data, [{ url: pngUrl }, { url: imageUrl }]);
+  t.strictSame(written({ ...answer, images }, 'b64_json').data, [{ b64_json: base64 }, { b64_json: base64 }]);
+  t.strictSame(written({ ...answer, images: [...images, remote] }, null).data, [
     { b64_json: base64 },
     { url: imageUrl },
     { url: imageUrl },
   ]);
 });
 
-test('a data URL has the type of the bytes, or the one that the answer names', async (t) => {
+test('a data URL has the type of the bytes, or the one that the given names', async (t) => {
   const urlOf = (bytes: Buffer, outputFormat: string | null) =>
-    written({ ...reply, images: [{ ...inline, base64: bytes.toString('base64') }], outputFormat }, 'url')
+    written({ ...answer, images: [{ ...inline, base64: bytes.toString('base64') }], outputFormat }, 'url')
       .data as [{ url: string }];
   const other = Buffer.from('<svg/>');
   const types: [Buffer, string | null, string][] = [
@@ -86,13 +86,13 @@ test('a data URL has the type of the bytes, or the one that the answer names', a
 
 test('what must be fetched for base64 is told once, and taken in', async (t) => {
   const images = [remote, inline, remote, { ...remote, url: 'https://h/2' }];
-  const answer = { ...reply, images };
-  t.same(missingBytes(answer, 'url'), []);
-  t.same(missingBytes(answer, null), []);
-  t.same(missingBytes(answer, 'b64_json'), [imageUrl, 'https://h/2']);
-  t.throws(() => writeReply(answer, 'b64_json', now), { name: 'GatewayError', kind: 'internal_error' });
+  const given = { ...answer, images };
+  t.same(missingBytes(given, 'url'), []);
+  t.same(missingBytes(given, null), []);
+  t.same(missingBytes(given, 'b64_json'), [imageUrl, 'https://h/2']);
+  t.throws(() => writeAnswer(given, 'b64_json', now), { name: 'GatewayError', kind: 'internal_error' });
   const fetched = withBytes(
-    answer,
+    given,
     new Map([
       [imageUrl, png],
       ['https://h/2', jpeg],
@@ -106,8 +106,8 @@ test('what must be fetched for base64 is told once, and taken in', async (t) => 
 });
 
 test('usage for the account', async (t) => {
-  t.equal(usageOfReply(reply), null);
-  t.same(usageOfReply({ ...reply, usage: { input: 1, output: 2, total: 3, details: null } }), {
+  t.equal(usageOfAnswer(answer), null);
+  t.same(usageOfAnswer({ ...answer, usage: { input: 1, output: 2, total: 3, details: null } }), {
     input: 1,
     output: 2,
     cached: 0,

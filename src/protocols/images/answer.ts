@@ -4,7 +4,7 @@ import { imageType, signatureBytes, unknownType } from '../../media/image-type.j
 import type { ImageFormat } from './request.js';
 
 /** One image of an answer: at least one of `url` and `base64` is there. */
-export interface ReplyImage {
+export interface AnswerImage {
   readonly url: string | null;
   readonly base64: string | null;
   /** The prompt that was used in place of the client's. */
@@ -21,11 +21,11 @@ export interface ImageUsage {
 }
 
 /** The answer of an upstream, whatever its style. */
-export interface ImageReply {
+export interface ImageAnswer {
   /** Unix seconds, or null. */
   readonly created: number | null;
   /** At least one. */
-  readonly images: readonly ReplyImage[];
+  readonly images: readonly AnswerImage[];
   readonly usage: ImageUsage | null;
   /** `WIDTHxHEIGHT` */
   readonly size: string | null;
@@ -39,19 +39,19 @@ export interface ImageReply {
  * URLs whose bytes must be fetched before the answer can be written in the format that the client asked for, each
  * once. `withBytes` takes what was fetched.
  */
-export function missingBytes({ images }: ImageReply, format: ImageFormat | null): readonly string[] {
+export function missingBytes({ images }: ImageAnswer, format: ImageFormat | null): readonly string[] {
   if (format !== 'b64_json') return [];
   const urls = images.flatMap(({ url, base64 }) => (base64 === null && url !== null ? [url] : []));
   return [...new Set(urls)];
 }
 
 /** The answer with the bytes of the images that were fetched, by their URLs. */
-export function withBytes(reply: ImageReply, fetched: ReadonlyMap<string, Buffer>): ImageReply {
-  const put = (image: ReplyImage): ReplyImage => {
+export function withBytes(answer: ImageAnswer, fetched: ReadonlyMap<string, Buffer>): ImageAnswer {
+  const put = (image: AnswerImage): AnswerImage => {
     const bytes = image.base64 === null && image.url !== null ? fetched.get(image.url) : undefined;
     return bytes === undefined ? image : { ...image, base64: bytes.toString('base64') };
   };
-  return { ...reply, images: reply.images.map(put) };
+  return { ...answer, images: answer.images.map(put) };
 }
 
 /**
@@ -61,18 +61,18 @@ export function withBytes(reply: ImageReply, fetched: ReadonlyMap<string, Buffer
  * @returns JSON text
  * @throws {GatewayError} `internal_error` when base64 was asked for and `missingBytes` names an image
  */
-export function writeReply(reply: ImageReply, format: ImageFormat | null, now: number): string {
-  const { usage } = reply;
+export function writeAnswer(answer: ImageAnswer, format: ImageFormat | null, now: number): string {
+  const { usage } = answer;
   return JSON.stringify({
-    created: reply.created ?? Math.floor(now / 1000),
-    data: reply.images.map((image) => ({
-      ...placeOf(image, format ?? (image.url === null ? 'b64_json' : 'url'), reply.outputFormat),
+    created: answer.created ?? Math.floor(now / 1000),
+    data: answer.images.map((image) => ({
+      ...placeOf(image, format ?? (image.url === null ? 'b64_json' : 'url'), answer.outputFormat),
       revised_prompt: image.revisedPrompt ?? undefined,
     })),
-    background: reply.background ?? undefined,
-    output_format: reply.outputFormat ?? undefined,
-    quality: reply.quality ?? undefined,
-    size: reply.size ?? undefined,
+    background: answer.background ?? undefined,
+    output_format: answer.outputFormat ?? undefined,
+    quality: answer.quality ?? undefined,
+    size: answer.size ?? undefined,
     usage:
       usage === null
         ? undefined
@@ -89,13 +89,13 @@ export function writeReply(reply: ImageReply, format: ImageFormat | null, now: n
 }
 
 /** What an answer cost, for the account; null where the upstream does not say. */
-export function usageOfReply({ usage }: ImageReply): Usage | null {
+export function usageOfAnswer({ usage }: ImageAnswer): Usage | null {
   if (usage === null) return null;
   return { input: usage.input, output: usage.output, cached: 0, cacheWritten: 0, reasoning: 0 };
 }
 
 function placeOf(
-  { url, base64 }: ReplyImage,
+  { url, base64 }: AnswerImage,
   format: ImageFormat,
   outputFormat: string | null,
 ): { readonly url: string } | { readonly b64_json: string } {

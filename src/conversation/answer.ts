@@ -36,26 +36,26 @@ export interface UrlCitation {
   readonly title: string;
 }
 
-export interface ReplyText extends TextPart {
+export interface AnswerText extends TextPart {
   readonly citations?: readonly UrlCitation[] | undefined;
   readonly logprobs?: readonly TokenLogprob[] | undefined;
 }
 
 /** Its reasoning's signatures are sealed: see `signature.ts`. */
-export type ReplyPart = ReplyText | RefusalPart | ReasoningPart | ToolCallPart;
+export type AnswerPart = AnswerText | RefusalPart | ReasoningPart | ToolCallPart;
 
-export interface ReplyChoice {
+export interface AnswerChoice {
   /** In the order in which the model wrote them. */
-  readonly parts: readonly ReplyPart[];
+  readonly parts: readonly AnswerPart[];
   readonly finish: FinishReason;
   /** The sequence that was met, where the upstream says it. */
   readonly stopSequence: string | null;
 }
 
 /** A whole answer, apart from how a protocol words it. */
-export interface Reply {
+export interface Answer {
   /** At least one; more only where the client asked for more. */
-  readonly choices: readonly ReplyChoice[];
+  readonly choices: readonly AnswerChoice[];
   /** Null where the upstream reported none. */
   readonly usage: Usage | null;
 }

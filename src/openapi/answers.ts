@@ -136,7 +136,7 @@ const vendorjTask = Type.Object({
 });
 
 /** One model and a list of them, as each format of the lists writes them. */
-export const modelReplies = {
+export const modelAnswers = {
   chat: { one: named('ChatModel', chatModel), list: named('ChatModelList', chatModelList) },
   messages: {
     one: named('MessagesModel', messagesModel),
@@ -149,7 +149,7 @@ export const modelReplies = {
 } as const;
 
 /** A video task, made or shown, in each format. */
-export const taskReplies: Readonly<Record<VideoFormat, NamedSchema>> = {
+export const taskAnswers: Readonly<Record<VideoFormat, NamedSchema>> = {
   compat: named('VideoTask', compatTask),
   generic: named('GenericVideoTask', Type.Object(genericMembers)),
   vendork: named('VendorkVideoTask', vendorkTask),

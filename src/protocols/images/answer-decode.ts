@@ -10,14 +10,14 @@ import {
 } from '../../wire/json.js';
 import { accountFailure } from '../error-formats/own-account.js';
 import { upstreamError } from '../error-formats/upstream-error.js';
-import type { ImageReply, ImageUsage, ReplyImage } from './reply.js';
+import type { AnswerImage, ImageAnswer, ImageUsage } from './answer.js';
 
 /**
  * Reads an answer of OpenAI's images API.
  * @param body of an answer with a status below 300
  * @throws {GatewayError} what the answer says went wrong, or `upstream_error` for one without an image
  */
-export function readOpenaiReply(body: Buffer): ImageReply {
+export function readOpenaiAnswer(body: Buffer): ImageAnswer {
   const answer = parseAnswer(body);
   const failure = upstreamError(answer.error);
   if (failure !== null) throw failure;
@@ -37,7 +37,7 @@ export function readOpenaiReply(body: Buffer): ImageReply {
  * @param body of an answer with a status below 300
  * @throws {GatewayError} what the answer says went wrong, or `upstream_error` for one without an image
  */
-export function readDashscopeReply(body: Buffer): ImageReply {
+export function readDashscopeAnswer(body: Buffer): ImageAnswer {
   const answer = parseAnswer(body);
   const failure = failureOf(answer);
   if (failure !== null) throw failure;
@@ -79,13 +79,13 @@ function parseAnswer(body: Buffer): JsonObject {
   return answer;
 }
 
-function imagesOfChoice(choice: unknown): readonly ReplyImage[] {
+function imagesOfChoice(choice: unknown): readonly AnswerImage[] {
   const message = isObject(choice) && isObject(choice.message) ? choice.message : {};
   return listOf(message.content).flatMap((item) => (isObject(item) ? imageOf({ url: item.image }) : []));
 }
 
 /** The image of an element, or nothing for one that has none. */
-function imageOf(element: unknown): readonly ReplyImage[] {
+function imageOf(element: unknown): readonly AnswerImage[] {
   if (!isObject(element)) return [];
   const given = filledOrNull(element.url);
   const inUrl = given === null ? null : base64OfDataUrl(given);
@@ -101,7 +101,7 @@ function isHttp(url: string | null): boolean {
   return url !== null && /^https?:\/\//i.test(url);
 }
 
-function requireImages(images: readonly ReplyImage[]): readonly ReplyImage[] {
+function requireImages(images: readonly AnswerImage[]): readonly AnswerImage[] {
   if (images.length === 0) throw new GatewayError('upstream_error', "The upstream's answer has no image.");
   return images;
 }
