@@ -7,12 +7,12 @@ import { createKeyShares } from './config/key-shares.js';
 import type { Snapshot, Target } from './config/types.js';
 import { type FaultPlace, guard } from './errors.js';
 import { type AccessLog, createAccessLog, refusalLine } from './flow/access-log.js';
-import { EndedCalls } from './flow/ended-calls.js';
 import { MemoryBudget } from './flow/memory-budget.js';
 import { SessionMemory } from './flow/realtime/session-memory.js';
 import { SessionList } from './flow/realtime/sessions.js';
 import { watchUnseen } from './flow/realtime/unseen.js';
 import { createRecentCalls } from './flow/recent-calls.js';
+import { RecordQueue } from './flow/record-queue.js';
 import { serve } from './flow/serve.js';
 import type { Running, Services } from './flow/services.js';
 import { createUnattended } from './flow/unattended.js';
@@ -104,7 +104,7 @@ class ComposedGateway implements Gateway {
   readonly #accessLog: AccessLog;
   readonly #ledger: UsageWriter;
   /** Calls that wait to be noted together. */
-  readonly #ended: EndedCalls;
+  readonly #recordQueue: RecordQueue;
   readonly #services: Services;
   readonly #server: Server;
   readonly #tickers: readonly NodeJS.Timeout[];
@@ -138,7 +138,7 @@ class ComposedGateway implements Gateway {
       recorder: this.#recorder,
       log,
     });
-    this.#ended = new EndedCalls((call) => this.#note(call), onReportFault);
+    this.#recordQueue = new RecordQueue((call) => this.#note(call), onReportFault);
     this.#services = this.#createServices(options, dialer, upstream);
     this.#server = createServer({
       words: snapshot.vendors,
@@ -170,7 +170,7 @@ class ComposedGateway implements Gateway {
       book: createTaskBook(this.#store),
       report: (call) => {
         this.#accessLog.add(call);
-        this.#ended.add(call);
+        this.#recordQueue.add(call);
       },
       reportFault: (where, fault, call) => this.#noteFault(where, fault, call?.exchange.id),
       reportAccount: (call, refusal) =>
@@ -215,7 +215,7 @@ class ComposedGateway implements Gateway {
         leaseTickMs,
         () => limits.tick(),
         () => sessions.tick(this.#services.running),
-        () => this.#ended.flush(),
+        () => this.#recordQueue.flush(),
       ),
     ];
   }
@@ -276,13 +276,13 @@ class ComposedGateway implements Gateway {
   }
 
   metrics(): MetricsSnapshot {
-    this.#ended.flush();
+    this.#recordQueue.flush();
     this.#ledger.count();
     return this.#recorder.snapshot();
   }
 
   inspect(): Inspection {
-    this.#ended.flush();
+    this.#recordQueue.flush();
     this.#unixTime.check();
     const now = performance.now();
     return {
@@ -302,7 +302,7 @@ class ComposedGateway implements Gateway {
     this.#services.upstream.close();
     // With the lines of the calls that were cut just now.
     this.#accessLog.close();
-    this.#ended.flush();
+    this.#recordQueue.flush();
     await this.#ledger.close(lastEntriesMs);
     await this.#store
       .close()

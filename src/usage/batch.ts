@@ -3,7 +3,7 @@ import type { CallTimes } from '../metrics/call-times.js';
 import type { CountedCalls, Recorder, TokenCounts } from '../metrics/recorder.js';
 import type { LedgerLine } from '../store/store.js';
 import type { CallGroupSums, CallTable } from './call-table.js';
-import { isTime } from './entry.js';
+import { isTime } from './ledger-record.js';
 import { writePage } from './page.js';
 import { addGroup, SumCollector } from './sums.js';
 
@@ -19,7 +19,7 @@ export class UsageBatch {
   readonly #sums = new SumCollector();
   readonly #table: CallTable;
   readonly #record: Recorder['recordSums'];
-  #entries = 0;
+  #records = 0;
 
   /**
    * @param table of no other batch until this one has ended
@@ -31,8 +31,8 @@ export class UsageBatch {
   }
 
   /** How many calls it holds. */
-  get entries(): number {
-    return this.#entries;
+  get records(): number {
+    return this.#records;
   }
 
   /**
@@ -48,7 +48,7 @@ export class UsageBatch {
       table.begin(at);
     }
     table.add(call, at);
-    this.#entries++;
+    this.#records++;
     return true;
   }
 

@@ -3,7 +3,7 @@ import { type CallRecord, none } from '../metrics/call-record.js';
 import type { CallTimes } from '../metrics/call-times.js';
 import { mostAdded } from '../metrics/tables.js';
 import { dayMs, dayStart } from './budget.js';
-import type { TokenSource } from './entry.js';
+import type { TokenSource } from './ledger-record.js';
 import type { amountNames, UsageTotals } from './sums.js';
 
 /** How long after the first call of a table its last one has ended, at most: less than that, in milliseconds. */

@@ -1,4 +1,4 @@
-import { entryFields, type UsageEntry } from './entry.js';
+import { type LedgerRecord, recordFields } from './ledger-record.js';
 
 /** A cell of a table. Null is an empty one. */
 export type Cell = string | number | null;
@@ -22,17 +22,17 @@ function csvCell(cell: Cell): string {
   return special.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** The header row of a table of entries. */
+/** The header row of a table of records. */
 export function csvHeader(): string {
-  return csvRow(entryFields.map(([name]) => name));
+  return csvRow(recordFields.map(([name]) => name));
 }
 
-/** An entry as a row under `csvHeader`. Groups stand in one cell, with semicolons between. */
-export function csvEntry(entry: UsageEntry): string {
+/** A record as a row under `csvHeader`. Groups stand in one cell, with semicolons between. */
+export function csvRecord(record: LedgerRecord): string {
   return csvRow(
-    entryFields.map(([name]): Cell => {
-      const value = entry[name];
-      if (name === 'at') return new Date(entry.at).toISOString();
+    recordFields.map(([name]): Cell => {
+      const value = record[name];
+      if (name === 'at') return new Date(record.at).toISOString();
       if (value === null || typeof value === 'string' || typeof value === 'number') return value;
       return value.join(';');
     }),

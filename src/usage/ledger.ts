@@ -36,9 +36,9 @@ export function createLedger({ store, settings, recorder, log }: LedgerOptions):
       failureTold = now;
       log.warn({ err: error, waiting }, 'the store does not take the usage of calls, it waits');
     },
-    onDropped(entries) {
-      recorder.recordLedgerDropped(entries);
-      untold += entries;
+    onDropped(records) {
+      recorder.recordLedgerDropped(records);
+      untold += records;
       const now = performance.now();
       if (now - dropTold < tellEveryMs) return;
       dropTold = now;

@@ -1,7 +1,7 @@
 import type { Ledger } from '../store/store.js';
 import { tableSpanMs } from './call-table.js';
-import { csvEntry, csvHeader } from './csv.js';
-import { type UsageEntry, writeEntry } from './entry.js';
+import { csvHeader, csvRecord } from './csv.js';
+import { type LedgerRecord, writeRecord } from './ledger-record.js';
 import { readPage } from './read-page.js';
 import {
   addTotals,
@@ -53,9 +53,9 @@ const defaultMostRows = 10_000;
 const sumsOfPage = 500;
 /** Lines of the ledger that are, each with the calls of a page. */
 const linesOfPage = 6;
-/** Entries that wait for those of other pages, at most. */
+/** Records that wait for those of other pages, at most. */
 const mostHeld = 40_000;
-const entriesOfChunk = 500;
+const recordsOfChunk = 500;
 
 /**
  * Usage from the sums of the ledger. Memory is bounded by the rows, whatever the range.
@@ -133,8 +133,8 @@ export interface UsageExport extends UsageFilter {
 }
 
 /**
- * The entries of a range in the order of their time, as chunks of text that hold whole lines. A table has its header
- * row even without entries. Nothing is read before it is asked for; what is in memory is bounded.
+ * The records of a range in the order of their time, as chunks of text that hold whole lines. A table has its header
+ * row even without records. Nothing is read before it is asked for; what is in memory is bounded.
  * @throws {GatewayError} of the store when it cannot be reached, between two chunks
  */
 export async function* exportUsage(
@@ -142,32 +142,32 @@ export async function* exportUsage(
   { from, until, format, ...filter }: UsageExport,
 ): AsyncGenerator<string, void, undefined> {
   if (format === 'csv') yield csvHeader();
-  for await (const entries of readEntries(store, { from, until, ...filter })) {
-    for (let first = 0; first < entries.length; first += entriesOfChunk) {
+  for await (const records of readRecords(store, { from, until, ...filter })) {
+    for (let first = 0; first < records.length; first += recordsOfChunk) {
       let chunk = '';
-      for (const entry of entries.slice(first, first + entriesOfChunk)) {
-        chunk += format === 'csv' ? csvEntry(entry) : `${writeEntry(entry)}\n`;
+      for (const record of records.slice(first, first + recordsOfChunk)) {
+        chunk += format === 'csv' ? csvRecord(record) : `${writeRecord(record)}\n`;
       }
       yield chunk;
     }
   }
 }
 
-/** The entries of a range, in order from one array to the next. */
-async function* readEntries(
+/** The records of a range, in order from one array to the next. */
+async function* readRecords(
   store: Pick<Ledger, 'readLines'>,
   { from, until, ...filter }: Omit<UsageExport, 'format'>,
-): AsyncGenerator<UsageEntry[], void, undefined> {
+): AsyncGenerator<LedgerRecord[], void, undefined> {
   // A page that begins before the range may have calls that belong to it.
   const range = { from: Math.max(0, from - tableSpanMs), until };
   /** Read, but a page that is still to come may have calls that ended before. */
-  let held: UsageEntry[] = [];
+  let held: LedgerRecord[] = [];
   let next: string | null = null;
   do {
     const page = await store.readLines(usageLedger, range, linesOfPage, next);
     for (const { value } of page.lines) {
-      for (const entry of readPage(value)) {
-        if (entry.at >= from && entry.at < until && counts(filter, entry)) held.push(entry);
+      for (const record of readPage(value)) {
+        if (record.at >= from && record.at < until && counts(filter, record)) held.push(record);
       }
     }
     next = page.next;
@@ -179,10 +179,10 @@ async function* readEntries(
 }
 
 /**
- * How many of some entries, which are in order, can be told, where pages of the ledger are still to come that begin at
- * `at` or later. Workers write their pages one after the other: few entries are held, or else some clocks are wrong.
+ * How many of some records, which are in order, can be told, where pages of the ledger are still to come that begin at
+ * `at` or later. Workers write their pages one after the other: few records are held, or else some clocks are wrong.
  */
-function readyOf(entries: readonly UsageEntry[], at: number): number {
-  const later = entries.findIndex((entry) => entry.at > at);
-  return later < 0 || entries.length - later > mostHeld ? entries.length : later;
+function readyOf(records: readonly LedgerRecord[], at: number): number {
+  const later = records.findIndex((record) => record.at > at);
+  return later < 0 || records.length - later > mostHeld ? records.length : later;
 }

@@ -2,22 +2,22 @@ import { none } from '../metrics/call-record.js';
 import { requestIdOf } from '../wire/request-id.js';
 import { type CallGroup, keptColumns, mostCalls } from './call-table.js';
 import { unpackColumns } from './columns.js';
-import { isEntry, isTime, type UsageEntry, type UsageEntryLike } from './entry.js';
+import { isLedgerRecord, isTime, type LedgerRecord, type LedgerRecordLike } from './ledger-record.js';
 import { version } from './page.js';
 
 /** Calls of a page that is read: those to come may hold more than ours do. */
 const mostRead = 10 * mostCalls;
 
 /** The calls of a page in the order in which they were added. What is damaged is left out, be it all of it. */
-export function readPage(text: string): UsageEntry[] {
+export function readPage(text: string): LedgerRecord[] {
   const page = parse(text);
   if (page === null) return [];
-  const entries: UsageEntry[] = [];
+  const records: LedgerRecord[] = [];
   for (let start = 0; start < page.rows.length; start += keptColumns) {
-    const entry = readCall(page, page.rows.subarray(start, start + keptColumns));
-    if (isEntry(entry)) entries.push(entry);
+    const record = readCall(page, page.rows.subarray(start, start + keptColumns));
+    if (isLedgerRecord(record)) records.push(record);
   }
-  return entries;
+  return records;
 }
 
 /** A page of which only the outline is sure. */
@@ -67,8 +67,8 @@ function isCount(calls: unknown): calls is number {
   return Number.isInteger(calls) && (calls as number) >= 0 && (calls as number) <= mostRead;
 }
 
-/** The fields of an entry in the order of the columns. */
-function readCall(page: ParsedPage, row: Float64Array): UsageEntryLike {
+/** The fields of a record in the order of the columns. */
+function readCall(page: ParsedPage, row: Float64Array): LedgerRecordLike {
   const [index, sinceFirst, id, inputTokens, outputTokens, cachedTokens, cacheWrittenTokens, ...more] = row;
   const [reasoningTokens, bytesIn, bytesOut, mediaSeconds, duration, firstByte, retries, costNanoUsd] = more;
   const group = page.callGroups[index ?? none] ?? null;

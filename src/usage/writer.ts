@@ -20,17 +20,17 @@ export interface UsageWriterOptions {
   /** Counts calls in the metrics, once, many at once and a while later. @returns what counts their times */
   readonly record: Recorder['recordSums'];
   /**
-   * Told how many entries were given up: there were too many while the store failed, the writer has ended, or they
+   * Told how many records were given up: there were too many while the store failed, the writer has ended, or they
    * cannot be written.
    */
-  onDropped(entries: number): void;
-  /** Told each time that the store did not take a batch, with the number of entries that wait. */
+  onDropped(records: number): void;
+  /** Told each time that the store did not take a batch, with the number of records that wait. */
   onFailure(error: unknown, waiting: number): void;
-  /** Longest wait of an entry while the store takes all; 500 ms unless said otherwise. */
+  /** Longest wait of a record while the store takes all; 500 ms unless said otherwise. */
   readonly flushMs?: number;
-  /** Entries of one batch; 10,000 unless said otherwise. */
-  readonly batchEntries?: number;
-  /** Entries that wait beside the batch under way, while the store fails; 100,000 unless said otherwise. */
+  /** Records of one batch; 10,000 unless said otherwise. */
+  readonly batchRecords?: number;
+  /** Records that wait beside the batch under way, while the store fails; 100,000 unless said otherwise. */
   readonly mostWaiting?: number;
   /** Pause after the first failure, doubled after each one up to 5 s; 100 ms unless said otherwise. */
   readonly pauseMs?: number;
@@ -46,31 +46,31 @@ export interface UsageWriter {
   add(call: CallRecord, at: number): boolean;
   /** Has all calls counted that were added: the metrics are about to be read. */
   count(): void;
-  /** Entries that are not in the ledger yet. */
+  /** Records that are not in the ledger yet. */
   waiting(): number;
   /** Resolves when what was added before is in the ledger, or was given up; never rejects. */
   flush(): Promise<void>;
   /**
-   * Writes what there is, but gives it up after `withinMs`. Resolves when it is done, and never rejects; entries that
+   * Writes what there is, but gives it up after `withinMs`. Resolves when it is done, and never rejects; records that
    * are added from then on are given up.
    */
   close(withinMs: number): Promise<void>;
 }
 
 const defaultFlushMs = 500;
-const defaultBatchEntries = 10_000;
+const defaultBatchRecords = 10_000;
 const defaultMostWaiting = 100_000;
 const firstPauseMs = 100;
 const longestPauseMs = 5000;
 
 /** A batch that takes no more, and whoever waits for it. */
 interface Chunk {
-  readonly entries: number;
+  readonly records: number;
   readonly content: UsageBatchContent;
   readonly settled: (() => void)[];
 }
 
-/** Makes the writer of a worker; it does nothing before the first entry. */
+/** Makes the writer of a worker; it does nothing before the first record. */
 export function createUsageWriter(options: UsageWriterOptions): UsageWriter {
   return new BatchWriter(options);
 }
@@ -78,7 +78,7 @@ export function createUsageWriter(options: UsageWriterOptions): UsageWriter {
 class BatchWriter implements UsageWriter {
   readonly #options: UsageWriterOptions;
   readonly #flushMs: number;
-  readonly #batchEntries: number;
+  readonly #batchRecords: number;
   readonly #mostWaiting: number;
   readonly #pauses: ReturnType<typeof createPauses>;
   readonly #writer = randomUUID();
@@ -87,7 +87,7 @@ class BatchWriter implements UsageWriter {
   readonly #table = new CallTable();
   #filling: UsageBatch;
   #current: Chunk | null = null;
-  /** Entries of all chunks but the current one. */
+  /** Records of all chunks but the current one. */
   #count = 0;
   #lastNumber = 0;
   #isRunning = false;
@@ -100,7 +100,7 @@ class BatchWriter implements UsageWriter {
   constructor(options: UsageWriterOptions) {
     this.#options = options;
     this.#flushMs = options.flushMs ?? defaultFlushMs;
-    this.#batchEntries = options.batchEntries ?? defaultBatchEntries;
+    this.#batchRecords = options.batchRecords ?? defaultBatchRecords;
     this.#mostWaiting = options.mostWaiting ?? defaultMostWaiting;
     this.#pauses = createPauses(options.pauseMs ?? firstPauseMs);
     this.#filling = new UsageBatch(this.#table, options.record);
@@ -112,7 +112,7 @@ class BatchWriter implements UsageWriter {
       return false;
     }
     this.#count++;
-    if (this.#filling.entries >= this.#batchEntries) {
+    if (this.#filling.records >= this.#batchRecords) {
       this.#seal();
       this.#start();
     }
@@ -126,7 +126,7 @@ class BatchWriter implements UsageWriter {
   }
 
   waiting(): number {
-    return this.#count + (this.#current?.entries ?? 0);
+    return this.#count + (this.#current?.records ?? 0);
   }
 
   flush(): Promise<void> {
@@ -170,7 +170,7 @@ class BatchWriter implements UsageWriter {
     this.#isRunning = true;
     for (let chunk = this.#nextChunk(); chunk !== undefined; chunk = this.#nextChunk()) {
       this.#current = chunk;
-      this.#count -= chunk.entries;
+      this.#count -= chunk.records;
       this.#lastNumber++;
       const number = this.#lastNumber;
       const { lines, sums } = chunk.content;
@@ -179,7 +179,7 @@ class BatchWriter implements UsageWriter {
       const batch = { writer: this.#writer, number, lines, lineTtlMs: lineMs, sums: kept };
       const isTaken = await this.#append(batch);
       this.#current = null;
-      this.#settle(chunk, isTaken ? 0 : chunk.entries);
+      this.#settle(chunk, isTaken ? 0 : chunk.records);
     }
     this.#isRunning = false;
   }
@@ -209,8 +209,8 @@ class BatchWriter implements UsageWriter {
   #seal(): void {
     this.#isDue = false;
     const filled = this.#filling;
-    if (filled.entries === 0) return;
-    this.#full.push({ entries: filled.entries, content: filled.end(), settled: [] });
+    if (filled.records === 0) return;
+    this.#full.push({ records: filled.records, content: filled.end(), settled: [] });
     this.#filling = new UsageBatch(this.#table, this.#options.record);
   }
 
@@ -222,8 +222,8 @@ class BatchWriter implements UsageWriter {
   #dropOldest(): void {
     const oldest = this.#full.shift();
     if (oldest === undefined) return;
-    this.#count -= oldest.entries;
-    this.#settle(oldest, oldest.entries);
+    this.#count -= oldest.records;
+    this.#settle(oldest, oldest.records);
   }
 
   #end(): void {

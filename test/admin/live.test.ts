@@ -4,7 +4,7 @@ import type { GatewayView, RecentRequestView } from '../../src/admin/live-state.
 import type { InspectedTarget, Inspection } from '../../src/metrics/inspection.js';
 import { createRecorder } from '../../src/metrics/recorder.js';
 import { createTotals } from '../../src/metrics/totals.js';
-import { gaugeSources, sent, target } from '../metrics/facts.js';
+import { gaugeSources, sent, target } from '../metrics/samples.js';
 import { callRecord } from '../suites/call-record.js';
 
 const at = 1_700_000_000_000;

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { EndedCalls } from '../../src/flow/ended-calls.js';
+import { RecordQueue } from '../../src/flow/record-queue.js';
 import { SweepList, Swept } from '../../src/http/sweep.js';
 import type { CallRecord } from '../../src/metrics/call-record.js';
 import { Timed, TimerWheel } from '../../src/upstream/timers.js';
@@ -59,15 +59,15 @@ test('a deadline that throws is told so, and those of the same tick come all the
 test('a call that cannot be noted is told so, and those behind it are noted', (t) => {
   const calls = Array.from({ length: 5 }, () => callRecord());
   const [noted, faults]: [CallRecord[], unknown[]] = [[], []];
-  const ended = new EndedCalls(
+  const queue = new RecordQueue(
     (call) => {
       if (call === calls[2]) throw thrown;
       noted.push(call);
     },
     (fault, call) => faults.push([fault, calls.indexOf(call)]),
   );
-  for (const call of calls) ended.add(call);
-  ended.flush();
+  for (const call of calls) queue.add(call);
+  queue.flush();
   t.equal(noted.length, 4);
   t.strictSame(faults, [[thrown, 2]]);
   t.end();

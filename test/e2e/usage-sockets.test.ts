@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Test, test } from 'tap';
 import type { StoreSettings } from '../../src/config/types.js';
 import { createStore } from '../../src/store/create.js';
-import type { UsageEntry } from '../../src/usage/entry.js';
+import type { LedgerRecord } from '../../src/usage/ledger-record.js';
 import { readPage } from '../../src/usage/read-page.js';
 import { usageLedger } from '../../src/usage/sums.js';
 import { type DemoGateway, startDemo } from '../suites/demo.js';
@@ -15,7 +15,7 @@ const price = { input: 1, output: 10, cached: 1, cacheWritten: 1, perCall: 0.5, 
 
 interface Stage extends DemoGateway {
   /** The calls in the ledger, as soon as there are so many. */
-  lines(count: number): Promise<readonly UsageEntry[]>;
+  lines(count: number): Promise<readonly LedgerRecord[]>;
 }
 
 async function start(t: Test): Promise<Stage> {

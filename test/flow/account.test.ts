@@ -3,7 +3,7 @@ import { GatewayError } from '../../src/errors.js';
 import { recordOf } from '../../src/flow/account.js';
 import type { Call } from '../../src/flow/call.js';
 import { none } from '../../src/metrics/call-record.js';
-import { target } from '../metrics/facts.js';
+import { target } from '../metrics/samples.js';
 
 const head = { peer: null, forwardedFor: '' };
 const exchange = {

@@ -4,8 +4,8 @@ import { counterFamilies, gaugeFamilies, histogramFamilies } from '../../src/met
 import { createRecorder } from '../../src/metrics/recorder.js';
 import { createTotals } from '../../src/metrics/totals.js';
 import { callRecord } from '../suites/call-record.js';
-import { gaugeSources, target } from './facts.js';
 import { parseText } from './parse-text.js';
+import { gaugeSources, target } from './samples.js';
 
 const primary = {
   version: '1.2.3',

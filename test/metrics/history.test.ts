@@ -3,7 +3,7 @@ import { createHistory, historyLength, historyStepMs } from '../../src/metrics/h
 import { createRecorder } from '../../src/metrics/recorder.js';
 import { createTotals } from '../../src/metrics/totals.js';
 import { callRecord } from '../suites/call-record.js';
-import { gaugeSources } from './facts.js';
+import { gaugeSources } from './samples.js';
 
 const start = 1_700_000_000_000;
 const nothing = createTotals().merged();

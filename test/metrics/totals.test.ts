@@ -5,7 +5,7 @@ import { defaultLimits, type SeriesLimits } from '../../src/metrics/tables.js';
 import { createTotals, type Totals } from '../../src/metrics/totals.js';
 import { callRecord } from '../suites/call-record.js';
 import { fc } from '../support/seed.js';
-import { bucketCounts, gaugeSources, numbers, sent } from './facts.js';
+import { bucketCounts, gaugeSources, numbers, sent } from './samples.js';
 
 const workers = 3;
 

@@ -1,4 +1,4 @@
-import type { UsageEntry } from '../../src/usage/entry.js';
+import type { LedgerRecord } from '../../src/usage/ledger-record.js';
 import type { TotalName } from '../../src/usage/sums.js';
 import { eventually } from '../support/eventually.js';
 import { loadKey } from './load-request.js';
@@ -18,7 +18,7 @@ export const prices = {
 } as const;
 
 /** A line of `GET /usage/lines`: the time is a text. */
-export type UsageLine = Omit<UsageEntry, 'at'> & { readonly at: string };
+export type UsageLine = Omit<LedgerRecord, 'at'> & { readonly at: string };
 
 export type ReportRow = Readonly<Record<TotalName | 'mediaSeconds' | 'costUsd', number>> & {
   readonly day?: string;

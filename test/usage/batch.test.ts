@@ -2,7 +2,7 @@ import { test } from 'tap';
 import { UsageBatch } from '../../src/usage/batch.js';
 import { CallTable, tableSpanMs } from '../../src/usage/call-table.js';
 import { readPage } from '../../src/usage/read-page.js';
-import { addUsage, uncounted } from './entries.js';
+import { addUsage, uncounted } from './records.js';
 
 const midnight = Date.UTC(2026, 2, 10);
 
@@ -12,7 +12,7 @@ test('a batch has pages of calls that ended within a second, each with the time 
     (after) => midnight + after,
   );
   for (const at of times) t.ok(addUsage(batch, { at }));
-  t.equal(batch.entries, times.length);
+  t.equal(batch.records, times.length);
   const { lines } = batch.end();
   t.same(
     lines.map(({ at }) => at - midnight),
@@ -65,6 +65,6 @@ test('the sums are the same, however often calls were counted in between', async
 test('a call without a time is not taken', async (t) => {
   const batch = new UsageBatch(new CallTable(), uncounted);
   for (const at of [Number.NaN, -1, 0.5, 1e300]) t.notOk(addUsage(batch, { at }));
-  t.equal(batch.entries, 0);
+  t.equal(batch.records, 0);
   t.same(batch.end(), { lines: [], sums: [] });
 });

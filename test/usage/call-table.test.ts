@@ -1,10 +1,10 @@
 import { test } from 'tap';
 import type { Outcome } from '../../src/metrics/call-record.js';
 import { type CallGroup, type CallGroupSums, CallTable, tableSpanMs } from '../../src/usage/call-table.js';
-import type { UsageEntry } from '../../src/usage/entry.js';
+import type { LedgerRecord } from '../../src/usage/ledger-record.js';
 import { amountNames } from '../../src/usage/sums.js';
 import { fc } from '../support/seed.js';
-import { addEntry, addUsage, noTokens, usageEntry } from './entries.js';
+import { addRecord, addUsage, ledgerRecord, noTokens } from './records.js';
 
 const noon = Date.UTC(2026, 2, 9, 12);
 
@@ -31,7 +31,7 @@ function counter(table: CallTable) {
 test('calls are counted once, by their groups', async (t) => {
   const table = tableAt(noon);
   const { told, count } = counter(table);
-  addEntry(table, usageEntry({ at: noon, costNanoUsd: 7 }), { ownMs: 0.25 });
+  addRecord(table, ledgerRecord({ at: noon, costNanoUsd: 7 }), { ownMs: 0.25 });
   count();
   t.match(told, [
     {
@@ -51,7 +51,7 @@ test('calls are counted once, by their groups', async (t) => {
   ]);
   told.length = 0;
   addUsage(table, { at: noon, keyId: 'b', ...noTokens, firstByteMs: null, status: 502 });
-  addEntry(table, usageEntry({ at: noon, retries: 1, cacheWrittenTokens: 2 }));
+  addRecord(table, ledgerRecord({ at: noon, retries: 1, cacheWrittenTokens: 2 }));
   addUsage(table, { at: noon, inputTokens: 1, mediaSeconds: 1.5, costNanoUsd: 3, durationMs: 1 });
   count();
   t.match(told, [
@@ -166,18 +166,18 @@ const likelyAlike = fc
     mediaSeconds: fc.double({ min: 0, max: 1000, noNaN: true }),
     costNanoUsd: fc.nat(),
   })
-  .map((entry) => usageEntry({ at: noon, ...entry }));
+  .map((record) => ledgerRecord({ at: noon, ...record }));
 
 test('what is counted adds up to the calls, whatever they have in common and whenever somebody asks', async (t) => {
-  const groupOf = ({ keyId, model, status, outcome }: CallGroup | UsageEntry) =>
+  const groupOf = ({ keyId, model, status, outcome }: CallGroup | LedgerRecord) =>
     `${keyId} ${model} ${status} ${outcome}`;
   fc.assert(
     fc.property(fc.array(fc.tuple(likelyAlike, fc.boolean()), { maxLength: 40 }), (steps) => {
       const table = tableAt(noon);
       const { told, count } = counter(table);
       let asked = 1;
-      for (const [entry, asks] of steps) {
-        addEntry(table, entry);
+      for (const [record, asks] of steps) {
+        addRecord(table, record);
         if (!asks) continue;
         count();
         asked++;
@@ -185,16 +185,16 @@ test('what is counted adds up to the calls, whatever they have in common and whe
       count();
       const sums = told.filter((each): each is CallGroupSums => !Array.isArray(each));
       t.equal(told.length - sums.length, steps.length, 'the times of each');
-      const groups = new Set(steps.map(([entry]) => groupOf(entry)));
+      const groups = new Set(steps.map(([record]) => groupOf(record)));
       t.ok(sums.length <= asked * groups.size, 'a group is told of as one');
       for (const group of groups) {
-        const own = steps.flatMap(([entry]) => (groupOf(entry) === group ? [entry] : []));
+        const own = steps.flatMap(([record]) => (groupOf(record) === group ? [record] : []));
         const counted = sums.filter((each) => groupOf(each.group) === group);
         const sum = (numbers: number[]) => numbers.reduce((total, each) => total + each, 0);
         t.equal(sum(counted.map(({ calls }) => calls)), own.length);
         for (const name of amountNames) {
-          const amounts = own.map((entry) =>
-            name === 'mediaMs' ? Math.round(entry.mediaSeconds * 1000) : entry[name],
+          const amounts = own.map((record) =>
+            name === 'mediaMs' ? Math.round(record.mediaSeconds * 1000) : record[name],
           );
           t.equal(sum(counted.map((each) => each[name])), sum(amounts), name);
         }

@@ -1,7 +1,7 @@
 import { test } from 'tap';
-import { type Cell, csvEntry, csvHeader, csvRow } from '../../src/usage/csv.js';
+import { type Cell, csvHeader, csvRecord, csvRow } from '../../src/usage/csv.js';
 import { fc } from '../support/seed.js';
-import { usageEntry } from './entries.js';
+import { ledgerRecord } from './records.js';
 
 /** Reads records as RFC 4180 has them, character by character. */
 function parse(text: string): string[][] {
@@ -58,9 +58,9 @@ test('no text begins like a formula, quoted or not', async (t) => {
   t.equal(csvRow([-1]), '-1\r\n', 'a number is a number');
 });
 
-test('an entry is a row under the header', async (t) => {
-  const entry = usageEntry({ groups: ['a', 'b'], model: '=cmd', target: null, firstByteMs: null });
-  const [header = [], row = []] = parse(csvHeader() + csvEntry(entry));
+test('a record is a row under the header', async (t) => {
+  const record = ledgerRecord({ groups: ['a', 'b'], model: '=cmd', target: null, firstByteMs: null });
+  const [header = [], row = []] = parse(csvHeader() + csvRecord(record));
   t.equal(header.length, row.length);
   const cell = (name: string) => row[header.indexOf(name)];
   t.equal(cell('at'), '2026-03-09T12:00:00.000Z');

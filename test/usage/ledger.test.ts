@@ -2,8 +2,8 @@ import { pino } from 'pino';
 import { test } from 'tap';
 import { createLedger } from '../../src/usage/ledger.js';
 import { eventually } from '../support/eventually.js';
-import { addUsage, uncounted } from './entries.js';
 import { ledgerDouble, unreachable } from './ledger-double.js';
+import { addUsage, uncounted } from './records.js';
 
 const dayMs = 24 * 60 * 60 * 1000;
 
@@ -25,8 +25,8 @@ function stage() {
       recordLedgerFailure() {
         counted.failures += 1;
       },
-      recordLedgerDropped(entries) {
-        counted.dropped += entries;
+      recordLedgerDropped(records) {
+        counted.dropped += records;
       },
     },
     log: pino({ base: null }, { write: (text: string) => void told.push(JSON.parse(text) as Told) }),
@@ -34,7 +34,7 @@ function stage() {
   return { store, ledger, told, counted, settings };
 }
 
-test('entries are kept for as many days as the config says at that moment', async (t) => {
+test('records are kept for as many days as the config says at that moment', async (t) => {
   const { store, ledger, settings } = stage();
   addUsage(ledger);
   await ledger.flush();

@@ -1,27 +1,27 @@
 import { test } from 'tap';
 import { CallTable, tableSpanMs } from '../../src/usage/call-table.js';
-import type { UsageEntry } from '../../src/usage/entry.js';
+import type { LedgerRecord } from '../../src/usage/ledger-record.js';
 import { writePage } from '../../src/usage/page.js';
 import { readPage } from '../../src/usage/read-page.js';
 import { requestIdOf, requestSeries } from '../../src/wire/request-id.js';
 import { fc } from '../support/seed.js';
-import { addEntry, anyEntry, usageEntry } from './entries.js';
+import { addRecord, anyRecord, ledgerRecord } from './records.js';
 
 const noon = Date.UTC(2026, 2, 9, 12);
 
 /** The text of a page with some calls, of which the first one ended at noon. */
-function textOf(entries: readonly UsageEntry[]): string {
+function textOf(records: readonly LedgerRecord[]): string {
   const table = new CallTable();
   table.begin(noon);
-  for (const entry of entries) addEntry(table, entry);
+  for (const record of records) addRecord(table, record);
   return writePage(table);
 }
 
 test('calls come back from their page as they were', async (t) => {
   fc.assert(
-    fc.property(fc.array(fc.tuple(anyEntry, fc.nat(tableSpanMs - 1)), { maxLength: 20 }), (calls) => {
-      const entries = calls.map(([entry, after]) => ({ ...entry, at: noon + after }));
-      t.strictSame(readPage(textOf(entries)), entries);
+    fc.property(fc.array(fc.tuple(anyRecord, fc.nat(tableSpanMs - 1)), { maxLength: 20 }), (calls) => {
+      const records = calls.map(([record, after]) => ({ ...record, at: noon + after }));
+      t.strictSame(readPage(textOf(records)), records);
     }),
   );
 });
@@ -44,12 +44,12 @@ test('ids come back, whether they have numbers or not', async (t) => {
 /** Adds a call with an id, or with the number of one. */
 function addId(table: CallTable, id: number | string): void {
   const number = typeof id === 'string' ? -1 : id;
-  addEntry(table, usageEntry({ at: noon }), { id: `${id}`, number, bytesIn: 1, bytesOut: 1 });
+  addRecord(table, ledgerRecord({ at: noon }), { id: `${id}`, number, bytesIn: 1, bytesOut: 1 });
 }
 
 test('calls of many keys, models and endings in turn come back as they were', async (t) => {
-  const entries = Array.from({ length: 200 }, (_, index) =>
-    usageEntry({
+  const records = Array.from({ length: 200 }, (_, index) =>
+    ledgerRecord({
       at: noon,
       requestId: `${index}`,
       keyId: index % 3 === 0 ? null : `key-${index % 7}`,
@@ -59,15 +59,15 @@ test('calls of many keys, models and endings in turn come back as they were', as
       firstByteMs: index % 2 === 0 ? 0 : null,
     }),
   );
-  t.strictSame(readPage(textOf(entries)), entries);
+  t.strictSame(readPage(textOf(records)), records);
 });
 
 test('a name stands in a page once, and a call takes few bytes', async (t) => {
   const table = new CallTable();
   table.begin(noon);
   for (let call = 0; call < 200; call++) {
-    const entry = usageEntry({ at: noon + call, inputTokens: call, durationMs: call * 1.234 });
-    addEntry(table, entry, { id: '', number: 0xffff_0000 + call, bytesIn: 1000 + call, bytesOut: 900 });
+    const record = ledgerRecord({ at: noon + call, inputTokens: call, durationMs: call * 1.234 });
+    addRecord(table, record, { id: '', number: 0xffff_0000 + call, bytesIn: 1000 + call, bytesOut: 900 });
   }
   const text = writePage(table);
   t.equal(text.split('team-a').length, 2);
@@ -75,37 +75,43 @@ test('a name stands in a page once, and a call takes few bytes', async (t) => {
 });
 
 test('times are kept in whole microseconds', async (t) => {
-  const text = textOf([usageEntry({ at: noon, durationMs: 1.234_567_8, firstByteMs: 0.000_4 })]);
+  const text = textOf([ledgerRecord({ at: noon, durationMs: 1.234_567_8, firstByteMs: 0.000_4 })]);
   t.match(readPage(text), [{ durationMs: 1.235, firstByteMs: 0 }]);
 });
 
 test('a page of the first form is read', async (t) => {
-  const entries = ['a', 'b'].map((requestId, index) =>
-    usageEntry({ at: noon + index, requestId, firstByteMs: index === 0 ? null : 0.5, mediaSeconds: 1.25 }),
+  const records = ['a', 'b'].map((requestId, index) =>
+    ledgerRecord({ at: noon + index, requestId, firstByteMs: index === 0 ? null : 0.5, mediaSeconds: 1.25 }),
   );
-  const [first] = entries;
-  const { keyId, groups, protocol, model, target, status, outcome, tokensKnown } = first as UsageEntry;
+  const [first] = records;
+  const { keyId, groups, protocol, model, target, status, outcome, tokensKnown } = first as LedgerRecord;
   const manners = [{ keyId, groups, protocol, model, target, status, outcome, tokensKnown }];
-  const rows = entries.flatMap((entry) => [
+  const rows = records.flatMap((record) => [
     ...[
       0,
-      entry.at - noon,
-      entry.inputTokens,
-      entry.outputTokens,
-      entry.cachedTokens,
-      entry.cacheWrittenTokens,
+      record.at - noon,
+      record.inputTokens,
+      record.outputTokens,
+      record.cachedTokens,
+      record.cacheWrittenTokens,
     ],
-    ...[entry.reasoningTokens, entry.bytesIn, entry.bytesOut, entry.mediaSeconds, entry.durationMs * 1000],
-    ...[entry.firstByteMs === null ? -1 : entry.firstByteMs * 1000, entry.retries, entry.costNanoUsd],
+    ...[
+      record.reasoningTokens,
+      record.bytesIn,
+      record.bytesOut,
+      record.mediaSeconds,
+      record.durationMs * 1000,
+    ],
+    ...[record.firstByteMs === null ? -1 : record.firstByteMs * 1000, record.retries, record.costNanoUsd],
   ]);
   const page = { v: 1, at: noon, manners, ids: ['a', 'b'], rows };
-  t.strictSame(readPage(JSON.stringify(page)), entries);
-  t.strictSame(readPage(JSON.stringify({ ...page, rows: rows.slice(0, -1) })), entries.slice(0, 1));
+  t.strictSame(readPage(JSON.stringify(page)), records);
+  t.strictSame(readPage(JSON.stringify({ ...page, rows: rows.slice(0, -1) })), records.slice(0, 1));
   t.strictSame(readPage(JSON.stringify({ ...page, rows: null })), []);
 });
 
 test('what is damaged is left out, and what it stands beside is not', async (t) => {
-  const text = textOf(['a', 'b', 'c'].map((id) => usageEntry({ at: noon, requestId: id, keyId: id })));
+  const text = textOf(['a', 'b', 'c'].map((id) => ledgerRecord({ at: noon, requestId: id, keyId: id })));
   const good = JSON.parse(text) as { manners: unknown[]; ids: unknown[]; columns: string };
   const left = (change: object): string[] =>
     readPage(JSON.stringify({ ...good, ...change })).map(({ requestId }) => requestId);
@@ -152,7 +158,7 @@ test('a number that is none costs the call that has it its line, and no other', 
   for (const name of numbers) {
     for (const odd of [Number.NaN, Number.POSITIVE_INFINITY]) {
       const some = ['a', 'b', 'c'].map((requestId) =>
-        usageEntry({ at: noon, requestId, ...(requestId === 'b' ? { [name]: odd } : {}) }),
+        ledgerRecord({ at: noon, requestId, ...(requestId === 'b' ? { [name]: odd } : {}) }),
       );
       const left = readPage(textOf(some)).map(({ requestId }) => requestId);
       t.same(left, ['a', 'c'], `${name} ${odd}`);

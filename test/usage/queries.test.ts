@@ -6,12 +6,12 @@ import { createEmbeddedStore } from '../../src/store/embedded.js';
 import type { LedgerLine } from '../../src/store/store.js';
 import { UsageBatch } from '../../src/usage/batch.js';
 import { CallTable } from '../../src/usage/call-table.js';
-import type { UsageEntry } from '../../src/usage/entry.js';
+import type { LedgerRecord } from '../../src/usage/ledger-record.js';
 import { exportUsage, reportUsage, type UsageExport } from '../../src/usage/queries.js';
 import { readPage } from '../../src/usage/read-page.js';
 import { usageLedger } from '../../src/usage/sums.js';
 import { createUsageWriter } from '../../src/usage/writer.js';
-import { addEntry, addUsage, entryOfLine, uncounted, usageEntry } from './entries.js';
+import { addRecord, addUsage, ledgerRecord, recordOfLine, uncounted } from './records.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'usage-'));
 const store = createEmbeddedStore({ path: folder });
@@ -24,15 +24,15 @@ t.teardown(async () => {
 const keys = ['team-a', 'team/b', null];
 const models = ['sim-text', `long-${'€'.repeat(100)}`];
 const first = Date.UTC(2026, 2, 8);
-const entries: UsageEntry[] = [];
+const records: LedgerRecord[] = [];
 for (let hour = 0; hour < 72; hour++) {
   const at = first + hour * 3_600_000;
   for (const keyId of keys) {
     for (const model of models)
-      entries.push(usageEntry({ at, keyId, model, requestId: `${entries.length}` }));
+      records.push(ledgerRecord({ at, keyId, model, requestId: `${records.length}` }));
   }
-  entries.push(
-    usageEntry({ at, keyId: null, model: null, outcome: 'refused', requestId: `${entries.length}` }),
+  records.push(
+    ledgerRecord({ at, keyId: null, model: null, outcome: 'refused', requestId: `${records.length}` }),
   );
 }
 const yearMs = 365 * 86_400_000;
@@ -41,13 +41,13 @@ const writer = createUsageWriter({
   retention: () => ({ lineMs: Date.now(), sumMs: yearMs }),
   record: uncounted,
   onDropped: (count) => {
-    throw new Error(`${count} entries were dropped`);
+    throw new Error(`${count} records were dropped`);
   },
   onFailure: (error) => {
     throw error;
   },
 });
-for (const entry of entries) addEntry(writer, entry);
+for (const record of records) addRecord(writer, record);
 await writer.close(60_000);
 
 const days = { firstDay: '2026-03-08', lastDay: '2026-03-10' };
@@ -121,12 +121,12 @@ async function chunks(change: Partial<UsageExport>): Promise<string[]> {
   return all;
 }
 
-test('an export has every entry of the range once, in the order of time', async (t) => {
+test('an export has every record of the range once, in the order of time', async (t) => {
   const parts = await chunks({});
   t.ok(parts.length > 1, 'in parts');
   t.ok(parts.every((part) => part.endsWith('\n')));
   const lines = parts.join('').trimEnd().split('\n');
-  t.same(lines.map(entryOfLine), entries);
+  t.same(lines.map(recordOfLine), records);
   const some = (await chunks({ from: first + 1, until: first + 3_600_001, keyId: 'team-a' })).join('');
   t.equal(some.trimEnd().split('\n').length, 2);
 });
@@ -153,7 +153,7 @@ test('an export of what several workers wrote at once is in the order of time', 
   });
   const from = start + 1500;
   const until = start + 90_500;
-  const exported = (await chunks({ from, until })).join('').trimEnd().split('\n').map(entryOfLine);
+  const exported = (await chunks({ from, until })).join('').trimEnd().split('\n').map(recordOfLine);
   const times = lines.flatMap(({ value }) => readPage(value).map(({ at }) => at));
   const expected = times.filter((at) => at >= from && at < until).sort((a, b) => a - b);
   t.ok(expected.length > 2600);
@@ -172,10 +172,10 @@ test('a damaged page is passed over', async (t) => {
   const lines = values.map((value) => ({ at, value }));
   await store.append(usageLedger, { writer: 'odd', number: 1, lines, lineTtlMs: Date.now(), sums: [] });
   const exported = (await chunks({ from: at, until: at + 1 })).join('');
-  t.same(exported.trimEnd().split('\n').map(entryOfLine), [usageEntry({ at })]);
+  t.same(exported.trimEnd().split('\n').map(recordOfLine), [ledgerRecord({ at })]);
 });
 
-test('an export as a table has a header, and a row for each entry', async (t) => {
+test('an export as a table has a header, and a row for each record', async (t) => {
   const rows = (await chunks({ format: 'csv', model: null })).join('').split('\r\n');
   t.equal(rows.length, 1 + 72 + 1);
   t.match(rows[0], /^at,requestId,keyId,/);

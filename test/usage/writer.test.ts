@@ -1,8 +1,8 @@
 import { test } from 'tap';
 import { createUsageWriter, type UsageWriter, type UsageWriterOptions } from '../../src/usage/writer.js';
 import { eventually } from '../support/eventually.js';
-import { addUsage, noTokens, uncounted } from './entries.js';
 import { ledgerDouble, requestsOf, unreachable } from './ledger-double.js';
+import { addUsage, noTokens, uncounted } from './records.js';
 
 const retention = { lineMs: 5000, sumMs: 9000 };
 
@@ -19,7 +19,7 @@ function open(change: Partial<UsageWriterOptions> = {}) {
       counted.push(`${keyId} ${model}${calls === 1 ? '' : ` ${calls}`}`);
       return uncounted();
     },
-    onDropped: (entries) => dropped.push(entries),
+    onDropped: (records) => dropped.push(records),
     onFailure: (error) => failures.push(error),
     flushMs: 5,
     pauseMs: 1,
@@ -36,7 +36,7 @@ function ids(first: number, behind: number): string[] {
   return Array.from({ length: behind - first }, (_, index) => `${first + index}`);
 }
 
-test('entries reach the ledger by themselves, together', async (t) => {
+test('records reach the ledger by themselves, together', async (t) => {
   const { ledger, writer, dropped } = open();
   add(writer, 0, 3);
   t.equal(writer.waiting(), 3);
@@ -54,7 +54,7 @@ test('entries reach the ledger by themselves, together', async (t) => {
 });
 
 test('every call is counted once: when the metrics are asked for, or when it goes', async (t) => {
-  const { ledger, writer, counted } = open({ batchEntries: 4, flushMs: 60_000 });
+  const { ledger, writer, counted } = open({ batchRecords: 4, flushMs: 60_000 });
   ledger.holds = true;
   const names = (first: number, behind: number) => ids(first, behind).map((id) => `team-a ${id}`);
   const note = (first: number, behind: number) => {
@@ -100,7 +100,7 @@ test('sums are made of day, key and model', async (t) => {
 });
 
 test('a full batch does not wait, and there is one append at a time', async (t) => {
-  const { ledger, writer } = open({ batchEntries: 10, flushMs: 60_000 });
+  const { ledger, writer } = open({ batchRecords: 10, flushMs: 60_000 });
   ledger.holds = true;
   add(writer, 0, 35);
   await eventually(() => ledger.held.length === 1);
@@ -151,7 +151,7 @@ test('a batch that failed is sent again as it was, until it is taken', async (t)
 });
 
 test('while the store fails the oldest are given up, and counted', async (t) => {
-  const { ledger, writer, dropped } = open({ batchEntries: 10, mostWaiting: 30 });
+  const { ledger, writer, dropped } = open({ batchRecords: 10, mostWaiting: 30 });
   ledger.failure = unreachable;
   add(writer, 0, 10);
   await eventually(() => ledger.offered.length > 0);
@@ -167,7 +167,7 @@ test('while the store fails the oldest are given up, and counted', async (t) => 
 });
 
 test('a flush of what is given up ends too', async (t) => {
-  const { ledger, writer } = open({ batchEntries: 2, mostWaiting: 2, pauseMs: 60_000 });
+  const { ledger, writer } = open({ batchRecords: 2, mostWaiting: 2, pauseMs: 60_000 });
   ledger.failure = unreachable;
   add(writer, 0, 2);
   await eventually(() => ledger.offered.length > 0);
@@ -192,7 +192,7 @@ test('a batch that the store will never take is given up, and the next one goes'
   t.same(requestsOf(ledger.taken), ['3']);
 });
 
-test('an entry that cannot be written does not take others with it', async (t) => {
+test('a record that cannot be written does not take others with it', async (t) => {
   const { ledger, writer, dropped } = open();
   add(writer, 0, 1);
   addUsage(writer, { at: Number.NaN });
@@ -205,7 +205,7 @@ test('an entry that cannot be written does not take others with it', async (t) =
   t.equal(ledger.taken[0]?.sums[0]?.add.inputTokens, 100);
 });
 
-test('a flush without entries is done', async (t) => {
+test('a flush without records is done', async (t) => {
   const { ledger, writer } = open();
   await writer.flush();
   await Promise.all([writer.close(1000), writer.close(1000)]);
@@ -222,7 +222,7 @@ test('flushes in a row are each done', async (t) => {
 });
 
 test('a close writes what there is, and what comes later is counted', async (t) => {
-  const { ledger, writer, dropped } = open({ batchEntries: 10 });
+  const { ledger, writer, dropped } = open({ batchRecords: 10 });
   add(writer, 0, 25);
   await writer.close(60_000);
   t.same(requestsOf(ledger.taken), ids(0, 25));
@@ -232,7 +232,7 @@ test('a close writes what there is, and what comes later is counted', async (t) 
 });
 
 test('a close does not wait for ever', async (t) => {
-  const { ledger, writer, dropped } = open({ batchEntries: 10, pauseMs: 60_000 });
+  const { ledger, writer, dropped } = open({ batchRecords: 10, pauseMs: 60_000 });
   ledger.failure = unreachable;
   add(writer, 0, 25);
   await writer.close(20);

@@ -4,10 +4,10 @@ import type { CallRecord } from '../metrics/call-record.js';
 const mostCalls = 32;
 
 /**
- * Calls that have ended and are noted together. What is done for one call after the other finds nothing of its code and
- * numbers near the processor; for many in a row, that is fetched once.
+ * Call records that are noted together, some at a time: noted one by one between requests, each would find the code and
+ * data of that work evicted from the processor's caches; for many in a row they are loaded once.
  */
-export class EndedCalls {
+export class RecordQueue {
   readonly #note: (call: CallRecord) => void;
   readonly #onFault: (fault: unknown, call: CallRecord) => void;
   #calls: CallRecord[] = [];

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { EndedCalls } from '../../src/flow/ended-calls.js';
+import { RecordQueue } from '../../src/flow/record-queue.js';
 import type { CallRecord } from '../../src/metrics/call-record.js';
 import { callRecord } from '../suites/call-record.js';
 
@@ -11,15 +11,15 @@ const noFault = (fault: unknown): void => {
 
 test('calls are noted in their order, many at once, and the last ones when asked for', (t) => {
   const noted: CallRecord[] = [];
-  const ended = new EndedCalls((call) => noted.push(call), noFault);
+  const queue = new RecordQueue((call) => noted.push(call), noFault);
   const [first, ...others] = calls;
-  if (first !== undefined) ended.add(first);
+  if (first !== undefined) queue.add(first);
   t.equal(noted.length, 0);
-  for (const call of others) ended.add(call);
+  for (const call of others) queue.add(call);
   t.equal(noted.length, 64);
-  ended.flush();
+  queue.flush();
   t.strictSame(noted, calls);
-  ended.flush();
+  queue.flush();
   t.equal(noted.length, calls.length, 'each once');
   t.end();
 });

@@ -2,12 +2,12 @@ import type { Protocol } from '../../src/config/types.js';
 import type { Usage } from '../../src/conversation/usage.js';
 import { type CallRecord, none, outcomes } from '../../src/metrics/call-record.js';
 import type { CallTimes } from '../../src/metrics/call-times.js';
-import { tokenSources, type UsageEntry } from '../../src/usage/entry.js';
+import { type LedgerRecord, tokenSources } from '../../src/usage/ledger-record.js';
 import { callRecord } from '../suites/call-record.js';
 import { fc } from '../support/seed.js';
 
-/** An entry of which only that is said which a test is about. */
-export function usageEntry(change: Partial<UsageEntry> = {}): UsageEntry {
+/** A record of which only that is said which a test is about. */
+export function ledgerRecord(change: Partial<LedgerRecord> = {}): LedgerRecord {
   return {
     at: Date.UTC(2026, 2, 9, 12),
     requestId: 'req-1',
@@ -43,25 +43,25 @@ export interface CallTaker<T> {
   add(call: CallRecord, at: number): T;
 }
 
-/** Has the call taken that an entry is of, changed if need be. */
-export function addEntry<T>(taker: CallTaker<T>, entry: UsageEntry, change: Partial<CallRecord> = {}): T {
-  return taker.add({ ...recordOf(entry), ...change }, entry.at);
+/** Has the call taken that a record is of, changed if need be. */
+export function addRecord<T>(taker: CallTaker<T>, record: LedgerRecord, change: Partial<CallRecord> = {}): T {
+  return taker.add({ ...recordOf(record), ...change }, record.at);
 }
 
-/** The same for an entry of which only that is said which a test is about. */
-export function addUsage<T>(taker: CallTaker<T>, change: Partial<UsageEntry> = {}): T {
-  return addEntry(taker, usageEntry(change));
+/** The same for a record of which only that is said which a test is about. */
+export function addUsage<T>(taker: CallTaker<T>, change: Partial<LedgerRecord> = {}): T {
+  return addRecord(taker, ledgerRecord(change));
 }
 
-/** The call that an entry is of; its id has no number. What calls share is the same object in all of them. */
-function recordOf(entry: UsageEntry): CallRecord {
+/** The call that a record is of; its id has no number. What calls share is the same object in all of them. */
+function recordOf(record: LedgerRecord): CallRecord {
   return callRecord({
-    ...entry,
-    id: entry.requestId,
-    groups: shared(entry.groups),
-    protocol: entry.protocol as Protocol | null,
-    usage: usageOf(entry),
-    firstByteMs: entry.firstByteMs ?? none,
+    ...record,
+    id: record.requestId,
+    groups: shared(record.groups),
+    protocol: record.protocol as Protocol | null,
+    usage: usageOf(record),
+    firstByteMs: record.firstByteMs ?? none,
     ownMs: none,
   });
 }
@@ -75,21 +75,21 @@ function shared(groups: readonly string[]): readonly string[] {
   return known;
 }
 
-function usageOf(entry: UsageEntry): Usage | null {
-  const { tokensKnown } = entry;
+function usageOf(record: LedgerRecord): Usage | null {
+  const { tokensKnown } = record;
   if (tokensKnown === 'none') return null;
   return {
-    input: entry.inputTokens,
-    output: entry.outputTokens,
-    cached: entry.cachedTokens,
-    cacheWritten: entry.cacheWrittenTokens,
-    reasoning: entry.reasoningTokens,
+    input: record.inputTokens,
+    output: record.outputTokens,
+    cached: record.cachedTokens,
+    cacheWritten: record.cacheWrittenTokens,
+    reasoning: record.reasoningTokens,
     ...(tokensKnown === 'partial' ? { partial: true } : {}),
     ...(tokensKnown === 'estimated' ? { estimated: true } : {}),
   };
 }
 
-/** What an entry without tokens says of them. */
+/** What a record without tokens says of them. */
 export const noTokens = {
   tokensKnown: 'none',
   inputTokens: 0,
@@ -99,10 +99,10 @@ export const noTokens = {
   reasoningTokens: 0,
 } as const;
 
-/** The entry that a line of an export is of. */
-export function entryOfLine(line: string): UsageEntry {
-  const entry = JSON.parse(line) as Omit<UsageEntry, 'at'> & { readonly at: string };
-  return { ...entry, at: Date.parse(entry.at) };
+/** The record that a line of an export is of. */
+export function recordOfLine(line: string): LedgerRecord {
+  const record = JSON.parse(line) as Omit<LedgerRecord, 'at'> & { readonly at: string };
+  return { ...record, at: Date.parse(record.at) };
 }
 
 const anyName = fc.option(fc.string({ unit: 'binary' }));
@@ -110,8 +110,8 @@ const anyCount = fc.nat();
 /** Whole microseconds, in milliseconds. */
 const anyDuration = fc.nat().map((microseconds) => microseconds / 1000);
 
-/** Entries with any names and numbers. */
-export const anyEntry: fc.Arbitrary<UsageEntry> = fc
+/** Records with any names and numbers. */
+export const anyRecord: fc.Arbitrary<LedgerRecord> = fc
   .record(
     {
       at: fc.integer({ min: 0, max: 8.64e15 }),
@@ -139,8 +139,8 @@ export const anyEntry: fc.Arbitrary<UsageEntry> = fc
     },
     { noNullPrototype: true },
   )
-  .map((entry) => ({
-    ...entry,
-    ...(entry.tokensKnown === 'none' ? noTokens : {}),
-    ...(entry.keyId === null ? { groups: [] } : {}),
+  .map((record) => ({
+    ...record,
+    ...(record.tokensKnown === 'none' ? noTokens : {}),
+    ...(record.keyId === null ? { groups: [] } : {}),
   }));

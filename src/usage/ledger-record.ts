@@ -7,8 +7,8 @@ import { type Outcome, outcomes } from '../metrics/call-record.js';
 export const tokenSources = ['exact', 'partial', 'estimated', 'none'] as const;
 export type TokenSource = (typeof tokenSources)[number];
 
-/** A finished call, as the ledger keeps it. Sizes are in bytes. */
-export interface UsageEntry {
+/** The record of an ended call as the ledger keeps it. Sizes are in bytes. */
+export interface LedgerRecord {
   /** Unix milliseconds, whole: when the call ended. */
   readonly at: number;
   readonly requestId: string;
@@ -45,12 +45,12 @@ export interface UsageEntry {
   readonly costNanoUsd: number;
 }
 
-/** What a field of an entry holds. */
+/** What a field of a record holds. */
 type FieldKind = 'time' | 'text' | 'text or null' | 'texts' | 'number' | 'number or null' | Choice;
 type Choice = readonly string[];
 
-/** Every field of an entry, in the order of the columns. */
-export const entryFields: readonly (readonly [name: keyof UsageEntry, kind: FieldKind])[] = [
+/** Every field of a record, in the order of the columns. */
+export const recordFields: readonly (readonly [name: keyof LedgerRecord, kind: FieldKind])[] = [
   ['at', 'time'],
   ['requestId', 'text'],
   ['keyId', 'text or null'],
@@ -77,18 +77,18 @@ export const entryFields: readonly (readonly [name: keyof UsageEntry, kind: Fiel
 
 /**
  * One line of JSON without its end, for operators. The time is written in the form of ISO 8601.
- * @throws RangeError when the time of the entry is none
+ * @throws RangeError when the time of the record is none
  */
-export function writeEntry(entry: UsageEntry): string {
-  return JSON.stringify({ ...entry, at: new Date(entry.at).toISOString() });
+export function writeRecord(record: LedgerRecord): string {
+  return JSON.stringify({ ...record, at: new Date(record.at).toISOString() });
 }
 
-/** Something that has the fields of an entry, whatever they hold. */
-export type UsageEntryLike = { readonly [Name in keyof UsageEntry]: unknown };
+/** Something that has the fields of a record, whatever they hold. */
+export type LedgerRecordLike = { readonly [Name in keyof LedgerRecord]: unknown };
 
 /** Whether each field holds what it should. */
-export function isEntry(value: UsageEntryLike): value is UsageEntry {
-  return entryFields.every(([name, kind]) => fits(value[name], kind));
+export function isLedgerRecord(value: LedgerRecordLike): value is LedgerRecord {
+  return recordFields.every(([name, kind]) => fits(value[name], kind));
 }
 
 /** Whether a calendar has the time, in whole milliseconds since 1970. */
