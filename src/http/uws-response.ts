@@ -1,4 +1,5 @@
 import type { HttpResponse } from 'uWebSockets.js';
+import { STATUS_CODES } from 'node:http';
 import { guard, handFault } from '../errors.js';
 import {
   type AnswerHead,
@@ -8,7 +9,6 @@ import {
   type SinkOwner,
 } from './response-sink.js';
 import { SizedAnswer, type SizedState } from './sized.js';
-import { statusLines } from './status-lines.js';
 
 /** Whole answers up to this size leave in one go: they fit into any socket's buffer. */
 const directBytes = 16 * 1024;
@@ -19,6 +19,9 @@ const directBytes = 16 * 1024;
 const keepAliveLine = '\r\nkeep-alive: timeout=7';
 const closeLine = '\r\nconnection: close';
 const noop = (): void => {};
+/** Code and reason as a status line has them, by code. */
+const statusLines: string[] = [];
+for (const [code, reason] of Object.entries(STATUS_CODES)) statusLines[Number(code)] = `${code} ${reason}`;
 
 /**
  * The client of an HTTP request, and the one place that knows uWS's rules: the response is never touched after an

@@ -1,12 +1,15 @@
 import { inputMetering, wholeAnswers } from '../../conversation/stream-rules.js';
 import { never } from '../once.js';
+import { createInputUsageReader } from '../openai-shared/usage.js';
 import type { Endpoint } from '../protocol.js';
 import { encodingAmender } from './encoding.js';
-import { embeddingUsage } from './usage.js';
+
+/** Finds the `usage` of an answer; see `UsageReader.lastUsage`. */
+const { lastUsage } = createInputUsageReader();
 
 /** `POST /v1/embeddings`, and `POST /v1/engines/{model}/embeddings` once the model is in the body. */
 export const embeddings: Endpoint = {
-  ...wholeAnswers(embeddingUsage, inputMetering),
+  ...wholeAnswers(lastUsage, inputMetering),
   protocol: 'embeddings',
   upstreamPath: () => '/embeddings',
   upstreamQuery: null,

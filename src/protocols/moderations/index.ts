@@ -1,11 +1,14 @@
 import { reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
 import { never } from '../once.js';
+import { createInputUsageReader } from '../openai-shared/usage.js';
 import type { Endpoint } from '../protocol.js';
-import { moderationUsage } from './usage.js';
+
+/** Finds the `usage` of an answer, which the original does not have; see `UsageReader.lastUsage`. */
+const { lastUsage } = createInputUsageReader();
 
 /** `POST /v1/moderations` */
 export const moderations: Endpoint = {
-  ...wholeAnswers(moderationUsage, reportedMetering),
+  ...wholeAnswers(lastUsage, reportedMetering),
   protocol: 'moderations',
   upstreamPath: () => '/moderations',
   upstreamQuery: null,
