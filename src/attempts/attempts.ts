@@ -57,7 +57,7 @@ export class Attempts {
     if (this.health.keys !== null) this.#chooseKey();
   }
 
-  /** Has the present target asked, or the first behind it that can be asked this. */
+  /** Asks the present target, or the next one of the list that can be asked this call. */
   start(asker: Asker): void {
     this.#asker = asker;
     this.#ask(asker);
@@ -92,7 +92,7 @@ export class Attempts {
     return null;
   }
 
-  /** What `ask` throws of a target that cannot be asked this, for an asker that finds it later. */
+  /** To be called with what `ask` would have thrown, where it is found out later that the target cannot be asked. */
   cannot(fault: unknown): void {
     const asker = this.#asker;
     if (asker === null) return;

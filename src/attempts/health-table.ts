@@ -84,7 +84,7 @@ export class HealthTable {
   }
 }
 
-/** Unlike with a slash no two targets share it: the name of an upstream has no control characters. */
+/** Names of upstreams have no control characters, so no two targets have the same text; with a slash two could. */
 function nameOf({ upstream, model }: Target): string {
   return `${upstream.name}\n${model}`;
 }

@@ -1,6 +1,6 @@
 import type { Model } from '../config/types.js';
 
-/** A hedge is paid by so many calls, so that a slow upstream is not asked twice by everybody. */
+/** So many calls allow one hedge, so that a slow upstream does not get every call twice. */
 const callsPerHedge = 10;
 /** Hedges that quiet times may save up for a bad moment. */
 const mostSaved = 10;

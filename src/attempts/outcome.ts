@@ -2,14 +2,14 @@ import type { UpstreamFailureReason } from '../errors.js';
 
 /** No upstream keeps itself away for longer, whatever it says. */
 export const longestRetryAfterMs = 600_000;
-/** How long what refuses calls for their number rests, where it does not say itself. */
+/** How long a target or key is left alone after a 429 that names no time. */
 export const restMs = 1000;
 
 /** An attempt that the target has failed. */
 export interface FailedCall {
   /**
-   * `limited`: refused for the number of calls (429), which is no illness. `refused`: the key or its account is not
-   * accepted. `doubted`: it may be the key's rights that are missing, or nobody has them.
+   * `limited`: refused for the number of calls (429), which says nothing against the target. `refused`: the key or its
+   * account is not accepted. `doubted`: refused for missing rights, which may be the key's lack or nobody's to have.
    */
   readonly kind: 'failure' | 'limited' | 'refused' | 'doubted';
   /** What happened, in a few words for operators. */
@@ -28,9 +28,8 @@ export type Outcome = 'success' | 'uncounted' | FailedCall;
 export type Finding = 'success' | 'uncounted' | FailedCall['kind'];
 
 /**
- * What an answer's status says. An error that a caller can bring about by himself must not make a target ill for all
- * others, so a mistake of his that is pointed out is a success, and where it cannot be told whose mistake it is,
- * nothing is said.
+ * What an answer's status says. An error that a caller can cause must not open the breaker for all others: an error
+ * that names the caller's mistake counts as a success, and one whose cause cannot be told is not counted.
  */
 export function findingOfStatus(status: number): Finding {
   if (status === 429) return 'limited';

@@ -139,7 +139,7 @@ export interface Group {
   readonly shareVideos: boolean;
 }
 
-/** How targets are chosen, and when one is taken for ill. */
+/** How targets are chosen, and when the breaker of one opens. */
 export interface RoutingSettings {
   /** Failures in a row after which a target is left alone. */
   readonly failures: number;

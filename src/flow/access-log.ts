@@ -17,7 +17,7 @@ export interface AccessLog {
 }
 
 /**
- * One line for each call, written behind the hot path's back: never a key, never a body.
+ * One line for each call, written after the call has been answered: never a key, never a body.
  * @param onFault hears what keeps a line from being written; the others are
  */
 export function createAccessLog(log: Logger, onFault: (fault: unknown, call: CallRecord) => void): AccessLog {

@@ -27,8 +27,8 @@ export interface CollectedRequest extends OneOffRequest {
   readonly wire: Protocol;
   readonly deadlines: Deadlines;
   /**
-   * Hears how it goes, but for the end of a good answer: whoever asks sees whether it is of use. Null for a request that
-   * says nothing of a target.
+   * Hears how it goes, but for the end of a good answer: whoever asks sees whether it is of use. Null for a request
+   * that says nothing of a target.
    */
   readonly attempt: Attempt | null;
   /** A larger answer is refused. */

@@ -39,7 +39,7 @@ export class Call implements Guarded {
   /** The form of a call that is passed on while it arrives; `body` is null then. */
   upload: UploadBody | null = null;
   validated: ValidatedBody | null = null;
-  /** What the request has that could lead an upstream elsewhere. */
+  /** Members of the request that could make an upstream call another address. */
   steering: readonly SteeringMember[] = noSteering;
   model: Model | null = null;
   target: Target | null = null;
@@ -54,11 +54,11 @@ export class Call implements Guarded {
   place: SessionPlace | null = null;
   /** An upstream has done what was asked for, or is at it: a price per call or second counts. */
   isServed = false;
-  /** For how many calls its price counts: one for each image. */
+  /** How many times the price per call is charged: once for each image. */
   units = 1;
   /** Seconds of audio or video, as far as they are known. */
   mediaSeconds = 0;
-  /** See `costOfCall`; below zero until it was asked for. */
+  /** The cost of the call, see `costOfCall`; below zero until it was computed. */
   costNanos = -1;
   /** It asks for a video task that an earlier call has made. */
   isOfTask = false;

@@ -19,7 +19,10 @@ const leastDecodedBytes = 64 * 1024;
 /** Room for one that is larger grows by this. */
 const decodedGrowth = 4;
 
-/** Takes in the body of a call: its place among those of its key first, then its bytes, as there is room for them, then their decoding. */
+/**
+ * Takes in the body of a call: first its place among the calls of its key, then its bytes as there is memory for them,
+ * then it decodes them.
+ */
 export class Intake extends Swept implements BodyReceiver, ExchangeListener, Admitted {
   readonly #services: Services;
   readonly #call: AuthenticatedCall;

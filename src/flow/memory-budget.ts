@@ -7,9 +7,9 @@ const retryAfter = 1;
 const smallAnswer = 64 * 1024;
 
 /**
- * Bytes of bodies and gathered answers that this worker holds, and those of each key's calls. A key that holds none takes
- * up no room here, but for the last one that was asked for: most calls follow one of the same key, and none of those
- * looks anything up.
+ * Bytes of bodies and gathered answers that this worker holds, and those of each key's calls. A key that holds none
+ * takes up no room here, but for the last one that was asked for: most calls follow one of the same key, and none of
+ * those looks anything up.
  */
 export class MemoryBudget {
   /** Of all calls. */
@@ -47,8 +47,8 @@ export class MemoryBudget {
 
 /**
  * Takes memory for what a call is about to hold: its body as it comes, what is fetched for it, and its answer where
- * that is gathered. What one worker holds stays bounded however many clients send at once, and so does what the calls of
- * one key hold there, so that no key takes the room of all.
+ * that is gathered. What one worker holds stays bounded however many clients send at once, and so does what the calls
+ * of one key hold there, so that no key takes the room of all.
  * @throws {GatewayError} `overloaded` when the worker's budget is spent, or the key's part of it
  */
 export function takeMemory(services: Services, call: Call, bytes: number): void {

@@ -226,7 +226,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     }
   }
 
-  /** Leaves the watch: time has nothing to do with this call any more. */
+  /** Leaves the sweep list: nothing of this call is due any more. */
   leave(): void {
     this.#services.sweepList.remove(this);
   }

@@ -29,8 +29,8 @@ import { makesTask, takeAction, takeCreate } from './video/take.js';
 
 /**
  * The life of a request, in order: route, authenticate, take its place among the calls of its key (`admit`), take in the
- * body as there is room for it, validate, resolve the model, take what else it needs of its limits, forward, relay, account. A refusal at any step goes to `refuse`, and every path ends in
- * `account` exactly once.
+ * body as there is room for it, validate, resolve the model, take what else it needs of its limits, forward, relay,
+ * account. A refusal at any step goes to `refuse`, and every path ends in `account` exactly once.
  * @param socketCall of a request that came as a message of a WebSocket
  */
 export function serve(services: Services, exchange: Exchange, socketCall: SocketCall | null = null): void {

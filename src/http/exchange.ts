@@ -13,7 +13,8 @@ import { Swept } from './sweep.js';
 const mostStalledSweeps = 75;
 
 /**
- * One request and its answer: what was asked, how the answer stands, who hears of the client, and how long that may take.
+ * One request and its answer: what was asked, how the answer stands, who hears of the client, and how long that may
+ * take.
  *
  * `lines` must be complete header lines, each preceded by CRLF, with values that hold neither CR nor LF.
  */
@@ -112,7 +113,7 @@ export class Exchange extends Swept implements SinkOwner {
     this.#bodyStream?.resume();
   }
 
-  /** Some of the body has yet to come: uWS, which would cut a client below 16 KB a second, is kept from it. */
+  /** While some of the body has yet to come, keeps uWS from cutting a client that sends less than 16 KB a second. */
   bodyExpected(): void {
     this.#bodyPending = true;
     this.#host.sweepList.add(this);
@@ -232,8 +233,8 @@ export class Exchange extends Swept implements SinkOwner {
   }
 
   /**
-   * Gives a client more time that takes nothing for ten seconds or sends less than 16 KB a second, which uWS would cut,
-   * until its socket has drained or its body has ended. A reader that takes nothing for very long is given up after all.
+   * uWS cuts a client that takes nothing for ten seconds or sends less than 16 KB a second: gives it more time, until
+   * its socket has drained or its body has ended. A reader that takes nothing for very long is given up.
    */
   override onSweep(): void {
     if (this.#blocked && ++this.#stalledSweeps > mostStalledSweeps) this.giveUp();

@@ -11,7 +11,7 @@ export abstract class Swept implements Guarded {
   abstract onFault(where: FaultPlace, fault: unknown): void;
 }
 
-/** What is due at every sweep. A doubly linked list: every call enters and leaves it, and a `Set` costs more for each. */
+/** What is due at every sweep. A doubly linked list, since every call enters and leaves it and a `Set` costs more. */
 export class SweepList {
   #first: Swept | null = null;
   #size = 0;

@@ -73,7 +73,7 @@ export interface Observed {
   readonly inputEstimate: number;
 }
 
-/** Passes an answer on as it comes, and reads its usage and its end beside it. */
+/** Passes an answer on as it comes, and reads its usage and whether it has ended. */
 export class ObservedTransform implements AnswerTransform {
   readonly wholeBytes: number;
   readonly divisible: boolean;

@@ -1,4 +1,4 @@
-/** How much of a stream's end is kept: its final events with room to spare, and little enough for Node's slabs. */
+/** How much of a stream's end is kept: more than its final events, and little enough for Node's buffer pool. */
 export const tailBytes = 1536;
 
 /** Keeps the last bytes of a passing stream, so that its usage and its end are read once, when it is over. */

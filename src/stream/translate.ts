@@ -36,7 +36,7 @@ export interface TranslationParts {
   readonly inputEstimate: number;
 }
 
-/** Turns an answer from one protocol into another: an event at a time, with no more of it in memory than that. */
+/** Translates an answer from one protocol into another, one event at a time, and keeps no more than that in memory. */
 export class TranslatedTransform implements AnswerTransform {
   readonly wholeBytes = wholeBytes;
   readonly divisible = false;
@@ -258,14 +258,14 @@ class StreamTranslation {
     if (last?.kind === 'end' || last?.kind === 'error') this.isOver = true;
   }
 
-  /** SDKs want a usage: where the upstream has none, it is made up, and marked for our own books. */
+  /** SDKs require a usage: where the upstream reports none, it is estimated, and marked as such in the ledger. */
   #estimate(): void {
     this.usage = estimatedUsage(this.#inputEstimate, tokensOf(this.length));
     this.isUsageWhole = true;
     this.#steps.push({ kind: 'usage', usage: this.usage });
   }
 
-  /** An event that gave a text and nothing else is the model of those to come; any other kind changes the subject. */
+  /** An event that gave a text and nothing else is the model of those to come; any other kind ends that. */
   #learn(bytes: string, start: number, end: number): void {
     const [step] = this.#steps;
     if (step === undefined) return;

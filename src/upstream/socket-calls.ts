@@ -349,7 +349,7 @@ class SocketExchange extends Timed implements UpstreamExchange {
   }
 }
 
-/** A handler of which nothing that it throws comes back: that ends its exchange, and not the one that is served then. */
+/** A handler whose exceptions end its own exchange, and not the one that is served at that moment. */
 function guardHandler(handler: UpstreamHandler, owner: SocketExchange): UpstreamHandler {
   return {
     onHead: guard('upstream', owner, (head: ResponseHead) => handler.onHead(head), undefined),

@@ -7,7 +7,7 @@ import { isTime } from './ledger-record.js';
 import { writePage } from './page.js';
 import { addGroup, SumCollector } from './sums.js';
 
-/** What a batch adds to the ledger: pages of calls as its lines, and what these add to the sums. */
+/** What a batch adds to the ledger: a line for each page of calls, and the sums of their calls. */
 export interface UsageBatchContent {
   readonly lines: readonly LedgerLine[];
   readonly sums: ReturnType<SumCollector['sums']>;

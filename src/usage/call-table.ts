@@ -34,7 +34,7 @@ const column = {
   /** Milliseconds. */
   own: 15,
 } as const;
-/** So many of the columns, the first ones, are in the ledger, in this order. */
+/** The first so many columns are written to the ledger, in this order. */
 export const keptColumns = 15;
 export const rowLength = 16;
 /** From the one to the other are numbers that are added up as they are. */
@@ -58,16 +58,16 @@ export interface CallGroupSums extends Readonly<Pick<UsageTotals, 'calls' | (typ
 }
 
 /**
- * Calls that have ended within one second of one day, a row of numbers each. What is done for each of them is a part of
- * every request, and so there is little of it: numbers are put in a row, where they wait for the others. All else is
- * done for many of them at once, when the table is full or somebody asks. Used for one lot of calls after the other.
+ * Calls that have ended within one second of one day, one row of numbers for each. Adding one is part of every request
+ * and so does no more than fill its row; everything else is done for many rows at once, when the table is full or its
+ * sums are asked for. The table is then used again.
  */
 export class CallTable {
   /** Unix milliseconds: when its first call ended. */
   at = 0;
   /** How many calls it holds. */
   length = 0;
-  /** One row after the other, of which only those of its calls hold anything. */
+  /** The rows of its calls, one after the other; what is behind them is stale. */
   readonly rows = new Float64Array(mostCalls * rowLength);
   readonly callGroups: CallGroup[] = [];
   /** Ids that have no number. */
@@ -116,7 +116,7 @@ export class CallTable {
     const { rows } = this;
     const { usage } = call;
     const start = this.length++ * rowLength;
-    // By `column`, whose names would make this so long that it takes a fifth more time.
+    // The places of `column` as literals: with its names this function takes a fifth more time.
     rows[start] = this.#indexOf(call);
     rows[start + 1] = at - this.at;
     rows[start + 2] = call.number < 0 ? -this.ids.push(call.id) : call.number;
@@ -203,7 +203,7 @@ export class CallTable {
   }
 }
 
-/** Adds a number to a sum. One that cannot be meant adds nothing, and no sum goes beyond what is counted at once. */
+/** Adds a number to a sum. A negative or too large one adds nothing, and no sum exceeds `mostAdded`. */
 function addTo(sums: Float64Array, at: number, value: number): void {
   if (value > 0 && value <= mostAdded) sums[at] = Math.min((sums[at] as number) + value, mostAdded);
 }

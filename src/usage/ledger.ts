@@ -6,7 +6,7 @@ import type { Ledger } from '../store/store.js';
 import { dayMs } from './budget.js';
 import { createUsageWriter, type UsageWriter } from './writer.js';
 
-/** A store that is gone fails again and again, and there is nothing new to say of it. */
+/** Failures of the store are logged at most once in so many milliseconds. */
 const tellEveryMs = 10_000;
 
 export interface LedgerOptions {
@@ -17,7 +17,7 @@ export interface LedgerOptions {
   readonly log: Logger;
 }
 
-/** Makes a worker's writer of the ledger of usage, whose troubles are counted, and told in the log now and then. */
+/** Makes a worker's writer of the usage ledger, whose failures are counted, and logged now and then. */
 export function createLedger({ store, settings, recorder, log }: LedgerOptions): UsageWriter {
   let failureTold = Number.NEGATIVE_INFINITY;
   let dropTold = Number.NEGATIVE_INFINITY;

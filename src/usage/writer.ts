@@ -32,11 +32,11 @@ export interface UsageWriterOptions {
   readonly batchRecords?: number;
   /** Records that wait beside the batch under way, while the store fails; 100,000 unless said otherwise. */
   readonly mostWaiting?: number;
-  /** Pause after the first failure, doubled after each one up to 5 s; 100 ms unless said otherwise. */
+  /** Back-off after the first failure, doubled after each one up to 5 s; 100 ms unless said otherwise. */
   readonly pauseMs?: number;
 }
 
-/** Writes the usage of a worker to the ledger, in batches and behind the calls' backs. */
+/** Writes the usage of a worker to the ledger, in batches, after the calls have ended. */
 export interface UsageWriter {
   /**
    * Takes note of a call, of which nothing but words and numbers is kept until they are stored.
@@ -184,7 +184,7 @@ class BatchWriter implements UsageWriter {
     this.#isRunning = false;
   }
 
-  /** Nothing is sealed while a batch is under way, or a slow store would get many small ones. */
+  /** No batch is closed while another is under way: a slow store would get many small ones. */
   #nextChunk(): Chunk | undefined {
     if (this.#full.length === 0 && this.#isDue) this.#seal();
     return this.#full.shift();

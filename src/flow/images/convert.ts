@@ -262,7 +262,7 @@ class Conversion implements Asker {
   }
 }
 
-/** An answer that is no use: images may have been made, but where it speaks of a limit or of our account. */
+/** An answer that cannot be used: unless it names a limit or our account, images may have been made. */
 function unusable({ kind, accountStatus }: GatewayError): FailedAttempt {
   const progress = {
     bytesSent: true,

@@ -24,8 +24,8 @@ export interface ImageRoute {
 }
 
 /**
- * Serves a call for images. A body that the targets take as it is passes untouched; for everything else, a body of the
- * other form or an answer that has to have a certain form, requests and answers are converted.
+ * Serves a call for images. A body that the targets take as it is passes untouched. A body of the other form, or an
+ * answer that has to have a certain form, is converted.
  */
 export function takeImages(services: Services, call: AuthenticatedCall, route: ImageRoute): void {
   const request = read(call, route);

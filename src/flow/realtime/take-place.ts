@@ -12,7 +12,8 @@ const lateMs = { least: 500, most: 1500 };
  * Takes a place for the session that a call asks for, and goes on with `next`. Where its key has all that it may have,
  * the refusal leaves late, and those of many calls one by one: a client that asks again at once, with as many
  * connections as it likes, would else take the worker's time from the calls of other keys.
- * @throws {GatewayError} as `SessionList.takePlace` does where the refusal may leave at once, and whatever `next` throws
+ * @throws {GatewayError} as `SessionList.takePlace` does where the refusal may leave at once, and whatever `next`
+ * throws
  */
 export function takePlace<Of extends AuthenticatedCall>(
   services: Services,

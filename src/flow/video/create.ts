@@ -38,7 +38,7 @@ const nothing = Buffer.alloc(0);
 const bodyCopies = 3;
 /** A submission asks an upstream for as long as any call, and then notes its end. */
 const marginMs = 60_000;
-/** How long the end of a submission is tried to be noted when the store does not take it, and how often. */
+/** How long, and how often, writing the end of a submission is tried again while the store fails. */
 const settleMs = 5000;
 const settleEveryMs = 200;
 

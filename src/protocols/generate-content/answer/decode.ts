@@ -9,8 +9,8 @@ import { decodeFinish, isReason } from './finish.js';
 import { decodeUsage } from './usage.js';
 
 /**
- * Reads a response; see `TextCodec.decodeAnswer`. Members of a wrong type count as absent; pictures in it, code that the
- * vendor ran and citations are dropped.
+ * Reads a response; see `TextCodec.decodeAnswer`. Members of a wrong type count as absent; pictures in it, code that
+ * the vendor ran and citations are dropped.
  * @throws {GatewayError} `upstream_error` for a body without any candidate, or what its `error` says
  */
 export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
