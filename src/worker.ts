@@ -4,7 +4,7 @@ import { guard } from './errors.js';
 import { createGateway, type Gateway } from './gateway.js';
 import { createManagedKeySet } from './keys/key-set.js';
 import { fromWire } from './keys/key-wire.js';
-import { isOwnerMessage } from './limits/messages.js';
+import type { OwnerMessage } from './limits/messages.js';
 import { loadCompiler } from './schema/validator.js';
 import { heartbeatMs } from './supervisor/heartbeat.js';
 import { createLog } from './supervisor/log.js';
@@ -17,6 +17,8 @@ const log = createLog('worker', process.env.LOG_LEVEL ?? 'info');
 /** They are there before the gateway is, and stay through its reloads. */
 const managedKeys = createManagedKeySet();
 let gateway: Gateway | null = null;
+/** What the primary says of limits before there is a gateway. */
+let earlyLeases: OwnerMessage[] = [];
 let listening = false;
 let leaving = false;
 let finished = false;
@@ -62,6 +64,8 @@ async function start(order: WorkerOrder & { type: 'start' }): Promise<void> {
   // Before it listens: loading stops the process, and whoever is connected then would wait.
   loadCompiler();
   gateway = createGateway({ snapshot, log: log.logger, sendLease: report, managedKeys });
+  for (const message of earlyLeases) gateway.receiveLease(message);
+  earlyLeases = [];
   await gateway.listen(order.host, order.port);
   listening = true;
   report({ type: 'listening' });
@@ -131,8 +135,11 @@ function drain({ graceMs }: WorkerOrder & { type: 'drain' }): void {
 function onMessage(message: unknown): void {
   const type = messageType(message);
   const order = message as WorkerOrder;
-  if (type !== null && isOwnerMessage(order)) gateway?.receiveLease(order);
   switch (type) {
+    case 'lease-order':
+      if (gateway === null) earlyLeases.push(order as OwnerMessage);
+      else gateway.receiveLease(order as OwnerMessage);
+      break;
     case 'start':
       orders = orders.then(() => start(order as WorkerOrder & { type: 'start' })).catch(fail);
       break;

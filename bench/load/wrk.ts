@@ -14,10 +14,12 @@ function init(args)
   local file = io.open(args[1], "rb")
   local body = file:read("*a")
   file:close()
+  local names = io.open(args[2], "rb")
   local callers = {}
-  for key, model in args[2]:gmatch("([^,=]+)=([^,]+)") do
+  for key, model in names:read("*a"):gmatch("([^,=]+)=([^,]+)") do
     callers[#callers + 1] = {key, model}
   end
+  names:close()
   wrk.method = "POST"
   wrk.headers["content-type"] = "application/json"
   wrk.headers["authorization"] = "Bearer " .. callers[1][1]
@@ -69,7 +71,9 @@ export function wrk(tool: Tool): LoadClient {
     async start(plan) {
       const scriptFile = join(plan.directory, 'wrk.lua');
       writeFileSync(scriptFile, script);
-      const callers = plan.callers.map(({ key, model }) => `${key}=${model}`).join(',');
+      // As a file: the system takes no argument as long as the names of thousands.
+      const callersFile = join(plan.directory, 'wrk-callers');
+      writeFileSync(callersFile, plan.callers.map(({ key, model }) => `${key}=${model}`).join(','));
       const headers = Object.entries(plan.headers)
         .map(([name, value]) => `${name}=${value}`)
         .join(',');
@@ -83,7 +87,7 @@ export function wrk(tool: Tool): LoadClient {
           url(plan),
           '--',
           plan.bodyFile,
-          callers,
+          callersFile,
           callerAt(0).model,
           headers,
         ],

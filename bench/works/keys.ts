@@ -1,18 +1,20 @@
 import type { Work } from '../bench.js';
 import { bodyFile, chatBody } from '../bodies.js';
 import { callerAt } from '../callers.js';
+import { gateway, unreachedLimits } from '../contenders/gateway.js';
 import { type Entry, runRounds, type ThroughputPlan } from '../rounds.js';
 import { cpuPerUnit, throughputReport, type Unit } from '../throughput.js';
 
-const large = { keys: 100_000, models: 5_000 };
-const callers = 1_000;
+const large = { keys: 20_000, models: 2_000 };
 const small = '1 key, 1 model';
 const unit: Unit = { name: 'req/s', perRequest: 1 };
 
+/** Of each of many keys: far from what it uses here. */
+const ordinaryLimits = { requestsPerMinute: 6000, tokensPerMinute: 2_000_000, concurrent: 50 };
+
 /**
- * What a large catalogue costs: the 1 KB chat with 100,000 keys and 5,000 models in the config against 1 of each.
- * A thousand callers, spread over the large catalogue, take turns; the load client prepares as many requests for the
- * small one.
+ * What a large catalogue costs: the 1 KB chat with 20,000 keys and 2,000 models that take turns, so that nothing of a
+ * key is near the processor when it calls again, against 1 of each; without limits and with them.
  */
 export const keysWork: Work = {
   name: 'keys',
@@ -20,20 +22,20 @@ export const keysWork: Work = {
   async run(bench) {
     const body = bodyFile(bench.directory, 'keys', chatBody(1024, false));
     const plan: ThroughputPlan = { answer: 'json', engine: 'uws', bodyFile: body, connections: 32 };
-    const gateway = bench.contenders.find((contender) => contender.name === 'gateway');
-    if (!gateway) return missing;
-    const turn = Array.from({ length: callers }, (_, index) => index);
+    const [plain, one, each] = [undefined, unreachedLimits, ordinaryLimits].map((limits) =>
+      gateway({ name: 'gateway', main: bench.main, logs: false, limits }),
+    ) as [Entry['contender'], Entry['contender'], Entry['contender']];
+    const callers = Array.from({ length: large.keys }, (_, index) => ({
+      key: callerAt(index).key,
+      model: callerAt(index % large.models).model,
+    }));
+    const alone = [callerAt(0)];
+    const many = `${large.keys} keys, ${large.models} models`;
     const entries: readonly Entry[] = [
-      { name: small, contender: gateway, callers: turn.map(() => callerAt(0)) },
-      {
-        name: '100,000 keys, 5,000 models',
-        contender: gateway,
-        catalogue: large,
-        callers: turn.map((index) => ({
-          key: callerAt(index * (large.keys / callers)).key,
-          model: callerAt(index * (large.models / callers)).model,
-        })),
-      },
+      { name: small, contender: plain, callers: alone },
+      { name: many, contender: plain, catalogue: large, callers },
+      { name: `${small}, limits`, contender: one, callers: alone },
+      { name: `${many}, limits`, contender: each, catalogue: large, callers },
     ];
     const all = await runRounds(bench, plan, entries);
     const head = {
@@ -43,18 +45,13 @@ export const keysWork: Work = {
       reference: small,
     };
     const report = throughputReport(bench, head, all);
-    const [smallCost = 0, bigCost = 0] = all.map((series) => cpuPerUnit(series, unit));
-    if (smallCost === 0 || bigCost === 0) return report;
-    const ratio = `A request costs ${(bigCost / smallCost).toFixed(2)}x the CPU time with the large catalogue.`;
-    return { ...report, notes: [ratio, ...report.notes] };
+    const costs = all.map((series) => cpuPerUnit(series, unit));
+    const notes = [0, 2].flatMap((index) => {
+      const [smallCost = 0, largeCost = 0] = costs.slice(index, index + 2);
+      if (smallCost === 0 || largeCost === 0) return [];
+      const ratio = (largeCost / smallCost).toFixed(2);
+      return [`${entries[index + 1]?.name}: ${ratio}x the CPU time of ${entries[index]?.name}.`];
+    });
+    return { ...report, notes: [...notes, ...report.notes] };
   },
-};
-
-const missing = {
-  work: 'keys',
-  title: 'small and large catalogue',
-  columns: [],
-  rows: [],
-  notes: ['The gateway is not among the contenders.'],
-  figures: null,
 };

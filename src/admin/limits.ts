@@ -12,7 +12,7 @@ export interface LimitInUse {
   /** Of that, what no worker has. */
   readonly free: number;
   /** What workers that have ended may have used, and will come back. */
-  readonly cooling: number;
+  readonly inWindow: number;
   /** What workers have, used or idle, by worker. */
   readonly leased: ReadonlyMap<number, number>;
 }
@@ -34,7 +34,7 @@ export function limitRoutes(inUse: () => readonly LimitInUse[]): readonly AdminR
   ];
 }
 
-function viewOf({ name, kind, total, limit, free, cooling, leased }: LimitInUse): object {
+function viewOf({ name, kind, total, limit, free, inWindow, leased }: LimitInUse): object {
   const atWorkers = [...leased.values()].reduce((sum, amount) => sum + amount, 0);
-  return { name, kind, limit: total, share: limit, free, atWorkers, cooling };
+  return { name, kind, limit: total, share: limit, free, atWorkers, cooling: inWindow };
 }

@@ -1,5 +1,5 @@
 import type { Budget, Key } from '../config/types.js';
-import type { Pool } from '../limits/kinds.js';
+import type { Pool } from '../limits/pool.js';
 import { budgetPool } from '../limits/pools.js';
 import { budgetPeriod } from '../usage/budget.js';
 

@@ -1,9 +1,8 @@
-import type { Admission } from '../limits/admission.js';
-import type { Pending } from '../limits/decision.js';
-import type { LeaseHolder } from '../limits/holding.js';
-import type { Demand } from '../limits/kinds.js';
+import type { Admission, Pending } from '../limits/admission.js';
+import type { LeaseHolder } from '../limits/lease-holder.js';
+import type { Demand } from '../limits/pool.js';
 import type { CallPools } from '../limits/pools.js';
-import type { RateLines } from '../limits/rate-lines.js';
+import type { RateLines } from '../limits/rate-headers.js';
 import type { PeriodBudget } from './budget.js';
 import type { Call } from './call.js';
 import { costOfCall } from './consumption.js';

@@ -8,7 +8,7 @@ import type { Router } from '../http/router.js';
 import type { SweepList } from '../http/sweep.js';
 import type { KeyTable } from '../keys/table.js';
 import type { HostClock } from '../limits/clock.js';
-import type { LeaseHolder } from '../limits/holding.js';
+import type { LeaseHolder } from '../limits/lease-holder.js';
 import type { PoolTable } from '../limits/pools.js';
 import type { CallRecord } from '../metrics/call-record.js';
 import type { Recorder } from '../metrics/recorder.js';

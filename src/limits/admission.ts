@@ -1,6 +1,29 @@
-import type { HeldPool } from './held-pool.js';
-import type { HeldPools } from './held-pools.js';
-import { type Demand, isGivenBack, type Pool } from './kinds.js';
+import type { HeldPool, HeldPools } from './held-pool.js';
+import { type Demand, isGivenBack, type Pool } from './pool.js';
+
+/** What becomes of a call's demands. */
+export type Decision = Admission | Denial;
+
+/** The demands cannot be met, and none of them was taken. */
+export interface Denial {
+  readonly outcome: 'denied';
+  /** The pool that has too little. */
+  readonly pool: Pool;
+  /**
+   * `tooLarge`: more was demanded than the pool's limit, which can never be met. `unknown`: there may be more, but the
+   * store that says so cannot be reached.
+   */
+  readonly reason: 'exhausted' | 'tooLarge' | 'unknown';
+  /** Milliseconds until another try may succeed, as far as that is known; 0 where none ever will. */
+  readonly retryAfterMs: number;
+}
+
+/** The demands are not decided yet. */
+export interface Pending {
+  readonly outcome: 'pending';
+  /** Gives up: nothing is taken, nobody is called back. Does nothing once the decision was told. */
+  cancel(): void;
+}
 
 /** What an admission does with its units when it knows more. */
 export interface AdmissionHost {
@@ -42,7 +65,7 @@ export class Admission {
   #used: (number | undefined)[] | null = null;
   #isReleased = false;
 
-  /** @param bucket when its units were taken, in the terms of `Cooling` */
+  /** @param bucket when its units were taken, in the terms of `SlidingWindow` */
   constructor(host: AdmissionHost, demands: readonly Demand[], found: HeldPool[], bucket: number) {
     this.#host = host;
     this.demands = demands;

@@ -56,6 +56,7 @@ export function createBudgetSource(options: BudgetSourceOptions): BudgetSource {
 
 class StoredBudgets implements BudgetSource {
   readonly until = null;
+  readonly isUndivided = false;
   readonly #options: BudgetSourceOptions;
   readonly #known = new Map<OwnedPool, Account>();
   /** Those of which more is wanted than was asked for last. */
@@ -143,7 +144,7 @@ class StoredBudgets implements BudgetSource {
         if (!this.#isAvailable) this.#probeAt = at + retryMs;
         this.#reserve(account);
       } else if (pool.free > 0 && at - account.idleSince >= idleMs) this.#giveBack(account);
-      else if (pool.isIdle && pool.free === 0) this.#user?.onAnswered([pool]);
+      else if (pool.isUnused && pool.free === 0) this.#user?.onAnswered([pool]);
     }
   }
 

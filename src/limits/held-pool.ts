@@ -1,209 +1,213 @@
-import { Cooling } from './cooling.js';
-import type { Denial } from './decision.js';
-import type { HeldPools } from './held-pools.js';
-import { coolMsOf, type Pool } from './kinds.js';
-import type { PoolAnswer, PoolAsk } from './messages.js';
+import type { Denial } from './admission.js';
+import type { PoolAnswer, PoolAsk, Slices } from './messages.js';
+import { type Pool, sliceOf, windowMsOf } from './pool.js';
+import { SlidingWindow } from './sliding-window.js';
 import { WaitingLine } from './waiting-line.js';
 
 /** Client's wait where nobody knows when there will be units. */
 const unknownRetryMs = 1000;
-/** Longest time for which a pool is taken for empty without asking. */
-const longestDryMs = 1000;
+/** Longest time for which a pool is taken for used up without asking. */
+const longestExhaustedMs = 1000;
 /** Denials further apart than this have nothing to do with each other. */
 const denialsApartMs = 1000;
 /** Rest after the second denial in a row; each further one doubles it. */
 const firstRestMs = 10;
-/** Longest rest where there is news of units. */
-const restAfterNewsMs = 20;
+/** Longest rest where there are said to be units again. */
+const restAfterRefillMs = 20;
 /** A worker with so many calls since the last sweep is busy, and asks for more when what it has lasts for less than this. */
 const busyCalls = 8;
 const askAheadSeconds = 0.25;
 
-/** One pool's numbers at a worker. At every moment `available`, `inUse`, `spent` and `cooling` make `held`. */
+/** One pool's numbers at a worker. At every moment `available`, `inUse`, `spent` and `inWindow` make `held`. */
 export interface HeldUnits {
   readonly name: string;
   readonly available: number;
   readonly inUse: number;
   readonly spent: number;
-  readonly cooling: number;
+  readonly inWindow: number;
   readonly held: number;
   /** Calls that wait for units of this pool. */
   readonly waiting: number;
 }
 
-/** A pool as one worker sees it: what it was leased of it. `available`, `inUse`, `spent` and what cools always make `held`. */
+/**
+ * A pool as one worker sees it: what it was leased of it. `available`, `inUse`, `spent` and what is in the window always
+ * make `held`. Of most pools a worker has its slice and never asks for more: what belongs to asking is apart.
+ */
 export class HeldPool {
-  // What every call needs comes first, to lie together in memory.
   readonly name: string;
   /** Null once it is forgotten. */
   home: HeldPools | null;
   /** Used units that come back by themselves; null where none do. */
-  readonly cooling: Cooling | null;
-  /** Calls that lack units of this pool. */
-  readonly line = new WaitingLine();
+  readonly window: SlidingWindow | null;
+  /** What it has of it without asking: see `sliceOf`. */
+  slice: number;
   /** Units that may be used now; below zero only when more was used than the primary could be told of. */
   available = 0;
-  /** Units that are to go back before any is used. */
-  owed = 0;
-  /** Units used since the last sweep, and between that and the one before; and by how many calls since the last. */
+  /** Units used since the last sweep, and by how many calls. */
   taken = 0;
+  calls = 0;
   /** Least that was available since the last sweep: so much was idle all the time. */
   idle = 0;
   /** Units in use that time does not bring back. */
   inUse = 0;
-  /** Other workers lack units, and what becomes idle goes back at once. */
-  isContested = false;
-  takenBefore = 0;
-  #calls = 0;
-  /** Units that are used up, of which the primary has not heard. */
-  spent = 0;
   /** What the primary has leased to this worker, as far as it has arrived here. */
   held = 0;
-  /** Number of the last ask, and whether its answer is still to come. */
-  ask = 0;
-  isAsking = false;
-  /** The last ask was for calls up to this one, in their order at the worker. */
-  askedThrough = 0;
-  /** Until when it is contested, if it is. */
-  contestedUntil = 0;
-  /** Until then nobody need be asked for what was denied last: there is too little. */
-  dryUntil = Number.NEGATIVE_INFINITY;
-  /** Least that the last ask was for, and least that was denied last: there may be enough for a smaller call. */
-  #askedFrom = 0;
-  #dryFrom = 0;
-  /** Nobody knew whether there was more when the primary last spoke. */
-  isCutOff = false;
-  /** Units that no worker had when the primary last spoke, and when that was. */
-  freeElsewhere: number | null = null;
-  freeAt = 0;
-  #retryAt: number | null = null;
-  #deniedAt = Number.NEGATIVE_INFINITY;
-  #denials = 0;
+  /** The tick at which it is swept. */
+  sweepAt = -1;
+  /** What the primary was asked and has said; null where that is of no interest. */
+  asked: AskedPool | null = null;
 
-  constructor({ name, kind }: Pool, home: HeldPools) {
-    this.name = name;
+  constructor(pool: Pool, home: HeldPools, slice: number) {
+    this.name = pool.name;
     this.home = home;
-    const coolMs = coolMsOf[kind];
-    this.cooling = coolMs === null ? null : new Cooling(coolMs);
+    this.slice = slice;
+    const windowMs = windowMsOf[pool.kind];
+    this.window = windowMs === null ? null : new SlidingWindow(windowMs, pool.limit);
+  }
+
+  /** As `asked`, made where there is none. */
+  get asking(): AskedPool {
+    this.asked ??= new AskedPool();
+    return this.asked;
+  }
+
+  /** Nothing but its slice is held, and the primary has no more to say of it. */
+  isSettled(now: number): boolean {
+    return this.held === this.slice && (this.asked === null || this.asked.isOver(now));
   }
 
   /** Nothing is lost when it is forgotten. */
   isIdle(now: number): boolean {
-    return (
-      this.held === 0 &&
-      this.available === 0 &&
-      this.spent === 0 &&
-      this.line.size === 0 &&
-      !this.isAsking &&
-      now >= this.dryUntil &&
-      now - this.#deniedAt > denialsApartMs
-    );
+    return this.available === this.slice && this.isSettled(now);
   }
 
   /** Units that a call may take. */
   get usable(): number {
-    return this.available - this.owed;
+    return this.asked === null ? this.available : this.available - this.asked.owed;
   }
 
   /** What becomes free is not for this worker's later calls alone: others wait for it, here or elsewhere. */
   get isWanted(): boolean {
-    return this.line.size > 0 || this.owed > 0 || this.isContested;
+    const { asked } = this;
+    return asked !== null && (asked.line.size > 0 || asked.owed > 0 || asked.isRecalled);
   }
 
   /** There is too little for a call, or others came before it. */
   isShort(amount: number, sequence: number): boolean {
     if (amount === 0) return false;
-    const { first } = this.line;
-    return this.usable < amount || (first !== null && first.sequence < sequence);
+    const { asked } = this;
+    if (asked === null) return this.available < amount;
+    const { first } = asked.line;
+    return this.available - asked.owed < amount || (first !== null && first.sequence < sequence);
   }
 
   /** There is too little for a call elsewhere, as far as is known. */
-  isDry(amount: number, now: number): boolean {
-    return now < this.dryUntil && amount >= this.#dryFrom;
+  isExhausted(amount: number, now: number): boolean {
+    return this.asked?.isExhausted(amount, now) ?? false;
   }
 
-  /** Makes available what has cooled. */
+  /** Makes available what has come back. */
   collect(now: number): void {
-    if (this.cooling !== null) this.available += this.cooling.collect(now);
+    if (this.window !== null) this.available += this.window.collect(now);
   }
 
   take(amount: number, now: number): void {
     this.available -= amount;
     this.taken += amount;
-    this.#calls++;
+    this.calls++;
     if (this.available < this.idle) this.idle = this.available;
-    if (this.cooling === null) this.inUse += amount;
-    else this.cooling.add(now, amount);
+    if (this.window === null) this.inUse += amount;
+    else this.window.add(now, amount);
   }
 
   /** Takes units out that go back to the primary. */
   giveBack(amount: number): void {
     this.available -= amount;
     this.held -= amount;
-    this.owed = Math.max(0, this.owed - amount);
+    if (this.asked !== null) this.asked.owed = Math.max(0, this.asked.owed - amount);
     if (this.available < this.idle) this.idle = this.available;
   }
 
-  /** As fast as its units are taken it will be short in a moment, while there are a lot elsewhere. */
+  /**
+   * More is to be asked for, before a call lacks it: half of the slice is used, or as fast as its units are taken it will
+   * be short in a moment, while there are a lot elsewhere.
+   */
   get runsOut(): boolean {
-    if (this.#calls < busyCalls) return false;
-    const perSecond = Math.max(this.taken, this.takenBefore);
-    const isLow = this.cooling !== null && this.available < perSecond * askAheadSeconds;
-    return isLow && this.freeElsewhere !== null && this.freeElsewhere >= perSecond;
+    const { asked } = this;
+    if (asked === null) return this.available * 2 < this.slice;
+    if (this.calls < busyCalls || asked.isAsking || this.window === null) return false;
+    const perSecond = Math.max(this.taken, asked.takenBefore);
+    if (this.available >= perSecond * askAheadSeconds) return false;
+    return asked.freeElsewhere !== null && asked.freeElsewhere >= perSecond;
   }
 
   /** Units in use will not come back. */
   spend(amount: number): void {
     this.inUse -= amount;
-    this.spent += amount;
+    this.asking.spent += amount;
   }
 
   /** @returns what was spent since this was last asked: it is no part of what is held any more */
   tellSpent(): number {
-    const { spent } = this;
-    this.spent = 0;
+    const { spent } = this.asking;
+    this.asking.spent = 0;
     this.held -= spent;
     return spent;
   }
 
-  /** Units in use were not needed after all. @param bucket when they were taken, in the terms of `Cooling` */
+  /** Units in use were not needed after all. @param bucket when they were taken, in the terms of `SlidingWindow` */
   unuse(bucket: number, amount: number): void {
-    if (this.cooling !== null) {
+    if (this.window !== null) {
       // Where the bucket has come back, so have its units.
-      this.available += this.cooling.remove(bucket, amount);
+      this.available += this.window.remove(bucket, amount);
       return;
     }
     this.inUse -= amount;
     this.available += amount;
   }
 
-  /** The primary was asked and has not said yet whether there is more: nobody may say that there is none. */
-  isUnanswered(now: number): boolean {
-    return this.isAsking && now >= this.dryUntil;
-  }
-
   /** What a call hears for which there is too little. */
   denial(pool: Pool, now: number): Denial {
     const retryAfterMs = this.available < 0 ? unknownRetryMs : this.retryAfterMs(now);
-    const isUnknown = this.isCutOff || this.isUnanswered(now);
+    const isUnknown = this.asked !== null && (this.asked.isCutOff || this.asked.isUnanswered(now));
     return { outcome: 'denied', pool, reason: isUnknown ? 'unknown' : 'exhausted', retryAfterMs };
+  }
+
+  /** Milliseconds until there may be units. */
+  retryAfterMs(now: number): number {
+    const own = this.window?.nextAt() ?? Number.POSITIVE_INFINITY;
+    const at = Math.min(own, this.asked?.retryAt(now) ?? Number.POSITIVE_INFINITY);
+    return at === Number.POSITIVE_INFINITY ? unknownRetryMs : Math.max(1, Math.ceil(at - now));
   }
 
   /** Its numbers. */
   units(): HeldUnits {
-    const { name, available, inUse, spent, cooling, held, line } = this;
-    return { name, available, inUse, spent, cooling: cooling?.total ?? 0, held, waiting: line.size };
+    const { name, available, inUse, window, held, asked } = this;
+    const inWindow = window?.total ?? 0;
+    return {
+      name,
+      available,
+      inUse,
+      spent: asked?.spent ?? 0,
+      inWindow,
+      held,
+      waiting: asked?.line.size ?? 0,
+    };
   }
 
-  /** Ends a sweep. @returns how much was idle since the one before, and is more than so much time takes again */
+  /**
+   * Ends a sweep.
+   * @returns how much beyond its slice was idle since the one before, and is more than so much time takes again
+   */
   sweep(): number {
-    const spare = this.cooling === null ? 0 : this.taken;
-    const idle = Math.max(0, Math.min(this.idle, this.available) - spare);
+    const spare = this.window === null ? 0 : this.taken;
+    const idle = Math.min(this.idle, this.available) - spare;
     this.idle = this.available;
-    this.takenBefore = this.taken;
+    if (this.asked !== null) this.asked.takenBefore = this.taken;
     this.taken = 0;
-    this.#calls = 0;
-    return idle;
+    this.calls = 0;
+    return Math.max(0, Math.min(idle, this.held - this.slice));
   }
 
   /**
@@ -212,28 +216,96 @@ export class HeldPool {
    * @param sequence the last call that came to the worker
    */
   stateAsk(amount: number, least: number, sequence: number): PoolAsk {
-    this.isAsking = true;
-    this.askedThrough = sequence;
-    this.#askedFrom = least;
-    const { usable } = this;
+    const { asking, usable } = this;
+    asking.begin(least, sequence);
     const need = Math.max(1, amount - usable);
     return {
       pool: this.name,
-      number: ++this.ask,
+      number: asking.number,
       need,
       least: Math.max(1, least - usable),
-      want: need + Math.max(this.taken, this.takenBefore),
+      want: need + Math.max(this.taken, asking.takenBefore, this.slice),
     };
   }
 
   /** Adds what the primary has granted. */
-  accept(answer: PoolAnswer, now: number): void {
+  accept(answer: PoolAnswer): void {
     this.available += answer.granted;
     this.held += answer.granted;
-    this.freeElsewhere = answer.free;
-    this.isCutOff = answer.isCutOff;
-    this.freeAt = now;
-    if (answer.number === this.ask) this.isAsking = false;
+    this.asking.hear(answer);
+  }
+}
+
+/** What the primary was asked for a pool and has said of it, and the calls that wait for that. */
+class AskedPool {
+  /** Calls that lack units of this pool. */
+  readonly line = new WaitingLine();
+  /** Units that are to go back before any is used. */
+  owed = 0;
+  /** Other workers lack units, and what becomes idle goes back at once: until then. */
+  isRecalled = false;
+  recalledUntil = 0;
+  /** Units that were used between the last two sweeps. */
+  takenBefore = 0;
+  /** Units that are used up, of which the primary has not heard. */
+  spent = 0;
+  /** Number of the last ask, and whether its answer is still to come. */
+  number = 0;
+  isAsking = false;
+  /** The last ask was for calls up to this one, in their order at the worker. */
+  through = 0;
+  /** Nobody knew whether there was more when the primary last spoke. */
+  isCutOff = false;
+  /** Units that no worker had when the primary last spoke; null before it did. */
+  freeElsewhere: number | null = null;
+  /** Until then nobody need be asked for what was denied last: there is too little. */
+  #exhaustedUntil = Number.NEGATIVE_INFINITY;
+  /** Least that the last ask was for, and least that was denied last: there may be enough for a smaller call. */
+  #least = 0;
+  #deniedFrom = 0;
+  #retryAt = Number.NEGATIVE_INFINITY;
+  #deniedAt = Number.NEGATIVE_INFINITY;
+  #denials = 0;
+
+  /** Nothing of it is needed any more. */
+  isOver(now: number): boolean {
+    return (
+      this.spent === 0 &&
+      this.owed === 0 &&
+      this.line.size === 0 &&
+      !this.isAsking &&
+      !this.isRecalled &&
+      now >= this.#exhaustedUntil &&
+      now - this.#deniedAt > denialsApartMs
+    );
+  }
+
+  isExhausted(amount: number, now: number): boolean {
+    return now < this.#exhaustedUntil && amount >= this.#deniedFrom;
+  }
+
+  /** The primary was asked and has not said yet whether there is more: nobody may say that there is none. */
+  isUnanswered(now: number): boolean {
+    return this.isAsking && now >= this.#exhaustedUntil;
+  }
+
+  /** When there may be units elsewhere, as far as that is known. */
+  retryAt(now: number): number {
+    return this.#retryAt > now ? this.#retryAt : Number.POSITIVE_INFINITY;
+  }
+
+  /** An ask begins. */
+  begin(least: number, sequence: number): void {
+    this.number++;
+    this.isAsking = true;
+    this.through = sequence;
+    this.#least = least;
+  }
+
+  hear({ number, free, isCutOff }: PoolAnswer): void {
+    this.freeElsewhere = free;
+    this.isCutOff = isCutOff;
+    if (number === this.number) this.isAsking = false;
   }
 
   /**
@@ -241,29 +313,117 @@ export class HeldPool {
    * makes this worker rest longer before it asks again.
    * @param retryAt when others will have units, as far as that is known
    */
-  markDry(retryAt: number | null, now: number): void {
+  markExhausted(retryAt: number | null, now: number): void {
     this.#denials = now - this.#deniedAt > denialsApartMs ? 1 : Math.min(this.#denials + 1, 16);
     this.#deniedAt = now;
-    this.#dryFrom = this.#askedFrom;
-    this.#retryAt = retryAt;
-    this.dryUntil = Math.min(now + longestDryMs, Math.max(now + this.#restMs(), retryAt ?? now));
+    this.#deniedFrom = this.#least;
+    this.#retryAt = retryAt ?? Number.NEGATIVE_INFINITY;
+    const until = Math.max(now + this.#restMs(), retryAt ?? now);
+    this.#exhaustedUntil = Math.min(now + longestExhaustedMs, until);
   }
 
   /** There are units again. They may be asked for, but not by one denied call after the other. */
-  markWet(): void {
-    this.dryUntil = Math.min(this.dryUntil, this.#deniedAt + Math.min(this.#restMs(), restAfterNewsMs));
-    this.#retryAt = null;
-  }
-
-  /** Milliseconds until there may be units. */
-  retryAfterMs(now: number): number {
-    const own = this.cooling?.nextAt() ?? null;
-    const elsewhere = this.#retryAt !== null && this.#retryAt > now ? this.#retryAt : null;
-    const at = Math.min(own ?? Number.POSITIVE_INFINITY, elsewhere ?? Number.POSITIVE_INFINITY);
-    return at === Number.POSITIVE_INFINITY ? unknownRetryMs : Math.max(1, Math.ceil(at - now));
+  markRefilled(): void {
+    const restMs = Math.min(this.#restMs(), restAfterRefillMs);
+    this.#exhaustedUntil = Math.min(this.#exhaustedUntil, this.#deniedAt + restMs);
+    this.#retryAt = Number.NEGATIVE_INFINITY;
   }
 
   #restMs(): number {
     return this.#denials <= 1 ? 0 : firstRestMs * 2 ** (this.#denials - 2);
+  }
+}
+
+/** Sweeps that lie further ahead than this are looked at again then. A power of two. */
+const mostTicks = 1024;
+
+/** The pools of which a worker has used anything lately, or has other units than its slice. */
+export class HeldPools {
+  readonly #byName = new Map<string, HeldPool>();
+  /** Pools by the tick at which they are swept, modulo the length. One that is swept at another tick by now is passed over. */
+  readonly #sweeps: HeldPool[][] = Array.from({ length: mostTicks }, () => []);
+  #tick = 0;
+  #slices: Slices = { parts: 0, usedUntil: Number.NEGATIVE_INFINITY };
+
+  /** Before any pool is used. */
+  setSlices(slices: Slices): void {
+    this.#slices = slices;
+  }
+
+  get(name: string): HeldPool | undefined {
+    return this.#byName.get(name);
+  }
+
+  /** A pool, made with its slice where there is none of its name. */
+  of(pool: Pool): HeldPool {
+    const known = this.#byName.get(pool.name);
+    if (known !== undefined) return known;
+    const held = this.add(pool, this.sliceOf(pool));
+    const { usedUntil } = this.#slices;
+    const windowMs = windowMsOf[pool.kind];
+    if (windowMs === null || usedUntil === Number.NEGATIVE_INFINITY) return held;
+    held.available = 0;
+    held.idle = 0;
+    held.window?.add(usedUntil - windowMs, held.held);
+    return held;
+  }
+
+  /** Makes a pool of which so many units are leased. */
+  add(pool: Pool, leased: number): HeldPool {
+    const held = new HeldPool(pool, this, this.sliceOf(pool));
+    held.held = leased;
+    held.available = leased;
+    held.idle = leased;
+    this.#byName.set(pool.name, held);
+    // It may be one of very many that are used once: nothing is to be done for it but to forget it.
+    this.sweepIn(held, mostTicks / 2);
+    return held;
+  }
+
+  sliceOf(pool: Pool): number {
+    return sliceOf(pool, this.#slices.parts);
+  }
+
+  /**
+   * The same as `of`, for calls that fall under the same limits one after the other: to look a name up means to touch
+   * memory that is in no cache any more.
+   * @param found what was found for such calls before, by the same indexes; empty at first
+   */
+  at(found: HeldPool[], index: number, pool: Pool): HeldPool {
+    const before = found[index];
+    if (before !== undefined && before.home === this && before.name === pool.name) return before;
+    const held = this.of(pool);
+    found[index] = held;
+    return held;
+  }
+
+  values(): Iterable<HeldPool> {
+    return this.#byName.values();
+  }
+
+  /** Has a pool swept after so many ticks, unless it is to be before. */
+  sweepIn(held: HeldPool, ticks: number): void {
+    const at = this.#tick + Math.max(1, Math.min(ticks, mostTicks - 1));
+    if (held.sweepAt > this.#tick && held.sweepAt <= at) return;
+    held.sweepAt = at;
+    (this.#sweeps[at % mostTicks] as HeldPool[]).push(held);
+  }
+
+  /** @returns the pools that are to be swept at the next tick, which begins */
+  nextSweeps(now: number): HeldPool[] {
+    const { parts, usedUntil } = this.#slices;
+    if (now >= usedUntil) this.#slices = { parts, usedUntil: Number.NEGATIVE_INFINITY };
+    const tick = ++this.#tick;
+    const due = this.#sweeps[tick % mostTicks] as HeldPool[];
+    if (due.length === 0) return due;
+    this.#sweeps[tick % mostTicks] = [];
+    return due.filter((held) => held.sweepAt === tick && held.home === this);
+  }
+
+  /** Lets go of a pool. Whoever has found it before may remember it for long: little is left of it. */
+  forget(held: HeldPool): void {
+    held.home = null;
+    held.window?.clear();
+    this.#byName.delete(held.name);
   }
 }

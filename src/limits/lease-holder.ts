@@ -1,20 +1,80 @@
-import { Admission, type AdmissionHost } from './admission.js';
-import { bucketOf } from './cooling.js';
-import { DecidedCalls } from './decided-calls.js';
-import type { Decision, Denial, Pending } from './decision.js';
-import type { HeldPool, HeldUnits } from './held-pool.js';
-import { HeldPools } from './held-pools.js';
-import { HolderOutbox } from './holder-outbox.js';
-import type { LeaseHolder, LeaseHolderOptions } from './holding.js';
-import { type Demand, isGivenBack, type Pool } from './kinds.js';
-import type { OwnerMessage, PoolAnswer, PoolRecall } from './messages.js';
+import { Admission, type AdmissionHost, type Decision, type Denial, type Pending } from './admission.js';
+import { type HeldPool, HeldPools, type HeldUnits } from './held-pool.js';
+import {
+  type HolderMessage,
+  type KnownPool,
+  type OwnerMessage,
+  type PoolAmount,
+  type PoolAnswer,
+  type PoolAsk,
+  type PoolRecall,
+  type PoolRecalled,
+  someOf,
+} from './messages.js';
+import { type Demand, isGivenBack, type Pool } from './pool.js';
 import { type PoolView, untouched, viewOf } from './pool-view.js';
-import { Waiting } from './waiting-line.js';
+import { bucketMs, bucketOf } from './sliding-window.js';
+import { DecidedCalls, Waiting } from './waiting-line.js';
 
 /** After a recall, what becomes idle goes back at once for so long. */
-const contestedMs = 1000;
-/** How often idle units are looked for. */
-const sweepMs = 1000;
+const recalledMs = 1000;
+/** How often the pools are swept of which more than a slice is held, in ticks. */
+const sweepTicks = 10;
+/** Slots in use may be for long: how often their pools are looked at, in ticks. */
+const slotTicks = 600;
+
+export interface LeaseHolderOptions {
+  /** Milliseconds of a monotonic clock that all processes of the host share. Never a remembered value. */
+  readonly now: () => number;
+  /** Sends to the primary, in order. Must not throw, nor call the holder. */
+  readonly send: (message: HolderMessage) => void;
+  /**
+   * Runs something once the present turn of the event loop is over, so that all that happens in it is one message. At
+   * once unless given.
+   */
+  readonly defer?: (run: () => void) => void;
+  /**
+   * What becomes of a call that the primary does not answer in time: `open` lets it in, beyond the limits, but for money;
+   * `closed`, the default, denies it as `unknown`.
+   */
+  readonly whenUnknown?: () => 'open' | 'closed';
+  /** Calls that may wait for units of one pool. Default 1,000. */
+  readonly maxWaiting?: number;
+  /** Milliseconds that a call waits at most. Default 1,000. */
+  readonly maxWaitMs?: number;
+}
+
+/** A worker's side of all limits: it holds leased units and decides calls by them. */
+export interface LeaseHolder {
+  /**
+   * Takes the units of all demands where this worker has them, as it has for nearly every call.
+   * @param demands each pool once
+   * @param found what was found for calls with demands of the same pools before: one array for all of them, empty at
+   * first, which the holder fills
+   * @param now by the holder's clock, looked at just now
+   * @returns null where it has not: `acquire` tells more
+   */
+  take(demands: readonly Demand[], found: HeldPool[], now: number): Admission | null;
+  /**
+   * As `take`, and waits for units, or says why not.
+   * @param onDecided called once, later, when the result is `pending` and is not cancelled
+   */
+  acquire(demands: readonly Demand[], onDecided: (decision: Decision) => void): Decision | Pending;
+  /** Takes the primary's message. */
+  receive(message: OwnerMessage): void;
+  /** The primary is gone for good: what is held may be used up, all else is denied. */
+  disconnect(): void;
+  /** Denies who has waited long enough, and sends idle units back. To be called about every 100 ms. */
+  tick(): void;
+  /** Sends back all that is not in use: the worker is about to end. */
+  close(): void;
+  /** How often it has ticked. */
+  readonly ticks: number;
+  /** What a caller may be told of a limit, as it was a moment ago. */
+  peek(pool: Pool): PoolView;
+  /** The pools of which this worker knows anything. */
+  inspect(): HeldUnits[];
+}
 
 const atOnce = (run: () => void): void => run();
 const closed = (): 'closed' => 'closed';
@@ -29,10 +89,10 @@ class Holder implements LeaseHolder, AdmissionHost {
   readonly #maxWaiting: number;
   readonly #maxWaitMs: number;
   readonly #whenUnknown: () => 'open' | 'closed';
-  readonly #outbox: HolderOutbox;
+  readonly #outbox: Outbox;
   readonly pools = new HeldPools();
-  /** Those whose units other workers lack, or lacked a moment ago. */
-  readonly #contested = new Set<HeldPool>();
+  /** Those whose units other workers lack, or lacked a moment ago, or that owe some. */
+  readonly #recalled = new Set<HeldPool>();
   /** Those with calls that wait. */
   readonly #awaited = new Set<HeldPool>();
   readonly #decided = new DecidedCalls();
@@ -40,7 +100,6 @@ class Holder implements LeaseHolder, AdmissionHost {
   /** What is held may be used until then. */
   #until = Number.POSITIVE_INFINITY;
   #sequence = 0;
-  #sweptAt = Number.NEGATIVE_INFINITY;
   ticks = 0;
   /** When it last looked at its clock, or was told the time. */
   #seenAt = 0;
@@ -48,7 +107,7 @@ class Holder implements LeaseHolder, AdmissionHost {
   constructor(options: LeaseHolderOptions) {
     const { now, send, defer = atOnce, whenUnknown = closed, maxWaiting = 1000, maxWaitMs = 1000 } = options;
     this.#now = now;
-    this.#outbox = new HolderOutbox(send, defer);
+    this.#outbox = new Outbox(send, defer);
     this.#whenUnknown = whenUnknown;
     this.#maxWaiting = maxWaiting;
     this.#maxWaitMs = maxWaitMs;
@@ -76,32 +135,25 @@ class Holder implements LeaseHolder, AdmissionHost {
     for (let i = short + 1; i < demands.length; i++) {
       const { pool, amount } = demands[i] as Demand;
       const held = this.pools.of(pool);
-      if (held.line.size === 0 && held.isShort(amount, sequence)) this.#ask(held, amount, amount);
+      const isWaitedFor = held.asked !== null && held.asked.line.size > 0;
+      if (!isWaitedFor && held.isShort(amount, sequence)) this.#ask(held, amount, amount);
     }
     this.#outbox.flush();
     return waiting;
   }
 
-  receive(message: OwnerMessage): void {
+  receive({ slices, known, until, answers, recalls, debts, refilled }: OwnerMessage): void {
     const now = this.#now();
-    switch (message.type) {
-      case 'lease-answer':
-        for (const answer of message.answers) this.#accept(answer, now);
-        break;
-      case 'lease-recall':
-        for (const recall of message.recalls) this.#giveUp(recall, now);
-        break;
-      case 'lease-news':
-        for (const name of message.pools) this.pools.get(name)?.markWet();
-        break;
-      case 'lease-debt':
-        for (const { pool, amount } of message.debts) this.#owe(pool, amount, now);
-        break;
-      case 'lease-term':
-        this.#until = message.until ?? Number.POSITIVE_INFINITY;
-        for (const held of this.#awaited) this.#serve(held, now, false);
-        break;
+    if (slices !== undefined) this.pools.setSlices(slices);
+    for (const pool of known ?? []) this.#know(pool);
+    if (until !== undefined) {
+      this.#until = until ?? Number.POSITIVE_INFINITY;
+      for (const held of this.#awaited) this.#serve(held, now, false);
     }
+    for (const answer of answers ?? []) this.#accept(answer, now);
+    for (const recall of recalls ?? []) this.#giveUp(recall, now);
+    for (const { pool, amount } of debts ?? []) this.#owe(pool, amount, now);
+    for (const name of refilled ?? []) this.pools.get(name)?.asked?.markRefilled();
     this.#finish();
   }
 
@@ -109,8 +161,8 @@ class Holder implements LeaseHolder, AdmissionHost {
     this.#isConnected = false;
     this.#outbox.close();
     const now = this.#now();
-    for (const held of this.pools.values()) {
-      held.isAsking = false;
+    for (const held of this.#awaited) {
+      held.asking.isAsking = false;
       this.#serve(held, now, true);
     }
     this.#finish();
@@ -121,27 +173,30 @@ class Holder implements LeaseHolder, AdmissionHost {
     this.#seenAt = now;
     this.ticks++;
     for (const held of this.#awaited) {
+      const { line } = held.asking;
       held.collect(now);
-      for (let late = held.line.first; late !== null && late.deadline <= now; late = held.line.first)
+      for (let late = line.first; late !== null && late.deadline <= now; late = line.first)
         this.#decideLate(late, held, now);
       this.#serve(held, now, false);
-      if (held.line.size === 0) this.#awaited.delete(held);
+      if (line.size === 0) this.#awaited.delete(held);
     }
-    for (const held of this.#contested) {
+    for (const held of this.#recalled) {
       held.collect(now);
       this.#freed(held, now);
-      if (now < held.contestedUntil || held.owed > 0) continue;
-      held.isContested = false;
-      this.#contested.delete(held);
+      if (now < held.asking.recalledUntil || held.asking.owed > 0) continue;
+      held.asking.isRecalled = false;
+      this.#recalled.delete(held);
     }
     this.#outbox.tellSpent();
-    if (now - this.#sweptAt >= sweepMs) this.#sweep(now);
+    for (const held of this.pools.nextSweeps(now)) this.#sweep(held, now);
     this.#finish();
   }
 
   close(): void {
     this.#outbox.tellSpent();
-    for (const held of this.pools.values()) this.#sendBack(held, held.available);
+    const now = this.#now();
+    // With its end the slices are free by themselves.
+    for (const held of this.pools.values()) if (!held.isSettled(now)) this.#sendBack(held, held.available);
     this.#finish();
     // The process may end before the turn does.
     this.#outbox.flushNow();
@@ -217,7 +272,7 @@ class Holder implements LeaseHolder, AdmissionHost {
     return new Admission(this, demands, found, bucketOf(now));
   }
 
-  /** Asks for more units of a pool that will be short in a moment, so that no call has to wait for them. */
+  /** Asks for more units of a pool that will be short soon, so that no call has to wait for them. */
   #askAhead(held: HeldPool): void {
     this.#ask(held, held.usable + 1, held.usable + 1);
     this.#outbox.flush();
@@ -244,25 +299,31 @@ class Holder implements LeaseHolder, AdmissionHost {
   }
 
   #isHopeless(held: HeldPool, amount: number, now: number): boolean {
-    return !this.#isConnected || held.isDry(amount, now) || held.line.size >= this.#maxWaiting;
+    return (
+      !this.#isConnected ||
+      held.isExhausted(amount, now) ||
+      (held.asked !== null && held.asked.line.size >= this.#maxWaiting)
+    );
   }
 
   /** Puts a call into the line of the pool that it lacks units of. */
   #wait(waiting: Waiting, demand: number): void {
     const held = this.pools.of((waiting.demands[demand] as Demand).pool);
-    held.line.insert(waiting, demand);
+    held.asking.line.insert(waiting, demand);
     this.#awaited.add(held);
     this.#askForLine(held);
   }
 
   #askForLine(held: HeldPool): void {
-    if (held.line.size > 0 && !held.isAsking) this.#ask(held, held.line.amount, held.line.least());
+    const { line } = held.asking;
+    if (line.size > 0) this.#ask(held, line.amount, line.least());
   }
 
   /** Asks the primary for what is missing of so many units, unless it is asked already. */
   #ask(held: HeldPool, amount: number, least: number): void {
-    if (held.isAsking || !this.#isConnected) return;
+    if (held.asking.isAsking || !this.#isConnected) return;
     this.#outbox.asks.push(held.stateAsk(amount, least, this.#sequence));
+    this.pools.sweepIn(held, sweepTicks);
   }
 
   #accept(answer: PoolAnswer, now: number): void {
@@ -272,28 +333,35 @@ class Holder implements LeaseHolder, AdmissionHost {
       return;
     }
     held.collect(now);
-    held.accept(answer, now);
+    held.accept(answer);
+    this.pools.sweepIn(held, sweepTicks);
     // An answer to an earlier ask says nothing of what was asked since.
-    const isEnd = answer.short && !held.isAsking;
-    if (isEnd) held.markDry(answer.retryAt, now);
+    const isEnd = answer.short && !held.asking.isAsking;
+    if (isEnd) held.asking.markExhausted(answer.retryAt, now);
     this.#serve(held, now, isEnd);
   }
 
-  #giveUp({ pool, number }: PoolRecall, now: number): void {
-    const held = this.pools.get(pool);
-    if (held === undefined) {
-      this.#outbox.recalled.push({ pool, recall: number, amount: 0, nextAt: null, ask: null });
-      return;
-    }
-    held.contestedUntil = now + contestedMs;
-    held.isContested = true;
-    this.#contested.add(held);
+  /** It has other units of a pool than the slice that it would take for granted. */
+  #know({ pool: name, kind, limit, leased }: KnownPool): void {
+    const pool = { name, kind, limit };
+    const held = this.pools.get(name) ?? this.pools.add(pool, leased);
+    held.slice = this.pools.sliceOf(pool);
+    this.pools.sweepIn(held, sweepTicks);
+  }
+
+  #giveUp({ pool, kind, limit, number }: PoolRecall, now: number): void {
+    const held = this.pools.of({ name: pool, kind, limit });
+    const { asking } = held;
+    asking.recalledUntil = now + recalledMs;
+    asking.isRecalled = true;
+    this.#recalled.add(held);
+    this.pools.sweepIn(held, sweepTicks);
     held.collect(now);
     const amount = Math.max(0, held.available);
     held.giveBack(amount);
-    const counted = amount > 0 && held.line.size > 0;
-    const ask = counted ? held.stateAsk(held.line.amount, held.line.least(), this.#sequence) : null;
-    const nextAt = held.cooling?.nextAt() ?? null;
+    const counted = amount > 0 && asking.line.size > 0;
+    const ask = counted ? held.stateAsk(asking.line.amount, asking.line.least(), this.#sequence) : null;
+    const nextAt = held.window?.nextAt() ?? null;
     this.#outbox.recalled.push({ pool, recall: number, amount, nextAt, ask });
   }
 
@@ -301,17 +369,18 @@ class Holder implements LeaseHolder, AdmissionHost {
     const held = this.pools.get(pool);
     // What it had is on its way back.
     if (held === undefined) return;
-    held.owed = Math.min(held.held, held.owed + amount);
-    this.#contested.add(held);
+    held.asking.owed = Math.min(held.held, held.asking.owed + amount);
+    this.#recalled.add(held);
     held.collect(now);
     this.#freed(held, now);
   }
 
   /** Units have become available: they are owed, or for those who wait here, or elsewhere. */
   #freed(held: HeldPool, now: number): void {
-    this.#sendBack(held, Math.min(held.owed, held.available));
-    if (held.line.size > 0) this.#serve(held, now, false);
-    if (now < held.contestedUntil && held.line.size === 0) this.#sendBack(held, held.available);
+    const { asking } = held;
+    this.#sendBack(held, Math.min(asking.owed, held.available));
+    if (asking.line.size > 0) this.#serve(held, now, false);
+    if (now < asking.recalledUntil && asking.line.size === 0) this.#sendBack(held, held.available);
   }
 
   #sendBack(held: HeldPool, amount: number): void {
@@ -322,24 +391,25 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   /** @param isEnd there is no more: who was asked for and cannot be served now is denied */
   #serve(held: HeldPool, now: number, isEnd: boolean): void {
-    for (let waiting = held.line.first; waiting !== null; waiting = held.line.first) {
+    const { line, through } = held.asking;
+    for (let waiting = line.first; waiting !== null; waiting = line.first) {
       const found: HeldPool[] = [];
       const short = this.#firstShort(waiting.demands, found, waiting.sequence, now);
       if (short === -1) {
-        held.line.remove(waiting);
+        line.remove(waiting);
         this.#decided.add(waiting, this.#admit(waiting.demands, found, now));
         continue;
       }
       const { pool, amount } = waiting.demands[short] as Demand;
       const lacking = this.pools.of(pool);
       // The answer says nothing of those who came after the question, and may need less.
-      const isAnswered = isEnd && (waiting.sequence <= held.askedThrough || !this.#isConnected);
+      const isAnswered = isEnd && (waiting.sequence <= through || !this.#isConnected);
       if (lacking === held && !isAnswered) break;
       if (lacking === held || this.#isHopeless(lacking, amount, now)) {
         this.#deny(waiting, lacking, now, short);
         continue;
       }
-      held.line.remove(waiting);
+      line.remove(waiting);
       this.#wait(waiting, short);
     }
     this.#askForLine(held);
@@ -354,7 +424,7 @@ class Holder implements LeaseHolder, AdmissionHost {
   #decideLate(waiting: Waiting, held: HeldPool, now: number): void {
     const isLetIn =
       this.#isConnected &&
-      held.isUnanswered(now) &&
+      held.asking.isUnanswered(now) &&
       this.#whenUnknown() === 'open' &&
       waiting.demands.every(({ pool }) => pool.kind !== 'spend');
     if (!isLetIn) {
@@ -378,23 +448,95 @@ class Holder implements LeaseHolder, AdmissionHost {
     this.#finish();
   }
 
-  /** Once a second: sends back what was idle since, and forgets the pools of which nothing is left. */
-  #sweep(now: number): void {
-    this.#sweptAt = now;
-    for (const held of this.pools.values()) {
-      held.collect(now);
-      const idle = held.sweep();
-      if (held.line.size === 0) this.#sendBack(held, idle);
-      if (held.isIdle(now)) {
-        this.pools.forget(held);
-        this.#contested.delete(held);
-      }
+  /** Sends back what was idle of a pool since it was last swept, and forgets it when nothing is left of it. */
+  #sweep(held: HeldPool, now: number): void {
+    held.collect(now);
+    const idle = held.sweep();
+    if (held.asked === null || held.asked.line.size === 0) this.#sendBack(held, idle);
+    if (held.isIdle(now)) {
+      this.pools.forget(held);
+      this.#recalled.delete(held);
+      return;
     }
+    let ticks = sweepTicks;
+    if (held.isSettled(now)) {
+      held.asked = null;
+      const lastAt = held.window?.lastAt() ?? null;
+      ticks = lastAt === null ? slotTicks : Math.ceil((lastAt - now) / bucketMs) + 1;
+    }
+    this.pools.sweepIn(held, Math.max(sweepTicks, ticks));
   }
 
   /** Sends what is to be sent, then tells what was decided. */
   #finish(): void {
     this.#outbox.flush();
     this.#decided.tell();
+  }
+}
+
+/** What a worker is about to tell the primary: one message for everything that happens in a turn of the event loop. */
+class Outbox {
+  recalled: PoolRecalled[] = [];
+  overdrafts: PoolAmount[] = [];
+  spent: PoolAmount[] = [];
+  returns: PoolAmount[] = [];
+  asks: PoolAsk[] = [];
+  /** Pools of which units were spent since that was last told. */
+  readonly spending = new Set<HeldPool>();
+  #send: ((message: HolderMessage) => void) | null;
+  readonly #defer: (run: () => void) => void;
+  #isDeferred = false;
+
+  /** @param defer runs something when all has happened that happens at once */
+  constructor(send: (message: HolderMessage) => void, defer: (run: () => void) => void) {
+    this.#send = send;
+    this.#defer = defer;
+  }
+
+  /** Notes what was spent since this was last called. */
+  tellSpent(): void {
+    for (const held of this.spending) {
+      const amount = held.tellSpent();
+      if (amount > 0) this.spent.push({ pool: held.name, amount });
+    }
+    this.spending.clear();
+  }
+
+  /** Nothing is sent from now on. */
+  close(): void {
+    this.#send = null;
+  }
+
+  /** Has everything sent that was noted, once. */
+  flush(): void {
+    if (this.#isDeferred || this.#isEmpty()) return;
+    this.#isDeferred = true;
+    this.#defer(() => {
+      this.#isDeferred = false;
+      this.flushNow();
+    });
+  }
+
+  flushNow(): void {
+    if (this.#isEmpty()) return;
+    const message: HolderMessage = {
+      type: 'lease-news',
+      recalled: someOf(this.recalled),
+      overdrafts: someOf(this.overdrafts),
+      spent: someOf(this.spent),
+      returns: someOf(this.returns),
+      asks: someOf(this.asks),
+    };
+    this.recalled = [];
+    this.overdrafts = [];
+    this.spent = [];
+    this.returns = [];
+    this.asks = [];
+    this.#send?.(message);
+  }
+
+  #isEmpty(): boolean {
+    const { recalled, overdrafts, spent, returns, asks } = this;
+    return recalled.length + overdrafts.length + spent.length + returns.length + asks.length === 0;
   }
 }

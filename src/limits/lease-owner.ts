@@ -1,20 +1,26 @@
-import type { Pool, PoolKind } from './kinds.js';
-import type {
-  HolderMessage,
-  OwnerMessage,
-  PoolAmount,
-  PoolAnswer,
-  PoolAsk,
-  PoolRecall,
-  PoolRecalled,
+import {
+  type HolderMessage,
+  type KnownPool,
+  type OwnerMessage,
+  type PoolAmount,
+  type PoolAnswer,
+  type PoolAsk,
+  type PoolRecall,
+  type PoolRecalled,
+  type Slices,
+  someOf,
 } from './messages.js';
 import { type Ask, earlier, OwnedPool } from './owned-pool.js';
+import { type Pool, type PoolKind, sliceOf, windowMsOf } from './pool.js';
 import { type ShareSource, undivided } from './share-source.js';
+import { bucketMs } from './sliding-window.js';
 
 /** How long workers may take to answer a recall before somebody is denied without them. */
 const recallMs = 250;
-/** After a recall its workers send back what becomes free for at least so long; nobody is given any to spare. */
-const scarceMs = 1000;
+/** What a worker has used before its end counts for so long. */
+const longestWindowMs = Math.max(...Object.values(windowMsOf).map((ms) => ms ?? 0)) + bucketMs;
+/** All slices of a pool make this part of it at most; the rest goes to whoever asks. */
+const mostSliced = 1 / 2;
 
 export interface LeaseOwnerOptions {
   /** The pools of the running config, by name; undefined for one that it has not. */
@@ -23,9 +29,14 @@ export interface LeaseOwnerOptions {
   readonly now: () => number;
   /** Where the units come from; without it this host has all limits to itself. */
   readonly shares?: ShareSource;
+  /**
+   * Into how many a pool is divided for the slice of a worker that joins now (see `sliceOf`); 0 for none. Unless given,
+   * there are none. A host that shares its limits with others has none either.
+   */
+  readonly parts?: () => number;
 }
 
-/** One pool's numbers. At every moment `free`, `cooling` and all of `leased` make `limit`, this host's share. */
+/** One pool's numbers. At every moment `free`, `inWindow` and all of `leased` make `limit`, this host's share. */
 export interface OwnedUnits {
   readonly name: string;
   readonly kind: PoolKind;
@@ -33,7 +44,7 @@ export interface OwnedUnits {
   readonly total: number;
   readonly limit: number;
   readonly free: number;
-  readonly cooling: number;
+  readonly inWindow: number;
   readonly leased: ReadonlyMap<number, number>;
   /** Workers whose asks are not decided. */
   readonly asks: number;
@@ -42,7 +53,7 @@ export interface OwnedUnits {
 /** The primary's side of all limits: it owns their units and leases them to workers. */
 export interface LeaseOwner {
   /**
-   * A worker has begun, which has no units.
+   * A worker has begun, which has no units but its slices, of which it is told at once.
    * @param worker is not used for another process again
    * @param send must not throw, nor call the owner
    */
@@ -56,9 +67,12 @@ export interface LeaseOwner {
   gone(worker: number): void;
   /** Decides what has waited long enough. To be called about every 100 ms. */
   tick(): void;
-  /** Reads the limits anew: `poolOf` knows others now. A pool that it has no more keeps its limit while it is in use. */
-  reload(): void;
-  /** The pools of which somebody has units, or had within the last minute. */
+  /**
+   * Reads the limits anew: `poolOf` knows others now. A pool that it has no more keeps its limit while it is in use.
+   * @param changed the pools of which the limit is another now, as they were
+   */
+  reload(changed: readonly Pool[]): void;
+  /** The pools of which workers have other units than their slices, or had within the last minute. */
   inspect(): OwnedUnits[];
 }
 
@@ -77,12 +91,16 @@ class Owner implements LeaseOwner {
   readonly #due = new Set<OwnedPool>();
   /** Those with something to send. */
   readonly #sending = new Set<OwnedWorker>();
+  /** Workers that have ended, and what they may have used of their slices: in the order of their ends. */
+  #ended: Slices[] = [];
+  readonly #parts: () => number;
   #recalls = 0;
 
-  constructor({ poolOf, now, shares = undivided }: LeaseOwnerOptions) {
+  constructor({ poolOf, now, shares = undivided, parts = () => 0 }: LeaseOwnerOptions) {
     this.#poolOf = poolOf;
     this.#now = now;
     this.#shares = shares;
+    this.#parts = parts;
     shares.begin({
       onAnswered: (pools) => this.#takeShares(pools),
       onWanted: (pools) => this.#seek(pools),
@@ -91,35 +109,34 @@ class Owner implements LeaseOwner {
   }
 
   join(id: number, send: (message: OwnerMessage) => void): void {
-    this.#workers.set(id, new OwnedWorker(id, send));
+    const parts = this.#partsOfNext();
+    const worker = new OwnedWorker(id, parts, send);
+    this.#workers.set(id, worker);
+    if (parts === 0) return;
+    const now = this.#now();
+    this.#forgetEnded(now);
+    // It takes the place of one that has ended, whose slices were free else.
+    const usedUntil = this.#ended.shift()?.usedUntil ?? 0;
+    const known: KnownPool[] = [];
+    for (const pool of this.#pools.values()) {
+      const { name, kind, total } = pool;
+      if (pool.sliceOf(parts) === 0) continue;
+      known.push({ pool: name, kind, limit: total, leased: 0 });
+      this.#due.add(pool);
+    }
+    send({ type: 'lease-order', slices: { parts, usedUntil }, known: someOf(known) });
   }
 
-  receive(id: number, message: HolderMessage): void {
+  receive(id: number, { recalled, overdrafts, spent, returns, asks }: HolderMessage): void {
     const worker = this.#workers.get(id);
     if (worker === undefined) return;
     worker.isLate = false;
     const now = this.#now();
-    switch (message.type) {
-      case 'lease-ask':
-        for (const ask of message.asks) this.#take(worker, ask, now);
-        break;
-      case 'lease-return':
-        for (const { pool, amount } of message.returns)
-          this.#change(pool, now, (p) => p.giveBack(id, amount));
-        break;
-      case 'lease-overdraft':
-        for (const { pool, amount } of message.overdrafts) {
-          this.#open(pool);
-          this.#change(pool, now, (p) => p.lease(id, amount));
-        }
-        break;
-      case 'lease-spent':
-        for (const { pool, amount } of message.spent) this.#change(pool, now, (p) => p.spend(id, amount));
-        break;
-      case 'lease-recalled':
-        for (const recalled of message.recalled) this.#takeRecalled(worker, recalled, now);
-        break;
-    }
+    for (const each of recalled ?? []) this.#takeRecalled(worker, each, now);
+    for (const { pool, amount } of overdrafts ?? []) this.#change(pool, now, (p) => p.lease(id, amount));
+    for (const { pool, amount } of spent ?? []) this.#change(pool, now, (p) => p.spend(id, amount));
+    for (const { pool, amount } of returns ?? []) this.#change(pool, now, (p) => p.giveBack(id, amount));
+    for (const ask of asks ?? []) this.#take(worker, ask, now);
     this.#flush();
   }
 
@@ -129,6 +146,8 @@ class Owner implements LeaseOwner {
     this.#workers.delete(id);
     this.#sending.delete(worker);
     const now = this.#now();
+    const { parts } = worker;
+    if (parts > 0) this.#ended.push({ parts, usedUntil: now + longestWindowMs });
     for (const pool of [...this.#pools.values()]) {
       pool.lose(id, now);
       this.#serve(pool, now);
@@ -143,8 +162,10 @@ class Owner implements LeaseOwner {
     this.#flush();
   }
 
-  reload(): void {
+  reload(changed: readonly Pool[]): void {
     const now = this.#now();
+    // Workers may have their slices of what the limits were.
+    for (const before of changed) this.#tellChanged(before);
     for (const pool of [...this.#pools.values()]) {
       const total = this.#poolOf(pool.name)?.limit ?? pool.total;
       if (total === pool.total) continue;
@@ -164,7 +185,7 @@ class Owner implements LeaseOwner {
       total: pool.total,
       limit: pool.limit,
       free: pool.free,
-      cooling: pool.cooling?.total ?? 0,
+      inWindow: pool.window?.total ?? 0,
       leased: pool.leased,
       asks: pool.asks.length,
     }));
@@ -176,15 +197,58 @@ class Owner implements LeaseOwner {
     if (known !== undefined) return known;
     const pool = this.#poolOf(name);
     if (pool === undefined) return null;
-    const opened = new OwnedPool(pool);
-    this.#pools.set(name, opened);
-    this.#shares.add(opened);
-    return opened;
+    return this.#add(pool);
+  }
+
+  /** A pool of which nothing was known: every worker has its slice of it. */
+  #add(pool: Pool): OwnedPool {
+    const added = new OwnedPool(pool);
+    this.#pools.set(pool.name, added);
+    this.#shares.add(added);
+    for (const { id, parts } of this.#workers.values()) added.lease(id, sliceOf(pool, parts));
+    if (pool.kind !== 'window') return added;
+    const now = this.#now();
+    this.#forgetEnded(now);
+    for (const { parts, usedUntil } of this.#ended)
+      added.use(usedUntil - longestWindowMs, sliceOf(pool, parts));
+    return added;
+  }
+
+  /** Parts of a pool for the slice of a worker that joins, as far as the slices of the others leave room for it. */
+  #partsOfNext(): number {
+    const parts = this.#shares.isUndivided ? this.#parts() : 0;
+    if (parts === 0) return 0;
+    let sliced = 1 / parts;
+    for (const worker of this.#workers.values()) if (worker.parts > 0) sliced += 1 / worker.parts;
+    // Sums of fractions are not exact.
+    return sliced <= mostSliced + 1e-9 ? parts : 0;
+  }
+
+  #hasSlices(pool: Pool): boolean {
+    for (const { parts } of this.#workers.values()) if (sliceOf(pool, parts) > 0) return true;
+    return this.#ended.some(({ parts }) => sliceOf(pool, parts) > 0);
+  }
+
+  /** @param before a pool whose limit is about to change */
+  #tellChanged(before: Pool): void {
+    const { name, kind } = before;
+    const limit = this.#poolOf(name)?.limit ?? before.limit;
+    if (!this.#hasSlices(before) && !this.#hasSlices({ name, kind, limit })) return;
+    if (!this.#pools.has(name)) this.#add(before);
+    for (const worker of this.#workers.values()) {
+      if (worker.parts === 0) continue;
+      worker.known.push({ pool: name, kind, limit, leased: sliceOf(before, worker.parts) });
+      this.#sending.add(worker);
+    }
+  }
+
+  #forgetEnded(now: number): void {
+    if (this.#ended.length > 0) this.#ended = this.#ended.filter(({ usedUntil }) => usedUntil > now);
   }
 
   #change(name: string, now: number, change: (pool: OwnedPool) => void): void {
-    const pool = this.#pools.get(name);
-    if (pool === undefined) return;
+    const pool = this.#open(name);
+    if (pool === null) return;
     change(pool);
     this.#serve(pool, now);
   }
@@ -286,17 +350,17 @@ class Owner implements LeaseOwner {
       const worker = this.#workers.get(id);
       // One that is late has a recall to answer yet: more of them would only pile up in its channel.
       if (worker === undefined || id === except || worker.isLate) continue;
-      worker.recalls.push({ pool: pool.name, number });
+      worker.recalls.push({ pool: pool.name, kind: pool.kind, limit: pool.total, number });
       this.#sending.add(worker);
       waitingFor.add(id);
     }
-    pool.scarceUntil = now + scarceMs;
+    pool.markScarce(now);
     return waitingFor;
   }
 
   #takeRecalled(worker: OwnedWorker, recalled: PoolRecalled, now: number): void {
-    const pool = this.#pools.get(recalled.pool);
-    if (pool !== undefined) {
+    const pool = this.#open(recalled.pool);
+    if (pool !== null) {
       pool.giveBack(worker.id, recalled.amount);
       for (const ask of pool.asks) {
         if (ask.recall <= recalled.recall) ask.waitingFor.delete(worker.id);
@@ -304,7 +368,7 @@ class Owner implements LeaseOwner {
       }
     }
     if (recalled.ask !== null) this.#take(worker, recalled.ask, now);
-    else if (pool !== undefined) this.#serve(pool, now);
+    else if (pool !== null) this.#serve(pool, now);
   }
 
   /** Decides the asks that can be decided, first come first served, and forgets the pool when nothing is left of it. */
@@ -323,12 +387,26 @@ class Owner implements LeaseOwner {
       this.#queueAnswer(worker, pool.answer(ask, isValid ? this.#workers.size : 0, now));
     }
     if (isValid) this.#tell(pool);
-    if (pool.isIdle && this.#shares.forget(pool)) {
+    const lacksSlices = this.#fillSlices(pool, now);
+    if (!lacksSlices && pool.isIdle(this.#workers.values()) && this.#shares.forget(pool)) {
       this.#pools.delete(pool.name);
       this.#due.delete(pool);
-    } else if (pool.asks.length > 0 || pool.denied.size > 0 || (pool.cooling?.total ?? 0) > 0) {
+    } else if (lacksSlices || pool.asks.length > 0 || pool.denied.size > 0 || (pool.window?.total ?? 0) > 0) {
       this.#due.add(pool);
     } else this.#due.delete(pool);
+  }
+
+  /** Where nobody lacks units, each worker gets its slice again. @returns whether some has less yet */
+  #fillSlices(pool: OwnedPool, now: number): boolean {
+    let isLacking = false;
+    for (const worker of this.#workers.values()) {
+      const missing = pool.sliceOf(worker.parts) - (pool.leased.get(worker.id) ?? 0);
+      if (missing <= 0) continue;
+      const isScarce = pool.asks.length > 0 || now < pool.scarceUntil;
+      if (isScarce || pool.usable < missing) isLacking = true;
+      else this.#queueAnswer(worker, pool.grant(worker.id, missing));
+    }
+    return isLacking;
   }
 
   #noteLate(ask: Ask): void {
@@ -348,7 +426,7 @@ class Owner implements LeaseOwner {
       pool.denied.delete(id);
       const worker = this.#workers.get(id);
       if (worker === undefined) continue;
-      worker.news.push(pool.name);
+      worker.refilled.push(pool.name);
       this.#sending.add(worker);
     }
   }
@@ -368,58 +446,60 @@ class Owner implements LeaseOwner {
 /** Workers are told of a later end of their term in steps of this. */
 const termStepMs = 1000;
 
-/** A worker as the primary sees it, and what it is about to be told: one message of each type for all at once. */
+/** A worker as the primary sees it, and what it is about to be told: one message for all that happens at once. */
 class OwnedWorker {
   readonly id: number;
+  /** Of its slices: see `sliceOf`. */
+  readonly parts: number;
   /** It let a recall pass without an answer and was not heard of since: nobody waits for it. */
   isLate = false;
+  known: KnownPool[] = [];
   answers: PoolAnswer[] = [];
   recalls: PoolRecall[] = [];
   debts: PoolAmount[] = [];
-  news: string[] = [];
+  refilled: string[] = [];
   readonly #send: (message: OwnerMessage) => void;
   /** It was answered: it may have units. */
   #isAnswered = false;
   /** End of its term, as it was told. */
   #until: number | null = null;
 
-  constructor(id: number, send: (message: OwnerMessage) => void) {
+  constructor(id: number, parts: number, send: (message: OwnerMessage) => void) {
     this.id = id;
+    this.parts = parts;
     this.#send = send;
   }
 
   /** Tells a worker that may have units until when it may use them. */
   tellTerm(until: number | null): void {
-    if (this.#isAnswered) this.#updateTerm(until);
+    if (this.#isAnswered && this.#isNews(until)) this.#send({ type: 'lease-order', until });
   }
 
   /** @param until end of the term for the units that it is granted */
   flush(until: number | null): void {
-    const { answers, recalls, debts, news } = this;
-    if (answers.length > 0) {
-      this.answers = [];
-      this.#isAnswered = true;
-      this.#updateTerm(until);
-      this.#send({ type: 'lease-answer', answers });
-    }
-    if (recalls.length > 0) {
-      this.recalls = [];
-      this.#send({ type: 'lease-recall', recalls });
-    }
-    if (debts.length > 0) {
-      this.debts = [];
-      this.#send({ type: 'lease-debt', debts });
-    }
-    if (news.length > 0) {
-      this.news = [];
-      this.#send({ type: 'lease-news', pools: news });
-    }
+    const { known, answers, recalls, debts, refilled } = this;
+    this.#isAnswered ||= answers.length > 0;
+    this.known = [];
+    this.answers = [];
+    this.recalls = [];
+    this.debts = [];
+    this.refilled = [];
+    this.#send({
+      type: 'lease-order',
+      known: someOf(known),
+      until: answers.length > 0 && this.#isNews(until) ? until : undefined,
+      answers: someOf(answers),
+      recalls: someOf(recalls),
+      debts: someOf(debts),
+      refilled: someOf(refilled),
+    });
   }
 
-  #updateTerm(until: number | null): void {
-    if (until === this.#until) return;
-    if (until !== null && this.#until !== null && until - this.#until < termStepMs) return;
+  /** @returns whether it is to be told of that end of its term, which counts as told then */
+  #isNews(until: number | null): boolean {
+    if (until === this.#until) return false;
+    if (until !== null && this.#until !== null && until - this.#until < termStepMs) return false;
     this.#until = until;
-    this.#send({ type: 'lease-term', until });
+    return true;
   }
 }

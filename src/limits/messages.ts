@@ -1,17 +1,55 @@
-/**
- * What the owner of the pools, in the primary process, and the holders, in its workers, tell each other. Plain JSON.
- * Times are milliseconds of the clock that all processes of the host share.
+import type { PoolKind } from './pool.js';
+
+/*
+ * What the owner of the pools, in the primary process, and the holders, in its workers, tell each other: one message for
+ * all that happens in a turn of the event loop. Plain JSON. Times are milliseconds of the clock that all processes of the
+ * host share.
  */
 
-/** What a worker tells the primary. */
-export type HolderMessage = AskMessage | ReturnMessage | OverdraftMessage | SpentMessage | RecalledMessage;
+/** What a worker tells the primary. What is in it is taken in this order. */
+export interface HolderMessage {
+  readonly type: 'lease-news';
+  readonly recalled?: readonly PoolRecalled[];
+  /** More was used than was leased: the difference is leased now, whether the primary has it or not. */
+  readonly overdrafts?: readonly PoolAmount[];
+  /** Leased units that are used up for good. */
+  readonly spent?: readonly PoolAmount[];
+  /** Units come back unused, or after their minute. */
+  readonly returns?: readonly PoolAmount[];
+  /** Last: units that come back with them may be what they lack. */
+  readonly asks?: readonly PoolAsk[];
+}
 
-/** What the primary tells a worker. */
-export type OwnerMessage = AnswerMessage | RecallMessage | DebtMessage | NewsMessage | TermMessage;
+/** What the primary tells a worker. What is in it is taken in this order. */
+export interface OwnerMessage {
+  readonly type: 'lease-order';
+  readonly slices?: Slices;
+  readonly known?: readonly KnownPool[];
+  /** What was leased may be used until then, and from then on only by the primary's word; null for no bound. */
+  readonly until?: number | null;
+  readonly answers?: readonly PoolAnswer[];
+  /** Other workers lack units of these pools: what is idle is to be given back. */
+  readonly recalls?: readonly PoolRecall[];
+  /** There is less than was leased: so many units are to be given back before any of the pool is used. */
+  readonly debts?: readonly PoolAmount[];
+  /** Pools of which the worker was denied units, and which have some again. */
+  readonly refilled?: readonly string[];
+}
 
-export interface AskMessage {
-  readonly type: 'lease-ask';
-  readonly asks: readonly PoolAsk[];
+/** The first thing that a worker is told, where it has slices of its pools (see `sliceOf`). */
+export interface Slices {
+  /** Into how many a pool is divided for each slice. */
+  readonly parts: number;
+  /** Until then the units of windows count as used: a worker that has ended may have used them. */
+  readonly usedUntil: number;
+}
+
+/** A pool of which the worker has other units than its slice of it, unless it knows better. */
+export interface KnownPool {
+  readonly pool: string;
+  readonly kind: PoolKind;
+  readonly limit: number;
+  readonly leased: number;
 }
 
 /** A worker lacks units. It has one ask of a pool under way; a later number takes the place of an earlier one. */
@@ -26,35 +64,12 @@ export interface PoolAsk {
   readonly want: number;
 }
 
-/** Units come back unused, or cooled. */
-export interface ReturnMessage {
-  readonly type: 'lease-return';
-  readonly returns: readonly PoolAmount[];
-}
-
-/** More was used than was leased: the difference is leased now, whether the primary has it or not. */
-export interface OverdraftMessage {
-  readonly type: 'lease-overdraft';
-  readonly overdrafts: readonly PoolAmount[];
-}
-
-/** Leased units are used up for good. */
-export interface SpentMessage {
-  readonly type: 'lease-spent';
-  readonly spent: readonly PoolAmount[];
-}
-
 export interface PoolAmount {
   readonly pool: string;
   readonly amount: number;
 }
 
-/** Answers a `RecallMessage`, at once. */
-export interface RecalledMessage {
-  readonly type: 'lease-recalled';
-  readonly recalled: readonly PoolRecalled[];
-}
-
+/** Answers a recall, at once. */
 export interface PoolRecalled {
   readonly pool: string;
   /** Number of the recall. */
@@ -67,14 +82,9 @@ export interface PoolRecalled {
   readonly ask: PoolAsk | null;
 }
 
-export interface AnswerMessage {
-  readonly type: 'lease-answer';
-  readonly answers: readonly PoolAnswer[];
-}
-
 export interface PoolAnswer {
   readonly pool: string;
-  /** Number of the ask that is answered. */
+  /** Number of the ask that is answered; 0 where nobody has asked. */
   readonly number: number;
   readonly granted: number;
   /** Less was granted than was needed: there is no more. */
@@ -87,59 +97,14 @@ export interface PoolAnswer {
   readonly isCutOff: boolean;
 }
 
-/** Other workers lack units: what is idle is to be given back. */
-export interface RecallMessage {
-  readonly type: 'lease-recall';
-  readonly recalls: readonly PoolRecall[];
-}
-
 export interface PoolRecall {
   readonly pool: string;
+  readonly kind: PoolKind;
+  readonly limit: number;
   readonly number: number;
 }
 
-/** There is less than was leased: so many units are to be given back before any of the pool is used. */
-export interface DebtMessage {
-  readonly type: 'lease-debt';
-  readonly debts: readonly PoolAmount[];
-}
-
-/** There are units again in pools of which the worker was denied some. */
-export interface NewsMessage {
-  readonly type: 'lease-news';
-  readonly pools: readonly string[];
-}
-
-/** What was leased may be used until then, and from then on only by the primary's word; null for no bound. */
-export interface TermMessage {
-  readonly type: 'lease-term';
-  readonly until: number | null;
-}
-
-/** Tells these messages from others on the same channel, by their `type` alone. */
-export function isHolderMessage(message: { readonly type: string }): message is HolderMessage {
-  switch (message.type) {
-    case 'lease-ask':
-    case 'lease-return':
-    case 'lease-overdraft':
-    case 'lease-spent':
-    case 'lease-recalled':
-      return true;
-    default:
-      return false;
-  }
-}
-
-/** Tells these messages from others on the same channel, by their `type` alone. */
-export function isOwnerMessage(message: { readonly type: string }): message is OwnerMessage {
-  switch (message.type) {
-    case 'lease-answer':
-    case 'lease-recall':
-    case 'lease-debt':
-    case 'lease-news':
-    case 'lease-term':
-      return true;
-    default:
-      return false;
-  }
+/** A list, or nothing in place of an empty one: what is undefined is not in the message's text. */
+export function someOf<Item>(items: readonly Item[]): readonly Item[] | undefined {
+  return items.length === 0 ? undefined : items;
 }

@@ -1,6 +1,9 @@
-import { Cooling } from './cooling.js';
-import { coolMsOf, isGivenBack, type Pool, type PoolKind } from './kinds.js';
 import type { PoolAnswer, PoolAsk } from './messages.js';
+import { isGivenBack, type Pool, type PoolKind, sliceOf, windowMsOf } from './pool.js';
+import { SlidingWindow } from './sliding-window.js';
+
+/** After a recall or a denial workers send back what becomes free for so long; nobody is given any to spare. */
+const scarceMs = 1000;
 
 /** What a worker lacks, and who is still to say whether it has that idle. */
 export interface Ask {
@@ -35,17 +38,17 @@ export class OwnedPool {
   isCutOff = false;
   /** Least that was free since this was last set: so much was idle all the time. */
   idle = 0;
-  /** Units by worker: idle, in use or cooling there, or on the way to or from it. Never 0. */
+  /** Units by worker: idle, in use or in the window there, or on the way to or from it. Never 0. */
   readonly leased = new Map<number, number>();
   /** Units that workers are to give back before they use any, by worker. Never 0. */
   readonly #owed = new Map<number, number>();
-  /** Units of workers that are gone; null where units do not cool. */
-  readonly cooling: Cooling | null;
+  /** Units of workers that are gone; null where none come back by themselves. */
+  readonly window: SlidingWindow | null;
   /** What workers lack, first come first. One of a worker at most. */
   readonly asks: Ask[] = [];
   /** Workers that were denied units, with the least that they could use, first come first. */
   readonly denied = new Map<number, number>();
-  /** Until then units are scarce: nobody gets more than it needs. */
+  /** Until then nobody gets more than it needs. */
   scarceUntil = Number.NEGATIVE_INFINITY;
 
   constructor({ name, kind, limit }: Pool) {
@@ -54,18 +57,53 @@ export class OwnedPool {
     this.total = limit;
     this.limit = limit;
     this.free = limit;
-    const coolMs = coolMsOf[kind];
-    this.cooling = coolMs === null ? null : new Cooling(coolMs);
+    const windowMs = windowMsOf[kind];
+    this.window = windowMs === null ? null : new SlidingWindow(windowMs, 0);
   }
 
-  /** Nothing is lost when it is forgotten. */
-  get isIdle(): boolean {
-    return this.leased.size === 0 && this.asks.length === 0 && (this.cooling?.total ?? 0) === 0;
+  /** No worker has any units of it, or asks for some. */
+  get isUnused(): boolean {
+    return this.leased.size === 0 && this.#isQuiet;
   }
 
-  /** Adds what has cooled to the free units. */
+  /** Nobody asks for units, and none of a worker that is gone are to come back. */
+  get #isQuiet(): boolean {
+    return this.asks.length === 0 && (this.window?.total ?? 0) === 0;
+  }
+
+  /** Nothing is lost when it is forgotten: each worker has its slice, and nobody has anything else. */
+  isIdle(workers: Iterable<{ readonly id: number; readonly parts: number }>): boolean {
+    if (!this.#isQuiet) return false;
+    let slices = 0;
+    for (const { id, parts } of workers) {
+      const slice = this.sliceOf(parts);
+      if (slice === 0) continue;
+      if (this.leased.get(id) !== slice) return false;
+      slices++;
+    }
+    return this.leased.size === slices;
+  }
+
+  /** Of a worker: see `sliceOf`. */
+  sliceOf(parts: number): number {
+    return sliceOf({ name: this.name, kind: this.kind, limit: this.total }, parts);
+  }
+
+  /** Adds what has come back to the free units. */
   collect(now: number): void {
-    if (this.cooling !== null) this.free += this.cooling.collect(now);
+    if (this.window !== null) this.free += this.window.collect(now);
+  }
+
+  /** Somebody lacks units. */
+  markScarce(now: number): void {
+    this.scarceUntil = now + scarceMs;
+  }
+
+  /** Units may have been used at a time by a worker that has ended since. */
+  use(at: number, amount: number): void {
+    if (amount === 0 || this.window === null) return;
+    this.window.add(at, amount);
+    this.#addFree(-amount);
   }
 
   /** Moves units to a worker. */
@@ -96,9 +134,9 @@ export class OwnedPool {
   /** A worker ended without a word: whatever it had may have been used a moment ago. */
   lose(worker: number, now: number): void {
     const had = this.leased.get(worker) ?? 0;
-    if (this.cooling !== null) this.cooling.add(now, had);
+    if (this.window !== null) this.window.add(now, had);
     if (isGivenBack(this)) this.giveBack(worker, had);
-    else if (this.cooling === null) this.spend(worker, had);
+    else if (this.window === null) this.spend(worker, had);
     this.leased.delete(worker);
     this.#owed.delete(worker);
     this.denied.delete(worker);
@@ -158,16 +196,27 @@ export class OwnedPool {
     if (short) granted = usable < stated.least ? 0 : usable;
     else granted = stated.need + this.#spare(stated, workers, now);
     this.lease(worker, granted);
-    if (short) this.denied.set(worker, stated.least);
+    if (short) {
+      this.denied.set(worker, stated.least);
+      this.markScarce(now);
+    }
     return {
       pool: this.name,
       number: stated.number,
       granted,
       short,
-      retryAt: earlier(ask.nextAt, this.cooling?.nextAt() ?? null),
+      retryAt: earlier(ask.nextAt, this.window?.nextAt() ?? null),
       free: this.usable + Math.max(0, this.left),
       isCutOff: this.isCutOff,
     };
+  }
+
+  /** Gives a worker units for which it has not asked. */
+  grant(worker: number, amount: number): PoolAnswer {
+    this.lease(worker, amount);
+    const free = this.usable + Math.max(0, this.left);
+    const { name: pool, isCutOff } = this;
+    return { pool, number: 0, granted: amount, short: false, retryAt: null, free, isCutOff };
   }
 
   #pay(worker: number, amount: number): void {

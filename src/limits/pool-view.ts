@@ -1,5 +1,5 @@
 import type { HeldPool } from './held-pool.js';
-import type { Pool } from './kinds.js';
+import type { Pool } from './pool.js';
 
 /** What a caller may be told of a limit. */
 export interface PoolView {
@@ -19,11 +19,12 @@ export function untouched({ limit }: Pool): PoolView {
 export function viewOf(pool: Pool, held: HeldPool, now: number): PoolView {
   const { limit } = pool;
   held.collect(now);
-  const used = held.inUse + (held.cooling?.total ?? 0);
-  const known = held.freeElsewhere === null ? limit : held.available + held.freeElsewhere;
+  const used = held.inUse + (held.window?.total ?? 0);
+  const freeElsewhere = held.asked?.freeElsewhere ?? null;
+  const known = freeElsewhere === null ? limit : held.available + freeElsewhere;
   const remaining = Math.max(0, Math.min(known, limit - used));
   if (remaining >= limit) return untouched(pool);
-  const lastAt = held.cooling?.lastAt() ?? null;
+  const lastAt = held.window?.lastAt() ?? null;
   const resetMs = lastAt === null ? held.retryAfterMs(now) : Math.max(1, Math.ceil(lastAt - now));
   return { limit, remaining, resetMs };
 }

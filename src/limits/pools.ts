@@ -1,7 +1,7 @@
 import type { Budget, Key, Model, RateLimits } from '../config/types.js';
 import type { HeldPool } from './held-pool.js';
-import type { Demand, Pool } from './kinds.js';
-import { RateLines } from './rate-lines.js';
+import type { Demand, Pool } from './pool.js';
+import { RateLines } from './rate-headers.js';
 
 /**
  * Limits whose units a call takes together: those of requests and of calls at once of its key and groups, before its body
@@ -24,10 +24,10 @@ export interface CallPools {
 interface PoolsOfKey {
   readonly key: Key;
   readonly first: CallPools;
-  readonly byModel: WeakMap<Model, CallPools>;
-  /** Those of its last call: most keys ask for one model again and again. */
-  model: Model | null;
-  pools: CallPools | null;
+  /** Of calls for models without limits; null until there was one. */
+  rest: CallPools | null;
+  /** Of calls for the others. */
+  byModel: Map<Model, CallPools> | null;
 }
 
 /** The pools of all calls under one config; each list is made once, when it is first asked for. */
@@ -44,12 +44,17 @@ export class PoolTable {
   /** What it takes once its model is known. */
   rest(key: Key, model: Model): CallPools {
     const known = this.#ofKey(key);
-    if (known.pools === null || known.model !== model) {
-      known.model = model;
-      known.pools = known.byModel.get(model) ?? restOf(key, model);
-      known.byModel.set(model, known.pools);
+    if (model.limits === null) {
+      known.rest ??= restOf(key, model);
+      return known.rest;
     }
-    return known.pools;
+    known.byModel ??= new Map();
+    let pools = known.byModel.get(model);
+    if (pools === undefined) {
+      pools = restOf(key, model);
+      known.byModel.set(model, pools);
+    }
+    return pools;
   }
 
   #ofKey(key: Key): PoolsOfKey {
@@ -61,7 +66,7 @@ export class PoolTable {
   #add(key: Key): PoolsOfKey {
     const pools = once(keyPools(key));
     const first = makeCallPools(pools.filter(isKnownFirst), pools);
-    const added = { key, first, byModel: new WeakMap(), model: null, pools: null };
+    const added = { key, first, rest: null, byModel: null };
     this.#byKey.set(key, added);
     return added;
   }
@@ -182,4 +187,68 @@ function makeCallPools(pools: readonly Pool[], told: readonly Pool[]): CallPools
     found: [],
     ones,
   };
+}
+
+type LimitedKey = LimitedParts['keys'] extends Iterable<infer Each> ? Each : never;
+
+/** How keys that come and go have changed. */
+export interface KeyLimitChange {
+  /** What is not in `put` is gone. */
+  readonly whole: boolean;
+  readonly put: Iterable<LimitedKey>;
+  /** Ids of those that are gone. */
+  readonly removed: Iterable<string>;
+}
+
+/** The pools of keys that come and go, by name. */
+export interface KeyPools {
+  get(name: string): Pool | undefined;
+  /**
+   * Costs no more than the change is long.
+   * @returns the pools of which the limit is another now, as they were
+   */
+  apply(change: KeyLimitChange): Pool[];
+}
+
+export function createKeyPools(): KeyPools {
+  const pools = new Map<string, Pool>();
+  /** Names of its pools, of every key that has some. */
+  const namesOf = new Map<string, readonly string[]>();
+
+  const remove = (id: string): void => {
+    for (const name of namesOf.get(id) ?? []) pools.delete(name);
+    namesOf.delete(id);
+  };
+  const put = (key: LimitedKey, changed: Pool[]): void => {
+    const own = allPools({ keys: [key], groups: [], models: [] });
+    changed.push(...changedPools(own, pools));
+    remove(key.id);
+    if (own.size === 0) return;
+    for (const [name, pool] of own) pools.set(name, pool);
+    namesOf.set(key.id, [...own.keys()]);
+  };
+
+  return {
+    get: (name) => findPool(pools, name),
+    apply(change) {
+      const changed: Pool[] = [];
+      const gone = new Set(change.whole ? namesOf.keys() : change.removed);
+      for (const key of change.put) {
+        put(key, changed);
+        gone.delete(key.id);
+      }
+      for (const id of gone) remove(id);
+      return changed;
+    },
+  };
+}
+
+/** @returns the pools that are in both with another limit each, as they were before */
+export function changedPools(now: ReadonlyMap<string, Pool>, before: ReadonlyMap<string, Pool>): Pool[] {
+  const changed: Pool[] = [];
+  for (const { name, limit } of now.values()) {
+    const known = before.get(name);
+    if (known !== undefined && known.limit !== limit) changed.push(known);
+  }
+  return changed;
 }

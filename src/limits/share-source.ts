@@ -7,6 +7,8 @@ export interface ShareSource {
    * after it other hosts may count on what this one has.
    */
   readonly until: number | null;
+  /** No other host uses units of the pools whose units come back. */
+  readonly isUndivided: boolean;
   /** Tells who is to hear of changes. Called once, before anything else. */
   begin(user: ShareUser): void;
   /** Units of a pool may be used now. */
@@ -43,6 +45,7 @@ export interface ShareUser {
 /** For a host that has all limits to itself. */
 export const undivided: ShareSource = {
   until: null,
+  isUndivided: true,
   begin: () => {},
   isValid: () => true,
   add: () => {},
@@ -65,6 +68,7 @@ export function bothSources(rates: ShareSource, budgets: ShareSource): ShareSour
     get until() {
       return rates.until;
     },
+    isUndivided: rates.isUndivided,
     begin(user) {
       rates.begin(user);
       budgets.begin(user);

@@ -1,6 +1,6 @@
 import type { HostAnswer, HostStatement, PoolStatement } from '../store/shares.js';
-import { coolMsOf } from './kinds.js';
 import type { OwnedPool } from './owned-pool.js';
+import { windowMsOf } from './pool.js';
 import type { ShareSource, ShareUser } from './share-source.js';
 
 /** A host that was not heard of for so long has lost its shares. */
@@ -53,6 +53,7 @@ export function createShareKeeper(options: ShareKeeperOptions): ShareKeeper {
 const deaf: ShareUser = { onAnswered: () => {}, onWanted: () => {}, onTerm: () => {} };
 
 class Keeper implements ShareKeeper {
+  readonly isUndivided = false;
   readonly #options: ShareKeeperOptions;
   #user = deaf;
   readonly #shares = new Map<OwnedPool, PoolShare>();
@@ -249,7 +250,7 @@ class Keeper implements ShareKeeper {
 
   /** Adds the pools that can be forgotten. */
   #addUnused(pools: Set<OwnedPool>): void {
-    for (const { pool } of this.#shares.values()) if (pool.limit === 0 && pool.isIdle) pools.add(pool);
+    for (const { pool } of this.#shares.values()) if (pool.limit === 0 && pool.isUnused) pools.add(pool);
   }
 
   #apply(answer: HostAnswer, { shares, pools }: Sent, now: number): void {
@@ -439,7 +440,7 @@ class PoolShare {
       need: lacked,
       least: lacked === 0 ? 0 : Math.max(1, least - pool.usable),
       want: lacked === 0 ? 0 : lacked + spare,
-      blockMs: coolMsOf[pool.kind] ?? slotGraceMs,
+      blockMs: windowMsOf[pool.kind] ?? slotGraceMs,
     };
   }
 

@@ -1,5 +1,5 @@
-import type { Decision, Pending } from './decision.js';
-import type { Demand } from './kinds.js';
+import type { Decision, Pending } from './admission.js';
+import type { Demand } from './pool.js';
 
 export interface WaitingOptions {
   /** Place among all that wait at this worker. */
@@ -94,5 +94,32 @@ export class WaitingLine {
     for (let waiting = this.first; waiting !== null; waiting = waiting.next)
       least = Math.min(least, waiting.amount);
     return least;
+  }
+}
+
+/** Calls that are decided and not told yet: whoever is told may call the holder at once, which is in order first. */
+export class DecidedCalls {
+  readonly #decided: Waiting[] = [];
+  #isTelling = false;
+
+  add(waiting: Waiting, decision: Decision): void {
+    waiting.decision = decision;
+    this.#decided.push(waiting);
+  }
+
+  /** Tells all of them, with those that are added meanwhile. */
+  tell(): void {
+    if (this.#isTelling || this.#decided.length === 0) return;
+    this.#isTelling = true;
+    try {
+      for (let waiting = this.#decided.shift(); waiting !== undefined; waiting = this.#decided.shift()) {
+        const { decision, isOver } = waiting;
+        if (isOver || decision === null) continue;
+        waiting.isOver = true;
+        waiting.onDecided(decision);
+      }
+    } finally {
+      this.#isTelling = false;
+    }
   }
 }

@@ -5,11 +5,10 @@ import type { KeyChange } from '../keys/managed-key.js';
 import { createBudgetAccounts } from '../limits/budget-accounts.js';
 import { createBudgetSource } from '../limits/budget-source.js';
 import { HostClock } from '../limits/clock.js';
-import { createKeyPools } from '../limits/key-pools.js';
-import type { Pool } from '../limits/kinds.js';
 import { createLeaseOwner, type OwnedUnits } from '../limits/lease-owner.js';
 import type { HolderMessage } from '../limits/messages.js';
-import { allPools, findPool } from '../limits/pools.js';
+import type { Pool } from '../limits/pool.js';
+import { allPools, changedPools, createKeyPools, findPool } from '../limits/pools.js';
 import { bothSources } from '../limits/share-source.js';
 import type { PrimaryGauge } from '../metrics/exposition.js';
 import type { Store } from '../store/store.js';
@@ -17,15 +16,19 @@ import { tell } from './keep.js';
 import { createRateShares } from './rate-shares.js';
 
 const tickMs = 100;
+/** All slices of the workers that serve make a quarter of a pool; while others take their places, twice as much. */
+const slicedPart = 4;
 
 /** The primary's side of all limits. */
 export interface Leases {
+  /** A worker is about to be told to start. */
+  onStart(child: ChildProcess): void;
   /** A worker lacks units, or gives some back. */
   onMessage(child: ChildProcess, message: HolderMessage): void;
   /** The process has ended. */
   onGone(child: ChildProcess): void;
-  /** The limits of this config hold from now on. */
-  apply(config: ResolvedConfig): void;
+  /** The limits of this config hold from now on, for so many workers. To be called before workers hear of it. */
+  apply(config: ResolvedConfig, workers: number): void;
   /** The limits of the keys that are made at run time hold from now on, beside those of the config. */
   applyKeys(change: KeyChange): void;
   /** See `LeaseOwner.inspect`. */
@@ -51,6 +54,7 @@ export function createLeases({ config, store, log }: LeasesOptions): Leases {
   let pools: ReadonlyMap<string, Pool> = allPools(config);
   const keyPools = createKeyPools();
   let { outage } = config;
+  let parts = 0;
   const clock = new HostClock();
   const now = () => clock.now();
   const budgets = createBudgetSource({
@@ -67,6 +71,7 @@ export function createLeases({ config, store, log }: LeasesOptions): Leases {
     now,
     shares: bothSources(rates.source, budgets),
     poolOf: (name) => findPool(pools, name) ?? keyPools.get(name),
+    parts: () => parts,
   });
   /** A process id may come again, and these do not. */
   const numbers = new Map<ChildProcess, number>();
@@ -85,6 +90,7 @@ export function createLeases({ config, store, log }: LeasesOptions): Leases {
   };
 
   return {
+    onStart: (child) => void numberOf(child),
     onMessage(child, message) {
       // What a process has sent may arrive after its end is known.
       if (child.exitCode !== null || child.signalCode !== null) return;
@@ -96,15 +102,14 @@ export function createLeases({ config, store, log }: LeasesOptions): Leases {
       numbers.delete(child);
       owner.gone(number);
     },
-    apply(next) {
+    apply(next, workers) {
+      const before = pools;
       pools = allPools(next);
       outage = next.outage;
-      owner.reload();
+      parts = workers * slicedPart;
+      owner.reload(changedPools(pools, before));
     },
-    applyKeys(change) {
-      keyPools.apply(change);
-      owner.reload();
-    },
+    applyKeys: (change) => owner.reload(keyPools.apply(change)),
     inspect: () => owner.inspect(),
     ready: rates.ready,
     gauges: () => [

@@ -4,7 +4,6 @@ import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { ResolvedConfig } from '../config/resolve.js';
 import { needsSimulator } from '../config/snapshot.js';
-import { isHolderMessage } from '../limits/messages.js';
 import { createStore } from '../store/create.js';
 import type { Ledger, Store } from '../store/store.js';
 import { createLeases, type Leases } from './leases.js';
@@ -122,14 +121,17 @@ class Supervisor {
       headerBytes: config.limits.headerBytes,
       log: this.#logger,
       onChange: (serving) => this.#onChange(serving),
-      onStart: (child) => this.#keys.greet(child),
+      onStart: (child) => {
+        this.#leases.onStart(child);
+        this.#keys.greet(child);
+      },
       onGone: (child, isPlanned) => {
         this.#leases.onGone(child);
         this.#keys.onGone(child);
         this.#operations.onGone(child, isPlanned);
       },
       onNews: (child, news) => {
-        if (isHolderMessage(news)) this.#leases.onMessage(child, news);
+        if (news.type === 'lease-news') this.#leases.onMessage(child, news);
         else if (news.type === 'keys-applied') this.#keys.onApplied(child, news.number);
         else if (news.type === 'inspected') this.#operations.onInspected(child, news);
         else this.#operations.onCollected(child, news);
@@ -179,8 +181,9 @@ class Supervisor {
       this.#leases.ready,
     ]);
     if (this.#stopping !== null) return null;
-    this.#leases.apply(config);
-    return this.#pool.apply(config, simulatorUrl, workerCount(config));
+    const workers = workerCount(config);
+    this.#leases.apply(config, workers);
+    return this.#pool.apply(config, simulatorUrl, workers);
   }
 
   async #open(): Promise<void> {

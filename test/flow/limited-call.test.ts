@@ -2,8 +2,8 @@ import { test } from 'tap';
 import type { Key, Model } from '../../src/config/types.js';
 import type { Call } from '../../src/flow/call.js';
 import { LimitedCall } from '../../src/flow/limited-call.js';
-import type { LeaseHolder } from '../../src/limits/holding.js';
-import type { Pool } from '../../src/limits/kinds.js';
+import type { LeaseHolder } from '../../src/limits/lease-holder.js';
+import type { Pool } from '../../src/limits/pool.js';
 import { PoolTable } from '../../src/limits/pools.js';
 
 test('an admitted call is told what was told a moment ago, a refused one what is left now', (t) => {

@@ -1,7 +1,6 @@
-import type { Admission } from '../../src/limits/admission.js';
+import type { Admission, Decision } from '../../src/limits/admission.js';
 import { type BudgetSource, createBudgetSource } from '../../src/limits/budget-source.js';
-import type { Decision } from '../../src/limits/decision.js';
-import type { Pool } from '../../src/limits/kinds.js';
+import type { Pool } from '../../src/limits/pool.js';
 import { SimulatedHost, type SimulatedWorker } from './host.js';
 import type { SimulatedAccounts } from './simulated-accounts.js';
 import type { SimulatedTime } from './time.js';

@@ -1,8 +1,7 @@
-import type { LeaseHolder } from '../../src/limits/holding.js';
-import type { Pool } from '../../src/limits/kinds.js';
-import { createLeaseHolder } from '../../src/limits/lease-holder.js';
+import { createLeaseHolder, type LeaseHolder } from '../../src/limits/lease-holder.js';
 import { createLeaseOwner, type LeaseOwner } from '../../src/limits/lease-owner.js';
 import type { HolderMessage, OwnerMessage } from '../../src/limits/messages.js';
+import { type Pool, sliceOf } from '../../src/limits/pool.js';
 import type { ShareSource } from '../../src/limits/share-source.js';
 import { SimulatedTime } from './time.js';
 
@@ -10,6 +9,8 @@ import { SimulatedTime } from './time.js';
 export interface SimulatedWorker {
   readonly id: number;
   readonly holder: LeaseHolder;
+  /** Of its slices. */
+  parts: number;
   isAlive: boolean;
   /** Its event loop does not turn: messages wait. */
   stalledUntil: number;
@@ -32,6 +33,8 @@ export interface HostOptions {
   readonly time?: SimulatedTime;
   /** Where its units come from. */
   readonly shares?: ShareSource;
+  /** See `LeaseOwnerOptions`: workers have slices of their pools. */
+  readonly parts?: number;
 }
 
 /** One primary and its workers in a time of their own: whatever happens, happens in a fixed order. */
@@ -51,8 +54,13 @@ export class SimulatedHost {
     this.#options = options;
     this.#time = options.time ?? new SimulatedTime();
     this.pools = new Map(options.pools.map((pool) => [pool.name, pool]));
-    const { shares } = options;
-    this.owner = createLeaseOwner({ now: () => this.now, poolOf: (name) => this.pools.get(name), shares });
+    const { shares, parts = 0 } = options;
+    this.owner = createLeaseOwner({
+      now: () => this.now,
+      poolOf: (name) => this.pools.get(name),
+      shares,
+      parts: () => parts,
+    });
     this.#everyTick(() => this.owner.tick());
   }
 
@@ -66,6 +74,7 @@ export class SimulatedHost {
         maxWaiting: this.#options.maxWaiting,
         whenUnknown: () => this.#options.whenUnknown ?? 'closed',
       }),
+      parts: 0,
       isAlive: true,
       stalledUntil: 0,
       inFlight: new Map(),
@@ -73,7 +82,14 @@ export class SimulatedHost {
       arrivesHere: 0,
     };
     this.workers.push(worker);
-    this.owner.join(id, (message) => this.#toWorker(worker, message));
+    this.owner.join(id, (message) => {
+      if (message.slices === undefined) this.#toWorker(worker, message);
+      else {
+        // It knows of its slices before its first call.
+        worker.parts = message.slices.parts;
+        worker.holder.receive(structuredClone(message));
+      }
+    });
     this.#everyTick(() => worker.holder.tick(), worker);
     return worker;
   }
@@ -114,24 +130,26 @@ export class SimulatedHost {
 
   /** What does not add up at this moment, or null. */
   fault(): string | null {
-    for (const { name, free, cooling, leased, limit } of this.owner.inspect()) {
-      const sum = free + cooling + [...leased.values()].reduce((total, amount) => total + amount, 0);
+    for (const { name, free, inWindow, leased, limit } of this.owner.inspect()) {
+      const sum = free + inWindow + [...leased.values()].reduce((total, amount) => total + amount, 0);
       if (sum !== limit)
-        return `${name}: free ${free} + cooling ${cooling} + leased make ${sum}, not ${limit}`;
+        return `${name}: free ${free} + in the window ${inWindow} + leased make ${sum}, not ${limit}`;
       if ([...leased.values()].some((amount) => amount <= 0)) return `${name}: leases nothing`;
     }
     const owned = new Map(this.owner.inspect().map((units) => [units.name, units]));
-    for (const { id, holder, inFlight } of this.workers) {
+    for (const { id, holder, inFlight, parts } of this.workers) {
       const held = new Map(holder.inspect().map((units) => [units.name, units]));
-      for (const name of this.pools.keys()) {
+      for (const [name, pool] of this.pools) {
         const units = held.get(name);
-        const leased = owned.get(name)?.leased.get(id) ?? 0;
-        const known = (units?.held ?? 0) + (inFlight.get(name) ?? 0);
+        const ownedUnits = owned.get(name);
+        const slice = sliceOf(pool, parts);
+        const leased = ownedUnits === undefined ? slice : (ownedUnits.leased.get(id) ?? 0);
+        const known = (units?.held ?? slice) + (inFlight.get(name) ?? 0);
         if (leased !== known) return `${name}: worker ${id} is leased ${leased}, and has ${known}`;
         if (units === undefined) continue;
-        const { available, inUse, spent, cooling } = units;
-        if (available < 0 || inUse < 0 || cooling < 0) return `${name}: worker ${id} has less than nothing`;
-        if (available + inUse + spent + cooling !== units.held) return `${name}: worker ${id} lost some`;
+        const { available, inUse, spent, inWindow } = units;
+        if (available < 0 || inUse < 0 || inWindow < 0) return `${name}: worker ${id} has less than nothing`;
+        if (available + inUse + spent + inWindow !== units.held) return `${name}: worker ${id} lost some`;
       }
     }
     return null;
@@ -148,9 +166,9 @@ export class SimulatedHost {
   #fromWorker(worker: SimulatedWorker, message: HolderMessage): void {
     this.sent.push(message);
     const units = unitsFrom(message);
+    for (const each of message.overdrafts ?? []) this.overdrafts.push({ ...each, at: this.now });
     for (const { pool, amount } of units) {
       add(worker.inFlight, pool, amount);
-      if (message.type === 'lease-overdraft') this.overdrafts.push({ pool, at: this.now, amount: -amount });
     }
     worker.arrivesHere = Math.max(worker.arrivesHere, this.now + this.#options.delay());
     this.at(worker.arrivesHere, () => {
@@ -161,7 +179,7 @@ export class SimulatedHost {
 
   #toWorker(worker: SimulatedWorker, message: OwnerMessage): void {
     this.sent.push(message);
-    const granted = message.type === 'lease-answer' ? message.answers : [];
+    const granted = message.answers ?? [];
     for (const answer of granted) add(worker.inFlight, answer.pool, answer.granted);
     const arrive = () => {
       if (!worker.isAlive) return;
@@ -183,19 +201,16 @@ export class SimulatedHost {
 }
 
 /** Units that leave a worker with a message; below zero for those that it takes. */
-function unitsFrom(message: HolderMessage): { readonly pool: string; readonly amount: number }[] {
-  switch (message.type) {
-    case 'lease-return':
-      return [...message.returns];
-    case 'lease-spent':
-      return [...message.spent];
-    case 'lease-recalled':
-      return [...message.recalled];
-    case 'lease-overdraft':
-      return message.overdrafts.map(({ pool, amount }) => ({ pool, amount: -amount }));
-    default:
-      return [];
-  }
+function unitsFrom({ returns = [], spent = [], recalled = [], overdrafts = [] }: HolderMessage): {
+  readonly pool: string;
+  readonly amount: number;
+}[] {
+  return [
+    ...returns,
+    ...spent,
+    ...recalled,
+    ...overdrafts.map(({ pool, amount }) => ({ pool, amount: -amount })),
+  ];
 }
 
 function add(sums: Map<string, number>, name: string, amount: number): void {

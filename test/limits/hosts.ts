@@ -1,4 +1,4 @@
-import type { Pool } from '../../src/limits/kinds.js';
+import type { Pool } from '../../src/limits/pool.js';
 import { createShareKeeper, type ShareKeeper } from '../../src/limits/shares.js';
 import type { HostAnswer } from '../../src/store/shares.js';
 import { SimulatedHost } from './host.js';

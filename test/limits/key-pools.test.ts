@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { createKeyPools } from '../../src/limits/key-pools.js';
+import { createKeyPools } from '../../src/limits/pools.js';
 
 const key = (id: string, requestsPerMinute: number | null, concurrent: number | null = null) => ({
   id,

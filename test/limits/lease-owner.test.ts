@@ -1,7 +1,6 @@
 import { test } from 'tap';
-import type { Decision, Denial } from '../../src/limits/decision.js';
-import type { Pool } from '../../src/limits/kinds.js';
-import { isHolderMessage, isOwnerMessage } from '../../src/limits/messages.js';
+import type { Decision, Denial } from '../../src/limits/admission.js';
+import type { Pool } from '../../src/limits/pool.js';
 import { SimulatedHost, type SimulatedWorker } from './host.js';
 
 const window: Pool = { name: 'key:a:requests', kind: 'window', limit: 10 };
@@ -107,7 +106,7 @@ test('a raised limit holds at once, and those who were denied learn of it', (t) 
   t.equal(admitted(offer(host, worker, window, 12)), 10);
   const raised = { ...window, limit: 15 };
   host.pools.set(raised.name, raised);
-  host.owner.reload();
+  host.owner.reload([]);
   host.advance(30);
   t.equal(admitted(offer(host, worker, raised, 6)), 5);
   t.end();
@@ -120,7 +119,7 @@ test('a lowered limit takes what is idle, and what comes back', (t) => {
   host.advance(20_000);
   const lowered = { ...window, limit: 4 };
   host.pools.set(lowered.name, lowered);
-  host.owner.reload();
+  host.owner.reload([]);
   t.match(host.owner.inspect(), [{ free: -4, limit: 4 }]);
   host.advance(10);
   t.equal(admitted(offer(host, there, lowered, 1)), 0);
@@ -134,7 +133,7 @@ test('a pool that the config has no more keeps its limit while it is in use, and
   const [worker] = workers as [SimulatedWorker];
   t.equal(admitted(offer(host, worker, slots, 1)), 1);
   host.pools.delete(slots.name);
-  host.owner.reload();
+  host.owner.reload([]);
   t.equal(admitted(offer(host, worker, slots, 2)), 1);
   const { host: other, workers: others } = makeHost(1);
   other.pools.delete(slots.name);
@@ -191,16 +190,5 @@ test('a view tells what remains, and when all is back', (t) => {
   t.equal(worker.holder.peek(window).remaining, 0);
   host.advance(64_000);
   t.strictSame(worker.holder.peek(window), { limit: 10, remaining: 10, resetMs: 0 });
-  t.end();
-});
-
-test('the messages are told from others by their type', (t) => {
-  t.ok(
-    ['lease-ask', 'lease-return', 'lease-overdraft', 'lease-recalled'].every((type) =>
-      isHolderMessage({ type }),
-    ),
-  );
-  t.ok(['lease-answer', 'lease-recall', 'lease-news'].every((type) => isOwnerMessage({ type })));
-  t.notOk(isHolderMessage({ type: 'ready' }) || isOwnerMessage({ type: 'start' }));
   t.end();
 });

@@ -1,7 +1,6 @@
 import { type Test, test } from 'tap';
-import type { Admission } from '../../src/limits/admission.js';
-import type { Decision, Denial, Pending } from '../../src/limits/decision.js';
-import type { Demand, Pool } from '../../src/limits/kinds.js';
+import type { Admission, Decision, Denial, Pending } from '../../src/limits/admission.js';
+import type { Demand, Pool } from '../../src/limits/pool.js';
 import { SimulatedHost, type SimulatedWorker } from './host.js';
 
 const requests: Pool = { name: 'key:a:requests', kind: 'window', limit: 10 };
@@ -139,7 +138,7 @@ test('all demands are met, or none', (t) => {
   const [worker] = workers as [SimulatedWorker];
   for (let i = 0; i < 2; i++) admit(t, host, worker, one(calls), one(requests));
   t.equal(deny(t, host, worker, one(requests), one(calls)).pool, calls);
-  t.equal(unitsOf(worker, requests)?.cooling, 2);
+  t.equal(unitsOf(worker, requests)?.inWindow, 2);
   t.end();
 });
 
@@ -243,7 +242,7 @@ test('a caller that gives up takes nothing, and those behind it are served', (t)
   large.cancel();
   host.advance(10);
   t.strictSame(told, ['admitted']);
-  t.equal(unitsOf(worker, tokens)?.cooling, 90);
+  t.equal(unitsOf(worker, tokens)?.inWindow, 90);
   t.end();
 });
 
@@ -261,7 +260,7 @@ test('a caller may give up, and others come, while another is told', (t) => {
   const third = worker.holder.acquire([one(requests)], never) as Pending;
   host.advance(10);
   t.strictSame(told, ['admitted', 'second', 'admitted']);
-  t.equal(unitsOf(worker, requests)?.cooling, 10);
+  t.equal(unitsOf(worker, requests)?.inWindow, 10);
   t.end();
 });
 
@@ -273,7 +272,7 @@ test('what was reserved and not used is available again, and slots are freed onc
   admission.settle(tokens, 0);
   admission.settle(requests, 5);
   admission.settle(calls, 0);
-  t.match(unitsOf(worker, tokens), { cooling: 30, held: 80, available: 50 });
+  t.match(unitsOf(worker, tokens), { inWindow: 30, held: 80, available: 50 });
   t.equal(unitsOf(worker, calls)?.inUse, 1);
   for (let i = 0; i < 2; i++) admission.release();
   t.match(unitsOf(worker, calls), { inUse: 0 });
@@ -289,8 +288,8 @@ test('an admission that is undone has used nothing', (t) => {
   admission.settle(tokens, 10);
   admission.undo();
   admission.undo();
-  t.equal(unitsOf(worker, tokens)?.cooling, 10);
-  t.match(unitsOf(worker, requests), { cooling: 0 });
+  t.equal(unitsOf(worker, tokens)?.inWindow, 10);
+  t.match(unitsOf(worker, requests), { inWindow: 0 });
   t.match(unitsOf(worker, calls), { inUse: 0 });
   t.end();
 });
@@ -317,7 +316,7 @@ test('what was used beyond the reserved is paid before anybody gets more', (t) =
   admit(t, host, there, { pool: tokens, amount: 40 });
   host.advance(30_000);
   admission.settle(tokens, 90);
-  t.match(unitsOf(here, tokens), { available: 0, cooling: 90, held: 90 });
+  t.match(unitsOf(here, tokens), { available: 0, inWindow: 90, held: 90 });
   host.advance(5);
   t.match(host.owner.inspect(), [{ free: -30 }]);
   host.advance(32_000);

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import type { Key, Model, RateLimits } from '../../src/config/types.js';
-import type { Pool } from '../../src/limits/kinds.js';
+import type { Pool } from '../../src/limits/pool.js';
 import { untouched } from '../../src/limits/pool-view.js';
 import { allPools, demandsOf, PoolTable } from '../../src/limits/pools.js';
 

@@ -1,7 +1,7 @@
 import { test } from 'tap';
-import type { Pool } from '../../src/limits/kinds.js';
+import type { Pool } from '../../src/limits/pool.js';
 import type { PoolView } from '../../src/limits/pool-view.js';
-import { RateLines } from '../../src/limits/rate-lines.js';
+import { RateLines } from '../../src/limits/rate-headers.js';
 
 const requests: Pool = { name: 'key:a:requests', kind: 'window', limit: 10_000 };
 const groupRequests: Pool = { name: 'group:g:requests', kind: 'window', limit: 100_000 };

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import type { Pool } from '../../src/limits/kinds.js';
+import type { Pool } from '../../src/limits/pool.js';
 import { fc, integersOf } from '../support/seed.js';
 import type { SimulatedWorker } from './host.js';
 import { type SharedHost, SimulatedHosts } from './hosts.js';

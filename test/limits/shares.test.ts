@@ -1,6 +1,6 @@
 import { type Test, test } from 'tap';
-import type { Decision } from '../../src/limits/decision.js';
-import type { Pool } from '../../src/limits/kinds.js';
+import type { Decision } from '../../src/limits/admission.js';
+import type { Pool } from '../../src/limits/pool.js';
 import { createShareKeeper } from '../../src/limits/shares.js';
 import type { HostAnswer } from '../../src/store/shares.js';
 import { integersOf } from '../support/seed.js';
@@ -236,10 +236,10 @@ test('a limit that is lowered takes what comes free, at each host', (t) => {
   const lowered = { ...minute, limit: 100 };
   const [one, other] = all.hosts.hosts as [SharedHost, SharedHost];
   one.host.pools.set(minute.name, lowered);
-  one.host.owner.reload();
+  one.host.owner.reload([]);
   all.hosts.advance(3000);
   other.host.pools.set(minute.name, lowered);
-  other.host.owner.reload();
+  other.host.owner.reload([]);
   const changed = all.hosts.time.now;
   all.offer(130_000, 10, byTurns(all));
   t.equal(all.within(changed, 46_000), 0, 'nothing comes free for a while');

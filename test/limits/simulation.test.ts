@@ -1,8 +1,7 @@
 import { test } from 'tap';
-import type { Admission } from '../../src/limits/admission.js';
-import type { Decision } from '../../src/limits/decision.js';
+import type { Admission, Decision } from '../../src/limits/admission.js';
 import type { HeldPool } from '../../src/limits/held-pool.js';
-import type { Demand, Pool } from '../../src/limits/kinds.js';
+import type { Demand, Pool } from '../../src/limits/pool.js';
 import { fc, integersOf } from '../support/seed.js';
 import { SimulatedHost, type SimulatedWorker } from './host.js';
 import { type Use, worstMinute } from './ledger.js';
@@ -59,9 +58,10 @@ const steps = fc.array(
 
 /**
  * @param scale how many times the limits and the bursts of calls are what few calls use up
+ * @param parts of the workers' slices
  * @returns how many calls were admitted
  */
-function simulate(scale: number, numRuns: number): number {
+function simulate(scale: number, numRuns: number, parts = 0): number {
   let admitted = 0;
   const { requests, tokens, shared, calls, all } = poolsOf(scale);
   fc.assert(
@@ -78,6 +78,7 @@ function simulate(scale: number, numRuns: number): number {
         pools: all,
         delay: () => next(next(8) === 0 ? 60 : 3),
         afterEach: check,
+        parts,
       });
       const found = new Map<string, HeldPool[]>();
       const foundFor = (worker: SimulatedWorker, demanded: number): HeldPool[] => {
@@ -201,35 +202,46 @@ test('nor where calls are many, and their worker asks for units before it lacks 
   t.end();
 });
 
-test('four workers that offer more get all of a window, and never more', (t) => {
-  const pool: Pool = { name: 'key:b:requests', kind: 'window', limit: 600 };
-  const next = integersOf(11);
-  const host = new SimulatedHost({ pools: [pool], delay: () => 0.2 + next(10) / 10 });
-  const ledger = new Ledger();
-  const demands = [{ pool, amount: 1 }];
-  const use = (decision: { readonly outcome: string }) => {
-    if (decision.outcome === 'admitted') ledger.used(pool.name, host.now, 1);
-  };
-  for (let i = 0; i < 4; i++) host.start();
-  const begun = host.now;
-  for (let at = 0; at < 200_000; at += 7) {
-    host.advance(7);
-    // Never the same share for each, and each alone for a while.
-    const [busy, other] = [Math.floor(at / 20_000) % 4, next(4)];
-    for (const index of [busy, other])
-      use((host.workers[index] as SimulatedWorker).holder.acquire(demands, use));
+test('nor where workers have slices of their pools, which they use without a word', (t) => {
+  for (const scale of [10, 100]) {
+    const admitted = simulate(scale, 6, 16);
+    t.ok(admitted > 50 * scale, `${admitted} calls were admitted`);
   }
-  const uses = ledger.uses.get(pool.name) ?? [];
-  t.equal(ledger.worst(pool.name, []), 600);
-  // It is full at the start, and again after each minute.
-  t.ok(uses.length >= 0.98 * 4 * 600, `${uses.length} in all`);
-  for (const fromMs of [0, 61_000, 122_000]) {
-    const within = uses.filter(({ at }) => at >= begun + fromMs && at < begun + fromMs + 61_000);
-    t.ok(within.length >= 590, `${within.length} in the minute after ${fromMs} ms`);
-  }
-  t.equal(host.fault(), null);
   t.end();
 });
+
+for (const parts of [0, 16]) {
+  const kind = parts === 0 ? 'without slices' : 'with slices';
+  test(`four workers that offer more get all of a window, and never more, ${kind}`, (t) => {
+    const pool: Pool = { name: 'key:b:requests', kind: 'window', limit: 600 };
+    const next = integersOf(11);
+    const host = new SimulatedHost({ pools: [pool], delay: () => 0.2 + next(10) / 10, parts });
+    const ledger = new Ledger();
+    const demands = [{ pool, amount: 1 }];
+    const use = (decision: { readonly outcome: string }) => {
+      if (decision.outcome === 'admitted') ledger.used(pool.name, host.now, 1);
+    };
+    for (let i = 0; i < 4; i++) host.start();
+    const begun = host.now;
+    for (let at = 0; at < 200_000; at += 7) {
+      host.advance(7);
+      // Never the same share for each, and each alone for a while.
+      const [busy, other] = [Math.floor(at / 20_000) % 4, next(4)];
+      for (const index of [busy, other])
+        use((host.workers[index] as SimulatedWorker).holder.acquire(demands, use));
+    }
+    const uses = ledger.uses.get(pool.name) ?? [];
+    t.equal(ledger.worst(pool.name, []), 600);
+    // It is full at the start, and again after each minute.
+    t.ok(uses.length >= 0.98 * 4 * 600, `${uses.length} in all`);
+    for (const fromMs of [0, 61_000, 122_000]) {
+      const within = uses.filter(({ at }) => at >= begun + fromMs && at < begun + fromMs + 61_000);
+      t.ok(within.length >= 590, `${within.length} in the minute after ${fromMs} ms`);
+    }
+    t.equal(host.fault(), null);
+    t.end();
+  });
+}
 
 test('slots are used to the full when all workers want them', (t) => {
   const pool: Pool = { name: 'key:b:concurrent', kind: 'slots', limit: 10 };

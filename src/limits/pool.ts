@@ -18,7 +18,7 @@ export interface Demand {
 }
 
 /** Milliseconds after which a used unit of each kind may be used again; null where time does not bring it back. */
-export const coolMsOf: Readonly<Record<PoolKind, number | null>> = {
+export const windowMsOf: Readonly<Record<PoolKind, number | null>> = {
   window: 60_000,
   slots: null,
   spend: null,
@@ -27,4 +27,18 @@ export const coolMsOf: Readonly<Record<PoolKind, number | null>> = {
 /** @returns true where whoever uses units of the pool gives them back, and time does not */
 export function isGivenBack({ kind }: Pool): boolean {
   return kind === 'slots';
+}
+
+/** A pool of which a worker's part would be less than this is decided by the primary alone. */
+const leastSlice = 4;
+
+/**
+ * A worker's slice of a pool: units that are leased to it from the start, without a word. So calls that are far from
+ * their limits, as most are, cost no message, however many keys they belong to.
+ * @param parts into how many a pool is divided for the worker's slice; 0 for a worker that has no slices
+ */
+export function sliceOf({ kind, limit }: Pool, parts: number): number {
+  if (parts === 0 || kind === 'spend') return 0;
+  const slice = Math.floor(limit / parts);
+  return slice < leastSlice ? 0 : slice;
 }

@@ -1,0 +1,196 @@
+import { type Test, test } from 'tap';
+import type { Decision } from '../../src/limits/admission.js';
+import type { Pool } from '../../src/limits/pool.js';
+import { fc, integersOf } from '../support/seed.js';
+import { SimulatedHost, type SimulatedWorker } from './host.js';
+import { type Use, worstMinute } from './ledger.js';
+
+const requests: Pool = { name: 'key:a:requests', kind: 'window', limit: 160 };
+const calls: Pool = { name: 'key:a:concurrent', kind: 'slots', limit: 160 };
+const small: Pool = { name: 'key:b:requests', kind: 'window', limit: 31 };
+
+/** Two workers, each with a slice of an eighth of every pool. */
+function makeHost(): { host: SimulatedHost; workers: [SimulatedWorker, SimulatedWorker] } {
+  const host: SimulatedHost = new SimulatedHost({
+    pools: [requests, calls, small],
+    delay: () => 1,
+    parts: 8,
+    afterEach: () => {
+      const fault = host.fault();
+      if (fault !== null) throw new Error(fault);
+    },
+  });
+  return { host, workers: [host.start(), host.start()] };
+}
+
+/** @returns what became of so many calls, with what time that takes */
+function offer(host: SimulatedHost, { holder }: SimulatedWorker, pool: Pool, count: number): Decision[] {
+  const decisions: Decision[] = [];
+  for (let i = 0; i < count; i++) {
+    const result = holder.acquire([{ pool, amount: 1 }], (decision) => decisions.push(decision));
+    if (result.outcome !== 'pending') decisions.push(result);
+  }
+  host.advance(300);
+  return decisions;
+}
+
+const admitted = (decisions: Decision[]) => decisions.filter(({ outcome }) => outcome === 'admitted').length;
+
+function isForgotten(t: Test, host: SimulatedHost): void {
+  t.strictSame(host.owner.inspect(), [], 'the primary has forgotten all pools');
+  for (const { holder } of host.workers) t.strictSame(holder.inspect(), [], 'the worker has, too');
+}
+
+test('a worker admits within its slice without a message, again and again', (t) => {
+  const { host, workers } = makeHost();
+  for (let minute = 0; minute < 3; minute++) {
+    for (const worker of workers) t.equal(admitted(offer(host, worker, requests, 10)), 10);
+    host.advance(80_000);
+  }
+  t.strictSame(host.sent, []);
+  isForgotten(t, host);
+  t.end();
+});
+
+test('a worker asks for more before its slice is used up, so that no call waits', (t) => {
+  const { host, workers } = makeHost();
+  const [worker] = workers;
+  for (let i = 0; i < 60; i++) {
+    t.equal(worker.holder.acquire([{ pool: requests, amount: 1 }], () => {}).outcome, 'admitted', `${i}`);
+    host.advance(5);
+  }
+  t.ok(host.sent.length < 20, `${host.sent.length} messages`);
+  host.advance(150_000);
+  isForgotten(t, host);
+  t.end();
+});
+
+test('one worker gets all of a limit, with the slices of the others that they do not use', (t) => {
+  const { host, workers } = makeHost();
+  const [busy, other] = workers;
+  t.equal(admitted(offer(host, other, requests, 5)), 5);
+  t.equal(admitted(offer(host, busy, requests, 300)), 155);
+  t.equal(admitted(offer(host, other, requests, 1)), 0);
+  host.advance(150_000);
+  isForgotten(t, host);
+  t.equal(admitted(offer(host, other, requests, 20)), 20);
+  t.end();
+});
+
+test('a worker that takes the place of a killed one has its slice, as used as that may have left it', (t) => {
+  const { host, workers } = makeHost();
+  const [killed, other] = workers;
+  t.equal(admitted(offer(host, killed, requests, 10)), 10);
+  host.kill(killed);
+  host.advance(50);
+  const next = host.start();
+  t.equal(admitted(offer(host, next, requests, 100)) + admitted(offer(host, other, requests, 100)), 140);
+  host.advance(150_000);
+  isForgotten(t, host);
+  t.end();
+});
+
+test('the slots of a killed worker are free at once, and its place has them without a message', (t) => {
+  const { host, workers } = makeHost();
+  const [killed, other] = workers;
+  t.equal(admitted(offer(host, killed, calls, 8)), 8);
+  const before = host.sent.length;
+  host.kill(killed);
+  host.advance(50);
+  const next = host.start();
+  t.equal(admitted(offer(host, next, calls, 8)), 8);
+  t.equal(host.sent.length, before);
+  t.equal(admitted(offer(host, other, calls, 200)), 152);
+  t.end();
+});
+
+test('a worker that begins while the others hold all has no slice of it until there is some', (t) => {
+  const { host, workers } = makeHost();
+  const [busy, killed] = workers;
+  const held = offer(host, busy, calls, 160);
+  t.equal(admitted(held), 160);
+  host.kill(killed);
+  host.advance(50);
+  const next = host.start();
+  t.equal(admitted(offer(host, next, calls, 3)), 0);
+  for (const decision of held) if (decision.outcome === 'admitted') decision.release();
+  host.advance(5000);
+  isForgotten(t, host);
+  const sent = host.sent.length;
+  t.equal(admitted(offer(host, next, calls, 8)), 8);
+  t.equal(host.sent.length, sent);
+  t.end();
+});
+
+test('a pool that is too small for slices is decided by the primary', (t) => {
+  const { host, workers } = makeHost();
+  t.equal(admitted(offer(host, workers[0], small, 40)), 31);
+  t.ok(host.sent.length > 0);
+  t.end();
+});
+
+const changes = fc.array(
+  fc.record({
+    afterMs: fc.oneof(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 0, max: 20_000 })),
+    action: fc.constantFrom('call', 'call', 'call', 'limit', 'kill'),
+    worker: fc.nat(1),
+    count: fc.integer({ min: 1, max: 90 }),
+    limit: fc.integer({ min: 20, max: 400 }),
+  }),
+  { minLength: 5, maxLength: 40 },
+);
+
+test('a limit that changes holds once its minute is over, whatever workers had of it, and nothing is lost', (t) => {
+  let calls = 0;
+  fc.assert(
+    fc.property(changes, fc.nat(), (plan, seed) => {
+      const next = integersOf(seed);
+      const host = new SimulatedHost({ pools: [requests], delay: () => next(5), parts: 8 });
+      const uses: Use[] = [];
+      /** The largest limit of the last minute bounds what may be used in it. */
+      const limits = [{ at: host.now, limit: requests.limit }];
+      host.start();
+      host.start();
+      const use = (decision: { readonly outcome: string }) => {
+        if (decision.outcome === 'admitted') uses.push({ at: host.now, amount: 1 });
+      };
+      for (const { afterMs, action, worker, count, limit } of plan) {
+        host.advance(afterMs);
+        const before = host.pools.get(requests.name) as Pool;
+        const chosen = host.workers[worker % host.workers.length] as SimulatedWorker;
+        if (action === 'limit') {
+          host.pools.set(requests.name, { ...before, limit });
+          limits.push({ at: host.now, limit });
+          host.owner.reload(limit === before.limit ? [] : [before]);
+          // Workers hear of it before they read their config anew.
+          host.advance(50);
+        } else if (action === 'kill') {
+          host.kill(chosen);
+          host.advance(50);
+          host.start();
+        } else {
+          for (let i = 0; i < count; i++) use(chosen.holder.acquire([{ pool: before, amount: 1 }], use));
+        }
+      }
+      host.advance(2000);
+      calls += uses.length;
+      for (const { at } of uses) {
+        const within = uses.filter((each) => each.at <= at && each.at >= at - 60_000);
+        const inForce = limits.filter(
+          (each, index) => (limits[index + 1]?.at ?? at + 1) >= at - 60_000 && each.at <= at,
+        );
+        const most = Math.max(...inForce.map((each) => each.limit));
+        if (worstMinute(within) > most) throw new Error(`${within.length} of ${most} in a minute`);
+      }
+      host.advance(230_000);
+      const fault = host.fault();
+      if (fault !== null) throw new Error(fault);
+      if (host.owner.inspect().length > 0) throw new Error('the primary remembers');
+      if (host.workers.some(({ holder }) => holder.inspect().length > 0))
+        throw new Error('a worker remembers');
+    }),
+    { numRuns: 60 },
+  );
+  t.ok(calls > 1000, `${calls} calls`);
+  t.end();
+});
