@@ -7,14 +7,16 @@ import { createKeyShares } from './config/key-shares.js';
 import type { Snapshot, Target } from './config/types.js';
 import { type FaultPlace, guard } from './errors.js';
 import { type AccessLog, createAccessLog, refusalLine } from './flow/access-log.js';
+import { endFaulted } from './flow/fault.js';
 import { MemoryBudget } from './flow/memory-budget.js';
 import { SessionMemory } from './flow/realtime/session-memory.js';
 import { SessionList } from './flow/realtime/sessions.js';
 import { watchUnseen } from './flow/realtime/unseen.js';
 import { createRecentCalls } from './flow/recent-calls.js';
 import { RecordQueue } from './flow/record-queue.js';
+import type { Running } from './flow/running.js';
 import { serve } from './flow/serve.js';
-import type { Running, Services } from './flow/services.js';
+import type { Services } from './flow/services.js';
 import { createUnattended } from './flow/unattended.js';
 import { trustedProxies } from './http/client-address.js';
 import { createMemorySweep } from './http/memory-sweep.js';
@@ -173,6 +175,7 @@ class ComposedGateway implements Gateway {
         this.#recordQueue.add(call);
       },
       reportFault: (where, fault, call) => this.#noteFault(where, fault, call?.exchange.id),
+      endFaulted: (call, where, fault) => endFaulted(this.#services, call, where, fault),
       reportAccount: (call, refusal) =>
         this.#log.warn(refusalLine(call, refusal), 'an upstream refused our account'),
       health: this.#health,

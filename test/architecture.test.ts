@@ -196,6 +196,24 @@ test('imports follow the arrows', async (t) => {
   t.ok(seen > 50, `${seen} imports between parts`);
 });
 
+test('no file reaches itself by what it imports, types included', async (t) => {
+  const known = new Map(sources.map((file) => [relative('src', file).replace(/\.tsx?$/, ''), file]));
+  const next = new Map<string, string[]>();
+  for (const each of imports.filter(({ to }) => to.startsWith('.'))) {
+    const target = known.get(targetOf(each));
+    if (target !== undefined) next.set(each.from, [...(next.get(each.from) ?? []), target]);
+  }
+  const done = new Set<string>();
+  const look = (file: string, way: readonly string[]): void => {
+    if (way.includes(file)) t.fail([...way.slice(way.indexOf(file)), file].join(' > '));
+    if (done.has(file) || way.includes(file)) return;
+    for (const target of next.get(file) ?? []) look(target, [...way, file]);
+    done.add(file);
+  };
+  for (const file of sources) look(file, []);
+  t.equal(done.size, sources.length);
+});
+
 test('only http knows uWebSockets.js', async (t) => {
   for (const { from, to } of imports) {
     if (to === 'uWebSockets.js' && partOf(from) !== 'http') t.fail(`${from} imports ${to}`);

@@ -7,11 +7,10 @@ import type { Outcome } from '../metrics/call-record.js';
 import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
 import type { Route } from '../routes.js';
 import type { SteeringMember } from '../wire/steering-members.js';
-import { endFaulted } from './fault.js';
 import type { LimitedCall } from './limited-call.js';
 import type { SessionPlace } from './realtime/session-memory.js';
 import type { SocketCall } from './responses-socket/socket-call.js';
-import type { Running, Services } from './services.js';
+import type { Running } from './running.js';
 import type { UploadBody } from './upload-body.js';
 import type { ValidatedBody } from './validate.js';
 
@@ -81,14 +80,20 @@ export class Call implements Guarded {
   answeredAt = 0;
   endedAt = 0;
 
-  readonly #services: Services;
+  readonly #endFaulted: (call: Call, where: FaultPlace, fault: unknown) => void;
 
-  constructor(exchange: Exchange, services: Services, errorFormat: ErrorFormat) {
+  /** @param endFaulted ends the call when a callback of it has thrown */
+  constructor(
+    exchange: Exchange,
+    running: Running,
+    errorFormat: ErrorFormat,
+    endFaulted: (call: Call, where: FaultPlace, fault: unknown) => void,
+  ) {
     this.exchange = exchange;
-    this.running = services.running;
+    this.running = running;
     this.errorFormat = errorFormat;
     this.startedAt = performance.now();
-    this.#services = services;
+    this.#endFaulted = endFaulted;
     exchange.owner = this;
   }
 
@@ -105,7 +110,7 @@ export class Call implements Guarded {
   }
 
   onFault(where: FaultPlace, fault: unknown): void {
-    endFaulted(this.#services, this, where, fault);
+    this.#endFaulted(this, where, fault);
   }
 }
 

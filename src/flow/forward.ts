@@ -39,6 +39,7 @@ import { Relay } from './relay.js';
 import type { SocketCall } from './responses-socket/socket-call.js';
 import { aimAt, routeCall } from './route.js';
 import type { Services } from './services.js';
+import { socketRequest } from './socket-request.js';
 import { timingLine } from './timing.js';
 import { upstreamHead } from './upstream-head.js';
 
@@ -366,13 +367,17 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
       this.#warmUp();
       return null;
     };
-    if (!socketCall.upstreamSession.takes(target, prepared)) return otherwise();
+    if (!socketCall.upstreamSession.takes(target, prepared.path === 'translated')) return otherwise();
     socketCall.madeBy = 'session';
     const { isWarmUp } = socketCall;
-    return socketCall.upstreamSession.send(this.#call, {
+    const { upstreamPath, wire, body, once } = prepared;
+    const vendor = this.#call.exchange.head;
+    return socketCall.upstreamSession.send({
       target,
       key,
-      prepared,
+      body,
+      once,
+      socketRequest: () => socketRequest(this.#call, target.upstream, upstreamPath, { wire, vendor, key }),
       deadlines,
       handler,
       isWarmUp,

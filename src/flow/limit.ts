@@ -1,7 +1,7 @@
 import type { Budget, Key, Model, Price } from '../config/types.js';
 import { GatewayError } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange-host.js';
-import type { Decision, Denial } from '../limits/admission.js';
+import type { Decision, Denial } from '../limits/decision.js';
 import type { Demand, Pool } from '../limits/pool.js';
 import { demandsOf } from '../limits/pools.js';
 import { costOf, isFree } from '../usage/cost.js';

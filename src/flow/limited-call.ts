@@ -1,11 +1,14 @@
-import type { Admission, Pending } from '../limits/admission.js';
+import type { GatewayError } from '../errors.js';
+import type { Admission, Pending } from '../limits/decision.js';
 import type { LeaseHolder } from '../limits/lease-holder.js';
 import type { Demand } from '../limits/pool.js';
 import type { CallPools } from '../limits/pools.js';
 import type { RateLines } from '../limits/rate-headers.js';
+import type { Outcome } from '../metrics/call-record.js';
+import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
 import type { PeriodBudget } from './budget.js';
-import type { Call } from './call.js';
-import { costOfCall } from './consumption.js';
+import { type Consumption, costOfCall } from './consumption.js';
+import type { Running } from './running.js';
 
 /** What a call takes of limits whose units are taken together. */
 export class Taking {
@@ -47,6 +50,14 @@ export class Taking {
   }
 }
 
+/** What a call has come to. */
+interface EndedCall extends Consumption {
+  readonly outcome: Outcome;
+  readonly error: GatewayError | null;
+  /** When its upstream's head came; 0 where none has. */
+  readonly answeredAt: number;
+}
+
 /** A call that falls under limits: what it holds of them, and what its client is told of them. */
 export class LimitedCall {
   /** What it took before its body was read; null where nothing is limited that is known by then. */
@@ -67,7 +78,7 @@ export class LimitedCall {
   }
 
   /** Header lines that tell how much is left, each with CRLF before it. Whoever is refused is told what is left now. */
-  lines({ errorFormat, running }: Call): string {
+  lines({ errorFormat, running }: { readonly errorFormat: ErrorFormat; readonly running: Running }): string {
     const { rateHeaders } = errorFormat;
     if (rateHeaders === null) return '';
     const { rateLines } = this;
@@ -77,7 +88,7 @@ export class LimitedCall {
   }
 
   /** Says what was really used and gives the call's place to others. What the gateway itself has failed does not count. */
-  end(call: Call): void {
+  end(call: EndedCall): void {
     const { first, rest, budget } = this;
     if (isOurFailure(call)) {
       first?.undo();
@@ -95,13 +106,13 @@ export class LimitedCall {
  * A call that found no room, or nobody to ask, or whose body came too slowly, has had nothing. One whose answer found no
  * room has had an upstream's work: it would else be asked for without end.
  */
-function isOurFailure({ outcome, error, answeredAt }: Call): boolean {
+function isOurFailure({ outcome, error, answeredAt }: EndedCall): boolean {
   if (outcome !== 'refused' || error === null || answeredAt > 0) return false;
   return error.status === 408 || error.status === 503;
 }
 
 /** Null where nobody knows: then what was expected stands. */
-function usedTokens({ usage, outcome }: Call): number | null {
+function usedTokens({ usage, outcome }: EndedCall): number | null {
   if (usage !== null) return usage.input + usage.output;
   return outcome === 'refused' || outcome === 'upstream_error' ? 0 : null;
 }

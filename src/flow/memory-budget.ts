@@ -1,6 +1,5 @@
 import { GatewayError } from '../errors.js';
 import type { Call } from './call.js';
-import type { Services } from './services.js';
 
 /** Seconds after which a refused caller may try again. */
 const retryAfter = 1;
@@ -45,13 +44,18 @@ export class MemoryBudget {
   }
 }
 
+/** Whoever has the budget of the worker. */
+interface WithMemory {
+  readonly memory: MemoryBudget;
+}
+
 /**
  * Takes memory for what a call is about to hold: its body as it comes, what is fetched for it, and its answer where
  * that is gathered. What one worker holds stays bounded however many clients send at once, and so does what the calls
  * of one key hold there, so that no key takes the room of all.
  * @throws {GatewayError} `overloaded` when the worker's budget is spent, or the key's part of it
  */
-export function takeMemory(services: Services, call: Call, bytes: number): void {
+export function takeMemory(services: WithMemory, call: Call, bytes: number): void {
   const { bufferedBytes, bufferedBytesPerKey } = call.running.snapshot.limits;
   const keyId = call.key?.id ?? '';
   if (services.memory.bytesOf(keyId) + bytes > bufferedBytesPerKey) throw keyOverloaded(bufferedBytesPerKey);
@@ -61,7 +65,7 @@ export function takeMemory(services: Services, call: Call, bytes: number): void 
 }
 
 /** Sets what a call holds: what it needs less is given back, once its body's real length is known. */
-export function keepMemory(services: Services, call: Call, bytes: number): void {
+export function keepMemory(services: WithMemory, call: Call, bytes: number): void {
   if (call.heldBytes === bytes) return;
   services.memory.add(call.key?.id ?? '', bytes - call.heldBytes);
   call.heldBytes = bytes;
@@ -73,7 +77,7 @@ export function keepMemory(services: Services, call: Call, bytes: number): void 
  * upstream has done its work.
  * @throws {GatewayError} as `takeMemory` does
  */
-export function takeAnswerMemory(services: Services, call: Call, bytes: number): void {
+export function takeAnswerMemory(services: WithMemory, call: Call, bytes: number): void {
   const more = bytes - call.gathered;
   if (more > 0 && bytes > smallAnswer) takeMemory(services, call, more);
   else keepMemory(services, call, call.heldBytes + more);
@@ -81,7 +85,7 @@ export function takeAnswerMemory(services: Services, call: Call, bytes: number):
 }
 
 /** The same for what is in memory already and cannot be refused: a piece of an answer that its client does not take. */
-export function countAnswerMemory(services: Services, call: Call, bytes: number): void {
+export function countAnswerMemory(services: WithMemory, call: Call, bytes: number): void {
   const more = bytes - call.gathered;
   keepMemory(services, call, call.heldBytes + more);
   call.gathered = bytes;
@@ -91,7 +95,7 @@ export function countAnswerMemory(services: Services, call: Call, bytes: number)
  * Takes what a call holds from its account, for work that goes on when its client has left.
  * @returns gives it back; to be called once
  */
-export function detachMemory(services: Services, call: Call): () => void {
+export function detachMemory(services: WithMemory, call: Call): () => void {
   const { heldBytes } = call;
   const keyId = call.key?.id ?? '';
   call.heldBytes = 0;
@@ -104,7 +108,7 @@ export function detachMemory(services: Services, call: Call): () => void {
  * buffer goes back to the pool only after a call that needed one attempt.
  * @param sent no part of the request will be read from its buffers again
  */
-export function releaseBody(services: Services, call: Call, sent: boolean): void {
+export function releaseBody(services: WithMemory, call: Call, sent: boolean): void {
   if (call.body === null) return;
   if (sent && call.retries === 0) call.exchange.recycleBody();
   call.body = null;

@@ -34,7 +34,7 @@ import { makesTask, takeAction, takeCreate } from './video/take.js';
  * @param socketCall of a request that came as a message of a WebSocket
  */
 export function serve(services: Services, exchange: Exchange, socketCall: SocketCall | null = null): void {
-  const call = new Call(exchange, services, openai);
+  const call = new Call(exchange, services.running, openai, services.endFaulted);
   call.socketCall = socketCall;
   try {
     begin(services, call);

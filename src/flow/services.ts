@@ -1,39 +1,21 @@
 import type { TargetChooser } from '../attempts/choose.js';
 import type { HealthTable } from '../attempts/health-table.js';
 import type { HedgeBudgets } from '../attempts/hedge-budget.js';
-import type { Snapshot, Upstream } from '../config/types.js';
+import type { Upstream } from '../config/types.js';
 import type { FaultPlace, GatewayError } from '../errors.js';
-import type { TrustedProxies } from '../http/client-address.js';
-import type { Router } from '../http/router.js';
 import type { SweepList } from '../http/sweep.js';
-import type { KeyTable } from '../keys/table.js';
 import type { HostClock } from '../limits/clock.js';
 import type { LeaseHolder } from '../limits/lease-holder.js';
-import type { PoolTable } from '../limits/pools.js';
 import type { CallRecord } from '../metrics/call-record.js';
 import type { Recorder } from '../metrics/recorder.js';
-import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
-import type { Route } from '../routes.js';
 import type { UpstreamClient } from '../upstream/client.js';
 import type { Dialer } from '../upstream/dialer.js';
 import type { TaskBook } from '../video/book.js';
-import type { Sealer } from '../wire/seal.js';
 import type { Call } from './call.js';
 import type { MemoryBudget } from './memory-budget.js';
 import type { SessionList } from './realtime/sessions.js';
+import type { Running } from './running.js';
 import type { Unattended } from './unattended.js';
-
-/** What follows from one config, swapped whole on reload. A call keeps the one that it began with. */
-export interface Running {
-  readonly snapshot: Snapshot;
-  readonly keys: KeyTable;
-  readonly router: Router<Route>;
-  /** Null where nobody wants to know the addresses of clients. */
-  readonly proxies: TrustedProxies | null;
-  readonly sealer: Sealer;
-  readonly pools: PoolTable;
-  readonly errorFormatForPath: (path: string) => ErrorFormat;
-}
 
 /** An upstream's word that its account of ours is not accepted. */
 export interface AccountRefusal {
@@ -55,6 +37,8 @@ export interface Services {
   readonly report: (call: CallRecord) => void;
   /** Counts and logs a mistake of ours. Never throws. @param call that it belongs to, or null */
   readonly reportFault: (where: FaultPlace, fault: unknown, call: Call | null) => void;
+  /** Ends a call of which a callback has thrown. Never throws. */
+  readonly endFaulted: (call: Call, where: FaultPlace, fault: unknown) => void;
   /** Takes note that an upstream does not accept our account there. */
   readonly reportAccount: (call: Call, refusal: AccountRefusal) => void;
   /** How well every target is, as this worker has seen it. */

@@ -1,8 +1,7 @@
 import type { GatewayError } from '../errors.js';
-import { refuseAnnounced, tooLarge } from './body.js';
+import { type BodyOwner, refuseAnnounced, tooLarge } from './body.js';
 import { BodyBacklog } from './body-backlog.js';
 import type { BodyPool } from './body-pool.js';
-import type { Exchange } from './exchange.js';
 import type { BodySource, ChunkReceiver } from './response-sink.js';
 
 /** Takes a request body piece by piece, as it comes. Nothing is called once the exchange has ended. */
@@ -44,7 +43,7 @@ const waitingStep = 256 * 1024;
  * @returns null when it is refused by its announced length
  */
 export function streamBody(
-  exchange: Exchange,
+  exchange: BodyOwner,
   source: BodySource,
   options: BodyStreamOptions,
 ): BodyStream | null {
@@ -67,7 +66,7 @@ export function streamBody(
  * what it sends meanwhile waits here as well.
  */
 export class BodyStream implements ChunkReceiver {
-  readonly #exchange: Exchange;
+  readonly #exchange: BodyOwner;
   readonly #source: BodySource;
   readonly #limit: number;
   #receiver: BodyStreamReceiver | null;
@@ -83,7 +82,7 @@ export class BodyStream implements ChunkReceiver {
   /** Bytes of the backlog that the receiver has room for. */
   #held = 0;
 
-  constructor(exchange: Exchange, source: BodySource, { limit, pool, receiver, waits }: BodyStreamOptions) {
+  constructor(exchange: BodyOwner, source: BodySource, { limit, pool, receiver, waits }: BodyStreamOptions) {
     this.#exchange = exchange;
     this.#source = source;
     this.#limit = limit;

@@ -1,6 +1,22 @@
 import { GatewayError } from '../errors.js';
-import type { Exchange } from './exchange.js';
+import type { RequestHead } from './request-head.js';
 import type { BodySource, ChunkReceiver } from './response-sink.js';
+
+/** The exchange of a request body. */
+export interface BodyOwner {
+  readonly head: Pick<RequestHead, 'contentLength' | 'chunked'>;
+  bytesIn: number;
+  /** An answer was begun, or none can be any more. */
+  readonly isAnswered: boolean;
+  /** Its client does not take the answer at the moment. */
+  readonly isBlocked: boolean;
+  /** More of the body is to come. */
+  bodyExpected(): void;
+  /** All of it has come. */
+  bodyComplete(): void;
+  /** @returns room for so many bytes that begins with `start` */
+  bodyBuffer(capacity: number, start: Buffer | null): Buffer;
+}
 
 /** Takes a request body. Exactly one of the two is called, once, unless the client leaves before. */
 export interface BodyReceiver {
@@ -42,7 +58,7 @@ export function refuseAnnounced(
  * @returns null when it is refused by its announced length
  */
 export function collectBody(
-  exchange: Exchange,
+  exchange: BodyOwner,
   source: BodySource,
   options: CollectOptions,
 ): BodyCollector | null {
@@ -63,7 +79,7 @@ export interface CollectOptions {
 
 /** A request body on its way into one buffer. */
 export class BodyCollector implements ChunkReceiver {
-  readonly #exchange: Exchange;
+  readonly #exchange: BodyOwner;
   readonly #source: BodySource;
   readonly #limit: number;
   /** Null when nothing more is wanted. */
@@ -75,7 +91,7 @@ export class BodyCollector implements ChunkReceiver {
   /** The socket has been stopped. */
   #stopped = false;
 
-  constructor(exchange: Exchange, source: BodySource, { limit, receiver, waits }: CollectOptions) {
+  constructor(exchange: BodyOwner, source: BodySource, { limit, receiver, waits }: CollectOptions) {
     this.#exchange = exchange;
     this.#source = source;
     this.#limit = limit;

@@ -1,3 +1,4 @@
+import type { HttpResponse, us_socket_context_t } from 'uWebSockets.js';
 import type { GatewayError } from '../errors.js';
 import type { BodyPool } from './body-pool.js';
 import type { SweepList } from './sweep.js';
@@ -24,4 +25,12 @@ export interface ExchangeHost {
   served: number;
   onIdle: (() => void) | null;
   readonly bodies: BodyPool;
+}
+
+/** What uWS needs to make a WebSocket of a request later. */
+export interface SocketOffer {
+  /** Of the request, until its exchange has ended. */
+  readonly response: HttpResponse;
+  readonly context: us_socket_context_t;
+  readonly host: ExchangeHost;
 }

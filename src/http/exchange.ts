@@ -3,10 +3,9 @@ import type { Writable } from '../wire/head-lines.js';
 import { requestIdOf, requestSeries } from '../wire/request-id.js';
 import { type BodyCollector, type BodyReceiver, collectBody } from './body.js';
 import { type BodyStream, type BodyStreamReceiver, streamBody } from './body-stream.js';
-import type { ExchangeHost, ExchangeListener } from './exchange-host.js';
+import type { ExchangeHost, ExchangeListener, SocketOffer } from './exchange-host.js';
 import type { RequestHead } from './request-head.js';
 import { type AnswerHead, type ClientLink, isBodyless, type SinkOwner } from './response-sink.js';
-import type { SocketOffer } from './socket.js';
 import { Swept } from './sweep.js';
 
 /** At four seconds a round, five minutes. */

@@ -2,9 +2,10 @@ import { handFault } from '../errors.js';
 import type { Writable } from '../wire/head-lines.js';
 import { EventRuns, firstEventEnd, parseEvent } from '../wire/sse.js';
 import { Exchange } from './exchange.js';
+import type { SocketOffer } from './exchange-host.js';
 import type { RequestHead } from './request-head.js';
 import type { AnswerHead, ChunkReceiver, ClientLink, SinkOwner } from './response-sink.js';
-import type { ClientSocket, SocketOffer } from './socket.js';
+import type { ClientSocket } from './socket.js';
 
 /** A request that came as a message of a WebSocket. */
 export interface MessageRequest {

@@ -43,14 +43,6 @@ export interface SocketLimits {
   readonly idleSeconds: number;
 }
 
-/** What uWS needs to make a WebSocket of a request later. */
-export interface SocketOffer {
-  /** Of the request, until its exchange has ended. */
-  readonly response: HttpResponse;
-  readonly context: us_socket_context_t;
-  readonly host: ExchangeHost;
-}
-
 interface Message {
   readonly data: Buffer | string;
   readonly isBinary: boolean;

@@ -1,29 +1,6 @@
+import type { Admission } from './decision.js';
 import type { HeldPool, HeldPools } from './held-pool.js';
 import { type Demand, isGivenBack, type Pool } from './pool.js';
-
-/** What becomes of a call's demands. */
-export type Decision = Admission | Denial;
-
-/** The demands cannot be met, and none of them was taken. */
-export interface Denial {
-  readonly outcome: 'denied';
-  /** The pool that has too little. */
-  readonly pool: Pool;
-  /**
-   * `tooLarge`: more was demanded than the pool's limit, which can never be met. `unknown`: there may be more, but the
-   * store that says so cannot be reached.
-   */
-  readonly reason: 'exhausted' | 'tooLarge' | 'unknown';
-  /** Milliseconds until another try may succeed, as far as that is known; 0 where none ever will. */
-  readonly retryAfterMs: number;
-}
-
-/** The demands are not decided yet. */
-export interface Pending {
-  readonly outcome: 'pending';
-  /** Gives up: nothing is taken, nobody is called back. Does nothing once the decision was told. */
-  cancel(): void;
-}
 
 /** What an admission does with its units when it knows more. */
 export interface AdmissionHost {
@@ -53,8 +30,8 @@ function putRight(host: AdmissionHost, held: HeldPool, bucket: number, spare: nu
   else if (spare < 0) host.overuse(held, -spare);
 }
 
-/** A call that holds the units of all its demands. */
-export class Admission {
+/** A call that holds the units of all its demands, at the worker that leased them. */
+export class LeaseAdmission implements Admission {
   readonly outcome = 'admitted';
   readonly demands: readonly Demand[];
   readonly #host: AdmissionHost;
@@ -73,19 +50,12 @@ export class Admission {
     this.#bucket = bucket;
   }
 
-  /**
-   * Tells how much of a window the call really used, once: what it reserved beyond that is available again, and what it
-   * used beyond what it reserved is taken in addition, even if there is none. Does nothing the second time, for a pool
-   * that was not demanded, and for slots.
-   * @param actual 0 or more; a part of a unit counts as a whole one
-   */
   settle(pool: Pool, actual: number): void {
     let index = 0;
     while (index < this.demands.length && this.demands[index]?.pool.name !== pool.name) index++;
     this.settleAt(index, actual);
   }
 
-  /** The same for the pool that was demanded at an index. */
   settleAt(index: number, actual: number): void {
     const demand = this.demands[index];
     if (demand === undefined || isGivenBack(demand.pool) || !Number.isFinite(actual)) return;
@@ -98,7 +68,6 @@ export class Admission {
     if (demand.pool.kind === 'spend') this.#host.spend(held, used);
   }
 
-  /** Frees the slots, and leaves all that was not settled as it was reserved. Does nothing the second time. */
   release(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;
@@ -109,7 +78,6 @@ export class Admission {
     this.#host.release(this.demands, this.#found);
   }
 
-  /** The call does not take place: everything goes back that was not settled or released before. */
   undo(): void {
     for (let index = 0; index < this.demands.length; index++) this.settleAt(index, 0);
     this.release();

@@ -1,4 +1,4 @@
-import type { Denial } from './admission.js';
+import type { Denial } from './decision.js';
 import type { PoolAnswer, PoolAsk, Slices } from './messages.js';
 import { type Pool, sliceOf, windowMsOf } from './pool.js';
 import { SlidingWindow } from './sliding-window.js';

@@ -1,4 +1,5 @@
-import { Admission, type AdmissionHost, type Decision, type Denial, type Pending } from './admission.js';
+import { type AdmissionHost, LeaseAdmission } from './admission.js';
+import type { Admission, Decision, Denial, Pending } from './decision.js';
 import { type HeldPool, HeldPools, type HeldUnits } from './held-pool.js';
 import {
   type HolderMessage,
@@ -269,7 +270,7 @@ class Holder implements LeaseHolder, AdmissionHost {
       held.take((demands[i] as Demand).amount, now);
       if (held.runsOut) this.#askAhead(held);
     }
-    return new Admission(this, demands, found, bucketOf(now));
+    return new LeaseAdmission(this, demands, found, bucketOf(now));
   }
 
   /** Asks for more units of a pool that will be short soon, so that no call has to wait for them. */
@@ -435,7 +436,7 @@ class Holder implements LeaseHolder, AdmissionHost {
     const found = waiting.demands.map(({ pool }) => this.pools.of(pool));
     for (const [index, { amount }] of waiting.demands.entries())
       this.overuse(found[index] as HeldPool, amount);
-    this.#decided.add(waiting, new Admission(this, waiting.demands, found, bucketOf(now)));
+    this.#decided.add(waiting, new LeaseAdmission(this, waiting.demands, found, bucketOf(now)));
   }
 
   #cancel(waiting: Waiting): void {

@@ -1,4 +1,4 @@
-import type { Decision, Pending } from './admission.js';
+import type { Decision, Pending } from './decision.js';
 import type { Demand } from './pool.js';
 
 export interface WaitingOptions {

@@ -4,7 +4,7 @@ import { readBufferBytes } from './connection.js';
 import { createDialer } from './dialer.js';
 import { Exchange } from './exchange.js';
 import type { Origin } from './origin.js';
-import { failLater, Pool, type PoolContext } from './pool.js';
+import { Pool, type PoolContext } from './pool.js';
 import { TimerWheel } from './timers.js';
 import type { Deadlines, UpstreamClient, UpstreamHandler, UpstreamRequest } from './types.js';
 import { createRequestWriter } from './write.js';
@@ -57,7 +57,7 @@ export function createUpstreamClient(dialer = createDialer()): UpstreamClient {
     const pool = poolOf(origin);
     const now = performance.now();
     const exchange = new Exchange(pool, request, deadlines, handler, now);
-    if (closed) failLater(exchange, 'closed', 'the client is closed');
+    if (closed) exchange.failLater('closed', 'the client is closed');
     else pool.send(exchange, now);
     return exchange;
   }

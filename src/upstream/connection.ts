@@ -10,13 +10,14 @@ import { performance } from 'node:perf_hooks';
 import { type FaultPlace, guard, surfaceFault } from '../errors.js';
 import { AnswerReader } from './answer.js';
 import { decodeContent } from './decode.js';
+import type { Dialer } from './dialer.js';
 import type { Exchange } from './exchange.js';
-import { failLater, type Pool } from './pool.js';
+import type { Origin } from './origin.js';
 import { RequestBody, type RequestBodyOwner } from './request-body.js';
 import { connectSecure, tlsFailureDetail } from './secure.js';
-import { Timed } from './timers.js';
+import { Timed, type TimerWheel } from './timers.js';
 import type { UpstreamFailureReason } from './types.js';
-import type { RequestSink } from './write.js';
+import type { RequestSink, RequestWriter } from './write.js';
 
 /**
  * Bytes taken from the kernel by one read of a plain connection. Twice as many make a large file a little faster still,
@@ -30,8 +31,29 @@ function settle(connection: Connection): void {
   connection.settle();
 }
 
+/** What all connections of a client share. */
+export interface ConnectionContext {
+  readonly dialer: Dialer;
+  /** Read buffer of all plain connections: a read has been dealt with before the next one begins. */
+  readonly readBuffer: Buffer;
+  readonly writer: RequestWriter;
+}
+
+/** The pool of its origin, as a connection knows it. */
+interface ConnectionPool {
+  readonly origin: Origin;
+  readonly context: ConnectionContext;
+  readonly wheel: TimerWheel;
+  /** Takes a connection back after a complete answer. */
+  release(connection: Connection, keepAliveSeconds: number): void;
+  /** A connection is gone. */
+  lost(connection: Connection): void;
+  /** A connection is closed, and a request gets a fresh one in its place. */
+  replace(connection: Connection, exchange: Exchange): void;
+}
+
 export class Connection extends Timed implements RequestSink, RequestBodyOwner {
-  readonly #pool: Pool;
+  readonly #pool: ConnectionPool;
   readonly socket: Socket;
   readonly secure: boolean;
   readonly #answer = new AnswerReader();
@@ -60,7 +82,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
   #held: Buffer[] = [];
 
   /** Connects, and sends the request once connected. Throws when Node refuses the origin. */
-  constructor(pool: Pool, exchange: Exchange, now: number) {
+  constructor(pool: ConnectionPool, exchange: Exchange, now: number) {
     super();
     this.#pool = pool;
     this.#exchange = exchange;
@@ -172,7 +194,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
     this.destroy();
     if (exchange === null) return;
     exchange.connection = null;
-    failLater(exchange, 'reset', detail);
+    exchange.failLater('reset', detail);
   }
 
   onBodyThrown(fault: unknown): void {

@@ -2,10 +2,18 @@
 
 import type { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib';
-import { guard } from '../errors.js';
+import { type Guarded, guard } from '../errors.js';
 import { ParsedHead } from '../wire/head.js';
-import type { Exchange } from './exchange.js';
-import type { ResponseHead } from './types.js';
+import type { ResponseHead, UpstreamFailureReason, UpstreamHandler } from './types.js';
+
+/** The request whose answer is decoded. */
+interface DecodedExchange extends Guarded {
+  readonly over: boolean;
+  readonly handler: UpstreamHandler;
+  readonly connection: { resume(): void } | null;
+  complete(): void;
+  fail(reason: UpstreamFailureReason, detail: string): void;
+}
 
 type Coding = 'gzip' | 'deflate' | 'br';
 
@@ -23,7 +31,7 @@ function codingOf(value: string | null): Coding | null {
 }
 
 /** Gives the decoder for an answer, or null where its coding is not known and its bytes pass as they are. */
-export function decodeContent(exchange: Exchange, head: ParsedHead): ContentDecoder | null {
+export function decodeContent(exchange: DecodedExchange, head: ParsedHead): ContentDecoder | null {
   const coding = codingOf(head.contentCoding);
   return coding === null ? null : new ContentDecoder(exchange, coding);
 }
@@ -34,7 +42,7 @@ export function decodeContent(exchange: Exchange, head: ParsedHead): ContentDeco
  * body that unpacks to gigabytes costs no memory.
  */
 export class ContentDecoder {
-  readonly #exchange: Exchange;
+  readonly #exchange: DecodedExchange;
   readonly #coding: Coding;
   #stream: Transform | null = null;
   /** The handler has paused. */
@@ -45,7 +53,7 @@ export class ContentDecoder {
   #decoded = false;
   #wireEnded = false;
 
-  constructor(exchange: Exchange, coding: Coding) {
+  constructor(exchange: DecodedExchange, coding: Coding) {
     this.#exchange = exchange;
     this.#coding = coding;
   }

@@ -2,10 +2,9 @@
 
 import { performance } from 'node:perf_hooks';
 import { type FaultPlace, surfaceFault } from '../errors.js';
-import type { Connection } from './connection.js';
 import type { ContentDecoder } from './decode.js';
-import type { Pool } from './pool.js';
-import { Timed } from './timers.js';
+import type { Origin } from './origin.js';
+import { Timed, type TimerWheel } from './timers.js';
 import {
   type Deadlines,
   resendMs,
@@ -15,8 +14,16 @@ import {
   type UpstreamRequest,
 } from './types.js';
 
+/** The pool of its origin, as a request knows it. */
+interface ExchangePool {
+  readonly origin: Origin;
+  readonly wheel: TimerWheel;
+  /** Takes a request out of the queue. */
+  forget(exchange: Exchange): void;
+}
+
 export class Exchange extends Timed implements UpstreamExchange {
-  readonly pool: Pool;
+  readonly pool: ExchangePool;
   /** Null once the answer's head is there, when it can no longer be sent again: the body may be freed. */
   request: UpstreamRequest | null;
   /** Its body is still arriving: it cannot be sent twice, and so needs a connection that has not been used before. */
@@ -29,7 +36,7 @@ export class Exchange extends Timed implements UpstreamExchange {
   /** When all of the request had first been handed to a socket (performance.now), or 0. */
   wholeAt = 0;
   /** The connection that serves it, or null while it waits and after its end on the wire. */
-  connection: Connection | null = null;
+  connection: { resume(): void; destroy(): void } | null = null;
   /** Stands between the connection and the handler when the body came compressed. */
   decoder: ContentDecoder | null = null;
   bytesSent = false;
@@ -47,7 +54,7 @@ export class Exchange extends Timed implements UpstreamExchange {
   waitNext: Exchange | null = null;
 
   constructor(
-    pool: Pool,
+    pool: ExchangePool,
     request: UpstreamRequest,
     deadlines: Deadlines,
     handler: UpstreamHandler,
@@ -122,6 +129,11 @@ export class Exchange extends Timed implements UpstreamExchange {
     } catch (fault) {
       this.onFault('upstream', fault);
     }
+  }
+
+  /** Fails after `send` has returned, so that its owner holds the exchange by then. */
+  failLater(reason: UpstreamFailureReason, detail: string): void {
+    process.nextTick(() => this.fail(reason, detail));
   }
 
   /** Cancels it, and tells its owner. Never throws, since it is called from the middle of what serves others, too. */

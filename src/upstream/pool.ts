@@ -8,24 +8,17 @@
  * A streamed request takes no used connection: where the cap leaves no room, a free one is closed for it.
  */
 import { performance } from 'node:perf_hooks';
-import { Connection } from './connection.js';
-import type { Dialer } from './dialer.js';
+import { Connection, type ConnectionContext } from './connection.js';
 import type { Exchange } from './exchange.js';
 import type { Origin } from './origin.js';
 import type { TimerWheel } from './timers.js';
-import type { UpstreamFailureReason } from './types.js';
-import type { RequestWriter } from './write.js';
 
 /** An idle connection is closed after this long: below the 5 s after which many servers close theirs. */
 const idleCloseMs = 4000;
 
 /** What all pools of a client share. */
-export interface PoolContext {
+export interface PoolContext extends ConnectionContext {
   readonly wheel: TimerWheel;
-  readonly dialer: Dialer;
-  /** Read buffer of all plain connections: a read has been dealt with before the next one begins. */
-  readonly readBuffer: Buffer;
-  readonly writer: RequestWriter;
   /** Called when a pool has no connection and no request left. */
   onEmpty(pool: Pool): void;
 }
@@ -70,7 +63,7 @@ export class Pool {
     } else if (this.waiting < this.origin.maxWaiting) {
       this.#enqueue(exchange);
     } else {
-      failLater(exchange, 'queue_full', 'too many requests wait for a connection');
+      exchange.failLater('queue_full', 'too many requests wait for a connection');
       this.#noteIfEmpty();
     }
   }
@@ -141,7 +134,7 @@ export class Pool {
       this.#connections.add(new Connection(this, exchange, now));
     } catch (error) {
       // Node refuses a port out of range or a broken PEM text with an exception.
-      failLater(exchange, 'connect_failed', error instanceof Error ? error.message : 'not connectable');
+      exchange.failLater('connect_failed', error instanceof Error ? error.message : 'not connectable');
       this.#noteIfEmpty();
     }
   }
@@ -165,9 +158,4 @@ export class Pool {
   #noteIfEmpty(): void {
     if (this.#connections.size === 0 && this.waiting === 0) this.context.onEmpty(this);
   }
-}
-
-/** Fails a request after `send` has returned, so that its owner holds the exchange by then. */
-export function failLater(exchange: Exchange, reason: UpstreamFailureReason, detail: string): void {
-  process.nextTick(() => exchange.fail(reason, detail));
 }

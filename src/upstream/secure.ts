@@ -8,7 +8,7 @@ import {
   type SecureContext,
   type TLSSocket,
 } from 'node:tls';
-import type { Dialer } from './dialer.js';
+import type { NameCache } from './names.js';
 import type { Origin } from './origin.js';
 
 /** Identities remembered at most; the one remembered longest ago goes first. */
@@ -53,7 +53,7 @@ interface WithSession {
  */
 export function connectSecure(
   origin: Origin,
-  { names, secureProfiles }: Dialer,
+  { names, secureProfiles }: { readonly names: NameCache; readonly secureProfiles: SecureProfiles },
   onread?: OnReadOpts,
 ): TLSSocket {
   const profile = secureProfiles(origin);

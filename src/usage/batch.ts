@@ -2,9 +2,10 @@ import type { CallRecord } from '../metrics/call-record.js';
 import type { CallTimes } from '../metrics/call-times.js';
 import type { CountedCalls, Recorder, TokenCounts } from '../metrics/recorder.js';
 import type { LedgerLine } from '../store/store.js';
-import type { CallGroupSums, CallTable } from './call-table.js';
+import type { CallTable } from './call-table.js';
 import { isTime } from './ledger-record.js';
 import { writePage } from './page.js';
+import type { CallGroupSums } from './sums.js';
 import { addGroup, SumCollector } from './sums.js';
 
 /** What a batch adds to the ledger: a line for each page of calls, and the sums of their calls. */

@@ -4,7 +4,7 @@ import type { CallTimes } from '../metrics/call-times.js';
 import { mostAdded } from '../metrics/tables.js';
 import { dayMs, dayStart } from './budget.js';
 import type { TokenSource } from './ledger-record.js';
-import type { amountNames, UsageTotals } from './sums.js';
+import type { CallGroup, CallGroupSums } from './sums.js';
 
 /** How long after the first call of a table its last one has ended, at most: less than that, in milliseconds. */
 export const tableSpanMs = 1000;
@@ -42,20 +42,6 @@ const firstAdded = column.inputTokens;
 const lastAdded = column.bytesOut;
 /** Where the sums of a group have the number of its calls. */
 const callsSum = column.group;
-
-/** What calls of one group have in common: a page of the ledger holds it once for all of them. */
-export type CallGroup = Pick<
-  CallRecord,
-  'keyId' | 'groups' | 'protocol' | 'model' | 'target' | 'status' | 'outcome'
-> & { readonly tokensKnown: TokenSource };
-
-/**
- * The sums of the numbers of one group's calls, at most `Number.MAX_SAFE_INTEGER`. Numbers that are out of range add
- * nothing.
- */
-export interface CallGroupSums extends Readonly<Pick<UsageTotals, 'calls' | (typeof amountNames)[number]>> {
-  readonly group: CallGroup;
-}
 
 /**
  * Calls that have ended within one second of one day, one row of numbers for each. Adding one is part of every request

@@ -1,9 +1,10 @@
 import { none } from '../metrics/call-record.js';
 import { requestIdOf } from '../wire/request-id.js';
-import { type CallGroup, keptColumns, mostCalls } from './call-table.js';
+import { keptColumns, mostCalls } from './call-table.js';
 import { unpackColumns } from './columns.js';
 import { isLedgerRecord, isTime, type LedgerRecord, type LedgerRecordLike } from './ledger-record.js';
 import { version } from './page.js';
+import type { CallGroup } from './sums.js';
 
 /** Calls of a page that is read: those to come may hold more than ours do. */
 const mostRead = 10 * mostCalls;

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
+import type { CallRecord } from '../metrics/call-record.js';
 import { dayOf, dayStart } from './budget.js';
-import type { CallGroupSums } from './call-table.js';
+import type { TokenSource } from './ledger-record.js';
 
 /** The ledger of usage in the store. Its name is in every store that is in use. */
 export const usageLedger = 'usage';
@@ -35,6 +36,20 @@ export type TotalName = (typeof totalNames)[number];
 
 /** Sums of many calls: whole numbers, which stop at `Number.MAX_SAFE_INTEGER`. */
 export type UsageTotals = Record<TotalName, number>;
+
+/** What calls of one group have in common: a page of the ledger holds it once for all of them. */
+export type CallGroup = Pick<
+  CallRecord,
+  'keyId' | 'groups' | 'protocol' | 'model' | 'target' | 'status' | 'outcome'
+> & { readonly tokensKnown: TokenSource };
+
+/**
+ * The sums of the numbers of one group's calls, at most `Number.MAX_SAFE_INTEGER`. Numbers that are out of range add
+ * nothing.
+ */
+export interface CallGroupSums extends Readonly<Pick<UsageTotals, 'calls' | (typeof amountNames)[number]>> {
+  readonly group: CallGroup;
+}
 
 /** What a sum in the store is of: one day (UTC) of one key and one model. */
 export interface SumLabels {

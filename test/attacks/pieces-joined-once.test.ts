@@ -1,9 +1,10 @@
 import t, { test } from 'tap';
 import type { Exchange } from '../../src/http/exchange.js';
+import type { SocketOffer } from '../../src/http/exchange-host.js';
 import { type MessageHandler, serveMessage } from '../../src/http/message-response.js';
 import { RequestHead } from '../../src/http/request-head.js';
 import { SizedAnswer } from '../../src/http/sized.js';
-import type { ClientSocket, SocketOffer } from '../../src/http/socket.js';
+import type { ClientSocket } from '../../src/http/socket.js';
 import { messageIdOf, requestIdOf } from '../../src/wire/request-id.js';
 
 /** Counts the bytes that are copied from one buffer to another while `work` runs. */

@@ -4,7 +4,7 @@ import type { SocketSettings } from '../../src/config/types.js';
 import { SessionMemory } from '../../src/flow/realtime/session-memory.js';
 import { type OpenSession, SessionList } from '../../src/flow/realtime/sessions.js';
 import { UnseenMemory } from '../../src/flow/realtime/unseen.js';
-import type { Running } from '../../src/flow/services.js';
+import type { Running } from '../../src/flow/running.js';
 
 const mebibyte = 1024 * 1024;
 const log = pino({ level: 'silent' });

@@ -6,13 +6,12 @@ import { Worker } from 'node:worker_threads';
 import { type Test, test } from 'tap';
 import { createUpstreamClient } from '../../src/upstream/client.js';
 import { createDialer } from '../../src/upstream/dialer.js';
-import type { Exchange } from '../../src/upstream/exchange.js';
 import { startGateway, testKey } from '../suites/gateway.js';
 import { eventually } from '../support/eventually.js';
 import { random } from '../support/seed.js';
 import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
 import { Call, get, listen, makeClient, plainOrigin } from '../upstream/raw.js';
-import { Source } from '../upstream/uploading.js';
+import { Source, socketOf } from '../upstream/uploading.js';
 
 const fixture = (name: string) => new URL(`../../../test/fixtures/tls/${name}`, import.meta.url);
 const pem = (name: string) => readFileSync(fixture(name), 'utf8');
@@ -146,7 +145,7 @@ test('an upload that is answered with its last byte leaves its connection to the
     const upload = new Call(client, server.origin, { ...get('/', 'POST'), source });
     await eventually(() => source.sink !== null);
     source.sink?.write(randomBytes(10_000));
-    await eventually(() => (upload.exchange as Exchange).connection?.socket.writableLength === 0);
+    await eventually(() => upload.exchange !== null && socketOf(upload).writableLength === 0);
     source.sink?.write(randomBytes(10_000));
     source.sink?.end();
     server.answersWithinTurn(1);

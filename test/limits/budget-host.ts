@@ -1,5 +1,5 @@
-import type { Admission, Decision } from '../../src/limits/admission.js';
 import { type BudgetSource, createBudgetSource } from '../../src/limits/budget-source.js';
+import type { Admission, Decision } from '../../src/limits/decision.js';
 import type { Pool } from '../../src/limits/pool.js';
 import { SimulatedHost, type SimulatedWorker } from './host.js';
 import type { SimulatedAccounts } from './simulated-accounts.js';

@@ -1,5 +1,5 @@
 import { type Test, test } from 'tap';
-import type { Admission, Decision, Denial, Pending } from '../../src/limits/admission.js';
+import type { Admission, Decision, Denial, Pending } from '../../src/limits/decision.js';
 import type { Demand, Pool } from '../../src/limits/pool.js';
 import { SimulatedHost, type SimulatedWorker } from './host.js';
 

@@ -1,5 +1,5 @@
 import { type Test, test } from 'tap';
-import type { Decision } from '../../src/limits/admission.js';
+import type { Decision } from '../../src/limits/decision.js';
 import type { Pool } from '../../src/limits/pool.js';
 import { createShareKeeper } from '../../src/limits/shares.js';
 import type { HostAnswer } from '../../src/store/shares.js';

@@ -1,5 +1,5 @@
 import { type Test, test } from 'tap';
-import type { Decision } from '../../src/limits/admission.js';
+import type { Decision } from '../../src/limits/decision.js';
 import type { Pool } from '../../src/limits/pool.js';
 import { fc, integersOf } from '../support/seed.js';
 import { SimulatedHost, type SimulatedWorker } from './host.js';

@@ -8,6 +8,7 @@ import type {
   RequestBodySource,
   UpstreamClient,
 } from '../../src/upstream/client.js';
+import type { Connection } from '../../src/upstream/connection.js';
 import type { Exchange } from '../../src/upstream/exchange.js';
 import type { Origin } from '../../src/upstream/origin.js';
 import { Call, get, listen, type RawServer, unhurried } from './raw.js';
@@ -73,7 +74,7 @@ export function upload(
 export function socketOf(call: Call): Socket {
   const { connection } = call.exchange as Exchange;
   if (connection === null) throw new Error('no connection');
-  return connection.socket;
+  return (connection as Connection).socket;
 }
 
 /** A server of Node, which reads the framing by itself. */

@@ -1,7 +1,8 @@
 import { test } from 'tap';
 import type { Outcome } from '../../src/metrics/call-record.js';
-import { type CallGroup, type CallGroupSums, CallTable, tableSpanMs } from '../../src/usage/call-table.js';
+import { CallTable, tableSpanMs } from '../../src/usage/call-table.js';
 import type { LedgerRecord } from '../../src/usage/ledger-record.js';
+import type { CallGroup, CallGroupSums } from '../../src/usage/sums.js';
 import { amountNames } from '../../src/usage/sums.js';
 import { fc } from '../support/seed.js';
 import { addRecord, addUsage, ledgerRecord, noTokens } from './records.js';

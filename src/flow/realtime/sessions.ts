@@ -1,7 +1,7 @@
 import type { Key } from '../../config/types.js';
 import { GatewayError, type Guarded, handFault } from '../../errors.js';
 import type { ClientSocket } from '../../http/socket.js';
-import type { Running } from '../services.js';
+import type { Running } from '../running.js';
 import type { SessionMemory, SessionPlace } from './session-memory.js';
 
 /** A WebSocket session that is open. */

@@ -65,7 +65,7 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
     this.#services = services;
     this.#call = call;
     this.#serve = serve;
-    this.#upstreamSession = new UpstreamSession(services);
+    this.#upstreamSession = new UpstreamSession(services.dialer);
     const { place } = call;
     this.#rooms = { unread: place.unread, received: place.part() };
     this.#queued = place.part();

@@ -1,21 +1,23 @@
 import type { Target, Upstream } from '../../config/types.js';
+import type { OnceRule } from '../../protocols/once.js';
 import { messageOf, socketStreamRules } from '../../protocols/responses/socket-message.js';
 import type { Deadlines, UpstreamExchange, UpstreamHandler } from '../../upstream/client.js';
+import type { Dialer } from '../../upstream/dialer.js';
+import type { SocketRequest } from '../../upstream/socket.js';
 import { SocketCalls } from '../../upstream/socket-calls.js';
-import type { Call } from '../call.js';
-import type { Prepared } from '../prepare.js';
-import type { Services } from '../services.js';
-import { socketRequest } from '../socket-request.js';
 
 /** A call to be sent, and what is done where its upstream has no WebSocket. */
 export interface SessionRequest {
   readonly target: Target;
   /** Index of the upstream's key. */
   readonly key: number;
-  readonly prepared: Prepared;
+  readonly body: readonly Buffer[];
+  readonly once: OnceRule;
   readonly deadlines: Deadlines;
   readonly handler: UpstreamHandler;
   readonly isWarmUp: boolean;
+  /** What a WebSocket to the target is asked for with, where one is to be opened. */
+  readonly socketRequest: () => SocketRequest;
   /** @returns null when there is nothing more to send */
   readonly otherwise: () => UpstreamExchange | null;
 }
@@ -25,7 +27,7 @@ export interface SessionRequest {
  * open between the calls, since upstreams remember the newest response of a connection.
  */
 export class UpstreamSession {
-  readonly #services: Services;
+  readonly #dialer: Dialer;
   #calls: SocketCalls | null = null;
   #upstream: Upstream | null = null;
   /** Index of the upstream's key that the socket was opened with. */
@@ -33,8 +35,8 @@ export class UpstreamSession {
   /** Names of upstreams that turned out to have none. */
   readonly #without = new Set<string>();
 
-  constructor(services: Services) {
-    this.#services = services;
+  constructor(dialer: Dialer) {
+    this.#dialer = dialer;
   }
 
   /** The upstream of the newest call still knows what was said. */
@@ -56,31 +58,25 @@ export class UpstreamSession {
   }
 
   /** Whether a call can be sent to a target over a WebSocket. */
-  takes({ upstream }: Target, { path }: Prepared): boolean {
-    return path !== 'translated' && upstream.responsesSocket && !this.#without.has(upstream.name);
+  takes({ upstream }: Target, isTranslated: boolean): boolean {
+    return !isTranslated && upstream.responsesSocket && !this.#without.has(upstream.name);
   }
 
-  send(call: Call, request: SessionRequest): UpstreamExchange {
-    const { target, key, prepared, deadlines, handler, isWarmUp, otherwise } = request;
+  send(request: SessionRequest): UpstreamExchange {
+    const { target, key, body, once, deadlines, handler, isWarmUp, otherwise } = request;
     const { upstream } = target;
     if (this.#calls === null || key !== this.#key || !isSame(upstream, this.#upstream)) {
       this.close();
       this.#upstream = upstream;
       this.#key = key;
-      this.#calls = this.#connectTo(call, upstream, key, prepared);
+      this.#calls = new SocketCalls(request.socketRequest(), this.#dialer, socketStreamRules);
     }
     const exchange = new SessionExchange();
-    exchange.current = this.#calls.send(
-      messageOf(prepared.body, isWarmUp),
-      prepared.once,
-      deadlines,
-      handler,
-      () => {
-        this.#without.add(upstream.name);
-        this.#calls = null;
-        exchange.current = otherwise();
-      },
-    );
+    exchange.current = this.#calls.send(messageOf(body, isWarmUp), once, deadlines, handler, () => {
+      this.#without.add(upstream.name);
+      this.#calls = null;
+      exchange.current = otherwise();
+    });
     return exchange;
   }
 
@@ -88,11 +84,6 @@ export class UpstreamSession {
     this.#calls?.close();
     this.#calls = null;
     this.#upstream = null;
-  }
-
-  #connectTo(call: Call, upstream: Upstream, key: number, { upstreamPath, wire }: Prepared): SocketCalls {
-    const request = socketRequest(call, upstream, upstreamPath, { wire, vendor: call.exchange.head, key });
-    return new SocketCalls(request, this.#services.dialer, socketStreamRules);
   }
 }
 

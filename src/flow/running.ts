@@ -1,0 +1,20 @@
+import type { Snapshot } from '../config/types.js';
+import type { TrustedProxies } from '../http/client-address.js';
+import type { Router } from '../http/router.js';
+import type { KeyTable } from '../keys/table.js';
+import type { PoolTable } from '../limits/pools.js';
+import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
+import type { Route } from '../routes.js';
+import type { Sealer } from '../wire/seal.js';
+
+/** What follows from one config, swapped whole on reload. A call keeps the one that it began with. */
+export interface Running {
+  readonly snapshot: Snapshot;
+  readonly keys: KeyTable;
+  readonly router: Router<Route>;
+  /** Null where nobody wants to know the addresses of clients. */
+  readonly proxies: TrustedProxies | null;
+  readonly sealer: Sealer;
+  readonly pools: PoolTable;
+  readonly errorFormatForPath: (path: string) => ErrorFormat;
+}

@@ -1,0 +1,44 @@
+import type { Demand, Pool } from './pool.js';
+
+/** What becomes of a call's demands. */
+export type Decision = Admission | Denial;
+
+/** The demands cannot be met, and none of them was taken. */
+export interface Denial {
+  readonly outcome: 'denied';
+  /** The pool that has too little. */
+  readonly pool: Pool;
+  /**
+   * `tooLarge`: more was demanded than the pool's limit, which can never be met. `unknown`: there may be more, but the
+   * store that says so cannot be reached.
+   */
+  readonly reason: 'exhausted' | 'tooLarge' | 'unknown';
+  /** Milliseconds until another try may succeed, as far as that is known; 0 where none ever will. */
+  readonly retryAfterMs: number;
+}
+
+/** The demands are not decided yet. */
+export interface Pending {
+  readonly outcome: 'pending';
+  /** Gives up: nothing is taken, nobody is called back. Does nothing once the decision was told. */
+  cancel(): void;
+}
+
+/** A call that is let in: it holds the units of all its demands. */
+export interface Admission {
+  readonly outcome: 'admitted';
+  readonly demands: readonly Demand[];
+  /**
+   * Tells how much of a window the call really used, once: what it reserved beyond that is available again, and what it
+   * used beyond what it reserved is taken in addition, even if there is none. Does nothing the second time, for a pool
+   * that was not demanded, and for slots.
+   * @param actual 0 or more; a part of a unit counts as a whole one
+   */
+  settle(pool: Pool, actual: number): void;
+  /** The same for the pool that was demanded at an index. */
+  settleAt(index: number, actual: number): void;
+  /** Frees the slots, and leaves all that was not settled as it was reserved. Does nothing the second time. */
+  release(): void;
+  /** The call does not take place: everything goes back that was not settled or released before. */
+  undo(): void;
+}
