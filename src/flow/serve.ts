@@ -7,12 +7,12 @@ import type { CompiledSchema } from '../schema/compile.js';
 import { invalidJson } from '../wire/json-fault.js';
 import { queryParameter } from '../wire/query.js';
 import { account } from './account.js';
+import { admitResolved, admitThen } from './admit.js';
 import { authenticate } from './authenticate.js';
 import { type AuthenticatedCall, Call, type ResolvedCall } from './call.js';
 import { forward, type Sending } from './forward.js';
 import { takeImages } from './images/take.js';
 import { Intake } from './intake.js';
-import { admitThen, limit } from './limit.js';
 import { answerModels, modelsErrorFormat } from './models.js';
 import { openSession } from './realtime/open.js';
 import { takePlace } from './realtime/take-place.js';
@@ -135,7 +135,7 @@ function proceed(services: Services, call: AuthenticatedCall): void {
   if (stream === 'always' && queryParameter(call.exchange.head.query, 'alt') !== 'sse')
     call.framing = 'array';
   call.validatedAt = performance.now();
-  limit(services, resolved, send);
+  admitResolved(services, resolved, send);
 }
 
 function validatedBody(call: Call, schema: CompiledSchema): ValidatedBody {
@@ -157,7 +157,7 @@ function proceedUpload(services: Services, call: AuthenticatedCall): Sending {
   const resolved = resolveModel(call, declared(call.route.endpoint).protocol);
   call.validatedAt = performance.now();
   const sending = new UploadSending(services, call);
-  limit(services, resolved, sending.begin);
+  admitResolved(services, resolved, sending.begin);
   return sending;
 }
 

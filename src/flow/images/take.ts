@@ -8,9 +8,9 @@ import type { Endpoint } from '../../protocols/protocol.js';
 import type { CompiledSchema } from '../../schema/compile.js';
 import { parseObject } from '../../wire/json.js';
 import { isMultipart } from '../../wire/multipart.js';
+import { admitResolved } from '../admit.js';
 import type { AuthenticatedCall, Call } from '../call.js';
 import { forward } from '../forward.js';
-import { limit } from '../limit.js';
 import { findModel } from '../resolve.js';
 import type { Services } from '../services.js';
 import { readValidated, validateBody } from '../validate.js';
@@ -38,7 +38,7 @@ export function takeImages(services: Services, call: AuthenticatedCall, route: I
   );
   const isPlain = request.form === 'prompt' && (request.stream || request.responseFormat === null);
   const passes = isPlain && plain.length > 0 && (request.stream || plain.length === model.targets.length);
-  limit(services, resolved, () => {
+  admitResolved(services, resolved, () => {
     if (passes) forward(services, resolved, route.endpoint, plain);
     else convertImages(services, resolved, route.endpoint, request);
   });

@@ -14,9 +14,9 @@ import type { ResponseHead, UpstreamFailure } from '../../upstream/client.js';
 import { openSocket, type SocketListener, type UpstreamSocket } from '../../upstream/socket.js';
 import { queryParameter } from '../../wire/query.js';
 import { account } from '../account.js';
+import { admitResolved } from '../admit.js';
 import { answerLines } from '../answer.js';
 import type { AuthenticatedCall, Call, ResolvedCall, SessionCall } from '../call.js';
-import { limit } from '../limit.js';
 import { refuse } from '../refuse.js';
 import { findModel } from '../resolve.js';
 import { aimAt, routeCall } from '../route.js';
@@ -42,7 +42,7 @@ export function openSession(services: Services, call: AuthenticatedCall): void {
   const { realtime } = running.snapshot.defaultModels;
   const resolved = findModel(call, 'realtime', named === '' ? (realtime ?? '') : named);
   call.validatedAt = performance.now();
-  limit(services, resolved, (_, admitted) => takePlace(services, admitted, open));
+  admitResolved(services, resolved, (_, admitted) => takePlace(services, admitted, open));
 }
 
 function open(services: Services, call: ResolvedCall & SessionCall): void {

@@ -16,6 +16,7 @@ import { thisProcess } from '../../video/recovery.js';
 import type { VideoCall, VideoRequest, VideoTask, VideoWire } from '../../video/task.js';
 import { headerLine, joinLines } from '../../wire/head-lines.js';
 import { account } from '../account.js';
+import { admitResolved } from '../admit.js';
 import { ownLines, passedLines } from '../answer.js';
 import { answerRefusal } from '../answer-kind.js';
 import { type Answered, ask, failedRequest, isFailure } from '../ask.js';
@@ -23,7 +24,6 @@ import { answerJson, attend, Waiting } from '../attend.js';
 import type { AuthenticatedCall, Call, ResolvedCall } from '../call.js';
 import { deadlinesLeft } from '../deadlines.js';
 import { idempotencyMark } from '../idempotency.js';
-import { limit } from '../limit.js';
 import { detachMemory, takeMemory } from '../memory-budget.js';
 import { findModel } from '../resolve.js';
 import { routeCall } from '../route.js';
@@ -59,7 +59,7 @@ export function createTask(services: Services, call: AuthenticatedCall, request:
   call.units = request.count ?? 1;
   call.mediaSeconds = call.units * (request.seconds ?? usualLength(resolved.model));
   call.validatedAt = performance.now();
-  limit(services, resolved, () => takeTask(services, resolved, request));
+  admitResolved(services, resolved, () => takeTask(services, resolved, request));
 }
 
 /** Seconds of a video for which no length is asked, as its model's first target makes it. */

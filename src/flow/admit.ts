@@ -30,7 +30,7 @@ export interface Admitted {
  * once. It keeps them to its end, whatever its body turns out to be.
  * @param waiter hears later of a call that is not let in at once
  * @returns whether it is let in at once
- * @throws {GatewayError} as `limit` does
+ * @throws {GatewayError} as `admitResolved` does
  */
 export function admit(services: Services, call: AuthenticatedCall, waiter: Admitted): boolean {
   const { key } = call;
@@ -86,7 +86,7 @@ export function admitThen(services: Services, call: AuthenticatedCall, next: Nex
  * @throws {GatewayError} `rate_limit_exceeded` or `budget_exceeded` when it is known at once that there is too little,
  * `store_unavailable` when nobody knows, and whatever `next` throws at once; what comes later is answered here
  */
-export function limit(services: Services, call: ResolvedCall, next: Next<ResolvedCall>): void {
+export function admitResolved(services: Services, call: ResolvedCall, next: Next<ResolvedCall>): void {
   const { key, model } = call;
   const price = priceOf(key, model);
   if (call.limited === null && model.limits === null && price === null) {
