@@ -130,7 +130,7 @@ const slow = [
 const quick = [
   'e2e/openai-start',
   'flow/account',
-  'flow/limit',
+  'flow/admit',
   'flow/route.',
   'flow/responses-socket',
   'flow/validate',
