@@ -3,7 +3,7 @@ import { GatewayError } from '../errors.js';
 import { type AccountStatus, accountError, accountStatusOf } from '../protocols/error-formats/own-account.js';
 import type { ResponseHead } from '../upstream/client.js';
 import { vendorStatus } from '../video/wires/native-error.js';
-import { isObject, type JsonObject } from '../wire/json.js';
+import { isObject, type JsonObject, parseJson } from '../wire/json.js';
 import { statusError } from './failure.js';
 import { holdsSecret } from './secrets.js';
 
@@ -44,12 +44,7 @@ const longestCause = 8192;
 
 /** An answer that is an object, also one that some upstreams put into an array. */
 function parseAnswer(body: Buffer): JsonObject | null {
-  if (body.length === 0) return null;
-  try {
-    const value: unknown = JSON.parse(body.toString('utf8'));
-    if (Array.isArray(value)) return value.find(isObject) ?? null;
-    return isObject(value) ? value : null;
-  } catch {
-    return null;
-  }
+  const value = body.length === 0 ? null : parseJson(body.toString('utf8'));
+  if (Array.isArray(value)) return value.find(isObject) ?? null;
+  return isObject(value) ? value : null;
 }

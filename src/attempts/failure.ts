@@ -1,6 +1,6 @@
 import { type ErrorKind, GatewayError } from '../errors.js';
 import type { ResponseHead, UpstreamFailure, UpstreamFailureReason } from '../upstream/client.js';
-import { isObject, type JsonObject, parseObject, textOrNull } from '../wire/json.js';
+import { isObject, type JsonObject, parseJson, parseObject, textOrNull } from '../wire/json.js';
 
 const told: Record<UpstreamFailureReason, readonly [ErrorKind, string]> = {
   connect_failed: ['upstream_error', 'The upstream cannot be reached.'],
@@ -79,16 +79,8 @@ export function secondsOf(value: string | null): number | null {
 function firstObject(text: string): JsonObject | null {
   const start = text.trimStart();
   if (!start.startsWith('[')) return parseObject(start);
-  return parseArray(start).find(isObject) ?? null;
-}
-
-function parseArray(text: string): readonly unknown[] {
-  try {
-    const value: unknown = JSON.parse(text);
-    return Array.isArray(value) ? value : [];
-  } catch {
-    return [];
-  }
+  const value = parseJson(start);
+  return Array.isArray(value) ? (value.find(isObject) ?? null) : null;
 }
 
 /** Every protocol has the message of an error in the same place. */

@@ -120,6 +120,7 @@ export const defaults = {
   vendors: { vendorc: ['anthropic'], vendorg: ['goog'], vendork: ['kling'], vendorj: ['jimeng'] },
   limits: {
     bodyBytes: 33_554_432,
+    bodyValues: 500_000,
     uploadBytes: 536_870_912,
     headerBytes: 16_384,
     bufferedBytes: 1_073_741_824,

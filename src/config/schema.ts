@@ -152,6 +152,10 @@ const vendors = Type.Object(
 const limits = Type.Object(
   {
     bodyBytes: optional('Largest request body, decoded.', positive),
+    bodyValues: optional(
+      'Most values of a JSON body; each array, object and name of a member counts as four. Beyond it 400.',
+      positive,
+    ),
     uploadBytes: optional('Largest form that is passed on.', positive),
     headerBytes: optional('Largest request head.', Type.Integer({ minimum: 4096, maximum: 1_048_576 })),
     bufferedBytes: optional(

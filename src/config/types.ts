@@ -305,6 +305,8 @@ export interface Snapshot {
   readonly vendors: VendorWords;
   readonly limits: {
     readonly bodyBytes: number;
+    /** What it may cost to parse a body: see `wire/json-cost.ts`. */
+    readonly bodyValues: number;
     readonly uploadBytes: number;
     readonly headerBytes: number;
     /** Bodies and gathered answers held in memory by one worker at any moment, in bytes. */

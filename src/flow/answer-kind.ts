@@ -1,6 +1,7 @@
 import { GatewayError } from '../errors.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import type { ResponseHead } from '../upstream/client.js';
+import { parseJson, parseObject } from '../wire/json.js';
 import { skipSpace } from '../wire/json-space.js';
 import { parseEvent } from '../wire/sse.js';
 import type { Outcome } from './call.js';
@@ -74,24 +75,14 @@ function jsonStart(bytes: Buffer): number {
 }
 
 function isAnyJson(bytes: Buffer): boolean {
-  try {
-    JSON.parse(bytes.toString('utf8'));
-    return true;
-  } catch {
-    return false;
-  }
+  return parseJson(bytes.toString('utf8')) !== undefined;
 }
 
 /** True for an object that is whole and has nothing but an error to tell. */
 function isError(bytes: Buffer): boolean {
   if (bytes.length > errorBytes) return false;
-  try {
-    const parsed = JSON.parse(bytes.toString('utf8', jsonStart(bytes))) as unknown;
-    if (typeof parsed !== 'object' || parsed === null || !('error' in parsed)) return false;
-    return Boolean(parsed.error) && !('text' in parsed);
-  } catch {
-    return false;
-  }
+  const parsed = parseObject(bytes.toString('utf8', jsonStart(bytes)));
+  return Boolean(parsed?.error) && !('text' in (parsed ?? {}));
 }
 
 function isPage(type: string | null, first: Buffer): boolean {
@@ -120,10 +111,5 @@ export function isEventStream(head: ResponseHead): boolean {
 export function isWholeEvent(rest: Buffer): boolean {
   const { data } = parseEvent(rest.toString('utf8'));
   if (data === null || data === '[DONE]') return data !== null;
-  try {
-    JSON.parse(data);
-    return true;
-  } catch {
-    return false;
-  }
+  return parseJson(data) !== undefined;
 }

@@ -6,6 +6,7 @@ import type { Exchange } from '../http/exchange.js';
 import type { Outcome } from '../metrics/call-record.js';
 import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
 import type { Route } from '../routes.js';
+import { costRefusal, costsMore } from '../wire/json-cost.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import type { LimitedCall } from './limited-call.js';
 import type { SessionPlace } from './realtime/session-memory.js';
@@ -101,6 +102,17 @@ export class Call implements Guarded {
   wholeBody(): Buffer {
     if (this.body === null) throw new Error('the body of the call is not at hand');
     return this.body;
+  }
+
+  /**
+   * The same of a body that is about to be read as JSON.
+   * @throws {GatewayError} of status 400 for one that would hold up all other calls
+   */
+  jsonBody(): Buffer {
+    const body = this.wholeBody();
+    const { bodyValues } = this.running.snapshot.limits;
+    if (costsMore(body, bodyValues)) throw costRefusal('request body', bodyValues);
+    return body;
   }
 
   /** What is known of the body. @throws Error as `wholeBody` does */

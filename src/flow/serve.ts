@@ -140,7 +140,7 @@ function proceed(services: Services, call: AuthenticatedCall): void {
 
 function validatedBody(call: Call, schema: CompiledSchema): ValidatedBody {
   try {
-    return validateBody(call.wholeBody(), schema);
+    return validateBody(call.jsonBody(), schema);
   } catch (fault) {
     const message = call.socketCall?.message ?? null;
     if (message === null || !(fault instanceof GatewayError) || fault.kind !== 'invalid_json') throw fault;

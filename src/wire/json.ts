@@ -1,3 +1,6 @@
+import { answerCost, isCheap, isUnbearable } from './json-cost.js';
+import { findJsonFault } from './json-fault.js';
+
 /** A JSON object whose members are not known yet. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -9,39 +12,41 @@ export function isObject(value: unknown): value is JsonObject {
 /** Levels beyond which a text is taken for none: who reads or writes its value in turn would run out of stack. */
 const mostDepth = 1000;
 
-/** The text as a JSON object, or null when it is anything else, or nested deeper than any object that is meant. */
-export function parseObject(text: string): JsonObject | null {
-  if (text.length > 2 * mostDepth && isTooDeep(text)) return null;
+/**
+ * The value of a text that others have written; undefined for one that is no JSON, is nested deeper than any that is
+ * meant, or would hold up the thread.
+ * @param most that it may cost (see `json-cost.ts`)
+ */
+export function parseJson(text: string, most = answerCost): unknown {
+  const isSmall = text.length <= 2 * mostDepth && isCheap(text.length, most);
+  if (!isSmall && isUnbearable(text, most, mostDepth)) return undefined;
   try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : null;
+    return JSON.parse(text);
   } catch {
-    return null;
+    return undefined;
   }
 }
 
-function isTooDeep(text: string): boolean {
-  let depth = 0;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === 0x22) {
-      at = endOfString(text, at + 1);
-      if (at === -1) return false;
-    } else if (code === 0x7b || code === 0x5b) {
-      if (++depth > mostDepth) return true;
-    } else if (code === 0x7d || code === 0x5d) depth--;
-  }
-  return false;
+/** The text as a JSON object, or null when it is anything else, or one that `parseJson` does not take. */
+export function parseObject(text: string): JsonObject | null {
+  const value = parseJson(text);
+  return isObject(value) ? value : null;
 }
 
-/** Where the string ends that `from` is in, or -1: long ones are passed over by the native search. */
-function endOfString(text: string, from: number): number {
-  for (let quote = text.indexOf('"', from); quote !== -1; quote = text.indexOf('"', quote + 1)) {
-    let before = quote;
-    while (before > from && text.charCodeAt(before - 1) === 0x5c) before--;
-    if (((quote - before) & 1) === 0) return quote;
-  }
-  return -1;
+/** So many characters for each value: then what a parse makes and drops again weighs less than another look at them. */
+const sparse = 8;
+
+/**
+ * True for the JSON text of an object, of whose value nothing is needed: it costs no more than its length, however
+ * many values it has.
+ */
+export function isObjectText(text: string): boolean {
+  const start = /[^ \t\n\r]/.exec(text);
+  if (start?.[0] !== '{') return false;
+  if (!isUnbearable(text, text.length / sparse, mostDepth)) return parseObject(text) !== null;
+  return (
+    !isUnbearable(text, Number.POSITIVE_INFINITY, mostDepth) && findJsonFault(Buffer.from(text)) === null
+  );
 }
 
 /** The value when it is a string, else null. */

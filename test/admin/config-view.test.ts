@@ -64,6 +64,7 @@ function fullConfig(secrets: Secrets, isCluster: boolean) {
     vendors: { vendorc: ['c'], vendorg: ['g'], vendork: ['k'], vendorj: ['j'] },
     limits: {
       bodyBytes: 1001,
+      bodyValues: 1005,
       uploadBytes: 1002,
       headerBytes: 5000,
       bufferedBytes: 2003,

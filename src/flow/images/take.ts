@@ -53,7 +53,7 @@ function read(call: Call, { operation, schema }: ImageRoute): ImageRequest {
     call.validated = readValidated(request.model, request.stream);
     return request;
   }
-  call.validated = validateBody(body, schema);
+  call.validated = validateBody(call.jsonBody(), schema);
   call.steering = call.validated.members.steering;
   const parsed = parseObject(body.toString('utf8'));
   if (parsed === null) throw new GatewayError('invalid_json', 'The request body is not valid JSON.');

@@ -11,7 +11,7 @@ import {
 } from '../../video/faces/vendorj.js';
 import { readVendorkBody, vendorkGuard } from '../../video/faces/vendork.js';
 import type { VideoFormat, VideoRequest } from '../../video/task.js';
-import { type JsonObject, parseObject } from '../../wire/json.js';
+import { type JsonObject, parseJson, parseObject } from '../../wire/json.js';
 import { lookThrough, type MemberGuard } from '../../wire/member-guard.js';
 import { isMultipart } from '../../wire/multipart.js';
 import { queryParameter } from '../../wire/query.js';
@@ -71,26 +71,17 @@ const longestEcho = 100;
  * other that is no JSON object, or whose members are not clear
  */
 function jsonOf(call: Call, guard: MemberGuard, types: readonly string[] = jsonTypes): JsonObject {
-  const text = call.wholeBody().toString('utf8');
+  const text = call.jsonBody().toString('utf8');
   const body = parseObject(text);
   if (body !== null) {
     call.steering = lookThrough(call.wholeBody(), guard).steering;
     return body;
   }
   const type = (call.exchange.head.contentType.split(';')[0] ?? '').trim();
-  if (type === '' || jsonType.test(type) || isJson(text))
+  if (type === '' || jsonType.test(type) || parseJson(text) !== undefined)
     throw new GatewayError('invalid_json', 'The request body is not a valid JSON object.');
   throw new GatewayError(
     'unsupported_media_type',
     `The content type '${type.slice(0, longestEcho)}' is not taken here. Send the body as ${types.join(' or ')}.`,
   );
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }

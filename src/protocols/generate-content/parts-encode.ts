@@ -1,4 +1,5 @@
 import type { AnswerContext } from '../../conversation/codec.js';
+import { isObject, parseJson } from '../../wire/json.js';
 import { quoted } from '../../wire/quoted.js';
 
 /*
@@ -44,14 +45,10 @@ function signatureMember(signature: string | null): string {
 
 function argumentsText(input: string): string {
   if (input.trim() === '') return '{}';
-  try {
-    const value: unknown = JSON.parse(input);
-    // The text goes in as it is, on one line: a stream's events must not be broken by it.
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return singleLine(input, value);
-    return `{"input":${JSON.stringify(value)}}`;
-  } catch {
-    return `{"input":${JSON.stringify(input)}}`;
-  }
+  const value = parseJson(input);
+  // The text goes in as it is, on one line: a stream's events must not be broken by it.
+  if (isObject(value)) return singleLine(input, value);
+  return `{"input":${JSON.stringify(value === undefined ? input : value)}}`;
 }
 
 function singleLine(input: string, value: object): string {

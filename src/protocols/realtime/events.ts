@@ -1,4 +1,6 @@
 import { GatewayError } from '../../errors.js';
+import { isObject, parseJson } from '../../wire/json.js';
+import { costRefusal, costsMore, usualCost } from '../../wire/json-cost.js';
 import { skipSpace } from '../../wire/json-space.js';
 import { MemberGuard } from '../../wire/member-guard.js';
 import type { SteeringMember } from '../../wire/steering-members.js';
@@ -77,15 +79,11 @@ export function judgeEvent(
  * lists where an object belongs.
  */
 function textFault(event: Buffer, start: number): GatewayError | null {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(event.toString('utf8', start));
-  } catch {
-    return notJson;
-  }
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return notObject;
-  const members = parsed as Record<string, unknown>;
-  const list = ['session', 'response'].find((name) => Array.isArray(members[name]));
+  if (costsMore(event, usualCost)) return tooCostly;
+  const parsed = parseJson(event.toString('utf8', start), usualCost);
+  if (parsed === undefined) return notJson;
+  if (!isObject(parsed)) return notObject;
+  const list = ['session', 'response'].find((name) => Array.isArray(parsed[name]));
   return list === undefined ? null : listed(list);
 }
 
@@ -119,6 +117,8 @@ const notJson = new GatewayError(
   'invalid_json',
   'The event is not valid JSON in UTF-8, or is nested too deep.',
 );
+
+const tooCostly = costRefusal('event', usualCost);
 
 const notObject = new GatewayError(
   'invalid_json',

@@ -1,7 +1,7 @@
 import type { MediaPart, TextPart, ToolResultPart } from '../../../conversation/request.js';
 import { GatewayError } from '../../../errors.js';
+import { isObjectText } from '../../../wire/json.js';
 import { quoted } from '../../../wire/quoted.js';
-import { isObjectText } from '../arguments.js';
 
 /**
  * Writes the part of a tool's result.

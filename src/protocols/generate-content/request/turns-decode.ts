@@ -7,9 +7,8 @@ import type {
   Turn,
 } from '../../../conversation/request.js';
 import { carriedSignature } from '../../../conversation/signature.js';
-import { isObject, type JsonObject, textOrNull } from '../../../wire/json.js';
+import { isObject, isObjectText, type JsonObject, textOrNull } from '../../../wire/json.js';
 import { untranslatable } from '../../unsupported.js';
-import { isObjectText } from '../arguments.js';
 import { CallIds } from '../call-ids.js';
 import { keyOf, memberOf } from '../spelling.js';
 import { decodeMedia, wrongValue } from './content-decode.js';

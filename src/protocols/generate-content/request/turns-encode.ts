@@ -2,9 +2,9 @@ import type { TargetOptions } from '../../../conversation/codec.js';
 import type { AssistantPart, ToolCallPart, Turn } from '../../../conversation/request.js';
 import { signatureFor } from '../../../conversation/signature.js';
 import { GatewayError } from '../../../errors.js';
+import { isObjectText } from '../../../wire/json.js';
 import { quoted } from '../../../wire/quoted.js';
 import { unsupportedAt } from '../../unsupported.js';
-import { isObjectText } from '../arguments.js';
 import { attachments, joined, mediaMembers, resultPart, spokenPart, textPart } from './content-encode.js';
 
 /**

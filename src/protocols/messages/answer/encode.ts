@@ -2,7 +2,7 @@ import type { Answer, AnswerChoice } from '../../../conversation/answer.js';
 import type { AnswerContext } from '../../../conversation/codec.js';
 import type { ReasoningPart, ToolCallPart } from '../../../conversation/request.js';
 import { GatewayError } from '../../../errors.js';
-import { parseObject } from '../../../wire/json.js';
+import { isObjectText } from '../../../wire/json.js';
 import { quoted } from '../../../wire/quoted.js';
 import { answerCallId } from '../call-ids.js';
 import { encodeText } from '../request/content-encode.js';
@@ -53,7 +53,7 @@ function encodeThinkingBlock(
 
 /** @param isCut the answer met its limit of tokens, perhaps inside the arguments: then the call is left out */
 function encodeCall({ name, input }: ToolCallPart, id: string, isCut: boolean): string | null {
-  if (parseObject(input) === null) {
+  if (!isObjectText(input)) {
     if (isCut) return null;
     throw new GatewayError(
       'upstream_error',

@@ -9,7 +9,7 @@ import type {
 } from '../../../conversation/request.js';
 import { signatureFor } from '../../../conversation/signature.js';
 import { GatewayError } from '../../../errors.js';
-import { parseObject } from '../../../wire/json.js';
+import { isObjectText } from '../../../wire/json.js';
 import { unsupportedAt, unsupportedSetting } from '../../unsupported.js';
 import { legalCallId } from '../call-ids.js';
 import { encodeBlock, encodeResult, encodeText, isBlank } from './content-encode.js';
@@ -166,7 +166,7 @@ function encodeSpoken(spoken: Spoken): string {
 /** The arguments are passed on as they were written: so large numbers keep all their digits. */
 function encodeCall({ id, name, input, custom, at }: ToolCallPart): string {
   if (custom) throw unsupportedAt(at, 'messages', '(call of a custom tool)');
-  if (parseObject(input) === null) {
+  if (!isObjectText(input)) {
     throw new GatewayError(
       'invalid_value',
       `Invalid value for '${at}': the arguments of the call of '${name}' are not a JSON object.`,
