@@ -12,6 +12,7 @@ import {
 import { performance } from 'node:perf_hooks';
 import { type FaultPlace, guard, handFault } from '../errors.js';
 import { nextRequestNumber } from '../wire/request-id.js';
+import { AtOnce } from './at-once.js';
 import { createBodyPool } from './body-pool.js';
 import { type Cors, type CorsSettings, createCors } from './cors.js';
 import { Exchange } from './exchange.js';
@@ -82,6 +83,7 @@ class UwsServer implements Server {
     onIdle: null,
     bodies: createBodyPool(pooledBytes),
   };
+  readonly #atOnce = new AtOnce();
   readonly #app: TemplatedApp;
   readonly #sweepTimer: NodeJS.Timeout;
   #slots: HeaderSlots;
@@ -167,6 +169,7 @@ class UwsServer implements Server {
 
   #takeGuarded(response: HttpResponse, request: HttpRequest, context: us_socket_context_t | null): void {
     this.#taken = null;
+    this.#atOnce.isReading = true;
     try {
       this.#take(response, request, context);
     } catch (fault) {
@@ -175,6 +178,8 @@ class UwsServer implements Server {
         this.#options.onFault('request', fault);
         refuseBare(response);
       }
+    } finally {
+      this.#atOnce.isReading = false;
     }
   }
 
@@ -184,7 +189,7 @@ class UwsServer implements Server {
     if (this.#readsPeers) head.peer = response.getRemoteAddress();
     if (cors !== null && head.origin !== '') head.answerLines = cors.answerLines(head.origin);
     const exchange = new Exchange(
-      new UwsResponse(response),
+      new UwsResponse(response, this.#atOnce),
       request.getCaseSensitiveMethod(),
       request.getUrl(),
       head,

@@ -1,6 +1,7 @@
 import type { HttpResponse } from 'uWebSockets.js';
 import { STATUS_CODES } from 'node:http';
 import { guard, handFault } from '../errors.js';
+import type { AtOnce } from './at-once.js';
 import {
   type AnswerHead,
   type ChunkReceiver,
@@ -29,6 +30,7 @@ for (const [code, reason] of Object.entries(STATUS_CODES)) statusLines[Number(co
  */
 export class UwsResponse implements ClientLink {
   readonly #response: HttpResponse;
+  readonly #atOnce: AtOnce;
   #owner: SinkOwner | null = null;
   /** Of a streamed answer, until it has left. */
   #head: AnswerHead | null = null;
@@ -41,8 +43,9 @@ export class UwsResponse implements ClientLink {
   /** An answer of known length that does not leave in one go. */
   #sized: SizedAnswer | null = null;
 
-  constructor(response: HttpResponse) {
+  constructor(response: HttpResponse, atOnce: AtOnce) {
     this.#response = response;
+    this.#atOnce = atOnce;
   }
 
   attach(owner: SinkOwner): void {
@@ -58,12 +61,16 @@ export class UwsResponse implements ClientLink {
 
   read(receiver: ChunkReceiver): void {
     const owner = this.#owner;
+    const atOnce = this.#atOnce;
     this.#response.onData((chunk, isLast) => {
+      atOnce.isReading = true;
       try {
         receiver.onChunk(chunk, isLast);
       } catch (fault) {
         if (owner === null) throw fault;
         handFault(owner, 'request', fault);
+      } finally {
+        atOnce.isReading = false;
       }
     });
   }
@@ -84,12 +91,14 @@ export class UwsResponse implements ClientLink {
 
   respond(head: AnswerHead, body: string | Buffer): boolean {
     const size = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
-    if (size > directBytes)
+    const isLast = this.#atOnce.isTooMany();
+    if (size > directBytes && !isLast)
       return this.#respondLarge(head, typeof body === 'string' ? Buffer.from(body) : body);
     this.#endWith(() => {
       // With `closes` uWS writes the line itself.
-      this.#writeHead(head.status, head.closes ? head.lines : head.lines + keepAliveLine);
-      this.#response.end(body, head.closes);
+      const closes = head.closes || isLast;
+      this.#writeHead(head.status, closes ? head.lines : head.lines + keepAliveLine);
+      this.#response.end(body, closes);
     });
     return true;
   }
@@ -114,7 +123,8 @@ export class UwsResponse implements ClientLink {
   }
 
   respondEmpty(head: AnswerHead, contentLength: number | null): void {
-    const { status, closes } = head;
+    const { status } = head;
+    const closes = this.#atOnce.isTooMany() || head.closes;
     // uWS waits for the bytes of a length that it is told. And it closes only after an answer with one, so a connection
     // that is not to go on is cut, as soon as the head has left.
     const length = contentLength === null ? '' : `\r\ncontent-length: ${contentLength}`;
