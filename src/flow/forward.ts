@@ -6,7 +6,6 @@ import type { FailedAttempt } from '../attempts/verdict.js';
 import type { Target } from '../config/types.js';
 import type { ConversationRequest } from '../conversation/request.js';
 import { GatewayError, guard } from '../errors.js';
-import { always } from '../protocols/once.js';
 import type { Endpoint, Translation } from '../protocols/protocol.js';
 import { warmUpAnswer } from '../protocols/responses/socket-message.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
@@ -109,8 +108,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
       bytesSent: true,
       headRelayed: this.#relay?.committed ?? false,
       replayable: this.#isReplayable,
-      // An error says that nothing is kept; what is made each time may have been made, and lost on its way.
-      once: this.#endpoint.once === always,
+      once: this.#isOnce,
       sentMs: performance.now() - attempt.sentAt,
     });
   }

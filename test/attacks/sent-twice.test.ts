@@ -172,26 +172,39 @@ async function startPair(t: Test, first: Answering) {
   const video = jsonAnswer(200, '{"id":"theirs","object":"video","status":"queued","progress":0}');
   const second: Answering = ({ head, socket }) => {
     const isText = head.includes('/chat/completions');
-    const answer = head.includes('/images/')
-      ? drawn
-      : head.includes('/videos')
-        ? video
-        : isText
-          ? jsonAnswer(200, completion)
-          : made;
+    const answer = head.includes(':generateContent')
+      ? jsonAnswer(
+          200,
+          '{"candidates":[{"content":{"role":"model","parts":[{"text":"hi"}]},"finishReason":"STOP"}]}',
+        )
+      : head.includes('/images/')
+        ? drawn
+        : head.includes('/videos')
+          ? video
+          : isText
+            ? jsonAnswer(200, completion)
+            : made;
     socket.write(answer);
   };
   const upstreams = [await startRawUpstream(t, first), await startRawUpstream(t, second)];
   const targets = upstreams.map((_, priority) => ({ upstream: `u${priority}`, priority }));
+  const gemini = targets.map(({ priority }) => ({ upstream: `g${priority}`, priority }));
   const native = targets.map((target) => ({ ...target, responses: true }));
   const gateway = await startMediaGateway(t, {
-    upstreams: Object.fromEntries(upstreams.map(({ url }, i) => [`u${i}`, { baseUrl: url }])),
+    upstreams: Object.fromEntries(
+      upstreams.flatMap(({ url }, i) => [
+        [`u${i}`, { baseUrl: url }],
+        [`g${i}`, { kind: 'generateContent', baseUrl: url }],
+      ]),
+    ),
     models: {
       c: { protocols: ['chat'], targets },
       i: { protocols: ['images'], targets },
       v: { protocols: ['video'], targets },
       r: { protocols: ['responses'], targets: native },
-      h: { protocols: ['responses'], hedgeMs: 20, targets: native },
+      h: { protocols: ['chat', 'responses'], hedgeMs: 20, targets: native },
+      g: { protocols: ['generateContent'], targets: gemini },
+      hg: { protocols: ['generateContent'], hedgeMs: 20, targets: gemini },
     },
     config: { routing: { failures: 1000, failureRate: 1 } },
   });
@@ -209,7 +222,23 @@ async function startPair(t: Test, first: Answering) {
 
 const chat = { model: 'c', messages: [{ role: 'user', content: 'hi' }] };
 const responses = { model: 'r', input: 'hi' };
+const generate = '/v1beta/models/g:generateContent';
+const asked = { contents: [{ role: 'user', parts: [{ text: 'a fox' }] }] };
 const reset: Answering = ({ socket }) => void socket.resetAndDestroy();
+
+/** What asks for an image in a protocol of texts, and whether it does. */
+const images: readonly (readonly [string, object, boolean])[] = [
+  [generate, asked, false],
+  [generate, { ...asked, store: true }, true],
+  [generate, { ...asked, generationConfig: { responseModalities: ['TEXT', 'IMAGE'] } }, true],
+  [generate, { ...asked, generation_config: { response_modalities: ['Image'] } }, true],
+  [generate, { ...asked, generationConfig: { response_modalities: ['IMAGE'] } }, true],
+  [generate, { ...asked, generationConfig: { responseModalities: ['AUDIO'] } }, false],
+  ['/v1/chat/completions', { ...chat, modalities: ['image', 'text'] }, true],
+  ['/v1/chat/completions', { ...chat, modalities: ['text', 'audio'] }, false],
+  ['/v1/responses', { ...responses, store: false, tools: [{ type: 'image_generation' }] }, true],
+  ['/v1/responses', { ...responses, store: false, tools: [{ type: 'web_search' }] }, false],
+];
 
 test('a call that broke more than a second after it was sent goes to no other target', async (t) => {
   const endings: readonly Answering[] = [
@@ -241,6 +270,36 @@ test('an error that comes late still goes to the next target, but for creations'
   t.strictSame(counts(), [3, 1]);
 });
 
+test('what is made or kept goes on only after an answer that proves that it was not', async (t) => {
+  const cases: readonly (readonly [string, object, boolean])[] = [
+    ['/v1/images/generations', { model: 'i', prompt: 'a fox' }, true],
+    ['/v1/responses', responses, true],
+    ['/v1/responses', { ...responses, store: false }, false],
+    ['/v1/chat/completions', { ...chat, store: true }, true],
+    ['/v1/chat/completions', chat, false],
+    ...images,
+  ];
+  let given = 502;
+  const { post, counts } = await startPair(t, ({ socket }) =>
+    socket.write(jsonAnswer(given, '{"error":{"message":"busy"}}')),
+  );
+  for (const [path, body, isOnce] of cases) {
+    for (const [status, proves] of [
+      [500, false],
+      [502, false],
+      [504, false],
+      [408, false],
+      [503, true],
+    ] as const) {
+      given = status;
+      const before = counts();
+      const name = `${path} ${JSON.stringify(body)} ${status}`;
+      t.equal(await post(path, body), isOnce && !proves ? status : 200, name);
+      t.equal((counts()[1] ?? 0) - (before[1] ?? 0), isOnce && !proves ? 0 : 1, name);
+    }
+  }
+});
+
 test('creations and stored responses whose connection breaks at once are asked for once', async (t) => {
   const cases: readonly (readonly [string, object, boolean])[] = [
     ['/v1/images/generations', { model: 'i', prompt: 'a fox' }, true],
@@ -255,6 +314,7 @@ test('creations and stored responses whose connection breaks at once are asked f
     ['/v1/chat/completions', { ...chat, store: true }, true],
     ['/v1/chat/completions', { ...chat, store: false }, false],
     ['/v1/chat/completions', { ...chat, metadata: { store: 'true' } }, false],
+    ...images,
   ];
   let keeps = false;
   const { post, counts } = await startPair(t, (request) => {
@@ -290,4 +350,10 @@ test('a stored response is not sent to two targets at once, one that is not stor
   t.strictSame(counts(), [1, 0]);
   t.equal(await post('/v1/responses', { ...responses, model: 'h', store: false }), 200);
   t.strictSame(counts(), [2, 1]);
+  const hedged = '/v1beta/models/hg:generateContent';
+  const drawing = { ...asked, generationConfig: { responseModalities: ['IMAGE'] } };
+  t.equal(await post(hedged, drawing), 200);
+  t.strictSame(counts(), [3, 1]);
+  t.equal(await post('/v1/chat/completions', { ...chat, model: 'h', modalities: ['image'] }), 200);
+  t.strictSame(counts(), [4, 1]);
 });

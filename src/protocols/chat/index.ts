@@ -1,5 +1,5 @@
 import { conversationMetering } from '../../conversation/stream-rules.js';
-import { whereStored } from '../once.js';
+import { chatOnce } from '../once.js';
 import { endsWithMark } from '../openai-shared/choice-stream.js';
 import type { Endpoint } from '../protocol.js';
 import { lastUsage } from './answer/usage.js';
@@ -25,5 +25,5 @@ export const chat: Endpoint = {
   metering: conversationMetering,
   translation: { codec: chatCodec, mediaByUrl: true, answerHere: null, unwrap: null, restore: null },
   amender: null,
-  once: whereStored,
+  once: chatOnce,
 };

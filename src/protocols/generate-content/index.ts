@@ -1,7 +1,7 @@
 import { estimateTokens } from '../../conversation/estimate.js';
 import { growingMetering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
-import { never, whereStored } from '../once.js';
+import { generateContentOnce, never } from '../once.js';
 import type { Endpoint } from '../protocol.js';
 import { lastUsage } from './answer/usage.js';
 import { generateContentCodec } from './codec.js';
@@ -39,7 +39,7 @@ export const generateContent: Endpoint = {
     restore,
   },
   amender: null,
-  once: whereStored,
+  once: generateContentOnce,
 };
 
 /** `POST /v1beta/models/{model}:countTokens`. */

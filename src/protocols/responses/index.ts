@@ -1,5 +1,5 @@
 import { conversationMetering, wholeAnswers } from '../../conversation/stream-rules.js';
-import { never, unlessUnstored } from '../once.js';
+import { never, responsesOnce } from '../once.js';
 import type { Endpoint } from '../protocol.js';
 import { lastUsage } from './answer/usage.js';
 import { compactCodec, responsesCodec } from './codec.js';
@@ -25,7 +25,7 @@ export const responses: Endpoint = {
   metering: conversationMetering,
   translation: { codec: responsesCodec, mediaByUrl: true, answerHere: null, unwrap: null, restore },
   amender: null,
-  once: unlessUnstored,
+  once: responsesOnce,
 };
 
 /** `POST /v1/responses/compact` */
