@@ -27,10 +27,13 @@ export function crossProblems(
   checkFetch(report, propertyOf(file, 'fetch'));
   checkSockets(report, propertyOf(file, 'sockets'));
   checkStore(report, propertyOf(file, 'store'));
-  const upstreams = new Map(propertiesOf(propertyOf(file, 'upstreams')));
+  const given = propertyOf(file, 'upstreams');
+  const upstreams = new Map(propertiesOf(given));
+  // Where the section itself is missing or no object, that is the problem, and not each target that names one of it.
+  const areKnown = typeof given === 'object' && given !== null && !Array.isArray(given);
   for (const [name, upstream] of upstreams) checkUpstream(report, name, upstream, options.files);
   for (const [name, model] of propertiesOf(propertyOf(file, 'models'))) {
-    checkModel(report, name, model, upstreams);
+    checkModel(report, name, model, areKnown ? upstreams : null);
   }
   const models = new Set(propertiesOf(propertyOf(file, 'models')).map(([name]) => name));
   for (const [name, group] of propertiesOf(propertyOf(file, 'groups'))) {
@@ -177,12 +180,17 @@ function checkFetch(report: Report, fetch: unknown): void {
   }
 }
 
-function checkModel(report: Report, name: string, model: unknown, upstreams: Map<string, unknown>): void {
+function checkModel(
+  report: Report,
+  name: string,
+  model: unknown,
+  upstreams: Map<string, unknown> | null,
+): void {
   const offered = textsOf(propertyOf(model, 'protocols'))
     .map(([, protocol]) => protocol)
     .filter((protocol): protocol is Protocol => protocols.some((known) => known === protocol));
   const targets = propertyOf(model, 'targets');
-  if (!Array.isArray(targets) || upstreams.size === 0) return;
+  if (!Array.isArray(targets) || upstreams === null) return;
   targets.forEach((target: unknown, index) => {
     const upstream = propertyOf(target, 'upstream');
     if (typeof upstream !== 'string' || upstream === '') return;

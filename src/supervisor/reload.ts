@@ -10,7 +10,10 @@ export interface ReloadOptions {
    * @throws ConfigError when it cannot be used
    */
   read(): ResolvedConfig | Promise<ResolvedConfig>;
-  /** @returns what of it could not be put in force yet, or null */
+  /**
+   * @returns what of it could not be put in force yet, or null
+   * @throws Error when none of it could: what was in force before still is
+   */
   apply(config: ResolvedConfig): Promise<string | null>;
   readonly log: Logger;
 }
@@ -82,7 +85,9 @@ export function createReloader({ config, read, apply, log }: ReloadOptions): Rel
 }
 
 function reasonsOf(error: unknown): readonly string[] {
-  return error instanceof ConfigError ? error.problems.map(formatProblem) : [String(error)];
+  return error instanceof ConfigError
+    ? error.problems.map(formatProblem)
+    : [error instanceof Error ? error.message : String(error)];
 }
 
 /**

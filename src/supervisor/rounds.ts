@@ -4,23 +4,27 @@ export interface Rounds<Member> {
   readonly number: number;
   /**
    * Begins a round. Whoever waits for the one before waits no longer than for this one.
-   * @returns resolves when every member has confirmed, or is gone
+   * @returns resolves when every member has answered, or is gone, with the first problem that one of them told, or null
    */
-  begin(members: Iterable<Member>): Promise<void>;
-  /** A member has confirmed the last round, or is gone. */
-  confirm(member: Member): void;
+  begin(members: Iterable<Member>): Promise<string | null>;
+  /**
+   * A member has answered in the last round, or is gone.
+   * @param problem why it has not done what it was told
+   */
+  confirm(member: Member, problem?: string | null): void;
 }
 
-/** @param onEnd hears of each round that every member has confirmed */
-export function createRounds<Member>(onEnd: () => void): Rounds<Member> {
+/** Rounds among members that are told apart by identity. */
+export function createRounds<Member>(): Rounds<Member> {
   const open = new Set<Member>();
-  let waiting: (() => void)[] = [];
+  let waiting: ((problem: string | null) => void)[] = [];
   let number = 0;
+  let found: string | null = null;
 
   const settle = (): void => {
     const settled = waiting;
     waiting = [];
-    for (const resolve of settled) resolve();
+    for (const resolve of settled) resolve(found);
   };
 
   return {
@@ -29,16 +33,17 @@ export function createRounds<Member>(onEnd: () => void): Rounds<Member> {
     },
     begin(members) {
       number += 1;
+      found = null;
       open.clear();
       for (const member of members) open.add(member);
-      const ended = new Promise<void>((resolve) => waiting.push(resolve));
+      const ended = new Promise<string | null>((resolve) => waiting.push(resolve));
       if (open.size === 0) settle();
       return ended;
     },
-    confirm(member) {
-      if (!open.delete(member) || open.size > 0) return;
-      onEnd();
-      settle();
+    confirm(member, problem = null) {
+      if (!open.delete(member)) return;
+      found ??= problem;
+      if (open.size === 0) settle();
     },
   };
 }

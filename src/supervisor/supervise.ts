@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { ResolvedConfig } from '../config/resolve.js';
-import { needsSimulator } from '../config/snapshot.js';
+import { buildSnapshot, needsSimulator } from '../config/snapshot.js';
 import { createStore } from '../store/create.js';
 import type { Ledger, Store } from '../store/store.js';
 import { createLeases, type Leases } from './leases.js';
@@ -181,9 +181,17 @@ class Supervisor {
       this.#leases.ready,
     ]);
     if (this.#stopping !== null) return null;
+    // What no worker could build is refused here, before any of them hears of it.
+    buildSnapshot(config, { simulatorUrl });
     const workers = workerCount(config);
     this.#leases.apply(config, workers);
-    return this.#pool.apply(config, simulatorUrl, workers);
+    try {
+      return await this.#pool.apply(config, simulatorUrl, workers);
+    } catch (error) {
+      const { running } = this.#reloader;
+      this.#leases.apply(running, workerCount(running));
+      throw error;
+    }
   }
 
   async #open(): Promise<void> {

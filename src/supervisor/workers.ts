@@ -37,7 +37,8 @@ export interface WorkerPool {
    * Sets how many workers there are and what they run with, starts those that wait for it, and sends it to those that
    * run. Where something changes that a worker takes up only when it starts, all are replaced, one after another: the
    * successor serves before the one before it drains.
-   * @returns resolves when all have it in force, or with the reason why some have not
+   * @returns resolves when all have it in force, or with the reason why some that were to be replaced were not
+   * @throws Error when a worker cannot put it in force: then all have in force what they had before
    */
   apply(config: ResolvedConfig, simulatorUrl: string | null, count: number): Promise<string | null>;
   /** Tells every worker that serves or drains. @returns to whom it was told */
@@ -69,6 +70,12 @@ export function createWorkerPool(options: WorkersOptions): WorkerPool {
   return new ForkedWorkers(options);
 }
 
+/** What a worker's snapshot is built from. */
+interface RunningConfig {
+  readonly config: ResolvedConfig;
+  readonly simulatorUrl: string | null;
+}
+
 class ForkedWorkers implements WorkerPool {
   readonly #options: WorkersOptions;
   readonly #log: Logger;
@@ -80,16 +87,14 @@ class ForkedWorkers implements WorkerPool {
   readonly #places: KeptProcess[];
   /** Places that there are to be no more; some worker of theirs may still drain. */
   readonly #closed = new Set<KeptProcess>();
-  #current: { readonly config: ResolvedConfig; readonly simulatorUrl: string | null } | null = null;
+  #current: RunningConfig | null = null;
   /** What all workers were started with that they cannot change. */
   #startedWith: string | null = null;
   #headerBytes: number;
   #isDraining = false;
   #onAllGone: (() => void) | null = null;
   readonly #conditions = createConditions();
-  readonly #reloads: Rounds<ChildProcess> = createRounds(() => {
-    this.#log.info({ generation: this.#reloads.number, workers: this.#serving.size }, 'config reloaded');
-  });
+  readonly #reloads: Rounds<ChildProcess> = createRounds();
   // It keeps its share of new connections for as long as it has its port, and would answer none of them.
   readonly #heartbeats = watchHeartbeats<ChildProcess>((child) => {
     this.#log.error({ worker: child.pid }, 'a worker hangs, it is killed and replaced');
@@ -107,9 +112,9 @@ class ForkedWorkers implements WorkerPool {
   async apply(config: ResolvedConfig, simulatorUrl: string | null, count: number): Promise<string | null> {
     const before = this.#startedWith;
     const next = startSettings(config);
+    await this.#spread({ config, simulatorUrl });
     this.#headerBytes = config.limits.headerBytes;
     this.#resize(count);
-    await this.#spread(config, simulatorUrl);
     if (before !== null && next !== before) {
       // Until all have been replaced, what the workers were started with differs from one to the next.
       this.#startedWith = '';
@@ -202,7 +207,7 @@ class ForkedWorkers implements WorkerPool {
         if (report.generation !== this.#reloads.number) break;
         if (report.problem !== null)
           this.#log.error({ worker: child.pid, reason: report.problem }, 'worker did not reload');
-        this.#reloads.confirm(child);
+        this.#reloads.confirm(child, report.problem);
         break;
       case 'draining':
         this.#log.info({ worker: child.pid }, 'worker drains on its own');
@@ -318,16 +323,32 @@ class ForkedWorkers implements WorkerPool {
     return null;
   }
 
-  /** Sends a config to the workers that run. @returns resolves when they have it in force */
-  #spread(config: ResolvedConfig, simulatorUrl: string | null): Promise<void> {
-    this.#current = { config, simulatorUrl };
+  /**
+   * Sends a config to the workers that run, and waits until all of them have it in force.
+   * @throws Error when one of them has not: then all have been sent the one before, since two at once would let in
+   * whatever either of them does
+   */
+  async #spread(next: RunningConfig): Promise<void> {
+    const before = this.#current;
+    const problem = await this.#tellConfig(next);
+    if (problem === null) {
+      if (before !== null)
+        this.#log.info({ generation: this.#reloads.number, workers: this.#serving.size }, 'config reloaded');
+      return;
+    }
+    if (before !== null) await this.#tellConfig(before);
+    throw new Error(`a worker cannot put it in force (${problem})`);
+  }
+
+  /** @returns why a worker has not put it in force, or null */
+  #tellConfig(next: RunningConfig): Promise<string | null> {
+    this.#current = next;
     const members = [...this.#started];
-    const spreading = this.#reloads.begin(members);
-    const { number: generation } = this.#reloads;
-    const order: WorkerOrder = { type: 'reload', generation, config, simulatorUrl };
+    const answers = this.#reloads.begin(members);
+    const order: WorkerOrder = { type: 'reload', generation: this.#reloads.number, ...next };
     for (const child of members) tell(child, order);
     this.#startWaiting();
-    return spreading;
+    return answers;
   }
 }
 
