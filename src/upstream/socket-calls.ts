@@ -23,6 +23,12 @@ export interface SocketStreamRules {
   refusal(message: Buffer): { readonly status: number; readonly body: Buffer };
 }
 
+/** Who has the calls made. */
+export interface SocketOwner extends SocketStreamRules {
+  /** As in `SocketListener`. */
+  hold(bytes: number): boolean;
+}
+
 const wheel = new TimerWheel();
 const eventBegin = Buffer.from('data: ');
 const eventEnd = Buffer.from('\n\n');
@@ -36,17 +42,19 @@ const cr = 0x0d;
 export class SocketCalls implements SocketListener {
   readonly #request: SocketRequest;
   readonly #dialer: Dialer;
-  readonly #rules: SocketStreamRules;
+  readonly #owner: SocketOwner;
+  /** An answer found no room. */
+  #isFull = false;
   #socket: UpstreamSocket | null = null;
   #isOpen = false;
   /** Calls answered on the open socket. */
   #served = 0;
   #exchange: SocketExchange | null = null;
 
-  constructor(request: SocketRequest, dialer: Dialer, rules: SocketStreamRules) {
+  constructor(request: SocketRequest, dialer: Dialer, owner: SocketOwner) {
     this.#request = request;
     this.#dialer = dialer;
-    this.#rules = rules;
+    this.#owner = owner;
   }
 
   get isOpen(): boolean {
@@ -113,9 +121,9 @@ export class SocketCalls implements SocketListener {
       this.fail('malformed_answer', 'a binary message');
       return;
     }
-    const meaning = this.#rules.judge(data);
+    const meaning = this.#owner.judge(data);
     if (meaning === 'error' && !exchange.headSeen) {
-      const { status, body } = this.#rules.refusal(data);
+      const { status, body } = this.#owner.refusal(data);
       this.#release();
       exchange.answer(new MessageHead(status, 'application/json', body.length), body);
       return;
@@ -132,6 +140,12 @@ export class SocketCalls implements SocketListener {
   }
 
   onDrained(): void {}
+
+  hold(bytes: number): boolean {
+    if (this.#owner.hold(bytes)) return true;
+    this.#isFull = true;
+    return false;
+  }
 
   onRefused(head: ResponseHead, body: Buffer): void {
     const exchange = this.#exchange;
@@ -161,6 +175,10 @@ export class SocketCalls implements SocketListener {
   }
 
   onClosed(code: number): void {
+    if (this.#isFull) {
+      this.fail('no_room', 'a message found no room');
+      return;
+    }
     const exchange = this.#exchange;
     const isStale = this.#served > 0 && exchange !== null && !exchange.headSeen && exchange.mayResend();
     this.#gone();
@@ -199,6 +217,7 @@ export class SocketCalls implements SocketListener {
   #gone(): void {
     this.#socket = null;
     this.#isOpen = false;
+    this.#isFull = false;
     this.#served = 0;
   }
 }

@@ -20,6 +20,8 @@ const maxHeadBytes = 10;
 const maxControlBytes = 125;
 /** What a message that did not come in one read gets to begin with: a length that is announced costs nothing yet. */
 const firstBytes = 16 * 1024;
+/** The close code for what is refused now and may be taken later (RFC 6455's registry). */
+const tryLater = 1013;
 const nothing = Buffer.alloc(0);
 
 /**
@@ -34,8 +36,11 @@ export class FrameReader {
   code = 0;
   /** Where the bytes begin that have not been looked at. */
   at = 0;
+  /** Memory that a message has whose end has not come. */
+  keptBytes = 0;
 
   readonly #maxMessageBytes: number;
+  readonly #hasRoom: (bytes: number) => boolean;
   #bytes: Buffer = nothing;
   #end = 0;
   /** Head of a frame that did not come in one read. */
@@ -51,11 +56,20 @@ export class FrameReader {
   /** What there is of a message in several frames or reads. */
   #message: Buffer | null = null;
   #messageLength = 0;
+  #discards = false;
   #control: Buffer | null = null;
   #controlLength = 0;
 
-  constructor(maxMessageBytes: number) {
+  /** @param hasRoom is asked before `keptBytes` grows, and told when it is 0 again; `false` makes a fault of code 1013 */
+  constructor(maxMessageBytes: number, hasRoom: (bytes: number) => boolean) {
     this.#maxMessageBytes = maxMessageBytes;
+    this.#hasRoom = hasRoom;
+  }
+
+  /** From here on nothing is kept of messages: only what control frames hold is wanted. */
+  discard(): void {
+    this.#discards = true;
+    this.#letGo();
   }
 
   /** Gives it the bytes `[start, end)` of a read. */
@@ -85,7 +99,7 @@ export class FrameReader {
         this.payload = this.#bytes.subarray(start, this.at);
         return this.#endMessage();
       }
-      if (size > 0) this.#append(start, size);
+      if (size > 0 && !this.#discards && !this.#append(start, size)) return this.#refuse(tryLater);
       if (this.#left > 0) return 'more';
       this.#opcode = -1;
       if (!this.#isLast) continue;
@@ -98,9 +112,16 @@ export class FrameReader {
     this.#opcode = -1;
     this.isBinary = this.#kind === binary;
     this.#kind = 0;
+    this.#letGo();
+    return 'message';
+  }
+
+  #letGo(): void {
     this.#message = null;
     this.#messageLength = 0;
-    return 'message';
+    if (this.keptBytes === 0) return;
+    this.keptBytes = 0;
+    this.#hasRoom(0);
   }
 
   /** @returns null when the frame's payload is next */
@@ -186,21 +207,29 @@ export class FrameReader {
     return 'close';
   }
 
-  #append(start: number, size: number): void {
+  /** @returns false when there is no room for it */
+  #append(start: number, size: number): boolean {
     const used = this.#messageLength;
     const needed = used + size;
     let message = this.#message;
     if (message === null || message.length < needed) {
       const most = used + size + this.#left;
-      const room = Math.max(2 * (message?.length ?? 0), needed, firstBytes);
+      const room = Math.min(
+        Math.max(2 * (message?.length ?? 0), needed, firstBytes),
+        Math.max(this.#maxMessageBytes, needed),
+      );
       // What comes after this frame is not known; that it is the last one is.
-      const larger = Buffer.allocUnsafeSlow(this.#isLast ? Math.min(room, most) : room);
+      const bytes = this.#isLast ? Math.min(room, most) : room;
+      if (!this.#hasRoom(bytes)) return false;
+      this.keptBytes = bytes;
+      const larger = Buffer.allocUnsafeSlow(bytes);
       message?.copy(larger, 0, 0, used);
       message = larger;
       this.#message = message;
     }
     this.#bytes.copy(message, used, start, start + size);
     this.#messageLength = needed;
+    return true;
   }
 
   #refuse(code: number): Found {

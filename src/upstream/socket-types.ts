@@ -46,8 +46,14 @@ export interface SocketListener {
   /** After `send` has said false: little or nothing waits any more. */
   onDrained(): void;
   /**
+   * Says what the socket keeps now of messages that it has not told of: those whose end has not come, and what was read
+   * when it was paused.
+   * @returns false when there is no room for more than before: the socket then closes with 1013, which `onClosed` tells
+   */
+  hold(bytes: number): boolean;
+  /**
    * The open socket has ended. `code` is 1006 when it broke without a close frame, 1005 for a close frame without a
-   * code, and the one that was sent when what the upstream sent could not be taken (1002, 1008, 1009). Waits for
+   * code, and the one that was sent when what the upstream sent could not be taken (1002, 1008, 1009, 1013). Waits for
    * `resume` where messages do.
    */
   onClosed(code: number, reason: Buffer): void;

@@ -28,6 +28,8 @@ const maxWaitingBytes = 64 * 1024;
 const closeMs = 1000;
 /** How long the body of a refusal is waited for. */
 const refusalMs = 2000;
+/** The close code for what finds no room. */
+const tryLater = 1013;
 
 const wheel = new TimerWheel();
 const frames = createFrameWriter();
@@ -145,6 +147,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
     }
     frames.flush();
     this.#state = 'closing';
+    this.#reader.discard();
     this.#writeControl('close', closePayload(code, reason));
     wheel.set(this, performance.now() + closeMs);
     // Or the answer to the close frame would not be read. Later, since the listener expects no call yet.
@@ -238,7 +241,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
   #open({ protocol }: UpgradeAnswer): void {
     this.#state = 'open';
     this.#answer = null;
-    this.#reader = new FrameReader(this.#request.maxMessageBytes);
+    this.#reader = new FrameReader(this.#request.maxMessageBytes, (bytes) => this.#listener.hold(bytes));
     this.#watch(performance.now());
     this.#listener.onOpen(protocol);
   }
@@ -268,7 +271,10 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
     let told = false;
     for (;;) {
       if (this.#paused) {
-        if (reader.at < end) this.#held = Buffer.from(bytes.subarray(reader.at, end));
+        if (reader.at < end && !this.#hold(bytes.subarray(reader.at, end))) {
+          this.#stop(told, tryLater, nothing);
+          return;
+        }
         break;
       }
       const found = reader.next();
@@ -282,8 +288,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
       } else if (found === 'ping') {
         this.#owedPong = Buffer.from(reader.payload);
       } else if (found !== 'pong') {
-        if (told && this.#state === 'open') listener.onReadEnd();
-        if (!this.#isOver) this.#endWith(reader.code, found === 'close' ? reader.payload : nothing);
+        this.#stop(told, reader.code, found === 'close' ? reader.payload : nothing);
         return;
       }
     }
@@ -291,8 +296,21 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
     if (told && this.#state === 'open') listener.onReadEnd();
   }
 
+  /** @param told messages of the read that ends here were told */
+  #stop(told: boolean, code: number, reason: Buffer): void {
+    if (told && this.#state === 'open') this.#listener.onReadEnd();
+    if (!this.#isOver) this.#endWith(code, reason);
+  }
+
   get #isOver(): boolean {
     return this.#state === 'over';
+  }
+
+  /** Keeps what is left of a read until reading goes on. @returns false when there is no room for it */
+  #hold(rest: Buffer): boolean {
+    if (!this.#listener.hold(this.#reader.keptBytes + rest.length)) return false;
+    this.#held = Buffer.from(rest);
+    return true;
   }
 
   /** After a pause, or before the end. */
@@ -301,6 +319,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
     const held = this.#held;
     if (held !== null) {
       this.#held = null;
+      this.#listener.hold(this.#reader.keptBytes);
       this.#take(held, 0, held.length);
       if (this.#paused || this.#isOver) return;
     }
@@ -404,6 +423,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
   }
 
   #leave(): void {
+    if (this.#state === 'open' || this.#state === 'closing') this.#listener.hold(0);
     this.#state = 'over';
     this.#held = null;
     this.#owedPong = null;

@@ -69,6 +69,7 @@ test('TLS and WebSocket connections ask through the same memory', async (t) => {
   const failures: string[] = [];
   const listener = {
     ...{ onOpen() {}, onRefused() {}, onMessage() {}, onReadEnd() {}, onDrained() {}, onClosed() {} },
+    hold: () => true,
     onFailed: ({ reason }: { reason: string }) => failures.push(reason),
   };
   const calls = [new Call(client, plain), new Call(client, secure)];

@@ -87,7 +87,8 @@ test('a message that is cut after a while on a kept socket is not sent again, no
     );
     const judge = (): 'last' => 'last';
     const refusal = () => ({ status: 500, body: Buffer.alloc(0) });
-    const calls = new SocketCalls(socketRequest(origin), dialer, { judge, refusal });
+    const hold = () => true;
+    const calls = new SocketCalls(socketRequest(origin), dialer, { judge, refusal, hold });
     t.teardown(() => calls.close());
     const send = async (text: string) => {
       const heard: { reason: string; isOver: boolean } = { reason: '', isOver: false };
@@ -135,7 +136,11 @@ test('what was sent before its kept socket closed counts as sent when no new one
   );
   const { origin } = await rawServer(t, () => {});
   const refusal = () => ({ status: 500, body: Buffer.alloc(0) });
-  const calls = new SocketCalls(socketRequest({ ...origin, port }), dialer, { judge: () => 'last', refusal });
+  const calls = new SocketCalls(socketRequest({ ...origin, port }), dialer, {
+    judge: () => 'last',
+    refusal,
+    hold: () => true,
+  });
   t.teardown(() => calls.close());
   const failures: unknown[] = [];
   let ended = 0;

@@ -1,13 +1,14 @@
 import { type Test, test } from 'tap';
 import type { WebSocket } from 'ws';
 import type { Origin } from '../../src/upstream/origin.js';
-import { SocketCalls, type SocketStreamRules } from '../../src/upstream/socket-calls.js';
+import { SocketCalls, type SocketOwner } from '../../src/upstream/socket-calls.js';
 import type { Deadlines, ResponseHead, UpstreamFailure, UpstreamHandler } from '../../src/upstream/types.js';
 import { eventually } from '../support/eventually.js';
 import { plainOrigin, rawServer } from './raw.js';
 import { dialer, socketRequest, socketServer } from './socket-peers.js';
 
-const rules: SocketStreamRules = {
+const rules: SocketOwner = {
+  hold: () => true,
   judge: (message) => {
     const text = message.toString();
     return text.startsWith('last') ? 'last' : text.startsWith('error') ? 'error' : 'more';

@@ -48,6 +48,9 @@ export class Heard implements SocketListener {
   readonly over: Promise<this>;
   readonly socket: UpstreamSocket;
   onEvent: (event: string) => void = () => {};
+  /** What the socket said that it keeps, each time; and the most that it may. */
+  readonly held: number[] = [];
+  mostHeld = Number.POSITIVE_INFINITY;
   /** Messages whose bytes are the socket's. */
   readonly #fresh: number[] = [];
   #open!: (heard: this) => void;
@@ -98,6 +101,12 @@ export class Heard implements SocketListener {
 
   onDrained(): void {
     this.#note('drained');
+  }
+
+  hold(bytes: number): boolean {
+    if (bytes > this.mostHeld) return false;
+    this.held.push(bytes);
+    return true;
   }
 
   onClosed(code: number, reason: Buffer): void {

@@ -42,6 +42,9 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
   readonly #rooms: SocketRooms;
   /** What waits for the upstream. */
   readonly #waiting: HeldPart;
+  /** What there is of a message of the upstream whose end has not come, and whether more of it found no room. */
+  readonly #unfinished: HeldPart;
+  #isFull = false;
   #client: ClientSocket | null = null;
   #over = false;
 
@@ -62,6 +65,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
     this.#place = place;
     this.#rooms = { unread: place.unread, received: place.part() };
     this.#waiting = place.part();
+    this.#unfinished = place.part();
   }
 
   /**
@@ -158,9 +162,20 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
     this.#client?.flush();
   }
 
+  /** What the upstream's side keeps. @returns false when there is no room for so much: that side ends then */
+  holdOfUpstream(bytes: number): boolean {
+    if (this.#unfinished.hold(bytes)) return true;
+    this.#isFull = true;
+    return false;
+  }
+
   /** The upstream's side has ended. */
   onUpstreamClosed(code: number, reason: Buffer): void {
     if (this.#over) return;
+    if (this.#isFull) {
+      this.#refuse(noRoom, closeCode.tryLater);
+      return;
+    }
     if (code === closeCode.broken) {
       this.#attempt.failed('reset', true);
       this.#refuse(lost, closeCode.internal);
@@ -254,6 +269,10 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
 
 // Made once: a flood of them pays for no stack traces.
 const tooSlow = new GatewayError('overloaded', 'The upstream does not keep up with what the client sends.');
+const noRoom = new GatewayError(
+  'overloaded',
+  "There is no memory for the upstream's message: the WebSockets of this key hold as much as they may.",
+);
 const lost = new GatewayError('upstream_error', 'The connection to the upstream was lost.');
 const expired = new GatewayError('invalid_request', 'The session has reached its longest duration.');
 

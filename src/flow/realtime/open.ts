@@ -147,6 +147,10 @@ class Opening implements Asker, SocketListener, ExchangeListener {
     this.#bridge?.onUpstreamClosed(code, reason);
   }
 
+  hold(bytes: number): boolean {
+    return this.#bridge?.holdOfUpstream(bytes) ?? true;
+  }
+
   onFault(where: FaultPlace, fault: unknown): void {
     (this.#bridge ?? this.#call).onFault(where, fault);
   }

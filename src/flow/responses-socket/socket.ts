@@ -65,8 +65,8 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
     this.#services = services;
     this.#call = call;
     this.#serve = serve;
-    this.#upstreamSession = new UpstreamSession(services.dialer);
     const { place } = call;
+    this.#upstreamSession = new UpstreamSession(services.dialer, place.part());
     this.#rooms = { unread: place.unread, received: place.part() };
     this.#queued = place.part();
     this.#gathered = place.part();

@@ -5,6 +5,7 @@ import type { Deadlines, UpstreamExchange, UpstreamHandler } from '../../upstrea
 import type { Dialer } from '../../upstream/dialer.js';
 import type { SocketRequest } from '../../upstream/socket.js';
 import { SocketCalls } from '../../upstream/socket-calls.js';
+import type { HeldPart } from '../realtime/session-memory.js';
 
 /** A call to be sent, and what is done where its upstream has no WebSocket. */
 export interface SessionRequest {
@@ -28,6 +29,7 @@ export interface SessionRequest {
  */
 export class UpstreamSession {
   readonly #dialer: Dialer;
+  readonly #unfinished: HeldPart;
   #calls: SocketCalls | null = null;
   #upstream: Upstream | null = null;
   /** Index of the upstream's key that the socket was opened with. */
@@ -35,8 +37,10 @@ export class UpstreamSession {
   /** Names of upstreams that turned out to have none. */
   readonly #without = new Set<string>();
 
-  constructor(dialer: Dialer) {
+  /** @param unfinished what there is of an upstream's message whose end has not come */
+  constructor(dialer: Dialer, unfinished: HeldPart) {
     this.#dialer = dialer;
+    this.#unfinished = unfinished;
   }
 
   /** The upstream of the newest call still knows what was said. */
@@ -69,7 +73,10 @@ export class UpstreamSession {
       this.close();
       this.#upstream = upstream;
       this.#key = key;
-      this.#calls = new SocketCalls(request.socketRequest(), this.#dialer, socketStreamRules);
+      this.#calls = new SocketCalls(request.socketRequest(), this.#dialer, {
+        ...socketStreamRules,
+        hold: (bytes) => this.#unfinished.hold(bytes),
+      });
     }
     const exchange = new SessionExchange();
     exchange.current = this.#calls.send(messageOf(body, isWarmUp), once, deadlines, handler, () => {
