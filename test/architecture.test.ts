@@ -30,7 +30,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   schema: ['errors', 'wire'],
   http: ['wire', 'errors'],
   upstream: ['wire', 'errors'],
-  stream: ['conversation', 'protocols/error-formats', 'wire', 'errors'],
+  stream: ['config/types', 'conversation', 'protocols/error-formats', 'wire', 'errors'],
   config: ['errors', 'schema', 'upstream/origin', 'wire'],
   'protocols/credentials': ['wire', 'errors', 'config/types'],
   'protocols/error-formats': ['wire', 'errors', 'config/types'],

@@ -1,11 +1,12 @@
 import type { Upstream } from '../config/types.js';
 import { GatewayError } from '../errors.js';
-import { type AccountStatus, accountError, accountStatusOf } from '../protocols/error-formats/own-account.js';
+import { type AccountStatus, accountError } from '../protocols/error-formats/account-error.js';
+import { accountStatusOf } from '../protocols/error-formats/own-account.js';
+import { secretFailure } from '../protocols/error-formats/own-secrets.js';
 import type { ResponseHead } from '../upstream/client.js';
 import { vendorStatus } from '../video/wires/native-error.js';
-import { isObject, type JsonObject, parseJson } from '../wire/json.js';
+import { isObject, parseJson } from '../wire/json.js';
 import { statusError } from './failure.js';
-import { holdsSecret } from './secrets.js';
 
 /** What an upstream's error answer comes to. */
 export interface ErrorAnswer {
@@ -27,12 +28,14 @@ const highestStatus = 599;
 export function readErrorAnswer(upstream: Upstream, head: ResponseHead, body: Buffer): ErrorAnswer {
   const { status } = head;
   const parsed = parseAnswer(body);
-  const account = vendorStatus(upstream.kind, parsed) ?? accountStatusOf(status, parsed);
+  const numbered = isObject(parsed) ? vendorStatus(upstream.kind, parsed) : null;
+  const account = numbered ?? accountStatusOf(status, parsed);
   if (account !== null) return { status: account, error: refusal(account, status, body) };
   const judged = status === 403 ? ofCaller : status;
   // Pages of what stands in between, an echo of our own request: the status alone is told.
   if (status > highestStatus) return { status: judged, error: new GatewayError('upstream_error') };
-  const passes = parsed !== null && !holdsSecret(body, upstream);
+  // The status says whose mistake it is: a caller who gets an upstream to echo our key costs the key nothing.
+  const passes = parsed !== null && secretFailure(body.toString('utf8'), upstream.secrets) === null;
   return { status: judged, error: passes ? null : statusError(head, nothing) };
 }
 
@@ -42,9 +45,8 @@ function refusal(account: AccountStatus, status: number, body: Buffer): GatewayE
 
 const longestCause = 8192;
 
-/** An answer that is an object, also one that some upstreams put into an array. */
-function parseAnswer(body: Buffer): JsonObject | null {
+/** Null for what is no JSON object, and no list of them: some upstreams put theirs into one. */
+function parseAnswer(body: Buffer): unknown {
   const value = body.length === 0 ? null : parseJson(body.toString('utf8'));
-  if (Array.isArray(value)) return value.find(isObject) ?? null;
-  return isObject(value) ? value : null;
+  return isObject(value) || (Array.isArray(value) && value.some(isObject)) ? value : null;
 }

@@ -1,4 +1,5 @@
 import type { Upstream } from '../config/types.js';
+import { readings } from '../protocols/error-formats/own-secrets.js';
 
 /** Characters of an upstream's words that are looked at, and that reach the log. */
 const longestRead = 8192;
@@ -30,8 +31,11 @@ const longRun = /[\w+/=-]{20,}/g;
 
 /** A text for the log: without the upstream's secrets and what looks like one, and of bounded length. */
 export function masked(text: string, upstream: Upstream | null): string {
-  let shown = text.length <= longestRead ? text : text.slice(0, longestRead - cutEdge);
-  for (const secret of secretsOf(upstream)) shown = shown.replaceAll(secret, mask);
+  const secrets = allSecrets(upstream);
+  const read = text.length <= longestRead ? text : text.slice(0, longestRead - cutEdge);
+  // Where a secret stands in escapes, the text is shown without any.
+  let shown = readings(read).findLast((each) => secrets.some((secret) => each.includes(secret))) ?? read;
+  for (const secret of secrets) shown = shown.replaceAll(secret, mask);
   if (text.length > longestRead) shown = shown.slice(0, -cutEdge);
   for (const pattern of suspicious) shown = shown.replace(pattern, mask);
   // In two steps: an expression for both would look through a run from each of its characters.
@@ -40,16 +44,6 @@ export function masked(text: string, upstream: Upstream | null): string {
   return shown.length <= longestShown ? shown : `${shown.slice(0, longestShown)}…`;
 }
 
-/** Whether a text holds one of the upstream's secrets as it is. */
-export function holdsSecret(body: Buffer, upstream: Upstream): boolean {
-  return secretsOf(upstream).some((secret) => body.includes(secret));
+function allSecrets(upstream: Upstream | null): readonly string[] {
+  return upstream === null ? [] : [...upstream.secrets.keys, ...upstream.secrets.others];
 }
-
-/** Headers of the config may carry a key under a name of their own. Short values are words. */
-function secretsOf(upstream: Upstream | null): readonly string[] {
-  if (upstream === null) return [];
-  const values = upstream.headers.map(([, value]) => value.replace(/^bearer\s+/i, ''));
-  return [...upstream.apiKeys, ...values].filter((value) => value.length >= leastSecret);
-}
-
-const leastSecret = 8;

@@ -1,5 +1,6 @@
 import { createKeyShares } from './key-shares.js';
 import { createOrigin } from './origin.js';
+import { ownSecrets } from './own-secrets.js';
 import type { ResolvedConfig, ResolvedModel, ResolvedUpstream } from './resolve.js';
 import { nativeProtocols, wireProtocol } from './servable.js';
 import type { Key, Model, Snapshot, Target, Upstream, UpstreamKind } from './types.js';
@@ -85,6 +86,7 @@ function buildUpstream(upstream: ResolvedUpstream, surroundings: Surroundings): 
     allowMembers: new Set(upstream.allowMembers),
     apiKeys: upstream.apiKeys,
     headers: upstream.headers,
+    secrets: ownSecrets(upstream.apiKeys, upstream.headers),
   };
 }
 

@@ -30,6 +30,14 @@ export const upstreamKinds = [
 ] as const;
 export type UpstreamKind = (typeof upstreamKinds)[number];
 
+/** What of the gateway's own an upstream knows, and its clients must not. */
+export interface OwnSecrets {
+  /** Keys, and headers that are called like one. Nobody but the upstream can name them. */
+  readonly keys: readonly string[];
+  /** Other headers of the config, which may carry anything, and whose values others may know. */
+  readonly others: readonly string[];
+}
+
 /** One place that answers: an origin, the path under it, and how to sign in. */
 export interface Upstream {
   readonly name: string;
@@ -48,6 +56,7 @@ export interface Upstream {
   readonly apiKeys: readonly string[];
   /** Extra request headers, lower-case names. */
   readonly headers: readonly (readonly [string, string])[];
+  readonly secrets: OwnSecrets;
 }
 
 /** The protocols into which a call can be translated. */

@@ -43,6 +43,11 @@ export const reportedMetering: Metering = { ...conversationMetering, estimates: 
 /** What a relay has to know of a protocol to pass its streams through untouched: each protocol brings one. */
 export interface StreamRules {
   /**
+   * Beginnings of what the protocol's own events and whole answers have, quotes included, which no text in them can hold.
+   * What has none of them may be an error in their place. None where whole answers are short: each is looked into.
+   */
+  readonly marks: readonly Buffer[];
+  /**
    * Judges the events before anything was relayed.
    * @returns `silence` for comments only, `meaningful` for an event of the protocol, or the error that the
    * first event is or means
@@ -71,8 +76,13 @@ export interface StreamRules {
 }
 
 /** The rules of an endpoint that does not stream. */
-export function wholeAnswers(usageOf: (body: Buffer) => Usage | null, metering: Metering): StreamRules {
+export function wholeAnswers(
+  usageOf: (body: Buffer) => Usage | null,
+  metering: Metering,
+  marks: readonly string[] = [],
+): StreamRules {
   return {
+    marks: marksOf(...marks),
     judgeStart: () => 'meaningful',
     usageAtStart: null,
     marksEnd: null,
@@ -81,4 +91,9 @@ export function wholeAnswers(usageOf: (body: Buffer) => Usage | null, metering: 
     usageOf,
     metering,
   };
+}
+
+/** Makes the bytes that `StreamRules.marks` are. */
+export function marksOf(...marks: readonly string[]): readonly Buffer[] {
+  return marks.map((mark) => Buffer.from(mark));
 }

@@ -1,3 +1,4 @@
+import { secretFailure } from '../protocols/error-formats/own-secrets.js';
 import type { ResponseHead } from '../upstream/client.js';
 import type { Call } from './call.js';
 import { timingLine } from './timing.js';
@@ -27,13 +28,22 @@ function passedLine(name: string, value: string, isLimited: boolean): string {
   }
 }
 
+/** Some servers name a request after what it was sent with. */
+function holdsSecret({ target }: Call, value: string): boolean {
+  return target !== null && secretFailure(value, target.upstream.secrets) !== null;
+}
+
 /** Header lines of an upstream's answer that are handed on, each with CRLF before it. */
 export function passedLines(call: Call, head: ResponseHead): string {
   const { fields } = head;
   const isLimited = call.limited !== null;
+  const isError = head.status >= 400;
   let lines = '';
-  for (let i = 0; i < fields.length; i += 2)
-    lines += passedLine(fields[i] as string, fields[i + 1] as string, isLimited);
+  for (let i = 0; i < fields.length; i += 2) {
+    const value = fields[i + 1] as string;
+    const line = passedLine(fields[i] as string, value, isLimited);
+    if (line !== '' && !(isError && holdsSecret(call, value))) lines += line;
+  }
   return lines;
 }
 

@@ -49,6 +49,7 @@ export function prepareNative(call: Call, endpoint: Endpoint, target: Target): P
     mayStream: endpoint.mayStream,
     amend: endpoint.amender?.(body) ?? null,
     inputEstimate: endpoint.metering.estimates === 'none' ? 0 : bodyEstimate(body),
+    secrets: target.upstream.secrets,
   });
   return {
     path: edited || changed !== null ? 'spliced' : 'exact',
@@ -87,6 +88,7 @@ export function prepareUpload(call: Call, upload: UploadBody, endpoint: Endpoint
       mayStream: endpoint.mayStream,
       amend: null,
       inputEstimate: 0,
+      secrets: target.upstream.secrets,
     }),
   };
 }
@@ -160,6 +162,7 @@ export function prepareTranslated(
       ours,
       context,
       inputEstimate: inputEstimate(request, body.length),
+      secrets: target.upstream.secrets,
     }),
   };
 }

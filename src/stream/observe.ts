@@ -1,12 +1,17 @@
+import type { OwnSecrets } from '../config/types.js';
 import { isOfMedium, mediumTokens, tokensOf } from '../conversation/estimate-usage.js';
 import type { StreamRules } from '../conversation/stream-rules.js';
 import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
+import { accountError } from '../protocols/error-formats/account-error.js';
 import { accountFailureOf } from '../protocols/error-formats/own-account.js';
+import { tellable } from '../protocols/error-formats/own-secrets.js';
 import { parseObject } from '../wire/json.js';
+import { skipSpace } from '../wire/json-space.js';
 import { firstEventEnd, lastEventEnd, parseEvent } from '../wire/sse.js';
 import type { AnswerTransform, TransformEnd } from './answer-transform.js';
 import { type BrokenBy, inexactUsage } from './inexact-usage.js';
+import { OwnEvents } from './own-events.js';
 import { streamedCharacters, writtenCharacters } from './streamed-text.js';
 import { Tail } from './tail.js';
 
@@ -25,18 +30,20 @@ const beginBytes = 256;
 
 /** A quoted text cannot stand inside another one. */
 const errorKey = Buffer.from('"error"');
-const codeKey = Buffer.from('"code"');
 const errorWord = errorKey.subarray(1, -1);
-/** An answer that is an error is short, and begins with its code where it has no more than that. */
+/** What is an error is short. */
 const longestError = 64 * 1024;
-const codeWithin = 256;
 
-/** Whether a whole answer may have an error in place of what was asked for. */
-function maySayError(body: Buffer): boolean {
-  if (body.length > longestError) return false;
+/** Whether a whole answer has an error, and not only a place for one. */
+function hasError(body: Buffer): boolean {
   for (let at = body.indexOf(errorKey); at !== -1; at = body.indexOf(errorKey, at + errorKey.length))
     if (!isNull(body, at + errorKey.length)) return true;
-  return body.subarray(0, codeWithin).includes(codeKey);
+  return false;
+}
+
+function isJson(body: Buffer): boolean {
+  const first = body[skipSpace(body, 0)];
+  return first === openBrace || first === openBracket;
 }
 
 /** How the word stands in an event: as a name or value that is not followed by null, as the event's name, or else. */
@@ -56,10 +63,13 @@ function isNull(bytes: Buffer, at: number): boolean {
   return bytes[value] === letterN;
 }
 
+const endMark = '[DONE]';
 const colon = 0x3a;
 const space = 0x20;
 const letterN = 0x6e;
 const quote = 0x22;
+const openBrace = 0x7b;
+const openBracket = 0x5b;
 
 export interface Observed {
   readonly rules: StreamRules;
@@ -71,6 +81,17 @@ export interface Observed {
   readonly amend: ((answer: Buffer) => Buffer) | null;
   /** Tokens that the request is thought to have cost, for an upstream that reports nothing. */
   readonly inputEstimate: number;
+  /** Of the gateway at the upstream: no error may tell them. */
+  readonly secrets: OwnSecrets;
+}
+
+/** An event in place of one of the protocol's own that may not be passed on. */
+interface Failure {
+  /** Where it begins. */
+  readonly start: number;
+  readonly error: GatewayError;
+  /** Nothing of the protocol's own stands before it. */
+  readonly isFirst: boolean;
 }
 
 /** Passes an answer on as it comes, and reads its usage and whether it has ended. */
@@ -85,6 +106,7 @@ export class ObservedTransform implements AnswerTransform {
   readonly mayStream: boolean;
   readonly #observed: Observed;
   readonly #rules: StreamRules;
+  readonly #own: OwnEvents;
   #usage: Usage | null = null;
   #tail: Tail | null = null;
   /** Comments before the first event. */
@@ -107,6 +129,7 @@ export class ObservedTransform implements AnswerTransform {
   constructor(observed: Observed) {
     this.#observed = observed;
     this.#rules = observed.rules;
+    this.#own = new OwnEvents(observed.rules.marks);
     this.wholeBytes = observed.amend === null ? wholeBytes : amendedBytes;
     this.divisible = observed.amend === null;
     this.mayStream = observed.mayStream;
@@ -125,7 +148,10 @@ export class ObservedTransform implements AnswerTransform {
       this.#early = Buffer.from(all);
       return verdict;
     }
-    return verdict === 'silence' ? 'meaningful' : verdict;
+    const failure = this.#failureIn(all);
+    if (failure?.isFirst) return failure.error;
+    if (verdict instanceof GatewayError) return tellable(verdict, this.#observed.secrets);
+    return 'meaningful';
   }
 
   pass(run: Buffer): Buffer {
@@ -135,6 +161,11 @@ export class ObservedTransform implements AnswerTransform {
       if (this.#early !== null) run = Buffer.concat([this.#early, run]);
       this.#early = null;
       if (this.#rules.usageAtStart !== null) this.#usageAtStart = this.#rules.usageAtStart(run);
+    }
+    const failure = this.#failureIn(run);
+    if (failure !== null) {
+      this.broken = failure.error;
+      run = run.subarray(0, failure.start);
     }
     if (run.includes(errorWord)) run = this.#withoutAccount(run);
     (this.#tail as Tail).add(run);
@@ -146,9 +177,31 @@ export class ObservedTransform implements AnswerTransform {
     return Buffer.concat([run.subarray(0, hidden.start), run.subarray(hidden.end)]);
   }
 
+  /** The first event that is none of the protocol's own and may not be passed on, or null. */
+  #failureIn(run: Buffer): Failure | null {
+    let isFirst = true;
+    let from = 0;
+    for (let start = 0; ; from = start) {
+      start = this.#own.strangeFrom(run, from);
+      if (start === -1) return null;
+      isFirst &&= start === from;
+      const next = firstEventEnd(run, start, run.length);
+      const end = next === -1 ? run.length : next;
+      const error = end - start > longestError ? null : this.#failureOf(run.toString('utf8', start, end));
+      if (error !== null) return { start, error, isFirst };
+      start = end;
+    }
+  }
+
+  #failureOf(text: string): GatewayError | null {
+    const { event, data } = parseEvent(text);
+    if (data === null || data === endMark) return null;
+    return accountFailureOf(data, event === 'error' ? 'error' : 'strange', this.#observed.secrets);
+  }
+
   /**
-   * An upstream may speak of our account in the middle of its stream. Each event is parsed once, however often it has
-   * the word. @returns what comes before that
+   * An event of the protocol's own may have an error in it. Each is parsed once, however often it has the word.
+   * @returns what comes before one that may not be passed on
    */
   #withoutAccount(run: Buffer): Buffer {
     let from = 0;
@@ -159,8 +212,12 @@ export class ObservedTransform implements AnswerTransform {
       const start = lastEventEnd(run, from, at);
       const next = firstEventEnd(run, at, run.length);
       const { data } = parseEvent(run.toString('utf8', start, next === -1 ? run.length : next));
-      this.broken = data === null ? null : accountFailureOf(data, found === 'name');
-      if (this.broken !== null) return run.subarray(0, start);
+      const standing = found === 'name' ? 'error' : 'own';
+      const error = data === null ? null : accountFailureOf(data, standing, this.#observed.secrets);
+      if (error !== null) {
+        this.broken = error;
+        return run.subarray(0, start);
+      }
       if (next === -1) return run;
       from = next;
       at = next;
@@ -236,14 +293,24 @@ export class ObservedTransform implements AnswerTransform {
     const { estimates, seconds } = this.#rules.metering;
     const usage = this.#rules.usageOf(body);
     // What has made output is an answer, and most are: they are not looked through for errors.
-    const mayFail = usage === null || usage.output === 0;
-    const ofAccount = mayFail && maySayError(body) ? accountFailureOf(body.toString('utf8')) : null;
+    const ofAccount = usage === null || usage.output === 0 ? this.#wholeFailure(body) : null;
     if (ofAccount !== null) throw ofAccount;
     this.#usage = usage;
     if (this.#usage === null && estimates === 'conversation')
       this.#wholeTokens = tokensOf(writtenCharacters(parseObject(body.toString('utf8'))));
     if (seconds !== null) this.mediaSeconds = seconds(body, body.length, body);
     return this.#observed.amend === null ? body : this.#observed.amend(body);
+  }
+
+  /** Why a whole answer may not be passed on: it is or has an error that must not be told. */
+  #wholeFailure(body: Buffer): GatewayError | null {
+    if (body.length > longestError) return null;
+    const { secrets } = this.#observed;
+    // Of a text, which may say anything, and of a sound.
+    if (!isJson(body)) return secrets.keys.some((key) => body.includes(key)) ? accountError(401, '') : null;
+    const isOwn = this.#rules.marks.some((mark) => body.includes(mark));
+    if (isOwn && !hasError(body)) return null;
+    return accountFailureOf(body.toString('utf8'), isOwn ? 'own' : 'strange', secrets);
   }
 
   #judgeEnd() {

@@ -1,3 +1,4 @@
+import type { OwnSecrets } from '../config/types.js';
 import type {
   AnswerContext,
   AnswerSource,
@@ -7,8 +8,11 @@ import type {
 } from '../conversation/codec.js';
 import { answerTokens, estimatedUsage, tokensOf } from '../conversation/estimate-usage.js';
 import type { StreamEvent } from '../conversation/events.js';
+import type { Answer } from '../conversation/answer.js';
 import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
+import { accountFailureOf, toldError } from '../protocols/error-formats/own-account.js';
+import { tellable } from '../protocols/error-formats/own-secrets.js';
 import { parseObject } from '../wire/json.js';
 import { plainText, rawBytes } from '../wire/raw-text.js';
 import { firstEventEnd, parseEvent } from '../wire/sse.js';
@@ -21,6 +25,8 @@ import { TextTemplate } from './text-template.js';
 const wholeBytes = 64 * 1024 * 1024;
 /** Largest event that is translated; inline media make them large. */
 const eventBytes = 32 * 1024 * 1024;
+/** What is an error is short. */
+const longestError = 64 * 1024;
 /** Where what leaves is written, for every stream of the worker: whoever sends it has done so before the next is. */
 const outgoing = Buffer.allocUnsafeSlow(256 * 1024);
 
@@ -34,6 +40,8 @@ export interface TranslationParts {
   readonly context: AnswerContext;
   /** Input tokens that the request is thought to have cost, for an upstream that reports nothing. */
   readonly inputEstimate: number;
+  /** Of the gateway at the upstream: no error may tell them. */
+  readonly secrets: OwnSecrets;
 }
 
 /** Translates an answer from one protocol into another, one event at a time, and keeps no more than that in memory. */
@@ -96,13 +104,28 @@ export class TranslatedTransform implements AnswerTransform {
   }
 
   whole(body: Buffer): Buffer {
-    const { theirs, source, ours, context } = this.#parts;
-    const parsed = parseObject(body.toString('utf8'));
-    if (parsed === null)
-      throw new GatewayError('upstream_error', "The upstream's answer is not a JSON object.");
-    const answer = theirs.decodeAnswer(parsed, source);
+    const { ours, context } = this.#parts;
+    const answer = this.#decodeAnswer(body.toString('utf8'));
     this.usage = answer.usage ?? estimatedUsage(this.#parts.inputEstimate, answerTokens(answer));
     return writeOut(rawBytes(ours.encodeAnswer({ choices: answer.choices, usage: this.usage }, context)));
+  }
+
+  /** @throws {GatewayError} for what is no answer, with nothing of our account in its words */
+  #decodeAnswer(text: string): Answer {
+    const { theirs, source, secrets } = this.#parts;
+    const parsed = parseObject(text);
+    try {
+      if (parsed === null)
+        throw new GatewayError('upstream_error', "The upstream's answer is not a JSON object.");
+      const answer = theirs.decodeAnswer(parsed, source);
+      // One that says nothing may be an error in a form of its own.
+      const failure = answerTokens(answer) === 0 ? accountFailureOf(text, 'own', secrets) : null;
+      if (failure !== null) throw failure;
+      return answer;
+    } catch (fault) {
+      if (!(fault instanceof GatewayError)) throw fault;
+      throw toldError(fault, text, secrets);
+    }
   }
 
   #streaming(): StreamTranslation {
@@ -143,12 +166,14 @@ class StreamTranslation {
   isOver = false;
 
   readonly #inputEstimate: number;
+  readonly #secrets: OwnSecrets;
   /** Characters of texts and arguments that passed. */
   length = 0;
   /** What is known of the usage is all of it. */
   isUsageWhole = false;
 
-  constructor({ theirs, source, ours, context, inputEstimate }: TranslationParts) {
+  constructor({ theirs, source, ours, context, inputEstimate, secrets }: TranslationParts) {
+    this.#secrets = secrets;
     this.encoder = ours.createEncoder(context);
     this.#decoder = theirs.createDecoder(source);
     this.#template = new TextTemplate(this.#decoder.textMember);
@@ -237,9 +262,24 @@ class StreamTranslation {
     const next = firstEventEnd(run, start, run.length);
     const end = next === -1 ? run.length : next;
     const { event, data } = parseEvent(run.toString('utf8', start, end));
-    if (data !== null) this.#decoder.decode(event, data, this.#decoded);
+    if (data !== null) {
+      this.#decoder.decode(event, data, this.#decoded);
+      this.#hideAccount(event, data);
+    }
     this.#order();
     return end;
+  }
+
+  /** An event that is an error, behind which nothing comes, or says nothing that is known, may speak of our account. */
+  #hideAccount(event: string | null, data: string): void {
+    const decoded = this.#decoded;
+    const found = decoded.at(-1);
+    const isError = found?.kind === 'error';
+    if (!isError && ((found !== undefined && found.kind !== 'start') || data.length > longestError)) return;
+    const error = accountFailureOf(data, event === 'error' ? 'error' : 'strange', this.#secrets);
+    if (isError) decoded.pop();
+    const told = error ?? (isError ? tellable(found.error, this.#secrets) : null);
+    if (told !== null) decoded.push({ kind: 'error', error: told });
   }
 
   /** Moves what was decoded into the order in which it is encoded; what comes after an end is of no interest. */

@@ -49,6 +49,7 @@ export function transformOf(upstream: TextProtocolName, { client, framing }: Rea
     ours: textEndpoints[client.protocol].translation.codec,
     context,
     inputEstimate: 5,
+    secrets: { keys: [], others: [] },
   });
 }
 

@@ -16,6 +16,7 @@ const observed = (endpoint: Endpoint): ObservedTransform =>
     mayStream: false,
     amend: null,
     inputEstimate: 100,
+    secrets: { keys: [], others: [] },
   });
 
 const sse = (...events: readonly unknown[]): Buffer =>

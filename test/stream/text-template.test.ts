@@ -14,6 +14,8 @@ const event = (text: string, more = ''): string =>
 
 const collect = (template: TextTemplate, bytes: string): number => template.collect(bytes, 0, []);
 
+const secrets = { keys: [], others: [] };
+
 test('the next event of the same form is known by the bytes around its text', async (t) => {
   const template = new TextTemplate('text');
   template.learn(event('é one'), 'é one');
@@ -107,7 +109,14 @@ test('a text that is not decoded on its way comes out the same, between every tw
           const upstream = theirs.createEncoder(context);
           const written = events.map((each) => Buffer.from(upstream.encode(each)));
           const send = (runs: readonly Buffer[]): string => {
-            const transform = new TranslatedTransform({ theirs, source, ours, context, inputEstimate: 0 });
+            const transform = new TranslatedTransform({
+              theirs,
+              source,
+              ours,
+              context,
+              inputEstimate: 0,
+              secrets,
+            });
             let out = '';
             let judged = false;
             for (const run of runs) {

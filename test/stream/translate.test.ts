@@ -60,6 +60,7 @@ const transform = () =>
     ours: codec,
     context: {} as AnswerContext,
     inputEstimate: 0,
+    secrets: { keys: [], others: [] },
   });
 
 const event = (word: string): Buffer => Buffer.from(`data: ${word}\n\n`);

@@ -5,6 +5,7 @@ import { failureError, statusError } from '../../attempts/failure.js';
 import type { FailedAttempt } from '../../attempts/verdict.js';
 import type { Target } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
+import { toldError } from '../../protocols/error-formats/own-account.js';
 import {
   type ImageAnswer,
   missingBytes,
@@ -285,8 +286,8 @@ function readImageAnswer(target: Target, answer: Answered): ImageAnswer | Gatewa
   try {
     return target.images === 'dashscope' ? readDashscopeAnswer(body) : readOpenaiAnswer(body);
   } catch (fault) {
-    if (fault instanceof GatewayError) return fault;
-    throw fault;
+    if (!(fault instanceof GatewayError)) throw fault;
+    return toldError(fault, body.toString('utf8'), target.upstream.secrets);
   }
 }
 

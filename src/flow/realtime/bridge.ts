@@ -1,6 +1,5 @@
 import { performance } from 'node:perf_hooks';
 import type { Attempt } from '../../attempts/attempt.js';
-import { holdsSecret } from '../../attempts/secrets.js';
 import type { Key } from '../../config/types.js';
 import { type FaultPlace, GatewayError, guard } from '../../errors.js';
 import {
@@ -11,7 +10,7 @@ import {
   tooBigReason,
 } from '../../http/socket.js';
 import { Swept } from '../../http/sweep.js';
-import { accountError, isAccountReason } from '../../protocols/error-formats/own-account.js';
+import { accountFailureOfClose } from '../../protocols/error-formats/own-account.js';
 import { accountFailureIn, errorEvent } from '../../protocols/realtime/error-event.js';
 import { judgeEvent, type SessionModel } from '../../protocols/realtime/events.js';
 import { addUsage, usageOfEvent } from '../../protocols/realtime/usage.js';
@@ -145,12 +144,12 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
     const call = this.#call;
     if (call.answeredAt === 0) call.answeredAt = performance.now();
     call.exchange.bytesOut += data.length;
+    const failure = accountFailureIn(data, isBinary, call.target.upstream.secrets);
+    if (failure !== null) {
+      this.#refuseFor(failure);
+      return;
+    }
     if (!isBinary) {
-      const ofAccount = accountFailureIn(data);
-      if (ofAccount !== null) {
-        this.#refuseAccount(ofAccount);
-        return;
-      }
       const usage = usageOfEvent(data);
       if (usage !== null) call.usage = addUsage(call.usage, usage);
     }
@@ -182,8 +181,9 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
       return;
     }
     const words = reason.toString('utf8');
-    if (isAccountReason(words) || holdsSecret(reason, this.#call.target.upstream)) {
-      this.#refuseAccount(accountError(401, `closed with ${code}: ${words}`));
+    const failure = accountFailureOfClose(code, words, this.#call.target.upstream.secrets);
+    if (failure !== null) {
+      this.#refuseFor(failure);
       return;
     }
     const isOrderly = code === closeCode.normal || code === closeCode.noCode || code === closeCode.goingAway;
@@ -209,10 +209,12 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
     if (!this.#over) this.#refuse(error, closeCode.policy);
   }
 
-  /** The upstream speaks of our account there: a session can not go on without it. */
-  #refuseAccount(error: GatewayError): void {
-    this.#attempt.refusedAs(error.accountStatus as number);
-    this.#attempt.report(this.#call, error);
+  /** The upstream speaks of our account there, or tells of it: a session can not go on without it. */
+  #refuseFor(error: GatewayError): void {
+    if (error.accountStatus !== null) {
+      this.#attempt.refusedAs(error.accountStatus);
+      this.#attempt.report(this.#call, error);
+    }
     this.#refuse(error, closeCode.internal);
   }
 

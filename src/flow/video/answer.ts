@@ -1,8 +1,9 @@
 import { performance } from 'node:perf_hooks';
-import type { Upstream } from '../../config/types.js';
+import type { OwnSecrets, Upstream } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
+import { secretFailure } from '../../protocols/error-formats/own-secrets.js';
 import type { BookedTask } from '../../video/book.js';
-import type { ShowContext, VideoTask } from '../../video/task.js';
+import type { ShowContext, TaskFailure, VideoTask } from '../../video/task.js';
 import type { Call } from '../call.js';
 import { ownUrl } from '../own-address.js';
 import type { Services } from '../services.js';
@@ -40,6 +41,11 @@ export function taskNotFound(id: string): GatewayError {
 /** The upstream that a task was submitted to, or null when the config has it no more. */
 export function upstreamOf(call: Call, task: VideoTask): Upstream | null {
   return call.running.snapshot.upstreams.get(task.upstream.name) ?? null;
+}
+
+/** What is told in place of a task's failure whose words hold a secret of ours; null for one that may be told. */
+export function secretOf(failure: TaskFailure | null, secrets: OwnSecrets): GatewayError | null {
+  return failure === null ? null : secretFailure(`${failure.code}\n${failure.message}`, secrets);
 }
 
 /** A task as its clients are shown it: without an address that is of no use to them, in whose place is the gateway's. */

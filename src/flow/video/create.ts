@@ -7,6 +7,7 @@ import { failureError, statusError } from '../../attempts/failure.js';
 import { type FailedAttempt, provesUndone } from '../../attempts/verdict.js';
 import type { Model, Target } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
+import { toldError } from '../../protocols/error-formats/own-account.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
 import { dayMs } from '../../usage/budget.js';
 import { failedTask, newTask, submitted, usualSeconds } from '../../video/advance.js';
@@ -30,7 +31,7 @@ import { routeCall } from '../route.js';
 import type { Services } from '../services.js';
 import { timingLine } from '../timing.js';
 import { keyMark } from '../upstream-head.js';
-import { showContext, shownTask } from './answer.js';
+import { secretOf, showContext, shownTask } from './answer.js';
 
 const answerBytes = 4 * 1024 * 1024;
 const nothing = Buffer.alloc(0);
@@ -266,9 +267,9 @@ class Submitting implements Asker {
   }
 
   /** How a submission failed; null for an answer which says that the upstream has made the task, or may have. */
-  #failureOf({ wire }: Choice, answer: Answered | UpstreamFailure): FailedAttempt | null {
+  #failureOf(choice: Choice, answer: Answered | UpstreamFailure): FailedAttempt | null {
     if (!isMade(answer)) return failedRequest(answer, true);
-    const error = accountErrorIn(wire, answer as Answered);
+    const error = accountErrorIn(choice, answer as Answered);
     if (error === null) return null;
     const status = error.accountStatus as number;
     this.#attempt?.refusedAs(status);
@@ -347,7 +348,7 @@ class Submitting implements Asker {
       const unreadable = answerRefusal(head, false);
       if (unreadable !== null)
         throw new GatewayError(unreadable.kind, unreadable.message, { unrepeatable: true });
-      made = submitted(task, choice.wire.readCreated(body), Date.now());
+      made = submitted(task, readCreated(choice, body), Date.now());
       this.#attempt?.succeeded();
     } catch (fault) {
       // A refusal inside a success, or nothing that can be understood: then the task may have been made.
@@ -435,11 +436,27 @@ const unknownOutcome = {
     'The upstream gave no answer that can be understood, so whether it has made this task is not known.',
 };
 
+/**
+ * Reads a good answer.
+ * @throws {GatewayError} what it says went wrong, as it may be told: a task that failed over our account is none
+ */
+function readCreated({ wire, target }: Choice, body: Buffer): ReturnType<VideoWire['readCreated']> {
+  const { secrets } = target.upstream;
+  try {
+    const created = wire.readCreated(body);
+    const secret = secretOf(created.update?.error ?? null, secrets);
+    if (secret !== null) throw secret;
+    return created;
+  } catch (fault) {
+    throw fault instanceof GatewayError ? toldError(fault, body.toString('utf8'), secrets) : fault;
+  }
+}
+
 /** What a good answer says all the same of our account, or null. */
-function accountErrorIn(wire: VideoWire, { head, body }: Answered): GatewayError | null {
+function accountErrorIn(choice: Choice, { head, body }: Answered): GatewayError | null {
   if (answerRefusal(head, false) !== null) return null;
   try {
-    wire.readCreated(body);
+    readCreated(choice, body);
     return null;
   } catch (fault) {
     return fault instanceof GatewayError && fault.accountStatus !== null ? fault : null;

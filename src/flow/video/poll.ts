@@ -3,6 +3,7 @@ import { noteAccountRefused } from '../../attempts/attempt.js';
 import { failureError, statusError } from '../../attempts/failure.js';
 import type { Upstream } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
+import { toldError } from '../../protocols/error-formats/own-account.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
 import { hasEnded } from '../../video/advance.js';
 import type { BookedTask } from '../../video/book.js';
@@ -15,7 +16,7 @@ import type { Waiting } from '../attend.js';
 import type { Call } from '../call.js';
 import type { Services } from '../services.js';
 import { keyMark, markedKey } from '../upstream-head.js';
-import { upstreamOf } from './answer.js';
+import { secretOf, upstreamOf } from './answer.js';
 
 /** A client that asks how a task stands is not kept waiting for an upstream that does not say. */
 const longestPollMs = 10_000;
@@ -81,11 +82,15 @@ function changeBy(
     const polled = { status: head.status, body, isMaker: hasMakersKey(upstream, task) };
     const change = changeByPoll(task, polled, Date.now());
     if (change === null) throw statusError(head, body);
-    return change;
+    const secret = secretOf(change(task).error, upstream.secrets);
+    if (secret === null) return change;
+    call.error = secret;
+    return (known) => ({ ...change(known), error: { code: 'generation_failed', message: secret.message } });
   } catch (fault) {
     if (!(fault instanceof GatewayError)) throw fault;
     // For the log: the client gets the task as it is known.
-    call.error = fault;
+    const isGood = !isFailure(answer) && answer.refusal === null;
+    call.error = isGood ? toldError(fault, answer.body.toString('utf8'), upstream.secrets) : fault;
     return null;
   }
 }

@@ -2,7 +2,7 @@ import { type Metering, reportedMetering, wholeAnswers } from '../../conversatio
 import { never } from '../once.js';
 import type { Endpoint } from '../protocol.js';
 import { speechSeconds, transcriptSeconds } from './seconds.js';
-import { judgeEnd, judgeStart, marksEnd } from './stream-rules.js';
+import { judgeEnd, judgeStart, marks, marksEnd } from './stream-rules.js';
 import { audioUsage } from './usage.js';
 
 const audio = {
@@ -24,6 +24,7 @@ const ofSpeech: Metering = { ...reportedMetering, seconds: speechSeconds };
 const streaming = {
   ...audio,
   mayStream: true,
+  marks,
   judgeStart,
   usageAtStart: null,
   marksEnd,
@@ -43,6 +44,7 @@ export const transcriptions: Endpoint = {
 export const translations: Endpoint = {
   ...audio,
   ...wholeAnswers(audioUsage, ofTranscripts),
+  marks,
   mayStream: false,
   upstreamPath: () => '/audio/translations',
 };

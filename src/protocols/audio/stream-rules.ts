@@ -1,4 +1,4 @@
-import type { StreamEnding, StreamFacts } from '../../conversation/stream-rules.js';
+import { marksOf, type StreamEnding, type StreamFacts } from '../../conversation/stream-rules.js';
 import { GatewayError } from '../../errors.js';
 import { parseObject, textOrNull } from '../../wire/json.js';
 import { firstEventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
@@ -20,6 +20,9 @@ const finalEvents = 4;
 const headBytes = 128;
 /** How a line of an event, or a comment, begins. */
 const lineStart = /^\ufeff?(data|event|id|retry)?:/;
+
+/** See `StreamRules.marks`; with that of a whole transcript. */
+export const marks = marksOf('"transcript.', '"speech.', '"text"');
 
 /** Judges the first events of a stream; see `StreamRules.judgeStart`. */
 export function judgeStart(run: Buffer): 'silence' | 'meaningful' | GatewayError {

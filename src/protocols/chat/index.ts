@@ -4,7 +4,7 @@ import { endsWithMark } from '../openai-shared/choice-stream.js';
 import type { Endpoint } from '../protocol.js';
 import { lastUsage } from './answer/usage.js';
 import { chatCodec } from './codec.js';
-import { findUsageEvent, judgeEnd, judgeStart } from './stream/rules.js';
+import { findUsageEvent, judgeEnd, judgeStart, marks } from './stream/rules.js';
 
 /** `POST /v1/chat/completions` */
 export const chat: Endpoint = {
@@ -16,6 +16,7 @@ export const chat: Endpoint = {
   outputLimit: { within: null, fields: ['max_completion_tokens', 'max_tokens'], choices: ['n'] },
   mayStream: false,
   answersJson: true,
+  marks,
   judgeStart,
   usageAtStart: null,
   marksEnd: endsWithMark,

@@ -4,7 +4,7 @@ import { createChoiceStream, endsWithMark, lastUsage } from '../openai-shared/ch
 import type { Endpoint } from '../protocol.js';
 
 /** How a stream of this protocol is judged as it passes; see `StreamRules`. */
-const { judgeStart, judgeEnd, findUsageEvent } = createChoiceStream({
+const { marks, judgeStart, judgeEnd, findUsageEvent } = createChoiceStream({
   protocol: 'completions',
   chunkObject: 'text_completion',
 });
@@ -19,6 +19,7 @@ export const completions: Endpoint = {
   outputLimit: { within: null, fields: ['max_tokens'], choices: ['n'] },
   mayStream: false,
   answersJson: true,
+  marks,
   judgeStart,
   usageAtStart: null,
   marksEnd: endsWithMark,

@@ -9,7 +9,7 @@ const { lastUsage } = createInputUsageReader();
 
 /** `POST /v1/embeddings`, and `POST /v1/engines/{model}/embeddings` once the model is in the body. */
 export const embeddings: Endpoint = {
-  ...wholeAnswers(lastUsage, inputMetering),
+  ...wholeAnswers(lastUsage, inputMetering, ['"embedding"']),
   protocol: 'embeddings',
   upstreamPath: () => '/embeddings',
   upstreamQuery: null,

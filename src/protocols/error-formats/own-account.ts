@@ -2,139 +2,82 @@
  * What an upstream says of the gateway's own key or account there, in whichever answer, event or reason. It is nobody
  * else's business: it often quotes a part of the key or names the organisation.
  */
-import { GatewayError } from '../../errors.js';
-import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
+import type { OwnSecrets } from '../../config/types.js';
+import type { GatewayError } from '../../errors.js';
+import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
+import { type AccountStatus, accountError } from './account-error.js';
+import {
+  accountCodes,
+  accountSentence,
+  accountSubject,
+  accountWords,
+  contentSentence,
+  contentWord,
+  keySentence,
+  keyWords,
+  rightWords,
+  wordOf,
+} from './account-words.js';
+import { secretFailure, tellable } from './own-secrets.js';
 
-/**
- * The status that says the same: the key is not accepted, the account is spent, or it has not the right. The last may
- * be a matter of what was asked.
- */
-export type AccountStatus = 401 | 402 | 403;
-
-/** Codes, types and reasons as vendors write them, in lower case and without what stands between their words. */
-const keyWords: ReadonlySet<string> = new Set([
-  'invalidapikey',
-  'invalidapikeyerror',
-  'incorrectapikey',
-  'missingapikey',
-  'apikeyinvalid',
-  'apikeyexpired',
-  'apikeyserviceblocked',
-  'apikeyhttpreferrerblocked',
-  'apikeyipaddressblocked',
-  'apikeyiosappblocked',
-  'apikeyandroidappblocked',
-  'apikeydisabled',
-  'apikeyrevoked',
-  'invalidauthentication',
-  'invalidauthenticationerror',
-  'invalidcredentials',
-  'authenticationerror',
-  'authenticationfailed',
-  'authenticationrequired',
-  'autherror',
-  'unauthenticated',
-  'unauthorized',
-  'unauthorizederror',
-  'accesstokenexpired',
-  'accesstokentypeunsupported',
-  'consumerinvalid',
-  'consumersuspended',
-  'servicedisabled',
-  'mismatchedorganization',
-  'mismatchedproject',
-  'invalidorganization',
-  'organizationdeactivated',
-  'organizationdisabled',
-  'accountdeactivated',
-  'accountsuspended',
-  'accountdisabled',
-  'accessterminated',
-  'userdeactivated',
-]);
-const accountWords: ReadonlySet<string> = new Set([
-  'insufficientquota',
-  'insufficientquotaerror',
-  'insufficientuserquota',
-  'insufficientbalance',
-  'insufficientcredits',
-  'insufficientcredit',
-  'insufficientfunds',
-  'balancenotenough',
-  'creditbalancetoolow',
-  'outofcredits',
-  'billingerror',
-  'billingdisabled',
-  'billinghardlimitreached',
-  'billinglimitreached',
-  'billingnotactive',
-  'spendlimitreached',
-  'paymentrequired',
-  'paymentrequirederror',
-  'exceededcurrentquota',
-  'exceededcurrentquotaerror',
-  'arrearage',
-  'accountoverdue',
-  'accountoverdueerror',
-  'allocationquotafreetieronly',
-]);
-const rightWords: ReadonlySet<string> = new Set([
-  'permissionerror',
-  'permissiondenied',
-  'permissiondeniederror',
-  'insufficientpermissions',
-  'forbidden',
-  'accessdenied',
-  'accessdeniederror',
-]);
-const notWord = /[^a-z0-9]/g;
-const longestWord = 100;
-
-/*
- * Some vendors have no more than a sentence for it. Only how it begins counts: what a caller sent may be repeated
- * further on, and no caller may bring a key into disrepute.
- */
-const keySentence =
-  /^(?:(?:incorrect|invalid|missing|no|unknown|expired) (?:api[ _-]?key|x-api-key|authentication|authorization|auth token|bearer token|access token)\b|(?:your |the )?(?:provided )?api[ _-]?key(?: you)?(?: provided)?(?:: ?\S+)? (?:is |was |has been )?(?:not (?:valid|found|active)|invalid|incorrect|expired|missing|disabled|revoked|suspended|blocked)|(?:this|your) (?:api key|organi[sz]ation|account|project|workspace) (?:has been|is) (?:disabled|suspended|deactivated|blocked|revoked|expired))/i;
-const accountSentence =
-  /^(?:your (?:credit |account )?balance is (?:too low|not enough|insufficient)|insufficient (?:balance|credits?|funds|account balance)|(?:this|your) (?:account|organi[sz]ation|team|workspace)\b[^.]{0,60}\b(?:in arrears|overdue|out of credits?|no credits?|not have (?:enough|any) credits?|doesn't have any credits?|used all available credits)|account \S+ is suspended|you have (?:reached your specified (?:workspace )?api usage limits|run out of credits)|this request requires more credits|(?:您的)?(?:账户|账号|帐户)?(?:余额不足|已欠费))/i;
-
-/** A refusal of what was asked, and of where it is asked from. */
-const contentWord =
-  /contentpolicy|contentfilter|contentblocked|contentmoderat|moderat|safety|policyviolation|usagepolic|responsibleai|sensitive|datainspection|flagged|harmful|prohibitedcontent|unsupportedcountry|unsupportedregion|unsupportedlocation/;
-const contentSentence =
-  /\bcontent (?:policy|policies|filter|moderation)|\bmoderation\b|\bflagged\b|\busage polic|\bacceptable use|\bsafety\b|\bharmful\b|\bviolat\w* [^.]{0,60}polic|\b(?:available|supported) in (?:your|this) (?:country|region|location|territory)|\bcountry, region,? or territory/i;
-const accountSubject =
-  /api[ _-]?key|credential|\btokens? (?:is|was|has|provided)|organi[sz]ation|\bproject\b|billing|\baccount|\bquota|\bcredits?\b|suspended|subscription|permission/i;
-
-const longestCause = 8192;
 /** Of a list of errors, or of choices that may have one. */
 const mostErrors = 16;
+/** Of an error, in all that it has. */
+const mostMembers = 64;
 
-/** What an event's `error` stands in: the event, its response, or what is said of how that ended (realtime). */
-function holderOf(body: JsonObject): JsonObject {
-  const inner = isObject(body.response) ? body.response : body;
-  return isObject(inner.status_details) ? inner.status_details : inner;
+/** What stands in an error, by names without what vendors spell in different ways: `statuscode`, `msg`, `errorcode`. */
+type Said = Readonly<Record<string, unknown>>;
+
+function saidBy(error: JsonObject): Said {
+  return Object.fromEntries(
+    Object.entries(error)
+      .slice(0, mostMembers)
+      .map(([name, value]) => [wordOf(name), value]),
+  );
 }
 
-/** The error of a parsed answer or event where it stands in a member of its own, or null. */
-function ownErrorMember(inner: JsonObject): JsonObject | null {
-  if (isObject(inner.error)) return inner.error;
-  for (const list of [inner.errors, inner.choices]) {
-    if (!Array.isArray(list)) continue;
-    const first = list.slice(0, mostErrors).filter(isObject);
-    const found = list === inner.choices ? first.map(({ error }) => error).find(isObject) : first[0];
-    if (found !== undefined) return found;
-  }
-  if (isObject(inner.detail)) return inner.detail;
-  const words = [inner.error, inner.detail].find((each) => typeof each === 'string');
-  return words !== undefined && inner.message === undefined ? { ...inner, message: words } : null;
+/**
+ * How a piece of an answer stands to its protocol: it has what the protocol's own have, and an error only beside that;
+ * it has not, and may be an error in its place; or it is called an error by what it came in.
+ */
+export type Standing = 'own' | 'strange' | 'error';
+
+/** The errors of a parsed answer or event, wherever they stand; of some an error is the whole. */
+function errorsOf(value: unknown, standing: Standing): readonly Said[] {
+  if (Array.isArray(value)) return listed(value).flatMap((each) => errorsOf(each, standing));
+  if (typeof value === 'string') return standing === 'own' || value === '' ? [] : [{ message: value }];
+  if (!isObject(value)) return [];
+  // The event, its response, or what is said of how that ended (realtime).
+  const within = isObject(value.response) ? value.response : value;
+  const holder = saidBy(isObject(within.status_details) ? within.status_details : within);
+  const { error, errors, detail, fault, choices, baseresp } = holder;
+  const found = [error, errors, detail, fault].flatMap((member) => errorsIn(member, holder));
+  for (const choice of listed(choices)) if (isObject(choice)) found.push(...errorsIn(choice.error, {}));
+  if (isObject(baseresp)) found.push(...errorOfNumber(saidBy(baseresp)));
+  const isBare = standing !== 'own' || value.type === 'error' || holder.object === 'error';
+  return isBare && found.length === 0 && bareNames.some((name) => name in holder) ? [holder] : found;
 }
 
-/** The `error` of a parsed answer or event, wherever it stands; of some it is the whole. */
-function errorMember(body: JsonObject): JsonObject {
-  const inner = holderOf(body);
-  return ownErrorMember(inner) ?? inner;
+const bareNames = ['code', 'message', 'msg', 'statuscode', 'errorcode', 'errormessage', 'errormsg'];
+
+/** @param beside what stands beside the member */
+function errorsIn(member: unknown, beside: Said): readonly Said[] {
+  if (Array.isArray(member)) return listed(member).flatMap((each) => errorsIn(each, {}));
+  if (typeof member === 'string' && member !== '')
+    return [{ ...beside, message: textOrNull(beside.message) ?? member, reason: member }];
+  // With a place in the request it quotes what was asked.
+  if (!isObject(member) || 'loc' in member) return [];
+  const said = saidBy(member);
+  return [said, ...[said.error, said.detail].filter(isObject).map(saidBy)];
+}
+
+function errorOfNumber({ statuscode, statusmsg }: Said): readonly Said[] {
+  if (statuscode === 0) return [];
+  return [{ code: accountCodes.get(statuscode) ?? null, message: statusmsg }];
+}
+
+function listed(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value.slice(0, mostErrors) : [];
 }
 
 /** A status as a number or a text; 0 for anything else. */
@@ -144,102 +87,145 @@ function statusIn(value: unknown): number {
 }
 
 /** What an `error` says of the gateway's account, or null. */
-export function accountStatus(error: JsonObject): AccountStatus | null {
-  const numbers = [error.code, error.status, error.status_code].map(statusIn);
+function accountStatus(error: Said): AccountStatus | null {
+  const numbers = [
+    ...[error.code, error.status, error.statuscode, error.httpcode, error.httpstatus, error.errorcode],
+  ].map(statusIn);
   if (numbers.includes(402)) return 402;
   if (numbers.includes(401)) return 401;
   const words = wordsOf(error);
   if (words.some((word) => accountWords.has(word))) return 402;
   if (words.some((word) => keyWords.has(word))) return 401;
-  const message = textOrNull(error.message) ?? textOrNull(error.msg) ?? '';
+  const message = messageOf(error);
+  // Google says the same of a busy minute.
+  if (spentQuota.test(message) && !words.includes('resourceexhausted')) return 402;
   if (accountSentence.test(message)) return 402;
   if (keySentence.test(message)) return 401;
   const isDenied = numbers.includes(403) || words.some((word) => rightWords.has(word));
   return isDenied && !isOfContent(error) ? 403 : null;
 }
 
+const spentQuota = /^you exceeded your current quota, please check your plan and billing/i;
+
+function messageOf(error: Said): string {
+  const { message, msg, errormessage, errormsg, faultstring, errordescription } = error;
+  return [message, msg, errormessage, errormsg, faultstring, errordescription].find(isText) ?? '';
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
+}
+
 /**
  * What an error answer says of the gateway's account, or null: 401 and 402 always do, 403 unless it is about what was
  * asked, any other status where its body says so.
- * @param body parsed; null for what is no JSON object
+ * @param body parsed; null for what is no JSON
  */
-export function accountStatusOf(status: number, body: JsonObject | null): AccountStatus | null {
+export function accountStatusOf(status: number, body: unknown): AccountStatus | null {
   if (status === 402) return 402;
-  const said = body === null ? null : accountStatus(errorMember(body));
-  if (status === 401 || status === 407) return said === 402 ? 402 : 401;
+  const errors = errorsOf(body, 'error');
+  const said = firstStatus(errors);
+  if (unaccepted.includes(status)) return said === 402 ? 402 : 401;
   if (status === 403) {
     if (said !== null) return said;
-    return body !== null && isOfContent(errorMember(body)) ? null : 403;
+    return errors.some(isOfContent) ? null : 403;
   }
   // Rights are told by their own status alone: a model that is not open is a 404 of the caller's.
   return said === 403 ? null : said;
 }
 
-/** The same of a reason, such as that of a closing WebSocket: its words count wherever they stand. */
-export function isAccountReason(reason: string): boolean {
-  const words = reason.split(/[.:\s]+/).map(wordOf);
-  if (words.some((word) => keyWords.has(word) || accountWords.has(word))) return true;
-  return (
-    keySentence.test(reason) ||
-    accountSentence.test(reason) ||
-    /api[ _-]?key|credential|organi[sz]ation|billing/i.test(reason)
-  );
+/** Also a proxy's, and that of an expired token. */
+const unaccepted: readonly number[] = [401, 407, 498];
+
+function firstStatus(errors: readonly Said[]): AccountStatus | null {
+  for (const error of errors) {
+    const status = accountStatus(error);
+    if (status !== null) return status;
+  }
+  return null;
 }
 
-/**
- * What callers are told in place of such an answer.
- * @param cause what it was, for the log alone, where its secrets are masked
- */
-export function accountError(status: AccountStatus, cause: string): GatewayError {
-  return new GatewayError('upstream_error', "The upstream does not accept the gateway's account.", {
-    accountStatus: status,
-    cause: cause.slice(0, longestCause),
-  });
+/** Close codes of a WebSocket that say it by themselves: of the registry, and as many make them of a status. */
+const closeCodes: ReadonlyMap<number, AccountStatus> = new Map([
+  [3000, 401],
+  [3003, 403],
+  [4401, 401],
+  [4402, 402],
+  [4403, 403],
+]);
+
+/** What the end of a WebSocket says of the gateway's account, or null. Words of a reason count wherever they stand. */
+export function accountFailureOfClose(
+  code: number,
+  reason: string,
+  secrets: OwnSecrets,
+): GatewayError | null {
+  const words = reason.split(/[.:\s]+/).map(wordOf);
+  const isAbout =
+    words.some((word) => keyWords.has(word) || accountWords.has(word)) ||
+    keySentence.test(reason) ||
+    accountSentence.test(reason) ||
+    /api[ _-]?key|credential|organi[sz]ation|billing|current quota/i.test(reason);
+  const status = closeCodes.get(code) ?? (isAbout ? 401 : null);
+  return status === null
+    ? secretFailure(reason, secrets)
+    : accountError(status, `closed with ${code}: ${reason}`);
 }
 
 /** The failure that an `error` member tells of the gateway's account, or null. */
 export function accountFailure(error: unknown): GatewayError | null {
-  const body = typeof error === 'string' ? { message: error } : error;
-  if (!isObject(body)) return null;
-  const status = accountStatus(body);
+  const status = firstStatus(errorsIn(error, {}));
   return status === null ? null : accountError(status, JSON.stringify(error));
 }
 
 /**
- * The same of a whole answer, or of an event's data.
- * @param isError it is called an error by what it came in
+ * What a whole answer of a good status, an event's data or a message says of the gateway's account, or by which it
+ * would get out: an error with our secrets in it. Null for what may pass.
  */
-export function accountFailureOf(data: string, isError = false): GatewayError | null {
-  const body = parseObject(data);
-  if (body === null) return null;
-  const inner = holderOf(body);
-  const error = ownErrorMember(inner);
-  if (error !== null) return accountFailure(error);
-  // Some have no more than these two in place of what was asked for.
-  const isBare = typeof inner.code === 'string' && typeof inner.message === 'string';
-  return isError || isBare || body.type === 'error' ? accountFailure(inner) : null;
+export function accountFailureOf(text: string, standing: Standing, secrets: OwnSecrets): GatewayError | null {
+  const errors = errorsOf(parsed(text), standing);
+  const status = firstStatus(errors);
+  if (status !== null) return accountError(status, text);
+  if (errors.length === 0 && standing === 'own') return null;
+  const failure = secretFailure(text, secrets);
+  return errors.length > 0 || failure?.accountStatus === 401 ? failure : null;
 }
 
-function isOfContent(error: JsonObject): boolean {
+/** What may be told of an answer of a good status that came to an error: by its text it may be about our account. */
+export function toldError(error: GatewayError, text: string, secrets: OwnSecrets): GatewayError {
+  const ofAccount = accountFailureOf(text, 'strange', secrets);
+  return ofAccount !== null && ofAccount.accountStatus !== null ? ofAccount : tellable(error, secrets);
+}
+
+/** What is no JSON is a text by itself. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function isOfContent(error: Said): boolean {
   if (wordsOf(error).some((word) => contentWord.test(word))) return true;
   if (isObject(error.metadata) && (error.metadata.flagged_input ?? error.metadata.reasons)) return true;
-  const message = textOrNull(error.message) ?? '';
+  const message = messageOf(error);
   return contentSentence.test(message) && !accountSubject.test(message);
 }
 
-/** What an error calls itself, and its details and inner errors call it (google.rpc.ErrorInfo). */
-function wordsOf(error: JsonObject): readonly string[] {
-  const details = Array.isArray(error.details) ? error.details.filter(isObject) : [];
-  const inner = isObject(error.innererror) ? [error.innererror] : [];
-  const said = [error, ...inner, ...details.slice(0, 16)].flatMap((each) => [
-    each.code,
-    each.type,
-    each.status,
-    each.reason,
+/** What an error calls itself, and its details and inner errors call it (google.rpc.ErrorInfo), or begins with. */
+function wordsOf(error: Said): readonly string[] {
+  const inner = [...listed(error.details), error.innererror, error.detail].filter(isObject).map(saidBy);
+  const said = [error, ...inner].flatMap((each) => [
+    ...[each.code, each.type, each.status, each.reason, each.errorcode, each.errortype],
   ]);
-  return said.flatMap((word) => (typeof word === 'string' ? [wordOf(word)] : []));
+  const [, begin] = /^([\w.]{4,60}): /.exec(messageOf(error)) ?? [];
+  return [...said, begin].flatMap((word) => (isText(word) ? [wordOf(word), lastWord(word)] : []));
 }
 
-function wordOf(text: string): string {
-  return text.slice(0, longestWord).toLowerCase().replace(notWord, '');
+/** Of a name in a namespace: `oauth.v2.InvalidApiKey`, `litellm.AuthenticationError`. */
+function lastWord(word: string): string {
+  return wordOf(word.slice(word.lastIndexOf('.', longestName) + 1));
 }
+
+const longestName = 100;

@@ -7,7 +7,7 @@ import { lastUsage } from './answer/usage.js';
 import { generateContentCodec } from './codec.js';
 import { restore } from './restore.js';
 import { memberOf } from './spelling.js';
-import { judgeEnd, judgeStart, marksEnd } from './stream/rules.js';
+import { judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
 
 /** `POST /v1beta/models/{model}:generateContent`, and `:streamGenerateContent` for streams. */
 export const generateContent: Endpoint = {
@@ -24,6 +24,7 @@ export const generateContent: Endpoint = {
   },
   mayStream: false,
   answersJson: true,
+  marks,
   judgeStart,
   usageAtStart: null,
   marksEnd,

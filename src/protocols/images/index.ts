@@ -1,7 +1,7 @@
 import { reportedMetering } from '../../conversation/stream-rules.js';
 import { always } from '../once.js';
 import type { Endpoint } from '../protocol.js';
-import { judgeEnd, judgeStart } from './stream-rules.js';
+import { judgeEnd, judgeStart, marks } from './stream-rules.js';
 import { lastUsage } from './usage.js';
 
 const images: Omit<Endpoint, 'upstreamPath' | 'mayStream'> = {
@@ -11,6 +11,7 @@ const images: Omit<Endpoint, 'upstreamPath' | 'mayStream'> = {
   usageOnRequest: false,
   outputLimit: null,
   answersJson: true,
+  marks,
   judgeStart,
   usageAtStart: null,
   marksEnd: null,

@@ -1,4 +1,4 @@
-import type { StreamEnding } from '../../conversation/stream-rules.js';
+import { marksOf, type StreamEnding } from '../../conversation/stream-rules.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
 import { firstEventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
@@ -17,6 +17,9 @@ const partialKey = /"partial_image_index"|"image_(?:generation|edit)\.partial_im
 
 /** What an event says of how the stream stands. */
 type Word = 'complete' | 'incomplete' | 'failed' | 'nothing';
+
+/** See `StreamRules.marks`; with that of an image in a whole answer. */
+export const marks = marksOf('"image_', '"b64_json"', '"url"');
 
 /** Judges the first events of a stream of images; see `StreamRules.judgeStart`. */
 export function judgeStart(run: Buffer): 'silence' | 'meaningful' | GatewayError {

@@ -6,7 +6,7 @@ import type { Endpoint } from '../protocol.js';
 import { firstUsage, lastUsage } from './answer/usage.js';
 import { messagesCodec } from './codec.js';
 import { restore } from './restore.js';
-import { judgeEnd, judgeStart } from './stream/rules.js';
+import { judgeEnd, judgeStart, marks } from './stream/rules.js';
 
 /** `POST /v1/messages` */
 export const messages: Endpoint = {
@@ -18,6 +18,7 @@ export const messages: Endpoint = {
   outputLimit: { within: null, fields: ['max_tokens'], choices: ['n'] },
   mayStream: false,
   answersJson: true,
+  marks,
   judgeStart,
   usageAtStart: firstUsage,
   marksEnd: null,

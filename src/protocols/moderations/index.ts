@@ -8,7 +8,7 @@ const { lastUsage } = createInputUsageReader();
 
 /** `POST /v1/moderations` */
 export const moderations: Endpoint = {
-  ...wholeAnswers(lastUsage, reportedMetering),
+  ...wholeAnswers(lastUsage, reportedMetering, ['"results"']),
   protocol: 'moderations',
   upstreamPath: () => '/moderations',
   upstreamQuery: null,

@@ -1,4 +1,4 @@
-import type { StreamEnding, StreamRules } from '../../conversation/stream-rules.js';
+import { marksOf, type StreamEnding, type StreamRules } from '../../conversation/stream-rules.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, parseObject } from '../../wire/json.js';
 import { objectAfterKey } from '../../wire/json-object.js';
@@ -22,6 +22,8 @@ export interface ChoiceStreamParts {
 /** How usage is read out of their bytes. */
 export const { lastUsage, usageAt } = createUsageReader();
 
+/** With a choice in it: an event of an error may have an empty list. */
+const choiceMarks = marksOf('"choices":[{', '"choices": [{');
 const usageKey = Buffer.from('"usage"');
 /** How many of a stream's last events tell how it ended: the last choice, its usage, and `[DONE]`, with some room. */
 const finalEvents = 4;
@@ -30,7 +32,7 @@ const finishedKey = '"finish_reason"';
 const givenReason = /^\s*:\s*"[^"]/;
 
 /** The part of a `StreamRules` that chat and completions have in common. */
-export interface ChoiceStream extends Pick<StreamRules, 'judgeStart' | 'findUsageEvent'> {
+export interface ChoiceStream extends Pick<StreamRules, 'marks' | 'judgeStart' | 'findUsageEvent'> {
   /** Judges an ended stream by its last bytes alone. */
   judgeEnd(tail: Buffer): StreamEnding;
 }
@@ -86,7 +88,7 @@ export function createChoiceStream(parts: ChoiceStreamParts): ChoiceStream {
     return null;
   }
 
-  return { judgeStart, judgeEnd, findUsageEvent };
+  return { marks: choiceMarks, judgeStart, judgeEnd, findUsageEvent };
 }
 
 function judgeEvent(

@@ -6,7 +6,7 @@ import { rerankUsage } from './usage.js';
 
 /** `POST /v1/rerank` */
 export const rerank: Endpoint = {
-  ...wholeAnswers(rerankUsage, inputMetering),
+  ...wholeAnswers(rerankUsage, inputMetering, ['"results"']),
   protocol: 'rerank',
   upstreamPath: () => '/rerank',
   upstreamQuery: null,

@@ -4,7 +4,7 @@ import type { Endpoint } from '../protocol.js';
 import { lastUsage } from './answer/usage.js';
 import { compactCodec, responsesCodec } from './codec.js';
 import { restore } from './restore.js';
-import { judgeEnd, judgeStart, marksEnd } from './stream/rules.js';
+import { judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
 
 /** `POST /v1/responses` */
 export const responses: Endpoint = {
@@ -16,6 +16,7 @@ export const responses: Endpoint = {
   outputLimit: { within: null, fields: ['max_output_tokens'], choices: ['n'] },
   mayStream: false,
   answersJson: true,
+  marks,
   judgeStart,
   usageAtStart: null,
   marksEnd,

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../errors.js';
-import { type AccountStatus, accountError } from '../../protocols/error-formats/own-account.js';
+import { type AccountStatus, accountError } from '../../protocols/error-formats/account-error.js';
 import { type JsonObject, numberOrNull } from '../../wire/json.js';
 import { failureKind } from '../failure.js';
 

@@ -1,4 +1,4 @@
-import type { StreamEnding, StreamFacts } from '../../../conversation/stream-rules.js';
+import { marksOf, type StreamEnding, type StreamFacts } from '../../../conversation/stream-rules.js';
 import type { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, parseObject } from '../../../wire/json.js';
 import { endOfString } from '../../../wire/json-scan.js';
@@ -28,6 +28,9 @@ const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
+
+/** See `StreamRules.marks`. */
+export const marks = marksOf('"candidates"');
 
 /** Judges the first blocks of a stream; see `StreamRules.judgeStart`. */
 export function judgeStart(run: Buffer): 'silence' | 'meaningful' | GatewayError {

@@ -1,4 +1,4 @@
-import type { StreamEnding, StreamFacts } from '../../../conversation/stream-rules.js';
+import { marksOf, type StreamEnding, type StreamFacts } from '../../../conversation/stream-rules.js';
 import type { GatewayError } from '../../../errors.js';
 import { isObject, parseObject, textOrNull } from '../../../wire/json.js';
 import { firstEventEnd, lastEventEnd, parseEvent } from '../../../wire/sse.js';
@@ -7,6 +7,9 @@ import { failureOf, nameEvent, notMessages } from '../failure.js';
 
 /** How many of the last events are looked at for the one that ends the stream: pings and comments may follow it. */
 const finalEvents = 4;
+
+/** See `StreamRules.marks`. */
+export const marks = marksOf('"content_block_', '"message_');
 
 /** Judges the first events of a messages stream; see `StreamRules.judgeStart`. */
 export function judgeStart(run: Buffer): 'silence' | 'meaningful' | GatewayError {

@@ -1,4 +1,4 @@
-import type { StreamEnding, StreamFacts } from '../../../conversation/stream-rules.js';
+import { marksOf, type StreamEnding, type StreamFacts } from '../../../conversation/stream-rules.js';
 import type { GatewayError } from '../../../errors.js';
 import { parseObject, textOrNull } from '../../../wire/json.js';
 import { firstEventEnd, lastEventEnd, parseEvent } from '../../../wire/sse.js';
@@ -15,6 +15,9 @@ const terminalTypes: readonly string[] = ['response.completed', 'response.incomp
 
 /** One of these is in an event that ends a stream: a text in quotes cannot stand inside another one. */
 const lastWords = [...terminalTypes, 'error'].map((type) => Buffer.from(`"${type}"`));
+
+/** See `StreamRules.marks`. */
+export const marks = marksOf('"response.');
 
 /** Judges the first events of a responses stream; see `StreamRules.judgeStart`. */
 export function judgeStart(run: Buffer): 'silence' | 'meaningful' | GatewayError {
