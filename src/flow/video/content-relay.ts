@@ -5,6 +5,7 @@ import { failureError } from '../../attempts/failure.js';
 import type { Upstream } from '../../config/types.js';
 import { type FaultPlace, GatewayError, guard } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange-host.js';
+import { accountFailureOf } from '../../protocols/error-formats/own-account.js';
 import { never } from '../../protocols/once.js';
 import { Gather } from '../../stream/gather.js';
 import type {
@@ -63,9 +64,13 @@ const refusalBytes = 8192;
 /** Text begins within so many bytes. */
 const textWithin = 256;
 const nothing = Buffer.alloc(0);
-/** What comes with a good status from a login page, an object store's error, an API that answers 200 to everything. */
-const noVideo = /^(?:text\/(?:html|xml)|application\/(?:json|xml|xhtml))/i;
-const mediaType = /^(?:image|video)\/[\w.+-]+$/i;
+/** What a login page comes as, an object store's error, the answer of an API that says 200 to everything. */
+const textType = /^(?:text\/|application\/(?:json|xml|xhtml|problem))/i;
+/** Types that a client is told: none in which a browser would find a script. */
+const mediaType = /^(?:video\/[\w.+-]+|image\/(?:png|jpeg|gif|webp|avif))$/i;
+const pageStart = /^\s*[<{[]/;
+/** What begins like this is looked into, and is no video where it calls itself a text. */
+const textStart = /^[\t\n\r -~]{32}/;
 
 /**
  * Hands a file on as it comes, under the backpressure of both sides and with the range that was asked for, whether or
@@ -77,7 +82,7 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
   readonly #request: ContentRequest;
   /** That the upstream itself is asked with. */
   #apiKey: string | null = null;
-  /** Head of an answer that calls itself no video: its first bytes tell. */
+  /** Head of an answer that begins with the video: what comes with a good status may be a page or an error, as its first bytes tell. */
   #doubted: ResponseHead | null = null;
   /** The upstream's own refusal, whose body is still coming. */
   #refusal: { readonly head: ResponseHead; readonly body: Gather } | null = null;
@@ -125,7 +130,8 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
     this.#call.sentAt = this.#upstream?.sentAt ?? 0;
     const next = redirectTarget(this.#url ?? this.#ownUrl(), head);
     if (next !== null) this.#follow(next);
-    else if (head.status < 300 && noVideo.test(head.contentType ?? '')) this.#doubted = head;
+    else if (head.status === 200 || head.get('content-range')?.startsWith('bytes 0-') === true)
+      this.#doubted = head;
     else this.#begin(head);
   }
 
@@ -285,10 +291,31 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
   #endDoubt(first: Buffer): void {
     const head = this.#doubted as ResponseHead;
     this.#doubted = null;
-    if (/^\s*[<{[]/.test(first.toString('latin1', 0, textWithin))) {
-      const words = 'The upstream answered with something other than a video.';
-      this.#refuse(new GatewayError('upstream_error', words));
-    } else this.#begin(head);
+    const begin = first.toString('latin1', 0, textWithin);
+    const mayBeText = pageStart.test(begin) || textStart.test(begin);
+    const error = mayBeText
+      ? accountFailureOf(
+          first.toString('utf8', 0, refusalBytes),
+          'error',
+          this.#request.source.upstream.secrets,
+        )
+      : null;
+    if (error !== null) this.#refuseFor(error);
+    else if (pageStart.test(begin) || (mayBeText && textType.test(head.contentType ?? '')))
+      this.#refuse(
+        new GatewayError('upstream_error', 'The upstream answered with something other than a video.'),
+      );
+    else this.#begin(head);
+  }
+
+  /** Our account is known at the upstream alone, and not where it keeps its files. */
+  #refuseFor(error: GatewayError): void {
+    const { source } = this.#request;
+    if (source.kind === 'path' && this.#url === null && error.accountStatus !== null) {
+      const { upstream, model } = source;
+      noteAccountRefused(this.#services, this.#call, { upstream, model, apiKey: this.#apiKey }, error);
+    }
+    this.#refuse(error);
   }
 
   #endRefusal(): void {
@@ -296,12 +323,8 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
     this.#refusal = null;
     const { source } = this.#request;
     const { error } = readErrorAnswer(source.upstream, head, body.take());
-    const isOfAccount = error !== null && error.accountStatus !== null;
-    if (isOfAccount && source.kind === 'path') {
-      const { upstream, model } = source;
-      noteAccountRefused(this.#services, this.#call, { upstream, model, apiKey: this.#apiKey }, error);
-    }
-    this.#refuse(isOfAccount ? error : (problemOf(head, this.#request.range) as GatewayError));
+    if (error !== null && error.accountStatus !== null) this.#refuseFor(error);
+    else this.#refuse(problemOf(head, this.#request.range) as GatewayError);
   }
 
   /** Sends a slice of the whole, which is what comes. */
@@ -323,6 +346,7 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
     const type = head.contentType ?? '';
     const all =
       `\r\ncontent-type: ${mediaType.test(type) ? type : this.#request.contentType}` +
+      '\r\nx-content-type-options: nosniff' +
       this.#request.lines +
       lines +
       timingLine(this.#call);
