@@ -129,7 +129,7 @@ function proceed(services: Services, call: AuthenticatedCall): void {
   const endpoint = declared(call.route.endpoint);
   const validated = validatedBody(call, declared(call.route.schema));
   call.validated = stream === 'asked' ? validated : { ...validated, stream: stream === 'always' };
-  call.steering = validated.members.steering;
+  call.steering = call.socketCall?.steering ?? validated.members.steering;
   const resolved = resolveModel(call, endpoint.protocol);
   if (!endpoint.modelInBody) requirePathModel(call);
   if (stream === 'always' && queryParameter(call.exchange.head.query, 'alt') !== 'sse')

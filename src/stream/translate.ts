@@ -1,4 +1,5 @@
 import type { OwnSecrets } from '../config/types.js';
+import type { Answer } from '../conversation/answer.js';
 import type {
   AnswerContext,
   AnswerSource,
@@ -8,7 +9,6 @@ import type {
 } from '../conversation/codec.js';
 import { answerTokens, estimatedUsage, tokensOf } from '../conversation/estimate-usage.js';
 import type { StreamEvent } from '../conversation/events.js';
-import type { Answer } from '../conversation/answer.js';
 import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
 import { accountFailureOf, toldError } from '../protocols/error-formats/own-account.js';

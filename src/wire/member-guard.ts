@@ -58,7 +58,8 @@ export class MemberGuard {
   readonly #filter = new Uint8Array(places);
   readonly #hashes = new Set<number>();
 
-  constructor(spec: GuardSpec) {
+  /** @param isInner of what is merged into another object, where nothing more is */
+  constructor(spec: GuardSpec, isInner = false) {
     this.spec = spec;
     const { reads, within = {}, bars = [], notes = [], steers = false } = spec;
     const guards = new Map(
@@ -76,13 +77,17 @@ export class MemberGuard {
       });
     }
     for (const name of bars) this.#add(name, 'barred');
-    if (steers) for (const name of steeringMembers) this.#add(name, 'steering');
+    if (!steers) return;
+    for (const name of steeringMembers) {
+      // What SDKs merge into a body, some servers take as it is and merge themselves, over what was checked.
+      const isMerged = name === extraBody && !isInner;
+      this.#add(name, 'steering', isMerged ? new MemberGuard(mergedInto(spec), true) : null);
+    }
   }
 
-  #add(name: string, kind: 'barred' | 'steering'): void {
+  #add(name: string, kind: 'barred' | 'steering', within: MemberGuard | null = null): void {
     const folded = foldName(name);
     if (this.#entries.has(folded)) return;
-    const within = name === extraBody && this.spec !== ofExtraBody ? extraBodyGuard() : null;
     this.#set(folded, { spellings: [name], kind, index: -1, isNoted: false, within });
   }
 
@@ -141,13 +146,10 @@ export function lookThrough(body: Buffer, guard: MemberGuard): FoundMembers {
 }
 
 const extraBody = 'extra_body';
-const ofExtraBody: GuardSpec = { reads: [], bars: routedMembers, steers: true };
-let extraBodyMembers: MemberGuard | null = null;
 
-/** What SDKs merge into a body, some servers take as it is and merge themselves. */
-function extraBodyGuard(): MemberGuard {
-  extraBodyMembers ??= new MemberGuard(ofExtraBody);
-  return extraBodyMembers;
+/** The guard of what is merged into an object: nothing there may stand for what is read of the object itself. */
+function mergedInto({ reads }: GuardSpec): GuardSpec {
+  return { reads: [], bars: [...routedMembers, ...reads], steers: true };
 }
 
 const places = 2048;

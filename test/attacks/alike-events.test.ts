@@ -31,6 +31,10 @@ test('a message that asks for a response reaches no upstream with a member that 
     `{${create},${rest},"Response":{"Model":"dear"}}`,
     `{${create},${rest},"api_base":"https://x"}`,
     `{${create},${rest},"extra_body":{"model":"dear"}}`,
+    `{${create},${rest},"response":{"api_base":"https://x"}}`,
+    `{${create},${rest},"response":{"Fallbacks":["dear"]}}`,
+    `{${create},${rest},"session":{"model":"dear"}}`,
+    `{${create},${rest},"Session":{"provider":{}}}`,
   ];
   for (const attack of attacks) {
     send(attack);
@@ -125,16 +129,21 @@ test('an event in bytes names no other model to a reader of wider characters or 
     Buffer.from(event.replace('{', '{"x":NaN,')),
     Buffer.from(event.replace('{', `{"x":${deep},`)),
     Buffer.from(`\ufeff${event.replace('{', '{"x":Infinity,')}\n`),
+    Buffer.from(` {"type":"x"} ${event}`),
+    Buffer.from(`[${event}]`),
+    Buffer.from(`[${event}]`, 'utf16le'),
+    Buffer.from('{"type":"x","session":[{"model":"dear"}]}'),
   ];
   for (const [index, attack] of attacks.entries()) {
     client.socket.send(attack);
     await client.until(index + 1);
-    t.match(client.received[index], '"invalid_json"', attack.toString('latin1', 0, 20));
+    t.match(client.received[index], /"invalid_(?:json|value)"/, attack.toString('latin1', 0, 20));
   }
   const sounds = [
     Buffer.alloc(960),
     Buffer.from('7b00220000000000', 'hex'),
-    Buffer.from('{"'),
+    Buffer.from('7b22ff80', 'hex'),
+    Buffer.from('5b00ff80', 'hex'),
     Buffer.from('RIFF{"}'),
   ];
   for (const [index, sound] of sounds.entries()) {

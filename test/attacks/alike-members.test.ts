@@ -170,6 +170,20 @@ test('what a server would merge into the body cannot carry what was checked', as
       t.equal(answer.status, 400, JSON.stringify(body));
     }
   }
+  const metered: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
+    ['/v1/completions', { model: 'native', prompt: 'a', best_of: 1, extra_body: { best_of: 50 } }],
+    ['/v1/videos', { model: 'generic', prompt: 'a', seconds: '4', extra_body: { seconds: '60' } }],
+    ['/v1/images/generations', { model: 'native', prompt: 'a', extra_body: { size: '4096x4096' } }],
+    ['/v1/embeddings', { model: 'native', input: 'a', extra_body: { input: ['b'] } }],
+    ['/v1/audio/speech', { model: 'native', input: 'a', voice: 'x', extra_body: { Input: 'b' } }],
+    ['/v1/rerank', { model: 'native', query: 'a', documents: ['b'], extra_body: { top_n: 9 } }],
+    [
+      '/v1/chat/completions',
+      { model: 'native', messages: [{ role: 'user', content: 'hi' }], extra_body: { store: true } },
+    ],
+  ];
+  for (const [path, body] of metered)
+    t.match(await post(hearing, path, JSON.stringify(body)), { status: 400, text: /extra_body\./ }, path);
   const video = { model: 'generic', prompt: 'a cat', metadata: { Model_Name: 'dear' } };
   t.match(await post(hearing, '/v1/video/generations', JSON.stringify(video)), {
     status: 400,

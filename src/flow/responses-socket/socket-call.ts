@@ -1,3 +1,4 @@
+import type { SteeringMember } from '../../wire/steering-members.js';
 import type { UpstreamSession } from './upstream-session.js';
 
 /** What a call is told that came as a message of a WebSocket, and what it tells. */
@@ -5,6 +6,8 @@ export interface SocketCall {
   readonly upstreamSession: UpstreamSession;
   /** Nothing is to be generated. */
   readonly isWarmUp: boolean;
+  /** Members of the message that could lead an upstream elsewhere: those of its body, and what only a message has. */
+  readonly steering: readonly SteeringMember[];
   /** As it came, while it is read: a fault of its JSON is told by its place there. Null after that. */
   message: Buffer | null;
   /** The response that it goes on from, where only its upstream can know it. */

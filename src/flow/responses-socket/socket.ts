@@ -177,6 +177,7 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
     const socketCall: SocketCall = {
       upstreamSession: this.#upstreamSession,
       isWarmUp: asked.isWarmUp,
+      steering: asked.steering,
       message,
       previousId,
       madeBy: 'gateway',

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { GatewayError } from '../../errors.js';
 import { isObject, parseJson } from '../../wire/json.js';
 import { costRefusal, costsMore, usualCost } from '../../wire/json-cost.js';
@@ -20,6 +21,8 @@ const guard = new MemberGuard({
 const QUOTE = 0x22;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
 const utf8Mark = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /** What the session's model is called. */
@@ -43,16 +46,18 @@ export function judgeEvent(
 ): Buffer | GatewayError {
   const isMarked = event[0] === utf8Mark[0] && event.subarray(0, utf8Mark.length).equals(utf8Mark);
   const start = skipSpace(event, isMarked ? utf8Mark.length : 0);
-  if (isBinary) {
-    // What is no object is no event: an upstream says so, or takes it for sound.
-    if (event[start] !== OPEN_BRACE) return mayBeObject(event) ? notJson : event;
-  } else {
+  // A sound hardly ever begins like that and is text all through.
+  const isText = !isBinary || (isOpening(event[start]) && !event.includes(0) && isUtf8(event));
+  if (isText) {
     const fault = textFault(event, start);
     if (fault !== null) return fault;
+  } else if (event[start] !== OPEN_BRACE) {
+    // What is no object is no event: an upstream says so, or takes it for sound.
+    return mayBeObject(event) ? notJson : event;
   }
   try {
     const found = guard.look(event, start, 'event');
-    if (found === null) return isBinary && !mayBeObject(event) ? event : notJson;
+    if (found === null) return isText || mayBeObject(event) ? notJson : event;
     const steering = found.steering.find((name) => !allowed.has(name));
     if (steering !== undefined) return steered(steering);
     let judged = event;
@@ -94,13 +99,23 @@ function textFault(event: Buffer, start: number): GatewayError | null {
 function mayBeObject(event: Buffer): boolean {
   let at = 0;
   while (isPassedOver(event[at])) at++;
-  if (event[at] !== OPEN_BRACE) return false;
-  do at++;
-  while (isPassedOver(event[at]));
-  if (event[at] !== QUOTE) return false;
+  // Some take a list for the events in it.
+  if (event[at] === OPEN_BRACKET) at = behind(event, at);
+  if (event[at] !== OPEN_BRACE || event[behind(event, at)] !== QUOTE) return false;
   let end = event.length - 1;
   while (isPassedOver(event[end])) end--;
-  return event[end] === CLOSE_BRACE;
+  return event[end] === CLOSE_BRACE || event[end] === CLOSE_BRACKET;
+}
+
+/** What follows the byte at a place, and what is passed over. */
+function behind(event: Buffer, at: number): number {
+  let next = at + 1;
+  while (isPassedOver(event[next])) next++;
+  return next;
+}
+
+function isOpening(byte: number | undefined): boolean {
+  return byte === OPEN_BRACE || byte === OPEN_BRACKET;
 }
 
 /** White space, bytes of wide characters, and byte order marks. */

@@ -5,6 +5,8 @@ import { isObject, parseObject } from '../../wire/json.js';
 import { findJsonFault, invalidJson } from '../../wire/json-fault.js';
 import { withoutMembers } from '../../wire/json-members.js';
 import { skipSpace } from '../../wire/json-space.js';
+import { type FoundMembers, noMembers } from '../../wire/member-guard.js';
+import type { SteeringMember } from '../../wire/steering-members.js';
 import { messageGuard } from './request/schema.js';
 import { frameResponse, responseText } from './response.js';
 
@@ -20,6 +22,8 @@ export interface ClientMessage {
   readonly body: Buffer;
   /** Nothing is to be generated: what the message holds is to be known when the next one goes on from it. */
   readonly isWarmUp: boolean;
+  /** Members that could lead an upstream elsewhere, at any place where one may read them. */
+  readonly steering: readonly SteeringMember[];
 }
 
 /**
@@ -29,8 +33,8 @@ export interface ClientMessage {
  */
 export function readMessage(message: Buffer): ClientMessage | GatewayError {
   const found = withoutMembers(message, ofTheMessage);
-  const unclear = unclearIn(message);
-  if (unclear !== null) return unclear;
+  const members = membersOf(message);
+  if (members instanceof GatewayError) return members;
   if (found === null) return notAnObject(message);
   const type = found.taken.get('type');
   if (type !== wanted)
@@ -40,14 +44,14 @@ export function readMessage(message: Buffer): ClientMessage | GatewayError {
       { param: 'type' },
     );
   const isWarmUp = found.taken.get('generate') === 'false';
-  return { body: objectOf('"stream":true', found.rest), isWarmUp };
+  return { body: objectOf('"stream":true', found.rest), isWarmUp, steering: members.steering };
 }
 
 /** Members that an upstream might read otherwise count for the message too, whose members are taken apart before its check. */
-function unclearIn(message: Buffer): GatewayError | null {
+function membersOf(message: Buffer): FoundMembers | GatewayError {
   try {
-    messageGuard.look(message, skipSpace(message, 0), 'message');
-    return null;
+    // What cannot be walked is refused as what it is.
+    return messageGuard.look(message, skipSpace(message, 0), 'message') ?? noMembers;
   } catch (fault) {
     if (fault instanceof GatewayError) return fault;
     throw fault;

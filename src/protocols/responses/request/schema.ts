@@ -146,12 +146,14 @@ const inputElsewhere = ['previous_response_id', 'prompt', 'conversation'];
 
 const members = compileSchema(responsesRequestType, responsesMixedBody);
 
+const elsewhere = { reads: [], bars: routedMembers, steers: true };
+
 /** What has to be clear in a message that asks for a response over a WebSocket. */
 export const messageGuard = new MemberGuard({
   ...members.guard.spec,
-  reads: [...members.guard.spec.reads, 'type', 'generate', 'response'],
-  // Of other WebSockets these events have the request in a member.
-  within: { ...members.guard.spec.within, response: { reads: [], bars: routedMembers, steers: true } },
+  reads: [...members.guard.spec.reads, 'type', 'generate', 'response', 'session'],
+  // Of other WebSockets these events have the request in a member, or the settings of all.
+  within: { ...members.guard.spec.within, response: elsewhere, session: elsewhere },
 });
 
 /** The check of a responses request body: its members, and that there is an input, here or at the upstream. */
