@@ -1,10 +1,11 @@
 import { firstEventEnd } from '../wire/sse.js';
 
 const lf = 0x0a;
+const cr = 0x0d;
 
 /**
  * Finds the events of a stream that lack what its protocol's own have. The events of a stream resemble each other, so the
- * mark is looked for where the last one had it: some 40 ns an event, a tenth of what searching each takes.
+ * mark is looked for where the last one had it: some 50 ns an event, a fraction of what searching each takes.
  */
 export class OwnEvents {
   readonly #marks: readonly Buffer[];
@@ -24,9 +25,11 @@ export class OwnEvents {
    * @returns where the first one begins that has no mark, or -1
    */
   strangeFrom(run: Buffer, from: number): number {
+    // An event may end with CRs alone, and then an LF belongs to one behind it.
+    const isPlain = run.indexOf(cr, from) === -1;
     for (let start = from; start < run.length; ) {
       const at = start + this.#offset;
-      let end = this.#isMarked(run, at) ? endBehind(run, at) : -1;
+      let end = isPlain && this.#isMarked(run, at) ? endBehind(run, at) : -1;
       if (end === -1) {
         const next = firstEventEnd(run, start, run.length);
         end = next === -1 ? run.length : next;
@@ -40,7 +43,7 @@ export class OwnEvents {
   #isMarked(run: Buffer, at: number): boolean {
     const mark = this.#mark;
     for (let i = 0; i < mark.length; i++) if (run[at + i] !== mark[i]) return false;
-    return true;
+    return mark.length > 0;
   }
 
   #find(run: Buffer, start: number, end: number): boolean {

@@ -72,7 +72,7 @@ test('close codes and reasons are carried over both ways', async (t) => {
     [1001, ''],
     [1008, 'policy'],
     [1011, 'ä'.repeat(60)],
-    [3000, 'x'],
+    [3008, 'x'],
     [4999, 'own'],
   ];
   let sessions = 0;

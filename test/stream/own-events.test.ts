@@ -1,0 +1,54 @@
+import { test } from 'tap';
+import { marksOf } from '../../src/conversation/stream-rules.js';
+import { OwnEvents } from '../../src/stream/own-events.js';
+
+const own = (id: string, end = '\n\n') => `data: {"id":"${id}","choices":[{"index":0}]}${end}`;
+const spaced = `data: {"choices": [{"index": 0}]}\n\n`;
+const named = `event: x\ndata: {"choices":[{"index":0}]}\nid: 1\n\n`;
+const strange = [
+  `data: {"code":401}\n\n`,
+  `data: {"id":"a","choices":null,"code":1}\n\n`,
+  ': comment\n\n',
+  'data: [DONE]\r\n\r\n',
+];
+
+/** Where each strange event of a run begins, as it is found. */
+function found(events: readonly string[]): number[] {
+  const run = Buffer.from(events.join(''));
+  const each = new OwnEvents(marksOf('"choices":[{', '"choices": [{'));
+  const places: number[] = [];
+  for (let at = each.strangeFrom(run, 0); at !== -1; ) {
+    places.push(at);
+    at = each.strangeFrom(run, at + (events[placeOf(events, at)] as string).length);
+  }
+  return places;
+}
+
+function placeOf(events: readonly string[], at: number): number {
+  let start = 0;
+  return events.findIndex((event) => {
+    const isIt = start === at;
+    start += event.length;
+    return isIt;
+  });
+}
+
+test('an event without the mark is found among any others', (t) => {
+  const good = [own('a'), own('bb'), own('c', '\r\n\r\n'), own('d', '\r\r'), spaced, named];
+  for (const bad of strange) {
+    for (let at = 0; at <= good.length; at++) {
+      const events = [...good.slice(0, at), bad, ...good.slice(at), bad];
+      const starts = events.flatMap((event, i) =>
+        event === bad ? [events.slice(0, i).join('').length] : [],
+      );
+      t.strictSame(found(events), starts, `${bad} at ${at}`);
+    }
+  }
+  t.strictSame(found([...good, ...good]), []);
+  t.end();
+});
+
+test('where no mark is known, every event is strange', (t) => {
+  t.equal(new OwnEvents([]).strangeFrom(Buffer.from(own('a')), 0), 0);
+  t.end();
+});
