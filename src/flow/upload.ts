@@ -6,12 +6,12 @@ import { Swept } from '../http/sweep.js';
 import { checkForm, checkFormStart, type FormSchema } from '../schema/form.js';
 import type { RequestBodySink, RequestBodySource } from '../upstream/client.js';
 import { LeastRate } from '../upstream/least-rate.js';
+import { ByteBlocks } from '../wire/byte-blocks.js';
 import { boundaryOf, MultipartDecoder, type PartHead, type PartReceiver } from '../wire/multipart.js';
 import { PartNames } from '../wire/part-names.js';
 import { account } from './account.js';
 import { type Admitted, admit } from './admit.js';
 import { rateBound, tooSlow } from './body-rate.js';
-import { ByteBlocks } from './byte-blocks.js';
 import type { AuthenticatedCall } from './call.js';
 import { formLimits } from './form-limits.js';
 import { isCoded } from './intake.js';
@@ -33,6 +33,9 @@ const waitingShare = 8;
 const leastWaiting = 8 * 1024 * 1024;
 /** Bytes of all fields together, which are kept to the end of the form. */
 const mostFieldBytes = 1024 * 1024;
+/** What a byte of a text may take up in memory, and what a part does beside its texts. */
+const characterBytes = 2;
+const partBytes = 512;
 
 export interface UploadOptions {
   readonly form: FormSchema;
@@ -70,6 +73,9 @@ export class Upload
   /** The part that is being read, where it is a field. */
   #field: { readonly name: string; readonly text: ByteBlocks; readonly start: number } | null = null;
   #fieldBytes = 0;
+  /** What is kept of the parts to the end of the form takes up so many bytes, and has so much room. */
+  #partBytes = 0;
+  #partRoom = 0;
   /** The model's name in the form: its bytes' first and last place. */
   #model: { readonly text: string; readonly start: number; readonly end: number } | null = null;
   #complete = false;
@@ -154,7 +160,7 @@ export class Upload
       this.#complete = true;
       this.#services.sweepList.remove(this);
       if (this.#mode === 'collecting') {
-        keepMemory(this.#services, this.#call, this.#held.length + this.#waiting);
+        keepMemory(this.#services, this.#call, this.#held.length + this.#partRoom + this.#waiting);
         this.#send();
       } else this.#sink?.end();
     } catch (fault) {
@@ -231,6 +237,7 @@ export class Upload
       call.steering = [...call.steering, steering];
       if (call.target !== null) steerable(call.steering, [call.target]);
     }
+    this.#partBytes += characterBytes * (head.name.length + (head.filename ?? '').length) + partBytes;
     if (head.filename === null) this.#field = { name: head.name, text: new ByteBlocks(), start };
     else this.#files.push(head);
   }
@@ -239,6 +246,7 @@ export class Upload
     if (this.#field === null) return;
     this.#fieldBytes += bytes.length;
     if (this.#fieldBytes > mostFieldBytes) throw fieldsTooLarge();
+    this.#partBytes += characterBytes * bytes.length;
     this.#field.text.add(bytes);
   }
 
@@ -269,7 +277,7 @@ export class Upload
     this.#held.clear();
     // They have been written, and the request would keep them to its end.
     this.#pieces.length = 0;
-    keepMemory(this.#services, this.#call, this.#waiting);
+    keepMemory(this.#services, this.#call, this.#partRoom + this.#waiting);
     const flowing = late.length === 0 || sink.write(late);
     if (this.#complete) sink.end();
     else if (flowing) this.#resume();
@@ -281,6 +289,7 @@ export class Upload
 
   #take(chunk: Buffer): boolean {
     this.#decoder.push(chunk);
+    this.#holdParts();
     this.#arrived += chunk.length;
     // Before the last bytes leave: an upstream must not begin with what is refused. What is behind the last boundary
     // may never come.
@@ -301,6 +310,24 @@ export class Upload
     this.#isChecked = true;
     this.#decoder.end();
     this.#note(checkForm(this.#options.form, this.#fields, this.#files));
+    this.#dropParts();
+  }
+
+  /** Makes room for what has come of the parts' fields and heads. */
+  #holdParts(): void {
+    if (this.#partBytes <= this.#partRoom) return;
+    const room = this.#partBytes + leastStep;
+    takeMemory(this.#services, this.#call, room - this.#partRoom);
+    this.#partRoom = room;
+  }
+
+  /** Nothing of the parts is needed any more. */
+  #dropParts(): void {
+    this.#fields.length = 0;
+    this.#files.length = 0;
+    keepMemory(this.#services, this.#call, this.#call.heldBytes - this.#partRoom);
+    this.#partBytes = 0;
+    this.#partRoom = 0;
   }
 
   #isLarge(): boolean {
@@ -313,7 +340,7 @@ export class Upload
     const { bodyBytes } = call.running.snapshot.limits;
     const needed = this.#held.length + chunk.length;
     if (needed > bodyBytes) throw modelTooLate(bodyBytes);
-    const held = call.heldBytes - this.#waiting;
+    const held = call.heldBytes - this.#partRoom - this.#waiting;
     if (needed > held) {
       const { contentLength } = call.exchange.head;
       const most = contentLength === -1 ? bodyBytes : Math.min(bodyBytes, contentLength);
@@ -376,6 +403,9 @@ export class Upload
     this.#isSpent = true;
     this.#services.sweepList.remove(this);
     this.#held.clear();
+    this.#fields.length = 0;
+    this.#files.length = 0;
+    this.#field = null;
     this.#pieces = [];
     this.#sink = null;
   }

@@ -2,6 +2,7 @@ import { type ClientRequest, request as httpRequest, type IncomingMessage } from
 import { request as httpsRequest } from 'node:https';
 import { performance } from 'node:perf_hooks';
 import { type FaultPlace, GatewayError, type Guarded, guard, surfaceFault } from '../errors.js';
+import { ByteBlocks } from '../wire/byte-blocks.js';
 import { LeastRate, type RateBound } from './least-rate.js';
 import { checkRemote, isRedirect, Refusal, type RemoteOptions, refusalReason } from './remote-url.js';
 
@@ -176,7 +177,7 @@ class Transfer implements Guarded {
   }
 
   #read(response: IncomingMessage): void {
-    const pieces: Buffer[] = [];
+    const blocks = new ByteBlocks();
     let held = 0;
     this.#rate = new LeastRate(performance.now());
     const onData = (piece: Buffer): void => {
@@ -189,12 +190,12 @@ class Transfer implements Guarded {
         held = Math.min(this.#options.maxBytes, this.#size + holdStep);
         if (!this.#hold(held)) return;
       }
-      pieces.push(piece);
+      blocks.add(piece);
     };
     const onEnd = (): void => {
-      // The pieces are there until they have been put together.
+      // The blocks are there until they have been put together.
       if (!response.complete || this.#over || !this.#hold(2 * this.#size)) return;
-      this.#tell({ bytes: Buffer.concat(pieces, this.#size), mediaType: mediaTypeOf(response) });
+      this.#tell({ bytes: Buffer.concat(blocks.pieces(), this.#size), mediaType: mediaTypeOf(response) });
     };
     response.on('data', this.#guard(onData));
     response.on(

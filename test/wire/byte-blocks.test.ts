@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { ByteBlocks } from '../../src/flow/byte-blocks.js';
+import { ByteBlocks } from '../../src/wire/byte-blocks.js';
 import { fc } from '../support/seed.js';
 
 test('pieces of any size are kept, and can be had from any offset on', (t) => {
