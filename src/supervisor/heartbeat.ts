@@ -1,7 +1,15 @@
+import { readFileSync } from 'node:fs';
+
 /** Between two signs of life of a worker, and between two looks at who has given none. */
 export const heartbeatMs = 1000;
 /** A worker that is silent for so many looks in a row hangs: no work of ours blocks its event loop for that long. */
 const mostMissed = 10;
+/** So many looks in a row, where the system does work for it all the while. */
+const mostBusy = 60;
+/** Work of the system for a process, from one look to the next, that endless work of its own does not come with. */
+const busyMs = 30;
+/** A tick of `/proc/PID/stat`. */
+const clockTickMs = 10;
 
 /** Watches processes that tell, once every `heartbeatMs`, that their event loop still turns. */
 export interface HeartbeatWatch<Process> {
@@ -13,28 +21,66 @@ export interface HeartbeatWatch<Process> {
   look(): void;
 }
 
+/** Of one process, since its last sign of life. */
+interface Silence {
+  looks: number;
+  busyLooks: number;
+  /** Its kernel time at the last look; null where that is not known. */
+  kernelMs: number | null;
+}
+
 /**
- * Looks are counted, not time: after a moment in which the whole host stood still nobody has missed more than one.
+ * Looks are counted, not time: after a moment in which the whole host stood still nobody has missed more than one. A
+ * worker whose sockets all have much to read gives no sign of life before it has read it, and yet it serves; an endless
+ * loop asks nothing of the system.
  * @param onSilent is called once for a process that has been silent for too long; it is watched no more
+ * @param kernelMsOf how long the system has worked for a process, or null where it does not say
  */
-export function watchHeartbeats<Process>(onSilent: (process: Process) => void): HeartbeatWatch<Process> {
-  const missed = new Map<Process, number>();
+export function watchHeartbeats<Process>(
+  onSilent: (process: Process) => void,
+  kernelMsOf: (process: Process) => number | null,
+): HeartbeatWatch<Process> {
+  const silences = new Map<Process, Silence>();
+
+  const isBusy = (process: Process, silence: Silence): boolean => {
+    const before = silence.kernelMs;
+    silence.kernelMs = kernelMsOf(process);
+    return before !== null && silence.kernelMs !== null && silence.kernelMs - before >= busyMs;
+  };
+
   return {
     beat(process) {
-      missed.set(process, 0);
+      const silence = silences.get(process);
+      if (silence === undefined) silences.set(process, { looks: 0, busyLooks: 0, kernelMs: null });
+      else {
+        silence.looks = 0;
+        silence.busyLooks = 0;
+        silence.kernelMs = null;
+      }
     },
     forget(process) {
-      missed.delete(process);
+      silences.delete(process);
     },
     look() {
-      for (const [process, count] of missed) {
-        if (count < mostMissed) {
-          missed.set(process, count + 1);
-          continue;
-        }
-        missed.delete(process);
+      for (const [process, silence] of silences) {
+        if (isBusy(process, silence) && silence.busyLooks < mostBusy) silence.busyLooks++;
+        else silence.looks++;
+        if (silence.looks <= mostMissed) continue;
+        silences.delete(process);
         onSilent(process);
       }
     },
   };
+}
+
+/** How long the system has worked for a process so far; null where nobody tells (`/proc/PID/stat` of Linux). */
+export function kernelMs(pid: number | undefined): number | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // Behind the name, which may hold anything.
+    const ticks = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[12]);
+    return Number.isFinite(ticks) ? ticks * clockTickMs : null;
+  } catch {
+    return null;
+  }
 }

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { ResolvedConfig } from '../config/resolve.js';
 import { guard } from '../errors.js';
 import { createConditions } from './condition.js';
-import { heartbeatMs, watchHeartbeats } from './heartbeat.js';
+import { heartbeatMs, kernelMs, watchHeartbeats } from './heartbeat.js';
 import { type KeptProcess, keepRunning, tell } from './keep.js';
 import { messageType, type WorkerNews, type WorkerOrder, type WorkerReport } from './messages.js';
 import { createRounds, type Rounds } from './rounds.js';
@@ -96,10 +96,13 @@ class ForkedWorkers implements WorkerPool {
   readonly #conditions = createConditions();
   readonly #reloads: Rounds<ChildProcess> = createRounds();
   // It keeps its share of new connections for as long as it has its port, and would answer none of them.
-  readonly #heartbeats = watchHeartbeats<ChildProcess>((child) => {
-    this.#log.error({ worker: child.pid }, 'a worker hangs, it is killed and replaced');
-    child.kill('SIGKILL');
-  });
+  readonly #heartbeats = watchHeartbeats<ChildProcess>(
+    (child) => {
+      this.#log.error({ worker: child.pid }, 'a worker hangs, it is killed and replaced');
+      child.kill('SIGKILL');
+    },
+    (child) => kernelMs(child.pid),
+  );
   readonly #looking = setInterval(() => this.#heartbeats.look(), heartbeatMs).unref();
 
   constructor(options: WorkersOptions) {

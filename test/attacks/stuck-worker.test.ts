@@ -1,6 +1,8 @@
+import { spawn } from 'node:child_process';
 import { test } from 'tap';
-import { heartbeatMs, watchHeartbeats } from '../../src/supervisor/heartbeat.js';
+import { heartbeatMs, kernelMs, watchHeartbeats } from '../../src/supervisor/heartbeat.js';
 import { startCli } from '../suites/start.js';
+import { eventually } from '../support/eventually.js';
 
 const body = JSON.stringify({ model: 'sim-text', messages: [{ role: 'user', content: 'hi' }] });
 
@@ -36,7 +38,10 @@ test('a worker that hangs is killed and replaced, and every connection is served
 
 test('only silence of its own ends a process: neither one late look nor a late first sign', (t) => {
   const silent: string[] = [];
-  const watch = watchHeartbeats<string>((process) => silent.push(process));
+  const watch = watchHeartbeats<string>(
+    (process) => silent.push(process),
+    () => null,
+  );
   const looks = (count: number): void => {
     for (let i = 0; i < count; i++) watch.look();
   };
@@ -55,4 +60,50 @@ test('only silence of its own ends a process: neither one late look nor a late f
   t.same(silent, ['a'], 'one that has ended is silent');
   t.ok(heartbeatMs <= 1000);
   t.end();
+});
+
+test('a process for which the system works is busy, for a minute at most; one that only computes is not', (t) => {
+  const silent: string[] = [];
+  const kernel = new Map([
+    ['receives', 0],
+    ['computes', 0],
+  ]);
+  const watch = watchHeartbeats<string>(
+    (process) => silent.push(process),
+    (process) => kernel.get(process) ?? null,
+  );
+  watch.beat('receives');
+  watch.beat('computes');
+  const look = (): void => {
+    kernel.set('receives', (kernel.get('receives') ?? 0) + 200);
+    kernel.set('computes', (kernel.get('computes') ?? 0) + 10);
+    watch.look();
+  };
+  for (let looks = 0; looks < 40; looks++) look();
+  t.same(silent, ['computes']);
+  watch.beat('receives');
+  for (let looks = 0; looks < 60; looks++) look();
+  t.same(silent, ['computes'], 'each sign of life begins anew');
+  for (let looks = 0; looks < 40; looks++) look();
+  t.same(silent, ['computes', 'receives']);
+  t.end();
+});
+
+test('an endless loop is told from work of the system', async (t) => {
+  const run = (code: string) => {
+    const child = spawn(process.execPath, ['-e', code], { stdio: 'ignore' });
+    t.teardown(() => child.kill('SIGKILL'));
+    return child.pid;
+  };
+  const loop = run('for (;;) ;');
+  const reader = run(`const fs = require('fs'); const file = fs.openSync('/dev/zero');
+    const bytes = Buffer.alloc(1 << 20); for (;;) fs.readSync(file, bytes);`);
+  if (kernelMs(loop) === null) return t.pass('this system does not say');
+  const start = kernelMs(reader) ?? 0;
+  await eventually(() => (kernelMs(reader) ?? 0) - start >= 300, { everyMs: 50 });
+  const before = kernelMs(loop) ?? 0;
+  const since = kernelMs(reader) ?? 0;
+  await eventually(() => (kernelMs(reader) ?? 0) - since >= 300, { everyMs: 50 });
+  t.ok((kernelMs(loop) ?? 0) - before < 150);
+  t.equal(kernelMs(0x7fffffff), null, 'nor of a process that is gone');
 });
