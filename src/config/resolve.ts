@@ -151,7 +151,7 @@ export const defaults = {
   sockets: {
     messageBytes: 16_777_216,
     waitingBytes: 4_194_304,
-    perKey: 1000,
+    perKey: 100,
     heldBytes: 268_435_456,
     idleMs: 120_000,
     pingMs: 30_000,

@@ -184,7 +184,10 @@ const sockets = Type.Object(
       'What may wait for a slow realtime upstream, or for the response before, until more is refused.',
       positive,
     ),
-    perKey: optional('WebSockets that a key may have open at one worker; beyond it 429.', positive),
+    perKey: optional(
+      'WebSockets that a key may have open at one worker; beyond it 429. Each of them may hold a message that has not ended, of up to `messageBytes`, until the worker comes to look.',
+      positive,
+    ),
     heldBytes: optional(
       'What the WebSockets of a worker may hold in memory: 16 KiB each, what waits either way, kept conversations, and unfinished messages; beyond it 503. At least four times `messageBytes` where it is not given.',
       positive,

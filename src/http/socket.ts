@@ -33,6 +33,11 @@ export interface SocketRoom {
 export interface SocketRooms {
   readonly unread: SocketRoom;
   readonly received: SocketRoom;
+  /**
+   * A message has come: others may be cut for what they hold.
+   * @returns false when so much comes from where it comes from that it may not go on
+   */
+  arrived(bytes: number, now: number): boolean;
 }
 
 /** Limits that hold for every socket of a server, as long as it runs. */
@@ -57,6 +62,8 @@ const noBytes = Buffer.alloc(0);
 const mostUnreadBytes = 512 * 1024;
 /** uWS keeps room for the largest message that did not come in one read. Of smaller ones it is not worth a count. */
 const receivedBytes = 64 * 1024;
+/** A client is told why it is refused where its largest message was no longer: uWS keeps the room until it has left. */
+const toldBytes = 1024 * 1024;
 /** Pings of a client in a second: each costs a call out of uWS. */
 const mostPings = 100;
 /** Close codes (RFC 6455 section 7.4.1 and its registry). */
@@ -211,15 +218,26 @@ export class ClientSocket implements Guarded {
 
   heard(message: ArrayBuffer, isBinary: boolean): void {
     if (this.#socket === null) return;
-    this.#answered();
+    const mayGoOn = this.#rooms.arrived(message.byteLength, this.#answered());
+    if (this.#socket === null) return;
+    if (!mayGoOn) {
+      this.#turnAway(message.byteLength, tooFast);
+      return;
+    }
     if (message.byteLength > this.#largestReceived) {
       if (!this.#rooms.received.hold(message.byteLength)) {
-        this.cut();
+        this.#turnAway(message.byteLength, noRoom);
         return;
       }
       this.#largestReceived = message.byteLength;
     }
     this.#listener.onMessage(message.byteLength === 0 ? noBytes : Buffer.from(message), isBinary);
+  }
+
+  /** Ends it for a message that cannot be taken: with 1013, or without a word where that would keep too much. */
+  #turnAway(bytes: number, reason: string): void {
+    if (this.#blocked || Math.max(bytes, this.#largestReceived) > toldBytes) this.cut();
+    else this.close(tryLater, reason);
   }
 
   /** uWS has answered a ping of the client. */
@@ -233,9 +251,10 @@ export class ClientSocket implements Guarded {
     this.#answered();
   }
 
-  #answered(): void {
+  #answered(): number {
     this.#heardAt = performance.now();
     this.#askedAt = 0;
+    return this.#heardAt;
   }
 
   drained(): void {
@@ -270,6 +289,8 @@ const flushGuarded = guardEach(
 );
 
 const notRead = 'The client does not read what is sent to it.';
+const noRoom = 'The WebSockets of this key hold as much memory as they may.';
+const tooFast = 'The WebSockets of this key send more than the gateway can take at once.';
 
 function sendAll(socket: WebSocket<SocketData>, messages: readonly Message[]): void {
   for (const { data, isBinary } of messages) socket.send(data, isBinary, false);

@@ -84,7 +84,9 @@ export class SocketCalls implements SocketListener {
   close(): void {
     this.#exchange?.end();
     this.#exchange = null;
-    this.#socket?.close(1000, '');
+    // A close frame would stand behind what the upstream has not taken of a call that nobody wants any more.
+    if ((this.#socket?.waitingBytes ?? 0) > 0) this.#socket?.terminate();
+    else this.#socket?.close(1000, '');
     this.#gone();
   }
 

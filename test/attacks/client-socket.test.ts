@@ -3,7 +3,7 @@ import type { ExchangeHost } from '../../src/http/exchange-host.js';
 import { ClientSocket } from '../../src/http/socket.js';
 
 /** A socket whose client takes what the test says, with what its owner hears. */
-function stage(most = Number.POSITIVE_INFINITY) {
+function stage(most = Number.POSITIVE_INFINITY, mayGoOn = true) {
   const heard: string[] = [];
   let buffered = 0;
   let free = 0;
@@ -25,7 +25,11 @@ function stage(most = Number.POSITIVE_INFINITY) {
     onClosed: (code: number) => heard.push(`closed ${code}`),
   };
   const host = { open: 0, onIdle: null } as unknown as ExchangeHost;
-  const socket = new ClientSocket(listener, host, { unread: room('unread'), received: room('received') });
+  const socket = new ClientSocket(listener, host, {
+    unread: room('unread'),
+    received: room('received'),
+    arrived: () => mayGoOn,
+  });
   const take = (bytes: number) => {
     const taken = Math.min(free, bytes);
     free -= taken;
@@ -98,7 +102,23 @@ test('what finds no room is not kept: the connection is cut', async (t) => {
   t.equal(held.unread, 0);
   const received = stage(100_000);
   received.socket.heard(new ArrayBuffer(200_000), true);
-  t.strictSame(received.heard, ['closed 1006'], 'nor is a message');
+  t.strictSame(received.heard, ['closed 1013'], 'nor is a message, of which its client is told');
+});
+
+test('a message that finds no room ends with a word, where that can be written and costs little', async (t) => {
+  const large = stage(100_000);
+  large.socket.heard(new ArrayBuffer(2 * mebibyte), true);
+  t.strictSame(large.heard, ['closed 1006'], 'uWS would keep what it has of it until the client has left');
+  const deaf = stage(100_000);
+  deaf.send(50_000);
+  deaf.socket.heard(new ArrayBuffer(200_000), true);
+  t.strictSame(deaf.heard, ['blocked', 'closed 1006'], 'nothing can be written');
+});
+
+test('a client whose key sends more than can be taken is not listened to any more', async (t) => {
+  const { socket, heard } = stage(Number.POSITIVE_INFINITY, false);
+  socket.heard(new ArrayBuffer(1000), true);
+  t.strictSame(heard, ['closed 1013']);
 });
 
 test('a client that ends no frame is given up, one that reads slowly is not', async (t) => {

@@ -74,6 +74,39 @@ test('a worker takes two thousand sockets of two keys, and refuses more where uW
   memory.takePlace('c');
 });
 
+test('a key that sends more than its part in one long turn of the event loop is turned away, and no other', async (t) => {
+  const memory = new SessionMemory(() => settings);
+  const [hostile, other] = [memory.takePlace('hostile'), memory.takePlace('other')];
+  memory.turned(1000);
+  for (let sent = 0; sent < 100; sent++) t.equal(hostile.arrived(mebibyte, 1400), true, 'the turn is short');
+  t.equal(hostile.arrived(mebibyte, 1600), false);
+  t.equal(memory.takePlace('hostile').arrived(1, 1700), false, 'on any of its sockets');
+  t.equal(other.arrived(mebibyte, 1700), true);
+  memory.turned(1800);
+  t.equal(hostile.arrived(mebibyte, 1900), true);
+  t.equal(
+    hostile.arrived(mebibyte, 9000),
+    true,
+    'what it sends in the turn itself counts, not that it is long',
+  );
+});
+
+test('what an upstream has yet to take stays counted after the end of its session', async (t) => {
+  const memory = new SessionMemory(() => settings);
+  const place = memory.takePlace('a');
+  place.isCut = true;
+  place.leftBytes = 60 * mebibyte;
+  place.give();
+  t.ok(memory.bytesOf('a') >= 60 * mebibyte);
+  t.equal(
+    memory
+      .takePlace('a')
+      .part()
+      .hold(5 * mebibyte),
+    false,
+  );
+});
+
 /** Sockets that hold what a test says, in a process whose memory is theirs and no other. */
 function stage() {
   const memory = new SessionMemory(() => settings);
@@ -118,6 +151,11 @@ function stage() {
         sockets.add(client);
         sessions.add(session, running);
       }
+    },
+    /** Messages come, and no timer runs. */
+    arrive(bytes: number) {
+      memory.onMuch = (at) => unseen.onMuch(at);
+      memory.takePlace('sender').arrived(bytes, now + 10_000);
     },
     pass(ms: number) {
       for (const until = now + ms; now < until; now += 50) unseen.tick(now + 50);
@@ -172,6 +210,18 @@ test('memory that no socket holds costs few sockets, and refuses none for long',
   t.ok(sockets.left('a') >= 160, `${sockets.left('a')} of a are left`);
   t.ok(sockets.left('b') >= 160, `${sockets.left('b')} of b are left`);
   sockets.memory.takePlace('c');
+});
+
+test('much that comes within one turn is looked at then, and costs those that hold it', async (t) => {
+  const sockets = stage();
+  sockets.add('honest', 100, { answers: false });
+  sockets.pass(200);
+  sockets.add('hostile', 60, { bytes: 8 * mebibyte });
+  sockets.arrive(7 * mebibyte);
+  t.ok(sockets.held() > settings.heldBytes);
+  sockets.arrive(2 * mebibyte);
+  t.ok(sockets.held() <= settings.heldBytes, `${sockets.held()} bytes are held`);
+  t.ok(sockets.left('honest') >= 95, `${sockets.left('honest')} are left`);
 });
 
 test('what sockets held is forgotten once none is open', async (t) => {

@@ -6,7 +6,6 @@ import {
   acceptSocket,
   type ClientSocket,
   type ClientSocketListener,
-  type SocketRooms,
   tooBigReason,
 } from '../../http/socket.js';
 import { Swept } from '../../http/sweep.js';
@@ -38,7 +37,6 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
   readonly #attempt: Attempt;
   readonly #model: SessionModel;
   readonly #place: SessionPlace;
-  readonly #rooms: SocketRooms;
   /** What waits for the upstream. */
   readonly #waiting: HeldPart;
   /** What there is of a message of the upstream whose end has not come, and whether more of it found no room. */
@@ -62,7 +60,6 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
     };
     const { place } = call;
     this.#place = place;
-    this.#rooms = { unread: place.unread, received: place.part() };
     this.#waiting = place.part();
     this.#unfinished = place.part();
   }
@@ -74,7 +71,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
   begin(protocol: string): void {
     this.#services.sweepList.add(this);
     this.#call.isServed = true;
-    const open = (): ClientSocket | null => acceptSocket(this.#call.exchange, protocol, this, this.#rooms);
+    const open = (): ClientSocket | null => acceptSocket(this.#call.exchange, protocol, this, this.#place);
     const accept = guard('socket', this, open, null);
     const client = accept();
     if (client === null) this.#end('client_gone', closeCode.goingAway, '');
@@ -102,7 +99,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
     exchange.bytesIn += data.length;
     const upstream = this.#upstream;
     if (upstream.waitingBytes > running.snapshot.sockets.waitingBytes) {
-      this.#refuse(tooSlow, closeCode.tryLater);
+      this.#giveUpUpstream();
       return;
     }
     const event = judgeEvent(data, isBinary, this.#model);
@@ -110,8 +107,13 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
       this.#client?.send(errorEvent(event, exchange.id), false);
       return;
     }
-    if (!upstream.send(event, isBinary) && !this.#waiting.hold(upstream.waitingBytes))
-      this.#refuse(tooSlow, closeCode.tryLater);
+    if (!upstream.send(event, isBinary) && !this.#waiting.hold(upstream.waitingBytes)) this.#giveUpUpstream();
+  }
+
+  /** A close frame would stand behind all that waits, and that would stay in memory for as long. */
+  #giveUpUpstream(): void {
+    this.#upstream.terminate();
+    this.#refuse(tooSlow, closeCode.tryLater);
   }
 
   /** The upstream has taken what waited for it. */
@@ -259,6 +261,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
     services.sessions.remove(this);
     try {
       if (code !== null) this.#upstream.close(code, reason);
+      this.#place.leftBytes = this.#upstream.waitingBytes;
       this.#attempt.succeeded();
     } finally {
       const { usage } = this.#call;

@@ -1,14 +1,22 @@
 import { performance } from 'node:perf_hooks';
 import type { SocketSettings } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
+import type { SocketRooms } from '../../http/socket.js';
 
 /** What a socket takes that is open and at rest. */
 const socketBytes = 16 * 1024;
 /** uWS keeps what it has of a closed socket for so long where the client does not end its side. */
 const lingerMs = 17_000;
+/** So much in messages is worth a look at the memory, whether timers run meanwhile or not. */
+const lookBytes = 8 * 1024 * 1024;
+/** A turn of the event loop that takes longer is one in which too much has come. */
+const longTurnMs = 500;
 
 interface KeyHold {
   sessions: number;
+  /** What has come in messages in the turn of the event loop that has this number. */
+  turn: number;
+  turnBytes: number;
   bytes: number;
   /** Until when it opens no more, of `performance.now()`. */
   barredUntil: number;
@@ -37,6 +45,12 @@ export class SessionMemory {
    */
   unseenBytes = 0;
   isPressed = false;
+  /** Looks at what is held when much has come, since timers may not run for a while then. */
+  onMuch: ((now: number) => void) | null = null;
+  #turn = 0;
+  #turnAt = performance.now();
+  /** Bytes of messages since the last look. */
+  #arrivedBytes = 0;
 
   constructor(settings: () => SocketSettings) {
     this.#settings = settings;
@@ -68,7 +82,7 @@ export class SessionMemory {
     if (key.bytes + this.#unseenOf(key) + socketBytes > heldBytesPerKey) throw tooMuch;
     if (this.#bytes + this.unseenBytes + socketBytes > heldBytes) throw full;
     key.sessions++;
-    const place = new SessionPlace(this, keyId);
+    const place = new SessionPlace(this, keyId, key);
     this.add(keyId, socketBytes);
     return place;
   }
@@ -82,6 +96,31 @@ export class SessionMemory {
         this.#forget(keyId, key);
       }, barredMs).unref();
     key.barredUntil = performance.now() + barredMs;
+  }
+
+  /** Timers run: to be called often. */
+  turned(now: number): void {
+    this.#turn++;
+    this.#turnAt = now;
+  }
+
+  /**
+   * A message of a key has come. uWS handles all that its sockets have to read in one turn of the event loop, and reads
+   * each again while it is full: only what is done here, and not in a timer, comes in time.
+   * @returns false when the turn is a long one, and the key has sent more in it than it may hold
+   */
+  arrived(key: KeyHold, bytes: number, now: number): boolean {
+    if (key.turn !== this.#turn) {
+      key.turn = this.#turn;
+      key.turnBytes = 0;
+    }
+    key.turnBytes += bytes;
+    this.#arrivedBytes += bytes;
+    if (this.#arrivedBytes > lookBytes) {
+      this.#arrivedBytes = 0;
+      this.onMuch?.(now);
+    }
+    return now - this.#turnAt < longTurnMs || key.turnBytes <= this.#settings().heldBytesPerKey;
   }
 
   /** @returns whether a key may hold so many bytes more */
@@ -127,7 +166,7 @@ export class SessionMemory {
   #of(keyId: string): KeyHold {
     let key = this.#byKey.get(keyId);
     if (key === undefined) {
-      key = { sessions: 0, bytes: 0, closing: 0, barredUntil: 0 };
+      key = { sessions: 0, bytes: 0, closing: 0, barredUntil: 0, turn: 0, turnBytes: 0 };
       this.#byKey.set(keyId, key);
     }
     return key;
@@ -140,20 +179,30 @@ export class SessionMemory {
 }
 
 /** A place for one session of a key, and what that session holds. */
-export class SessionPlace {
+export class SessionPlace implements SocketRooms {
   readonly #memory: SessionMemory;
   readonly #keyId: string;
+  readonly #key: KeyHold;
   #parts: Part[] = [];
   /** The connection may keep what the client has not taken. */
   readonly unread: HeldPart;
+  readonly received: HeldPart;
   /** The connection was cut, and nothing is left of it. */
   isCut = false;
+  /** What the upstream's connection keeps, which has yet to end. */
+  leftBytes = 0;
   #isHeld = true;
 
-  constructor(memory: SessionMemory, keyId: string) {
+  constructor(memory: SessionMemory, keyId: string, key: KeyHold) {
     this.#memory = memory;
     this.#keyId = keyId;
+    this.#key = key;
     this.unread = this.part();
+    this.received = this.part();
+  }
+
+  arrived(bytes: number, now: number): boolean {
+    return this.#memory.arrived(this.#key, bytes, now);
   }
 
   /** @returns a sum that is counted until the place is given back */
@@ -167,10 +216,10 @@ export class SessionPlace {
   give(): void {
     if (!this.#isHeld) return;
     this.#isHeld = false;
-    const lingering = (this.unread as Part).bytes;
+    const lingering = this.leftBytes + (this.isCut ? 0 : (this.unread as Part).bytes);
     for (const part of this.#parts) part.end();
     this.#parts = [];
-    this.#memory.end(this.#keyId, this.isCut ? null : lingering);
+    this.#memory.end(this.#keyId, this.isCut && lingering === 0 ? null : lingering);
   }
 }
 

@@ -77,19 +77,32 @@ export class UnseenMemory {
       if (isSlow) this.#settle();
       return;
     }
+    if (!this.#measure(isSlow)) return;
+    for (const { client } of this.#sessions.all()) client?.ask(now, patienceMs / 2);
+    this.#relieve(now);
+  }
+
+  /**
+   * Much has come within one turn of the event loop, in which no tick comes. Who owes a pong is not known, since none is
+   * read either: only what all may hold counts.
+   */
+  onMuch(now: number): void {
+    if (this.#sessions.size === 0 || !this.#measure(false) || this.#excess <= 0) return;
+    this.#renew(now);
+    this.#search(() => false);
+  }
+
+  /** @returns whether there is so much that it matters whose it is */
+  #measure(isSlow: boolean): boolean {
     const resident = this.#reading.resident();
-    if (!isSlow && !this.#memory.isPressed && resident < this.#calmBelow) return;
+    if (!isSlow && !this.#memory.isPressed && resident < this.#calmBelow) return false;
     const native = this.#reading.native();
     const unseen = Math.max(0, native - this.#base - this.#countedBytes());
     const { heldBytesPerKey } = this.#memory.settings;
     this.#memory.unseenBytes = unseen;
     this.#memory.isPressed = unseen > heldBytesPerKey;
-    if (!this.#memory.isPressed) {
-      this.#calmBelow = resident + Math.min(stepBytes, heldBytesPerKey - unseen);
-      return;
-    }
-    for (const { client } of this.#sessions.all()) client?.ask(now, patienceMs / 2);
-    this.#relieve(now);
+    if (!this.#memory.isPressed) this.#calmBelow = resident + Math.min(stepBytes, heldBytesPerKey - unseen);
+    return this.#memory.isPressed;
   }
 
   /** No socket is open, nor any that was closed within uWS any more. */
@@ -106,12 +119,16 @@ export class UnseenMemory {
     return bytes;
   }
 
+  /** What is known of keys is forgotten after a while. */
+  #renew(now: number): void {
+    if (now - this.#knownSince <= inVainMs) return;
+    this.#knownSince = now;
+    this.#inVain.clear();
+    this.#guilty.clear();
+  }
+
   #relieve(now: number): void {
-    if (now - this.#knownSince > inVainMs) {
-      this.#knownSince = now;
-      this.#inVain.clear();
-      this.#guilty.clear();
-    }
+    this.#renew(now);
     const isFull = this.#excess > 0;
     const isSilent = (client: ClientSocket): boolean => client.silence(now) > patienceMs;
     for (const [keyId, sockets] of this.#socketsByKey(isSilent)) {
@@ -266,6 +283,13 @@ function isOpen(client: ClientSocket): boolean {
 /** Watches over the sockets of a worker until it is closed. */
 export function watchUnseen(sessions: SessionList, log: Logger): { close(): void } {
   const unseen = new UnseenMemory(sessions, log);
-  const timer = setInterval(() => unseen.tick(performance.now()), tickMs).unref();
+  const { memory } = sessions;
+  const tick = (): void => {
+    const now = performance.now();
+    memory.turned(now);
+    unseen.tick(now);
+  };
+  memory.onMuch = (now) => unseen.onMuch(now);
+  const timer = setInterval(tick, tickMs).unref();
   return { close: () => clearInterval(timer) };
 }

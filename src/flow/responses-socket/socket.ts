@@ -3,12 +3,7 @@ import { type FaultPlace, GatewayError, guard } from '../../errors.js';
 import type { Exchange } from '../../http/exchange.js';
 import { type MessageClient, type MessageWords, serveMessage } from '../../http/message-response.js';
 import { RequestHead } from '../../http/request-head.js';
-import {
-  acceptSocket,
-  type ClientSocket,
-  type ClientSocketListener,
-  type SocketRooms,
-} from '../../http/socket.js';
+import { acceptSocket, type ClientSocket, type ClientSocketListener } from '../../http/socket.js';
 import { Swept } from '../../http/sweep.js';
 import { readMessage } from '../../protocols/responses/socket-message.js';
 import { invalidJson } from '../../wire/json-fault.js';
@@ -43,7 +38,6 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
   readonly #serve: ServeMessage;
   readonly #upstreamSession: UpstreamSession;
   readonly #history: ResponseHistory;
-  readonly #rooms: SocketRooms;
   /** Messages that wait, and events whose end has not come. */
   readonly #queued: HeldPart;
   readonly #gathered: HeldPart;
@@ -67,7 +61,6 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
     this.#serve = serve;
     const { place } = call;
     this.#upstreamSession = new UpstreamSession(services.dialer, place.part());
-    this.#rooms = { unread: place.unread, received: place.part() };
     this.#queued = place.part();
     this.#gathered = place.part();
     this.#history = new ResponseHistory(place.part(), call.running.snapshot.sockets.historyBytes);
@@ -75,7 +68,7 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
 
   begin(): void {
     this.#services.sweepList.add(this);
-    const open = (): ClientSocket | null => acceptSocket(this.#call.exchange, '', this, this.#rooms);
+    const open = (): ClientSocket | null => acceptSocket(this.#call.exchange, '', this, this.#call.place);
     const accept = guard('socket', this, open, null);
     const client = accept();
     if (client === null) this.#end();
