@@ -79,7 +79,7 @@ function drained(response: ServerResponse): Promise<void> {
 /**
  * Reads a JSON object from a request's body; an empty body is an empty object.
  * @param most bytes that the body may have
- * @throws {GatewayError} of status 400 or 413
+ * @throws {GatewayError} of status 400 or 413; of 400, too, where the client leaves within it, which then hears nothing
  */
 export async function readObject(
   request: IncomingMessage,
@@ -87,11 +87,16 @@ export async function readObject(
 ): Promise<Record<string, unknown>> {
   const pieces: Buffer[] = [];
   let size = 0;
-  for await (const piece of request as AsyncIterable<Buffer>) {
-    size += piece.length;
-    // What is too much is read all the same: a connection with half a request on it could not be used again.
-    if (size <= most) pieces.push(piece);
-    else pieces.length = 0;
+  try {
+    for await (const piece of request as AsyncIterable<Buffer>) {
+      size += piece.length;
+      // What is too much is read all the same: a connection with half a request on it could not be used again.
+      if (size <= most) pieces.push(piece);
+      else pieces.length = 0;
+    }
+  } catch (error) {
+    if (request.complete) throw error;
+    throw new GatewayError('invalid_request', 'The request ended within its body.', { cause: error });
   }
   if (size > most) throw new GatewayError('request_too_large');
   if (size === 0) return {};
