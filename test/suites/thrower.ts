@@ -35,7 +35,6 @@ const modules = [
   'flow/forward',
   'flow/attend',
   'flow/limited-call',
-  'flow/byte-blocks',
   'flow/realtime/open',
   'flow/realtime/bridge',
   'flow/realtime/sessions',

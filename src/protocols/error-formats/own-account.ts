@@ -4,7 +4,7 @@
  */
 import type { OwnSecrets } from '../../config/types.js';
 import type { GatewayError } from '../../errors.js';
-import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
+import { isObject, type JsonObject, parseJson, textOrNull } from '../../wire/json.js';
 import { type AccountStatus, accountError } from './account-error.js';
 import {
   accountCodes,
@@ -197,13 +197,14 @@ export function toldError(error: GatewayError, text: string, secrets: OwnSecrets
   return ofAccount !== null && ofAccount.accountStatus !== null ? ofAccount : tellable(error, secrets);
 }
 
+/** A longer text is no sentence about an account. */
+const longestText = 64 * 1024;
+
 /** What is no JSON is a text by itself. */
 function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  const value = parseJson(text);
+  if (value !== undefined) return value;
+  return text.length <= longestText ? text : null;
 }
 
 function isOfContent(error: Said): boolean {
