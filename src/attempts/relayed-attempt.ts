@@ -32,6 +32,11 @@ export interface AttemptJudge {
   onPassedOver(): void;
   /** An error answer says that our account is not accepted. */
   onAccountAnswer(attempt: RelayedAttempt, error: GatewayError): void;
+  /**
+   * An error answer takes up so many bytes of memory until it is judged.
+   * @returns false when there is no room for them
+   */
+  holds(bytes: number): boolean;
   /** A good answer begins, and will be handed on. */
   onTaken(attempt: RelayedAttempt): void;
   /** @returns true when another attempt of the call is still under way, and takes its place */
@@ -88,7 +93,9 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
     if (this.#isPassedOver) return true;
     const refusal = this.#refusal;
     if (refusal === null) return this.#handler.onData(chunk);
-    if (refusal.body.add(chunk, refusal.head.contentLength)) return true;
+    const { body, head } = refusal;
+    const room = body.roomFor(chunk.length, head.contentLength);
+    if (room !== -1 && this.#judge.holds(room) && body.add(chunk, head.contentLength)) return true;
     if (this.#decide()) this.exchange?.cancel();
     return this.#isPassedOver || this.#handler.onData(chunk);
   }
@@ -117,6 +124,8 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
     const { head, body } = this.#refusal as { readonly head: ResponseHead; readonly body: Gather };
     this.#refusal = null;
     const come = body.take();
+    // Whoever it is handed to counts it anew.
+    if (come.length > 0) this.#judge.holds(0);
     const { status, error } = readErrorAnswer(this.target.upstream, head, come);
     this.refused(head, status);
     if (error !== null && error.accountStatus !== null) this.#judge.onAccountAnswer(this, error);

@@ -23,7 +23,7 @@ import type { ResolvedCall, RoutedCall } from './call.js';
 import { attemptDeadlines, deadlinesLeft, timeLeft } from './deadlines.js';
 import { fetchMedia, remoteMedia } from './fetch-media.js';
 import { mayHedge, prepareHedge } from './hedge.js';
-import { keepMemory, takeMemory } from './memory-budget.js';
+import { keepMemory, takeAnswerMemory, takeMemory } from './memory-budget.js';
 import { mediaPlaces } from './own-address.js';
 import {
   decodeCall,
@@ -144,6 +144,17 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
   #goOn(failure: GatewayError | null): void {
     const backoff = this.#attempts.goOn(failure);
     if (backoff !== null) this.#relay?.reset(null, backoff);
+  }
+
+  holds(bytes: number): boolean {
+    if (this.#call.accounted) return true;
+    try {
+      takeAnswerMemory(this.#services, this.#call, bytes);
+      return true;
+    } catch (fault) {
+      if (fault instanceof GatewayError) return false;
+      throw fault;
+    }
   }
 
   onTaken(attempt: RelayedAttempt): void {
