@@ -57,6 +57,10 @@ interface Lacking {
 function acquire(services: Services, { limited, taking, demands, waiter }: Lacking): boolean {
   const decision = services.limits.acquire(demands, (later) => {
     taking.pending = null;
+    if (taking.isOver) {
+      if (later.outcome === 'admitted') later.release();
+      return;
+    }
     try {
       enter(services, limited, taking, later);
     } catch (fault) {

@@ -51,8 +51,8 @@ export class Intake extends Swept implements BodyReceiver, ExchangeListener, Adm
   start(isLimited: boolean): void {
     const { exchange, running } = this.#call;
     const { contentEncoding } = exchange.head;
-    if (isCoded(contentEncoding)) decoderOf(contentEncoding);
     this.#waits = isLimited && !admit(this.#services, this.#call, this);
+    if (isCoded(contentEncoding)) decoderOf(contentEncoding);
     exchange.listener = this;
     this.#services.sweepList.add(this);
     exchange.readBody(running.snapshot.limits.bodyBytes, this, this.#waits);

@@ -16,6 +16,8 @@ export class Taking {
   admission: Admission | null = null;
   /** While it waits to be. */
   pending: Pending | null = null;
+  /** The call has ended while it waited: it counts all the same, and gives its place to others as soon as it has one. */
+  isOver = false;
   readonly pools: CallPools;
   readonly #limits: LeaseHolder;
 
@@ -41,6 +43,12 @@ export class Taking {
     if (admission === null) return;
     if (used !== null) for (const index of this.pools.tokens) admission.settleAt(index, used);
     admission.release();
+  }
+
+  /** The same of requests and calls at once, which count however early the call has ended. */
+  endRequests(): void {
+    if (this.pending !== null) this.isOver = true;
+    else this.admission?.release();
   }
 
   /** In place of `end`: the call does not count. */
@@ -97,7 +105,9 @@ export class LimitedCall {
     }
     if (budget !== null) rest?.admission?.settle(budget.pool, costOfCall(call));
     const used = usedTokens(call);
-    first?.end(null);
+    // Who leaves before the decision has had nothing, and was told nothing.
+    if (call.outcome === 'client_gone') first?.end(null);
+    else first?.endRequests();
     rest?.end(used);
   }
 }

@@ -94,7 +94,10 @@ export class Upload
   /** Bytes by which the form changes on its way. */
   #growth = 0;
 
-  /** @throws {GatewayError} for a content type that is no form, or a form in a content coding */
+  /**
+   * Takes the call's place among those of its key: it counts whatever its form turns out to be.
+   * @throws {GatewayError} when the call is refused before its form, which is no form, or in a content coding
+   */
   constructor(services: Services, call: AuthenticatedCall, options: UploadOptions) {
     super();
     this.#services = services;
@@ -103,6 +106,7 @@ export class Upload
     this.#names = new PartNames(options.form.names);
     this.#lastByteAt = call.startedAt;
     this.#rate = new LeastRate(call.startedAt);
+    this.#waits = !admit(services, call, this);
     const { head } = call.exchange;
     const boundary = boundaryOf(head.contentType);
     if (isCoded(head.contentEncoding))
@@ -121,13 +125,9 @@ export class Upload
     return contentLength === -1 ? -1 : contentLength + this.#growth;
   }
 
-  /**
-   * Begins to read. Must be called before the handler of the request returns.
-   * @throws {GatewayError} when the call is refused before its form
-   */
+  /** Begins to read. Must be called before the handler of the request returns. */
   start(): void {
     const { exchange, running } = this.#call;
-    this.#waits = !admit(this.#services, this.#call, this);
     exchange.listener = this;
     this.#services.sweepList.add(this);
     exchange.streamBody(running.snapshot.limits.uploadBytes, this, this.#waits);
