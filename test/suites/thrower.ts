@@ -44,6 +44,7 @@ const modules = [
   'flow/video/create',
   'flow/video/content-relay',
   'flow/images/convert',
+  'wire/byte-blocks',
   'http/exchange',
   'http/socket',
   'http/sized',
