@@ -316,8 +316,8 @@ class Holder implements LeaseHolder, AdmissionHost {
   }
 
   #askForLine(held: HeldPool): void {
-    const { line } = held.asking;
-    if (line.size > 0) this.#ask(held, line.amount, line.least());
+    const { line, isAsking } = held.asking;
+    if (line.size > 0 && !isAsking) this.#ask(held, line.amount, line.least());
   }
 
   /** Asks the primary for what is missing of so many units, unless it is asked already. */
@@ -362,6 +362,7 @@ class Holder implements LeaseHolder, AdmissionHost {
     held.giveBack(amount);
     const counted = amount > 0 && asking.line.size > 0;
     const ask = counted ? held.stateAsk(asking.line.amount, asking.line.least(), this.#sequence) : null;
+    if (ask !== null) this.#outbox.withdrawAsk(pool);
     const nextAt = held.window?.nextAt() ?? null;
     this.#outbox.recalled.push({ pool, recall: number, amount, nextAt, ask });
   }
@@ -501,6 +502,11 @@ class Outbox {
       if (amount > 0) this.spent.push({ pool: held.name, amount });
     }
     this.spending.clear();
+  }
+
+  /** An ask that is not sent yet has a later one in its place, which the primary would hear before it. */
+  withdrawAsk(pool: string): void {
+    this.asks = this.asks.filter((ask) => ask.pool !== pool);
   }
 
   /** Nothing is sent from now on. */
