@@ -31,7 +31,7 @@ import { createLeaseHolder } from './limits/lease-holder.js';
 import type { HolderMessage, OwnerMessage } from './limits/messages.js';
 import { PoolTable } from './limits/pools.js';
 import type { CallRecord } from './metrics/call-record.js';
-import { type Inspection, inspectTargets } from './metrics/inspection.js';
+import { type Inspection, inspectLimits, inspectTargets } from './metrics/inspection.js';
 import { watchProcess } from './metrics/process-gauges.js';
 import { createRecorder, type Recorder } from './metrics/recorder.js';
 import type { MetricsSnapshot } from './metrics/snapshot.js';
@@ -291,6 +291,11 @@ class ComposedGateway implements Gateway {
     return {
       requests: this.#recentCalls.list(),
       targets: inspectTargets(this.#health.status(now), (agoMs) => this.#unixTime.at(now - agoMs)),
+      limits: inspectLimits(
+        this.#services.limits
+          .inspect()
+          .map(({ name, inUse, inWindow }) => ({ name, used: inUse + inWindow })),
+      ),
     };
   }
 

@@ -96,7 +96,11 @@ function tellMetrics(id: number): void {
 }
 
 function tellInspection(id: number): void {
-  report({ type: 'inspected', id, inspection: gateway?.inspect() ?? { requests: [], targets: [] } });
+  report({
+    type: 'inspected',
+    id,
+    inspection: gateway?.inspect() ?? { requests: [], targets: [], limits: [] },
+  });
 }
 
 /**

@@ -23,7 +23,7 @@ export interface AdminSources {
   openApi(): Promise<object>;
   readonly config: ConfigDesk;
   readonly keys: KeyDesk;
-  limits(): readonly LimitInUse[];
+  limits(): Promise<readonly LimitInUse[]>;
   readonly playground: PlaygroundSources;
   /** @returns null where nothing was ever stored */
   usageLedger(): UsageLedger | null;

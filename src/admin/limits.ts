@@ -13,6 +13,8 @@ export interface LimitInUse {
   readonly free: number;
   /** What workers that have ended may have used, and will come back. */
   readonly inWindow: number;
+  /** What workers have in use, or have used within the last minute; of a budget, nothing. */
+  readonly used: number;
   /** What workers have, used or idle, by worker. */
   readonly leased: ReadonlyMap<number, number>;
 }
@@ -20,21 +22,21 @@ export interface LimitInUse {
 const mostLimits = 1000;
 
 /** Shows the limits that are in use. */
-export function limitRoutes(inUse: () => readonly LimitInUse[]): readonly AdminRoute[] {
+export function limitRoutes(inUse: () => Promise<readonly LimitInUse[]>): readonly AdminRoute[] {
   return [
     {
       method: 'GET',
       path: '/limits',
       needsToken: true,
-      handle: () => {
-        const all = [...inUse()].sort((a, b) => (a.name < b.name ? -1 : 1));
+      handle: async () => {
+        const all = [...(await inUse())].sort((a, b) => (a.name < b.name ? -1 : 1));
         return json({ limits: all.slice(0, mostLimits).map(viewOf), complete: all.length <= mostLimits });
       },
     },
   ];
 }
 
-function viewOf({ name, kind, total, limit, free, inWindow, leased }: LimitInUse): object {
+function viewOf({ name, kind, total, limit, free, inWindow, used, leased }: LimitInUse): object {
   const atWorkers = [...leased.values()].reduce((sum, amount) => sum + amount, 0);
-  return { name, kind, limit: total, share: limit, free, atWorkers, cooling: inWindow };
+  return { name, kind, limit: total, share: limit, used, free, atWorkers, cooling: inWindow };
 }

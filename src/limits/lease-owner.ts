@@ -72,8 +72,11 @@ export interface LeaseOwner {
    * @param changed the pools of which the limit is another now, as they were
    */
   reload(changed: readonly Pool[]): void;
-  /** The pools of which workers have other units than their slices, or had within the last minute. */
-  inspect(): OwnedUnits[];
+  /**
+   * The pools of which workers have other units than their slices, or had within the last minute.
+   * @param names of others that are to be among them
+   */
+  inspect(names?: Iterable<string>): OwnedUnits[];
 }
 
 /** Makes the owner of all pools. Nothing is leased yet. */
@@ -178,17 +181,25 @@ class Owner implements LeaseOwner {
     this.#flush();
   }
 
-  inspect(): OwnedUnits[] {
-    return [...this.#pools.values()].map((pool) => ({
-      name: pool.name,
-      kind: pool.kind,
-      total: pool.total,
-      limit: pool.limit,
-      free: pool.free,
-      inWindow: pool.window?.total ?? 0,
-      leased: pool.leased,
-      asks: pool.asks.length,
-    }));
+  inspect(names: Iterable<string> = []): OwnedUnits[] {
+    const before = new Set(this.#pools.keys());
+    for (const name of names) this.#open(name);
+    const units = [...this.#pools.values()].map(
+      (pool): OwnedUnits => ({
+        name: pool.name,
+        kind: pool.kind,
+        total: pool.total,
+        limit: pool.limit,
+        free: pool.free,
+        inWindow: pool.window?.total ?? 0,
+        leased: new Map(pool.leased),
+        asks: pool.asks.length,
+      }),
+    );
+    const now = this.#now();
+    // Of these there is nothing to remember.
+    for (const pool of [...this.#pools.values()]) if (!before.has(pool.name)) this.#serve(pool, now);
+    return units;
   }
 
   /** The pool of that name, or null where the config has none. */

@@ -6,6 +6,27 @@ export interface Inspection {
   /** Its last calls, newest first. */
   readonly requests: readonly RecentRequestView[];
   readonly targets: readonly InspectedTarget[];
+  /** Of the limits of which it has used anything within the last minute, or does now; those of most units first. */
+  readonly limits: readonly UsedLimit[];
+}
+
+/** What one worker uses of a limit. */
+export interface UsedLimit {
+  /** `key:team-a:requests` */
+  readonly name: string;
+  /** Units in use, or used within the last minute. */
+  readonly used: number;
+}
+
+/** Limits that a worker tells of. */
+const mostLimits = 1000;
+
+/** What a worker tells of its limits. */
+export function inspectLimits(limits: readonly UsedLimit[]): UsedLimit[] {
+  return limits
+    .filter(({ used }) => used > 0)
+    .sort((a, b) => b.used - a.used)
+    .slice(0, mostLimits);
 }
 
 /** A target as one worker sees it. */

@@ -32,7 +32,7 @@ export interface Leases {
   /** The limits of the keys that are made at run time hold from now on, beside those of the config. */
   applyKeys(change: KeyChange): void;
   /** See `LeaseOwner.inspect`. */
-  inspect(): OwnedUnits[];
+  inspect(names: Iterable<string>): OwnedUnits[];
   /** Resolves when units can be had, or it is known that they cannot be: calls before that would wait in vain. */
   readonly ready: Promise<void>;
   /** What operators may see of the stores of limits. */
@@ -110,7 +110,7 @@ export function createLeases({ config, store, log }: LeasesOptions): Leases {
       owner.reload(changedPools(pools, before));
     },
     applyKeys: (change) => owner.reload(keyPools.apply(change)),
-    inspect: () => owner.inspect(),
+    inspect: (names) => owner.inspect(names),
     ready: rates.ready,
     gauges: () => [
       {

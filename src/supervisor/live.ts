@@ -26,6 +26,8 @@ export interface Live {
   start(): void;
   /** Remembers nothing more, and ends all streams. */
   stop(): void;
+  /** What the workers tell of this moment that answer in time. */
+  inspections(): Promise<readonly Inspection[]>;
   onInspected(child: ChildProcess, inspected: Inspected): void;
   onGone(child: ChildProcess): void;
 }
@@ -67,6 +69,7 @@ export function createLive({ counted, counts, gateway, tellAll, log }: LiveOptio
       timer = null;
       stream.close();
     },
+    inspections: () => inspector.collect(),
     onInspected: (child, { id, inspection }) => inspector.onPart(child, id, inspection),
     onGone: (child) => inspector.onGone(child),
   };

@@ -10,6 +10,7 @@ import type { GatewayView } from '../admin/live-state.js';
 import { demoKeys } from '../config/demo.js';
 import type { AdminSettings, ResolvedConfig } from '../config/resolve.js';
 import type { FaultPlace } from '../errors.js';
+import type { OwnedUnits } from '../limits/lease-owner.js';
 import { exposition, type PrimaryGauge } from '../metrics/exposition.js';
 import type { MetricsSnapshot } from '../metrics/snapshot.js';
 import { createTotals } from '../metrics/totals.js';
@@ -37,8 +38,8 @@ export interface OperatedGateway {
   /** Process ids of the workers that serve at this moment. */
   serving(): readonly number[];
   isStopping(): boolean;
-  /** The limits that are in use. */
-  limits(): readonly LimitInUse[];
+  /** The limits of which workers have other units than their slices, and those of these names. */
+  limits(names: Iterable<string>): readonly OwnedUnits[];
   /** What parts of the primary tell of the moment. */
   gauges(): readonly PrimaryGauge[];
   tellAll(order: WorkerOrder): readonly ChildProcess[];
@@ -111,6 +112,16 @@ class GatewayOperations implements Operations {
     else this.#totals.retire(pid);
   }
 
+  /** The limits that are in use. */
+  async #limits(): Promise<LimitInUse[]> {
+    const used = new Map<string, number>();
+    for (const { limits } of await this.live.inspections())
+      for (const each of limits) used.set(each.name, (used.get(each.name) ?? 0) + each.used);
+    return this.#gateway
+      .limits(used.keys())
+      .map((units) => ({ ...units, used: (used.get(units.name) ?? 0) + units.inWindow }));
+  }
+
   #createSources(): AdminSources {
     const gateway = this.#gateway;
     const { reloader } = gateway;
@@ -127,7 +138,7 @@ class GatewayOperations implements Operations {
         running: () => reloader.running,
         check: () => reloader.check(),
       },
-      limits: () => gateway.limits(),
+      limits: () => this.#limits(),
       playground: {
         url: gateway.url,
         models: () => reloader.running.models,

@@ -152,7 +152,7 @@ class Supervisor {
       keys: this.#keys,
       serving: () => this.#serving,
       isStopping: () => this.#stopping !== null,
-      limits: () => this.#leases.inspect(),
+      limits: (names) => this.#leases.inspect(names),
       gauges: () => this.#leases.gauges(),
       tellAll: (order) => this.#pool.tellAll(order),
       log: this.#logger,

@@ -135,9 +135,17 @@ test('a target is as its worst-off worker says, with the last failure of any', a
   const early = { at: at - 2000, message: 'reset' };
   const late = { at: at - 1000, message: 'status 503' };
   const inspections: Inspection[] = [
-    { requests: [], targets: [inspected('up/a', { state: 'open', lastFailure: early }), inspected('up/b')] },
-    { requests: [], targets: [inspected('up/a', { state: 'open', lastFailure: late }), inspected('up/b')] },
-    { requests: [], targets: [inspected('up/a', { state: 'half-open' }), inspected('up/b')] },
+    {
+      requests: [],
+      limits: [],
+      targets: [inspected('up/a', { state: 'open', lastFailure: early }), inspected('up/b')],
+    },
+    {
+      requests: [],
+      limits: [],
+      targets: [inspected('up/a', { state: 'open', lastFailure: late }), inspected('up/b')],
+    },
+    { requests: [], limits: [], targets: [inspected('up/a', { state: 'half-open' }), inspected('up/b')] },
   ];
   const { targets } = liveState({ at, gateway, merged: merge(recorder), inspections });
   const nothing = { inFlight: 0, attempts: 0, failures: {}, retries: 0, lastFailure: null };
@@ -165,6 +173,7 @@ test('the busiest are told, and the newest requests of all workers', async (t) =
   }
   const ofWorker = (start: number): Inspection => ({
     requests: Array.from({ length: 100 }, (_, age) => request(`${start}-${age}`, at - start - 2 * age)),
+    limits: [],
     targets: Array.from({ length: 300 }, (_, i) => inspected(`up/${i}`)),
   });
   const state = liveState({ at, gateway, merged: merge(recorder), inspections: [ofWorker(1), ofWorker(0)] });

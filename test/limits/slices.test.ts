@@ -122,6 +122,26 @@ test('a worker that begins while the others hold all has no slice of it until th
   t.end();
 });
 
+test('a pool of which workers use their slices alone is told to who names it, and not remembered', (t) => {
+  const { host, workers } = makeHost();
+  t.equal(admitted(offer(host, workers[0], requests, 5)), 5);
+  t.match(host.owner.inspect([requests.name, 'unknown']), [
+    {
+      name: requests.name,
+      limit: 160,
+      free: 120,
+      inWindow: 0,
+      leased: new Map([
+        [1, 20],
+        [2, 20],
+      ]),
+    },
+  ]);
+  t.strictSame(host.owner.inspect(), []);
+  t.strictSame(host.sent, []);
+  t.end();
+});
+
 test('a pool that is too small for slices is decided by the primary', (t) => {
   const { host, workers } = makeHost();
   t.equal(admitted(offer(host, workers[0], small, 40)), 31);
