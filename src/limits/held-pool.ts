@@ -343,7 +343,7 @@ export class HeldPools {
   /** Pools by the tick at which they are swept, modulo the length. One that is swept at another tick by now is passed over. */
   readonly #sweeps: HeldPool[][] = Array.from({ length: mostTicks }, () => []);
   #tick = 0;
-  #slices: Slices = { parts: 0, usedUntil: Number.NEGATIVE_INFINITY };
+  #slices: Slices = { parts: 0, usedUntil: null };
 
   /** Before any pool is used. */
   setSlices(slices: Slices): void {
@@ -357,23 +357,18 @@ export class HeldPools {
   /** A pool, made with its slice where there is none of its name. */
   of(pool: Pool): HeldPool {
     const known = this.#byName.get(pool.name);
-    if (known !== undefined) return known;
-    const held = this.add(pool, this.sliceOf(pool));
-    const { usedUntil } = this.#slices;
-    const windowMs = windowMsOf[pool.kind];
-    if (windowMs === null || usedUntil === Number.NEGATIVE_INFINITY) return held;
-    held.available = 0;
-    held.idle = 0;
-    held.window?.add(usedUntil - windowMs, held.held);
-    return held;
+    return known ?? this.add(pool, this.sliceOf(pool));
   }
 
-  /** Makes a pool of which so many units are leased. */
+  /** Makes a pool of which so many units were leased without being asked for. */
   add(pool: Pool, leased: number): HeldPool {
     const held = new HeldPool(pool, this, this.sliceOf(pool));
+    const { usedUntil } = this.#slices;
+    const windowMs = windowMsOf[pool.kind];
     held.held = leased;
-    held.available = leased;
-    held.idle = leased;
+    if (usedUntil === null || windowMs === null) held.available = leased;
+    else held.window?.add(usedUntil - windowMs, leased);
+    held.idle = held.available;
     this.#byName.set(pool.name, held);
     // It may be one of very many that are used once: nothing is to be done for it but to forget it.
     this.sweepIn(held, mostTicks / 2);
@@ -412,7 +407,7 @@ export class HeldPools {
   /** @returns the pools that are to be swept at the next tick, which begins */
   nextSweeps(now: number): HeldPool[] {
     const { parts, usedUntil } = this.#slices;
-    if (now >= usedUntil) this.#slices = { parts, usedUntil: Number.NEGATIVE_INFINITY };
+    if (usedUntil !== null && now >= usedUntil) this.#slices = { parts, usedUntil: null };
     const tick = ++this.#tick;
     const due = this.#sweeps[tick % mostTicks] as HeldPool[];
     if (due.length === 0) return due;

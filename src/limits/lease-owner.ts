@@ -94,8 +94,8 @@ class Owner implements LeaseOwner {
   readonly #due = new Set<OwnedPool>();
   /** Those with something to send. */
   readonly #sending = new Set<OwnedWorker>();
-  /** Workers that have ended, and what they may have used of their slices: in the order of their ends. */
-  #ended: Slices[] = [];
+  /** Workers that have ended and of which none took the place: what they may have used of their slices, oldest first. */
+  #ended: { readonly parts: number; readonly usedUntil: number }[] = [];
   readonly #parts: () => number;
   #recalls = 0;
 
@@ -112,14 +112,12 @@ class Owner implements LeaseOwner {
   }
 
   join(id: number, send: (message: OwnerMessage) => void): void {
+    this.#forgetEnded(this.#now());
     const parts = this.#partsOfNext();
     const worker = new OwnedWorker(id, parts, send);
     this.#workers.set(id, worker);
     if (parts === 0) return;
-    const now = this.#now();
-    this.#forgetEnded(now);
-    // It takes the place of one that has ended, whose slices were free else.
-    const usedUntil = this.#ended.shift()?.usedUntil ?? 0;
+    const slices: Slices = { parts, usedUntil: this.#takePlace(parts) };
     const known: KnownPool[] = [];
     for (const pool of this.#pools.values()) {
       const { name, kind, total } = pool;
@@ -127,7 +125,7 @@ class Owner implements LeaseOwner {
       known.push({ pool: name, kind, limit: total, leased: 0 });
       this.#due.add(pool);
     }
-    send({ type: 'lease-order', slices: { parts, usedUntil }, known: someOf(known) });
+    send({ type: 'lease-order', slices, known: someOf(known) });
   }
 
   receive(id: number, { recalled, overdrafts, spent, returns, asks }: HolderMessage): void {
@@ -225,14 +223,24 @@ class Owner implements LeaseOwner {
     return added;
   }
 
-  /** Parts of a pool for the slice of a worker that joins, as far as the slices of the others leave room for it. */
+  /**
+   * Parts of a pool for the slice of a worker that joins, as far as the slices of the others leave room for it, those
+   * included that were used before a worker's end.
+   */
   #partsOfNext(): number {
     const parts = this.#shares.isUndivided ? this.#parts() : 0;
     if (parts === 0) return 0;
-    let sliced = 1 / parts;
+    let sliced = this.#ended.some((ended) => ended.parts === parts) ? 0 : 1 / parts;
+    for (const ended of this.#ended) sliced += 1 / ended.parts;
     for (const worker of this.#workers.values()) if (worker.parts > 0) sliced += 1 / worker.parts;
     // Sums of fractions are not exact.
     return sliced <= mostSliced + 1e-9 ? parts : 0;
+  }
+
+  /** A worker has the slices of one that has ended, if any had as large ones. @returns until when they count as used */
+  #takePlace(parts: number): number | null {
+    const index = this.#ended.findIndex((ended) => ended.parts === parts);
+    return index === -1 ? null : (this.#ended.splice(index, 1)[0]?.usedUntil ?? null);
   }
 
   #hasSlices(pool: Pool): boolean {

@@ -40,8 +40,8 @@ export interface OwnerMessage {
 export interface Slices {
   /** Into how many a pool is divided for each slice. */
   readonly parts: number;
-  /** Until then the units of windows count as used: a worker that has ended may have used them. */
-  readonly usedUntil: number;
+  /** Until then the units of windows count as used: a worker that has ended may have used them. Null where none has. */
+  readonly usedUntil: number | null;
 }
 
 /** A pool of which the worker has other units than its slice of it, unless it knows better. */

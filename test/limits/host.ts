@@ -45,6 +45,8 @@ export class SimulatedHost {
   readonly sent: (HolderMessage | OwnerMessage)[] = [];
   /** Units that were overdrawn, with the time. */
   readonly overdrafts: { readonly pool: string; readonly at: number; readonly amount: number }[] = [];
+  /** Of the slices of the next worker: see `LeaseOwnerOptions`. */
+  parts: number;
   readonly #options: HostOptions;
   readonly #time: SimulatedTime;
   #isStopped = false;
@@ -55,11 +57,12 @@ export class SimulatedHost {
     this.#time = options.time ?? new SimulatedTime();
     this.pools = new Map(options.pools.map((pool) => [pool.name, pool]));
     const { shares, parts = 0 } = options;
+    this.parts = parts;
     this.owner = createLeaseOwner({
       now: () => this.now,
       poolOf: (name) => this.pools.get(name),
       shares,
-      parts: () => parts,
+      parts: () => this.parts,
     });
     this.#everyTick(() => this.owner.tick());
   }

@@ -90,6 +90,47 @@ test('a worker that takes the place of a killed one has its slice, as used as th
   t.end();
 });
 
+test('what a killed worker has used of its slice counts when the limit changes within the minute', (t) => {
+  const host = new SimulatedHost({ pools: [requests], delay: () => 1, parts: 8 });
+  const killed = host.start();
+  host.start();
+  t.equal(admitted(offer(host, killed, requests, 9)), 9);
+  t.strictSame(host.sent, [], 'it has asked nobody');
+  host.kill(killed);
+  host.advance(50);
+  host.start();
+  const larger: Pool = { ...requests, limit: 168 };
+  host.pools.set(requests.name, larger);
+  host.owner.reload([requests]);
+  host.advance(50);
+  const later = host.workers.map((worker) => admitted(offer(host, worker, larger, 200)));
+  t.ok(later.reduce((sum, count) => sum + count, 9) <= 168, `${later} after 9 of 168`);
+  host.advance(150_000);
+  t.equal(host.fault(), null);
+  isForgotten(t, host);
+  t.end();
+});
+
+test('what a killed worker has used of a large slice counts, though the next ones have smaller ones', (t) => {
+  const { host, workers } = makeHost();
+  const [killed, other] = workers;
+  host.parts = 32;
+  host.start();
+  t.equal(admitted(offer(host, killed, requests, 9)), 9);
+  t.equal(admitted(offer(host, other, requests, 9)), 9);
+  t.strictSame(host.sent, []);
+  for (const worker of [killed, other]) {
+    host.kill(worker);
+    host.advance(20);
+    host.start();
+  }
+  const later = host.workers.map((worker) => admitted(offer(host, worker, requests, 200)));
+  t.ok(later.reduce((sum, count) => sum + count, 18) <= 160, `${later} after 18 of 160`);
+  host.advance(150_000);
+  isForgotten(t, host);
+  t.end();
+});
+
 test('the slots of a killed worker are free at once, and its place has them without a message', (t) => {
   const { host, workers } = makeHost();
   const [killed, other] = workers;
