@@ -25,6 +25,8 @@ test('messages of either kind pass both ways as they came, in order', async (t) 
     '{"type" : "ä€😀"}',
     Buffer.alloc(0),
     randomBytes(1),
+    Buffer.from('{'),
+    Buffer.from('[x'),
     '{"type":"x"}',
   ];
   for (const size of [125, 126, 65_535, 65_536]) messages.push(randomBytes(size));

@@ -23,6 +23,8 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
+/** What may stand behind the bracket of a list. */
+const listBegins = Buffer.from('{["]-0123456789tfn');
 const utf8Mark = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /** What the session's model is called. */
@@ -46,8 +48,8 @@ export function judgeEvent(
 ): Buffer | GatewayError {
   const isMarked = event[0] === utf8Mark[0] && event.subarray(0, utf8Mark.length).equals(utf8Mark);
   const start = skipSpace(event, isMarked ? utf8Mark.length : 0);
-  // A sound hardly ever begins like that and is text all through.
-  const isText = !isBinary || (isOpening(event[start]) && !event.includes(0) && isUtf8(event));
+  // A sound hardly ever begins like that and is text all through; a byte or two of one may.
+  const isText = !isBinary || (beginsLikeJson(event, start) && !event.includes(0) && isUtf8(event));
   if (isText) {
     const fault = textFault(event, start);
     if (fault !== null) return fault;
@@ -114,8 +116,11 @@ function behind(event: Buffer, at: number): number {
   return next;
 }
 
-function isOpening(byte: number | undefined): boolean {
-  return byte === OPEN_BRACE || byte === OPEN_BRACKET;
+/** Whether an object or a list may begin there, by its first two signs (RFC 8259 sections 4 and 5). */
+function beginsLikeJson(event: Buffer, start: number): boolean {
+  const next = event[skipSpace(event, start + 1)];
+  if (event[start] === OPEN_BRACE) return next === QUOTE || next === CLOSE_BRACE;
+  return event[start] === OPEN_BRACKET && next !== undefined && listBegins.includes(next);
 }
 
 /** White space, bytes of wide characters, and byte order marks. */
