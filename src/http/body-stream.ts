@@ -1,5 +1,5 @@
 import type { GatewayError } from '../errors.js';
-import { type BodyOwner, refuseAnnounced, tooLarge } from './body.js';
+import { type BodyOwner, refuseAnnounced, shredded, tooLarge } from './body.js';
 import { BodyBacklog } from './body-backlog.js';
 import type { BodyPool } from './body-pool.js';
 import type { BodySource, ChunkReceiver } from './response-sink.js';
@@ -158,6 +158,13 @@ export class BodyStream implements ChunkReceiver {
       else this.#keep(receiver, chunk);
     }
     this.#settle();
+  }
+
+  onShredded(): void {
+    const receiver = this.#receiver;
+    if (receiver === null) return;
+    this.#refuse();
+    receiver.onBodyRefused(shredded());
   }
 
   #keep(receiver: BodyStreamReceiver, chunk: Buffer): void {

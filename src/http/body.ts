@@ -36,7 +36,7 @@ const firstBytes = 16 * 1024;
 /** Room for so much more than has come, and for no more than has come, is made at once. */
 const mostAhead = 8 * 1024 * 1024;
 const emptyBody: Buffer = Buffer.alloc(0);
-const nobody: ChunkReceiver = { onChunk() {} };
+const nobody: ChunkReceiver = { onChunk() {}, onShredded() {} };
 
 /**
  * Refuses a body that is announced as larger than `limit` bytes. If the connection goes on it is read and thrown away:
@@ -156,6 +156,12 @@ export class BodyCollector implements ChunkReceiver {
     this.#source.pause();
   }
 
+  onShredded(): void {
+    const receiver = this.#receiver;
+    this.drop();
+    receiver?.onBodyRefused(shredded());
+  }
+
   #tell(): void {
     const receiver = this.#receiver;
     const body = this.#body;
@@ -194,5 +200,13 @@ export function tooLarge(limit: number): GatewayError {
   return new GatewayError(
     'request_too_large',
     `The request body is larger than the ${limit} bytes allowed here.`,
+  );
+}
+
+/** The error for a body that comes in too many pieces of a few bytes while others do the same. */
+export function shredded(): GatewayError {
+  return new GatewayError(
+    'invalid_request',
+    'The request body comes in too many chunks of a few bytes: send it in larger ones.',
   );
 }

@@ -57,6 +57,8 @@ export interface ResponseSink {
 export interface ChunkReceiver {
   /** @param chunk valid only until this returns */
   onChunk(chunk: ArrayBuffer, isLast: boolean): void;
+  /** In place of it: clients send too many pieces of a few bytes for this one to be taken. May be called again. */
+  onShredded(): void;
 }
 
 /** Where the body of one request comes from. */

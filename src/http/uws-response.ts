@@ -65,7 +65,8 @@ export class UwsResponse implements ClientLink {
     this.#response.onData((chunk, isLast) => {
       atOnce.isReading = true;
       try {
-        receiver.onChunk(chunk, isLast);
+        if (atOnce.isTooSmall(chunk.byteLength)) receiver.onShredded();
+        else receiver.onChunk(chunk, isLast);
       } catch (fault) {
         if (owner === null) throw fault;
         handFault(owner, 'request', fault);
