@@ -91,6 +91,17 @@ test('a key that sends more than its part in one long turn of the event loop is 
   );
 });
 
+test('of messages of a few bytes a key may send some ten thousand in one long turn', async (t) => {
+  const memory = new SessionMemory(() => settings);
+  const hostile = memory.takePlace('hostile');
+  memory.turned(1000);
+  let taken = 0;
+  while (taken < 1_000_000 && hostile.arrived(2, 1600)) taken++;
+  t.equal(taken, settings.heldBytesPerKey / 4096);
+  memory.turned(1700);
+  t.equal(hostile.arrived(2, 2600), true, 'in the next turn it may again');
+});
+
 test('what an upstream has yet to take stays counted after the end of its session', async (t) => {
   const memory = new SessionMemory(() => settings);
   const place = memory.takePlace('a');

@@ -9,6 +9,8 @@ const socketBytes = 16 * 1024;
 const lingerMs = 17_000;
 /** So much in messages is worth a look at the memory, whether timers run meanwhile or not. */
 const lookBytes = 8 * 1024 * 1024;
+/** A message takes as much of a turn as so many bytes do, however short it is. */
+const leastMessage = 4096;
 /** A turn of the event loop that takes longer is one in which too much has come. */
 const longTurnMs = 500;
 
@@ -114,7 +116,7 @@ export class SessionMemory {
       key.turn = this.#turn;
       key.turnBytes = 0;
     }
-    key.turnBytes += bytes;
+    key.turnBytes += Math.max(bytes, leastMessage);
     this.#arrivedBytes += bytes;
     if (this.#arrivedBytes > lookBytes) {
       this.#arrivedBytes = 0;
