@@ -107,27 +107,40 @@ const timed = [
   'upstream/timers',
 ];
 
-/** What `npm test` leaves to the full run: whole processes, browsers, all SDKs, faults, and attacks that take long. */
+/** What `npm test` leaves to the full run: whole processes, browsers, other programs, all SDKs, faults, most attacks. */
 const slow = [
   'admin',
-  'attacks/account-in-sessions-and-tasks',
-  'attacks/deaf-sockets',
-  'attacks/drain-reconnect',
-  'attacks/sent-twice',
-  'attacks/slow-bodies',
-  'attacks/stuck-worker',
+  'attacks',
   'console/browser',
+  'console/playground/samples',
   'e2e',
   'faults',
   'flow',
   'main',
+  'simulator/faults',
+  'simulator/media/assets',
+  'simulator/media/playback',
+  'simulator/media/speech',
   'store',
   'supervisor',
   'usage',
 ];
 
-/** Of those, what it runs all the same: the request flow inside one process, and the command line once with SDKs. */
+/**
+ * Of those, what it runs all the same: attacks that take a moment, the request flow inside one process, and the command
+ * line once with SDKs.
+ */
 const quick = [
+  'attacks/answers-nobody-asked-for',
+  'attacks/answers-without-body',
+  'attacks/broken-socket-message',
+  'attacks/client-socket',
+  'attacks/head-lines',
+  'attacks/operators-that-leave',
+  'attacks/refused-before-counted',
+  'attacks/second-request',
+  'attacks/socket-memory',
+  'attacks/steering-members',
   'e2e/openai-start',
   'flow/account',
   'flow/admit',
