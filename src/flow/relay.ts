@@ -32,13 +32,43 @@ const nothing = Buffer.alloc(0);
 /** Unfinished events up to this size are not worth counting. */
 const usualEventBytes = 64 * 1024;
 
+/** An answer whose head is there. */
+interface Answering {
+  readonly transform: AnswerTransform;
+  readonly head: ResponseHead;
+}
+
+/** It is collected, and leaves at once. */
+interface Whole extends Answering {
+  readonly name: 'whole';
+  readonly gathered: Gather;
+}
+
+/** It is passed on in whole events. */
+interface Events extends Answering {
+  readonly name: 'events';
+  readonly runs: EventRuns;
+}
+
+/**
+ * How far an answer is: `waiting` for a head -> `whole`, `opening` (for the first bytes) and `bytes` (passed on as they
+ * come) or `events` -> `sent` (whole, and the client has not taken all of it) -> `over`.
+ */
+type Phase =
+  | { readonly name: 'waiting' }
+  | Whole
+  | (Answering & { readonly name: 'opening' | 'bytes' })
+  | Events
+  | { readonly name: 'sent'; readonly head: ResponseHead }
+  | { readonly name: 'over' };
+
+const waiting: Phase = { name: 'waiting' };
+const over: Phase = { name: 'over' };
+
 /**
  * Hands an upstream's answer to the client by way of a transform, which leaves it as it is or translates it. One for
  * each call, used for all of its attempts; it is the handler of the upstream's answer and the listener of the client's
  * side at once.
- *
- * `waiting` for a head -> `whole` (collected, leaves at once), `opening` (for the first bytes) and `bytes` (passed on as
- * they come) or `events` (passed on in whole events) -> `sent` (whole, and the client has not taken all of it) -> `over`.
  */
 export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   upstream: UpstreamExchange | null = null;
@@ -47,12 +77,10 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   readonly #owner: AttemptOwner;
   #streamed: boolean;
   #transform: AnswerTransform | null = null;
-  #mode: 'waiting' | 'whole' | 'opening' | 'bytes' | 'events' | 'sent' | 'over' = 'waiting';
   #head: ResponseHead | null = null;
+  #phase: Phase = waiting;
   /** The answer's head has left, or will with the next write. */
   committed = false;
-  #gathered: Gather | null = null;
-  #runs: EventRuns | null = null;
   /** An event of the protocol has come. */
   #judged = false;
   #flowing = true;
@@ -76,10 +104,8 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   reset(transform: AnswerTransform | null, upstream: UpstreamExchange | null): void {
     this.#transform = transform;
     this.upstream = upstream;
-    this.#mode = 'waiting';
+    this.#phase = waiting;
     this.#head = null;
-    this.#gathered = null;
-    this.#runs = null;
     this.#judged = false;
     if (this.#call.gathered > 0) this.#holds(0);
     this.#call.sentAt = 0;
@@ -91,16 +117,18 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     call.answeredAt = performance.now();
     call.sentAt = this.upstream?.sentAt ?? 0;
     this.#head = head;
-    const transform = this.#transform as AnswerTransform;
+    const transform = this.#transform;
+    if (transform === null) throw new Error('an answer without an attempt');
     if (transform.mayStream) this.#streamed = isEventStream(head);
     const refusal = answerRefusal(head, this.#streamed);
     if (refusal !== null) this.#give(refusal);
-    else if (head.status >= 400) this.#beginWhole(errorBytes);
-    else if (this.#streamed) {
-      this.#mode = 'events';
-      this.#runs = new EventRuns(transform.eventBytes);
-    } else if (leavesWhole(head, transform)) this.#beginWhole(transform.wholeBytes);
-    else this.#mode = 'opening';
+    else if (head.status >= 400)
+      this.#phase = { name: 'whole', transform, head, gathered: new Gather(errorBytes) };
+    else if (this.#streamed)
+      this.#phase = { name: 'events', transform, head, runs: new EventRuns(transform.eventBytes) };
+    else if (leavesWhole(head, transform))
+      this.#phase = { name: 'whole', transform, head, gathered: new Gather(transform.wholeBytes) };
+    else this.#phase = { name: 'opening', transform, head };
   }
 
   onData(chunk: Buffer): boolean {
@@ -113,15 +141,16 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   }
 
   #take(chunk: Buffer): boolean {
-    switch (this.#mode) {
+    const phase = this.#phase;
+    switch (phase.name) {
       case 'events':
-        return this.#onEvents(chunk);
+        return this.#onEvents(phase, chunk);
       case 'whole':
-        return this.#onWhole(chunk);
+        return this.#onWhole(phase, chunk);
       case 'opening':
-        return this.#open(chunk) && this.#take(chunk);
+        return this.#open(phase, chunk) && this.#take(chunk);
       case 'bytes':
-        this.#transform?.note(chunk);
+        phase.transform.note(chunk);
         this.#flowing = this.#call.exchange.write(chunk);
         return this.#flowing;
       default:
@@ -138,23 +167,25 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   }
 
   #takeEnd(): void {
-    if (this.#mode === 'opening') this.#open(nothing);
-    if (this.#mode === 'events') this.#endEvents();
-    else if (this.#mode === 'whole') this.#endWhole();
-    else if (this.#mode === 'bytes') {
+    if (this.#phase.name === 'opening') this.#open(this.#phase, nothing);
+    const phase = this.#phase;
+    if (phase.name === 'events') this.#endEvents(phase);
+    else if (phase.name === 'whole') this.#endWhole(phase);
+    else if (phase.name === 'bytes') {
       this.#call.exchange.end();
-      this.#settle(answerOutcome(this.#head));
+      this.#settle(answerOutcome(phase.head));
     }
   }
 
   onFailure(failure: UpstreamFailure): void {
-    if (this.#mode === 'over') return;
+    const phase = this.#phase;
+    if (phase.name === 'over') return;
     const error = failureError(failure);
     this.#call.sentAt = this.upstream?.sentAt ?? 0;
     if (!this.committed) {
-      this.#mode = 'over';
+      this.#phase = over;
       this.#owner.onAttemptFailed(error, failure);
-    } else if (this.#mode === 'bytes') {
+    } else if (phase.name === 'bytes') {
       // The head promised an answer that cannot be made whole: a cut connection is the only honest end.
       this.#call.error = error;
       this.#call.exchange.abort();
@@ -168,19 +199,21 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   }
 
   onClientGone(): void {
-    if (this.#mode !== 'over' && this.#mode !== 'sent') this.upstream?.cancel();
+    const { name } = this.#phase;
+    if (name !== 'over' && name !== 'sent') this.upstream?.cancel();
     this.#settle('client_gone');
   }
 
   onDrained(): void {
-    if (this.#mode === 'sent') {
-      this.#settle(answerOutcome(this.#head));
+    const phase = this.#phase;
+    if (phase.name === 'sent') {
+      this.#settle(answerOutcome(phase.head));
       return;
     }
     this.#flowing = true;
     this.#heardAt = performance.now();
     // What was gathered of an answer that was too large for that has been taken.
-    if (this.#mode === 'bytes') this.#holds(0);
+    if (phase.name === 'bytes') this.#holds(0);
     this.upstream?.resume();
   }
 
@@ -188,8 +221,11 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     const { keepAliveMs } = this.#call.running.snapshot.timeouts;
     if (keepAliveMs === 0 || !this.#flowing || now - this.#heardAt < keepAliveMs) return;
     // Signs of life belong between the events of a stream alone.
-    const between = this.#mode === 'waiting' ? !this.#transform?.mayStream : this.#mode === 'events';
-    if (!between || this.#runs?.overlong) return;
+    const phase = this.#phase;
+    if (
+      phase.name === 'waiting' ? this.#transform?.mayStream : phase.name !== 'events' || phase.runs.overlong
+    )
+      return;
     this.#heardAt = now;
     this.#commitStream();
     // Not under backpressure at this point, and these few bytes are too short to matter if they start some.
@@ -197,7 +233,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   }
 
   #settle(outcome: Outcome): void {
-    this.#mode = 'over';
+    this.#phase = over;
     this.leave();
     releaseBody(this.#services, this.#call, this.upstream?.bodyReleased ?? false);
     if (this.upstream?.sentAt) noteUsage(this.#call, this.#transform, this.#head, outcome);
@@ -212,12 +248,12 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
 
   onBroken(error: GatewayError): void {
     const { upstream } = this;
-    const mode = this.#mode;
-    this.#mode = 'over';
+    const phase = this.#phase;
+    this.#phase = over;
     this.leave();
     try {
       if (!this.#call.exchange.isAnswered) refuse(this.#services, this.#call, error);
-      else if (mode === 'events' || mode === 'waiting') this.#endStream(error);
+      else if (phase.name === 'events' || phase.name === 'waiting') this.#endStream(phase, error);
       else this.#call.exchange.abort();
     } finally {
       // After the client's side has ended, since nothing of this is the target's doing.
@@ -235,22 +271,23 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   refuse(fault: unknown, head: ResponseHead | null): void {
     if (this.committed) {
       // Nothing can be said in an answer that is no event stream.
-      if (this.#mode === 'bytes') this.#call.exchange.abort();
+      if (this.#phase.name === 'bytes') this.#call.exchange.abort();
       if (fault instanceof GatewayError) this.#failStream(fault);
       else this.#failByUs(fault);
       return;
     }
-    this.#mode = 'over';
+    this.#phase = over;
     this.leave();
     refuse(this.#services, this.#call, fault, head);
   }
 
   /** Gives an answer up that cannot be used, before any of it was relayed. */
   #give(error: GatewayError, failure: UpstreamFailure | null = null): void {
-    this.#mode = 'over';
+    const phase = this.#phase;
+    this.#phase = over;
     if (error.accountStatus !== null) this.#owner.onAccountRefused(error);
     this.upstream?.cancel();
-    if (this.committed) this.#failStream(error);
+    if (this.committed) this.#failStream(error, phase);
     else this.#owner.onAttemptFailed(error, failure);
   }
 
@@ -260,30 +297,24 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     this.#give(new GatewayError('internal_error', null, { cause: fault }));
   }
 
-  #failStream(error: GatewayError): void {
+  #failStream(error: GatewayError, phase = this.#phase): void {
     this.upstream?.cancel();
-    this.#endStream(error);
+    this.#endStream(phase, error);
     this.#settle('upstream_error');
   }
 
-  #endStream(error: GatewayError): void {
+  #endStream(phase: Phase, error: GatewayError): void {
     refuseStream(this.#call, error, {
-      insideEvent: this.#runs?.overlong ?? false,
+      insideEvent: phase.name === 'events' && phase.runs.overlong,
       words: (event) => this.#transform?.lastWords(error, event) ?? null,
     });
   }
 
-  #beginWhole(limit: number): void {
-    this.#mode = 'whole';
-    this.#gathered = new Gather(limit);
-  }
-
   /** The first bytes of an answer that is passed on as it comes. @returns whether it goes on */
-  #open(first: Buffer): boolean {
-    const head = this.#head as ResponseHead;
-    if (this.#giveUnfit(head, first, first.length === 0)) return false;
-    this.#outgrown(head, first);
-    return this.#mode === 'bytes';
+  #open(answering: Answering, first: Buffer): boolean {
+    if (this.#giveUnfit(answering.head, first, first.length === 0)) return false;
+    this.#outgrown(answering, first);
+    return this.#phase.name === 'bytes';
   }
 
   /** Gives up what is no answer of the endpoint, for all its good status. @param first its first bytes, or all of it */
@@ -295,11 +326,11 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   }
 
   /** An answer that does not fit: passed on as it comes where that can be. An error is told in the caller's error format. */
-  #outgrown(head: ResponseHead, before: Buffer): void {
+  #outgrown({ transform, head }: Answering, before: Buffer): void {
     if (head.status >= 400) this.#tellError(head, this.#errorOf(head, before) ?? statusError(head, before));
-    else if (!(this.#transform as AnswerTransform).divisible)
+    else if (!transform.divisible)
       this.#give(new GatewayError('upstream_error', "The upstream's answer is too large to be changed."));
-    else this.#beginBytes();
+    else this.#beginBytes(transform, head);
   }
 
   /** What the caller is told of an error answer, or null where it passes as it came. */
@@ -309,7 +340,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   }
 
   #tellError(head: ResponseHead, error: GatewayError): void {
-    this.#mode = 'over';
+    this.#phase = over;
     // Of one below, the attempt has read the body.
     if (head.status >= 500 && error.accountStatus !== null) this.#owner.onAccountRefused(error);
     this.upstream?.cancel();
@@ -317,20 +348,18 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     this.#owner.onErrorAnswer(error, error.accountStatus === null ? head : null);
   }
 
-  #beginBytes(): void {
-    const head = this.#head as ResponseHead;
-    this.#mode = 'bytes';
+  #beginBytes(transform: AnswerTransform, head: ResponseHead): void {
+    this.#phase = { name: 'bytes', transform, head };
     this.committed = true;
     this.#call.exchange.begin(head.status, answerLines(this.#call, head));
     this.#call.endedAt = 0;
     releaseBody(this.#services, this.#call, this.upstream?.bodyReleased ?? false);
   }
 
-  #onWhole(chunk: Buffer): boolean {
-    const head = this.#head as ResponseHead;
-    const gathered = this.#gathered as Gather;
+  #onWhole(whole: Whole, chunk: Buffer): boolean {
+    const { head, gathered } = whole;
     if (gathered.length === 0 && chunk.length === head.contentLength && !this.committed) {
-      this.#sendWhole(head, chunk);
+      this.#sendWhole(whole, chunk);
       return true;
     }
     const room = gathered.roomFor(chunk.length, head.contentLength);
@@ -338,8 +367,8 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     if (gathered.add(chunk, head.contentLength) || this.committed) return true;
     const before = gathered.take();
     if (head.status < 300 && this.#giveUnfit(head, before.length > 0 ? before : chunk, false)) return true;
-    this.#outgrown(head, before);
-    if (before.length > 0 && this.#take(before) && this.#mode === 'bytes') this.#holds(0);
+    this.#outgrown(whole, before);
+    if (before.length > 0 && this.#take(before) && this.#phase.name === 'bytes') this.#holds(0);
     return this.#take(chunk);
   }
 
@@ -354,8 +383,9 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
       takeAnswerMemory(this.#services, call, bytes);
       return true;
     } catch (fault) {
+      if (!(fault instanceof GatewayError)) throw fault;
       const { upstream } = this;
-      if (this.committed) this.#failStream(fault as GatewayError);
+      if (this.committed) this.#failStream(fault);
       // What was asked of the target was answered: it has not failed, and no other is asked.
       else {
         this.refuse(fault, null);
@@ -365,9 +395,8 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     }
   }
 
-  #sendWhole(head: ResponseHead, body: Buffer): void {
+  #sendWhole({ transform, head }: Answering, body: Buffer): void {
     const call = this.#call;
-    const transform = this.#transform as AnswerTransform;
     let answer: Buffer | string = body;
     if (head.status >= 400) {
       const error = this.#errorOf(head, body);
@@ -387,20 +416,20 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
       }
     }
     if (call.exchange.respond(head.status, answerLines(call, head), answer))
-      this.#settle(answerOutcome(this.#head));
+      this.#settle(answerOutcome(head));
     else {
       // No more than what the client has not taken: the upstream's bytes have become the answer.
       countAnswerMemory(this.#services, call, call.exchange.bytesOut);
       call.endedAt = 0;
-      this.#mode = 'sent';
+      this.#phase = { name: 'sent', head };
     }
   }
 
-  #endWhole(): void {
-    const head = this.#head as ResponseHead;
-    const body = (this.#gathered as Gather).take();
+  #endWhole(whole: Whole): void {
+    const { head } = whole;
+    const body = whole.gathered.take();
     if (this.committed) this.#failStream(this.#errorOf(head, body) ?? statusError(head, body));
-    else this.#sendWhole(head, body);
+    else this.#sendWhole(whole, body);
   }
 
   #commitStream(): void {
@@ -410,9 +439,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     this.#call.endedAt = 0;
   }
 
-  #onEvents(chunk: Buffer): boolean {
-    const runs = this.#runs as EventRuns;
-    const transform = this.#transform as AnswerTransform;
+  #onEvents({ transform, runs }: Events, chunk: Buffer): boolean {
     const run = runs.push(chunk);
     const held = runs.held;
     if ((held > usualEventBytes || this.#call.gathered > 0) && !this.#holds(held)) return true;
@@ -464,13 +491,14 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     this.#settle('upstream_error');
   }
 
-  #endEvents(): void {
-    const rest = (this.#runs as EventRuns).rest();
-    if (rest !== null && isWholeEvent(rest)) this.#onEvents(Buffer.concat([rest, Buffer.from('\n\n')]));
+  #endEvents(events: Events): void {
+    const { transform } = events;
+    const rest = events.runs.rest();
+    if (rest !== null && isWholeEvent(rest))
+      this.#onEvents(events, Buffer.concat([rest, Buffer.from('\n\n')]));
     // Judging what was left may have ended the call.
-    if (this.#mode !== 'events') return;
+    if (this.#phase !== events) return;
     const { exchange } = this.#call;
-    const transform = this.#transform as AnswerTransform;
     if (!this.#judged && transform.exactErrors) {
       const detail = "The upstream's stream ended before its first event.";
       const sentMs = performance.now() - this.#call.sentAt;
