@@ -4,7 +4,8 @@ import type { KeyEntry, KeyResolver, ManagedKeySet } from './key-set.js';
 
 /** No key of ours is longer; a longer text is not worth a hash. */
 const longestPresented = 512;
-const cacheEntries = 4096;
+/** Callers that are remembered in each of two generations: some 10 MB when both are full. */
+const recentCallers = 65_536;
 
 export interface KeyTable {
   /**
@@ -35,6 +36,33 @@ interface Recent {
   readonly entry: KeyEntry | null;
 }
 
+/** Keys by the text that was presented. Who has not called since the other half of those remembered did is forgotten. */
+class RecentCallers {
+  #young = new Map<string, Recent>();
+  #old = new Map<string, Recent>();
+
+  get(presented: string): Recent | undefined {
+    const young = this.#young.get(presented);
+    if (young !== undefined) return young;
+    const old = this.#old.get(presented);
+    if (old !== undefined) this.set(presented, old);
+    return old;
+  }
+
+  set(presented: string, found: Recent): void {
+    if (this.#young.size >= recentCallers) {
+      this.#old = this.#young;
+      this.#young = new Map();
+    }
+    this.#young.set(presented, found);
+  }
+
+  delete(presented: string): void {
+    this.#young.delete(presented);
+    this.#old.delete(presented);
+  }
+}
+
 /** `crypto.hash` (Node 20.12) takes half the time of a `Hash` object for texts this short. */
 const sha256: (text: string) => string =
   typeof crypto.hash === 'function'
@@ -55,7 +83,7 @@ const sha256: (text: string) => string =
  * @param managed those that come and go while the table is in use; null for none
  */
 export function createKeyTable(keys: ReadonlyMap<string, Key>, managed: ManagedKeys | null = null): KeyTable {
-  const recent = new Map<string, Recent>();
+  const recent = new RecentCallers();
   const ids = new Set(managed === null ? [] : [...keys.values()].map(({ id }) => id));
   /** So that a key stays the same object however often it is looked up. */
   const resolved = new WeakMap<KeyEntry, Key>();
@@ -84,7 +112,6 @@ export function createKeyTable(keys: ReadonlyMap<string, Key>, managed: ManagedK
     if (found === null) return null;
     const { key } = found;
     if (!crypto.timingSafeEqual(Buffer.from(digest, 'latin1'), Buffer.from(key.hash, 'latin1'))) return null;
-    if (recent.size >= cacheEntries) recent.clear();
     recent.set(presented, found);
     return key;
   };
