@@ -92,8 +92,9 @@ export function fetchMedia(
       throw fault;
     }
   };
-  if (wanted.length > mostMedia) {
-    setImmediate(() => done(tooMany(wanted[mostMedia] as RemotePart)));
+  const excess = wanted[mostMedia];
+  if (excess !== undefined) {
+    setImmediate(() => done(tooMany(excess)));
     return () => {};
   }
   next(0);

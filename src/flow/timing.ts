@@ -19,8 +19,8 @@ class Step {
   /** @returns `name;dur=` and the milliseconds with three decimals, which no client needs finer */
   text(ms: number): string {
     const micros = Math.max(0, Math.round(ms * 1000));
-    if (micros >= keptMicros) return this.#write(micros);
-    const kept = this.#kept[micros] as string;
+    const kept = this.#kept[micros];
+    if (kept === undefined) return this.#write(micros);
     return kept === '' ? this.#keep(micros) : kept;
   }
 

@@ -43,6 +43,13 @@ export interface UploadOptions {
   readonly next: (services: Services, call: AuthenticatedCall) => { abandon(fault: unknown): void };
 }
 
+/** The field that names the model, and where its value is in the form. */
+interface ModelField {
+  readonly text: string;
+  readonly start: number;
+  readonly end: number;
+}
+
 /**
  * Takes in a form that is passed on as it comes. A small one is collected whole; of a larger one only what comes before
  * the model's name, which decides where it goes, and from then on its bytes reach the upstream as they arrive, under
@@ -77,7 +84,7 @@ export class Upload
   #partBytes = 0;
   #partRoom = 0;
   /** The model's name in the form: its bytes' first and last place. */
-  #model: { readonly text: string; readonly start: number; readonly end: number } | null = null;
+  #model: ModelField | null = null;
   #complete = false;
   #isChecked = false;
   #sending: { abandon(fault: unknown): void } | null = null;
@@ -265,7 +272,8 @@ export class Upload
   } {
     this.#given = this.#held.length;
     this.#growth = 0;
-    this.#pieces = model === null ? this.#held.pieces() : this.#spliced(model);
+    this.#pieces =
+      model === null || this.#model === null ? this.#held.pieces() : this.#spliced(this.#model, model);
     return { body: this.#pieces, source: this.#complete ? null : this };
   }
 
@@ -363,8 +371,7 @@ export class Upload
   }
 
   /** @returns the pieces that are held with another model's name in its place */
-  #spliced(name: string): Buffer[] {
-    const { start, end } = this.#model as { readonly start: number; readonly end: number };
+  #spliced({ start, end }: ModelField, name: string): Buffer[] {
     const value = Buffer.from(name);
     this.#growth = value.length - (end - start);
     const before: Buffer[] = [];

@@ -51,8 +51,8 @@ export class UpstreamSession {
   /** Puts the target first that the socket is open to. */
   arrange(targets: readonly Target[]): readonly Target[] {
     const at = this.isOpen ? targets.findIndex(({ upstream }) => isSame(upstream, this.#upstream)) : -1;
-    if (at < 1) return targets;
-    const first = targets[at] as Target;
+    const first = targets[at];
+    if (first === undefined || at === 0) return targets;
     return [first, ...targets.filter((target) => target !== first)];
   }
 

@@ -72,6 +72,13 @@ const pageStart = /^\s*[<{[]/;
 /** What begins like this is looked into, and is no video where it calls itself a text. */
 const textStart = /^[\t\n\r -~]{32}/;
 
+/** An upstream's own refusal, whose body is still coming. */
+interface Refusal {
+  readonly head: ResponseHead;
+  readonly problem: GatewayError;
+  readonly body: Gather;
+}
+
 /**
  * Hands a file on as it comes, under the backpressure of both sides and with the range that was asked for, whether or
  * not its server knows ranges. Redirects are followed here: a client never learns where the file is.
@@ -84,8 +91,7 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
   #apiKey: string | null = null;
   /** Head of an answer that begins with the video: what comes with a good status may be a page or an error, as its first bytes tell. */
   #doubted: ResponseHead | null = null;
-  /** The upstream's own refusal, whose body is still coming. */
-  #refusal: { readonly head: ResponseHead; readonly body: Gather } | null = null;
+  #refusal: Refusal | null = null;
   #upstream: UpstreamExchange | null = null;
   #cancelReach: () => void = () => {};
   /** URL that is asked now; null while it is the upstream's own path. */
@@ -136,8 +142,8 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
   }
 
   onData(chunk: Buffer): boolean {
-    if (this.#refusal !== null && !this.#refusal.body.add(chunk, -1)) this.#endRefusal();
-    if (this.#doubted !== null) this.#endDoubt(chunk);
+    if (this.#refusal !== null && !this.#refusal.body.add(chunk, -1)) this.#endRefusal(this.#refusal);
+    if (this.#doubted !== null) this.#endDoubt(this.#doubted, chunk);
     if (this.#mode !== 'passing') return true;
     let bytes = chunk;
     if (this.#skip > 0) {
@@ -163,13 +169,13 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
   }
 
   onEnd(): void {
-    if (this.#refusal !== null) this.#endRefusal();
-    if (this.#doubted !== null) this.#endDoubt(nothing);
+    if (this.#refusal !== null) this.#endRefusal(this.#refusal);
+    if (this.#doubted !== null) this.#endDoubt(this.#doubted, nothing);
     if (this.#mode === 'passing') this.#finish();
   }
 
   onFailure(failure: UpstreamFailure): void {
-    if (this.#refusal !== null) this.#endRefusal();
+    if (this.#refusal !== null) this.#endRefusal(this.#refusal);
     if (this.#mode === 'over') return;
     const error = failureError(failure);
     if (this.#mode === 'waiting') {
@@ -268,7 +274,7 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
     const problem = problemOf(head, range);
     // Elsewhere our account is not known.
     if (this.#url === null && head.status >= 400 && problem?.kind === 'upstream_error') {
-      this.#refusal = { head, body: new Gather(refusalBytes) };
+      this.#refusal = { head, problem, body: new Gather(refusalBytes) };
     } else if (problem !== null) {
       this.#refuse(problem);
     } else if (head.status === 206) {
@@ -288,8 +294,7 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
   }
 
   /** @param first bytes of the answer */
-  #endDoubt(first: Buffer): void {
-    const head = this.#doubted as ResponseHead;
+  #endDoubt(head: ResponseHead, first: Buffer): void {
     this.#doubted = null;
     const begin = first.toString('latin1', 0, textWithin);
     const mayBeText = pageStart.test(begin) || textStart.test(begin);
@@ -318,13 +323,12 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
     this.#refuse(error);
   }
 
-  #endRefusal(): void {
-    const { head, body } = this.#refusal as { readonly head: ResponseHead; readonly body: Gather };
+  #endRefusal({ head, problem, body }: Refusal): void {
     this.#refusal = null;
     const { source } = this.#request;
     const { error } = readErrorAnswer(source.upstream, head, body.take());
     if (error !== null && error.accountStatus !== null) this.#refuseFor(error);
-    else this.#refuse(problemOf(head, this.#request.range) as GatewayError);
+    else this.#refuse(problem);
   }
 
   /** Sends a slice of the whole, which is what comes. */
