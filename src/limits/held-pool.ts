@@ -1,6 +1,6 @@
 import type { Denial } from './decision.js';
 import type { PoolAnswer, PoolAsk, Slices } from './messages.js';
-import { type Pool, sliceOf, windowMsOf } from './pool.js';
+import { type Demand, type Pool, sliceOf, windowMsOf } from './pool.js';
 import { SlidingWindow } from './sliding-window.js';
 import { WaitingLine } from './waiting-line.js';
 
@@ -167,11 +167,20 @@ export class HeldPool {
     this.available += amount;
   }
 
-  /** What a call hears for which there is too little. */
-  denial(pool: Pool, now: number): Denial {
+  /**
+   * What a call hears for which there is too little.
+   * @param isAlone there is no primary any more that could say whether there is more
+   */
+  denial(demand: Demand, now: number, isAlone: boolean): Denial {
     const retryAfterMs = this.available < 0 ? unknownRetryMs : this.retryAfterMs(now);
-    const isUnknown = this.asked !== null && (this.asked.isCutOff || this.asked.isUnanswered(now));
-    return { outcome: 'denied', pool, reason: isUnknown ? 'unknown' : 'exhausted', retryAfterMs };
+    const isUnknown = isAlone ? !this.#isAllKnown(demand, now) : (this.asked?.isUndecided(now) ?? false);
+    const reason = isUnknown ? 'unknown' : 'exhausted';
+    return { outcome: 'denied', pool: demand.pool, reason, retryAfterMs };
+  }
+
+  /** No other worker can have units for the demand. */
+  #isAllKnown({ pool, amount }: Demand, now: number): boolean {
+    return this.held >= pool.limit || this.isExhausted(amount, now);
   }
 
   /** Milliseconds until there may be units. */
@@ -282,6 +291,11 @@ class AskedPool {
 
   isExhausted(amount: number, now: number): boolean {
     return now < this.#exhaustedUntil && amount >= this.#deniedFrom;
+  }
+
+  /** Nobody has said whether there is more, or nobody could. */
+  isUndecided(now: number): boolean {
+    return this.isCutOff || this.isUnanswered(now);
   }
 
   /** The primary was asked and has not said yet whether there is more: nobody may say that there is none. */

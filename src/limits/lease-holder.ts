@@ -63,7 +63,10 @@ export interface LeaseHolder {
   acquire(demands: readonly Demand[], onDecided: (decision: Decision) => void): Decision | Pending;
   /** Takes the primary's message. */
   receive(message: OwnerMessage): void;
-  /** The primary is gone for good: what is held may be used up, all else is denied. */
+  /**
+   * The primary is gone for good: what is held may be used up, all else is denied; as `unknown` where other workers may
+   * have more.
+   */
   disconnect(): void;
   /** Denies who has waited long enough, and sends idle units back. To be called about every 100 ms. */
   tick(): void;
@@ -282,13 +285,14 @@ class Holder implements LeaseHolder, AdmissionHost {
   /** A denial that needs nobody's word, or null. */
   #refuse(demands: readonly Demand[], sequence: number, now: number): Denial | null {
     let refused: Denial | null = null;
-    for (const { pool, amount } of demands) {
+    for (const demand of demands) {
+      const { pool, amount } = demand;
       if (amount > pool.limit) return { outcome: 'denied', pool, reason: 'tooLarge', retryAfterMs: 0 };
       const held = this.pools.of(pool);
       held.collect(now);
       const isShort = held.isShort(amount, sequence) || this.#isLapsed(pool, now);
       if (!isShort || !this.#isHopeless(held, amount, now)) continue;
-      const denial = held.denial(pool, now);
+      const denial = held.denial(demand, now, !this.#isConnected);
       if (refused === null || denial.retryAfterMs > refused.retryAfterMs) refused = denial;
     }
     return refused;
@@ -419,7 +423,8 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   #deny(waiting: Waiting, held: HeldPool, now: number, demand = waiting.demand): void {
     waiting.line?.remove(waiting);
-    this.#decided.add(waiting, held.denial((waiting.demands[demand] as Demand).pool, now));
+    const denied = waiting.demands[demand] as Demand;
+    this.#decided.add(waiting, held.denial(denied, now, !this.#isConnected));
   }
 
   /** A call has waited long enough: where nobody has said that there is too little, the config decides. */

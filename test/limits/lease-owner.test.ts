@@ -150,13 +150,31 @@ test('without a primary, a worker uses up what it holds and denies the rest', (t
     told = decision;
   });
   worker.holder.disconnect();
-  t.match(told, { outcome: 'denied', reason: 'exhausted', pool: window });
+  t.match(told, { outcome: 'denied', reason: 'unknown', pool: window });
   const sent = host.sent.length;
   for (const each of [first, second]) if (each?.outcome === 'admitted') each.release();
   t.equal(worker.holder.acquire([{ pool: slots, amount: 2 }], () => {}).outcome, 'admitted');
-  t.equal(worker.holder.acquire([{ pool: slots, amount: 1 }], () => {}).outcome, 'denied');
+  const denial = worker.holder.acquire([{ pool: slots, amount: 1 }], () => {});
+  t.match(denial, { outcome: 'denied', reason: 'exhausted', pool: slots });
   for (let i = 0; i < 30; i++) worker.holder.tick();
   t.equal(host.sent.length, sent);
+  t.end();
+});
+
+test('without a primary, a worker that holds all of a limit, or was told a moment ago, knows that there is no more', (t) => {
+  const { host, workers } = makeHost(2);
+  const [here, there] = workers as [SimulatedWorker, SimulatedWorker];
+  const refusal = ({ holder }: SimulatedWorker, pool: Pool) =>
+    holder.acquire([{ pool, amount: 1 }], () => {});
+  t.equal(admitted(offer(host, here, slots, 2)), 2);
+  t.equal(admitted(offer(host, here, window, 10)), 10);
+  t.equal(admitted(offer(host, there, window, 1)), 0);
+  for (const { holder } of workers) holder.disconnect();
+  t.match(refusal(here, slots), { outcome: 'denied', reason: 'exhausted', pool: slots });
+  t.match(refusal(there, window), { outcome: 'denied', reason: 'exhausted', pool: window });
+  t.match(refusal(there, slots), { outcome: 'denied', reason: 'unknown', pool: slots });
+  host.advance(5000);
+  t.match(refusal(there, window), { outcome: 'denied', reason: 'unknown', pool: window });
   t.end();
 });
 
