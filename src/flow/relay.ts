@@ -291,6 +291,13 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     else this.#owner.onAttemptFailed(error, failure);
   }
 
+  /** Gives up a stream that ended before its first event: like a broken connection, after a while at work it proves nothing. */
+  #giveUnbegun(error: GatewayError): void {
+    const sentMs = performance.now() - this.#call.sentAt;
+    const detail = error.message;
+    this.#give(error, { reason: 'truncated', detail, bytesSent: true, headSeen: true, sentMs });
+  }
+
   /** A mistake of ours costs its own call and nothing else. */
   #failByUs(fault: unknown): void {
     this.#services.reportFault('upstream', fault, this.#call);
@@ -500,15 +507,14 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     if (this.#phase !== events) return;
     const { exchange } = this.#call;
     if (!this.#judged && transform.exactErrors) {
-      const detail = "The upstream's stream ended before its first event.";
-      const sentMs = performance.now() - this.#call.sentAt;
-      const failure = { reason: 'truncated', detail, bytesSent: true, headSeen: true, sentMs } as const;
-      this.#give(new GatewayError('upstream_error', detail), failure);
+      this.#giveUnbegun(
+        new GatewayError('upstream_error', "The upstream's stream ended before its first event."),
+      );
       return;
     }
     const { last, error, failed } = transform.end();
     if (!this.committed && transform.error !== null) {
-      this.#give(transform.error);
+      this.#giveUnbegun(transform.error);
       return;
     }
     this.#commitStream();

@@ -209,6 +209,7 @@ async function startPair(t: Test, first: Answering) {
       r: { protocols: ['responses'], targets: native },
       h: { protocols: ['chat', 'responses'], hedgeMs: 20, targets: native },
       g: { protocols: ['generateContent'], targets: gemini },
+      t: { protocols: ['chat', 'generateContent'], targets: gemini },
       hg: { protocols: ['generateContent'], hedgeMs: 20, targets: gemini },
     },
     config: { routing: { failures: 1000, failureRate: 1 } },
@@ -260,6 +261,26 @@ test('a call that broke more than a second after it was sent goes to no other ta
       const soon = await startPair(t, end);
       t.equal(await soon.post('/v1/chat/completions', chat), 200);
       t.strictSame(soon.counts(), [1, 1]);
+    }),
+  );
+});
+
+test('a stream that ends before its first event goes to another target within a second alone, translated or not', async (t) => {
+  const head = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n';
+  const cases: readonly (readonly [string, object])[] = [
+    ['/v1/chat/completions', { ...chat, stream: true }],
+    ['/v1/chat/completions', { ...chat, model: 't', stream: true }],
+  ];
+  await Promise.all(
+    cases.map(async ([path, body]) => {
+      for (const waitMs of [0, cutMs]) {
+        const { post, counts } = await startPair(t, ({ socket }) => {
+          socket.write(head);
+          void after(waitMs).then(() => socket.end());
+        });
+        t.equal(await post(path, body), 502);
+        t.strictSame(counts(), waitMs === 0 ? [1, 1] : [1, 0]);
+      }
     }),
   );
 });
