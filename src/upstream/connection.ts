@@ -80,6 +80,8 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
   #peerEnded = false;
   /** Reads that came in spite of a pause. Only TLS does that, with what it had already decrypted. */
   #held: Buffer[] = [];
+  /** What broke the connection behind these: they may be all of the answer. */
+  #brokenBehind: string | null = null;
 
   /** Connects, and sends the request once connected. Throws when Node refuses the origin. */
   constructor(pool: ConnectionPool, exchange: Exchange, now: number) {
@@ -228,7 +230,8 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
       this.#deliver(piece, piece.length);
       if (this.#exchange !== exchange || this.#paused) return;
     }
-    if (this.#peerEnded) this.#endOfStream(exchange);
+    if (this.#brokenBehind !== null) this.#fail('reset', this.#brokenBehind);
+    else if (this.#peerEnded) this.#endOfStream(exchange);
     else this.socket.resume();
   }
 
@@ -422,8 +425,8 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
   }
 
   #onError(error: NodeJS.ErrnoException): void {
-    if (this.#closed || this.#endsLater()) return;
     const words = error.code ?? error.message;
+    if (this.#closed || this.#endsLater(words)) return;
     if (!this.#connecting) {
       this.#fail('reset', words);
       return;
@@ -434,7 +437,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
   }
 
   #onClose(): void {
-    if (this.#closed || this.#endsLater()) return;
+    if (this.#closed || this.#endsLater('closed by the upstream')) return;
     if (this.#connecting) {
       this.#forgetName();
       this.#fail(this.#transportUp ? 'tls_failed' : 'connect_failed', 'closed');
@@ -446,10 +449,12 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
     this.#pool.context.dialer.names.forget(this.#pool.origin.host);
   }
 
-  /** True when all that is to come has come, and waits for `resume`. */
-  #endsLater(): boolean {
+  /** True when all that is to come has come, and waits for `resume`. @param words how the connection breaks */
+  #endsLater(words: string): boolean {
     this.#reusable = false;
-    return this.#paused && (this.#ending || this.#peerEnded);
+    if (!this.#paused) return false;
+    if (this.#held.length > 0) this.#brokenBehind ??= words;
+    return this.#ending || this.#peerEnded || this.#brokenBehind !== null;
   }
 
   #fail(reason: UpstreamFailureReason, detail: string): void {

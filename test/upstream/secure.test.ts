@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { createServer, type TLSSocket, type TlsOptions } from 'node:tls';
 import { test } from 'tap';
 import { eventually } from '../support/eventually.js';
@@ -120,6 +121,34 @@ test('a paused body over TLS gives one piece for one resume, and arrives whole',
   await call.over;
   t.equal(call.failure, null);
   t.equal(call.bytes, total);
+});
+
+test('what had come before a connection broke under a paused receiver arrives on resume', async (t) => {
+  for (const announced of [20_000, 30_000]) {
+    const client = makeClient(t);
+    const raw: Socket[] = [];
+    const tls = createServer({ ALPNProtocols: ['http/1.1'], ...good });
+    tls.on('connection', (socket) => raw.push(socket));
+    const server = await listen(t, tls, (socket) =>
+      onRequests(socket, () => {
+        socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${announced}\r\n\r\n`);
+        socket.write(Buffer.alloc(20_000, 'x'));
+        // In one read with the answer.
+        setImmediate(() => raw[0]?.write('no TLS record'));
+      }),
+    );
+    const call = new Call(client, { ...server.origin, ...secure });
+    call.wanting = false;
+    await eventually(() => call.bytes > 0);
+    for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
+    t.strictSame(call.events, ['head', 'data']);
+    call.wanting = true;
+    call.exchange.resume();
+    await call.over;
+    t.equal(call.bytes, 20_000);
+    t.equal(call.failure?.reason ?? null, announced === 20_000 ? null : 'reset');
+    t.equal(client.stats().open, 0);
+  }
 });
 
 test('a large request body goes out whole over TLS', async (t) => {
