@@ -14,7 +14,7 @@ import { GatewayError } from '../errors.js';
 import { accountFailureOf, toldError } from '../protocols/error-formats/own-account.js';
 import { tellable } from '../protocols/error-formats/own-secrets.js';
 import { parseObject } from '../wire/json.js';
-import { plainText, rawBytes } from '../wire/raw-text.js';
+import { plainLength, plainText, rawBytes } from '../wire/raw-text.js';
 import { firstEventEnd, parseEvent } from '../wire/sse.js';
 import type { AnswerTransform, TransformEnd } from './answer-transform.js';
 import { type BrokenBy, inexactUsage } from './inexact-usage.js';
@@ -223,7 +223,7 @@ class StreamTranslation {
     const texts = this.#texts;
     this.#passedTo = this.#template.collect(bytes, at, texts);
     if (this.#passedTo === -1) return null;
-    for (const text of texts) this.length += text.length;
+    for (const text of texts) this.length += plainLength(text);
     let out = this.#encodeText(texts[0] as string);
     const frame = this.encoder.rawTextFrame();
     if (frame === null) {

@@ -4,7 +4,7 @@ import type { StreamEvent } from '../../src/conversation/events.js';
 import { textEndpoints } from '../../src/protocols/text.js';
 import { TextTemplate } from '../../src/stream/text-template.js';
 import { TranslatedTransform } from '../../src/stream/translate.js';
-import { plainText, rawBytes } from '../../src/wire/raw-text.js';
+import { plainLength, plainText, rawBytes } from '../../src/wire/raw-text.js';
 import { createSealer } from '../../src/wire/seal.js';
 import { parseEvent } from '../../src/wire/sse.js';
 import { fc } from '../support/seed.js';
@@ -143,4 +143,32 @@ test('a text that is not decoded on its way comes out the same, between every tw
     }
   }
   t.pass();
+});
+
+test('a raw text is as long as the text that it stands for', async () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme' }), (text) => {
+      const raw = rawBytes(JSON.stringify(text).slice(1, -1));
+      // Escapes of six characters are left to the decoder.
+      return raw.includes('\\u') || plainLength(raw) === plainText(raw).length;
+    }),
+  );
+});
+
+test('an estimate counts the characters of texts that were not decoded, too', async (t) => {
+  const texts = ['ää', '€', '😀', '"', '\n', '\\'].flatMap((text) => Array<string>(20).fill(text));
+  const { codec } = textEndpoints.chat.translation;
+  const written = codec.createEncoder(context);
+  const run = ['word', ...texts].map((text) => written.encode({ kind: 'text', choice: 0, text })).join('');
+  const transform = new TranslatedTransform({
+    theirs: codec,
+    source,
+    ours: textEndpoints.messages.translation.codec,
+    context,
+    inputEstimate: 0,
+    secrets,
+  });
+  t.equal(transform.judge(Buffer.from(run)), 'meaningful');
+  transform.pass(Buffer.from(run));
+  t.match(transform.usageAtEnd('client'), { output: ['word', ...texts].join('').length / 4 });
 });
