@@ -41,8 +41,8 @@ export function admit(services: Services, call: AuthenticatedCall, waiter: Admit
   if (pools.pools.length === 0) return true;
   const first = new Taking(services.limits, pools);
   limited.first = first;
-  const demands = first.take(pools.ones, services.hostClock.at(call.authenticatedAt));
-  return demands === null || acquire(services, { limited, taking: first, demands, waiter });
+  if (first.take(pools.ones, services.hostClock.at(call.authenticatedAt))) return true;
+  return acquire(services, { limited, taking: first, demands: pools.ones, waiter });
 }
 
 /** What a worker has too little of to let a call in by itself. */
@@ -53,7 +53,7 @@ interface Lacking {
   readonly waiter: Admitted;
 }
 
-/** @returns false where the call waits: its waiter hears more */
+/** @returns whether the call is let in at once; else it waits, and its waiter hears more. @throws as `enter` does */
 function acquire(services: Services, { limited, taking, demands, waiter }: Lacking): boolean {
   const decision = services.limits.acquire(demands, (later) => {
     taking.pending = null;
@@ -108,14 +108,11 @@ export function admitResolved(services: Services, call: ResolvedCall, next: Next
   }
   const rest = new Taking(services.limits, pools);
   limited.rest = rest;
-  const now = services.hostClock.at(call.validatedAt);
-  const demands = rest.take(
+  const demands =
     price === null
       ? demandsOf(pools, pools.tokens.length > 0 ? expectedTokens(call) : 0)
-      : demandsWithBudget(call, limited, rest, price),
-    now,
-  );
-  if (demands !== null) {
+      : demandsWithBudget(call, limited, rest, price);
+  if (!rest.take(demands, services.hostClock.at(call.validatedAt))) {
     const queued = new Queued(services, call, next);
     if (!acquire(services, { limited, taking: rest, demands, waiter: queued })) {
       call.exchange.listener = queued;
@@ -156,7 +153,7 @@ function enter(services: Services, limited: LimitedCall, taking: Taking, decisio
   }
   const { budget } = limited;
   const isBudget = decision.pool === budget?.pool;
-  if (decision.reason === 'unknown') throw unknown;
+  if (decision.reason === 'unknown') throw undecided;
   services.reportLimit(isBudget ? 'budget' : unitOf(decision.pool));
   throw isBudget ? overBudget(budget as PeriodBudget) : denied(decision);
 }
@@ -204,9 +201,10 @@ function denied({ pool, retryAfterMs }: Denial): GatewayError {
   );
 }
 
-const unknown = new GatewayError(
+/** The store did not answer, or not in time, or the primary process did not, or is gone: a worker cannot tell which. */
+const undecided = new GatewayError(
   'store_unavailable',
-  'What is left of your limits is not known, since the store of the gateway cannot be reached: try again shortly.',
+  'The gateway cannot tell at the moment what is left of your limits: try again shortly.',
   { retryAfter: 1 },
 );
 

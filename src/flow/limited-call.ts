@@ -29,11 +29,11 @@ export class Taking {
   /**
    * Takes the units of all demands at once.
    * @param now by the holder's clock
-   * @returns null when the call is let in, and else what it demands, of which its worker has too little
+   * @returns whether the call is let in; else its worker has too little, and nothing was taken
    */
-  take(demands: readonly Demand[], now: number): readonly Demand[] | null {
+  take(demands: readonly Demand[], now: number): boolean {
     this.admission = this.#limits.take(demands, this.pools.found, now);
-    return this.admission === null ? demands : null;
+    return this.admission !== null;
   }
 
   /** Says what was really used and gives the call's place to others. @param used tokens, or null where nobody knows */

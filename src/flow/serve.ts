@@ -43,10 +43,10 @@ export function serve(services: Services, exchange: Exchange, socketCall: Socket
   }
 }
 
-function begin(services: Services, unknown: Call): void {
-  const route = findRoute(unknown);
-  unknown.errorFormat = modelsErrorFormat(route, unknown.exchange.head) ?? route.errorFormat;
-  const call = authenticate(unknown, route);
+function begin(services: Services, arrived: Call): void {
+  const route = findRoute(arrived);
+  arrived.errorFormat = modelsErrorFormat(route, arrived.exchange.head) ?? route.errorFormat;
+  const call = authenticate(arrived, route);
   switch (route.operation) {
     case 'call':
       new Intake(services, call, proceed).start(true);

@@ -9,8 +9,8 @@ export interface Denial {
   /** The pool that has too little. */
   readonly pool: Pool;
   /**
-   * `tooLarge`: more was demanded than the pool's limit, which can never be met. `unknown`: there may be more, but the
-   * store that says so cannot be reached.
+   * `tooLarge`: more was demanded than the pool's limit, which can never be met. `unknown`: there may be more, but
+   * nobody has said so in time: the primary did not answer or is gone, or the store behind it cannot be reached.
    */
   readonly reason: 'exhausted' | 'tooLarge' | 'unknown';
   /** Milliseconds until another try may succeed, as far as that is known; 0 where none ever will. */

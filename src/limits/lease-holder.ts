@@ -53,7 +53,7 @@ export interface LeaseHolder {
    * @param found what was found for calls with demands of the same pools before: one array for all of them, empty at
    * first, which the holder fills
    * @param now by the holder's clock, looked at just now
-   * @returns null where it has not: `acquire` tells more
+   * @returns null where it has not, and then nothing was taken: `acquire` tells more
    */
   take(demands: readonly Demand[], found: HeldPool[], now: number): Admission | null;
   /**
