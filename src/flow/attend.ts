@@ -6,7 +6,7 @@ import type { Services } from './services.js';
 import { timingLine } from './timing.js';
 
 /** The client's side of a call while something is waited for: the store, an upstream, a file. */
-export class Waiting implements ExchangeListener {
+export class WaitingClient implements ExchangeListener {
   /** Ends what is waited for, once the client has left. */
   cancel: () => void = () => {};
   readonly #services: Services;
@@ -29,8 +29,12 @@ export class Waiting implements ExchangeListener {
 }
 
 /** Runs what answers a call, and refuses the call when it fails. */
-export function attend(services: Services, call: Call, work: (waiting: Waiting) => Promise<void>): void {
-  const waiting = new Waiting(services, call);
+export function attend(
+  services: Services,
+  call: Call,
+  work: (waiting: WaitingClient) => Promise<void>,
+): void {
+  const waiting = new WaitingClient(services, call);
   work(waiting).catch((fault: unknown) => call.onFault('promise', fault));
 }
 

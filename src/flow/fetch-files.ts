@@ -3,7 +3,7 @@ import { GatewayError } from '../errors.js';
 import { type Downloaded, download } from '../upstream/download.js';
 import type { RateBound } from '../upstream/least-rate.js';
 import type { RemoteOptions } from '../upstream/remote-url.js';
-import type { Waiting } from './attend.js';
+import type { WaitingClient } from './attend.js';
 
 export interface FileLimits {
   /** Bytes of all files together. */
@@ -37,7 +37,7 @@ export interface WantedFile {
 export async function fetchFiles(
   wanted: readonly WantedFile[],
   { maxBytes, timeoutMs, places, rate, hold }: FileLimits,
-  waiting: Waiting,
+  waiting: WaitingClient,
 ): Promise<ReadonlyMap<string, Downloaded>> {
   const deadline = performance.now() + timeoutMs;
   const files = new Map<string, Downloaded>();

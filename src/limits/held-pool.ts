@@ -357,7 +357,7 @@ export class HeldPools {
   /** Pools by the tick at which they are swept, modulo the length. One that is swept at another tick by now is passed over. */
   readonly #sweeps: HeldPool[][] = Array.from({ length: mostTicks }, () => []);
   #tick = 0;
-  #slices: Slices = { parts: 0, usedUntil: null };
+  #slices: Slices = { sliceDivisor: 0, usedUntil: null };
 
   /** Before any pool is used. */
   setSlices(slices: Slices): void {
@@ -390,7 +390,7 @@ export class HeldPools {
   }
 
   sliceOf(pool: Pool): number {
-    return sliceOf(pool, this.#slices.parts);
+    return sliceOf(pool, this.#slices.sliceDivisor);
   }
 
   /**
@@ -420,8 +420,8 @@ export class HeldPools {
 
   /** @returns the pools that are to be swept at the next tick, which begins */
   nextSweeps(now: number): HeldPool[] {
-    const { parts, usedUntil } = this.#slices;
-    if (usedUntil !== null && now >= usedUntil) this.#slices = { parts, usedUntil: null };
+    const { sliceDivisor, usedUntil } = this.#slices;
+    if (usedUntil !== null && now >= usedUntil) this.#slices = { sliceDivisor, usedUntil: null };
     const tick = ++this.#tick;
     const due = this.#sweeps[tick % mostTicks] as HeldPool[];
     if (due.length === 0) return due;

@@ -1,13 +1,29 @@
+/*
+ * A call under limits, step by step. A worker has a `LeaseHolder`, the primary the one `LeaseOwner`.
+ *
+ * 1. `flow/admit` makes the call's limits (`pools.ts`) into demands: so many units of each pool.
+ * 2. `take`: where this worker holds the units of all of them, the call is let in, without a message.
+ * 3. `acquire`: where one is short, the call is denied at once if it is known that nobody has more, or else waits in the
+ *    line of that pool (`waiting-line.ts`), and the primary is asked (`messages.ts`).
+ * 4. The owner grants what it has free; where that is too little it asks the other hosts for their shares (`ShareSource`)
+ *    and recalls what its other workers have idle, and then answers, with too little where there is no more.
+ * 5. With the answer the calls of the line are let in or denied, first come first served; after a second without one the
+ *    config decides.
+ * 6. A call that is let in has an `Admission`: at its end `settle` says what it really used, and `release` frees its slots.
+ * 7. Units of a window come back after their minute (`sliding-window.ts`). What is idle beyond the slice goes back to the
+ *    owner with a sweep.
+ */
+
 import { type AdmissionHost, LeaseAdmission } from './admission.js';
 import type { Admission, Decision, Denial, Pending } from './decision.js';
 import { type HeldPool, HeldPools, type HeldUnits } from './held-pool.js';
 import {
   type HolderMessage,
-  type KnownPool,
   type OwnerMessage,
   type PoolAmount,
   type PoolAnswer,
   type PoolAsk,
+  type PoolLease,
   type PoolRecall,
   type PoolRecalled,
   someOf,
@@ -15,7 +31,7 @@ import {
 import { type Demand, isGivenBack, type Pool } from './pool.js';
 import { type PoolView, untouched, viewOf } from './pool-view.js';
 import { bucketMs, bucketOf } from './sliding-window.js';
-import { DecidedCalls, Waiting } from './waiting-line.js';
+import { DecidedCalls, WaitingCall } from './waiting-line.js';
 
 /** After a recall, what becomes idle goes back at once for so long. */
 const recalledMs = 1000;
@@ -132,8 +148,14 @@ class Holder implements LeaseHolder, AdmissionHost {
     if (short === -1) return this.#admit(demands, found, now);
     const denial = this.#refuse(demands, sequence, now);
     if (denial !== null) return denial;
-    const onCancel = (cancelled: Waiting) => this.#cancel(cancelled);
-    const waiting = new Waiting({ sequence, deadline: now + this.#maxWaitMs, demands, onDecided, onCancel });
+    const onCancel = (cancelled: WaitingCall) => this.#cancel(cancelled);
+    const waiting = new WaitingCall({
+      sequence,
+      deadline: now + this.#maxWaitMs,
+      demands,
+      onDecided,
+      onCancel,
+    });
     this.#wait(waiting, short);
     // It will lack the others, too, once it has this one: all are asked for at once.
     for (let i = short + 1; i < demands.length; i++) {
@@ -146,13 +168,13 @@ class Holder implements LeaseHolder, AdmissionHost {
     return waiting;
   }
 
-  receive({ slices, known, until, answers, recalls, debts, refilled }: OwnerMessage): void {
+  receive({ slices, leases, until, answers, recalls, debts, refilled }: OwnerMessage): void {
     const now = this.#now();
     if (slices !== undefined) this.pools.setSlices(slices);
-    for (const pool of known ?? []) this.#know(pool);
+    for (const pool of leases ?? []) this.#noteLease(pool);
     if (until !== undefined) {
       this.#until = until ?? Number.POSITIVE_INFINITY;
-      for (const held of this.#awaited) this.#serve(held, now, false);
+      for (const held of this.#awaited) this.#decideLine(held, now, false);
     }
     for (const answer of answers ?? []) this.#accept(answer, now);
     for (const recall of recalls ?? []) this.#giveUp(recall, now);
@@ -167,7 +189,7 @@ class Holder implements LeaseHolder, AdmissionHost {
     const now = this.#now();
     for (const held of this.#awaited) {
       held.asking.isAsking = false;
-      this.#serve(held, now, true);
+      this.#decideLine(held, now, true);
     }
     this.#finish();
   }
@@ -181,7 +203,7 @@ class Holder implements LeaseHolder, AdmissionHost {
       held.collect(now);
       for (let late = line.first; late !== null && late.deadline <= now; late = line.first)
         this.#decideLate(late, held, now);
-      this.#serve(held, now, false);
+      this.#decideLine(held, now, false);
       if (line.size === 0) this.#awaited.delete(held);
     }
     for (const held of this.#recalled) {
@@ -312,7 +334,7 @@ class Holder implements LeaseHolder, AdmissionHost {
   }
 
   /** Puts a call into the line of the pool that it lacks units of. */
-  #wait(waiting: Waiting, demand: number): void {
+  #wait(waiting: WaitingCall, demand: number): void {
     const held = this.pools.of((waiting.demands[demand] as Demand).pool);
     held.asking.line.insert(waiting, demand);
     this.#awaited.add(held);
@@ -343,11 +365,11 @@ class Holder implements LeaseHolder, AdmissionHost {
     // An answer to an earlier ask says nothing of what was asked since.
     const isEnd = answer.short && !held.asking.isAsking;
     if (isEnd) held.asking.markExhausted(answer.retryAt, now);
-    this.#serve(held, now, isEnd);
+    this.#decideLine(held, now, isEnd);
   }
 
   /** It has other units of a pool than the slice that it would take for granted. */
-  #know({ pool: name, kind, limit, leased }: KnownPool): void {
+  #noteLease({ pool: name, kind, limit, leased }: PoolLease): void {
     const pool = { name, kind, limit };
     const held = this.pools.get(name) ?? this.pools.add(pool, leased);
     held.slice = this.pools.sliceOf(pool);
@@ -385,7 +407,7 @@ class Holder implements LeaseHolder, AdmissionHost {
   #freed(held: HeldPool, now: number): void {
     const { asking } = held;
     this.#sendBack(held, Math.min(asking.owed, held.available));
-    if (asking.line.size > 0) this.#serve(held, now, false);
+    if (asking.line.size > 0) this.#decideLine(held, now, false);
     if (now < asking.recalledUntil && asking.line.size === 0) this.#sendBack(held, held.available);
   }
 
@@ -395,8 +417,11 @@ class Holder implements LeaseHolder, AdmissionHost {
     this.#outbox.returns.push({ pool: held.name, amount });
   }
 
-  /** @param isEnd there is no more: who was asked for and cannot be served now is denied */
-  #serve(held: HeldPool, now: number, isEnd: boolean): void {
+  /**
+   * Decides the calls that wait in the line of a pool, first come first served, as far as they can be decided now.
+   * @param isEnd there is no more: who was asked for and cannot be served now is denied
+   */
+  #decideLine(held: HeldPool, now: number, isEnd: boolean): void {
     const { line, through } = held.asking;
     for (let waiting = line.first; waiting !== null; waiting = line.first) {
       const found: HeldPool[] = [];
@@ -421,14 +446,14 @@ class Holder implements LeaseHolder, AdmissionHost {
     this.#askForLine(held);
   }
 
-  #deny(waiting: Waiting, held: HeldPool, now: number, demand = waiting.demand): void {
+  #deny(waiting: WaitingCall, held: HeldPool, now: number, demand = waiting.demand): void {
     waiting.line?.remove(waiting);
     const denied = waiting.demands[demand] as Demand;
     this.#decided.add(waiting, held.denial(denied, now, !this.#isConnected));
   }
 
   /** A call has waited long enough: where nobody has said that there is too little, the config decides. */
-  #decideLate(waiting: Waiting, held: HeldPool, now: number): void {
+  #decideLate(waiting: WaitingCall, held: HeldPool, now: number): void {
     const isLetIn =
       this.#isConnected &&
       held.asking.isUnanswered(now) &&
@@ -445,13 +470,13 @@ class Holder implements LeaseHolder, AdmissionHost {
     this.#decided.add(waiting, new LeaseAdmission(this, waiting.demands, found, bucketOf(now)));
   }
 
-  #cancel(waiting: Waiting): void {
+  #cancel(waiting: WaitingCall): void {
     const { line, decision } = waiting;
     if (decision?.outcome === 'admitted') decision.undo();
     if (line === null) return;
     line.remove(waiting);
     // Those behind it may need less.
-    this.#serve(this.pools.of((waiting.demands[waiting.demand] as Demand).pool), this.#now(), false);
+    this.#decideLine(this.pools.of((waiting.demands[waiting.demand] as Demand).pool), this.#now(), false);
     this.#finish();
   }
 

@@ -1,10 +1,10 @@
 import {
   type HolderMessage,
-  type KnownPool,
   type OwnerMessage,
   type PoolAmount,
   type PoolAnswer,
   type PoolAsk,
+  type PoolLease,
   type PoolRecall,
   type PoolRecalled,
   type Slices,
@@ -33,7 +33,7 @@ export interface LeaseOwnerOptions {
    * Into how many a pool is divided for the slice of a worker that joins now (see `sliceOf`); 0 for none. Unless given,
    * there are none. A host that shares its limits with others has none either.
    */
-  readonly parts?: () => number;
+  readonly sliceDivisor?: () => number;
 }
 
 /** One pool's numbers. At every moment `free`, `inWindow` and all of `leased` make `limit`, this host's share. */
@@ -95,15 +95,15 @@ class Owner implements LeaseOwner {
   /** Those with something to send. */
   readonly #sending = new Set<OwnedWorker>();
   /** Workers that have ended and of which none took the place: what they may have used of their slices, oldest first. */
-  #ended: { readonly parts: number; readonly usedUntil: number }[] = [];
-  readonly #parts: () => number;
+  #ended: { readonly sliceDivisor: number; readonly usedUntil: number }[] = [];
+  readonly #sliceDivisor: () => number;
   #recalls = 0;
 
-  constructor({ poolOf, now, shares = undivided, parts = () => 0 }: LeaseOwnerOptions) {
+  constructor({ poolOf, now, shares = undivided, sliceDivisor = () => 0 }: LeaseOwnerOptions) {
     this.#poolOf = poolOf;
     this.#now = now;
     this.#shares = shares;
-    this.#parts = parts;
+    this.#sliceDivisor = sliceDivisor;
     shares.begin({
       onAnswered: (pools) => this.#takeShares(pools),
       onWanted: (pools) => this.#seek(pools),
@@ -113,19 +113,19 @@ class Owner implements LeaseOwner {
 
   join(id: number, send: (message: OwnerMessage) => void): void {
     this.#forgetEnded(this.#now());
-    const parts = this.#partsOfNext();
-    const worker = new OwnedWorker(id, parts, send);
+    const sliceDivisor = this.#divisorOfNext();
+    const worker = new OwnedWorker(id, sliceDivisor, send);
     this.#workers.set(id, worker);
-    if (parts === 0) return;
-    const slices: Slices = { parts, usedUntil: this.#takePlace(parts) };
-    const known: KnownPool[] = [];
+    if (sliceDivisor === 0) return;
+    const slices: Slices = { sliceDivisor, usedUntil: this.#takePlace(sliceDivisor) };
+    const leases: PoolLease[] = [];
     for (const pool of this.#pools.values()) {
       const { name, kind, total } = pool;
-      if (pool.sliceOf(parts) === 0) continue;
-      known.push({ pool: name, kind, limit: total, leased: 0 });
+      if (pool.sliceOf(sliceDivisor) === 0) continue;
+      leases.push({ pool: name, kind, limit: total, leased: 0 });
       this.#due.add(pool);
     }
-    send({ type: 'lease-order', slices, known: someOf(known) });
+    send({ type: 'lease-order', slices, leases: someOf(leases) });
   }
 
   receive(id: number, { recalled, overdrafts, spent, returns, asks }: HolderMessage): void {
@@ -147,11 +147,11 @@ class Owner implements LeaseOwner {
     this.#workers.delete(id);
     this.#sending.delete(worker);
     const now = this.#now();
-    const { parts } = worker;
-    if (parts > 0) this.#ended.push({ parts, usedUntil: now + longestWindowMs });
+    const { sliceDivisor } = worker;
+    if (sliceDivisor > 0) this.#ended.push({ sliceDivisor, usedUntil: now + longestWindowMs });
     for (const pool of [...this.#pools.values()]) {
       pool.lose(id, now);
-      this.#serve(pool, now);
+      this.#answerAsks(pool, now);
     }
     this.#flush();
   }
@@ -159,7 +159,7 @@ class Owner implements LeaseOwner {
   tick(): void {
     this.#shares.tick();
     const now = this.#now();
-    for (const pool of [...this.#due]) this.#serve(pool, now);
+    for (const pool of [...this.#due]) this.#answerAsks(pool, now);
     this.#flush();
   }
 
@@ -174,7 +174,7 @@ class Owner implements LeaseOwner {
       pool.total = total;
       this.#shares.changed(pool);
       this.#dun(pool);
-      this.#serve(pool, now);
+      this.#answerAsks(pool, now);
     }
     this.#flush();
   }
@@ -196,7 +196,7 @@ class Owner implements LeaseOwner {
     );
     const now = this.#now();
     // Of these there is nothing to remember.
-    for (const pool of [...this.#pools.values()]) if (!before.has(pool.name)) this.#serve(pool, now);
+    for (const pool of [...this.#pools.values()]) if (!before.has(pool.name)) this.#answerAsks(pool, now);
     return units;
   }
 
@@ -214,12 +214,12 @@ class Owner implements LeaseOwner {
     const added = new OwnedPool(pool);
     this.#pools.set(pool.name, added);
     this.#shares.add(added);
-    for (const { id, parts } of this.#workers.values()) added.lease(id, sliceOf(pool, parts));
+    for (const { id, sliceDivisor } of this.#workers.values()) added.lease(id, sliceOf(pool, sliceDivisor));
     if (pool.kind !== 'window') return added;
     const now = this.#now();
     this.#forgetEnded(now);
-    for (const { parts, usedUntil } of this.#ended)
-      added.use(usedUntil - longestWindowMs, sliceOf(pool, parts));
+    for (const { sliceDivisor, usedUntil } of this.#ended)
+      added.use(usedUntil - longestWindowMs, sliceOf(pool, sliceDivisor));
     return added;
   }
 
@@ -227,25 +227,26 @@ class Owner implements LeaseOwner {
    * Parts of a pool for the slice of a worker that joins, as far as the slices of the others leave room for it, those
    * included that were used before a worker's end.
    */
-  #partsOfNext(): number {
-    const parts = this.#shares.isUndivided ? this.#parts() : 0;
-    if (parts === 0) return 0;
-    let sliced = this.#ended.some((ended) => ended.parts === parts) ? 0 : 1 / parts;
-    for (const ended of this.#ended) sliced += 1 / ended.parts;
-    for (const worker of this.#workers.values()) if (worker.parts > 0) sliced += 1 / worker.parts;
+  #divisorOfNext(): number {
+    const sliceDivisor = this.#shares.isUndivided ? this.#sliceDivisor() : 0;
+    if (sliceDivisor === 0) return 0;
+    let sliced = this.#ended.some((ended) => ended.sliceDivisor === sliceDivisor) ? 0 : 1 / sliceDivisor;
+    for (const ended of this.#ended) sliced += 1 / ended.sliceDivisor;
+    for (const worker of this.#workers.values())
+      if (worker.sliceDivisor > 0) sliced += 1 / worker.sliceDivisor;
     // Sums of fractions are not exact.
-    return sliced <= mostSliced + 1e-9 ? parts : 0;
+    return sliced <= mostSliced + 1e-9 ? sliceDivisor : 0;
   }
 
   /** A worker has the slices of one that has ended, if any had as large ones. @returns until when they count as used */
-  #takePlace(parts: number): number | null {
-    const index = this.#ended.findIndex((ended) => ended.parts === parts);
+  #takePlace(sliceDivisor: number): number | null {
+    const index = this.#ended.findIndex((ended) => ended.sliceDivisor === sliceDivisor);
     return index === -1 ? null : (this.#ended.splice(index, 1)[0]?.usedUntil ?? null);
   }
 
   #hasSlices(pool: Pool): boolean {
-    for (const { parts } of this.#workers.values()) if (sliceOf(pool, parts) > 0) return true;
-    return this.#ended.some(({ parts }) => sliceOf(pool, parts) > 0);
+    for (const { sliceDivisor } of this.#workers.values()) if (sliceOf(pool, sliceDivisor) > 0) return true;
+    return this.#ended.some(({ sliceDivisor }) => sliceOf(pool, sliceDivisor) > 0);
   }
 
   /** @param before a pool whose limit is about to change */
@@ -255,8 +256,8 @@ class Owner implements LeaseOwner {
     if (!this.#hasSlices(before) && !this.#hasSlices({ name, kind, limit })) return;
     if (!this.#pools.has(name)) this.#add(before);
     for (const worker of this.#workers.values()) {
-      if (worker.parts === 0) continue;
-      worker.known.push({ pool: name, kind, limit, leased: sliceOf(before, worker.parts) });
+      if (worker.sliceDivisor === 0) continue;
+      worker.leases.push({ pool: name, kind, limit, leased: sliceOf(before, worker.sliceDivisor) });
       this.#sending.add(worker);
     }
   }
@@ -269,7 +270,7 @@ class Owner implements LeaseOwner {
     const pool = this.#open(name);
     if (pool === null) return;
     change(pool);
-    this.#serve(pool, now);
+    this.#answerAsks(pool, now);
   }
 
   #take(worker: OwnedWorker, stated: PoolAsk, now: number): void {
@@ -291,7 +292,7 @@ class Owner implements LeaseOwner {
     const asked = pool.asks.find((ask) => ask.worker === worker.id);
     if (asked === undefined) this.#begin(pool, worker, stated, now);
     else asked.stated = stated;
-    this.#serve(pool, now);
+    this.#answerAsks(pool, now);
   }
 
   /**
@@ -324,7 +325,7 @@ class Owner implements LeaseOwner {
   #takeShares(pools: readonly OwnedPool[]): void {
     const now = this.#now();
     for (const pool of pools) {
-      this.#serve(pool, now);
+      this.#answerAsks(pool, now);
       const isAsking = this.#shares.isAsking(pool);
       for (const ask of pool.asks) {
         if (!ask.awaitsShare || isAsking) continue;
@@ -332,7 +333,7 @@ class Owner implements LeaseOwner {
         this.#recallFor(pool, ask, now);
       }
       this.#dun(pool);
-      this.#serve(pool, now);
+      this.#answerAsks(pool, now);
     }
     this.#flush();
   }
@@ -357,7 +358,7 @@ class Owner implements LeaseOwner {
   #tellTerm(): void {
     for (const worker of this.#workers.values()) worker.tellTerm(this.#shares.until);
     const now = this.#now();
-    for (const pool of [...this.#due]) this.#serve(pool, now);
+    for (const pool of [...this.#due]) this.#answerAsks(pool, now);
     this.#flush();
   }
 
@@ -387,11 +388,14 @@ class Owner implements LeaseOwner {
       }
     }
     if (recalled.ask !== null) this.#take(worker, recalled.ask, now);
-    else if (pool !== null) this.#serve(pool, now);
+    else if (pool !== null) this.#answerAsks(pool, now);
   }
 
-  /** Decides the asks that can be decided, first come first served, and forgets the pool when nothing is left of it. */
-  #serve(pool: OwnedPool, now: number): void {
+  /**
+   * Answers the asks that can be decided, first come first served; where none is left, fills slices and tells of units
+   * that are free again. Forgets the pool when nothing is left of it.
+   */
+  #answerAsks(pool: OwnedPool, now: number): void {
     pool.collect(now);
     const isValid = this.#shares.isValid(pool, now);
     for (let ask = pool.asks[0]; ask !== undefined; ask = pool.asks[0]) {
@@ -419,7 +423,7 @@ class Owner implements LeaseOwner {
   #fillSlices(pool: OwnedPool, now: number): boolean {
     let isLacking = false;
     for (const worker of this.#workers.values()) {
-      const missing = pool.sliceOf(worker.parts) - (pool.leased.get(worker.id) ?? 0);
+      const missing = pool.sliceOf(worker.sliceDivisor) - (pool.leased.get(worker.id) ?? 0);
       if (missing <= 0) continue;
       const isScarce = pool.asks.length > 0 || now < pool.scarceUntil;
       if (isScarce || pool.usable < missing) isLacking = true;
@@ -469,10 +473,10 @@ const termStepMs = 1000;
 class OwnedWorker {
   readonly id: number;
   /** Of its slices: see `sliceOf`. */
-  readonly parts: number;
+  readonly sliceDivisor: number;
   /** It let a recall pass without an answer and was not heard of since: nobody waits for it. */
   isLate = false;
-  known: KnownPool[] = [];
+  leases: PoolLease[] = [];
   answers: PoolAnswer[] = [];
   recalls: PoolRecall[] = [];
   debts: PoolAmount[] = [];
@@ -483,9 +487,9 @@ class OwnedWorker {
   /** End of its term, as it was told. */
   #until: number | null = null;
 
-  constructor(id: number, parts: number, send: (message: OwnerMessage) => void) {
+  constructor(id: number, sliceDivisor: number, send: (message: OwnerMessage) => void) {
     this.id = id;
-    this.parts = parts;
+    this.sliceDivisor = sliceDivisor;
     this.#send = send;
   }
 
@@ -496,16 +500,16 @@ class OwnedWorker {
 
   /** @param until end of the term for the units that it is granted */
   flush(until: number | null): void {
-    const { known, answers, recalls, debts, refilled } = this;
+    const { leases, answers, recalls, debts, refilled } = this;
     this.#isAnswered ||= answers.length > 0;
-    this.known = [];
+    this.leases = [];
     this.answers = [];
     this.recalls = [];
     this.debts = [];
     this.refilled = [];
     this.#send({
       type: 'lease-order',
-      known: someOf(known),
+      leases: someOf(leases),
       until: answers.length > 0 && this.#isNews(until) ? until : undefined,
       answers: someOf(answers),
       recalls: someOf(recalls),

@@ -24,7 +24,7 @@ export interface HolderMessage {
 export interface OwnerMessage {
   readonly type: 'lease-order';
   readonly slices?: Slices;
-  readonly known?: readonly KnownPool[];
+  readonly leases?: readonly PoolLease[];
   /** What was leased may be used until then, and from then on only by the primary's word; null for no bound. */
   readonly until?: number | null;
   readonly answers?: readonly PoolAnswer[];
@@ -39,13 +39,13 @@ export interface OwnerMessage {
 /** The first thing that a worker is told, where it has slices of its pools (see `sliceOf`). */
 export interface Slices {
   /** Into how many a pool is divided for each slice. */
-  readonly parts: number;
+  readonly sliceDivisor: number;
   /** Until then the units of windows count as used: a worker that has ended may have used them. Null where none has. */
   readonly usedUntil: number | null;
 }
 
-/** A pool of which the worker has other units than its slice of it, unless it knows better. */
-export interface KnownPool {
+/** What is leased of a pool, where that is not the worker's slice of it. A worker that knows the pool takes only the limit from it. */
+export interface PoolLease {
   readonly pool: string;
   readonly kind: PoolKind;
   readonly limit: number;

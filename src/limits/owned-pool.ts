@@ -72,11 +72,11 @@ export class OwnedPool {
   }
 
   /** Nothing is lost when it is forgotten: each worker has its slice, and nobody has anything else. */
-  isIdle(workers: Iterable<{ readonly id: number; readonly parts: number }>): boolean {
+  isIdle(workers: Iterable<{ readonly id: number; readonly sliceDivisor: number }>): boolean {
     if (!this.#isQuiet) return false;
     let slices = 0;
-    for (const { id, parts } of workers) {
-      const slice = this.sliceOf(parts);
+    for (const { id, sliceDivisor } of workers) {
+      const slice = this.sliceOf(sliceDivisor);
       if (slice === 0) continue;
       if (this.leased.get(id) !== slice) return false;
       slices++;
@@ -85,8 +85,8 @@ export class OwnedPool {
   }
 
   /** Of a worker: see `sliceOf`. */
-  sliceOf(parts: number): number {
-    return sliceOf({ name: this.name, kind: this.kind, limit: this.total }, parts);
+  sliceOf(sliceDivisor: number): number {
+    return sliceOf({ name: this.name, kind: this.kind, limit: this.total }, sliceDivisor);
   }
 
   /** Adds what has come back to the free units. */

@@ -29,16 +29,16 @@ export function isGivenBack({ kind }: Pool): boolean {
   return kind === 'slots';
 }
 
-/** A pool of which a worker's part would be less than this is decided by the primary alone. */
+/** Of a pool of which a worker's slice would be less than this it has none, but asks the primary for what it lacks. */
 const leastSlice = 4;
 
 /**
  * A worker's slice of a pool: units that are leased to it from the start, without a word. So calls that are far from
  * their limits, as most are, cost no message, however many keys they belong to.
- * @param parts into how many a pool is divided for the worker's slice; 0 for a worker that has no slices
+ * @param sliceDivisor into how many a pool is divided for the worker's slice; 0 for a worker that has no slices
  */
-export function sliceOf({ kind, limit }: Pool, parts: number): number {
-  if (parts === 0 || kind === 'spend') return 0;
-  const slice = Math.floor(limit / parts);
+export function sliceOf({ kind, limit }: Pool, sliceDivisor: number): number {
+  if (sliceDivisor === 0 || kind === 'spend') return 0;
+  const slice = Math.floor(limit / sliceDivisor);
   return slice < leastSlice ? 0 : slice;
 }

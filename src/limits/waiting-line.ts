@@ -1,35 +1,35 @@
 import type { Decision, Pending } from './decision.js';
 import type { Demand } from './pool.js';
 
-export interface WaitingOptions {
+export interface WaitingCallOptions {
   /** Place among all that wait at this worker. */
   readonly sequence: number;
   /** When it is denied, whatever it waits for. */
   readonly deadline: number;
   readonly demands: readonly Demand[];
   readonly onDecided: (decision: Decision) => void;
-  readonly onCancel: (waiting: Waiting) => void;
+  readonly onCancel: (waiting: WaitingCall) => void;
 }
 
 /** A call whose demands are not decided. It stands in the line of one pool that has too little for it. */
-export class Waiting implements Pending {
+export class WaitingCall implements Pending {
   readonly outcome = 'pending';
   readonly sequence: number;
   readonly deadline: number;
   readonly demands: readonly Demand[];
   readonly onDecided: (decision: Decision) => void;
-  readonly #onCancel: (waiting: Waiting) => void;
+  readonly #onCancel: (waiting: WaitingCall) => void;
   /** Where it stands, which demand is short there; null when it stands nowhere. */
   line: WaitingLine | null = null;
   demand = 0;
-  previous: Waiting | null = null;
-  next: Waiting | null = null;
+  previous: WaitingCall | null = null;
+  next: WaitingCall | null = null;
   /** What was decided, before it was told. */
   decision: Decision | null = null;
   /** It was told, or gave up. */
   isOver = false;
 
-  constructor({ sequence, deadline, demands, onDecided, onCancel }: WaitingOptions) {
+  constructor({ sequence, deadline, demands, onDecided, onCancel }: WaitingCallOptions) {
     this.sequence = sequence;
     this.deadline = deadline;
     this.demands = demands;
@@ -51,14 +51,14 @@ export class Waiting implements Pending {
 
 /** Calls that wait for units of one pool, in the order in which they came to the worker: so by deadline, too. */
 export class WaitingLine {
-  first: Waiting | null = null;
+  first: WaitingCall | null = null;
   size = 0;
   /** Units that all of them together wait for. */
   amount = 0;
-  #last: Waiting | null = null;
+  #last: WaitingCall | null = null;
 
   /** Puts a call where it belongs: one that stood in another line first goes before those that came later. */
-  insert(waiting: Waiting, demand: number): void {
+  insert(waiting: WaitingCall, demand: number): void {
     let before = this.#last;
     while (before !== null && before.sequence > waiting.sequence) before = before.previous;
     const after = before === null ? this.first : before.next;
@@ -75,7 +75,7 @@ export class WaitingLine {
   }
 
   /** Takes a call out, which stands in this line. */
-  remove(waiting: Waiting): void {
+  remove(waiting: WaitingCall): void {
     const { previous, next } = waiting;
     if (previous === null) this.first = next;
     else previous.next = next;
@@ -99,10 +99,10 @@ export class WaitingLine {
 
 /** Calls that are decided and not told yet: whoever is told may call the holder at once, which is in order first. */
 export class DecidedCalls {
-  readonly #decided: Waiting[] = [];
+  readonly #decided: WaitingCall[] = [];
   #isTelling = false;
 
-  add(waiting: Waiting, decision: Decision): void {
+  add(waiting: WaitingCall, decision: Decision): void {
     waiting.decision = decision;
     this.#decided.push(waiting);
   }

@@ -16,8 +16,11 @@ import { tell } from './keep.js';
 import { createRateShares } from './rate-shares.js';
 
 const tickMs = 100;
-/** All slices of the workers that serve make a quarter of a pool; while others take their places, twice as much. */
-const slicedPart = 4;
+/**
+ * A slice is a pool divided by this and by the number of workers: all slices of those that serve make a quarter of the
+ * pool; while others take their places, twice as much.
+ */
+const divisorPerWorker = 4;
 
 /** The primary's side of all limits. */
 export interface Leases {
@@ -54,7 +57,7 @@ export function createLeases({ config, store, log }: LeasesOptions): Leases {
   let pools: ReadonlyMap<string, Pool> = allPools(config);
   const keyPools = createKeyPools();
   let { outage } = config;
-  let parts = 0;
+  let sliceDivisor = 0;
   const clock = new HostClock();
   const now = () => clock.now();
   const budgets = createBudgetSource({
@@ -71,7 +74,7 @@ export function createLeases({ config, store, log }: LeasesOptions): Leases {
     now,
     shares: bothSources(rates.source, budgets),
     poolOf: (name) => findPool(pools, name) ?? keyPools.get(name),
-    parts: () => parts,
+    sliceDivisor: () => sliceDivisor,
   });
   /** A process id may come again, and these do not. */
   const numbers = new Map<ChildProcess, number>();
@@ -106,7 +109,7 @@ export function createLeases({ config, store, log }: LeasesOptions): Leases {
       const before = pools;
       pools = allPools(next);
       outage = next.outage;
-      parts = workers * slicedPart;
+      sliceDivisor = workers * divisorPerWorker;
       owner.reload(changedPools(pools, before));
     },
     applyKeys: (change) => owner.reload(keyPools.apply(change)),

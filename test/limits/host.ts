@@ -10,7 +10,7 @@ export interface SimulatedWorker {
   readonly id: number;
   readonly holder: LeaseHolder;
   /** Of its slices. */
-  parts: number;
+  sliceDivisor: number;
   isAlive: boolean;
   /** Its event loop does not turn: messages wait. */
   stalledUntil: number;
@@ -34,7 +34,7 @@ export interface HostOptions {
   /** Where its units come from. */
   readonly shares?: ShareSource;
   /** See `LeaseOwnerOptions`: workers have slices of their pools. */
-  readonly parts?: number;
+  readonly sliceDivisor?: number;
 }
 
 /** One primary and its workers in a time of their own: whatever happens, happens in a fixed order. */
@@ -46,7 +46,7 @@ export class SimulatedHost {
   /** Units that were overdrawn, with the time. */
   readonly overdrafts: { readonly pool: string; readonly at: number; readonly amount: number }[] = [];
   /** Of the slices of the next worker: see `LeaseOwnerOptions`. */
-  parts: number;
+  sliceDivisor: number;
   readonly #options: HostOptions;
   readonly #time: SimulatedTime;
   #isStopped = false;
@@ -56,13 +56,13 @@ export class SimulatedHost {
     this.#options = options;
     this.#time = options.time ?? new SimulatedTime();
     this.pools = new Map(options.pools.map((pool) => [pool.name, pool]));
-    const { shares, parts = 0 } = options;
-    this.parts = parts;
+    const { shares, sliceDivisor = 0 } = options;
+    this.sliceDivisor = sliceDivisor;
     this.owner = createLeaseOwner({
       now: () => this.now,
       poolOf: (name) => this.pools.get(name),
       shares,
-      parts: () => this.parts,
+      sliceDivisor: () => this.sliceDivisor,
     });
     this.#everyTick(() => this.owner.tick());
   }
@@ -77,7 +77,7 @@ export class SimulatedHost {
         maxWaiting: this.#options.maxWaiting,
         whenUnknown: () => this.#options.whenUnknown ?? 'closed',
       }),
-      parts: 0,
+      sliceDivisor: 0,
       isAlive: true,
       stalledUntil: 0,
       inFlight: new Map(),
@@ -89,7 +89,7 @@ export class SimulatedHost {
       if (message.slices === undefined) this.#toWorker(worker, message);
       else {
         // It knows of its slices before its first call.
-        worker.parts = message.slices.parts;
+        worker.sliceDivisor = message.slices.sliceDivisor;
         worker.holder.receive(structuredClone(message));
       }
     });
@@ -140,12 +140,12 @@ export class SimulatedHost {
       if ([...leased.values()].some((amount) => amount <= 0)) return `${name}: leases nothing`;
     }
     const owned = new Map(this.owner.inspect().map((units) => [units.name, units]));
-    for (const { id, holder, inFlight, parts } of this.workers) {
+    for (const { id, holder, inFlight, sliceDivisor } of this.workers) {
       const held = new Map(holder.inspect().map((units) => [units.name, units]));
       for (const [name, pool] of this.pools) {
         const units = held.get(name);
         const ownedUnits = owned.get(name);
-        const slice = sliceOf(pool, parts);
+        const slice = sliceOf(pool, sliceDivisor);
         const leased = ownedUnits === undefined ? slice : (ownedUnits.leased.get(id) ?? 0);
         const known = (units?.held ?? slice) + (inFlight.get(name) ?? 0);
         if (leased !== known) return `${name}: worker ${id} is leased ${leased}, and has ${known}`;

@@ -58,10 +58,10 @@ const steps = fc.array(
 
 /**
  * @param scale how many times the limits and the bursts of calls are what few calls use up
- * @param parts of the workers' slices
+ * @param sliceDivisor of the workers' slices
  * @returns how many calls were admitted
  */
-function simulate(scale: number, numRuns: number, parts = 0): number {
+function simulate(scale: number, numRuns: number, sliceDivisor = 0): number {
   let admitted = 0;
   const { requests, tokens, shared, calls, all } = poolsOf(scale);
   fc.assert(
@@ -78,7 +78,7 @@ function simulate(scale: number, numRuns: number, parts = 0): number {
         pools: all,
         delay: () => next(next(8) === 0 ? 60 : 3),
         afterEach: check,
-        parts,
+        sliceDivisor,
       });
       const found = new Map<string, HeldPool[]>();
       const foundFor = (worker: SimulatedWorker, demanded: number): HeldPool[] => {
@@ -210,12 +210,12 @@ test('nor where workers have slices of their pools, which they use without a wor
   t.end();
 });
 
-for (const parts of [0, 16]) {
-  const kind = parts === 0 ? 'without slices' : 'with slices';
+for (const sliceDivisor of [0, 16]) {
+  const kind = sliceDivisor === 0 ? 'without slices' : 'with slices';
   test(`four workers that offer more get all of a window, and never more, ${kind}`, (t) => {
     const pool: Pool = { name: 'key:b:requests', kind: 'window', limit: 600 };
     const next = integersOf(11);
-    const host = new SimulatedHost({ pools: [pool], delay: () => 0.2 + next(10) / 10, parts });
+    const host = new SimulatedHost({ pools: [pool], delay: () => 0.2 + next(10) / 10, sliceDivisor });
     const ledger = new Ledger();
     const demands = [{ pool, amount: 1 }];
     const use = (decision: { readonly outcome: string }) => {

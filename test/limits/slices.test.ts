@@ -14,7 +14,7 @@ function makeHost(): { host: SimulatedHost; workers: [SimulatedWorker, Simulated
   const host: SimulatedHost = new SimulatedHost({
     pools: [requests, calls, small],
     delay: () => 1,
-    parts: 8,
+    sliceDivisor: 8,
     afterEach: () => {
       const fault = host.fault();
       if (fault !== null) throw new Error(fault);
@@ -91,7 +91,7 @@ test('a worker that takes the place of a killed one has its slice, as used as th
 });
 
 test('what a killed worker has used of its slice counts when the limit changes within the minute', (t) => {
-  const host = new SimulatedHost({ pools: [requests], delay: () => 1, parts: 8 });
+  const host = new SimulatedHost({ pools: [requests], delay: () => 1, sliceDivisor: 8 });
   const killed = host.start();
   host.start();
   t.equal(admitted(offer(host, killed, requests, 9)), 9);
@@ -114,7 +114,7 @@ test('what a killed worker has used of its slice counts when the limit changes w
 test('what a killed worker has used of a large slice counts, though the next ones have smaller ones', (t) => {
   const { host, workers } = makeHost();
   const [killed, other] = workers;
-  host.parts = 32;
+  host.sliceDivisor = 32;
   host.start();
   t.equal(admitted(offer(host, killed, requests, 9)), 9);
   t.equal(admitted(offer(host, other, requests, 9)), 9);
@@ -206,7 +206,7 @@ test('a limit that changes holds once its minute is over, whatever workers had o
   fc.assert(
     fc.property(changes, fc.nat(), (plan, seed) => {
       const next = integersOf(seed);
-      const host = new SimulatedHost({ pools: [requests], delay: () => next(5), parts: 8 });
+      const host = new SimulatedHost({ pools: [requests], delay: () => next(5), sliceDivisor: 8 });
       const uses: Use[] = [];
       /** The largest limit of the last minute bounds what may be used in it. */
       const limits = [{ at: host.now, limit: requests.limit }];

@@ -27,7 +27,7 @@ import { account } from '../account.js';
 import { answerLines } from '../answer.js';
 import { answerRefusal } from '../answer-kind.js';
 import { type Answered, ask, failedRequest, isFailure } from '../ask.js';
-import { Waiting } from '../attend.js';
+import { WaitingClient } from '../attend.js';
 import { rateBound } from '../body-rate.js';
 import type { ResolvedCall } from '../call.js';
 import { deadlinesLeft, timeLeft } from '../deadlines.js';
@@ -73,7 +73,7 @@ class Conversion implements Asker {
   readonly #endpoint: Endpoint;
   readonly #request: ImageRequest;
   readonly #attempts: Attempts;
-  readonly #waiting: Waiting;
+  readonly #waiting: WaitingClient;
 
   constructor(services: Services, call: ResolvedCall, { endpoint, request, attempts }: Task) {
     this.#services = services;
@@ -81,7 +81,7 @@ class Conversion implements Asker {
     this.#endpoint = endpoint;
     this.#request = request;
     this.#attempts = attempts;
-    this.#waiting = new Waiting(services, call);
+    this.#waiting = new WaitingClient(services, call);
   }
 
   ask(): void {

@@ -21,7 +21,7 @@ import { admitResolved } from '../admit.js';
 import { ownLines, passedLines } from '../answer.js';
 import { answerRefusal } from '../answer-kind.js';
 import { type Answered, ask, failedRequest, isFailure } from '../ask.js';
-import { answerJson, attend, Waiting } from '../attend.js';
+import { answerJson, attend, WaitingClient } from '../attend.js';
 import type { AuthenticatedCall, Call, ResolvedCall } from '../call.js';
 import { deadlinesLeft } from '../deadlines.js';
 import { idempotencyMark } from '../idempotency.js';
@@ -197,7 +197,7 @@ class Submitting implements Asker {
     this.#attempts = attempts;
     this.#once = onceOnly(call, request);
     // Hears of the client, whose leaving ends nothing here.
-    new Waiting(services, call);
+    new WaitingClient(services, call);
   }
 
   /** Ends when the client was answered and the book says what became of the task; never rejects. */

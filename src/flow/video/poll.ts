@@ -12,7 +12,7 @@ import { changeByPoll } from '../../video/polled.js';
 import type { VideoTask } from '../../video/task.js';
 import { noLines } from '../../wire/head-lines.js';
 import { type Answered, ask, isFailure } from '../ask.js';
-import type { Waiting } from '../attend.js';
+import type { WaitingClient } from '../attend.js';
 import type { Call } from '../call.js';
 import type { Services } from '../services.js';
 import { keyMark, markedKey } from '../upstream-head.js';
@@ -29,7 +29,7 @@ const answerBytes = 4 * 1024 * 1024;
 export async function refreshed(
   services: Services,
   call: Call,
-  waiting: Waiting,
+  waiting: WaitingClient,
   booked: BookedTask,
 ): Promise<VideoTask> {
   const { task } = booked;
