@@ -8,7 +8,7 @@ import type { ResponseHead, UpstreamFailureReason } from '../upstream/client.js'
 import type { Attempts } from './attempts.js';
 import { secondsOf } from './failure.js';
 import type { TargetHealth } from './health.js';
-import { type Finding, findingOfFailure, findingOfStatus, type Outcome } from './outcome.js';
+import { type AttemptOutcome, type Finding, findingOfFailure, findingOfStatus } from './outcome.js';
 
 /** What is asked, and with which of its keys. */
 export type AttemptStart = Pick<Attempts, 'target' | 'health' | 'key' | 'lookedAt'>;
@@ -94,7 +94,7 @@ export class Attempt {
     this.#end(performance.now(), isOutcome ? finding : { kind: finding, error, retryAfterMs });
   }
 
-  #end(now: number, outcome: Outcome): void {
+  #end(now: number, outcome: AttemptOutcome): void {
     this.#isOver = true;
     this.#health.ended(now, this.#ticket, outcome, this.#key);
   }

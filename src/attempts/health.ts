@@ -1,7 +1,7 @@
 import type { RoutingSettings } from '../config/types.js';
 import { targetHash } from './affinity.js';
 import { KeyHealth, type KeyStatus } from './key-health.js';
-import { type FailedCall, longestRetryAfterMs, type Outcome, restMs } from './outcome.js';
+import { type AttemptOutcome, type FailedCall, longestRetryAfterMs, restMs } from './outcome.js';
 
 /** The window moves on in so many steps. */
 const slotCount = 10;
@@ -134,7 +134,7 @@ export class TargetHealth {
    * A call is over. To be told exactly once for every `began`.
    * @param key index of the upstream's key that it went with
    */
-  ended(now: number, ticket: number, outcome: Outcome, key = 0): void {
+  ended(now: number, ticket: number, outcome: AttemptOutcome, key = 0): void {
     if (this.#inFlight > 0) this.#inFlight--;
     const counts = ticket === this.#period;
     if (outcome === 'success') {

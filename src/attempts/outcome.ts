@@ -22,7 +22,7 @@ export interface FailedCall {
  * How an attempt ended. `uncounted` is one that says nothing about the target: the client left, or the gateway itself
  * could not go on.
  */
-export type Outcome = 'success' | 'uncounted' | FailedCall;
+export type AttemptOutcome = 'success' | 'uncounted' | FailedCall;
 
 /** What an attempt says about the health of its target and of the key: an outcome, or the kind of a `FailedCall`. */
 export type Finding = 'success' | 'uncounted' | FailedCall['kind'];

@@ -7,7 +7,7 @@ import type { Attempts } from './attempts.js';
 import { readErrorAnswer } from './error-answer.js';
 
 /** Error answers are read up to this size to see what they are about. */
-const errorBytes = 256 * 1024;
+const judgedErrorBytes = 256 * 1024;
 
 /** Who decides what follows an attempt that failed before anything was relayed. */
 export interface AttemptOwner {
@@ -44,7 +44,7 @@ export interface AttemptJudge {
   /** The client is still there: an answer that is given up, also at its very end, is then of no use. */
   readonly isWanted: boolean;
   /** The client has all that it asked for: how the upstream's connection ends is of no interest any more. */
-  readonly isServed: boolean;
+  readonly hasWholeAnswer: boolean;
 }
 
 /** An answer that is given up is read to its end up to this size, so that its connection can be used again. */
@@ -84,7 +84,7 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
       this.#handler.onHead(head);
       return;
     }
-    this.#refusal = { head, body: new Gather(errorBytes) };
+    this.#refusal = { head, body: new Gather(judgedErrorBytes) };
     // The upstream's own failure is one whatever its body says. Of any other the body tells whose it is.
     if (status >= 500) this.#decide();
   }
@@ -109,7 +109,7 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
 
   onFailure(failure: UpstreamFailure): void {
     if (this.#refusal !== null) this.#decide();
-    if (this.#judge.isServed) this.succeeded();
+    if (this.#judge.hasWholeAnswer) this.succeeded();
     else this.failed(failure.reason, failure.headSeen);
     if (!this.#isPassedOver && !this.#judge.survives(this)) this.#handler.onFailure(failure);
   }

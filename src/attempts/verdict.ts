@@ -1,4 +1,5 @@
 import type { UpstreamFailureReason } from '../errors.js';
+import { resendableMs } from '../upstream/types.js';
 
 /**
  * What to do after an attempt failed: the next candidate, the same one again after a back-off, or tell the caller.
@@ -18,9 +19,6 @@ interface Progress {
   /** Milliseconds for which the upstream has had the whole request; 0 where it has not. */
   readonly sentMs: number;
 }
-
-/** What ran for longer before it broke was at work, and may have been done. */
-const lookedAtMs = 1000;
 
 /** An attempt without an answer, or with one that is none. */
 export interface BrokenAttempt extends Progress {
@@ -78,7 +76,7 @@ function mayGoOn(attempt: FailedAttempt): boolean {
     case 'unusable_answer':
       return true;
     default:
-      return attempt.sentMs < lookedAtMs;
+      return attempt.sentMs < resendableMs;
   }
 }
 
@@ -89,7 +87,7 @@ function mayGoOn(attempt: FailedAttempt): boolean {
  * @param sentMs milliseconds for which it has had the request
  */
 export function provesUndone(status: number, sentMs: number): boolean {
-  if (status === 503 || status === 529) return sentMs < lookedAtMs;
+  if (status === 503 || status === 529) return sentMs < resendableMs;
   return status < 500 ? status !== 408 && status !== 409 : status === 501;
 }
 

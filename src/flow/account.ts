@@ -2,13 +2,13 @@ import { performance } from 'node:perf_hooks';
 import { clientAddress } from '../http/client-address.js';
 import { type CallRecord, none } from '../metrics/call-record.js';
 import { targetName } from '../metrics/target-name.js';
-import type { Call, Outcome } from './call.js';
+import type { Call, CallOutcome } from './call.js';
 import { costOfCall, isMetered } from './consumption.js';
 import { keepMemory } from './memory-budget.js';
 import type { Services } from './services.js';
 
 /** The last phase of every call, good or bad, exactly once: gives back what it held, settles its limits and reports it. */
-export function account(services: Services, call: Call, outcome: Outcome): void {
+export function account(services: Services, call: Call, outcome: CallOutcome): void {
   if (call.accounted) return;
   call.accounted = true;
   call.outcome = outcome;
@@ -58,7 +58,7 @@ export function recordOf(call: Call): CallRecord {
     usage: call.usage,
     bytesIn: exchange.bytesIn,
     bytesOut: exchange.bytesOut,
-    mediaSeconds: call.isServed ? call.mediaSeconds : 0,
+    mediaSeconds: call.isCharged ? call.mediaSeconds : 0,
     retries,
     costNanoUsd: costOfCall(call),
     isMetered: isMetered(call),

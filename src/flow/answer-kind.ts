@@ -4,10 +4,10 @@ import type { ResponseHead } from '../upstream/client.js';
 import { parseJson, parseObject } from '../wire/json.js';
 import { skipSpace } from '../wire/json-space.js';
 import { parseEvent } from '../wire/sse.js';
-import type { Outcome } from './call.js';
+import type { CallOutcome } from './call.js';
 
 /** No error is larger: what is, is not looked into. */
-const errorBytes = 64 * 1024;
+const longestError = 64 * 1024;
 
 /** Why an answer is of no use for a call, or null. */
 export function answerRefusal(head: ResponseHead, streamed: boolean): GatewayError | null {
@@ -32,7 +32,7 @@ export function leavesWhole(head: ResponseHead, transform: AnswerTransform): boo
 }
 
 /** How a call ended whose upstream's answer was handed on whole. */
-export function answerOutcome(head: ResponseHead | null): Outcome {
+export function answerOutcome(head: ResponseHead | null): CallOutcome {
   return (head?.status ?? 0) >= 400 ? 'upstream_error' : 'complete';
 }
 
@@ -80,7 +80,7 @@ function isAnyJson(bytes: Buffer): boolean {
 
 /** True for an object that is whole and has nothing but an error to tell. */
 function isError(bytes: Buffer): boolean {
-  if (bytes.length > errorBytes) return false;
+  if (bytes.length > longestError) return false;
   const parsed = parseObject(bytes.toString('utf8', jsonStart(bytes)));
   return Boolean(parsed?.error) && !('text' in (parsed ?? {}));
 }

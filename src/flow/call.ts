@@ -3,7 +3,7 @@ import type { Key, Model, Target } from '../config/types.js';
 import type { Usage } from '../conversation/usage.js';
 import type { FaultPlace, GatewayError, Guarded } from '../errors.js';
 import type { Exchange } from '../http/exchange.js';
-import type { Outcome } from '../metrics/call-record.js';
+import type { CallOutcome } from '../metrics/call-record.js';
 import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
 import type { Route } from '../routes.js';
 import { costRefusal, costsMore } from '../wire/json-cost.js';
@@ -15,7 +15,7 @@ import type { Running } from './running.js';
 import type { UploadBody } from './upload-body.js';
 import type { ValidatedBody } from './validate.js';
 
-export type { Outcome };
+export type { CallOutcome };
 
 /** How the request body reached the upstream: as it came, with a few bytes replaced, or rewritten. */
 export type GatewayPath = 'exact' | 'spliced' | 'translated';
@@ -53,7 +53,7 @@ export class Call implements Guarded {
   /** Of a call that opens a session: given back with its account, and nowhere else. */
   place: SessionPlace | null = null;
   /** An upstream has done what was asked for, or is at it: a price per call or second counts. */
-  isServed = false;
+  isCharged = false;
   /** How many times the price per call is charged: once for each image. */
   units = 1;
   /** Seconds of audio or video, as far as they are known. */
@@ -69,7 +69,7 @@ export class Call implements Guarded {
   /** Attempts at an upstream after the first. */
   retries = 0;
   accounted = false;
-  outcome: Outcome = 'complete';
+  outcome: CallOutcome = 'complete';
   /** Milliseconds of `performance.now()`; 0 until it happened. */
   readonly startedAt: number;
   authenticatedAt = 0;

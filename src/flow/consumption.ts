@@ -1,6 +1,6 @@
 import type { Key, Model } from '../config/types.js';
 import type { Usage } from '../conversation/usage.js';
-import type { Outcome } from '../metrics/call-record.js';
+import type { CallOutcome } from '../metrics/call-record.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import type { ResponseHead } from '../upstream/client.js';
 import { costOf } from '../usage/cost.js';
@@ -10,7 +10,7 @@ import type { Running } from './running.js';
 export interface Consumption {
   readonly model: Model | null;
   usage: Usage | null;
-  isServed: boolean;
+  isCharged: boolean;
   mediaSeconds: number;
   readonly units: number;
   costNanos: number;
@@ -25,13 +25,13 @@ export function noteUsage(
   call: Consumption,
   transform: AnswerTransform | null,
   head: ResponseHead | null,
-  outcome: Outcome,
+  outcome: CallOutcome,
 ): void {
   if (transform === null || (head !== null && head.status >= 400)) return;
   const isFailed = outcome === 'upstream_error';
   call.usage ??= transform.usageAtEnd(isFailed ? 'upstream' : outcome === 'client_gone' ? 'client' : null);
   call.mediaSeconds = transform.mediaSeconds;
-  call.isServed = head !== null && !isFailed;
+  call.isCharged = head !== null && !isFailed;
 }
 
 /** What tells whether a call has a line in the ledger. */
@@ -59,11 +59,11 @@ export function costOfCall(call: Consumption): number {
   return call.costNanos;
 }
 
-function computeCost({ model, usage, isServed, mediaSeconds, units }: Consumption): number {
-  if (model === null || model.price === null || (usage === null && !isServed)) return 0;
+function computeCost({ model, usage, isCharged, mediaSeconds, units }: Consumption): number {
+  if (model === null || model.price === null || (usage === null && !isCharged)) return 0;
   return costOf(model.price, {
     usage,
-    seconds: isServed ? mediaSeconds : 0,
-    calls: isServed ? units : 0,
+    seconds: isCharged ? mediaSeconds : 0,
+    calls: isCharged ? units : 0,
   });
 }

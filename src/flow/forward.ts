@@ -96,7 +96,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
     return this.#call.exchange.alive;
   }
 
-  get isServed(): boolean {
+  get hasWholeAnswer(): boolean {
     return this.#call.accounted || (this.#transform?.isComplete ?? false);
   }
 

@@ -4,7 +4,7 @@ import type { LeaseHolder } from '../limits/lease-holder.js';
 import type { Demand } from '../limits/pool.js';
 import type { CallPools } from '../limits/pools.js';
 import type { RateLines } from '../limits/rate-headers.js';
-import type { Outcome } from '../metrics/call-record.js';
+import type { CallOutcome } from '../metrics/call-record.js';
 import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
 import type { PeriodBudget } from './budget.js';
 import { type Consumption, costOfCall } from './consumption.js';
@@ -60,7 +60,7 @@ export class Taking {
 
 /** What a call has come to. */
 interface EndedCall extends Consumption {
-  readonly outcome: Outcome;
+  readonly outcome: CallOutcome;
   readonly error: GatewayError | null;
   /** When its upstream's head came; 0 where none has. */
   readonly answeredAt: number;

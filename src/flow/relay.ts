@@ -20,14 +20,14 @@ import {
   isWholeEvent,
   leavesWhole,
 } from './answer-kind.js';
-import type { Outcome, RoutedCall } from './call.js';
+import type { CallOutcome, RoutedCall } from './call.js';
 import { noteUsage } from './consumption.js';
 import { countAnswerMemory, releaseBody, takeAnswerMemory } from './memory-budget.js';
 import { keepAliveBytes, refuse, refuseStream } from './refuse.js';
 import type { Services } from './services.js';
 
 /** Error answers are taken whole up to this size: only then is it known that they are JSON. */
-const errorBytes = 1024 * 1024;
+const wholeErrorBytes = 1024 * 1024;
 const nothing = Buffer.alloc(0);
 /** Unfinished events up to this size are not worth counting. */
 const usualEventBytes = 64 * 1024;
@@ -123,7 +123,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     const refusal = answerRefusal(head, this.#streamed);
     if (refusal !== null) this.#give(refusal);
     else if (head.status >= 400)
-      this.#phase = { name: 'whole', transform, head, gathered: new Gather(errorBytes) };
+      this.#phase = { name: 'whole', transform, head, gathered: new Gather(wholeErrorBytes) };
     else if (this.#streamed)
       this.#phase = { name: 'events', transform, head, runs: new EventRuns(transform.eventBytes) };
     else if (leavesWhole(head, transform))
@@ -232,7 +232,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     this.#call.exchange.write(keepAliveBytes(this.#call));
   }
 
-  #settle(outcome: Outcome): void {
+  #settle(outcome: CallOutcome): void {
     this.#phase = over;
     this.leave();
     releaseBody(this.#services, this.#call, this.upstream?.bodyReleased ?? false);

@@ -3,7 +3,7 @@ import type { Usage } from '../conversation/usage.js';
 
 /** How calls end. */
 export const outcomes = ['complete', 'incomplete', 'refused', 'client_gone', 'upstream_error'] as const;
-export type Outcome = (typeof outcomes)[number];
+export type CallOutcome = (typeof outcomes)[number];
 
 /** Stands for a time that there is not. */
 export const none = -1;
@@ -30,7 +30,7 @@ export interface CallRecord {
   readonly target: string | null;
   /** HTTP status of the answer; 0 where there was none. */
   readonly status: number;
-  readonly outcome: Outcome;
+  readonly outcome: CallOutcome;
   /** The kind of error that the client was told, and what its cause was as far as a log may have it. */
   readonly error: string | null;
   readonly cause: string | null;

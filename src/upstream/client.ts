@@ -2,7 +2,7 @@
 import { performance } from 'node:perf_hooks';
 import { readBufferBytes } from './connection.js';
 import { createDialer } from './dialer.js';
-import { Exchange } from './exchange.js';
+import { ConnectionExchange } from './exchange.js';
 import type { Origin } from './origin.js';
 import { Pool, type PoolContext } from './pool.js';
 import { TimerWheel } from './timers.js';
@@ -53,10 +53,10 @@ export function createUpstreamClient(dialer = createDialer()): UpstreamClient {
     request: UpstreamRequest,
     deadlines: Deadlines,
     handler: UpstreamHandler,
-  ): Exchange {
+  ): ConnectionExchange {
     const pool = poolOf(origin);
     const now = performance.now();
-    const exchange = new Exchange(pool, request, deadlines, handler, now);
+    const exchange = new ConnectionExchange(pool, request, deadlines, handler, now);
     if (closed) exchange.failLater('closed', 'the client is closed');
     else pool.send(exchange, now);
     return exchange;

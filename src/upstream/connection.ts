@@ -11,7 +11,7 @@ import { type FaultPlace, guard, surfaceFault } from '../errors.js';
 import { AnswerReader } from './answer.js';
 import { decodeContent } from './decode.js';
 import type { Dialer } from './dialer.js';
-import type { Exchange } from './exchange.js';
+import type { ConnectionExchange } from './exchange.js';
 import type { Origin } from './origin.js';
 import { RequestBody, type RequestBodyOwner } from './request-body.js';
 import { connectSecure, tlsFailureDetail } from './secure.js';
@@ -49,7 +49,7 @@ interface ConnectionPool {
   /** A connection is gone. */
   lost(connection: Connection): void;
   /** A connection is closed, and a request gets a fresh one in its place. */
-  replace(connection: Connection, exchange: Exchange): void;
+  replace(connection: Connection, exchange: ConnectionExchange): void;
 }
 
 export class Connection extends Timed implements RequestSink, RequestBodyOwner {
@@ -57,7 +57,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
   readonly socket: Socket;
   readonly secure: boolean;
   readonly #answer = new AnswerReader();
-  #exchange: Exchange | null;
+  #exchange: ConnectionExchange | null;
   #connecting = true;
   /** TCP is connected: what fails before `#connecting` ends is the TLS handshake. */
   #transportUp = false;
@@ -84,7 +84,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
   #brokenBehind: string | null = null;
 
   /** Connects, and sends the request once connected. Throws when Node refuses the origin. */
-  constructor(pool: ConnectionPool, exchange: Exchange, now: number) {
+  constructor(pool: ConnectionPool, exchange: ConnectionExchange, now: number) {
     super();
     this.#pool = pool;
     this.#exchange = exchange;
@@ -130,7 +130,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
   }
 
   /** Sends a request whose sender waits for `send` to return; throws what cannot be written. */
-  begin(exchange: Exchange, now: number): void {
+  begin(exchange: ConnectionExchange, now: number): void {
     try {
       this.#begin(exchange, now);
     } catch (fault) {
@@ -141,7 +141,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
   }
 
   /** Sends a request that has waited. */
-  beginLate(exchange: Exchange, now: number): void {
+  beginLate(exchange: ConnectionExchange, now: number): void {
     try {
       this.begin(exchange, now);
     } catch (fault) {
@@ -150,7 +150,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
   }
 
   /** The connection is idle or has just been made. */
-  #begin(exchange: Exchange, now: number): void {
+  #begin(exchange: ConnectionExchange, now: number): void {
     const request = exchange.request;
     if (request === null) return;
     this.#exchange = exchange;
@@ -171,7 +171,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
   }
 
   /** Closes it, so that a request gets a fresh connection in its place. */
-  yieldTo(exchange: Exchange): void {
+  yieldTo(exchange: ConnectionExchange): void {
     this.#shut();
     this.#pool.replace(this, exchange);
   }
@@ -181,13 +181,13 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
     const exchange = this.#exchange;
     if (exchange === null) return;
     exchange.bytesSent = true;
-    if (exchange.wholeAt === 0) exchange.wholeAt = exchange.sentAt;
+    if (exchange.wholeSentAt === 0) exchange.wholeSentAt = exchange.sentAt;
   }
 
   onBodyProgress(): void {
     const exchange = this.#exchange;
     if (exchange === null) return;
-    if (exchange.wholeAt === 0 && !this.#sending) exchange.wholeAt = performance.now();
+    if (exchange.wholeSentAt === 0 && !this.#sending) exchange.wholeSentAt = performance.now();
     this.#watch(exchange);
   }
 
@@ -338,7 +338,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
   }
 
   /** @returns true when the head is complete and the request still running. */
-  #takeHead(exchange: Exchange, buffer: Buffer, length: number): boolean {
+  #takeHead(exchange: ConnectionExchange, buffer: Buffer, length: number): boolean {
     const head = this.#answer.readHead(buffer, 0, length);
     if (head === null) {
       const problem = this.#answer.problem;
@@ -364,7 +364,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
   }
 
   /** Sets the deadline of a request with a source to what it waits for now. */
-  #watch(exchange: Exchange): void {
+  #watch(exchange: ConnectionExchange): void {
     const { deadlines, totalAt } = exchange;
     let patience = Number.POSITIVE_INFINITY;
     if (this.#body?.isBlocked) patience = deadlines.idleMs;
@@ -373,7 +373,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
     this.#pool.wheel.set(this, due);
   }
 
-  #refreshIdle(exchange: Exchange): void {
+  #refreshIdle(exchange: ConnectionExchange): void {
     if (this.#body !== null) {
       this.#watch(exchange);
       return;
@@ -383,7 +383,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
   }
 
   /** The answer is complete and delivered. The connection goes back first, so that `onEnd` may use it again. */
-  #finish(exchange: Exchange): void {
+  #finish(exchange: ConnectionExchange): void {
     this.#exchange = null;
     this.#paused = false;
     this.#ending = false;
@@ -416,7 +416,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
     else if (!this.#paused) this.#endOfStream(exchange);
   }
 
-  #endOfStream(exchange: Exchange): void {
+  #endOfStream(exchange: ConnectionExchange): void {
     if (!exchange.headSeen && this.#sending) this.#fail('reset', 'closed within the body of the request');
     else if (!this.#answered) this.#fail('reset', 'closed before any byte of the answer');
     else if (!exchange.headSeen) this.#fail('truncated', 'closed within the head of the answer');

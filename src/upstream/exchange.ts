@@ -7,7 +7,7 @@ import type { Origin } from './origin.js';
 import { Timed, type TimerWheel } from './timers.js';
 import {
   type Deadlines,
-  resendMs,
+  resendableMs,
   type UpstreamExchange,
   type UpstreamFailureReason,
   type UpstreamHandler,
@@ -19,10 +19,11 @@ interface ExchangePool {
   readonly origin: Origin;
   readonly wheel: TimerWheel;
   /** Takes a request out of the queue. */
-  forget(exchange: Exchange): void;
+  forget(exchange: ConnectionExchange): void;
 }
 
-export class Exchange extends Timed implements UpstreamExchange {
+/** A request that a connection of our HTTP/1.1 client serves, or will. */
+export class ConnectionExchange extends Timed implements UpstreamExchange {
   readonly pool: ExchangePool;
   /** Null once the answer's head is there, when it can no longer be sent again: the body may be freed. */
   request: UpstreamRequest | null;
@@ -33,8 +34,8 @@ export class Exchange extends Timed implements UpstreamExchange {
   /** When the whole request is late (performance.now). */
   readonly totalAt: number;
   sentAt = 0;
-  /** When all of the request had first been handed to a socket (performance.now), or 0. */
-  wholeAt = 0;
+  /** When all of the request, its body included, had first been handed to a socket (performance.now), or 0. */
+  wholeSentAt = 0;
   /** The connection that serves it, or null while it waits and after its end on the wire. */
   connection: { resume(): void; destroy(): void } | null = null;
   /** Stands between the connection and the handler when the body came compressed. */
@@ -50,8 +51,8 @@ export class Exchange extends Timed implements UpstreamExchange {
   over = false;
   /** True while it stands in the pool's queue. */
   waiting = false;
-  waitPrevious: Exchange | null = null;
-  waitNext: Exchange | null = null;
+  waitPrevious: ConnectionExchange | null = null;
+  waitNext: ConnectionExchange | null = null;
 
   constructor(
     pool: ExchangePool,
@@ -124,7 +125,7 @@ export class Exchange extends Timed implements UpstreamExchange {
         detail: `${this.pool.origin.authority}: ${detail}`,
         bytesSent: this.bytesSent,
         headSeen: this.headSeen,
-        sentMs: this.wholeAt === 0 ? 0 : performance.now() - this.wholeAt,
+        sentMs: this.wholeSentAt === 0 ? 0 : performance.now() - this.wholeSentAt,
       });
     } catch (fault) {
       this.onFault('upstream', fault);
@@ -154,7 +155,7 @@ export class Exchange extends Timed implements UpstreamExchange {
     const { request } = this;
     if (request === null || this.streamed || this.retried) return false;
     if (!this.bytesSent) return true;
-    return performance.now() - this.wholeAt < resendMs && !request.once(request.body);
+    return performance.now() - this.wholeSentAt < resendableMs && !request.once(request.body);
   }
 
   #detach(): void {

@@ -9,7 +9,7 @@
  */
 import { performance } from 'node:perf_hooks';
 import { Connection, type ConnectionContext } from './connection.js';
-import type { Exchange } from './exchange.js';
+import type { ConnectionExchange } from './exchange.js';
 import type { Origin } from './origin.js';
 import type { TimerWheel } from './timers.js';
 
@@ -32,8 +32,8 @@ export class Pool {
   waiting = 0;
   readonly #connections = new Set<Connection>();
   readonly #idle: Connection[] = [];
-  #firstWaiting: Exchange | null = null;
-  #lastWaiting: Exchange | null = null;
+  #firstWaiting: ConnectionExchange | null = null;
+  #lastWaiting: ConnectionExchange | null = null;
   #closing = false;
 
   constructor(origin: Origin, context: PoolContext) {
@@ -52,7 +52,7 @@ export class Pool {
   }
 
   /** Serves a request now, or queues it; with a full queue it fails in the next tick. */
-  send(exchange: Exchange, now: number): void {
+  send(exchange: ConnectionExchange, now: number): void {
     const connection = exchange.streamed ? undefined : this.#idle.pop();
     if (connection !== undefined) {
       connection.begin(exchange, now);
@@ -105,13 +105,13 @@ export class Pool {
   }
 
   /** A connection is closed, and a request gets a fresh one in its place. */
-  replace(connection: Connection, exchange: Exchange): void {
+  replace(connection: Connection, exchange: ConnectionExchange): void {
     this.#remove(connection);
     this.#connect(exchange, performance.now());
   }
 
   /** Takes a request out of the queue. */
-  forget(exchange: Exchange): void {
+  forget(exchange: ConnectionExchange): void {
     const { waitPrevious, waitNext } = exchange;
     if (waitPrevious !== null) waitPrevious.waitNext = waitNext;
     else this.#firstWaiting = waitNext;
@@ -129,7 +129,7 @@ export class Pool {
     for (const connection of this.#idle.slice()) connection.destroy();
   }
 
-  #connect(exchange: Exchange, now: number): void {
+  #connect(exchange: ConnectionExchange, now: number): void {
     try {
       this.#connections.add(new Connection(this, exchange, now));
     } catch (error) {
@@ -145,7 +145,7 @@ export class Pool {
     if (index !== -1) this.#idle.splice(index, 1);
   }
 
-  #enqueue(exchange: Exchange): void {
+  #enqueue(exchange: ConnectionExchange): void {
     exchange.waiting = true;
     exchange.waitPrevious = this.#lastWaiting;
     if (this.#lastWaiting !== null) this.#lastWaiting.waitNext = exchange;

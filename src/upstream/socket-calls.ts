@@ -7,7 +7,7 @@ import { Timed, TimerWheel } from './timers.js';
 import {
   type Deadlines,
   type ResponseHead,
-  resendMs,
+  resendableMs,
   type UpstreamExchange,
   type UpstreamFailure,
   type UpstreamFailureReason,
@@ -315,7 +315,7 @@ class SocketExchange extends Timed implements UpstreamExchange {
 
   /** Whether it may be sent again after its socket has closed without a message of an answer. */
   mayResend(): boolean {
-    return !this.retried && this.#sentMs() < resendMs && !this.#once([this.message]);
+    return !this.retried && this.#sentMs() < resendableMs && !this.#once([this.message]);
   }
 
   break(reason: UpstreamFailureReason, detail: string): void {

@@ -56,10 +56,11 @@ export interface UpstreamRequest {
 }
 
 /**
- * For so long after it was sent a request is taken not to have been looked at, when its connection ends without an
- * answer: upstreams close kept connections when they like. What ran for longer was at work.
+ * A request whose connection broke within so long after all of it was sent may be sent again, to the same upstream or to
+ * another: it is taken not to have been looked at, since upstreams close kept connections when they like. What ran for
+ * longer was at work, and may have been done.
  */
-export const resendMs = 1000;
+export const resendableMs = 1000;
 
 /** A request body that is still arriving. Nothing is called after the end of its exchange. */
 export interface RequestBodySource {
@@ -127,7 +128,10 @@ export interface UpstreamExchange {
   resume(): void;
   /** Gives the request up at once: the connection is destroyed, and no callback follows. */
   cancel(): void;
-  /** Unix-independent milliseconds (performance.now) when the request was handed to a socket, or 0 while it waits. */
+  /**
+   * When the request's head was first handed to a socket (milliseconds of performance.now), or 0 while it waits. Its body
+   * may still be arriving then: for how long the upstream has had all of it is in `UpstreamFailure.sentMs`.
+   */
   readonly sentAt: number;
   /** True once the answer's head is there and no part of the request will be read from its buffers again. */
   readonly bodyReleased: boolean;

@@ -1,4 +1,4 @@
-import { type Outcome, outcomes } from '../metrics/call-record.js';
+import { type CallOutcome, outcomes } from '../metrics/call-record.js';
 
 /**
  * How the numbers of tokens are known: the upstream has reported them, they were counted from what was streamed until
@@ -24,7 +24,7 @@ export interface LedgerRecord {
   readonly target: string | null;
   /** HTTP status of the answer. */
   readonly status: number;
-  readonly outcome: Outcome;
+  readonly outcome: CallOutcome;
   /** What tokens include is said at `Usage`; none where nothing was reported. */
   readonly inputTokens: number;
   readonly outputTokens: number;

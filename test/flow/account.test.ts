@@ -30,7 +30,7 @@ function endedCall(given: object = {}): Call {
     usage,
     error: null,
     outcome: 'complete',
-    isServed: true,
+    isCharged: true,
     isOfTask: false,
     mediaSeconds: 3,
     costNanos: -1,
@@ -89,7 +89,7 @@ test('a call that came to nothing has no names but its own, no times but its end
     answeredAt: 0,
   };
   const error = new GatewayError('invalid_api_key', 'The API key is not known here.');
-  t.match(recordOf(endedCall({ ...nothing, error, outcome: 'refused', isServed: false })), {
+  t.match(recordOf(endedCall({ ...nothing, error, outcome: 'refused', isCharged: false })), {
     keyId: null,
     groups: [],
     protocol: null,

@@ -9,7 +9,7 @@ import type {
   UpstreamClient,
 } from '../../src/upstream/client.js';
 import type { Connection } from '../../src/upstream/connection.js';
-import type { Exchange } from '../../src/upstream/exchange.js';
+import type { ConnectionExchange } from '../../src/upstream/exchange.js';
 import type { Origin } from '../../src/upstream/origin.js';
 import { Call, get, listen, type RawServer, unhurried } from './raw.js';
 
@@ -72,7 +72,7 @@ export function upload(
 
 /** The client's own end of a request's connection. */
 export function socketOf(call: Call): Socket {
-  const { connection } = call.exchange as Exchange;
+  const { connection } = call.exchange as ConnectionExchange;
   if (connection === null) throw new Error('no connection');
   return (connection as Connection).socket;
 }

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import type { Outcome } from '../../src/metrics/call-record.js';
+import type { CallOutcome } from '../../src/metrics/call-record.js';
 import { CallTable, tableSpanMs } from '../../src/usage/call-table.js';
 import type { LedgerRecord } from '../../src/usage/ledger-record.js';
 import type { CallGroup, CallGroupSums } from '../../src/usage/sums.js';
@@ -156,7 +156,7 @@ const likelyAlike = fc
     keyId: few<string | null>('a', 'b', null),
     model: few('m', 'n'),
     status: few(200, 500),
-    outcome: few<Outcome>('complete', 'refused'),
+    outcome: few<CallOutcome>('complete', 'refused'),
     inputTokens: fc.nat(),
     outputTokens: fc.nat(),
     cachedTokens: fc.nat(),

@@ -224,7 +224,7 @@ class Conversion implements Asker {
     const { responseFormat } = request;
     call.usage = usageOfAnswer(imageAnswer);
     call.units = imageAnswer.images.length;
-    call.isServed = true;
+    call.isCharged = true;
     if (
       isExact(target, request) &&
       isInForm(imageAnswer, responseFormat) &&

@@ -15,7 +15,7 @@ import { judgeEvent, type SessionModel } from '../../protocols/realtime/events.j
 import { addUsage, usageOfEvent } from '../../protocols/realtime/usage.js';
 import type { UpstreamSocket } from '../../upstream/socket.js';
 import { account } from '../account.js';
-import type { Outcome, RoutedCall, SessionCall } from '../call.js';
+import type { CallOutcome, RoutedCall, SessionCall } from '../call.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import { closeCode } from './close-code.js';
@@ -70,7 +70,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
    */
   begin(protocol: string): void {
     this.#services.sweepList.add(this);
-    this.#call.isServed = true;
+    this.#call.isCharged = true;
     const open = (): ClientSocket | null => acceptSocket(this.#call.exchange, protocol, this, this.#place);
     const accept = guard('socket', this, open, null);
     const client = accept();
@@ -253,7 +253,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
   }
 
   /** @param code for the upstream, or null when its side has ended already */
-  #end(outcome: Outcome, code: number | null, reason: string): void {
+  #end(outcome: CallOutcome, code: number | null, reason: string): void {
     if (this.#over) return;
     this.#over = true;
     const services = this.#services;

@@ -20,7 +20,7 @@ import { type HeadLines, headerLine, joinLines, noLines, requestLine } from '../
 import { type ByteRange, parseContentRange, type Slice, sliceOf } from '../../wire/range.js';
 import { account } from '../account.js';
 import { ownLines } from '../answer.js';
-import type { Call, Outcome } from '../call.js';
+import type { Call, CallOutcome } from '../call.js';
 import { filePlaces } from '../own-address.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
@@ -394,7 +394,7 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
     refuse(this.#services, this.#call, error);
   }
 
-  #settle(outcome: Outcome): void {
+  #settle(outcome: CallOutcome): void {
     this.#mode = 'over';
     this.#upstream = null;
     account(this.#services, this.#call, outcome);

@@ -309,7 +309,7 @@ class Submitting implements Asker {
     const call = this.#call;
     call.path = 'translated';
     // The task is made even if its client leaves before it is told, and has its price then.
-    call.isServed = true;
+    call.isCharged = true;
     const { forwarded } = call.exchange.head;
     this.#attempt = new Attempt(this.#services, this.#attempts);
     return new Promise((resolve) => {
@@ -386,7 +386,7 @@ class Submitting implements Asker {
     const lines = ownLines(call) + passedLines(call, head) + timingLine(call);
     if (call.accounted) return;
     call.error = error;
-    call.isServed = false;
+    call.isCharged = false;
     call.exchange.respond(head.status, lines, body);
     account(this.#services, call, 'upstream_error');
   }
