@@ -113,7 +113,7 @@ export interface ErrorDetails {
   /** What was asked for may have been done all the same: clients are told not to try again by themselves. */
   readonly unrepeatable?: boolean;
   /** The upstream does not accept the gateway's own key or account: the status that says so. */
-  readonly accountStatus?: 401 | 402 | 403;
+  readonly vendorAccountStatus?: 401 | 402 | 403;
   /** Hidden from callers, shown in the log. */
   readonly cause?: unknown;
 }
@@ -128,7 +128,7 @@ export class GatewayError extends Error {
   readonly retryAfter: number | null;
   readonly allow: string | null;
   readonly unrepeatable: boolean;
-  readonly accountStatus: 401 | 402 | 403 | null;
+  readonly vendorAccountStatus: 401 | 402 | 403 | null;
 
   constructor(kind: ErrorKind, message?: string | null, details?: ErrorDetails) {
     const entry = errorTable[kind];
@@ -143,7 +143,7 @@ export class GatewayError extends Error {
     this.retryAfter = details?.retryAfter ?? null;
     this.allow = details?.allow ?? null;
     this.unrepeatable = details?.unrepeatable ?? false;
-    this.accountStatus = details?.accountStatus ?? null;
+    this.vendorAccountStatus = details?.vendorAccountStatus ?? null;
   }
 }
 

@@ -176,7 +176,7 @@ class ComposedGateway implements Gateway {
       },
       reportFault: (where, fault, call) => this.#noteFault(where, fault, call?.exchange.id),
       endFaulted: (call, where, fault) => endFaulted(this.#services, call, where, fault),
-      reportAccount: (call, refusal) =>
+      reportVendorAccount: (call, refusal) =>
         this.#log.warn(refusalLine(call, refusal), 'an upstream refused our account'),
       health: this.#health,
       chooser: new TargetChooser(this.#health, Math.random),

@@ -74,7 +74,7 @@ export class Attempt {
   /** Takes note of an answer about our account. */
   report(call: Call, error: GatewayError): void {
     const { target } = this;
-    this.#services.reportAccount(call, { upstream: target.upstream, key: this.#key, error });
+    this.#services.reportVendorAccount(call, { upstream: target.upstream, key: this.#key, error });
   }
 
   /** @param headSeen the answer had begun */
@@ -106,7 +106,7 @@ export class Attempt {
  * @param model the model's name at the upstream
  * @param apiKey that it was asked with
  */
-export function noteAccountRefused(
+export function noteVendorAccountRefused(
   services: Services,
   call: Call,
   asked: { readonly upstream: Upstream; readonly model: string; readonly apiKey: string | null },
@@ -116,11 +116,11 @@ export function noteAccountRefused(
   const key = Math.max(0, upstream.apiKeys.indexOf(apiKey ?? ''));
   const target = call.model?.targets.find((each) => each.upstream === upstream && each.model === model);
   if (target === undefined) {
-    services.reportAccount(call, { upstream, key, error });
+    services.reportVendorAccount(call, { upstream, key, error });
     return;
   }
   const start = { target, health: services.health.of(target), key, lookedAt: performance.now() };
   const attempt = new Attempt(services, start);
-  attempt.refusedAs(error.accountStatus as number);
+  attempt.refusedAs(error.vendorAccountStatus as number);
   attempt.report(call, error);
 }

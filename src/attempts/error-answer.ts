@@ -1,8 +1,11 @@
 import type { Upstream } from '../config/types.js';
 import { GatewayError } from '../errors.js';
-import { type AccountStatus, accountError } from '../protocols/error-formats/account-error.js';
-import { accountStatusOf } from '../protocols/error-formats/own-account.js';
 import { secretFailure } from '../protocols/error-formats/own-secrets.js';
+import { vendorAccountStatusOf } from '../protocols/error-formats/vendor-account.js';
+import {
+  type VendorAccountStatus,
+  vendorAccountError,
+} from '../protocols/error-formats/vendor-account-error.js';
 import type { ResponseHead } from '../upstream/client.js';
 import { vendorStatus } from '../video/wires/native-error.js';
 import { isObject, parseJson } from '../wire/json.js';
@@ -29,7 +32,7 @@ export function readErrorAnswer(upstream: Upstream, head: ResponseHead, body: Bu
   const { status } = head;
   const parsed = parseAnswer(body);
   const numbered = isObject(parsed) ? vendorStatus(upstream.kind, parsed) : null;
-  const account = numbered ?? accountStatusOf(status, parsed);
+  const account = numbered ?? vendorAccountStatusOf(status, parsed);
   if (account !== null) return { status: account, error: refusal(account, status, body) };
   const judged = status === 403 ? ofCaller : status;
   // Pages of what stands in between, an echo of our own request: the status alone is told.
@@ -39,8 +42,8 @@ export function readErrorAnswer(upstream: Upstream, head: ResponseHead, body: Bu
   return { status: judged, error: passes ? null : statusError(head, nothing) };
 }
 
-function refusal(account: AccountStatus, status: number, body: Buffer): GatewayError {
-  return accountError(account, `status ${status}: ${body.toString('utf8', 0, longestCause)}`);
+function refusal(account: VendorAccountStatus, status: number, body: Buffer): GatewayError {
+  return vendorAccountError(account, `status ${status}: ${body.toString('utf8', 0, longestCause)}`);
 }
 
 const longestCause = 8192;

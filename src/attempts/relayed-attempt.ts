@@ -19,7 +19,7 @@ export interface AttemptOwner {
   /** @param failure null when the upstream answered, and its answer is of no use */
   onAttemptFailed(error: GatewayError, failure: UpstreamFailure | null): void;
   /** A good answer turns out to say that our account is not accepted. */
-  onAccountRefused(error: GatewayError): void;
+  onVendorAccountRefused(error: GatewayError): void;
 }
 
 /** Who may have another target asked in place of an answer. */
@@ -31,7 +31,7 @@ export interface AttemptJudge {
   passesOver(attempt: RelayedAttempt, status: number): boolean;
   onPassedOver(): void;
   /** An error answer says that our account is not accepted. */
-  onAccountAnswer(attempt: RelayedAttempt, error: GatewayError): void;
+  onVendorAccountAnswer(attempt: RelayedAttempt, error: GatewayError): void;
   /**
    * An error answer takes up so many bytes of memory until it is judged.
    * @returns false when there is no room for them
@@ -128,7 +128,7 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
     if (come.length > 0) this.#judge.holds(0);
     const { status, error } = readErrorAnswer(this.target.upstream, head, come);
     this.refused(head, status);
-    if (error !== null && error.accountStatus !== null) this.#judge.onAccountAnswer(this, error);
+    if (error !== null && error.vendorAccountStatus !== null) this.#judge.onVendorAccountAnswer(this, error);
     if (this.#judge.passesOver(this, status)) {
       this.#isPassedOver = true;
       const isUnread = head.status >= 500 && (head.contentLength < 0 || head.contentLength > mostDiscarded);

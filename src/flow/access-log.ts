@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { masked } from '../attempts/secrets.js';
 import { type CallRecord, none } from '../metrics/call-record.js';
 import type { Call } from './call.js';
-import type { AccountRefusal } from './services.js';
+import type { VendorAccountRefusal } from './services.js';
 
 /** Calls whose lines wait to be written; beyond it lines are counted as dropped instead. */
 const waitingLines = 20_000;
@@ -82,12 +82,12 @@ function lineOf(call: CallRecord): object {
 }
 
 /** The line that tells operators which of an upstream's keys was refused, by its place in the config, and how. */
-export function refusalLine(call: Call, { upstream, key, error }: AccountRefusal): object {
+export function refusalLine(call: Call, { upstream, key, error }: VendorAccountRefusal): object {
   return {
     id: call.exchange.id,
     upstream: upstream.name,
     apiKey: upstream.apiKeys.length === 0 ? undefined : key,
-    status: error.accountStatus,
+    status: error.vendorAccountStatus,
     answer: typeof error.cause === 'string' ? masked(error.cause, upstream) : undefined,
   };
 }

@@ -72,7 +72,7 @@ export function recordOf(call: Call): CallRecord {
 /** An upstream's words about our account there may quote our key: `refusalLine` has them, masked. */
 function causeOf({ error }: Call): string | null {
   if (error === null) return null;
-  if (error.accountStatus !== null) return `status ${error.accountStatus}`;
+  if (error.vendorAccountStatus !== null) return `status ${error.vendorAccountStatus}`;
   return typeof error.cause === 'string' ? error.cause : null;
 }
 

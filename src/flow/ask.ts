@@ -161,7 +161,7 @@ class Collector implements UpstreamHandler {
   #onRefusal(head: ResponseHead, { status, error }: ErrorAnswer): void {
     const { attempt, call } = this.#room;
     attempt?.refused(head, status);
-    if (error !== null && error.accountStatus !== null) attempt?.report(call, error);
+    if (error !== null && error.vendorAccountStatus !== null) attempt?.report(call, error);
   }
 
   onFailure(failure: UpstreamFailure): void {

@@ -117,12 +117,12 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
     this.#goOn(null);
   }
 
-  onAccountAnswer(attempt: RelayedAttempt, error: GatewayError): void {
+  onVendorAccountAnswer(attempt: RelayedAttempt, error: GatewayError): void {
     attempt.report(this.#call, error);
   }
 
-  onAccountRefused(error: GatewayError): void {
-    this.#attempt?.refusedAs(error.accountStatus as number);
+  onVendorAccountRefused(error: GatewayError): void {
+    this.#attempt?.refusedAs(error.vendorAccountStatus as number);
     this.#attempt?.report(this.#call, error);
   }
 
@@ -439,11 +439,11 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
       once: this.#isOnce && (failure !== null || error.kind !== 'rate_limit_exceeded'),
       sentMs: failure?.sentMs ?? 0,
     };
-    const { accountStatus } = error;
+    const { vendorAccountStatus } = error;
     const mayGoOn = this.#mayGoOn(
-      accountStatus === null
+      vendorAccountStatus === null
         ? { ...progress, reason: failure?.reason ?? 'unusable_answer' }
-        : { ...progress, reason: 'error_answer', status: accountStatus },
+        : { ...progress, reason: 'error_answer', status: vendorAccountStatus },
     );
     if (mayGoOn) this.#goOn(error);
     else this.#end(error, null);

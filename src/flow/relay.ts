@@ -285,7 +285,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   #give(error: GatewayError, failure: UpstreamFailure | null = null): void {
     const phase = this.#phase;
     this.#phase = over;
-    if (error.accountStatus !== null) this.#owner.onAccountRefused(error);
+    if (error.vendorAccountStatus !== null) this.#owner.onVendorAccountRefused(error);
     this.upstream?.cancel();
     if (this.committed) this.#failStream(error, phase);
     else this.#owner.onAttemptFailed(error, failure);
@@ -349,10 +349,10 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   #tellError(head: ResponseHead, error: GatewayError): void {
     this.#phase = over;
     // Of one below, the attempt has read the body.
-    if (head.status >= 500 && error.accountStatus !== null) this.#owner.onAccountRefused(error);
+    if (head.status >= 500 && error.vendorAccountStatus !== null) this.#owner.onVendorAccountRefused(error);
     this.upstream?.cancel();
     // Of an answer about our account nothing passes, its headers included.
-    this.#owner.onErrorAnswer(error, error.accountStatus === null ? head : null);
+    this.#owner.onErrorAnswer(error, error.vendorAccountStatus === null ? head : null);
   }
 
   #beginBytes(transform: AnswerTransform, head: ResponseHead): void {
@@ -491,7 +491,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
 
   /** The error's words have left with what was passed last. */
   #endFailed(error: GatewayError): void {
-    if (error.accountStatus !== null) this.#owner.onAccountRefused(error);
+    if (error.vendorAccountStatus !== null) this.#owner.onVendorAccountRefused(error);
     this.upstream?.cancel();
     this.#call.error = error;
     this.#call.exchange.end();

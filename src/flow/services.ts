@@ -18,7 +18,7 @@ import type { Running } from './running.js';
 import type { Unattended } from './unattended.js';
 
 /** An upstream's word that its account of ours is not accepted. */
-export interface AccountRefusal {
+export interface VendorAccountRefusal {
   readonly upstream: Upstream;
   /** Index of the upstream's key. */
   readonly key: number;
@@ -40,7 +40,7 @@ export interface Services {
   /** Ends a call of which a callback has thrown. Never throws. */
   readonly endFaulted: (call: Call, where: FaultPlace, fault: unknown) => void;
   /** Takes note that an upstream does not accept our account there. */
-  readonly reportAccount: (call: Call, refusal: AccountRefusal) => void;
+  readonly reportVendorAccount: (call: Call, refusal: VendorAccountRefusal) => void;
   /** How well every target is, as this worker has seen it. */
   readonly health: HealthTable;
   readonly chooser: TargetChooser;

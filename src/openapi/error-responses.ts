@@ -37,8 +37,12 @@ export function headerReferences(...more: readonly string[]): Readonly<Record<st
 const everywhere: readonly ErrorKind[] = ['invalid_request', 'invalid_api_key', 'internal_error'];
 const withBody: readonly ErrorKind[] = ['request_timeout', 'request_too_large', 'unsupported_media_type'];
 const fromUpstream: readonly ErrorKind[] = ['upstream_error', 'upstream_timeout', 'overloaded'];
-const fromAccount: readonly ErrorKind[] = ['insufficient_quota', 'permission_denied', 'rate_limit_exceeded'];
-const called = [...everywhere, ...fromUpstream, ...fromAccount, 'model_not_found'] as const;
+const fromVendorAccount: readonly ErrorKind[] = [
+  'insufficient_quota',
+  'permission_denied',
+  'rate_limit_exceeded',
+];
+const called = [...everywhere, ...fromUpstream, ...fromVendorAccount, 'model_not_found'] as const;
 const ofTask = [...everywhere, ...fromUpstream, 'rate_limit_exceeded', 'not_found'] as const;
 
 /** What a request of an operation may be refused with. */

@@ -3,9 +3,9 @@ import { isOfMedium, mediumTokens, tokensOf } from '../conversation/estimate-usa
 import type { StreamRules } from '../conversation/stream-rules.js';
 import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
-import { accountError } from '../protocols/error-formats/account-error.js';
-import { accountFailureOf } from '../protocols/error-formats/own-account.js';
 import { tellable } from '../protocols/error-formats/own-secrets.js';
+import { vendorAccountFailureOf } from '../protocols/error-formats/vendor-account.js';
+import { vendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
 import { parseObject } from '../wire/json.js';
 import { skipSpace } from '../wire/json-space.js';
 import { firstEventEnd, lastEventEnd, parseEvent } from '../wire/sse.js';
@@ -167,7 +167,7 @@ export class ObservedTransform implements AnswerTransform {
       this.broken = failure.error;
       run = run.subarray(0, failure.start);
     }
-    if (run.includes(errorWord)) run = this.#withoutAccount(run);
+    if (run.includes(errorWord)) run = this.#withoutVendorAccount(run);
     (this.#tail as Tail).add(run);
     this.#count(run);
     if (this.#rules.marksEnd !== null) this.#ended ||= this.#rules.marksEnd(run);
@@ -196,14 +196,14 @@ export class ObservedTransform implements AnswerTransform {
   #failureOf(text: string): GatewayError | null {
     const { event, data } = parseEvent(text);
     if (data === null || data === endMark) return null;
-    return accountFailureOf(data, event === 'error' ? 'error' : 'strange', this.#observed.secrets);
+    return vendorAccountFailureOf(data, event === 'error' ? 'error' : 'strange', this.#observed.secrets);
   }
 
   /**
    * An event of the protocol's own may have an error in it. Each is parsed once, however often it has the word.
    * @returns what comes before one that may not be passed on
    */
-  #withoutAccount(run: Buffer): Buffer {
+  #withoutVendorAccount(run: Buffer): Buffer {
     let from = 0;
     for (let at = run.indexOf(errorWord); at !== -1; at = run.indexOf(errorWord, at)) {
       const found = errorAt(run, at);
@@ -213,7 +213,7 @@ export class ObservedTransform implements AnswerTransform {
       const next = firstEventEnd(run, at, run.length);
       const { data } = parseEvent(run.toString('utf8', start, next === -1 ? run.length : next));
       const standing = found === 'name' ? 'error' : 'own';
-      const error = data === null ? null : accountFailureOf(data, standing, this.#observed.secrets);
+      const error = data === null ? null : vendorAccountFailureOf(data, standing, this.#observed.secrets);
       if (error !== null) {
         this.broken = error;
         return run.subarray(0, start);
@@ -293,8 +293,8 @@ export class ObservedTransform implements AnswerTransform {
     const { estimates, seconds } = this.#rules.metering;
     const usage = this.#rules.usageOf(body);
     // What has made output is an answer, and most are: they are not looked through for errors.
-    const ofAccount = usage === null || usage.output === 0 ? this.#wholeFailure(body) : null;
-    if (ofAccount !== null) throw ofAccount;
+    const ofVendorAccount = usage === null || usage.output === 0 ? this.#wholeFailure(body) : null;
+    if (ofVendorAccount !== null) throw ofVendorAccount;
     this.#usage = usage;
     if (this.#usage === null && estimates === 'conversation')
       this.#wholeTokens = tokensOf(writtenCharacters(parseObject(body.toString('utf8'))));
@@ -307,10 +307,11 @@ export class ObservedTransform implements AnswerTransform {
     if (body.length > longestError) return null;
     const { secrets } = this.#observed;
     // Of a text, which may say anything, and of a sound.
-    if (!isJson(body)) return secrets.keys.some((key) => body.includes(key)) ? accountError(401, '') : null;
+    if (!isJson(body))
+      return secrets.keys.some((key) => body.includes(key)) ? vendorAccountError(401, '') : null;
     const isOwn = this.#rules.marks.some((mark) => body.includes(mark));
     if (isOwn && !hasError(body)) return null;
-    return accountFailureOf(body.toString('utf8'), isOwn ? 'own' : 'strange', secrets);
+    return vendorAccountFailureOf(body.toString('utf8'), isOwn ? 'own' : 'strange', secrets);
   }
 
   #judgeEnd() {

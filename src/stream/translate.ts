@@ -11,8 +11,8 @@ import { answerTokens, estimatedUsage, tokensOf } from '../conversation/estimate
 import type { StreamEvent } from '../conversation/events.js';
 import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
-import { accountFailureOf, toldError } from '../protocols/error-formats/own-account.js';
 import { tellable } from '../protocols/error-formats/own-secrets.js';
+import { toldError, vendorAccountFailureOf } from '../protocols/error-formats/vendor-account.js';
 import { parseObject } from '../wire/json.js';
 import { plainLength, plainText, rawBytes } from '../wire/raw-text.js';
 import { firstEventEnd, parseEvent } from '../wire/sse.js';
@@ -119,7 +119,7 @@ export class TranslatedTransform implements AnswerTransform {
         throw new GatewayError('upstream_error', "The upstream's answer is not a JSON object.");
       const answer = theirs.decodeAnswer(parsed, source);
       // One that says nothing may be an error in a form of its own.
-      const failure = answerTokens(answer) === 0 ? accountFailureOf(text, 'own', secrets) : null;
+      const failure = answerTokens(answer) === 0 ? vendorAccountFailureOf(text, 'own', secrets) : null;
       if (failure !== null) throw failure;
       return answer;
     } catch (fault) {
@@ -264,19 +264,19 @@ class StreamTranslation {
     const { event, data } = parseEvent(run.toString('utf8', start, end));
     if (data !== null) {
       this.#decoder.decode(event, data, this.#decoded);
-      this.#hideAccount(event, data);
+      this.#hideVendorAccount(event, data);
     }
     this.#order();
     return end;
   }
 
   /** An event that is an error, behind which nothing comes, or says nothing that is known, may speak of our account. */
-  #hideAccount(event: string | null, data: string): void {
+  #hideVendorAccount(event: string | null, data: string): void {
     const decoded = this.#decoded;
     const found = decoded.at(-1);
     const isError = found?.kind === 'error';
     if (!isError && ((found !== undefined && found.kind !== 'start') || data.length > longestError)) return;
-    const error = accountFailureOf(data, event === 'error' ? 'error' : 'strange', this.#secrets);
+    const error = vendorAccountFailureOf(data, event === 'error' ? 'error' : 'strange', this.#secrets);
     if (isError) decoded.pop();
     const told = error ?? (isError ? tellable(found.error, this.#secrets) : null);
     if (told !== null) decoded.push({ kind: 'error', error: told });

@@ -5,7 +5,7 @@ import { failureError, statusError } from '../../attempts/failure.js';
 import type { FailedAttempt } from '../../attempts/verdict.js';
 import type { Target } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
-import { toldError } from '../../protocols/error-formats/own-account.js';
+import { toldError } from '../../protocols/error-formats/vendor-account.js';
 import {
   type ImageAnswer,
   missingBytes,
@@ -119,8 +119,8 @@ class Conversion implements Asker {
     const isGood = !isFailure(answer) && answer.head.status < 400;
     // Some upstreams tell a mistake of the caller with status 200.
     const isUnusable = isGood && error.kind !== 'invalid_request';
-    if (isGood && error.accountStatus !== null) {
-      attempt.refusedAs(error.accountStatus);
+    if (isGood && error.vendorAccountStatus !== null) {
+      attempt.refusedAs(error.vendorAccountStatus);
       attempt.report(this.#call, error);
     } else if (isUnusable) attempt.failed('unusable_answer', true);
     else if (isGood) attempt.succeeded();
@@ -264,7 +264,7 @@ class Conversion implements Asker {
 }
 
 /** An answer that cannot be used: unless it names a limit or our account, images may have been made. */
-function unusable({ kind, accountStatus }: GatewayError): FailedAttempt {
+function unusable({ kind, vendorAccountStatus }: GatewayError): FailedAttempt {
   const progress = {
     bytesSent: true,
     headRelayed: false,
@@ -272,9 +272,9 @@ function unusable({ kind, accountStatus }: GatewayError): FailedAttempt {
     once: kind !== 'rate_limit_exceeded',
     sentMs: 0,
   };
-  return accountStatus === null
+  return vendorAccountStatus === null
     ? { ...progress, reason: 'unusable_answer' }
-    : { ...progress, reason: 'error_answer', status: accountStatus };
+    : { ...progress, reason: 'error_answer', status: vendorAccountStatus };
 }
 
 /** The images of an answer, or what is wrong with it. */

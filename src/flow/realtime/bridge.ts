@@ -9,8 +9,8 @@ import {
   tooBigReason,
 } from '../../http/socket.js';
 import { Swept } from '../../http/sweep.js';
-import { accountFailureOfClose } from '../../protocols/error-formats/own-account.js';
-import { accountFailureIn, errorEvent } from '../../protocols/realtime/error-event.js';
+import { vendorAccountFailureOfClose } from '../../protocols/error-formats/vendor-account.js';
+import { errorEvent, vendorAccountFailureIn } from '../../protocols/realtime/error-event.js';
 import { judgeEvent, type SessionModel } from '../../protocols/realtime/events.js';
 import { addUsage, usageOfEvent } from '../../protocols/realtime/usage.js';
 import type { UpstreamSocket } from '../../upstream/socket.js';
@@ -146,7 +146,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
     const call = this.#call;
     if (call.answeredAt === 0) call.answeredAt = performance.now();
     call.exchange.bytesOut += data.length;
-    const failure = accountFailureIn(data, isBinary, call.target.upstream.secrets);
+    const failure = vendorAccountFailureIn(data, isBinary, call.target.upstream.secrets);
     if (failure !== null) {
       this.#refuseFor(failure);
       return;
@@ -183,7 +183,7 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
       return;
     }
     const words = reason.toString('utf8');
-    const failure = accountFailureOfClose(code, words, this.#call.target.upstream.secrets);
+    const failure = vendorAccountFailureOfClose(code, words, this.#call.target.upstream.secrets);
     if (failure !== null) {
       this.#refuseFor(failure);
       return;
@@ -213,8 +213,8 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
 
   /** The upstream speaks of our account there, or tells of it: a session can not go on without it. */
   #refuseFor(error: GatewayError): void {
-    if (error.accountStatus !== null) {
-      this.#attempt.refusedAs(error.accountStatus);
+    if (error.vendorAccountStatus !== null) {
+      this.#attempt.refusedAs(error.vendorAccountStatus);
       this.#attempt.report(this.#call, error);
     }
     this.#refuse(error, closeCode.internal);

@@ -98,10 +98,10 @@ class Opening implements Asker, SocketListener, ExchangeListener {
     const call = this.#call;
     const isError = head.status >= 400;
     const { status, error } = readErrorAnswer(call.target.upstream, head, body);
-    const isOfAccount = isError && error !== null && error.accountStatus !== null;
+    const isOfVendorAccount = isError && error !== null && error.vendorAccountStatus !== null;
     if (isError) this.#attempt?.refused(head, status);
     else this.#attempt?.failed('unusable_answer', true);
-    if (isOfAccount) this.#attempt?.report(call, error);
+    if (isOfVendorAccount) this.#attempt?.report(call, error);
     const reason = isError ? 'error_answer' : 'unusable_answer';
     if (this.#goesOn({ ...harmless, reason, status, bytesSent: true }, error)) return;
     if (!isError) {
@@ -112,7 +112,7 @@ class Opening implements Asker, SocketListener, ExchangeListener {
     // It has ended: a client that leaves before it has taken the answer changes nothing any more.
     call.exchange.listener = null;
     if (error !== null) {
-      refuse(this.#services, call, error, isOfAccount ? null : head);
+      refuse(this.#services, call, error, isOfVendorAccount ? null : head);
       return;
     }
     call.exchange.respond(head.status, answerLines(call, head), body);

@@ -1,11 +1,11 @@
 import { performance } from 'node:perf_hooks';
-import { noteAccountRefused } from '../../attempts/attempt.js';
+import { noteVendorAccountRefused } from '../../attempts/attempt.js';
 import { readErrorAnswer } from '../../attempts/error-answer.js';
 import { failureError } from '../../attempts/failure.js';
 import type { Upstream } from '../../config/types.js';
 import { type FaultPlace, GatewayError, guard } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange-host.js';
-import { accountFailureOf } from '../../protocols/error-formats/own-account.js';
+import { vendorAccountFailureOf } from '../../protocols/error-formats/vendor-account.js';
 import { never } from '../../protocols/once.js';
 import { Gather } from '../../stream/gather.js';
 import type {
@@ -299,7 +299,7 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
     const begin = first.toString('latin1', 0, textWithin);
     const mayBeText = pageStart.test(begin) || textStart.test(begin);
     const error = mayBeText
-      ? accountFailureOf(
+      ? vendorAccountFailureOf(
           first.toString('utf8', 0, refusalBytes),
           'error',
           this.#request.source.upstream.secrets,
@@ -316,9 +316,9 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
   /** Our account is known at the upstream alone, and not where it keeps its files. */
   #refuseFor(error: GatewayError): void {
     const { source } = this.#request;
-    if (source.kind === 'path' && this.#url === null && error.accountStatus !== null) {
+    if (source.kind === 'path' && this.#url === null && error.vendorAccountStatus !== null) {
       const { upstream, model } = source;
-      noteAccountRefused(this.#services, this.#call, { upstream, model, apiKey: this.#apiKey }, error);
+      noteVendorAccountRefused(this.#services, this.#call, { upstream, model, apiKey: this.#apiKey }, error);
     }
     this.#refuse(error);
   }
@@ -327,7 +327,7 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
     this.#refusal = null;
     const { source } = this.#request;
     const { error } = readErrorAnswer(source.upstream, head, body.take());
-    if (error !== null && error.accountStatus !== null) this.#refuseFor(error);
+    if (error !== null && error.vendorAccountStatus !== null) this.#refuseFor(error);
     else this.#refuse(problem);
   }
 

@@ -7,7 +7,7 @@ import { failureError, statusError } from '../../attempts/failure.js';
 import { type FailedAttempt, provesUndone } from '../../attempts/verdict.js';
 import type { Model, Target } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
-import { toldError } from '../../protocols/error-formats/own-account.js';
+import { toldError } from '../../protocols/error-formats/vendor-account.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
 import { dayMs } from '../../usage/budget.js';
 import { failedTask, newTask, submitted, usualSeconds } from '../../video/advance.js';
@@ -269,9 +269,9 @@ class Submitting implements Asker {
   /** How a submission failed; null for an answer which says that the upstream has made the task, or may have. */
   #failureOf(choice: Choice, answer: Answered | UpstreamFailure): FailedAttempt | null {
     if (!isMade(answer)) return failedRequest(answer, true);
-    const error = accountErrorIn(choice, answer as Answered);
+    const error = vendorAccountErrorIn(choice, answer as Answered);
     if (error === null) return null;
-    const status = error.accountStatus as number;
+    const status = error.vendorAccountStatus as number;
     this.#attempt?.refusedAs(status);
     this.#attempt?.report(this.#call, error);
     return {
@@ -372,7 +372,7 @@ class Submitting implements Asker {
   #refuseWith({ target }: Choice, answer: Answered, unrepeatable: boolean): void {
     const { head } = answer;
     const ours = answer.refusal?.error ?? null;
-    if (ours !== null && ours.accountStatus !== null) throw ours;
+    if (ours !== null && ours.vendorAccountStatus !== null) throw ours;
     // What is not JSON is told by its status alone.
     const body = ours === null ? answer.body : nothing;
     const call = this.#call;
@@ -453,13 +453,13 @@ function readCreated({ wire, target }: Choice, body: Buffer): ReturnType<VideoWi
 }
 
 /** What a good answer says all the same of our account, or null. */
-function accountErrorIn(choice: Choice, { head, body }: Answered): GatewayError | null {
+function vendorAccountErrorIn(choice: Choice, { head, body }: Answered): GatewayError | null {
   if (answerRefusal(head, false) !== null) return null;
   try {
     readCreated(choice, body);
     return null;
   } catch (fault) {
-    return fault instanceof GatewayError && fault.accountStatus !== null ? fault : null;
+    return fault instanceof GatewayError && fault.vendorAccountStatus !== null ? fault : null;
   }
 }
 

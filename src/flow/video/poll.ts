@@ -1,9 +1,9 @@
 import { performance } from 'node:perf_hooks';
-import { noteAccountRefused } from '../../attempts/attempt.js';
+import { noteVendorAccountRefused } from '../../attempts/attempt.js';
 import { failureError, statusError } from '../../attempts/failure.js';
 import type { Upstream } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
-import { toldError } from '../../protocols/error-formats/own-account.js';
+import { toldError } from '../../protocols/error-formats/vendor-account.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
 import { hasEnded } from '../../video/advance.js';
 import type { BookedTask } from '../../video/book.js';
@@ -61,8 +61,8 @@ export async function refreshed(
   waiting.cancel = () => {};
   const change = changeBy(call, answer, task, upstream);
   const { error } = call;
-  if (error !== null && error.accountStatus !== null)
-    noteAccountRefused(services, call, { upstream, model: task.upstream.model, apiKey }, error);
+  if (error !== null && error.vendorAccountStatus !== null)
+    noteVendorAccountRefused(services, call, { upstream, model: task.upstream.model, apiKey }, error);
   return change === null ? task : ((await services.book.update(booked, change)) ?? task);
 }
 
@@ -78,7 +78,7 @@ function changeBy(
     call.answeredAt = performance.now();
     const { head, body, refusal } = answer;
     // It says nothing of the task, whatever it looks like.
-    if (refusal?.error != null && refusal.error.accountStatus !== null) throw refusal.error;
+    if (refusal?.error != null && refusal.error.vendorAccountStatus !== null) throw refusal.error;
     const polled = { status: head.status, body, isMaker: hasMakersKey(upstream, task) };
     const change = changeByPoll(task, polled, Date.now());
     if (change === null) throw statusError(head, body);

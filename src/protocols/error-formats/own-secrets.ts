@@ -1,6 +1,6 @@
 import type { OwnSecrets } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
-import { accountError } from './account-error.js';
+import { vendorAccountError } from './vendor-account-error.js';
 
 /*
  * What an upstream says when it refuses something may repeat what it was sent: our key, or whose it is. The words of
@@ -39,16 +39,16 @@ export function readings(words: string): readonly string[] {
 export function secretFailure(words: string, { keys, others }: OwnSecrets): GatewayError | null {
   const texts = readings(words);
   const holds = (secret: string): boolean => texts.some((text) => text.includes(secret));
-  if (keys.some(holds)) return accountError(401, words);
+  if (keys.some(holds)) return vendorAccountError(401, words);
   if (!others.some(holds) && !texts.some((text) => accountName.test(text))) return null;
   return new GatewayError('upstream_error', 'The upstream answered with an error that names its account.');
 }
 
 /** The same for an error that was made of an upstream's words. @returns what may be told */
 export function tellable(error: GatewayError, secrets: OwnSecrets): GatewayError {
-  if (error.accountStatus !== null) return error;
+  if (error.vendorAccountStatus !== null) return error;
   const failure = secretFailure(`${error.message}\n${error.code ?? ''}\n${error.param ?? ''}`, secrets);
-  if (failure === null || failure.accountStatus !== null) return failure ?? error;
+  if (failure === null || failure.vendorAccountStatus !== null) return failure ?? error;
   return new GatewayError(error.kind, failure.message, {
     answered: { status: error.status, code: null },
     retryAfter: error.retryAfter,

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../errors.js';
 import { isObject, textOrNull } from '../../wire/json.js';
-import { accountFailure } from './own-account.js';
+import { vendorAccountFailure } from './vendor-account.js';
 
 /** What upstreams call too many requests, in `code` or in `type`. */
 const tooMany: readonly unknown[] = [429, '429', 'rate_limit_exceeded', 'rate_limit_error'];
@@ -11,8 +11,8 @@ const tooMany: readonly unknown[] = [429, '429', 'rate_limit_exceeded', 'rate_li
  * @returns null for a member that is absent or says nothing
  */
 export function upstreamError(error: unknown): GatewayError | null {
-  const ofAccount = accountFailure(error);
-  if (ofAccount !== null) return ofAccount;
+  const ofVendorAccount = vendorAccountFailure(error);
+  if (ofVendorAccount !== null) return ofVendorAccount;
   if (typeof error === 'string') return error === '' ? null : new GatewayError('upstream_error', error);
   if (!isObject(error)) return null;
   const message = textOrNull(error.message) || 'The upstream answered with an error.';

@@ -1,6 +1,6 @@
 import { type ErrorKind, errorTable, GatewayError } from '../../errors.js';
 import { type JsonObject, textOrNull } from '../../wire/json.js';
-import { accountFailure } from '../error-formats/own-account.js';
+import { vendorAccountFailure } from '../error-formats/vendor-account.js';
 
 /** What the vendor's errors mean, by their `status` (google.rpc.Code) and by their `code`. */
 const kinds: ReadonlyMap<unknown, ErrorKind> = new Map<unknown, ErrorKind>([
@@ -28,8 +28,8 @@ const kinds: ReadonlyMap<unknown, ErrorKind> = new Map<unknown, ErrorKind>([
 
 /** The failure that the `error` of a body or of a stream's block tells of. */
 export function failureOf(error: JsonObject): GatewayError {
-  const ofAccount = accountFailure(error);
-  if (ofAccount !== null) return ofAccount;
+  const ofVendorAccount = vendorAccountFailure(error);
+  if (ofVendorAccount !== null) return ofVendorAccount;
   // The number is the closer word of the two: several of them have one name.
   const kind = kinds.get(error.code) ?? kinds.get(error.status) ?? 'upstream_error';
   return new GatewayError(kind, textOrNull(error.message) || 'The upstream answered with an error.', {

@@ -8,8 +8,8 @@ import {
   parseObject,
   textOrNull,
 } from '../../wire/json.js';
-import { accountFailure } from '../error-formats/own-account.js';
 import { upstreamError } from '../error-formats/upstream-error.js';
+import { vendorAccountFailure } from '../error-formats/vendor-account.js';
 import type { AnswerImage, ImageAnswer, ImageUsage } from './answer.js';
 
 /**
@@ -63,8 +63,8 @@ const refusals = /^(?:DataInspectionFailed|InvalidParameter|InvalidURL)/i;
 function failureOf(answer: JsonObject): GatewayError | null {
   const code = filledOrNull(answer.code);
   if (code === null || isObject(answer.output)) return null;
-  const ofAccount = accountFailure(answer);
-  if (ofAccount !== null) return ofAccount;
+  const ofVendorAccount = vendorAccountFailure(answer);
+  if (ofVendorAccount !== null) return ofVendorAccount;
   const message = filledOrNull(answer.message) ?? 'The upstream answered with an error.';
   if (limits.test(code)) return new GatewayError('rate_limit_exceeded', message);
   if (refusals.test(code))

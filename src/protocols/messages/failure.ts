@@ -1,6 +1,6 @@
 import { type ErrorKind, GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
-import { accountFailure } from '../error-formats/own-account.js';
+import { vendorAccountFailure } from '../error-formats/vendor-account.js';
 
 /** What the protocol's own types of errors are here; any other is the upstream's failure. */
 const kinds: Readonly<Record<string, ErrorKind>> = {
@@ -15,8 +15,8 @@ const kinds: Readonly<Record<string, ErrorKind>> = {
  */
 export function failureOf(body: JsonObject): GatewayError {
   const error = isObject(body.error) ? body.error : body;
-  const ofAccount = accountFailure(error);
-  if (ofAccount !== null) return ofAccount;
+  const ofVendorAccount = vendorAccountFailure(error);
+  if (ofVendorAccount !== null) return ofVendorAccount;
   const type = textOrNull(error.type) ?? '';
   const kind = Object.hasOwn(kinds, type) ? kinds[type] : undefined;
   return new GatewayError(

@@ -2,7 +2,7 @@ import type { OwnSecrets } from '../../config/types.js';
 import type { GatewayError } from '../../errors.js';
 import { skipSpace } from '../../wire/json-space.js';
 import { openaiError } from '../error-formats/openai.js';
-import { accountFailureOf } from '../error-formats/own-account.js';
+import { vendorAccountFailureOf } from '../error-formats/vendor-account.js';
 
 /**
  * The server event that tells a client of an error of the gateway's own.
@@ -30,7 +30,7 @@ const openBracket = 0x5b;
  * What an upstream's message says of the gateway's account there, or would tell of it; null for what may pass.
  * @param isBinary a sound, where it does not look like a text
  */
-export function accountFailureIn(
+export function vendorAccountFailureIn(
   message: Buffer,
   isBinary: boolean,
   secrets: OwnSecrets,
@@ -41,7 +41,7 @@ export function accountFailureIn(
   if (message.length > longest || (type !== null && !message.includes(errorKey))) return null;
   const isObject = message[skipSpace(message, 0)] === openBrace;
   const standing = type !== null ? 'own' : isObject ? 'strange' : 'error';
-  return accountFailureOf(message.toString('utf8'), standing, secrets);
+  return vendorAccountFailureOf(message.toString('utf8'), standing, secrets);
 }
 
 /** Of the protocol's own events, those that have a place for an error. */

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
-import { accountFailure } from '../error-formats/own-account.js';
+import { vendorAccountFailure } from '../error-formats/vendor-account.js';
 import { nameOfType } from './refusals.js';
 
 /** What an upstream says of a request that is at fault itself: it would fail again. */
@@ -31,8 +31,8 @@ const faultsOfRequest: ReadonlySet<unknown> = new Set([
 export function failureOf(event: JsonObject): GatewayError {
   const response = isObject(event.response) ? event.response : event;
   const error = isObject(response.error) ? response.error : response;
-  const ofAccount = accountFailure(error) ?? accountFailure(response.error);
-  if (ofAccount !== null) return ofAccount;
+  const ofVendorAccount = vendorAccountFailure(error) ?? vendorAccountFailure(response.error);
+  if (ofVendorAccount !== null) return ofVendorAccount;
   const words = textOrNull(error.message) ?? textOrNull(response.error);
   const message = words || 'The upstream answered with an error.';
   const { code, type } = error;

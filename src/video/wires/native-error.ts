@@ -1,5 +1,8 @@
 import { GatewayError } from '../../errors.js';
-import { type AccountStatus, accountError } from '../../protocols/error-formats/account-error.js';
+import {
+  type VendorAccountStatus,
+  vendorAccountError,
+} from '../../protocols/error-formats/vendor-account-error.js';
 import { type JsonObject, numberOrNull } from '../../wire/json.js';
 import { failureKind } from '../failure.js';
 
@@ -13,7 +16,7 @@ const longestMessage = 2000;
  */
 export function vendorkError(code: number, message: unknown): GatewayError {
   const account = vendorkAccount(code);
-  if (account !== null) return ofAccount(account, code, message);
+  if (account !== null) return ofVendorAccount(account, code, message);
   switch (code) {
     case 1200:
     case 1201:
@@ -39,14 +42,14 @@ export function vendorkError(code: number, message: unknown): GatewayError {
  */
 export function vendorjError(code: number, message: unknown): GatewayError {
   const account = vendorjAccount(code);
-  return account === null ? contentError(code, message) : ofAccount(account, code, message);
+  return account === null ? contentError(code, message) : ofVendorAccount(account, code, message);
 }
 
 /**
  * What the number of an error answer says of the gateway's account, for upstreams of the two vendors.
  * @param answer parsed; null for what is no JSON object
  */
-export function vendorStatus(kind: string, answer: JsonObject | null): AccountStatus | null {
+export function vendorStatus(kind: string, answer: JsonObject | null): VendorAccountStatus | null {
   const code = numberOrNull(answer?.code);
   if (code === null) return null;
   if (kind === 'vendork') return vendorkAccount(code);
@@ -55,13 +58,13 @@ export function vendorStatus(kind: string, answer: JsonObject | null): AccountSt
 }
 
 /** Arrears, a spent package; else the key, the account or the address that it may be used from. */
-function vendorkAccount(code: number): AccountStatus | null {
+function vendorkAccount(code: number): VendorAccountStatus | null {
   if (code === 1101 || code === 1102) return 402;
   if (code === 1103) return 403;
   return (code >= 1000 && code < 1200) || code === 1304 ? 401 : null;
 }
 
-function vendorjAccount(code: number): AccountStatus | null {
+function vendorjAccount(code: number): VendorAccountStatus | null {
   if (code === 50402) return 402;
   return [50400, 50401, 50403].includes(code) ? 401 : null;
 }
@@ -81,8 +84,8 @@ function badRequest(message: unknown, code: string | null): GatewayError {
   return new GatewayError('invalid_request', wordsOf(message), { answered: { status: 400, code } });
 }
 
-function ofAccount(status: AccountStatus, code: number, message: unknown): GatewayError {
-  return accountError(status, `code ${code}: ${wordsOf(message)}`);
+function ofVendorAccount(status: VendorAccountStatus, code: number, message: unknown): GatewayError {
+  return vendorAccountError(status, `code ${code}: ${wordsOf(message)}`);
 }
 
 function wordsOf(message: unknown): string {

@@ -4,7 +4,7 @@ import { GatewayError } from '../../errors.js';
  * The status that says what is wrong: the key is not accepted, the account is spent, or it has not the right. The last
  * may be a matter of what was asked.
  */
-export type AccountStatus = 401 | 402 | 403;
+export type VendorAccountStatus = 401 | 402 | 403;
 
 const longestCause = 8192;
 
@@ -12,9 +12,9 @@ const longestCause = 8192;
  * What callers are told in place of an answer about our account.
  * @param cause what it was, for the log alone, where its secrets are masked
  */
-export function accountError(status: AccountStatus, cause: string): GatewayError {
+export function vendorAccountError(status: VendorAccountStatus, cause: string): GatewayError {
   return new GatewayError('upstream_error', "The upstream does not accept the gateway's account.", {
-    accountStatus: status,
+    vendorAccountStatus: status,
     cause: cause.slice(0, longestCause),
   });
 }

@@ -5,20 +5,20 @@
 import type { OwnSecrets } from '../../config/types.js';
 import type { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseJson, textOrNull } from '../../wire/json.js';
-import { type AccountStatus, accountError } from './account-error.js';
+import { secretFailure, tellable } from './own-secrets.js';
+import { type VendorAccountStatus, vendorAccountError } from './vendor-account-error.js';
 import {
-  accountCodes,
-  accountSentence,
-  accountSubject,
-  accountWords,
   contentSentence,
   contentWord,
   keySentence,
   keyWords,
   rightWords,
+  vendorAccountCodes,
+  vendorAccountSentence,
+  vendorAccountSubject,
+  vendorAccountWords,
   wordOf,
-} from './account-words.js';
-import { secretFailure, tellable } from './own-secrets.js';
+} from './vendor-account-words.js';
 
 /** Of a list of errors, or of choices that may have one. */
 const mostErrors = 16;
@@ -73,7 +73,7 @@ function errorsIn(member: unknown, beside: Said): readonly Said[] {
 
 function errorOfNumber({ statuscode, statusmsg }: Said): readonly Said[] {
   if (statuscode === 0) return [];
-  return [{ code: accountCodes.get(statuscode) ?? null, message: statusmsg }];
+  return [{ code: vendorAccountCodes.get(statuscode) ?? null, message: statusmsg }];
 }
 
 function listed(value: unknown): readonly unknown[] {
@@ -87,19 +87,19 @@ function statusIn(value: unknown): number {
 }
 
 /** What an `error` says of the gateway's account, or null. */
-function accountStatus(error: Said): AccountStatus | null {
+function vendorAccountStatus(error: Said): VendorAccountStatus | null {
   const numbers = [
     ...[error.code, error.status, error.statuscode, error.httpcode, error.httpstatus, error.errorcode],
   ].map(statusIn);
   if (numbers.includes(402)) return 402;
   if (numbers.includes(401)) return 401;
   const words = wordsOf(error);
-  if (words.some((word) => accountWords.has(word))) return 402;
+  if (words.some((word) => vendorAccountWords.has(word))) return 402;
   if (words.some((word) => keyWords.has(word))) return 401;
   const message = messageOf(error);
   // Google says the same of a busy minute.
   if (spentQuota.test(message) && !words.includes('resourceexhausted')) return 402;
-  if (accountSentence.test(message)) return 402;
+  if (vendorAccountSentence.test(message)) return 402;
   if (keySentence.test(message)) return 401;
   const isDenied = numbers.includes(403) || words.some((word) => rightWords.has(word));
   return isDenied && !isOfContent(error) ? 403 : null;
@@ -121,7 +121,7 @@ function isText(value: unknown): value is string {
  * asked, any other status where its body says so.
  * @param body parsed; null for what is no JSON
  */
-export function accountStatusOf(status: number, body: unknown): AccountStatus | null {
+export function vendorAccountStatusOf(status: number, body: unknown): VendorAccountStatus | null {
   if (status === 402) return 402;
   const errors = errorsOf(body, 'error');
   const said = firstStatus(errors);
@@ -137,16 +137,16 @@ export function accountStatusOf(status: number, body: unknown): AccountStatus | 
 /** Also a proxy's, and that of an expired token. */
 const unaccepted: readonly number[] = [401, 407, 498];
 
-function firstStatus(errors: readonly Said[]): AccountStatus | null {
+function firstStatus(errors: readonly Said[]): VendorAccountStatus | null {
   for (const error of errors) {
-    const status = accountStatus(error);
+    const status = vendorAccountStatus(error);
     if (status !== null) return status;
   }
   return null;
 }
 
 /** Close codes of a WebSocket that say it by themselves: of the registry, and as many make them of a status. */
-const closeCodes: ReadonlyMap<number, AccountStatus> = new Map([
+const closeCodes: ReadonlyMap<number, VendorAccountStatus> = new Map([
   [3000, 401],
   [3003, 403],
   [4401, 401],
@@ -155,46 +155,52 @@ const closeCodes: ReadonlyMap<number, AccountStatus> = new Map([
 ]);
 
 /** What the end of a WebSocket says of the gateway's account, or null. Words of a reason count wherever they stand. */
-export function accountFailureOfClose(
+export function vendorAccountFailureOfClose(
   code: number,
   reason: string,
   secrets: OwnSecrets,
 ): GatewayError | null {
   const words = reason.split(/[.:\s]+/).map(wordOf);
   const isAbout =
-    words.some((word) => keyWords.has(word) || accountWords.has(word)) ||
+    words.some((word) => keyWords.has(word) || vendorAccountWords.has(word)) ||
     keySentence.test(reason) ||
-    accountSentence.test(reason) ||
+    vendorAccountSentence.test(reason) ||
     /api[ _-]?key|credential|organi[sz]ation|billing|current quota/i.test(reason);
   const status = closeCodes.get(code) ?? (isAbout ? 401 : null);
   return status === null
     ? secretFailure(reason, secrets)
-    : accountError(status, `closed with ${code}: ${reason}`);
+    : vendorAccountError(status, `closed with ${code}: ${reason}`);
 }
 
 /** The failure that an `error` member tells of the gateway's account, or null. */
-export function accountFailure(error: unknown): GatewayError | null {
+export function vendorAccountFailure(error: unknown): GatewayError | null {
   const status = firstStatus(errorsIn(error, {}));
-  return status === null ? null : accountError(status, JSON.stringify(error));
+  return status === null ? null : vendorAccountError(status, JSON.stringify(error));
 }
 
 /**
  * What a whole answer of a good status, an event's data or a message says of the gateway's account, or by which it
  * would get out: an error with our secrets in it. Null for what may pass.
  */
-export function accountFailureOf(text: string, standing: Standing, secrets: OwnSecrets): GatewayError | null {
+export function vendorAccountFailureOf(
+  text: string,
+  standing: Standing,
+  secrets: OwnSecrets,
+): GatewayError | null {
   const errors = errorsOf(parsed(text), standing);
   const status = firstStatus(errors);
-  if (status !== null) return accountError(status, text);
+  if (status !== null) return vendorAccountError(status, text);
   if (errors.length === 0 && standing === 'own') return null;
   const failure = secretFailure(text, secrets);
-  return errors.length > 0 || failure?.accountStatus === 401 ? failure : null;
+  return errors.length > 0 || failure?.vendorAccountStatus === 401 ? failure : null;
 }
 
 /** What may be told of an answer of a good status that came to an error: by its text it may be about our account. */
 export function toldError(error: GatewayError, text: string, secrets: OwnSecrets): GatewayError {
-  const ofAccount = accountFailureOf(text, 'strange', secrets);
-  return ofAccount !== null && ofAccount.accountStatus !== null ? ofAccount : tellable(error, secrets);
+  const ofVendorAccount = vendorAccountFailureOf(text, 'strange', secrets);
+  return ofVendorAccount !== null && ofVendorAccount.vendorAccountStatus !== null
+    ? ofVendorAccount
+    : tellable(error, secrets);
 }
 
 /** A longer text is no sentence about an account. */
@@ -211,7 +217,7 @@ function isOfContent(error: Said): boolean {
   if (wordsOf(error).some((word) => contentWord.test(word))) return true;
   if (isObject(error.metadata) && (error.metadata.flagged_input ?? error.metadata.reasons)) return true;
   const message = messageOf(error);
-  return contentSentence.test(message) && !accountSubject.test(message);
+  return contentSentence.test(message) && !vendorAccountSubject.test(message);
 }
 
 /** What an error calls itself, and its details and inner errors call it (google.rpc.ErrorInfo), or begins with. */

@@ -1,8 +1,8 @@
-import type { AccountStatus } from './account-error.js';
+import type { VendorAccountStatus } from './vendor-account-error.js';
 
 /*
  * By which words it is told that an upstream's error is about the gateway's own key or account there: see
- * `own-account.ts`.
+ * `vendor-account.ts`.
  */
 
 /** Codes, types and reasons as vendors write them, in lower case and without what stands between their words. */
@@ -48,7 +48,7 @@ export const keyWords: ReadonlySet<string> = new Set([
   'accessterminated',
   'userdeactivated',
 ]);
-export const accountWords: ReadonlySet<string> = new Set([
+export const vendorAccountWords: ReadonlySet<string> = new Set([
   'insufficientquota',
   'insufficientquotaerror',
   'insufficientuserquota',
@@ -84,7 +84,7 @@ export const rightWords: ReadonlySet<string> = new Set([
   'accessdeniederror',
 ]);
 /** What MiniMax says by a number alone (`base_resp.status_code`). */
-export const accountCodes: ReadonlyMap<unknown, AccountStatus> = new Map([
+export const vendorAccountCodes: ReadonlyMap<unknown, VendorAccountStatus> = new Map([
   [1004, 401],
   [2049, 401],
   [1008, 402],
@@ -98,7 +98,7 @@ const longestWord = 100;
  */
 export const keySentence =
   /^(?:(?:incorrect|invalid|wrong|bad|missing|no|unknown|expired) (?:api[ _-]?(?:key|token|secret)|x-api-key|authentication|authorization|auth token|bearer token|access token)\b|(?:authentication|authorization|login) (?:fail(?:s|ed|ure)?|error|required)\b|error code: 401\b|(?:your |the )?(?:provided )?api[ _-]?(?:key|token)(?: you)?(?: provided)?(?:: ?\S+)? (?:is |was |has been )?(?:not (?:valid|found|active|correct)|wrong|invalid|incorrect|expired|missing|disabled|revoked|suspended|blocked)|(?:this|your) (?:api key|organi[sz]ation|org|account|project|workspace)(?: \S+)? (?:has been|is|was) (?:disabled|suspended|deactivated|blocked|revoked|expired))/i;
-export const accountSentence =
+export const vendorAccountSentence =
   /^(?:your (?:credit |account )?balance is (?:too low|not enough|insufficient|negative)|billing (?:hard |soft )?limit (?:has been |was )?reached|(?:this|your|the) (?:account|api key|billing account|organi[sz]ation|org|project|team|workspace)\b[^.]{0,60}\bexceeded (?:its|your|the) [^.]{0,30}(?:spend|spending|billing|usage|credit) (?:cap|limit)|error code: 402\b|insufficient (?:balance|credits?|funds|account balance)|(?:this|your) (?:account|organi[sz]ation|team|workspace)\b[^.]{0,60}\b(?:in arrears|overdue|out of credits?|no credits?|not have (?:enough|any) credits?|doesn't have any credits?|used all available credits)|account \S+ is suspended|you have (?:reached your specified (?:workspace )?api usage limits|run out of credits)|this request requires more credits|(?:您的)?(?:账户|账号|帐户)?(?:余额不足|已欠费))/i;
 
 /** A refusal of what was asked, and of where it is asked from. */
@@ -106,7 +106,7 @@ export const contentWord =
   /contentpolicy|contentfilter|contentblocked|contentmoderat|moderat|safety|policyviolation|usagepolic|responsibleai|sensitive|datainspection|flagged|harmful|prohibitedcontent|unsupportedcountry|unsupportedregion|unsupportedlocation/;
 export const contentSentence =
   /\bcontent (?:policy|policies|filter|moderation)|\bmoderation\b|\bflagged\b|\busage polic|\bacceptable use|\bsafety\b|\bharmful\b|\bviolat\w* [^.]{0,60}polic|\b(?:available|supported) in (?:your|this) (?:country|region|location|territory)|\bcountry, region,? or territory/i;
-export const accountSubject =
+export const vendorAccountSubject =
   /api[ _-]?key|credential|\btokens? (?:is|was|has|provided)|organi[sz]ation|\borg\b|\bproject\b|billing|\baccount|\bquota|\bcredits?\b|suspended|subscription|permission/i;
 
 /** A code, a type or a reason as it stands in the lists above. */
