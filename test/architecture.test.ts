@@ -31,7 +31,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   http: ['wire', 'errors'],
   upstream: ['wire', 'errors'],
   stream: ['config/types', 'conversation', 'protocols/error-formats', 'wire', 'errors'],
-  config: ['errors', 'schema', 'upstream/origin', 'wire'],
+  config: ['conversation', 'errors', 'schema', 'upstream/origin', 'wire'],
   'protocols/credentials': ['wire', 'errors', 'config/types'],
   'protocols/error-formats': ['wire', 'errors', 'config/types'],
   'protocols/openai-shared': ['conversation', 'protocols/error-formats', 'wire', 'errors'],

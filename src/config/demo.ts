@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
+import { textProtocols } from '../conversation/request.js';
 import {
   byteLimits,
   defaults,
@@ -15,7 +16,7 @@ import type { Protocol } from './types.js';
 export const demoKeys = { default: 'sk-demo', trial: 'sk-demo-trial' } as const;
 
 const demoModels: Readonly<Record<string, readonly Protocol[]>> = {
-  'sim-text': ['chat', 'responses', 'messages', 'generateContent', 'completions'],
+  'sim-text': [...textProtocols, 'completions'],
   'sim-embedding': ['embeddings'],
   'sim-rerank': ['rerank'],
   'sim-moderation': ['moderations'],

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { TargetOptions } from '../conversation/codec.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import type { ConfigFiles } from './files.js';
 import { parseHostPattern, parseNetwork, portRange } from './networks.js';
@@ -14,7 +15,6 @@ import type {
   RateLimits,
   Snapshot,
   SocketSettings,
-  TargetOptions,
   UpstreamKind,
 } from './types.js';
 

@@ -1,7 +1,5 @@
-import { type Protocol, protocols, type UpstreamKind, type WireProtocol } from './types.js';
-
-/** The text protocols: each can be translated into what a text upstream speaks. */
-const text: readonly Protocol[] = ['chat', 'responses', 'messages', 'generateContent'];
+import { type TextProtocolName, textProtocols } from '../conversation/request.js';
+import { type Protocol, protocols, type UpstreamKind } from './types.js';
 
 /** What the upstreams of a kind take as it comes, but for responses, where each target says so itself. */
 const native: Readonly<Record<UpstreamKind, readonly Protocol[]>> = {
@@ -25,7 +23,7 @@ const native: Readonly<Record<UpstreamKind, readonly Protocol[]>> = {
 };
 
 /** The protocol into which calls are translated for a kind, or null for one that needs none or has no text. */
-const wires: Readonly<Record<UpstreamKind, WireProtocol | null>> = {
+const wires: Readonly<Record<UpstreamKind, TextProtocolName | null>> = {
   chat: 'chat',
   messages: 'messages',
   generateContent: 'generateContent',
@@ -44,11 +42,14 @@ export function nativeProtocols(kind: UpstreamKind, responses: boolean | 'only')
 }
 
 /** The protocol into which calls of the other text protocols are translated for a target, or null. */
-export function wireProtocol(kind: UpstreamKind, responses: boolean | 'only'): WireProtocol | null {
+export function wireProtocol(kind: UpstreamKind, responses: boolean | 'only'): TextProtocolName | null {
   return kind === 'chat' && responses === 'only' ? 'responses' : wires[kind];
 }
 
-/** The protocols in which a model can be offered when its target is of a kind. */
+/**
+ * The protocols in which a model can be offered when its target is of a kind: each text protocol can be translated into
+ * what a text upstream speaks.
+ */
 export function servableProtocols(kind: UpstreamKind): ReadonlySet<Protocol> {
-  return new Set(wires[kind] === null ? native[kind] : [...native[kind], ...text]);
+  return new Set(wires[kind] === null ? native[kind] : [...native[kind], ...textProtocols]);
 }

@@ -1,13 +1,12 @@
+import type { TargetOptions } from '../conversation/codec.js';
+import { type TextProtocolName, textProtocols } from '../conversation/request.js';
 import type { Origin } from '../upstream/origin.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import type { Network } from './networks.js';
 
 /** Where a model can be offered. */
 export const protocols = [
-  'chat',
-  'responses',
-  'messages',
-  'generateContent',
+  ...textProtocols,
   'completions',
   'embeddings',
   'rerank',
@@ -59,28 +58,6 @@ export interface Upstream {
   readonly secrets: OwnSecrets;
 }
 
-/** The protocols into which a call can be translated. */
-export type WireProtocol = 'chat' | 'responses' | 'messages' | 'generateContent';
-
-/** How calls of other protocols are put into a target's own. */
-export interface TargetOptions {
-  /** The model's name at the upstream. */
-  readonly model: string;
-  /** A stream's usage may be asked for (chat). */
-  readonly streamUsage: boolean;
-  /** Limit of output tokens where the target's protocol wants one and the client named none. */
-  readonly maxTokens: number;
-  /** Field of that limit in a chat body. */
-  readonly maxTokensField: 'max_completion_tokens' | 'max_tokens';
-  /** How reasoning is asked for, where the protocol has several ways: a budget of tokens, or the model's own scale. */
-  readonly adaptiveThinking: boolean;
-  readonly thinkingLevels: boolean;
-  /** A generateContent target takes JSON Schema; else it is put into the older form. */
-  readonly jsonSchema: boolean;
-  /** What becomes of tools that only another vendor can run. */
-  readonly hostedTools: 'reject' | 'drop';
-}
-
 export interface Target {
   readonly upstream: Upstream;
   /** The model's name at the upstream. */
@@ -88,7 +65,8 @@ export interface Target {
   /** Protocols whose calls the target takes as they come. */
   readonly native: ReadonlySet<Protocol>;
   /** The protocol into which calls of the other text protocols are translated; null where none can be. */
-  readonly wire: WireProtocol | null;
+  readonly wire: TextProtocolName | null;
+  /** What a translation for it has to know of it. */
   readonly translation: TargetOptions;
   /** How it takes calls for images. */
   readonly images: 'openai' | 'openai-files' | 'dashscope';

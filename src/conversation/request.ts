@@ -1,7 +1,8 @@
 import type { JsonObject } from '../wire/json.js';
 
 /** The protocols between which a conversation can be translated. */
-export type TextProtocolName = 'chat' | 'responses' | 'messages' | 'generateContent';
+export const textProtocols = ['chat', 'responses', 'messages', 'generateContent'] as const;
+export type TextProtocolName = (typeof textProtocols)[number];
 
 /** Bytes of a medium, or where they are. */
 export type MediaSource =

@@ -1,4 +1,4 @@
-import type { TextProtocolName } from './request.js';
+import { type TextProtocolName, textProtocols } from './request.js';
 
 /*
  * Signatures of reasoning (and reasoning that its vendor encrypted) mean something to their vendor alone. A client of
@@ -64,5 +64,5 @@ export function signatureFor(protocol: TextProtocolName, token: string | null): 
 }
 
 function isProtocol(name: string): name is TextProtocolName {
-  return name === 'chat' || name === 'responses' || name === 'messages' || name === 'generateContent';
+  return (textProtocols as readonly string[]).includes(name);
 }

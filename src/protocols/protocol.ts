@@ -2,6 +2,7 @@ import type { Protocol } from '../config/types.js';
 import type { TextCodec } from '../conversation/codec.js';
 import type { ConversationRequest } from '../conversation/request.js';
 import type { StreamRules } from '../conversation/stream-rules.js';
+import { outputMembers } from '../schema/accept.js';
 import type { JsonObject } from '../wire/json.js';
 import type { Sealer } from '../wire/seal.js';
 import type { OnceRule } from './once.js';
@@ -47,6 +48,13 @@ export interface OutputLimit {
   /** How many answers are asked for; the first that is there counts. */
   readonly choices: readonly string[];
 }
+
+/** Of a body that says so in members of its own. */
+export const bodyOutputLimit: OutputLimit = {
+  within: null,
+  fields: outputMembers.limits,
+  choices: outputMembers.choices,
+};
 
 /** How the calls of an endpoint are served by an upstream of another protocol. */
 export interface Translation {

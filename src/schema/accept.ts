@@ -34,13 +34,23 @@ export interface Accepted {
   readonly members: FoundMembers;
 }
 
-/** Where a body says how much it may be answered: values of top-level keys, of whatever protocol. */
+/**
+ * Top-level members by which a body says how much it may be answered. They are looked for in bodies of whatever protocol:
+ * one that a protocol does not have is refused or ignored by its upstreams, and no other meaning is known of any.
+ */
+export const outputMembers = {
+  /** Tokens of one answer; the first that is there counts. */
+  limits: ['max_completion_tokens', 'max_tokens', 'max_output_tokens'],
+  /** How many answers are asked for. */
+  choices: ['n'],
+  /** An object in which others have these. */
+  configs: ['generationConfig', 'generation_config'],
+} as const;
+
+/** Where the values of `outputMembers` stand in a body. */
 export interface OutputSpans {
-  /** `max_completion_tokens`, else `max_tokens`, else `max_output_tokens`. */
   readonly limit: Span | null;
-  /** `n`: how many answers are asked for. */
   readonly choices: Span | null;
-  /** `generationConfig`, by either of its names, in which others have these. */
   readonly config: Span | null;
 }
 
@@ -59,13 +69,14 @@ const CLOSE_BRACE = 0x7d;
 
 const guardedKeys = [
   ...['model', 'stream', 'stream_options'],
-  ...['max_completion_tokens', 'max_tokens', 'max_output_tokens', 'n'],
-  ...['generationConfig', 'generation_config'],
+  ...outputMembers.limits,
+  ...outputMembers.choices,
+  ...outputMembers.configs,
 ];
 /** Positions among these, from 1: up to this one a key may come only once. */
 const lastSingle = 3;
-const lastLimit = 6;
-const choicesGuard = 7;
+const lastLimit = lastSingle + outputMembers.limits.length;
+const choicesGuard = lastLimit + 1;
 const noOutputSpans: OutputSpans = { limit: null, choices: null, config: null };
 const usageKey = Uint8Array.from(Buffer.from('include_usage', 'latin1'));
 

@@ -1,7 +1,7 @@
 import { conversationMetering } from '../../conversation/stream-rules.js';
 import { chatOnce } from '../once.js';
 import { endsWithMark } from '../openai-shared/choice-stream.js';
-import type { Endpoint } from '../protocol.js';
+import { bodyOutputLimit, type Endpoint } from '../protocol.js';
 import { lastUsage } from './answer/usage.js';
 import { chatCodec } from './codec.js';
 import { findUsageEvent, judgeEnd, judgeStart, marks } from './stream/rules.js';
@@ -13,7 +13,7 @@ export const chat: Endpoint = {
   upstreamQuery: null,
   modelInBody: true,
   usageOnRequest: true,
-  outputLimit: { within: null, fields: ['max_completion_tokens', 'max_tokens'], choices: ['n'] },
+  outputLimit: bodyOutputLimit,
   mayStream: false,
   answersJson: true,
   marks,

@@ -1,7 +1,7 @@
 import { conversationMetering } from '../../conversation/stream-rules.js';
 import { never } from '../once.js';
 import { createChoiceStream, endsWithMark, lastUsage } from '../openai-shared/choice-stream.js';
-import type { Endpoint } from '../protocol.js';
+import { bodyOutputLimit, type Endpoint } from '../protocol.js';
 
 /** How a stream of this protocol is judged as it passes; see `StreamRules`. */
 const { marks, judgeStart, judgeEnd, findUsageEvent } = createChoiceStream({
@@ -16,7 +16,7 @@ export const completions: Endpoint = {
   upstreamQuery: null,
   modelInBody: true,
   usageOnRequest: true,
-  outputLimit: { within: null, fields: ['max_tokens'], choices: ['n'] },
+  outputLimit: bodyOutputLimit,
   mayStream: false,
   answersJson: true,
   marks,

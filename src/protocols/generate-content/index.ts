@@ -1,5 +1,6 @@
 import { estimateTokens } from '../../conversation/estimate.js';
 import { growingMetering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
+import { outputMembers } from '../../schema/accept.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
 import { generateContentOnce, never } from '../once.js';
 import type { Endpoint } from '../protocol.js';
@@ -18,7 +19,7 @@ export const generateContent: Endpoint = {
   modelInBody: false,
   usageOnRequest: false,
   outputLimit: {
-    within: ['generationConfig', 'generation_config'],
+    within: outputMembers.configs,
     fields: ['maxOutputTokens', 'max_output_tokens'],
     choices: ['candidateCount', 'candidate_count'],
   },

@@ -2,7 +2,7 @@ import { estimateTokens } from '../../conversation/estimate.js';
 import { growingMetering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
 import { queryParameter } from '../../wire/query.js';
 import { never } from '../once.js';
-import type { Endpoint } from '../protocol.js';
+import { bodyOutputLimit, type Endpoint } from '../protocol.js';
 import { firstUsage, lastUsage } from './answer/usage.js';
 import { messagesCodec } from './codec.js';
 import { restore } from './restore.js';
@@ -15,7 +15,7 @@ export const messages: Endpoint = {
   upstreamQuery: queryOfBeta,
   modelInBody: true,
   usageOnRequest: false,
-  outputLimit: { within: null, fields: ['max_tokens'], choices: ['n'] },
+  outputLimit: bodyOutputLimit,
   mayStream: false,
   answersJson: true,
   marks,

@@ -1,11 +1,24 @@
-import type { Model } from '../../config/types.js';
+import type { Model, Protocol } from '../../config/types.js';
 import { createdAt } from './anthropic.js';
 
-/** True for a model of any OpenAI-shaped endpoint: one list serves all of them. */
+/** Whether the endpoints of a protocol are OpenAI-shaped: one list of models serves all of these. */
+const isOfChatFamily: Readonly<Record<Protocol, boolean>> = {
+  chat: true,
+  responses: true,
+  messages: false,
+  generateContent: false,
+  completions: true,
+  embeddings: true,
+  rerank: true,
+  moderations: true,
+  audio: true,
+  images: true,
+  video: true,
+  realtime: true,
+};
+
 export function offeredInChatFamily(model: Model): boolean {
-  for (const protocol of model.protocols) {
-    if (protocol !== 'messages' && protocol !== 'generateContent') return true;
-  }
+  for (const protocol of model.protocols) if (isOfChatFamily[protocol]) return true;
   return false;
 }
 

@@ -1,6 +1,6 @@
 import { conversationMetering, wholeAnswers } from '../../conversation/stream-rules.js';
 import { never, responsesOnce } from '../once.js';
-import type { Endpoint } from '../protocol.js';
+import { bodyOutputLimit, type Endpoint } from '../protocol.js';
 import { lastUsage } from './answer/usage.js';
 import { compactCodec, responsesCodec } from './codec.js';
 import { restore } from './restore.js';
@@ -13,7 +13,7 @@ export const responses: Endpoint = {
   upstreamQuery: null,
   modelInBody: true,
   usageOnRequest: false,
-  outputLimit: { within: null, fields: ['max_output_tokens'], choices: ['n'] },
+  outputLimit: bodyOutputLimit,
   mayStream: false,
   answersJson: true,
   marks,
