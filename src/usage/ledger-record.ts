@@ -36,9 +36,9 @@ export interface LedgerRecord {
   readonly bytesOut: number;
   /** Of audio or video. */
   readonly mediaSeconds: number;
-  /** Times are kept in whole microseconds. */
+  /** From the request's head to the end of its answer; kept to the microsecond, as is the next. */
   readonly durationMs: number;
-  /** Until the first byte of the answer left; null when none did. */
+  /** From the request's head to the first byte of its answer; null when none left. */
   readonly firstByteMs: number | null;
   /** Attempts after the first one. */
   readonly retries: number;
