@@ -1,6 +1,7 @@
 import { test } from 'tap';
 import type { AnswerContext } from '../../src/conversation/codec.js';
 import type { StreamEvent } from '../../src/conversation/events.js';
+import { textProtocols } from '../../src/conversation/request.js';
 import { textEndpoints } from '../../src/protocols/text.js';
 import { TextTemplate } from '../../src/stream/text-template.js';
 import { TranslatedTransform } from '../../src/stream/translate.js';
@@ -80,7 +81,7 @@ const context: AnswerContext = {
 };
 const source = { model: 'real' };
 const usage = { input: 1, output: 1, cached: 0, cacheWritten: 0, reasoning: 0 };
-const names = ['chat', 'responses', 'messages', 'generateContent'] as const;
+const names = textProtocols;
 
 test('a text that is not decoded on its way comes out the same, between every two protocols', async (t) => {
   const step = fc.oneof(
