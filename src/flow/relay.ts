@@ -291,7 +291,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     else this.#owner.onAttemptFailed(error, failure);
   }
 
-  /** Gives up a stream that ended before its first event: like a broken connection, after a while at work it proves nothing. */
+  /** Gives up a stream that ended before its first event: it goes elsewhere as a call whose connection broke does. */
   #giveUnbegun(error: GatewayError): void {
     const sentMs = performance.now() - this.#call.sentAt;
     const detail = error.message;

@@ -38,7 +38,7 @@ export interface LedgerRecord {
   readonly mediaSeconds: number;
   /** From the request's head to the end of its answer; kept to the microsecond, as is the next. */
   readonly durationMs: number;
-  /** From the request's head to the first byte of its answer; null when none left. */
+  /** From the request's head to that of its upstream's answer; null when none came. */
   readonly firstByteMs: number | null;
   /** Attempts after the first one. */
   readonly retries: number;
