@@ -17,6 +17,7 @@ import { RecordQueue } from './flow/record-queue.js';
 import type { Running } from './flow/running.js';
 import { serve } from './flow/serve.js';
 import type { Services } from './flow/services.js';
+import { TurnQueue } from './flow/turn-queue.js';
 import { createUnattended } from './flow/unattended.js';
 import { trustedProxies } from './http/client-address.js';
 import { createMemorySweep } from './http/memory-sweep.js';
@@ -192,6 +193,7 @@ class ComposedGateway implements Gateway {
       reportLimit: this.#recorder.recordLimitRefusal,
       sweepList: new SweepList(),
       memory: new MemoryBudget(),
+      largeBodies: new TurnQueue(),
       unattended: createUnattended(),
     };
   }

@@ -46,6 +46,8 @@ import { upstreamHead } from './upstream-head.js';
 const mostFetched = 20 * 1024 * 1024;
 /** They are in memory in base64, and in the text and the bytes of the body that is made of them. */
 const fetchedCopies = 3;
+/** The same of a body: as it came, and as it is written anew. */
+const translatedCopies = 2;
 /** As many bytes as came, in base64. */
 const fetchCopies = (fetchedCopies * 4) / 3;
 /** One call may not take more than this part of what a worker may hold. */
@@ -258,6 +260,8 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
         return;
       }
     }
+    // What is written in its place is about as long, and found no room is better known before the work than after it.
+    this.#holdAll(translatedCopies * (call.body?.length ?? 0));
     const request = decodeCall(call, translation);
     if (translation.answerHere !== null) {
       this.#answerHere(translation.answerHere(request));

@@ -16,6 +16,8 @@ import type { Services } from './services.js';
 /** How much larger than its compressed form a body is expected to be at most; JSON stays well below. */
 const usualRatio = 20;
 const leastDecodedBytes = 64 * 1024;
+/** A body of this size takes milliseconds. */
+const largeBytes = 1024 * 1024;
 /** Room for one that is larger grows by this. */
 const decodedGrowth = 4;
 
@@ -145,6 +147,13 @@ export class Intake extends Swept implements BodyReceiver, ExchangeListener, Adm
     call.body = body;
     call.bodyAt = performance.now();
     keepMemory(this.#services, call, body.length);
+    if (body.length < largeBytes) this.#goOn();
+    else this.#services.largeBodies.add(guard('request', call, () => this.#goOn(), undefined));
+  }
+
+  #goOn(): void {
+    const call = this.#call;
+    if (call.accounted) return;
     try {
       this.#next(this.#services, call);
     } catch (fault) {

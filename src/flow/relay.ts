@@ -448,7 +448,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
 
   #onEvents({ transform, runs }: Events, chunk: Buffer): boolean {
     const run = runs.push(chunk);
-    const held = runs.held;
+    const held = runs.held + transform.kept;
     if ((held > usualEventBytes || this.#call.gathered > 0) && !this.#holds(held)) return true;
     if (run === null) return true;
     if (runs.overlong && !transform.divisible) {

@@ -15,6 +15,7 @@ import type { Call } from './call.js';
 import type { MemoryBudget } from './memory-budget.js';
 import type { SessionList } from './realtime/sessions.js';
 import type { Running } from './running.js';
+import type { TurnQueue } from './turn-queue.js';
 import type { Unattended } from './unattended.js';
 
 /** An upstream's word that its account of ours is not accepted. */
@@ -54,6 +55,8 @@ export interface Services {
   readonly sweepList: SweepList;
   /** Bytes of bodies and gathered answers in memory. */
   readonly memory: MemoryBudget;
+  /** Bodies that take long to look through and to translate; each is in the memory budget. */
+  readonly largeBodies: TurnQueue;
   /** Work that goes on without its client; a drain waits for it. */
   readonly unattended: Unattended;
 }

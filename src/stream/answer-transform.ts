@@ -31,6 +31,8 @@ export interface AnswerTransform {
   readonly isComplete: boolean;
   /** The client's stream ends with `isComplete`, whether or not the upstream closes its own; else with the upstream's. */
   readonly endsItself: boolean;
+  /** Bytes that it keeps of a stream that has passed. */
+  readonly kept: number;
   /** What failed while it passed, or null; its words have been given out by `pass`. */
   readonly error: GatewayError | null;
   /** The event that `pass` has left out with all behind it, since it speaks of the gateway's account; else null. */

@@ -11,7 +11,7 @@ import { skipSpace } from '../wire/json-space.js';
 import { firstEventEnd, lastEventEnd, parseEvent } from '../wire/sse.js';
 import type { AnswerTransform, TransformEnd } from './answer-transform.js';
 import { type BrokenBy, inexactUsage } from './inexact-usage.js';
-import { OwnEvents } from './own-events.js';
+import { hasPlainLines, OwnEvents } from './own-events.js';
 import { streamedCharacters, writtenCharacters } from './streamed-text.js';
 import { Tail } from './tail.js';
 
@@ -101,6 +101,7 @@ export class ObservedTransform implements AnswerTransform {
   readonly eventBytes = eventBytes;
   readonly exactErrors = true;
   readonly endsItself = false;
+  readonly kept = 0;
   readonly error = null;
   broken: GatewayError | null = null;
   readonly mayStream: boolean;
@@ -179,10 +180,11 @@ export class ObservedTransform implements AnswerTransform {
 
   /** The first event that is none of the protocol's own and may not be passed on, or null. */
   #failureIn(run: Buffer): Failure | null {
+    const isPlain = hasPlainLines(run);
     let isFirst = true;
     let from = 0;
     for (let start = 0; ; from = start) {
-      start = this.#own.strangeFrom(run, from);
+      start = this.#own.strangeFrom(run, from, isPlain);
       if (start === -1) return null;
       isFirst &&= start === from;
       const next = firstEventEnd(run, start, run.length);

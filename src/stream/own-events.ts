@@ -22,11 +22,10 @@ export class OwnEvents {
   /**
    * @param run whole events
    * @param from where one of them begins
+   * @param isPlain no line of them ends with a CR: see `hasPlainLines`
    * @returns where the first one begins that has no mark, or -1
    */
-  strangeFrom(run: Buffer, from: number): number {
-    // An event may end with CRs alone, and then an LF belongs to one behind it.
-    const isPlain = run.indexOf(cr, from) === -1;
+  strangeFrom(run: Buffer, from: number, isPlain: boolean): number {
     for (let start = from; start < run.length; ) {
       const at = start + this.#offset;
       let end = isPlain && this.#isMarked(run, at) ? endBehind(run, at) : -1;
@@ -57,6 +56,11 @@ export class OwnEvents {
     }
     return false;
   }
+}
+
+/** An event may end with CRs alone, and then an LF belongs to one behind it. */
+export function hasPlainLines(run: Buffer): boolean {
+  return run.indexOf(cr) === -1;
 }
 
 /** Where the event ends that has its mark at `at`, or -1 where that is not plain: its data is one line, and the last. */

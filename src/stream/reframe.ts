@@ -36,6 +36,10 @@ export class ArrayTransform implements AnswerTransform {
     return this.#inner.mayStream;
   }
 
+  get kept(): number {
+    return this.#inner.kept;
+  }
+
   get exactErrors(): boolean {
     return this.#inner.exactErrors;
   }

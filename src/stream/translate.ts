@@ -27,6 +27,10 @@ const wholeBytes = 64 * 1024 * 1024;
 const eventBytes = 32 * 1024 * 1024;
 /** What is an error is short. */
 const longestError = 64 * 1024;
+/** Of an event, beside the texts that it brings: what is more may be kept by whoever translates the rest. */
+const usualEventBytes = 512;
+/** So much of one stream is kept: log-probabilities, citations, names and what is not complete. */
+const mostKept = 64 * 1024 * 1024;
 /** Where what leaves is written, for every stream of the worker: whoever sends it has done so before the next is. */
 const outgoing = Buffer.allocUnsafeSlow(256 * 1024);
 
@@ -65,6 +69,10 @@ export class TranslatedTransform implements AnswerTransform {
 
   get isComplete(): boolean {
     return this.error === null && this.#stream !== null && this.#stream.isOver;
+  }
+
+  get kept(): number {
+    return this.#stream?.kept ?? 0;
   }
 
   judge(run: Buffer): 'silence' | 'meaningful' | GatewayError {
@@ -169,6 +177,8 @@ class StreamTranslation {
   readonly #secrets: OwnSecrets;
   /** Characters of texts and arguments that passed. */
   length = 0;
+  /** Bytes of events that may be in memory still, beside their texts. */
+  kept = 0;
   /** What is known of the usage is all of it. */
   isUsageWhole = false;
 
@@ -265,6 +275,7 @@ class StreamTranslation {
     if (data !== null) {
       this.#decoder.decode(event, data, this.#decoded);
       this.#hideVendorAccount(event, data);
+      this.#countKept(data.length);
     }
     this.#order();
     return end;
@@ -280,6 +291,20 @@ class StreamTranslation {
     if (isError) decoded.pop();
     const told = error ?? (isError ? tellable(found.error, this.#secrets) : null);
     if (told !== null) decoded.push({ kind: 'error', error: told });
+  }
+
+  /** @param characters of an event that was decoded */
+  #countKept(characters: number): void {
+    let more = characters - usualEventBytes;
+    for (const event of this.#decoded) if ('text' in event) more -= event.text.length;
+    if (more <= 0) return;
+    this.kept += more;
+    if (this.kept <= mostKept) return;
+    this.#decoded.length = 0;
+    this.#decoded.push({
+      kind: 'error',
+      error: new GatewayError('upstream_error', 'The answer is too long to be translated.'),
+    });
   }
 
   /** Moves what was decoded into the order in which it is encoded; what comes after an end is of no interest. */

@@ -5,7 +5,7 @@ export const heartbeatMs = 1000;
 /** A worker that is silent for so many looks in a row hangs: no work of ours blocks its event loop for that long. */
 const mostMissed = 10;
 /** So many looks in a row, where the system does work for it all the while. */
-const mostBusy = 60;
+const mostBusy = 20;
 /** Work of the system for a process, from one look to the next, that endless work of its own does not come with. */
 const busyMs = 30;
 /** A tick of `/proc/PID/stat`. */

@@ -24,6 +24,8 @@ export type { SocketListener, SocketRequest, UpstreamSocket } from './socket-typ
 
 /** With more than this waiting `send` says false: about what a connection has on its way to a far upstream. */
 const maxWaitingBytes = 64 * 1024;
+/** Messages of one read that are told before others get their turn: some milliseconds of work. */
+const mostMessages = 1000;
 /** How long the other side may take to end its part of a closing. */
 const closeMs = 1000;
 /** How long the body of a refusal is waited for. */
@@ -58,6 +60,8 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
   #paused = false;
   /** Bytes of the read in which reading was paused that have not been looked at. */
   #held: Buffer | null = null;
+  /** Others get their turn before more of what was read is told. */
+  #resting = false;
   /** The connection has ended while bytes were held. */
   #ended = false;
   /** `send` has said false. */
@@ -136,7 +140,18 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
   resume(): void {
     if (!this.#paused) return;
     this.#paused = false;
-    this.#readOn();
+    if (!this.#resting) this.#readOn();
+  }
+
+  /** After very many messages in one read. */
+  #rest(): void {
+    this.#resting = true;
+    setImmediate(
+      this.#guard(() => {
+        this.#resting = false;
+        if (!this.#paused) this.#readOn();
+      }),
+    );
   }
 
   close(code: number, reason: string | Buffer): void {
@@ -152,6 +167,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
     wheel.set(this, performance.now() + closeMs);
     // Or the answer to the close frame would not be read. Later, since the listener expects no call yet.
     this.#paused = false;
+    this.#resting = false;
     process.nextTick(this.#guard(() => this.#readOn()));
   }
 
@@ -214,7 +230,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
         this.#take(bytes, 0, length);
         break;
     }
-    return !this.#paused || this.#state !== 'open';
+    return !this.#isStopped || this.#state !== 'open';
   }
 
   #readAnswer(bytes: Buffer, length: number): void {
@@ -268,9 +284,10 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
     const reader = this.#reader;
     const listener = this.#listener;
     reader.begin(bytes, start, end);
+    let messages = 0;
     let told = false;
     for (;;) {
-      if (this.#paused) {
+      if (this.#isStopped) {
         if (reader.at < end && !this.#hold(bytes.subarray(reader.at, end))) {
           this.#stop(told, tryLater, nothing);
           return;
@@ -282,6 +299,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
       if (found === 'message') {
         if (this.#state !== 'open') continue;
         told = true;
+        if (++messages === mostMessages) this.#rest();
         listener.onMessage(reader.payload, reader.isBinary);
         // By the listener.
         if (this.#isOver) return;
@@ -300,6 +318,11 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
   #stop(told: boolean, code: number, reason: Buffer): void {
     if (told && this.#state === 'open') this.#listener.onReadEnd();
     if (!this.#isOver) this.#endWith(code, reason);
+  }
+
+  /** Nothing more of what was read may be told. */
+  get #isStopped(): boolean {
+    return this.#paused || this.#resting;
   }
 
   get #isOver(): boolean {
@@ -321,7 +344,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
       this.#held = null;
       this.#listener.hold(this.#reader.keptBytes);
       this.#take(held, 0, held.length);
-      if (this.#paused || this.#isOver) return;
+      if (this.#isStopped || this.#isOver) return;
     }
     if (this.#ended) this.#end(1006, nothing);
     else this.raw.resume();

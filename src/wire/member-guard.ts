@@ -213,6 +213,9 @@ const COMMA = 0x2c;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
+/** Bytes of a name that has to be read to know whether it concerns us. */
+const longestName = 4096;
+
 /** Of a body that is clear. */
 export const noMembers: FoundMembers = { steering: [], noted: [] };
 
@@ -279,8 +282,14 @@ class Walk {
     return end;
   }
 
-  /** @throws {GatewayError} for a name that is no UTF-8, which parsers read differently */
+  /** @throws {GatewayError} for a name that is no UTF-8, which parsers read differently, or too long to be looked into */
   #nameAt(start: number, close: number): string {
+    if (close - start > longestName)
+      throw new GatewayError(
+        'invalid_request_body',
+        `The ${this.#holder} has a member whose name is ${close - start} bytes long: ` +
+          `send names of up to ${longestName} bytes.`,
+      );
     const bytes = this.#body.subarray(start, close + 1);
     try {
       if (isUtf8(bytes)) return JSON.parse(bytes.toString('utf8')) as string;

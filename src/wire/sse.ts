@@ -47,9 +47,11 @@ export function parseEvent(text: string): { readonly event: string | null; reado
   let data: string | null = null;
   const hasReturns = text.includes('\r');
   let start = text.charCodeAt(0) === 0xfeff ? 1 : 0;
+  let colon = 0;
   while (start < text.length) {
     const end = endOfLine(text, start, hasReturns);
-    const colon = text.indexOf(':', start);
+    // Not searched again before it is passed: most lines of a text may have none.
+    if (colon !== -1 && colon <= start) colon = text.indexOf(':', start);
     if (end > start && colon !== start) {
       const named = colon !== -1 && colon < end;
       const field = text.slice(start, named ? colon : end);

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { marksOf } from '../../src/conversation/stream-rules.js';
-import { OwnEvents } from '../../src/stream/own-events.js';
+import { hasPlainLines, OwnEvents } from '../../src/stream/own-events.js';
 
 const own = (id: string, end = '\n\n') => `data: {"id":"${id}","choices":[{"index":0}]}${end}`;
 const spaced = `data: {"choices": [{"index": 0}]}\n\n`;
@@ -17,9 +17,9 @@ function found(events: readonly string[]): number[] {
   const run = Buffer.from(events.join(''));
   const each = new OwnEvents(marksOf('"choices":[{', '"choices": [{'));
   const places: number[] = [];
-  for (let at = each.strangeFrom(run, 0); at !== -1; ) {
+  for (let at = each.strangeFrom(run, 0, hasPlainLines(run)); at !== -1; ) {
     places.push(at);
-    at = each.strangeFrom(run, at + (events[placeOf(events, at)] as string).length);
+    at = each.strangeFrom(run, at + (events[placeOf(events, at)] as string).length, hasPlainLines(run));
   }
   return places;
 }
@@ -49,6 +49,6 @@ test('an event without the mark is found among any others', (t) => {
 });
 
 test('where no mark is known, every event is strange', (t) => {
-  t.equal(new OwnEvents([]).strangeFrom(Buffer.from(own('a')), 0), 0);
+  t.equal(new OwnEvents([]).strangeFrom(Buffer.from(own('a')), 0, true), 0);
   t.end();
 });

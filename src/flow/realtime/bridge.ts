@@ -22,6 +22,9 @@ import { closeCode } from './close-code.js';
 import type { HeldPart, SessionPlace } from './session-memory.js';
 import type { OpenSession } from './sessions.js';
 
+/** A client that goes on to send what cannot be taken is cut. */
+const mostRefusals = 100;
+
 /** A call of which both sides become WebSockets. */
 export type RealtimeCall = RoutedCall & SessionCall;
 
@@ -42,6 +45,8 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
   /** What there is of a message of the upstream whose end has not come, and whether more of it found no room. */
   readonly #unfinished: HeldPart;
   #isFull = false;
+  /** Messages of the client that were not taken. */
+  #refusals = 0;
   #client: ClientSocket | null = null;
   #over = false;
 
@@ -104,7 +109,8 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
     }
     const event = judgeEvent(data, isBinary, this.#model);
     if (event instanceof GatewayError) {
-      this.#client?.send(errorEvent(event, exchange.id), false);
+      if (++this.#refusals > mostRefusals) this.#client?.refuse('Too many messages that cannot be taken.');
+      else this.#client?.send(errorEvent(event, exchange.id), false);
       return;
     }
     if (!upstream.send(event, isBinary) && !this.#waiting.hold(upstream.waitingBytes)) this.#giveUpUpstream();

@@ -94,13 +94,13 @@ export class ItemStates {
       const state = isObject(item) ? this.#known(item, index) : undefined;
       return state !== undefined && left.delete(state) ? state : null;
     });
+    const spare: Record<ItemKind, ItemState[]> = { message: [], reasoning: [], call: [] };
+    for (const state of [...left].reverse()) if (state.kind !== null) spare[state.kind].push(state);
     const matched: MatchedItem[] = [];
     items.forEach((item, index) => {
       const kind = isObject(item) ? kindOf(item) : null;
       if (!isObject(item) || kind === null) return;
-      const state = found[index] ?? [...left].find((each) => each.kind === kind) ?? this.#add(kind);
-      left.delete(state);
-      matched.push({ item, state });
+      matched.push({ item, state: found[index] ?? spare[kind].pop() ?? this.#add(kind) });
     });
     return matched;
   }

@@ -15,6 +15,22 @@ const mostCharacters = 16 * 1024 * 1024;
 
 type Step<Kind extends StreamEvent['kind']> = Extract<StreamEvent, { readonly kind: Kind }>;
 
+/** What is kept of an event for the last one. */
+function charactersOf(event: StreamEvent): number {
+  switch (event.kind) {
+    case 'text':
+      return event.text.length + (event.logprobs === undefined ? 0 : JSON.stringify(event.logprobs).length);
+    case 'citation':
+      return JSON.stringify(event.citation).length;
+    case 'signature':
+      return event.signature.length;
+    case 'callStart':
+      return event.id.length + event.name.length;
+    default:
+      return 'text' in event ? event.text.length : 0;
+  }
+}
+
 /** Writes a stream of the protocol; see `TextCodec.createEncoder`. */
 export function createEncoder(context: AnswerContext): StreamEncoder {
   return context.compaction === null ? new ResponseEncoder(context) : new CompactionEncoder(context);
@@ -50,11 +66,9 @@ abstract class Encoder implements StreamEncoder {
   encode(event: StreamEvent): string {
     if (this.#isOver || ('choice' in event && event.choice !== 0)) return '';
     if (event.kind === 'error') return this.#fail(event.error);
-    if ('text' in event) {
-      this.#characters += event.text.length;
-      if (this.#characters > mostCharacters) {
-        return this.#fail(new GatewayError('upstream_error', 'The answer is too long to be kept.'));
-      }
+    this.#characters += charactersOf(event);
+    if (this.#characters > mostCharacters) {
+      return this.#fail(new GatewayError('upstream_error', 'The answer is too long to be kept.'));
     }
     const started = this.writer.start();
     if (event.kind === 'start' || event.kind === 'usage') {
