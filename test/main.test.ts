@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { test } from 'tap';
-import { demoKeyHash } from './suites/demo-key.js';
-import { startCli } from './suites/start.js';
+import { demoKeyHash } from './support/demo-key.js';
+import { startCli } from './support/gateway-process.js';
 
 const main = fileURLToPath(new URL('../src/main.js', import.meta.url));
 const config = {

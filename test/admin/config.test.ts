@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { startCli, writeConfig } from '../suites/start.js';
+import { startCli, writeConfig } from '../support/gateway-process.js';
 
 const token = 'the-token-of-the-operators';
 const headers = { authorization: `Bearer ${token}` };

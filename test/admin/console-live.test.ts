@@ -3,9 +3,9 @@ import { setTimeout } from 'node:timers/promises';
 import { type Test, test } from 'tap';
 import type { Counts, HistoryView, LiveState } from '../../src/admin/live-state.js';
 import { type ParsedFamily, parseText } from '../metrics/parse-text.js';
-import { demoKeyHash } from '../suites/demo-key.js';
-import { startCli } from '../suites/start.js';
+import { demoKeyHash } from '../support/demo-key.js';
 import { eventually } from '../support/eventually.js';
+import { startCli } from '../support/gateway-process.js';
 import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
 
 const token = 'the-token-of-the-operators';

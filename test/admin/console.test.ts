@@ -1,5 +1,5 @@
 import { type Test, test } from 'tap';
-import { startCli } from '../suites/start.js';
+import { startCli } from '../support/gateway-process.js';
 
 const config = {
   admin: { port: 0, token: 'the-token-of-the-operators' },

@@ -5,7 +5,7 @@ import type { InspectedTarget, Inspection } from '../../src/metrics/inspection.j
 import { createRecorder } from '../../src/metrics/recorder.js';
 import { createTotals } from '../../src/metrics/totals.js';
 import { gaugeSources, sent, target } from '../metrics/samples.js';
-import { callRecord } from '../suites/call-record.js';
+import { callRecord } from '../support/call-record.js';
 
 const at = 1_700_000_000_000;
 

@@ -8,8 +8,8 @@ import { pino } from 'pino';
 import { type Test, test } from 'tap';
 import { startAdmin } from '../../src/admin/listener.js';
 import { playgroundRoutes } from '../../src/admin/playground.js';
-import { demoKeyHash } from '../suites/demo-key.js';
-import { startCli } from '../suites/start.js';
+import { demoKeyHash } from '../support/demo-key.js';
+import { startCli } from '../support/gateway-process.js';
 import { startHttpUpstream } from '../support/upstream.js';
 
 const token = 'a-token-of-operators';

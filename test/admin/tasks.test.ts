@@ -6,10 +6,10 @@ import { startAdmin } from '../../src/admin/listener.js';
 import { type TaskStore, taskRoutes } from '../../src/admin/tasks.js';
 import { writeTask } from '../../src/video/record.js';
 import type { VideoTask } from '../../src/video/task.js';
-import { demoKeyHash } from '../suites/demo-key.js';
-import { startCli } from '../suites/start.js';
-import { openStores } from '../suites/tasks-store.js';
+import { demoKeyHash } from '../support/demo-key.js';
 import { eventually } from '../support/eventually.js';
+import { startCli } from '../support/gateway-process.js';
+import { openStores } from '../support/tasks/store.js';
 import { sampleTask } from '../video/samples.js';
 
 const token = 'a-token-of-operators';

@@ -1,10 +1,9 @@
 import type { Test } from 'tap';
 import { test } from 'tap';
-import { callFace, leak, organisation, quotedKey, textFaces } from '../suites/account-answers.js';
-import { startGateway } from '../suites/gateway.js';
-import { faces } from '../suites/media-faces.js';
-import { ask, startMediaGateway, temporaryFolder } from '../suites/media-gateway.js';
-import { openClient, startRealtimeGateway, startRealtimeUpstream } from '../suites/realtime.js';
+import { startGateway } from '../support/gateway.js';
+import { faces } from '../support/media/faces.js';
+import { ask, startMediaGateway, temporaryFolder } from '../support/media/gateway.js';
+import { openClient, startRealtimeGateway, startRealtimeUpstream } from '../support/realtime.js';
 import {
   chatEvent,
   chunk,
@@ -13,6 +12,7 @@ import {
   startRawUpstream,
   streamHead,
 } from '../support/upstream.js';
+import { callFace, leak, organisation, quotedKey, textFaces } from './account-answers.js';
 
 const message = `Incorrect API key provided: ${quotedKey} of ${organisation}`;
 const ours = /does not accept the gateway's account/;

@@ -1,10 +1,10 @@
 import { test } from 'tap';
-import { accountAnswers, leak, leakyLines, organisation, quotedKey } from '../suites/account-answers.js';
-import { faces } from '../suites/media-faces.js';
-import { ask, startMediaGateway } from '../suites/media-gateway.js';
-import { openClient, refusalOf, startRealtimeGateway, startRealtimeUpstream } from '../suites/realtime.js';
 import { eventually } from '../support/eventually.js';
+import { faces } from '../support/media/faces.js';
+import { ask, startMediaGateway } from '../support/media/gateway.js';
+import { openClient, refusalOf, startRealtimeGateway, startRealtimeUpstream } from '../support/realtime.js';
 import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
+import { accountAnswers, leak, leakyLines, organisation, quotedKey } from './account-answers.js';
 
 const words = `Incorrect API key provided: ${quotedKey} of ${organisation}`;
 

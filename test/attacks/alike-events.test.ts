@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { test } from 'tap';
 import { WebSocket } from 'ws';
-import { testKey } from '../suites/gateway.js';
-import { openClient, refusalOf, startRealtimeGateway, startRealtimeUpstream } from '../suites/realtime.js';
-import { connect } from '../suites/responses-socket.js';
+import { testKey } from '../support/gateway.js';
+import { openClient, refusalOf, startRealtimeGateway, startRealtimeUpstream } from '../support/realtime.js';
+import { connect } from '../support/responses-socket.js';
 import { refusedThere, startHearing } from './alike-members.js';
 
 const bearer = { authorization: `Bearer ${testKey}` };

@@ -1,6 +1,6 @@
 import type { Test } from 'tap';
-import { type RunningGateway, testKey } from '../suites/gateway.js';
-import { startMediaGateway } from '../suites/media-gateway.js';
+import { type RunningGateway, testKey } from '../support/gateway.js';
+import { startMediaGateway } from '../support/media/gateway.js';
 import { jsonAnswer, type RawUpstream, startRawUpstream } from '../support/upstream.js';
 
 /** The models below are all at this upstream, which notes what it gets and refuses it. */

@@ -1,7 +1,7 @@
 import { test } from 'tap';
-import { testKey } from '../suites/gateway.js';
-import { exchange } from '../suites/raw-client.js';
-import { boundary } from '../suites/upload-form.js';
+import { testKey } from '../support/gateway.js';
+import { exchange } from '../support/raw-client.js';
+import { boundary } from '../support/upload-form.js';
 import { refusedThere, startHearing } from './alike-members.js';
 
 /** A part's head lines behind the first, and its content. */

@@ -1,5 +1,9 @@
 import type { Test } from 'tap';
 import { test } from 'tap';
+import { type RunningGateway, startGateway } from '../support/gateway.js';
+import { temporaryFolder } from '../support/media/gateway.js';
+import type { RawAnswer } from '../support/raw-client.js';
+import { chatEvent, completion, jsonAnswer, type RawRequest, startRawUpstream } from '../support/upstream.js';
 import {
   accountAnswers,
   type CallFace,
@@ -12,11 +16,7 @@ import {
   ownKey,
   quotedKey,
   textFaces,
-} from '../suites/account-answers.js';
-import { type RunningGateway, startGateway } from '../suites/gateway.js';
-import { temporaryFolder } from '../suites/media-gateway.js';
-import type { RawAnswer } from '../suites/raw-client.js';
-import { chatEvent, completion, jsonAnswer, type RawRequest, startRawUpstream } from '../support/upstream.js';
+} from './account-answers.js';
 
 const kinds = ['chat', 'messages', 'generateContent'] as const;
 const everything = [

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { headAnd, startServer, Wire } from '../http/http-server.js';
-import { startGateway, testKey } from '../suites/gateway.js';
+import { startGateway, testKey } from '../support/gateway.js';
 
 const origin = 'https://app.example.com';
 

@@ -1,10 +1,10 @@
 import { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
-import { startGateway, testKey } from '../suites/gateway.js';
-import { heldBytes, heldWhen } from '../suites/held-bytes.js';
-import { chatRequest, open, readAnswer } from '../suites/raw-client.js';
-import { fileOf, formOf, model, uploadHead } from '../suites/upload-form.js';
+import { startGateway, testKey } from '../support/gateway.js';
+import { chatRequest, open, readAnswer } from '../support/raw-client.js';
+import { fileOf, formOf, model, uploadHead } from '../support/upload-form.js';
 import { completion, jsonAnswer, startRawUpstream } from '../support/upstream.js';
+import { heldBytes, heldWhen } from './held-bytes.js';
 
 const mebibyte = 1024 * 1024;
 

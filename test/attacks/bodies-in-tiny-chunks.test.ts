@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { test } from 'tap';
-import { startGateway, testKey } from '../suites/gateway.js';
-import { goodAnswer } from '../suites/routed.js';
+import { startGateway, testKey } from '../support/gateway.js';
+import { goodAnswer } from '../support/routed.js';
 import { startRawUpstream } from '../support/upstream.js';
 
 /* uWS hands over each chunk by itself: of millions that come at once, nothing else of the worker gets its turn. */

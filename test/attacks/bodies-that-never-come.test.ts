@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
-import { type RunningGateway, startGateway, testKey } from '../suites/gateway.js';
-import { heldBytes, heldWhen } from '../suites/held-bytes.js';
-import { exchange, open, readAnswer } from '../suites/raw-client.js';
+import { type RunningGateway, startGateway, testKey } from '../support/gateway.js';
+import { exchange, open, readAnswer } from '../support/raw-client.js';
 import { completion, jsonAnswer, startRawUpstream } from '../support/upstream.js';
+import { heldBytes, heldWhen } from './held-bytes.js';
 
 const mebibyte = 1024 * 1024;
 const otherKey = 'sk-other';

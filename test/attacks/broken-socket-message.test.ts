@@ -1,6 +1,6 @@
 import { test } from 'tap';
-import { startDemo } from '../suites/demo.js';
-import { bearer, connect, create, type Event } from '../suites/responses-socket.js';
+import { startDemo } from '../support/demo.js';
+import { bearer, connect, create, type Event } from '../support/responses-socket.js';
 import { fc } from '../support/seed.js';
 
 const long = 'x'.repeat(300);

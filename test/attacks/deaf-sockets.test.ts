@@ -1,10 +1,10 @@
 import t, { test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
-import { residentMb } from '../suites/process-memory.js';
-import { frame, openRaw, type RawSocket } from '../suites/raw-socket.js';
-import { connect } from '../suites/responses-socket.js';
-import { startCli } from '../suites/start.js';
 import { eventually } from '../support/eventually.js';
+import { startCli } from '../support/gateway-process.js';
+import { residentMb } from '../support/process-memory.js';
+import { frame, openRaw, type RawSocket } from '../support/raw-socket.js';
+import { connect } from '../support/responses-socket.js';
 
 const env = { SIMULATOR_LATENCY_MS: '0', SIMULATOR_TOKENS_PER_SECOND: '0' };
 const config = {

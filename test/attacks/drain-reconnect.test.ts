@@ -1,16 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import t, { test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
-import { open, readAnswer } from '../suites/raw-client.js';
-import { openRaw } from '../suites/raw-socket.js';
+import { startCli } from '../support/gateway-process.js';
+import { open, readAnswer } from '../support/raw-client.js';
+import { openRaw } from '../support/raw-socket.js';
 import {
   closeOf,
   openClient,
   startRealtimeGateway,
   startRealtimeUpstream,
   upgradeRequest,
-} from '../suites/realtime.js';
-import { startCli } from '../suites/start.js';
+} from '../support/realtime.js';
 
 const config = {
   timeouts: { drainMs: 60_000 },

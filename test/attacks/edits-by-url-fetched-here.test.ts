@@ -1,7 +1,7 @@
 import type { Test } from 'tap';
 import { test } from 'tap';
-import { ask, startMediaGateway } from '../suites/media-gateway.js';
-import { inputBody, png } from '../suites/media-images.js';
+import { ask, startMediaGateway } from '../support/media/gateway.js';
+import { inputBody, png } from '../support/media/images.js';
 import { jsonAnswer, type RawUpstream, startRawUpstream } from '../support/upstream.js';
 
 const edits = '/v1/images/edits';

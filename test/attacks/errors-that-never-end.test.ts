@@ -1,8 +1,8 @@
 import { test } from 'tap';
-import { startGateway } from '../suites/gateway.js';
-import { heldBytes, heldWhen } from '../suites/held-bytes.js';
-import { chatRequest, open } from '../suites/raw-client.js';
+import { startGateway } from '../support/gateway.js';
+import { chatRequest, open } from '../support/raw-client.js';
 import { startRawUpstream } from '../support/upstream.js';
+import { heldBytes, heldWhen } from './held-bytes.js';
 
 test('what has come of an error answer counts as memory of its call until the rest comes', async (t) => {
   const bytes = 245_000;

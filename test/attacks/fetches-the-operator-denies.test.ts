@@ -6,9 +6,9 @@ import type { Resolver } from '../../src/upstream/address.js';
 import { type Downloaded, download } from '../../src/upstream/download.js';
 import { allowsPort, deniesAddress, deniesHost, type FetchRules } from '../../src/upstream/fetch-rules.js';
 import { type Reached, reachUrl } from '../../src/upstream/reach.js';
-import { faces } from '../suites/media-faces.js';
-import { ask, startMediaGateway } from '../suites/media-gateway.js';
-import { inputBody, png } from '../suites/media-images.js';
+import { faces } from '../support/media/faces.js';
+import { ask, startMediaGateway } from '../support/media/gateway.js';
+import { inputBody, png } from '../support/media/images.js';
 import { jsonAnswer, startHttpUpstream, startRawUpstream } from '../support/upstream.js';
 
 const anyPort = [[1, 65_535]] as const;

@@ -1,9 +1,9 @@
 import { test } from 'tap';
-import { testKey } from '../suites/gateway.js';
-import { heldBytes, heldWhen } from '../suites/held-bytes.js';
-import { startMediaGateway } from '../suites/media-gateway.js';
-import { open, readAnswer } from '../suites/raw-client.js';
+import { testKey } from '../support/gateway.js';
+import { startMediaGateway } from '../support/media/gateway.js';
+import { open, readAnswer } from '../support/raw-client.js';
 import { startRawUpstream } from '../support/upstream.js';
+import { heldBytes, heldWhen } from './held-bytes.js';
 
 /* What comes before the file of a form is kept to its end: a megabyte for each form, whose file need never end. */
 

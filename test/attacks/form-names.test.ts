@@ -1,9 +1,9 @@
 import { test } from 'tap';
-import { bytesOf, type DoorRequest, doorsConfig, encoded } from '../suites/doors.js';
-import { startGateway, testKey } from '../suites/gateway.js';
-import { halves, hostile } from '../suites/head-fuzz.js';
-import { temporaryFolder } from '../suites/media-gateway.js';
-import { exchange } from '../suites/raw-client.js';
+import { bytesOf, type DoorRequest, doorsConfig, encoded } from '../support/doors.js';
+import { startGateway, testKey } from '../support/gateway.js';
+import { halves, hostile } from '../support/head-fuzz.js';
+import { temporaryFolder } from '../support/media/gateway.js';
+import { exchange } from '../support/raw-client.js';
 import { jsonAnswer, type RawRequest, startRawUpstream } from '../support/upstream.js';
 
 const boundary = 'limit-of-parts';

@@ -17,7 +17,7 @@ import {
   requestLine,
   staysInPlace,
 } from '../../src/wire/head-lines.js';
-import { halves, hostile } from '../suites/head-fuzz.js';
+import { halves, hostile } from '../support/head-fuzz.js';
 import { plainOrigin } from '../upstream/raw.js';
 
 /** What may stand in no head: also what would be written as it is, in a coding that nobody has agreed on. */

@@ -1,8 +1,8 @@
 import { test } from 'tap';
-import { testKey } from '../suites/gateway.js';
-import { exchange } from '../suites/raw-client.js';
-import { startTranslated, type TranslatedStage, textProtocols } from '../suites/translated.js';
+import { testKey } from '../support/gateway.js';
+import { exchange } from '../support/raw-client.js';
 import { fc } from '../support/seed.js';
+import { startTranslated, type TranslatedStage, textProtocols } from '../support/translated.js';
 import { jsonAnswer, type RawRequest, streamHead } from '../support/upstream.js';
 
 const deep = (levels: number, inner = '1'): string => '['.repeat(levels) + inner + ']'.repeat(levels);

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { fuzzHeads } from '../suites/head-fuzz.js';
+import { fuzzHeads } from '../support/head-fuzz.js';
 import { seed } from '../support/seed.js';
 
 test('hostile characters anywhere in a request reach no upstream: it gets one clean request, or none', async (t) => {

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { test } from 'tap';
-import { startGateway, testKey } from '../suites/gateway.js';
-import { chatRequest, exchange, open, readAnswer } from '../suites/raw-client.js';
+import { startGateway, testKey } from '../support/gateway.js';
+import { chatRequest, exchange, open, readAnswer } from '../support/raw-client.js';
 import {
   chatEvent,
   chunk,

@@ -2,12 +2,12 @@ import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
-import { startGateway } from '../suites/gateway.js';
-import { heldWhen } from '../suites/held-bytes.js';
-import { exchange } from '../suites/raw-client.js';
-import { fileOf, formOf, model, uploadHead } from '../suites/upload-form.js';
+import { startGateway } from '../support/gateway.js';
+import { exchange } from '../support/raw-client.js';
 import { randomOf, seed } from '../support/seed.js';
+import { fileOf, formOf, model, uploadHead } from '../support/upload-form.js';
 import { completion, jsonAnswer, type RawRequest, startRawUpstream } from '../support/upstream.js';
+import { heldWhen } from './held-bytes.js';
 
 const bodyBytes = 1024 * 1024;
 const keys = ['sk-a', 'sk-b', 'sk-c'];

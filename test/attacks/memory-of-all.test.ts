@@ -2,12 +2,12 @@ import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
-import { type RunningGateway, testKey } from '../suites/gateway.js';
-import { heldBytes, heldWhen } from '../suites/held-bytes.js';
-import { chatRequest, exchange, open, readAnswer } from '../suites/raw-client.js';
-import { type StagePlan, startTranslated } from '../suites/translated.js';
 import { eventually } from '../support/eventually.js';
+import { type RunningGateway, testKey } from '../support/gateway.js';
+import { chatRequest, exchange, open, readAnswer } from '../support/raw-client.js';
+import { type StagePlan, startTranslated } from '../support/translated.js';
 import { jsonAnswer, type RawRequest, startHttpUpstream } from '../support/upstream.js';
+import { heldBytes, heldWhen } from './held-bytes.js';
 
 const mebibyte = 1024 * 1024;
 const otherKey = 'sk-other';

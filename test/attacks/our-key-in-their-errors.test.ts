@@ -1,10 +1,9 @@
 import type { Test } from 'tap';
 import { test } from 'tap';
-import { type CallFace, callFace, leak, ownKey, textFaces } from '../suites/account-answers.js';
-import { startGateway } from '../suites/gateway.js';
-import { faces } from '../suites/media-faces.js';
-import { startMediaGateway, temporaryFolder } from '../suites/media-gateway.js';
-import { openClient, startRealtimeGateway, startRealtimeUpstream } from '../suites/realtime.js';
+import { startGateway } from '../support/gateway.js';
+import { faces } from '../support/media/faces.js';
+import { startMediaGateway, temporaryFolder } from '../support/media/gateway.js';
+import { openClient, startRealtimeGateway, startRealtimeUpstream } from '../support/realtime.js';
 import {
   chatEvent,
   chunk,
@@ -13,6 +12,7 @@ import {
   startRawUpstream,
   streamHead,
 } from '../support/upstream.js';
+import { type CallFace, callFace, leak, ownKey, textFaces } from './account-answers.js';
 
 const protocols = ['chat', 'responses', 'messages', 'generateContent'];
 const slashed = 'sk/own+Zq8WvN3/mLr5==';

@@ -1,7 +1,7 @@
 import { test } from 'tap';
-import { type CallFace, callFace, otherFaces, textFaces } from '../suites/account-answers.js';
-import { startGateway, testKey } from '../suites/gateway.js';
+import { startGateway, testKey } from '../support/gateway.js';
 import { completion, jsonAnswer, startRawUpstream } from '../support/upstream.js';
+import { type CallFace, callFace, otherFaces, textFaces } from './account-answers.js';
 
 const page = '<!doctype html><html><body>Bad gateway</body></html>';
 const plain = (status: number, type: string, body: string, more = ''): string =>

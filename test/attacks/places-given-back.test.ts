@@ -1,12 +1,12 @@
 import { test } from 'tap';
-import { open } from '../suites/raw-client.js';
+import { open } from '../support/raw-client.js';
 import {
   openClient,
   refusalOf,
   startRealtimeGateway,
   startRealtimeUpstream,
   upgradeRequest,
-} from '../suites/realtime.js';
+} from '../support/realtime.js';
 
 const large = JSON.stringify({ error: { message: 'x'.repeat(60_000), type: 'server_error' } });
 

@@ -1,9 +1,9 @@
 import { test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
-import { startGateway, testKey } from '../suites/gateway.js';
-import { heldBytes, heldWhen } from '../suites/held-bytes.js';
-import { exchange } from '../suites/raw-client.js';
+import { startGateway, testKey } from '../support/gateway.js';
+import { exchange } from '../support/raw-client.js';
 import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
+import { heldBytes, heldWhen } from './held-bytes.js';
 
 const large = JSON.stringify({
   id: 'c',

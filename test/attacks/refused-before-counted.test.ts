@@ -1,7 +1,7 @@
 import { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
-import { startGateway, testKey } from '../suites/gateway.js';
-import { exchange } from '../suites/raw-client.js';
+import { startGateway, testKey } from '../support/gateway.js';
+import { exchange } from '../support/raw-client.js';
 import { completion, jsonAnswer, startRawUpstream } from '../support/upstream.js';
 
 /* What is wrong with a request may be known before its place among those of its key is: it counts all the same. */

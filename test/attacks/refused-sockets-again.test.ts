@@ -2,9 +2,9 @@ import { test } from 'tap';
 import type { SocketSettings } from '../../src/config/types.js';
 import { SessionMemory } from '../../src/flow/realtime/session-memory.js';
 import { SessionList } from '../../src/flow/realtime/sessions.js';
-import { startGateway, testKey } from '../suites/gateway.js';
-import { open, readAnswer } from '../suites/raw-client.js';
-import { openRaw } from '../suites/raw-socket.js';
+import { startGateway, testKey } from '../support/gateway.js';
+import { open, readAnswer } from '../support/raw-client.js';
+import { openRaw } from '../support/raw-socket.js';
 
 const upgrade = (path: string) =>
   `GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${testKey}\r\nconnection: upgrade\r\nupgrade: websocket\r\n` +

@@ -3,9 +3,9 @@ import { test } from 'tap';
 import { parseConfig } from '../../src/config/load.js';
 import { claimPort } from '../../src/supervisor/port.js';
 import { createWorkerPool } from '../../src/supervisor/workers.js';
-import { startCli, writeConfig } from '../suites/start.js';
 import { configWith, key } from '../supervisor/reloading.js';
 import { eventually } from '../support/eventually.js';
+import { startCli, writeConfig } from '../support/gateway-process.js';
 
 const token = 'the-token-of-the-operators';
 

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { type Test, test } from 'tap';
-import { startGateway, testKey } from '../suites/gateway.js';
-import { goodAnswer } from '../suites/routed.js';
+import { startGateway, testKey } from '../support/gateway.js';
+import { goodAnswer } from '../support/routed.js';
 import { startRawUpstream } from '../support/upstream.js';
 
 /* All requests of one write are answered in one turn: what else the worker has to do, its sign of life included, waits. */

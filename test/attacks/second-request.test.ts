@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
-import { startGateway, testKey } from '../suites/gateway.js';
-import { exchange } from '../suites/raw-client.js';
+import { startGateway, testKey } from '../support/gateway.js';
+import { exchange } from '../support/raw-client.js';
 import { jsonAnswer, type RawRequest, startRawUpstream } from '../support/upstream.js';
 
 const victimKey = 'sk-victim';

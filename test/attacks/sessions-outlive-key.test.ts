@@ -1,10 +1,10 @@
 import t, { type Test, test } from 'tap';
 import type { Key, Snapshot } from '../../src/config/types.js';
 import { hashKey } from '../../src/keys/secret.js';
-import { startGateway } from '../suites/gateway.js';
-import { closeOf, openClient, startRealtimeUpstream } from '../suites/realtime.js';
-import { connect } from '../suites/responses-socket.js';
-import { startCli, writeConfig } from '../suites/start.js';
+import { startGateway } from '../support/gateway.js';
+import { startCli, writeConfig } from '../support/gateway-process.js';
+import { closeOf, openClient, startRealtimeUpstream } from '../support/realtime.js';
+import { connect } from '../support/responses-socket.js';
 
 const hash = (text: string) => hashKey(text).slice('sha256:'.length);
 const withKey = (key: string) => ({ authorization: `Bearer ${key}` });

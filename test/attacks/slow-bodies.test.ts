@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 import { type Test, test } from 'tap';
-import { type RunningGateway, startGateway, testKey } from '../suites/gateway.js';
-import { open, readAnswer } from '../suites/raw-client.js';
 import { eventually } from '../support/eventually.js';
+import { type RunningGateway, startGateway, testKey } from '../support/gateway.js';
+import { open, readAnswer } from '../support/raw-client.js';
 import { completion, jsonAnswer, startRawUpstream } from '../support/upstream.js';
 
 const mebibyte = 1024 * 1024;

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as after } from 'node:timers/promises';
 import { test } from 'tap';
-import { chatRequest } from '../suites/raw-client.js';
-import { type Behaviour, startRouted } from '../suites/routed.js';
+import { chatRequest } from '../support/raw-client.js';
+import { type Behaviour, startRouted } from '../support/routed.js';
 import { jsonAnswer } from '../support/upstream.js';
 
 const size = 24 << 20;

@@ -1,10 +1,10 @@
 import t, { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
-import { residentMb } from '../suites/process-memory.js';
-import { type FrameShape, frame, openRaw, type RawSocket } from '../suites/raw-socket.js';
-import { connect } from '../suites/responses-socket.js';
-import { startCli } from '../suites/start.js';
 import { eventually } from '../support/eventually.js';
+import { startCli } from '../support/gateway-process.js';
+import { residentMb } from '../support/process-memory.js';
+import { type FrameShape, frame, openRaw, type RawSocket } from '../support/raw-socket.js';
+import { connect } from '../support/responses-socket.js';
 
 const mebibyte = 1024 * 1024;
 const messageBytes = 4 * mebibyte;

@@ -1,8 +1,8 @@
 import { test } from 'tap';
-import { encoded, otherKey } from '../suites/doors.js';
-import { startGateway, testKey } from '../suites/gateway.js';
-import { hostile } from '../suites/head-fuzz.js';
-import { chatRequest, open, readAnswer } from '../suites/raw-client.js';
+import { encoded, otherKey } from '../support/doors.js';
+import { startGateway, testKey } from '../support/gateway.js';
+import { hostile } from '../support/head-fuzz.js';
+import { chatRequest, open, readAnswer } from '../support/raw-client.js';
 import { completion, startRawUpstream } from '../support/upstream.js';
 
 interface Whole {

@@ -1,9 +1,9 @@
 import { test } from 'tap';
 import { parseConfig } from '../../src/config/load.js';
 import { steeringMembers } from '../../src/wire/steering-members.js';
-import { testConfig } from '../suites/gateway.js';
-import { startMediaGateway } from '../suites/media-gateway.js';
-import { goodAnswer } from '../suites/routed.js';
+import { testConfig } from '../support/gateway.js';
+import { startMediaGateway } from '../support/media/gateway.js';
+import { goodAnswer } from '../support/routed.js';
 import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
 import { headers, samples, startHearing } from './alike-members.js';
 

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { test } from 'tap';
 import { heartbeatMs, kernelMs, watchHeartbeats } from '../../src/supervisor/heartbeat.js';
-import { startCli } from '../suites/start.js';
 import { eventually } from '../support/eventually.js';
+import { startCli } from '../support/gateway-process.js';
 
 const body = JSON.stringify({ model: 'sim-text', messages: [{ role: 'user', content: 'hi' }] });
 

@@ -4,8 +4,8 @@ import { parseHostPattern } from '../../src/config/networks.js';
 import { type Downloaded, download } from '../../src/upstream/download.js';
 import { deniesHost } from '../../src/upstream/fetch-rules.js';
 import { reachUrl } from '../../src/upstream/reach.js';
-import { startGateway, testKey } from '../suites/gateway.js';
-import { goodAnswer } from '../suites/routed.js';
+import { startGateway, testKey } from '../support/gateway.js';
+import { goodAnswer } from '../support/routed.js';
 import { startRawUpstream } from '../support/upstream.js';
 
 /*

@@ -17,7 +17,7 @@ interface Found {
   readonly uncaught: readonly string[];
 }
 
-const thrower = fileURLToPath(new URL('../suites/thrower.js', import.meta.url));
+const thrower = fileURLToPath(new URL('./thrower.js', import.meta.url));
 
 test('whatever throws ends one call or session, told, counted and logged; others under way end whole, and nothing stays held', {
   timeout: 280_000,

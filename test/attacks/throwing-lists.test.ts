@@ -5,7 +5,7 @@ import type { CallRecord } from '../../src/metrics/call-record.js';
 import { Timed, TimerWheel } from '../../src/upstream/timers.js';
 import { createRequestWriter, type RequestSink } from '../../src/upstream/write.js';
 import { headerLine, joinLines, requestLine } from '../../src/wire/head-lines.js';
-import { callRecord } from '../suites/call-record.js';
+import { callRecord } from '../support/call-record.js';
 
 const thrown = new Error('thrown');
 

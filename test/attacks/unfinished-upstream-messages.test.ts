@@ -1,14 +1,14 @@
 import { test } from 'tap';
 import { FrameReader } from '../../src/upstream/socket-reader.js';
-import { startGateway, testKey } from '../suites/gateway.js';
+import { eventually } from '../support/eventually.js';
+import { startGateway, testKey } from '../support/gateway.js';
 import {
   openClient,
   type SessionClient,
   startRealtimeGateway,
   startRealtimeUpstream,
-} from '../suites/realtime.js';
-import { connect } from '../suites/responses-socket.js';
-import { eventually } from '../support/eventually.js';
+} from '../support/realtime.js';
+import { connect } from '../support/responses-socket.js';
 import { Heard, socketServer } from '../upstream/socket-peers.js';
 
 const kibibyte = 1024;

@@ -5,12 +5,12 @@ import { ConfigError } from '../../src/config/problem.js';
 import { buildSnapshot } from '../../src/config/snapshot.js';
 import { createGateway } from '../../src/gateway.js';
 import { staysInPlace } from '../../src/wire/head-lines.js';
-import { bytesOf, doors, doorsConfig } from '../suites/doors.js';
-import { testConfig } from '../suites/gateway.js';
-import { halves, hostile } from '../suites/head-fuzz.js';
-import { ownLimits } from '../suites/leases.js';
-import { temporaryFolder } from '../suites/media-gateway.js';
-import { exchange } from '../suites/raw-client.js';
+import { bytesOf, doors, doorsConfig } from '../support/doors.js';
+import { testConfig } from '../support/gateway.js';
+import { halves, hostile } from '../support/head-fuzz.js';
+import { ownLimits } from '../support/leases.js';
+import { temporaryFolder } from '../support/media/gateway.js';
+import { exchange } from '../support/raw-client.js';
 import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
 
 const source = { directory: '.', environment: {}, created: 1 };

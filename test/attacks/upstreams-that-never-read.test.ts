@@ -1,8 +1,8 @@
 import { test } from 'tap';
-import { startGateway, testKey } from '../suites/gateway.js';
-import { openClient, startRealtimeGateway, startRealtimeUpstream } from '../suites/realtime.js';
-import { connect } from '../suites/responses-socket.js';
 import { eventually } from '../support/eventually.js';
+import { startGateway, testKey } from '../support/gateway.js';
+import { openClient, startRealtimeGateway, startRealtimeUpstream } from '../support/realtime.js';
+import { connect } from '../support/responses-socket.js';
 
 const mebibyte = 1024 * 1024;
 const message = 'x'.repeat(400_000);

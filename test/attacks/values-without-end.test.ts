@@ -4,9 +4,9 @@ import { GatewayError } from '../../src/errors.js';
 import { judgeEvent } from '../../src/protocols/realtime/events.js';
 import { isObjectText, parseJson } from '../../src/wire/json.js';
 import { costsMore } from '../../src/wire/json-cost.js';
-import { startDemo } from '../suites/demo.js';
-import { ask, startMediaGateway } from '../suites/media-gateway.js';
-import { connect, type Event } from '../suites/responses-socket.js';
+import { startDemo } from '../support/demo.js';
+import { ask, startMediaGateway } from '../support/media/gateway.js';
+import { connect, type Event } from '../support/responses-socket.js';
 import { completion, jsonAnswer, startRawUpstream } from '../support/upstream.js';
 
 /* A few kilobytes of gzip are millions of tiny values, which take seconds to parse: nothing else is served meanwhile. */

@@ -1,8 +1,8 @@
 import type { Test } from 'tap';
 import { test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
-import { testKey } from '../suites/gateway.js';
-import { type Face, faces, vendorjAt, vendorkAt } from '../suites/media-faces.js';
+import { testKey } from '../support/gateway.js';
+import { type Face, faces, vendorjAt, vendorkAt } from '../support/media/faces.js';
 import {
   ask,
   mateKey,
@@ -10,8 +10,8 @@ import {
   startMediaGateway,
   strangerKey,
   temporaryFolder,
-} from '../suites/media-gateway.js';
-import { ended, make, simulated, startVideos } from '../suites/media-videos.js';
+} from '../support/media/gateway.js';
+import { ended, make, simulated, startVideos } from '../support/media/videos.js';
 
 /** Every way to ask how a task stands. */
 const readers: readonly Face[] = [

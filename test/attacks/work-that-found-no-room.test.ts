@@ -1,8 +1,8 @@
 import { test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
-import { testKey } from '../suites/gateway.js';
-import { exchange } from '../suites/raw-client.js';
-import { startTranslated } from '../suites/translated.js';
+import { testKey } from '../support/gateway.js';
+import { exchange } from '../support/raw-client.js';
+import { startTranslated } from '../support/translated.js';
 import { jsonAnswer } from '../support/upstream.js';
 
 const mebibyte = 1024 * 1024;

@@ -1,6 +1,6 @@
 import { test } from 'tap';
-import { connect, create } from '../suites/responses-socket.js';
-import { startCli } from '../suites/start.js';
+import { startCli } from '../support/gateway-process.js';
+import { connect, create } from '../support/responses-socket.js';
 
 test('the message that ended a worker gets its error, and the worker is the same after it', {
   timeout: 120_000,

@@ -1,8 +1,8 @@
 import { test } from 'tap';
-import { type Client, createClient, raised, sdks, textOf } from '../suites/anthropic.js';
-import { startDemo } from '../suites/demo.js';
-import { type ServedBy, startOn } from '../suites/upstreams.js';
-import { skipWaits } from '../suites/waits.js';
+import { startDemo } from '../support/demo.js';
+import { type ServedBy, startOn } from '../support/demo-upstreams.js';
+import { type Client, createClient, raised, sdks, textOf } from '../support/sdks/anthropic.js';
+import { skipWaits } from '../support/sdks/skip-waits.js';
 
 const kinds: readonly ServedBy[] = ['simulator', 'chat', 'generateContent'];
 

@@ -1,4 +1,6 @@
 import { test } from 'tap';
+import { startDemo } from '../support/demo.js';
+import { type ServedBy, startOn } from '../support/demo-upstreams.js';
 import {
   type Client,
   createClient,
@@ -7,9 +9,7 @@ import {
   raised,
   sdks,
   textOf,
-} from '../suites/anthropic.js';
-import { startDemo } from '../suites/demo.js';
-import { type ServedBy, startOn } from '../suites/upstreams.js';
+} from '../support/sdks/anthropic.js';
 
 const answerText = 'Simulated answer to: weather in Oslo';
 const kinds = ['simulator', 'chat', 'generateContent'] as const satisfies readonly ServedBy[];

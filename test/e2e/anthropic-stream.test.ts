@@ -1,5 +1,8 @@
 import { test } from 'tap';
 import type { ResolvedConfig } from '../../src/config/resolve.js';
+import { startDemo } from '../support/demo.js';
+import { type ServedBy, startOn } from '../support/demo-upstreams.js';
+import { eventually } from '../support/eventually.js';
 import {
   createClient,
   type Message,
@@ -8,10 +11,7 @@ import {
   type StreamEvent,
   sdks,
   textOf,
-} from '../suites/anthropic.js';
-import { startDemo } from '../suites/demo.js';
-import { type ServedBy, startOn } from '../suites/upstreams.js';
-import { eventually } from '../support/eventually.js';
+} from '../support/sdks/anthropic.js';
 
 const answerText = 'Simulated answer to: weather in Oslo';
 const kinds: readonly ServedBy[] = ['simulator', 'chat', 'generateContent'];

@@ -1,7 +1,7 @@
 import { Cohere, CohereClient, CohereError } from 'cohere-ai';
 import { test } from 'tap';
-import { type DemoGateway, startDemo } from '../suites/demo.js';
-import { skipWaits } from '../suites/waits.js';
+import { type DemoGateway, startDemo } from '../support/demo.js';
+import { skipWaits } from '../support/sdks/skip-waits.js';
 
 const documents = ['Bergen is wet', 'Oslo is the capital of Norway', 'bread and butter', 'Oslo has a fjord'];
 

@@ -1,7 +1,7 @@
 import { test } from 'tap';
-import { startDemo } from '../suites/demo.js';
-import { collect, createClient, sdks } from '../suites/openai.js';
+import { startDemo } from '../support/demo.js';
 import { eventually } from '../support/eventually.js';
+import { collect, createClient, sdks } from '../support/sdks/openai.js';
 import { fc } from '../support/seed.js';
 
 /** What an upstream does to a call, and all of them must be answered all the same. */

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { startDemo } from '../suites/demo.js';
+import { startDemo } from '../support/demo.js';
 
 const key = 'sk-demo';
 const version = { 'anthropic-version': '2023-06-01' };

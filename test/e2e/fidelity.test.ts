@@ -1,7 +1,7 @@
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { test } from 'tap';
-import { startGateway, testKey } from '../suites/gateway.js';
-import { chatRequest, exchange } from '../suites/raw-client.js';
+import { startGateway, testKey } from '../support/gateway.js';
+import { chatRequest, exchange } from '../support/raw-client.js';
 import { fc } from '../support/seed.js';
 import {
   chatEvent,

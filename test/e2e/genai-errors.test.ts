@@ -1,7 +1,7 @@
 import { test } from 'tap';
-import { startDemo } from '../suites/demo.js';
-import { bodyOf, type Client, createClient, raised, sdks } from '../suites/genai.js';
-import { type ServedBy, startOn } from '../suites/upstreams.js';
+import { startDemo } from '../support/demo.js';
+import { type ServedBy, startOn } from '../support/demo-upstreams.js';
+import { bodyOf, type Client, createClient, raised, sdks } from '../support/sdks/genai.js';
 
 const kinds: readonly ServedBy[] = ['simulator', 'chat', 'messages'];
 

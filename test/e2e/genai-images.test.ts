@@ -1,8 +1,16 @@
 import { test } from 'tap';
-import { startDemo } from '../suites/demo.js';
-import { bodyOf, createClient, type Part, type Response, raised, sdks, textOf } from '../suites/genai.js';
-import { pngSize } from '../suites/media-images.js';
-import { type ServedBy, startOn } from '../suites/upstreams.js';
+import { startDemo } from '../support/demo.js';
+import { type ServedBy, startOn } from '../support/demo-upstreams.js';
+import { pngSize } from '../support/media/images.js';
+import {
+  bodyOf,
+  createClient,
+  type Part,
+  type Response,
+  raised,
+  sdks,
+  textOf,
+} from '../support/sdks/genai.js';
 
 const model = 'sim-image';
 const contents = 'A lighthouse';

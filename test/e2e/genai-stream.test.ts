@@ -1,9 +1,9 @@
 import { test } from 'tap';
 import type { ResolvedConfig } from '../../src/config/resolve.js';
-import { startDemo } from '../suites/demo.js';
-import { createClient, type Part, type Response, raised, sdks, textOf } from '../suites/genai.js';
-import { type ServedBy, startOn } from '../suites/upstreams.js';
+import { startDemo } from '../support/demo.js';
+import { type ServedBy, startOn } from '../support/demo-upstreams.js';
 import { eventually } from '../support/eventually.js';
+import { createClient, type Part, type Response, raised, sdks, textOf } from '../support/sdks/genai.js';
 
 const answerText = 'Simulated answer to: weather in Oslo';
 const kinds: readonly ServedBy[] = ['simulator', 'chat', 'messages'];

@@ -1,7 +1,7 @@
 import { test } from 'tap';
-import { startDemo } from '../suites/demo.js';
-import { bodyOf, createClient, type Part, raised, sdks } from '../suites/genai.js';
-import { type ServedBy, startOn } from '../suites/upstreams.js';
+import { startDemo } from '../support/demo.js';
+import { type ServedBy, startOn } from '../support/demo-upstreams.js';
+import { bodyOf, createClient, type Part, raised, sdks } from '../support/sdks/genai.js';
 
 const answerText = 'Simulated answer to: weather in Oslo';
 const kinds = ['simulator', 'chat', 'messages'] as const satisfies readonly ServedBy[];

@@ -10,7 +10,7 @@ import { test } from 'tap';
 import { demoConfig, demoKeys } from '../../src/config/demo.js';
 import { defaults } from '../../src/config/resolve.js';
 import { blocksOf, pages, root } from '../manual/pages.js';
-import { startDemo } from '../suites/demo.js';
+import { startDemo } from '../support/demo.js';
 
 const run = promisify(execFile);
 

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import type { ResolvedConfig, ResolvedModel } from '../../src/config/resolve.js';
-import { type DemoGateway, startDemo } from '../suites/demo.js';
+import { type DemoGateway, startDemo } from '../support/demo.js';
 
 interface Answer {
   readonly status: number;

@@ -1,7 +1,7 @@
 import { type Test, test } from 'tap';
-import { startDemo } from '../suites/demo.js';
-import { startGateway, testKey } from '../suites/gateway.js';
-import { type Client, createClient, raised, type Sdk, sdks } from '../suites/openai.js';
+import { startDemo } from '../support/demo.js';
+import { startGateway, testKey } from '../support/gateway.js';
+import { type Client, createClient, raised, type Sdk, sdks } from '../support/sdks/openai.js';
 import { startRawUpstream } from '../support/upstream.js';
 
 type Speech = Parameters<Client['audio']['speech']['create']>[0];

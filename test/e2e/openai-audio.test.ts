@@ -1,7 +1,7 @@
 import { type Test, test } from 'tap';
 import { speech } from '../../src/simulator/media/speech.js';
-import { startDemo } from '../suites/demo.js';
-import { type Client, collect, createClient, raised, type Sdk, sdks } from '../suites/openai.js';
+import { startDemo } from '../support/demo.js';
+import { type Client, collect, createClient, raised, type Sdk, sdks } from '../support/sdks/openai.js';
 
 const text = 'Good morning, everybody. The quick brown fox jumps over the lazy dog.';
 const spoken = Buffer.concat([...speech({ text, voice: 'alloy', format: 'mp3', speed: 1 })]);

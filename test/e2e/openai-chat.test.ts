@@ -1,6 +1,6 @@
 import { test } from 'tap';
-import { startDemo } from '../suites/demo.js';
-import { createClient, helpers, raised, sdks } from '../suites/openai.js';
+import { startDemo } from '../support/demo.js';
+import { createClient, helpers, raised, sdks } from '../support/sdks/openai.js';
 
 const messages = [{ role: 'user' as const, content: 'weather in Oslo' }];
 const answerText = 'Simulated answer to: weather in Oslo';

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import type { ResolvedConfig } from '../../src/config/resolve.js';
-import { type DemoGateway, startDemo } from '../suites/demo.js';
+import { type DemoGateway, startDemo } from '../support/demo.js';
 import {
   type Chunk,
   type Client,
@@ -9,7 +9,7 @@ import {
   raised,
   requestIdOf,
   sdks,
-} from '../suites/openai.js';
+} from '../support/sdks/openai.js';
 
 function asked(content: string) {
   return { model: 'sim-text', messages: [{ role: 'user' as const, content }] };

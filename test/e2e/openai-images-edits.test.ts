@@ -1,8 +1,8 @@
 import { test } from 'tap';
-import { testKey } from '../suites/gateway.js';
-import { ask, type Field, file, formOf, simulate } from '../suites/media-gateway.js';
-import { inputBody, png, pngSize, startImages, styles } from '../suites/media-images.js';
-import { collect, createClient, raised, sdks } from '../suites/openai.js';
+import { testKey } from '../support/gateway.js';
+import { ask, type Field, file, formOf, simulate } from '../support/media/gateway.js';
+import { inputBody, png, pngSize, startImages, styles } from '../support/media/images.js';
+import { collect, createClient, raised, sdks } from '../support/sdks/openai.js';
 import { startRawUpstream } from '../support/upstream.js';
 
 const edits = '/v1/images/edits';

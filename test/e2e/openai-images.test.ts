@@ -1,9 +1,9 @@
 import type { Test } from 'tap';
 import { test } from 'tap';
-import { testKey } from '../suites/gateway.js';
-import { ask, type Heard } from '../suites/media-gateway.js';
-import { inputBody, pngSize, startImages, styles } from '../suites/media-images.js';
-import { collect, createClient, raised, sdks } from '../suites/openai.js';
+import { testKey } from '../support/gateway.js';
+import { ask, type Heard } from '../support/media/gateway.js';
+import { inputBody, pngSize, startImages, styles } from '../support/media/images.js';
+import { collect, createClient, raised, sdks } from '../support/sdks/openai.js';
 
 const generations = '/v1/images/generations';
 

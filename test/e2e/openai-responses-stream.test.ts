@@ -1,7 +1,9 @@
 import { test } from 'tap';
 import type { ResolvedConfig } from '../../src/config/resolve.js';
-import { startDemo } from '../suites/demo.js';
-import { collect, createClient, raised, sdks } from '../suites/openai.js';
+import { startDemo } from '../support/demo.js';
+import { type ServedBy, startOn } from '../support/demo-upstreams.js';
+import { eventually } from '../support/eventually.js';
+import { collect, createClient, raised, sdks } from '../support/sdks/openai.js';
 import {
   callsOf,
   functionTool,
@@ -10,9 +12,7 @@ import {
   type ResponseEvent,
   resultsOf,
   textOf,
-} from '../suites/openai-responses.js';
-import { type ServedBy, startOn } from '../suites/upstreams.js';
-import { eventually } from '../support/eventually.js';
+} from '../support/sdks/openai-responses.js';
 
 const answerText = 'Simulated answer to: weather in Oslo';
 const kinds: readonly ServedBy[] = ['simulator', 'chat', 'messages', 'generateContent'];

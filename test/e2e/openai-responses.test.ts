@@ -1,5 +1,6 @@
 import { test } from 'tap';
-import { createClient, raised, sdks } from '../suites/openai.js';
+import { type ServedBy, startOn } from '../support/demo-upstreams.js';
+import { createClient, raised, sdks } from '../support/sdks/openai.js';
 import {
   callsOf,
   compact,
@@ -9,8 +10,7 @@ import {
   inputOf,
   resultsOf,
   textFormatOf,
-} from '../suites/openai-responses.js';
-import { type ServedBy, startOn } from '../suites/upstreams.js';
+} from '../support/sdks/openai-responses.js';
 
 const answerText = 'Simulated answer to: weather in Oslo';
 const kinds = ['simulator', 'chat', 'messages', 'generateContent'] as const satisfies readonly ServedBy[];

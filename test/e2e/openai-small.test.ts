@@ -1,6 +1,6 @@
 import { test } from 'tap';
-import { startDemo } from '../suites/demo.js';
-import { collect, createClient, raised, sdks } from '../suites/openai.js';
+import { startDemo } from '../support/demo.js';
+import { collect, createClient, raised, sdks } from '../support/sdks/openai.js';
 
 const answerText = 'Simulated answer to: weather in Oslo';
 const dangerous = 'I will kill you with a grenade';

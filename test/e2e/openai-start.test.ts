@@ -1,6 +1,6 @@
 import { test } from 'tap';
-import { createClient, helpers, sdks } from '../suites/openai.js';
-import { startCli } from '../suites/start.js';
+import { startCli } from '../support/gateway-process.js';
+import { createClient, helpers, sdks } from '../support/sdks/openai.js';
 
 const messages = [{ role: 'user' as const, content: 'weather in Oslo' }];
 const answerText = 'Simulated answer to: weather in Oslo';

@@ -1,7 +1,7 @@
 import { test } from 'tap';
-import { startDemo } from '../suites/demo.js';
-import { type Chunk, collect, createClient, helpers, raised, sdks } from '../suites/openai.js';
+import { startDemo } from '../support/demo.js';
 import { eventually } from '../support/eventually.js';
+import { type Chunk, collect, createClient, helpers, raised, sdks } from '../support/sdks/openai.js';
 
 const answerText = 'Simulated answer to: weather in Oslo';
 

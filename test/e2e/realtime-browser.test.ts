@@ -5,10 +5,10 @@ import { text } from 'node:stream/consumers';
 import t, { test } from 'tap';
 import { WebSocket } from 'ws';
 import { without } from '../simulator/media/programs.js';
-import { browserFailure, openPage } from '../suites/browser.js';
-import { startDemo } from '../suites/demo.js';
-import { closeOf } from '../suites/realtime.js';
-import { openEvents, respond, says, writes } from '../suites/realtime-events.js';
+import { browserFailure, openPage } from '../support/browser.js';
+import { startDemo } from '../support/demo.js';
+import { closeOf } from '../support/realtime.js';
+import { openEvents, respond, says, writes } from '../support/realtime-events.js';
 
 /** A browser that has not shown the page by then never will. */
 const longestWaitMs = 25_000;

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import t, { type Test, test } from 'tap';
-import { startDemo } from '../suites/demo.js';
-import { createClient, raised, type Sdk, sdks } from '../suites/openai.js';
-import { exchange, open } from '../suites/raw-client.js';
-import { refusalOf, type SessionOptions } from '../suites/realtime.js';
-import { type EventClient, openEvents, respond, says, updates, writes } from '../suites/realtime-events.js';
+import { startDemo } from '../support/demo.js';
+import { exchange, open } from '../support/raw-client.js';
+import { refusalOf, type SessionOptions } from '../support/realtime.js';
+import { type EventClient, openEvents, respond, says, updates, writes } from '../support/realtime-events.js';
+import { createClient, raised, type Sdk, sdks } from '../support/sdks/openai.js';
 
 const gateway = await startDemo(t);
 const port = Number(new URL(gateway.url).port);

@@ -9,8 +9,8 @@ import { OpenAI as OpenAI7 } from 'openai7';
 import { OpenAIRealtimeWS as Realtime7 } from 'openai7/realtime/ws';
 import t, { type Test, test } from 'tap';
 import type { WebSocket } from 'ws';
-import { startDemo } from '../suites/demo.js';
-import { closeOf } from '../suites/realtime.js';
+import { startDemo } from '../support/demo.js';
+import { closeOf } from '../support/realtime.js';
 import {
   type Event,
   EventLog,
@@ -19,7 +19,7 @@ import {
   turnTypes,
   updates,
   writes,
-} from '../suites/realtime-events.js';
+} from '../support/realtime-events.js';
 
 /** From `dist*`, where this file runs compiled. */
 const fixtures = resolve(fileURLToPath(import.meta.url), '../../../../test/fixtures/tls');

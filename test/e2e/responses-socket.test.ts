@@ -2,7 +2,11 @@ import { once } from 'node:events';
 import { ResponsesWS as ResponsesWS6 } from 'openai6/resources/responses/ws';
 import { ResponsesWS as ResponsesWS7 } from 'openai7/resources/responses/ws';
 import { test } from 'tap';
-import { createClient, sdks } from '../suites/openai.js';
+import { startOn } from '../support/demo-upstreams.js';
+import { eventually } from '../support/eventually.js';
+import { closeOf } from '../support/realtime.js';
+import { bearer, connect, create, type Event } from '../support/responses-socket.js';
+import { createClient, sdks } from '../support/sdks/openai.js';
 import {
   callsOf,
   functionTool,
@@ -10,11 +14,7 @@ import {
   type Responses,
   resultsOf,
   textOf,
-} from '../suites/openai-responses.js';
-import { closeOf } from '../suites/realtime.js';
-import { bearer, connect, create, type Event } from '../suites/responses-socket.js';
-import { startOn } from '../suites/upstreams.js';
-import { eventually } from '../support/eventually.js';
+} from '../support/sdks/openai-responses.js';
 
 interface Helper {
   on(event: 'event' | 'error', listener: (event: Event) => void): void;

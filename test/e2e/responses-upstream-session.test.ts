@@ -1,10 +1,16 @@
 import { type Test, test } from 'tap';
 import type { ResolvedConfig } from '../../src/config/resolve.js';
-import { callsOf, functionTool, type Responses, resultsOf, textOf } from '../suites/openai-responses.js';
-import { closeOf } from '../suites/realtime.js';
-import { connect, create, type Event } from '../suites/responses-socket.js';
-import { type ServedBy, startOn } from '../suites/upstreams.js';
+import { type ServedBy, startOn } from '../support/demo-upstreams.js';
 import { eventually } from '../support/eventually.js';
+import { closeOf } from '../support/realtime.js';
+import { connect, create, type Event } from '../support/responses-socket.js';
+import {
+  callsOf,
+  functionTool,
+  type Responses,
+  resultsOf,
+  textOf,
+} from '../support/sdks/openai-responses.js';
 
 const withSockets = (config: ResolvedConfig): ResolvedConfig => ({
   ...config,

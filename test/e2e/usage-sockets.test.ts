@@ -5,11 +5,11 @@ import { createStore } from '../../src/store/create.js';
 import type { LedgerRecord } from '../../src/usage/ledger-record.js';
 import { readPage } from '../../src/usage/read-page.js';
 import { usageLedger } from '../../src/usage/sums.js';
-import { type DemoGateway, startDemo } from '../suites/demo.js';
-import { openEvents, respond, says } from '../suites/realtime-events.js';
-import { connect, create } from '../suites/responses-socket.js';
-import { storeFolder } from '../suites/tasks-gateway.js';
+import { type DemoGateway, startDemo } from '../support/demo.js';
 import { eventually } from '../support/eventually.js';
+import { openEvents, respond, says } from '../support/realtime-events.js';
+import { connect, create } from '../support/responses-socket.js';
+import { storeFolder } from '../support/tasks/gateway.js';
 
 const price = { input: 1, output: 10, cached: 1, cacheWritten: 1, perCall: 0.5, perSecond: 0 };
 

@@ -2,13 +2,13 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Test, test } from 'tap';
 import { startSimulator } from '../../src/simulator/server.js';
-import { killGateway, storeFolder } from '../suites/tasks-gateway.js';
+import { killGateway, storeFolder } from '../support/tasks/gateway.js';
 import {
   chatBody,
   startUsageGateway,
   type UsageGateway,
   type UsageGatewayOptions,
-} from '../suites/usage-gateway.js';
+} from '../support/usage-gateway.js';
 
 async function start(t: Test, options: Partial<UsageGatewayOptions> = {}): Promise<UsageGateway> {
   const simulator = await startSimulator({ tokensPerSecond: 0 });

@@ -1,8 +1,8 @@
 import { test } from 'tap';
-import { testKey } from '../suites/gateway.js';
-import { actionPath, faces, vendork, vendorkAt } from '../suites/media-faces.js';
-import { type Asking, ask, file, formOf, strangerKey } from '../suites/media-gateway.js';
-import { ended, make, startVideos, wires } from '../suites/media-videos.js';
+import { testKey } from '../support/gateway.js';
+import { actionPath, faces, vendork, vendorkAt } from '../support/media/faces.js';
+import { type Asking, ask, file, formOf, strangerKey } from '../support/media/gateway.js';
+import { ended, make, startVideos, wires } from '../support/media/videos.js';
 
 const submit = actionPath('CVSync2AsyncSubmitTask');
 const result = actionPath('CVSync2AsyncGetResult');

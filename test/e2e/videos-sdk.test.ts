@@ -1,9 +1,9 @@
 import type { Test } from 'tap';
 import { test } from 'tap';
-import { startDemo } from '../suites/demo.js';
-import { temporaryFolder } from '../suites/media-gateway.js';
-import { type Client, createClient, raised, type Sdk, sdks } from '../suites/openai.js';
+import { startDemo } from '../support/demo.js';
 import { eventually } from '../support/eventually.js';
+import { temporaryFolder } from '../support/media/gateway.js';
+import { type Client, createClient, raised, type Sdk, sdks } from '../support/sdks/openai.js';
 
 /** The first version of the SDK has no videos. */
 const versions = sdks.filter(({ name }) => name !== 'openai 4');

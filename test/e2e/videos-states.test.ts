@@ -1,8 +1,8 @@
 import { test } from 'tap';
-import { faces } from '../suites/media-faces.js';
-import { ask, mateKey, strangerKey } from '../suites/media-gateway.js';
-import { ended, make, startVideos, wires } from '../suites/media-videos.js';
 import { eventually } from '../support/eventually.js';
+import { faces } from '../support/media/faces.js';
+import { ask, mateKey, strangerKey } from '../support/media/gateway.js';
+import { ended, make, startVideos, wires } from '../support/media/videos.js';
 
 const order = ['queued', 'in_progress', 'completed'];
 

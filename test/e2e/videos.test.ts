@@ -1,7 +1,7 @@
 import { test } from 'tap';
-import { type Face, faces, vendorjAt, vendorkAt } from '../suites/media-faces.js';
-import { ask, type Heard } from '../suites/media-gateway.js';
-import { ended, make, startVideos, wires } from '../suites/media-videos.js';
+import { type Face, faces, vendorjAt, vendorkAt } from '../support/media/faces.js';
+import { ask, type Heard } from '../support/media/gateway.js';
+import { ended, make, startVideos, wires } from '../support/media/videos.js';
 
 const prompt = '[[video:bytes=100000]] a fox';
 const createdMembers = {

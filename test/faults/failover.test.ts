@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { failover } from '../stress/failover.js';
-import { describeFailures } from '../suites/load.js';
+import { describeFailures } from '../support/load/load.js';
 
 const plan = {
   requestsPerSecond: 200,

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import t, { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
-import { Refused, refusalOf, type SessionOptions } from '../suites/realtime.js';
-import { type EventClient, openEvents, respond, says, writes } from '../suites/realtime-events.js';
-import { type StartedGateway, startCli, writeConfig } from '../suites/start.js';
 import { eventually } from '../support/eventually.js';
+import { type StartedGateway, startCli, writeConfig } from '../support/gateway-process.js';
+import { Refused, refusalOf, type SessionOptions } from '../support/realtime.js';
+import { type EventClient, openEvents, respond, says, writes } from '../support/realtime-events.js';
 
 /** Within this a client has to hear of what happened to its session. */
 const noticeMs = 1000;

@@ -8,10 +8,10 @@ import { storeUnavailable } from '../../src/store/unavailable.js';
 import { submitted } from '../../src/video/advance.js';
 import { createTaskBook, type Submission } from '../../src/video/book.js';
 import { endInterrupted, thisProcess } from '../../src/video/recovery.js';
-import { noRedis } from '../suites/redis.js';
 import { unavailable } from '../suites/store.js';
-import { failingStore, openStores } from '../suites/tasks-store.js';
 import { eventually } from '../support/eventually.js';
+import { noRedis } from '../support/redis.js';
+import { failingStore, openStores } from '../support/tasks/store.js';
 import { sampleTask } from '../video/samples.js';
 
 const minuteMs = 60_000;

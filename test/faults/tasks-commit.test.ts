@@ -1,9 +1,9 @@
 import t, { type Test, test } from 'tap';
-import { noRedis, type RedisServer, startRedis } from '../suites/redis.js';
-import type { StartedGateway } from '../suites/start.js';
-import { askTask, type TaskAnswer, taskFaces } from '../suites/tasks-client.js';
-import { killGateway, startTasksGateway, workerLogs } from '../suites/tasks-gateway.js';
-import { skipWithoutRedis } from '../suites/tasks-redis.js';
+import type { StartedGateway } from '../support/gateway-process.js';
+import { noRedis, type RedisServer, startRedis } from '../support/redis.js';
+import { askTask, type TaskAnswer, taskFaces } from '../support/tasks/client.js';
+import { killGateway, startTasksGateway, workerLogs } from '../support/tasks/gateway.js';
+import { skipWithoutRedis } from '../support/tasks/redis.js';
 import { jsonAnswer, type RawUpstream, startRawUpstream } from '../support/upstream.js';
 
 const skip = await skipWithoutRedis();

@@ -2,9 +2,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { test } from 'tap';
 import { startSimulator } from '../../src/simulator/server.js';
-import { startChatLoad } from '../suites/tasks-chat.js';
-import { askTask, taskFaces } from '../suites/tasks-client.js';
-import { killGateway, startTasksGateway, storeFolder } from '../suites/tasks-gateway.js';
+import { askTask, taskFaces } from '../support/tasks/client.js';
+import { killGateway, startTasksGateway, storeFolder } from '../support/tasks/gateway.js';
+import { startChatLoad } from './tasks-chat.js';
 
 test('a store that cannot be written is told, and harms nothing else', async (t) => {
   const simulator = await startSimulator();

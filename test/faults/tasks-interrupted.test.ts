@@ -1,6 +1,6 @@
 import t, { test } from 'tap';
-import { askTask, taskFaces } from '../suites/tasks-client.js';
-import { killGateway, startTasksGateway, storeFolder, workerLogs } from '../suites/tasks-gateway.js';
+import { askTask, taskFaces } from '../support/tasks/client.js';
+import { killGateway, startTasksGateway, storeFolder, workerLogs } from '../support/tasks/gateway.js';
 import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
 
 const logged = 'a video task was being submitted when its process ended';

@@ -1,10 +1,10 @@
 import t, { type Test, test } from 'tap';
-import type { RedisServer } from '../suites/redis.js';
-import type { StartedGateway } from '../suites/start.js';
-import { startChatLoad } from '../suites/tasks-chat.js';
-import { askTask, type TaskRequest, taskFaces, untilEnded } from '../suites/tasks-client.js';
-import { skipWithoutRedis, startRedisStage, storeTimeoutMs } from '../suites/tasks-redis.js';
 import { eventually } from '../support/eventually.js';
+import type { StartedGateway } from '../support/gateway-process.js';
+import type { RedisServer } from '../support/redis.js';
+import { askTask, type TaskRequest, taskFaces, untilEnded } from '../support/tasks/client.js';
+import { skipWithoutRedis, startRedisStage, storeTimeoutMs } from '../support/tasks/redis.js';
+import { startChatLoad } from './tasks-chat.js';
 
 const skip = await skipWithoutRedis();
 /** What an answer may take longer than the store's time, on a busy machine. */

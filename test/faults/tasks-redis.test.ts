@@ -1,8 +1,8 @@
 import t, { test } from 'tap';
-import { askTask, contentOf, taskFaces, untilEnded } from '../suites/tasks-client.js';
-import { otherKey, workerLogs } from '../suites/tasks-gateway.js';
-import { skipWithoutRedis, startRedisStage } from '../suites/tasks-redis.js';
 import { eventually } from '../support/eventually.js';
+import { askTask, contentOf, taskFaces, untilEnded } from '../support/tasks/client.js';
+import { otherKey, workerLogs } from '../support/tasks/gateway.js';
+import { skipWithoutRedis, startRedisStage } from '../support/tasks/redis.js';
 
 const skip = await skipWithoutRedis();
 const runningMs = 2500;

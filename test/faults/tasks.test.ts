@@ -1,7 +1,7 @@
 import t, { test } from 'tap';
 import { startSimulator } from '../../src/simulator/server.js';
-import { askTask, contentOf, taskFaces, untilEnded } from '../suites/tasks-client.js';
-import { killGateway, startTasksGateway, storeFolder } from '../suites/tasks-gateway.js';
+import { askTask, contentOf, taskFaces, untilEnded } from '../support/tasks/client.js';
+import { killGateway, startTasksGateway, storeFolder } from '../support/tasks/gateway.js';
 
 test('a task survives a kill of every process right after its create answer', async (t) => {
   const simulator = await startSimulator({ videoPace: { queuedMs: 0, runningMs: 600 } });

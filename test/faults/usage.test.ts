@@ -1,11 +1,11 @@
 import { type Test, test } from 'tap';
 import { startSimulator } from '../../src/simulator/server.js';
-import { startRedis } from '../suites/redis.js';
-import { killGateway, storeFolder } from '../suites/tasks-gateway.js';
-import { skipWithoutRedis } from '../suites/tasks-redis.js';
-import { chatBody, startUsageGateway, type UsageGateway, type UsageLine } from '../suites/usage-gateway.js';
 import { eventually } from '../support/eventually.js';
+import { startRedis } from '../support/redis.js';
+import { killGateway, storeFolder } from '../support/tasks/gateway.js';
+import { skipWithoutRedis } from '../support/tasks/redis.js';
 import { startRawUpstream } from '../support/upstream.js';
+import { chatBody, startUsageGateway, type UsageGateway, type UsageLine } from '../support/usage-gateway.js';
 
 const skip = await skipWithoutRedis();
 const idOf = (response: Response): string => response.headers.get('x-request-id') ?? '';

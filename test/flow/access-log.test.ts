@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { startGateway, testKey } from '../suites/gateway.js';
+import { startGateway, testKey } from '../support/gateway.js';
 import { completion, jsonAnswer, startRawUpstream } from '../support/upstream.js';
 
 const body = '{"model":"m","messages":[{"role":"user","content":"hi"}]}';

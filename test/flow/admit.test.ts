@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 import { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
-import { startGateway, testKey } from '../suites/gateway.js';
-import { chatRequest, open, readAnswer } from '../suites/raw-client.js';
+import { startGateway, testKey } from '../support/gateway.js';
+import { chatRequest, open, readAnswer } from '../support/raw-client.js';
 import {
   chatEvent,
   chunk,

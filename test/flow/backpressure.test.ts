@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { test } from 'tap';
-import { startGateway } from '../suites/gateway.js';
-import { chatRequest, open } from '../suites/raw-client.js';
 import { settled } from '../support/eventually.js';
+import { startGateway } from '../support/gateway.js';
+import { chatRequest, open } from '../support/raw-client.js';
 import { chatEvent, chunk, doneEvent, lastChunk, startRawUpstream, streamHead } from '../support/upstream.js';
 
 const streamed =

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { test } from 'tap';
-import { startGateway, testKey } from '../suites/gateway.js';
-import { chatRequest, exchange, open, readAnswer } from '../suites/raw-client.js';
+import { startGateway, testKey } from '../support/gateway.js';
+import { chatRequest, exchange, open, readAnswer } from '../support/raw-client.js';
 import {
   chatEvent,
   chunk,

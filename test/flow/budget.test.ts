@@ -2,8 +2,8 @@ import { type Test, test } from 'tap';
 import type { Budget, Key } from '../../src/config/types.js';
 import { budgetOf } from '../../src/flow/budget.js';
 import { hashKey } from '../../src/keys/secret.js';
-import { startGateway, testKey } from '../suites/gateway.js';
 import { eventually } from '../support/eventually.js';
+import { startGateway, testKey } from '../support/gateway.js';
 import {
   chatEvent,
   chunk,

@@ -1,14 +1,14 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { type Test, test } from 'tap';
-import { testKey } from '../suites/gateway.js';
+import { eventually } from '../support/eventually.js';
+import { testKey } from '../support/gateway.js';
 import {
   type Behaviour,
   errorAnswer,
   goodAnswer,
   type RoutedUpstream,
   startRouted,
-} from '../suites/routed.js';
-import { eventually } from '../support/eventually.js';
+} from '../support/routed.js';
 import {
   chatEvent,
   chunk,

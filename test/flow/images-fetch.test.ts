@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Test } from 'tap';
 import { test } from 'tap';
-import { testKey } from '../suites/gateway.js';
-import { ask, startMediaGateway } from '../suites/media-gateway.js';
-import { inputBody, png } from '../suites/media-images.js';
-import { open, readAnswer } from '../suites/raw-client.js';
 import { eventually } from '../support/eventually.js';
+import { testKey } from '../support/gateway.js';
+import { ask, startMediaGateway } from '../support/media/gateway.js';
+import { inputBody, png } from '../support/media/images.js';
+import { open, readAnswer } from '../support/raw-client.js';
 import { jsonAnswer, type RawUpstream, startRawUpstream } from '../support/upstream.js';
 
 const generations = '/v1/images/generations';

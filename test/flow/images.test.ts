@@ -1,10 +1,10 @@
 import type { Test } from 'tap';
 import { test } from 'tap';
-import { testKey } from '../suites/gateway.js';
-import { ask, file, formOf, startMediaGateway } from '../suites/media-gateway.js';
-import { inputBody, png } from '../suites/media-images.js';
-import { exchange } from '../suites/raw-client.js';
 import { eventually } from '../support/eventually.js';
+import { testKey } from '../support/gateway.js';
+import { ask, file, formOf, startMediaGateway } from '../support/media/gateway.js';
+import { inputBody, png } from '../support/media/images.js';
+import { exchange } from '../support/raw-client.js';
 import {
   chunk,
   jsonAnswer,

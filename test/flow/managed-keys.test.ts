@@ -4,10 +4,10 @@ import { type Test, test } from 'tap';
 import { createManagedKeySet } from '../../src/keys/key-set.js';
 import { hashKey } from '../../src/keys/secret.js';
 import { managedKey } from '../keys/samples.js';
-import { startGateway } from '../suites/gateway.js';
-import { openClient, startRealtimeGateway, startRealtimeUpstream } from '../suites/realtime.js';
-import { connect } from '../suites/responses-socket.js';
 import { eventually } from '../support/eventually.js';
+import { startGateway } from '../support/gateway.js';
+import { openClient, startRealtimeGateway, startRealtimeUpstream } from '../support/realtime.js';
+import { connect } from '../support/responses-socket.js';
 import { startHttpUpstream } from '../support/upstream.js';
 
 const secret = 'sk-managed';

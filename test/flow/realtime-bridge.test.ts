@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { test } from 'tap';
 import type { WebSocket } from 'ws';
-import { open } from '../suites/raw-client.js';
+import { settled } from '../support/eventually.js';
+import { open } from '../support/raw-client.js';
 import {
   openClient,
   startRealtimeGateway,
   startRealtimeUpstream,
   upgradeRequest,
-} from '../suites/realtime.js';
-import { settled } from '../support/eventually.js';
+} from '../support/realtime.js';
 
 const mebibyte = 1024 * 1024;
 

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { test } from 'tap';
-import { testKey } from '../suites/gateway.js';
-import { exchange, open } from '../suites/raw-client.js';
+import { testKey } from '../support/gateway.js';
+import { exchange, open } from '../support/raw-client.js';
 import {
   openClient,
   refusalOf,
@@ -10,7 +10,7 @@ import {
   startRealtimeGateway,
   startRealtimeUpstream,
   upgradeRequest,
-} from '../suites/realtime.js';
+} from '../support/realtime.js';
 
 const keyProtocol = `openai-insecure-api-key.${testKey}`;
 

@@ -2,7 +2,7 @@ import { test } from 'tap';
 import { createRecentCalls } from '../../src/flow/recent-calls.js';
 import { type CallRecord, none } from '../../src/metrics/call-record.js';
 import { UnixTime } from '../../src/metrics/unix-time.js';
-import { callRecord, type GivenRecord } from '../suites/call-record.js';
+import { callRecord, type GivenRecord } from '../support/call-record.js';
 
 /** A call that has ended well at this moment, but for what is given. */
 function endedCall(given: GivenRecord = {}): CallRecord {

@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { RecordQueue } from '../../src/flow/record-queue.js';
 import type { CallRecord } from '../../src/metrics/call-record.js';
-import { callRecord } from '../suites/call-record.js';
+import { callRecord } from '../support/call-record.js';
 
 const calls = Array.from({ length: 70 }, (_, index) => callRecord({ number: index }));
 

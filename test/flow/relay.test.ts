@@ -1,6 +1,6 @@
 import { test } from 'tap';
-import { startGateway, testKey } from '../suites/gateway.js';
-import { chatRequest, exchange, open, readAnswer } from '../suites/raw-client.js';
+import { startGateway, testKey } from '../support/gateway.js';
+import { chatRequest, exchange, open, readAnswer } from '../support/raw-client.js';
 import {
   chatEvent,
   chunk,

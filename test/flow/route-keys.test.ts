@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { errorAnswer, goodAnswer, keyOf, startRouted } from '../suites/routed.js';
+import { errorAnswer, goodAnswer, keyOf, startRouted } from '../support/routed.js';
 import type { RawRequest } from '../support/upstream.js';
 
 const apiKeys = ['sk-first', 'sk-second', 'sk-third'];

@@ -1,9 +1,9 @@
 import { type Test, test } from 'tap';
-import { testKey } from '../suites/gateway.js';
-import { compat } from '../suites/media-faces.js';
-import { ask, startMediaGateway } from '../suites/media-gateway.js';
-import { inputBody } from '../suites/media-images.js';
-import { errorAnswer, keyOf } from '../suites/routed.js';
+import { testKey } from '../support/gateway.js';
+import { compat } from '../support/media/faces.js';
+import { ask, startMediaGateway } from '../support/media/gateway.js';
+import { inputBody } from '../support/media/images.js';
+import { errorAnswer, keyOf } from '../support/routed.js';
 import { jsonAnswer, type RawRequest, startRawUpstream } from '../support/upstream.js';
 
 const created = jsonAnswer(200, '{"id":"theirs","object":"video","status":"queued","progress":0}');

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as after } from 'node:timers/promises';
 import { type Test, test } from 'tap';
-import type { RunningGateway } from '../suites/gateway.js';
-import { openClient, refusalOf, startRealtimeGateway, startRealtimeUpstream } from '../suites/realtime.js';
 import { eventually } from '../support/eventually.js';
+import type { RunningGateway } from '../support/gateway.js';
+import { openClient, refusalOf, startRealtimeGateway, startRealtimeUpstream } from '../support/realtime.js';
 
 /** An upstream that refuses every upgrade for which a status is given, and counts those that it was asked for. */
 async function upstreamThat(t: Test, refuse: (request: IncomingMessage) => string | null) {

@@ -1,8 +1,8 @@
 import { createServer } from 'node:net';
 import { test } from 'tap';
-import { testKey } from '../suites/gateway.js';
-import { goodAnswer, startRouted } from '../suites/routed.js';
 import { eventually } from '../support/eventually.js';
+import { testKey } from '../support/gateway.js';
+import { goodAnswer, startRouted } from '../support/routed.js';
 
 /** The port of an upstream that is about to be started. */
 async function freePort(): Promise<number> {

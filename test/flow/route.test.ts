@@ -1,6 +1,6 @@
 import { test } from 'tap';
-import { testKey } from '../suites/gateway.js';
-import { errorAnswer as error, goodAnswer as good, startRouted as start } from '../suites/routed.js';
+import { testKey } from '../support/gateway.js';
+import { errorAnswer as error, goodAnswer as good, startRouted as start } from '../support/routed.js';
 
 test('an error of one upstream is answered by the next, a mistake of the caller is not', async (t) => {
   for (const status of [401, 403, 408, 409, 429, 500, 502, 503, 504, 529]) {

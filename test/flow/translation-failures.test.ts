@@ -1,8 +1,8 @@
 import { type Test, test } from 'tap';
-import { startGateway } from '../suites/gateway.js';
-import { open } from '../suites/raw-client.js';
-import { post, postBytes, startTranslated, textProtocols } from '../suites/translated.js';
 import { eventually } from '../support/eventually.js';
+import { startGateway } from '../support/gateway.js';
+import { open } from '../support/raw-client.js';
+import { post, postBytes, startTranslated, textProtocols } from '../support/translated.js';
 import {
   chatEvent,
   chunk,

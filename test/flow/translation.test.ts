@@ -1,12 +1,12 @@
 import { type Test, test } from 'tap';
-import { startGateway, testKey } from '../suites/gateway.js';
-import { exchange } from '../suites/raw-client.js';
+import { startGateway, testKey } from '../support/gateway.js';
+import { exchange } from '../support/raw-client.js';
 import {
   post,
   textProtocols as protocols,
   startTranslated,
   type TranslatedStage,
-} from '../suites/translated.js';
+} from '../support/translated.js';
 import {
   chatEvent,
   chunk,

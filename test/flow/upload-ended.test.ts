@@ -1,8 +1,8 @@
 import { test } from 'tap';
-import { exchange, open } from '../suites/raw-client.js';
-import { fileOf, formOf, hashOf, model, uploadHead, uploadRequest } from '../suites/upload-form.js';
-import { hears, startAudioGateway } from '../suites/upload-gateway.js';
+import { exchange, open } from '../support/raw-client.js';
+import { fileOf, formOf, hashOf, model, uploadHead, uploadRequest } from '../support/upload-form.js';
 import { startRawUpstream } from '../support/upstream.js';
+import { hears, startAudioGateway } from './upload-gateway.js';
 
 const mebibyte = 1024 * 1024;
 /** More than the sockets between hold, so that the answer waits for its client. */

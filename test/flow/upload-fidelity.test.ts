@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { test } from 'tap';
-import { exchange, open, readAnswer } from '../suites/raw-client.js';
+import { exchange, open, readAnswer } from '../support/raw-client.js';
 import {
   chunkedRequest,
   fileOf,
@@ -9,9 +9,9 @@ import {
   model,
   uploadHead,
   uploadRequest,
-} from '../suites/upload-form.js';
-import { hears, startAudioGateway } from '../suites/upload-gateway.js';
+} from '../support/upload-form.js';
 import { startRawUpstream } from '../support/upstream.js';
+import { hears, startAudioGateway } from './upload-gateway.js';
 
 const language = { name: 'language', value: 'en' };
 const verbose = { name: 'response_format', value: 'verbose_json' };

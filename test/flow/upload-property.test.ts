@@ -1,5 +1,6 @@
 import { test } from 'tap';
-import { exchange, open, readAnswer } from '../suites/raw-client.js';
+import { exchange, open, readAnswer } from '../support/raw-client.js';
+import { fc } from '../support/seed.js';
 import {
   chunkedRequest,
   type FormPiece,
@@ -7,10 +8,9 @@ import {
   formOf,
   hashOf,
   uploadRequest,
-} from '../suites/upload-form.js';
-import { hears, startAudioGateway } from '../suites/upload-gateway.js';
-import { fc } from '../support/seed.js';
+} from '../support/upload-form.js';
 import { startRawUpstream } from '../support/upstream.js';
+import { hears, startAudioGateway } from './upload-gateway.js';
 
 const fields = fc.array(
   fc.record({

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { gzipSync } from 'node:zlib';
 import { test } from 'tap';
-import { exchange, readAnswer } from '../suites/raw-client.js';
-import { startUpload } from '../suites/upload-client.js';
+import { exchange, readAnswer } from '../support/raw-client.js';
 import {
   boundary,
   chunkedRequest,
@@ -13,9 +12,10 @@ import {
   model,
   uploadHead,
   uploadRequest,
-} from '../suites/upload-form.js';
-import { hears, startAudioGateway } from '../suites/upload-gateway.js';
+} from '../support/upload-form.js';
 import { startRawUpstream } from '../support/upstream.js';
+import { startUpload } from './upload-client.js';
+import { hears, startAudioGateway } from './upload-gateway.js';
 
 const mebibyte = 1024 * 1024;
 const file = fileOf(1000);

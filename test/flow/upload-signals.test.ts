@@ -1,11 +1,11 @@
 import { test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
-import { testKey } from '../suites/gateway.js';
-import { startCli } from '../suites/start.js';
-import { startUpload } from '../suites/upload-client.js';
-import { fileOf, formOf, hashOf, model, uploadHead } from '../suites/upload-form.js';
-import { hears } from '../suites/upload-gateway.js';
+import { testKey } from '../support/gateway.js';
+import { startCli } from '../support/gateway-process.js';
+import { fileOf, formOf, hashOf, model, uploadHead } from '../support/upload-form.js';
 import { startRawUpstream } from '../support/upstream.js';
+import { startUpload } from './upload-client.js';
+import { hears } from './upload-gateway.js';
 
 const mebibyte = 1024 * 1024;
 

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { test } from 'tap';
-import { exchange } from '../suites/raw-client.js';
-import { startUpload, type UploadClient } from '../suites/upload-client.js';
-import { chunkOf, fileOf, formOf, hashOf, model, uploadHead, uploadRequest } from '../suites/upload-form.js';
-import { hears, startAudioGateway } from '../suites/upload-gateway.js';
 import { settled } from '../support/eventually.js';
+import { exchange } from '../support/raw-client.js';
+import { chunkOf, fileOf, formOf, hashOf, model, uploadHead, uploadRequest } from '../support/upload-form.js';
 import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
+import { startUpload, type UploadClient } from './upload-client.js';
+import { hears, startAudioGateway } from './upload-gateway.js';
 
 const mebibyte = 1024 * 1024;
 const large = formOf([model, fileOf(32 * mebibyte)]);

@@ -1,8 +1,8 @@
 import { test } from 'tap';
 import type { Upstream } from '../../src/config/types.js';
 import { isForClients } from '../../src/flow/video/client-url.js';
-import { startContent } from '../suites/media-content.js';
-import { compat, faces } from '../suites/media-faces.js';
+import { compat, faces } from '../support/media/faces.js';
+import { startContent } from './video-contents.js';
 
 const upstreamAt = (authority: string, fetchPrivate = false) =>
   ({ origin: { authority }, fetchPrivate }) as unknown as Upstream;

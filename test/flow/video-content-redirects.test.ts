@@ -1,8 +1,8 @@
 import { test } from 'tap';
-import { testKey } from '../suites/gateway.js';
-import { fileAnswer, startContent } from '../suites/media-content.js';
-import { compat } from '../suites/media-faces.js';
+import { testKey } from '../support/gateway.js';
+import { compat } from '../support/media/faces.js';
 import { type RawUpstream, startRawUpstream } from '../support/upstream.js';
+import { fileAnswer, startContent } from './video-contents.js';
 
 const bytes = Buffer.from('0123456789');
 const redirect = (location: string, status = 302): string =>

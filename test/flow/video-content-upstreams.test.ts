@@ -1,10 +1,10 @@
 import { gzipSync } from 'node:zlib';
 import { test } from 'tap';
-import { testKey } from '../suites/gateway.js';
-import { type ContentStage, fileAnswer, type SourceKind, startContent } from '../suites/media-content.js';
-import { open, readAnswer } from '../suites/raw-client.js';
 import { eventually } from '../support/eventually.js';
+import { testKey } from '../support/gateway.js';
+import { open, readAnswer } from '../support/raw-client.js';
 import { chunk, lastChunk } from '../support/upstream.js';
+import { type ContentStage, fileAnswer, type SourceKind, startContent } from './video-contents.js';
 
 const bytes = Buffer.from(Array.from({ length: 100_000 }, (_, index) => (index * 7 + (index >> 8)) % 251));
 const kinds: readonly SourceKind[] = ['chat', 'generic'];

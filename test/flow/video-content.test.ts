@@ -1,8 +1,8 @@
 import type { Test } from 'tap';
 import { test } from 'tap';
-import { compat, generic } from '../suites/media-faces.js';
-import { ask, type Heard } from '../suites/media-gateway.js';
-import { ended, make, startVideos, wires } from '../suites/media-videos.js';
+import { compat, generic } from '../support/media/faces.js';
+import { ask, type Heard } from '../support/media/gateway.js';
+import { ended, make, startVideos, wires } from '../support/media/videos.js';
 
 const size = 200_000;
 

@@ -1,10 +1,10 @@
 import type { Test } from 'tap';
 import { test } from 'tap';
-import { testKey } from '../suites/gateway.js';
-import { compat, faces } from '../suites/media-faces.js';
-import { ask, file, formOf, startMediaGateway, strangerKey } from '../suites/media-gateway.js';
-import { exchange, open } from '../suites/raw-client.js';
 import { eventually } from '../support/eventually.js';
+import { testKey } from '../support/gateway.js';
+import { compat, faces } from '../support/media/faces.js';
+import { ask, file, formOf, startMediaGateway, strangerKey } from '../support/media/gateway.js';
+import { exchange, open } from '../support/raw-client.js';
 import { jsonAnswer, type RawRequest, type RawUpstream, startRawUpstream } from '../support/upstream.js';
 
 const taken = (id: string) => JSON.stringify({ id, object: 'video', status: 'queued', progress: 0 });

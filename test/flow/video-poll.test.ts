@@ -1,10 +1,10 @@
 import { setTimeout as after } from 'node:timers/promises';
 import type { Test } from 'tap';
 import { test } from 'tap';
-import { compat, faces, generic, vendork } from '../suites/media-faces.js';
-import { ask, simulate, startMediaGateway, temporaryFolder } from '../suites/media-gateway.js';
-import { make, simulated, startVideos } from '../suites/media-videos.js';
 import { eventually } from '../support/eventually.js';
+import { compat, faces, generic, vendork } from '../support/media/faces.js';
+import { ask, simulate, startMediaGateway, temporaryFolder } from '../support/media/gateway.js';
+import { make, simulated, startVideos } from '../support/media/videos.js';
 import { jsonAnswer, type RawRequest, type RawUpstream, startRawUpstream } from '../support/upstream.js';
 
 const isPoll = ({ head }: RawRequest) => head.startsWith('GET ');

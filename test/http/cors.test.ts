@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { createCors } from '../../src/http/cors.js';
-import { startGateway, testKey } from '../suites/gateway.js';
+import { startGateway, testKey } from '../support/gateway.js';
 import { completion, jsonAnswer, startRawUpstream } from '../support/upstream.js';
 
 const origin = 'https://app.example.com';

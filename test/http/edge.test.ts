@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { type Test, test } from 'tap';
-import { startGateway, testKey } from '../suites/gateway.js';
-import { chatRequest, exchange, open, readAnswer } from '../suites/raw-client.js';
+import { startGateway, testKey } from '../support/gateway.js';
+import { chatRequest, exchange, open, readAnswer } from '../support/raw-client.js';
 import { completion, jsonAnswer, startRawUpstream } from '../support/upstream.js';
 
 const body = '{"model":"m","messages":[{"role":"user","content":"hi"}]}';

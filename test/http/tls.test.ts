@@ -3,7 +3,7 @@ import { request } from 'node:https';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test } from 'tap';
-import { startGateway, testKey } from '../suites/gateway.js';
+import { startGateway, testKey } from '../support/gateway.js';
 import { completion, jsonAnswer, startRawUpstream } from '../support/upstream.js';
 
 /** From `dist*`, where this file runs compiled. */

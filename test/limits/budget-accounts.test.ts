@@ -1,10 +1,10 @@
 import { type Test, test } from 'tap';
 import { type BudgetAccounts, createBudgetAccounts } from '../../src/limits/budget-accounts.js';
 import { createStore } from '../../src/store/create.js';
-import { noRedis, startRedis } from '../suites/redis.js';
 import { redisSettings } from '../suites/store.js';
-import { storeFolder } from '../suites/tasks-gateway.js';
+import { noRedis, startRedis } from '../support/redis.js';
 import { fc } from '../support/seed.js';
+import { storeFolder } from '../support/tasks/gateway.js';
 import { SharedRecords } from './shared-records.js';
 
 const ttlMs = 60_000;

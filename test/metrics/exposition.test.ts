@@ -3,7 +3,7 @@ import { exposition } from '../../src/metrics/exposition.js';
 import { counterFamilies, gaugeFamilies, histogramFamilies } from '../../src/metrics/families.js';
 import { createRecorder } from '../../src/metrics/recorder.js';
 import { createTotals } from '../../src/metrics/totals.js';
-import { callRecord } from '../suites/call-record.js';
+import { callRecord } from '../support/call-record.js';
 import { parseText } from './parse-text.js';
 import { gaugeSources, target } from './samples.js';
 

@@ -2,7 +2,7 @@ import { test } from 'tap';
 import { createHistory, historyLength, historyStepMs } from '../../src/metrics/history.js';
 import { createRecorder } from '../../src/metrics/recorder.js';
 import { createTotals } from '../../src/metrics/totals.js';
-import { callRecord } from '../suites/call-record.js';
+import { callRecord } from '../support/call-record.js';
 import { gaugeSources } from './samples.js';
 
 const start = 1_700_000_000_000;

@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { latencyBounds } from '../../src/metrics/families.js';
 import { createRecorder } from '../../src/metrics/recorder.js';
-import { callRecord } from '../suites/call-record.js';
+import { callRecord } from '../support/call-record.js';
 import { bucketCounts, gaugeSources, numbers, sent, target } from './samples.js';
 
 test('a call is counted in every family that it concerns', async (t) => {

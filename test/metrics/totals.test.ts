@@ -3,7 +3,7 @@ import { createRecorder, type Recorder } from '../../src/metrics/recorder.js';
 import type { MetricsSnapshot } from '../../src/metrics/snapshot.js';
 import { defaultLimits, type SeriesLimits } from '../../src/metrics/tables.js';
 import { createTotals, type Totals } from '../../src/metrics/totals.js';
-import { callRecord } from '../suites/call-record.js';
+import { callRecord } from '../support/call-record.js';
 import { fc } from '../support/seed.js';
 import { bucketCounts, gaugeSources, numbers, sent } from './samples.js';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Test, test } from 'tap';
-import { demoKeyHash } from '../suites/demo-key.js';
+import { demoKeyHash } from '../support/demo-key.js';
 import { eventually } from '../support/eventually.js';
 import { copyCheckout, emptyFolder, type InstalledNode, installNode, nodes, root, run } from './nodes.js';
 import { startCommand } from './running.js';

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { parentOf } from '../../src/supervisor/listeners.js';
-import { parseEntry } from '../suites/start.js';
 import { eventually } from '../support/eventually.js';
+import { parseEntry } from '../support/gateway-process.js';
 
 /** A gateway that was started by a command. */
 export interface RunningCommand {

@@ -8,9 +8,9 @@ import { nameKey } from '../../src/store/record-format.js';
 import { getRecord, sweepRecords, upsertRecord } from '../../src/store/records.js';
 import { createRedisStore } from '../../src/store/redis.js';
 import { allSums, ledgerBatch, testLedger } from '../suites/ledger.js';
-import { noRedis, startRedis } from '../suites/redis.js';
 import { redisSettings } from '../suites/store.js';
 import { eventually } from '../support/eventually.js';
+import { noRedis, startRedis } from '../support/redis.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'ledger-'));
 t.teardown(() => rmSync(folder, { recursive: true, force: true }));

@@ -1,9 +1,9 @@
 import t, { test } from 'tap';
 import { createRedisStore } from '../../src/store/redis.js';
 import { testLedger } from '../suites/ledger.js';
-import { noRedis, startRedisCluster } from '../suites/redis.js';
 import { redisSettings, testStore } from '../suites/store.js';
 import { eventually } from '../support/eventually.js';
+import { noRedis, startRedisCluster } from '../support/redis.js';
 
 const nodes = await startRedisCluster();
 t.teardown(() => Promise.all((nodes ?? []).map((node) => node.stop())));

@@ -2,9 +2,9 @@ import { type Test, test } from 'tap';
 import { createRedisStore } from '../../src/store/redis.js';
 import { pauseBefore } from '../../src/store/redis-connection.js';
 import type { Store } from '../../src/store/store.js';
-import { noRedis, type RedisServer, startRedis } from '../suites/redis.js';
 import { redisSettings, unavailable } from '../suites/store.js';
 import { eventually } from '../support/eventually.js';
+import { noRedis, type RedisServer, startRedis } from '../support/redis.js';
 
 const minuteMs = 60_000;
 const timeoutMs = 400;

@@ -3,10 +3,10 @@ import { GatewayError } from '../../src/errors.js';
 import { createShareStore } from '../../src/store/create.js';
 import { createRedisShares } from '../../src/store/redis-shares.js';
 import type { HostStatement, ShareStore } from '../../src/store/shares.js';
-import { noRedis, startRedis, startRedisCluster } from '../suites/redis.js';
 import { testShares } from '../suites/shares.js';
 import { redisSettings } from '../suites/store.js';
 import { eventually } from '../support/eventually.js';
+import { noRedis, startRedis, startRedisCluster } from '../support/redis.js';
 
 const redis = await startRedis();
 const nodes = await startRedisCluster();

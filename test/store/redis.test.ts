@@ -1,6 +1,6 @@
 import t from 'tap';
-import { noRedis, startRedis } from '../suites/redis.js';
 import { redisSettings, testStore } from '../suites/store.js';
+import { noRedis, startRedis } from '../support/redis.js';
 
 const server = await startRedis();
 t.teardown(() => server?.stop());

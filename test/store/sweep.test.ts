@@ -7,9 +7,9 @@ import { createEmbeddedStore } from '../../src/store/embedded.js';
 import { openBase } from '../../src/store/embedded-base.js';
 import { nameKey, readExpiryKey } from '../../src/store/record-format.js';
 import { createRedisStore } from '../../src/store/redis.js';
-import { noRedis, startRedis } from '../suites/redis.js';
 import { redisSettings } from '../suites/store.js';
 import { eventually } from '../support/eventually.js';
+import { noRedis, startRedis } from '../support/redis.js';
 
 const minuteMs = 60_000;
 

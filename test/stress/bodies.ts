@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { openConnection } from '../suites/client-connection.js';
-import { isWhole } from '../suites/load.js';
-import { loadRequest } from '../suites/load-request.js';
-import { peakResidentMb, residentMb } from '../suites/process-memory.js';
-import { onStage } from '../suites/stage.js';
+import { openConnection } from '../support/load/connection.js';
+import { isWhole } from '../support/load/load.js';
+import { loadRequest } from '../support/load/request.js';
+import { peakResidentMb, residentMb } from '../support/process-memory.js';
+import { onStage } from './stage.js';
 
 export interface BodiesPlan {
   readonly connections: number;

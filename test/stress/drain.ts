@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { openConnection } from '../suites/client-connection.js';
-import { isWhole, type Load, type LoadFailure, startLoad } from '../suites/load.js';
-import { loadRequest } from '../suites/load-request.js';
-import { clock } from '../suites/load-upstream.js';
-import { onStage } from '../suites/stage.js';
-import type { Exit } from '../suites/start.js';
+import type { Exit } from '../support/gateway-process.js';
+import { openConnection } from '../support/load/connection.js';
+import { isWhole, type Load, type LoadFailure, startLoad } from '../support/load/load.js';
+import { loadRequest } from '../support/load/request.js';
+import { clock } from '../support/load/upstream.js';
+import { onStage } from './stage.js';
 
 export interface DrainPlan {
   readonly workers: number;

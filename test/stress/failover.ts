@@ -1,14 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseText } from '../metrics/parse-text.js';
-import { freePort } from '../suites/free-port.js';
-import { describeFailures, type LoadFailure } from '../suites/load.js';
-import { loadRequest } from '../suites/load-request.js';
-import { clock, type LoadUpstream, type Mood, startLoadUpstream } from '../suites/load-upstream.js';
-import { startOpenLoad } from '../suites/open-load.js';
-import { quantile } from '../suites/process-memory.js';
-import { onStage, type Stage, stageConfig } from '../suites/stage.js';
+import { freePort } from '../support/free-port.js';
+import { describeFailures, type LoadFailure } from '../support/load/load.js';
+import { loadRequest } from '../support/load/request.js';
+import { clock, type LoadUpstream, type Mood, startLoadUpstream } from '../support/load/upstream.js';
+import { quantile } from '../support/process-memory.js';
+import { startOpenLoad } from './open-load.js';
 import { held, type Line, ms, told } from './report.js';
 import type { Scenario } from './scenario.js';
+import { onStage, type Stage, stageConfig } from './stage.js';
 
 /** What befalls one of two targets: SIGKILL and a new start, errors with status 500, or no answers. */
 export type Illness = 'killed' | Exclude<Mood, 'well'>;

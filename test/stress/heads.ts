@@ -1,5 +1,5 @@
 import type { Test } from 'tap';
-import { fuzzHeads } from '../suites/head-fuzz.js';
+import { fuzzHeads } from '../support/head-fuzz.js';
 import { seed } from '../support/seed.js';
 import { held, type Line, told } from './report.js';
 import type { Scenario } from './scenario.js';

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { frame, openRaw, type RawSocket } from '../suites/raw-socket.js';
+import { frame, openRaw, type RawSocket } from '../support/raw-socket.js';
 import { type Attack, type AttackPlan, hostileKey } from './hostile.js';
 
 const mebibyte = 1024 * 1024;

@@ -2,12 +2,12 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { openConnection } from '../suites/client-connection.js';
-import { isWhole } from '../suites/load.js';
-import { loadKeyHash, loadRequest } from '../suites/load-request.js';
-import { quantile, residentMb, watchMemory } from '../suites/process-memory.js';
-import { onStage, stageConfig } from '../suites/stage.js';
+import { openConnection } from '../support/load/connection.js';
+import { isWhole } from '../support/load/load.js';
+import { loadKeyHash, loadRequest } from '../support/load/request.js';
+import { quantile, residentMb, watchMemory } from '../support/process-memory.js';
 import { random } from '../support/seed.js';
+import { onStage, stageConfig } from './stage.js';
 
 /** The key of whoever attacks. */
 export const hostileKey = 'sk-hostile';

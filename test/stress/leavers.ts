@@ -1,9 +1,9 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { loadRequest } from '../suites/load-request.js';
-import { clock } from '../suites/load-upstream.js';
-import { residentMb } from '../suites/process-memory.js';
-import { onStage, type Stage } from '../suites/stage.js';
+import { loadRequest } from '../support/load/request.js';
+import { clock } from '../support/load/upstream.js';
+import { residentMb } from '../support/process-memory.js';
+import { onStage, type Stage } from './stage.js';
 
 export interface LeaversPlan {
   readonly leavers: number;

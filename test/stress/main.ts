@@ -1,11 +1,11 @@
 import { parseArgs } from 'node:util';
 import { launch } from '../../src/supervisor/launch.js';
-import { strikeAll } from '../suites/stage.js';
-import { endGateways } from '../suites/tasks-gateway.js';
+import { endGateways } from '../support/tasks/gateway.js';
 import { strikeRealtime } from './realtime-stage.js';
 import { held, type Line, table } from './report.js';
 import type { Scenario } from './scenario.js';
 import { scenarios } from './scenarios.js';
+import { strikeAll } from './stage.js';
 
 const usage = `Usage: npm run stress -- [--only NAME[,NAME]] [--seconds N]
 

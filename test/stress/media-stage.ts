@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { type Simulator, startSimulator } from '../../src/simulator/server.js';
-import { startLoad } from '../suites/load.js';
-import { loadRequest } from '../suites/load-request.js';
-import { residentMb, watchMemory } from '../suites/process-memory.js';
-import type { StartedGateway } from '../suites/start.js';
-import { askTask, taskFaces, untilEnded } from '../suites/tasks-client.js';
-import { killGateway, startTasksGateway, storeFolder } from '../suites/tasks-gateway.js';
-import { download, type HashingUpstream, startHashingUpstream, upload } from '../suites/tasks-media.js';
+import type { StartedGateway } from '../support/gateway-process.js';
+import { startLoad } from '../support/load/load.js';
+import { loadRequest } from '../support/load/request.js';
+import { residentMb, watchMemory } from '../support/process-memory.js';
+import { askTask, taskFaces, untilEnded } from '../support/tasks/client.js';
+import { killGateway, startTasksGateway, storeFolder } from '../support/tasks/gateway.js';
+import { download, type HashingUpstream, startHashingUpstream, upload } from './tasks-media.js';
 
 /** A gateway with one worker, an upstream of videos, and one that takes uploads. */
 export interface MediaStage {

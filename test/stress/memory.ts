@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Answer } from '../suites/client-connection.js';
-import { type Load, type LoadFailure, startLoad } from '../suites/load.js';
-import { loadRequest } from '../suites/load-request.js';
-import { median, watchMemory } from '../suites/process-memory.js';
-import { onStage } from '../suites/stage.js';
+import type { Answer } from '../support/load/connection.js';
+import { type Load, type LoadFailure, startLoad } from '../support/load/load.js';
+import { loadRequest } from '../support/load/request.js';
+import { median, watchMemory } from '../support/process-memory.js';
 import { openStream } from './leavers.js';
+import { onStage } from './stage.js';
 
 export interface MemoryPlan {
   readonly seconds: number;

@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { WebSocket } from 'ws';
 import type { SimulatorState } from '../../src/simulator/server.js';
 import type { SimulatorReport } from '../../src/supervisor/messages.js';
-import { loadKey, loadKeyHash } from '../suites/load-request.js';
-import { type StartedGateway, startCli } from '../suites/start.js';
+import { type StartedGateway, startCli } from '../support/gateway-process.js';
+import { loadKey, loadKeyHash } from '../support/load/request.js';
 
 /** A gateway with one worker, and the simulator in a process of its own. */
 export interface RealtimeStage {

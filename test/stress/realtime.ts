@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { WebSocket } from 'ws';
-import { residentMb, watchMemory } from '../suites/process-memory.js';
 import { seenWithin } from '../support/eventually.js';
+import { residentMb, watchMemory } from '../support/process-memory.js';
 import { random } from '../support/seed.js';
 import { askTurn, dial, dialAll, onRealtimeStage, type RealtimeStage, socketsOf } from './realtime-stage.js';
 

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Answer, openConnection } from '../suites/client-connection.js';
-import { type LoadFailure, startLoad } from '../suites/load.js';
-import { loadRequest, modelsRequest } from '../suites/load-request.js';
-import { onStage, type Stage, stageConfig } from '../suites/stage.js';
-import { parseEntry, writeConfig } from '../suites/start.js';
 import { eventually } from '../support/eventually.js';
+import { parseEntry, writeConfig } from '../support/gateway-process.js';
+import { type Answer, openConnection } from '../support/load/connection.js';
+import { type LoadFailure, startLoad } from '../support/load/load.js';
+import { loadRequest, modelsRequest } from '../support/load/request.js';
+import { onStage, type Stage, stageConfig } from './stage.js';
 
 export interface ReloadPlan {
   readonly connections: number;

@@ -1,5 +1,5 @@
-import { describeFailures } from '../suites/load.js';
-import { quantile } from '../suites/process-memory.js';
+import { describeFailures } from '../support/load/load.js';
+import { quantile } from '../support/process-memory.js';
 import { bodies } from './bodies.js';
 import { drain } from './drain.js';
 import { failoverScenarios } from './failover.js';

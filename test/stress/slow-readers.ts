@@ -1,9 +1,9 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { startLoad } from '../suites/load.js';
-import { loadRequest } from '../suites/load-request.js';
-import { residentMb, watchMemory } from '../suites/process-memory.js';
-import { onStage, type Stage } from '../suites/stage.js';
+import { startLoad } from '../support/load/load.js';
+import { loadRequest } from '../support/load/request.js';
+import { residentMb, watchMemory } from '../support/process-memory.js';
+import { onStage, type Stage } from './stage.js';
 
 export interface SlowReadersPlan {
   readonly readers: number;

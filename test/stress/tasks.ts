@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Simulator, type SimulatorOptions, startSimulator } from '../../src/simulator/server.js';
-import { parseEntry, type StartedGateway } from '../suites/start.js';
-import { askTask, type TaskAnswer, taskFaces, untilEnded } from '../suites/tasks-client.js';
-import { killGateway, startTasksGateway, storeFolder } from '../suites/tasks-gateway.js';
 import { seenWithin } from '../support/eventually.js';
+import { parseEntry, type StartedGateway } from '../support/gateway-process.js';
 import { random } from '../support/seed.js';
+import { askTask, type TaskAnswer, taskFaces, untilEnded } from '../support/tasks/client.js';
+import { killGateway, startTasksGateway, storeFolder } from '../support/tasks/gateway.js';
 
 export interface TaskCrashPlan {
   /** Tasks that are in flight when the processes are killed. */

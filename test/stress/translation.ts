@@ -1,4 +1,4 @@
-import { loadKey } from '../suites/load-request.js';
+import { loadKey } from '../support/load/request.js';
 import { type SlowReadersFigures, type SlowReadersPlan, slowReaders } from './slow-readers.js';
 
 /** Bodies and paths of the clients whose streams are translated from chat, each with its prompt. */

@@ -1,5 +1,5 @@
-import { type Uploaded, upload } from '../suites/tasks-media.js';
 import { type Growth, onMediaStage, warmUp, watched } from './media-stage.js';
+import { type Uploaded, upload } from './tasks-media.js';
 
 export interface UploadPlan {
   readonly fileBytes: number;

@@ -1,9 +1,9 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { patternBytes } from '../../src/simulator/media/file.js';
-import { BodyReader, contentRequest } from '../suites/tasks-media.js';
 import { seenWithin } from '../support/eventually.js';
 import { type Growth, makeVideo, onMediaStage, origins, warmUp, watched } from './media-stage.js';
+import { BodyReader, contentRequest } from './tasks-media.js';
 
 export interface VideoReadersPlan {
   readonly readers: number;

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { download, patternDigest } from '../suites/tasks-media.js';
 import {
   type Growth,
   type MediaStage,
@@ -9,6 +8,7 @@ import {
   warmUp,
   watched,
 } from './media-stage.js';
+import { download, patternDigest } from './tasks-media.js';
 
 export interface VideoPlan {
   readonly origin: Origin;

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { openConnection } from '../suites/client-connection.js';
-import { type LoadFailure, startLoad } from '../suites/load.js';
-import { loadRequest } from '../suites/load-request.js';
-import { clock } from '../suites/load-upstream.js';
-import { onStage, type Stage } from '../suites/stage.js';
 import { eventually } from '../support/eventually.js';
+import { openConnection } from '../support/load/connection.js';
+import { type LoadFailure, startLoad } from '../support/load/load.js';
+import { loadRequest } from '../support/load/request.js';
+import { clock } from '../support/load/upstream.js';
+import { onStage, type Stage } from './stage.js';
 
 export interface WorkerDeathPlan {
   readonly connections: number;

@@ -1,8 +1,8 @@
 import { type Test, test } from 'tap';
-import { demoKeyHash } from '../suites/demo-key.js';
-import { sumOf } from '../suites/metrics-text.js';
-import { startCli, writeConfig } from '../suites/start.js';
+import { demoKeyHash } from '../support/demo-key.js';
 import { eventually } from '../support/eventually.js';
+import { startCli, writeConfig } from '../support/gateway-process.js';
+import { sumOf } from '../support/metrics-text.js';
 
 const token = 'the-token-of-the-operators';
 

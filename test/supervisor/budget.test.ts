@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { type Test, test } from 'tap';
 import { startSimulator } from '../../src/simulator/server.js';
-import { budgetConfig, hammer, type Seen, startBudgetGateway } from '../suites/budget-gateway.js';
-import { noRedis, startRedis } from '../suites/redis.js';
-import { writeConfig } from '../suites/start.js';
-import { killGateway, storeFolder } from '../suites/tasks-gateway.js';
-import { chatBody, type UsageGateway } from '../suites/usage-gateway.js';
 import { eventually } from '../support/eventually.js';
+import { writeConfig } from '../support/gateway-process.js';
+import { noRedis, startRedis } from '../support/redis.js';
+import { killGateway, storeFolder } from '../support/tasks/gateway.js';
+import { chatBody, type UsageGateway } from '../support/usage-gateway.js';
+import { budgetConfig, hammer, type Seen, startBudgetGateway } from './budget-gateway.js';
 
 const usd = 1;
 const budget = usd * 1e9;

@@ -2,7 +2,7 @@ import { copyFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test } from 'tap';
-import { startCli } from '../suites/start.js';
+import { startCli } from '../support/gateway-process.js';
 import { configWith, countLogged, isReplaced, openStream, openTls, reload } from './reloading.js';
 
 /** From `dist*`, where this file runs compiled. */

@@ -1,8 +1,8 @@
 import { test } from 'tap';
-import { configKey, startKeysGateway } from '../suites/managed-keys.js';
-import { noRedis, startRedis } from '../suites/redis.js';
-import { skipWithoutRedis } from '../suites/tasks-redis.js';
 import { eventually } from '../support/eventually.js';
+import { noRedis, startRedis } from '../support/redis.js';
+import { skipWithoutRedis } from '../support/tasks/redis.js';
+import { configKey, startKeysGateway } from './keys-gateway.js';
 
 const skip = await skipWithoutRedis();
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { type Test, test } from 'tap';
-import { configKey, type KeysGateway, startKeysGateway } from '../suites/managed-keys.js';
 import { eventually } from '../support/eventually.js';
+import { configKey, type KeysGateway, startKeysGateway } from './keys-gateway.js';
 
 const embedded = (t: Test) => ({ kind: 'embedded', path: join(t.testdir(), 'data') });
 

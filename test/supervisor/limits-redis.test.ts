@@ -1,8 +1,8 @@
 import { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
-import { askLimited, hammer, limitedKey } from '../suites/limited-client.js';
-import { noRedis, type RedisServer, startRedis } from '../suites/redis.js';
-import { type StartedGateway, startCli } from '../suites/start.js';
+import { type StartedGateway, startCli } from '../support/gateway-process.js';
+import { noRedis, type RedisServer, startRedis } from '../support/redis.js';
+import { askLimited, hammer, limitedKey } from './limited-client.js';
 
 const probe = await startRedis();
 await probe?.stop();

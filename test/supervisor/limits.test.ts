@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
-import { askLimited, hammer, limitedKey as key } from '../suites/limited-client.js';
-import { type StartedGateway, startCli } from '../suites/start.js';
+import { type StartedGateway, startCli } from '../support/gateway-process.js';
+import { askLimited, hammer, limitedKey as key } from './limited-client.js';
 
 async function start(t: Test, limits: object, workers: number): Promise<StartedGateway> {
   const gateway = await startCli({

@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { type TLSSocket, connect as tlsConnect } from 'node:tls';
-import { demoKeyHash } from '../suites/demo-key.js';
-import { type StartedGateway, writeConfig } from '../suites/start.js';
+import { demoKeyHash } from '../support/demo-key.js';
+import { type StartedGateway, writeConfig } from '../support/gateway-process.js';
 
 export const key = 'sk-demo';
 /** What the simulator repeats word by word. */

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { startCli } from '../suites/start.js';
+import { startCli } from '../support/gateway-process.js';
 import { configWith, countLogged, openStream, reload } from './reloading.js';
 
 /** Workers of one place that may drain at a time. */

@@ -1,7 +1,7 @@
 import { test } from 'tap';
-import { startCli } from '../suites/start.js';
-import { startSteadyLoad } from '../suites/steady-load.js';
+import { startCli } from '../support/gateway-process.js';
 import { configWith, isReplaced, key, openStream, reload } from './reloading.js';
+import { startSteadyLoad } from './steady-load.js';
 
 test('a gateway under load', async (t) => {
   const gateway = await startCli({

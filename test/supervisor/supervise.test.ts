@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { test } from 'tap';
-import { demoKeyHash } from '../suites/demo-key.js';
-import { type StartedGateway, startCli, writeConfig } from '../suites/start.js';
+import { demoKeyHash } from '../support/demo-key.js';
 import { eventually } from '../support/eventually.js';
+import { type StartedGateway, startCli, writeConfig } from '../support/gateway-process.js';
 
 const key = 'sk-demo';
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'tap';
-import { startCli } from '../suites/start.js';
+import { startCli } from '../support/gateway-process.js';
 import { configWith, openStream } from './reloading.js';
 
 test('a gateway that cannot start leaves the one on its port alone', async (t) => {

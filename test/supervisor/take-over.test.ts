@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { test } from 'tap';
-import { freePort } from '../suites/free-port.js';
-import { startCli } from '../suites/start.js';
-import { startSteadyLoad } from '../suites/steady-load.js';
+import { freePort } from '../support/free-port.js';
+import { startCli } from '../support/gateway-process.js';
 import { configWith, key, openStream } from './reloading.js';
+import { startSteadyLoad } from './steady-load.js';
 
 const env = { SIMULATOR_TOKENS_PER_SECOND: '5' };
 const admin = { port: 0, token: 'a-token-of-the-operators' };

@@ -6,7 +6,7 @@ import { test } from 'tap';
 import { parseConfig } from '../../src/config/load.js';
 import { claimPort } from '../../src/supervisor/port.js';
 import { createWorkerPool } from '../../src/supervisor/workers.js';
-import { testConfig } from '../suites/gateway.js';
+import { testConfig } from '../support/gateway.js';
 
 /** From `dist*`, where this file runs compiled. */
 const fixtures = resolve(fileURLToPath(import.meta.url), '../../../../test/fixtures/tls');

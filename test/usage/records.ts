@@ -3,7 +3,7 @@ import type { Usage } from '../../src/conversation/usage.js';
 import { type CallRecord, none, outcomes } from '../../src/metrics/call-record.js';
 import type { CallTimes } from '../../src/metrics/call-times.js';
 import { type LedgerRecord, tokenSources } from '../../src/usage/ledger-record.js';
-import { callRecord } from '../suites/call-record.js';
+import { callRecord } from '../support/call-record.js';
 import { fc } from '../support/seed.js';
 
 /** A record of which only that is said which a test is about. */

@@ -1,10 +1,10 @@
 import type { Page } from 'playwright-core';
 import { test } from 'tap';
-import { consoleWait, noBrowser, parts, startBrowser, visit } from '../../suites/console.js';
-import { startConsoleGateway } from '../../suites/console-gateway.js';
-import { filled, fillParts } from '../../suites/console-parts.js';
-import { faintTexts } from '../../suites/text-contrast.js';
 import { eventually } from '../../support/eventually.js';
+import { startConsoleGateway } from './gateway.js';
+import { consoleWait, noBrowser, parts, startBrowser, visit } from './page.js';
+import { filled, fillParts } from './parts.js';
+import { faintTexts } from './text-contrast.js';
 
 /** Roles that are nothing to a reader without a name. */
 const named = [

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { test } from 'tap';
-import { becomes, noBrowser, startBrowser, visit } from '../../suites/console.js';
-import { adminToken, secrets, startConsoleGateway } from '../../suites/console-gateway.js';
-import { writeConfig } from '../../suites/start.js';
+import { writeConfig } from '../../support/gateway-process.js';
+import { adminToken, secrets, startConsoleGateway } from './gateway.js';
+import { becomes, noBrowser, startBrowser, visit } from './page.js';
 
 /** All lines of the config that the page shows, its sections opened. */
 async function shownConfig(page: Page): Promise<string> {

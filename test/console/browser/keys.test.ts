@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { test } from 'tap';
-import { becomes, noBrowser, startBrowser, visit } from '../../suites/console.js';
-import { type ConsoleGateway, startConsoleGateway } from '../../suites/console-gateway.js';
+import { type ConsoleGateway, startConsoleGateway } from './gateway.js';
+import { becomes, noBrowser, startBrowser, visit } from './page.js';
 
 const body = { model: 'talk', messages: [{ role: 'user', content: 'hi' }] };
 

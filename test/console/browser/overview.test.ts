@@ -1,10 +1,10 @@
 import { test } from 'tap';
-import { becomes, consoleWait, noBrowser, startBrowser, visit } from '../../suites/console.js';
-import { type ConsoleGateway, startConsoleGateway } from '../../suites/console-gateway.js';
-import { startConsoleLoad } from '../../suites/console-load.js';
-import { statNumber, type TableNumbers, tableNumbers } from '../../suites/console-tables.js';
-import { type MetricSeries, seriesOf, sumOf } from '../../suites/metrics-text.js';
 import { eventually } from '../../support/eventually.js';
+import { type MetricSeries, seriesOf, sumOf } from '../../support/metrics-text.js';
+import { type ConsoleGateway, startConsoleGateway } from './gateway.js';
+import { startConsoleLoad } from './load.js';
+import { becomes, consoleWait, noBrowser, startBrowser, visit } from './page.js';
+import { statNumber, type TableNumbers, tableNumbers } from './tables.js';
 
 /** Tiles that say something while there is a load; the others are zero most of the time. */
 const busyTiles = [

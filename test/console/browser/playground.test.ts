@@ -1,8 +1,8 @@
 import type { Locator, Page } from 'playwright-core';
 import { test } from 'tap';
-import { becomes, consoleWait, noBrowser, startBrowser, visit } from '../../suites/console.js';
-import { consoleKeys, startConsoleGateway } from '../../suites/console-gateway.js';
 import { eventually } from '../../support/eventually.js';
+import { consoleKeys, startConsoleGateway } from './gateway.js';
+import { becomes, consoleWait, noBrowser, startBrowser, visit } from './page.js';
 
 /** Sends a prompt that no other has been like, and gives what is shown of its answer. */
 async function send(page: Page, prompt: string): Promise<Locator> {

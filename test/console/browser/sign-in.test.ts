@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { test } from 'tap';
-import { becomes, noBrowser, startBrowser, visit } from '../../suites/console.js';
-import { adminToken, startConsoleGateway } from '../../suites/console-gateway.js';
+import { adminToken, startConsoleGateway } from './gateway.js';
+import { becomes, noBrowser, startBrowser, visit } from './page.js';
 
 /** What the tab keeps, and what every tab of the browser would see. */
 const stored = async (page: Page): Promise<{ tab: string[]; browser: string[] }> => ({

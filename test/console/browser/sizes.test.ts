@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core';
 import { test } from 'tap';
-import { noBrowser, parts, startBrowser, visit } from '../../suites/console.js';
-import { startConsoleGateway } from '../../suites/console-gateway.js';
-import { filled, fillParts } from '../../suites/console-parts.js';
+import { startConsoleGateway } from './gateway.js';
+import { noBrowser, parts, startBrowser, visit } from './page.js';
+import { filled, fillParts } from './parts.js';
 
 /** How wide what is shown is, and the window. */
 const widths = (page: Page): Promise<{ content: number; window: number }> =>

@@ -1,6 +1,6 @@
 import { test } from 'tap';
-import { becomes, noBrowser, startBrowser, visit } from '../../suites/console.js';
-import { type ConsoleGateway, consoleKeys, startConsoleGateway } from '../../suites/console-gateway.js';
+import { type ConsoleGateway, consoleKeys, startConsoleGateway } from './gateway.js';
+import { becomes, noBrowser, startBrowser, visit } from './page.js';
 
 async function makeVideo({ gateway }: ConsoleGateway, prompt: string): Promise<string> {
   const answer = await fetch(`${gateway.baseUrl}/v1/videos`, {

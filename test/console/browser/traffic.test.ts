@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 import { test } from 'tap';
-import { becomes, noBrowser, startBrowser, visit } from '../../suites/console.js';
-import { type ConsoleGateway, startConsoleGateway } from '../../suites/console-gateway.js';
-import { prompt, startConsoleLoad } from '../../suites/console-load.js';
-import { tableNumbers } from '../../suites/console-tables.js';
-import { sumOf } from '../../suites/metrics-text.js';
-import { parseEntry } from '../../suites/start.js';
+import { parseEntry } from '../../support/gateway-process.js';
+import { sumOf } from '../../support/metrics-text.js';
+import { type ConsoleGateway, startConsoleGateway } from './gateway.js';
+import { prompt, startConsoleLoad } from './load.js';
+import { becomes, noBrowser, startBrowser, visit } from './page.js';
+import { tableNumbers } from './tables.js';
 
 interface Row {
   readonly id: string;

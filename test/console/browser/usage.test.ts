@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { test } from 'tap';
-import { becomes, consoleWait, noBrowser, startBrowser, visit } from '../../suites/console.js';
-import { type ConsoleGateway, startConsoleGateway } from '../../suites/console-gateway.js';
-import { startConsoleLoad } from '../../suites/console-load.js';
-import { sumOf } from '../../suites/metrics-text.js';
-import type { ReportRow, UsageReportAnswer } from '../../suites/usage-gateway.js';
 import { eventually } from '../../support/eventually.js';
+import { sumOf } from '../../support/metrics-text.js';
+import type { ReportRow, UsageReportAnswer } from '../../support/usage-gateway.js';
+import { type ConsoleGateway, startConsoleGateway } from './gateway.js';
+import { startConsoleLoad } from './load.js';
+import { becomes, consoleWait, noBrowser, startBrowser, visit } from './page.js';
 
 type Sums = Readonly<Record<string, number>>;
 

@@ -2,7 +2,7 @@ import { test } from 'tap';
 import { addEvent, addWhole } from '../../../src/console/playground/answer-readers.js';
 import { emptyAnswer, turnOf } from '../../../src/console/playground/text-answer.js';
 import { textRequest } from '../../../src/console/playground/text-request.js';
-import { startDemo } from '../../suites/demo.js';
+import { startDemo } from '../../support/demo.js';
 import { forcedTool, read, send, settingsWith, shownThinking, textProtocols } from './asked.js';
 
 const user = (text: string) => ({ role: 'user', text }) as const;

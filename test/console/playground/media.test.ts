@@ -8,7 +8,7 @@ import {
   videoContent,
   videoPoll,
 } from '../../../src/console/playground/video-request.js';
-import { startDemo } from '../../suites/demo.js';
+import { startDemo } from '../../support/demo.js';
 import { read, send } from './asked.js';
 
 const unset = { model: 'sim-image', size: '', result: '', ratio: '', resolution: '' } as const;

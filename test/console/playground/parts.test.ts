@@ -6,7 +6,7 @@ import { readImages } from '../../../src/console/playground/media-request.js';
 import { emptyRecord, tokensPerSecond } from '../../../src/console/playground/record.js';
 import { readRefusal } from '../../../src/console/playground/refusal.js';
 import { parseServerTiming, stretches } from '../../../src/console/playground/server-timing.js';
-import { startDemo } from '../../suites/demo.js';
+import { startDemo } from '../../support/demo.js';
 import { send, settingsWith, textProtocols } from './asked.js';
 
 test('the timings of a call are read from its header', async (t) => {

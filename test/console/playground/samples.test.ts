@@ -7,7 +7,7 @@ import { test } from 'tap';
 import { demoKeys } from '../../../src/config/demo.js';
 import type { Choice } from '../../../src/console/playground/choice.js';
 import { codeSamples, type Samples } from '../../../src/console/playground/code/samples.js';
-import { startDemo } from '../../suites/demo.js';
+import { startDemo } from '../../support/demo.js';
 import { settingsWith, shownThinking, textProtocols } from './asked.js';
 
 const run = promisify(execFile);

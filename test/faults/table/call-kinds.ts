@@ -1,6 +1,6 @@
 import type { Test } from 'tap';
-import { exchange, type RawAnswer } from '../../suites/raw-client.js';
-import { postBytes } from '../../suites/translated.js';
+import { exchange, type RawAnswer } from '../../support/raw-client.js';
+import { postBytes } from '../../support/translated.js';
 
 /** How a client may ask: in the upstream's own protocol, whose answers pass as they come, or in one that is translated. */
 export const callKinds = ['chat', 'messages', 'chat streamed', 'messages streamed'] as const;

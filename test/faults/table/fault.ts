@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import t, { type Test, test } from 'tap';
 import type { AttemptResult } from '../../../src/metrics/results.js';
-import { type RunningGateway, startGateway } from '../../suites/gateway.js';
-import type { RawAnswer } from '../../suites/raw-client.js';
+import { type RunningGateway, startGateway } from '../../support/gateway.js';
+import type { RawAnswer } from '../../support/raw-client.js';
 import { startRawUpstream } from '../../support/upstream.js';
 import {
   ask,

@@ -1,6 +1,6 @@
 import { exposition } from '../../../src/metrics/exposition.js';
 import { parseText } from '../../metrics/parse-text.js';
-import type { RunningGateway } from '../../suites/gateway.js';
+import type { RunningGateway } from '../../support/gateway.js';
 
 const primary = {
   version: '0',

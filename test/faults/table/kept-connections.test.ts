@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import t, { type Test, test } from 'tap';
-import { startGateway } from '../../suites/gateway.js';
-import { exchange } from '../../suites/raw-client.js';
-import { postBytes } from '../../suites/translated.js';
+import { startGateway } from '../../support/gateway.js';
+import { exchange } from '../../support/raw-client.js';
+import { postBytes } from '../../support/translated.js';
 import {
   chatEvent,
   chunk,

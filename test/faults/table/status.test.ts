@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { startGateway } from '../../suites/gateway.js';
+import { startGateway } from '../../support/gateway.js';
 import { jsonAnswer, startRawUpstream } from '../../support/upstream.js';
 import { ask, checkGood } from './call-kinds.js';
 import { type Fault, playFaults } from './fault.js';

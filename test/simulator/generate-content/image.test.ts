@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import type { Simulator } from '../../../src/simulator/server.js';
-import { pngSize } from '../../suites/media-images.js';
+import { pngSize } from '../../support/media/images.js';
 import { simulate } from '../ask.js';
 import { type Posted, post } from '../post.js';
 

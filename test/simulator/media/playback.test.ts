@@ -7,7 +7,7 @@ import { jpegSheet, webpThumbnail } from '../../../src/simulator/media/assets.js
 import { mp4Video } from '../../../src/simulator/media/mp4.js';
 import { pngImage } from '../../../src/simulator/media/png.js';
 import { speech } from '../../../src/simulator/media/speech.js';
-import { browserFailure, openPage } from '../../suites/browser.js';
+import { browserFailure, openPage } from '../../support/browser.js';
 import { without } from './programs.js';
 
 /** Only a browser that hangs takes so long; a whole run is a few seconds. */

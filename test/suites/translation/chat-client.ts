@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../src/wire/json.js';
+import { argumentsIn, at, listAt, numberAt, objectAt, present, textAt } from '../../support/json.js';
 import { assembleChat } from './chat-stream.js';
 import { type Answer, type Ask, type Client, failed, type Image } from './client.js';
-import { argumentsIn, at, listAt, numberAt, objectAt, present, textAt } from './json.js';
 
 /** The chat protocol. */
 export const chatClient: Client = {

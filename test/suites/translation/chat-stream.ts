@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../../../src/wire/json.js';
+import { readData, readEvents } from '../../support/events.js';
+import { at, listAt, numberAt, objectAt, textAt } from '../../support/json.js';
 import { rule } from './client.js';
-import { readData, readEvents } from './events.js';
-import { at, listAt, numberAt, objectAt, textAt } from './json.js';
 
 interface OpenCall {
   readonly id: string;

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../src/wire/json.js';
+import { at, listAt, numberAt, objectAt, present, textAt } from '../../support/json.js';
 import { type Answer, type Ask, type Client, failed, type Image } from './client.js';
 import { assembleContent } from './generate-content-stream.js';
-import { at, listAt, numberAt, objectAt, present, textAt } from './json.js';
 
 /** The generateContent protocol. */
 export const generateContentClient: Client = {

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../src/wire/json.js';
+import { at, listAt, numberAt, present, textAt } from '../../support/json.js';
 import { type Answer, type Ask, type Client, failed, type Image } from './client.js';
-import { at, listAt, numberAt, present, textAt } from './json.js';
 import { assembleMessage } from './messages-stream.js';
 
 /** The messages protocol. */

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../../../src/wire/json.js';
+import { readData, readEvents } from '../../support/events.js';
+import { at, objectAt, textAt } from '../../support/json.js';
 import { rule } from './client.js';
-import { readData, readEvents } from './events.js';
-import { at, objectAt, textAt } from './json.js';
 
 /** Which deltas a block takes, and where they go. */
 const deltas: Readonly<Record<string, readonly [block: string, member: string]>> = {

@@ -1,7 +1,7 @@
 import type { TextProtocolName } from '../../../src/conversation/request.js';
 import type { SimulatorRequest } from '../../../src/simulator/http/reply.js';
+import { at, listAt, objectAt, textAt } from '../../support/json.js';
 import type { Image } from './client.js';
-import { at, listAt, objectAt, textAt } from './json.js';
 
 /** What an upstream was asked, apart from how its protocol words it. */
 export interface Received {

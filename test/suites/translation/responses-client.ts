@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../src/wire/json.js';
+import { argumentsIn, at, listAt, numberAt, present, textAt } from '../../support/json.js';
 import { type Answer, type Ask, type Client, failed, type Image } from './client.js';
-import { argumentsIn, at, listAt, numberAt, present, textAt } from './json.js';
 import { assembleResponse } from './responses-stream.js';
 
 /** The responses protocol. */

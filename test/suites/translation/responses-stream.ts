@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { JsonObject } from '../../../src/wire/json.js';
+import { readData, readEvents } from '../../support/events.js';
+import { at, listAt, numberAt, objectAt, textAt } from '../../support/json.js';
 import { rule } from './client.js';
-import { readData, readEvents } from './events.js';
-import { at, listAt, numberAt, objectAt, textAt } from './json.js';
 
 /** The deltas of an item's text, the event that closes them, and its member with the whole text. */
 const texts: Readonly<Record<string, readonly [item: string, index: string | null, whole: string]>> = {

@@ -1,6 +1,6 @@
 import type { Test } from 'tap';
 import { startSimulator } from '../../../src/simulator/server.js';
-import { startGateway, testKey } from '../gateway.js';
+import { startGateway, testKey } from '../../support/gateway.js';
 import { chatClient } from './chat-client.js';
 import { type Answer, type Ask, type Client, failed } from './client.js';
 import { generateContentClient } from './generate-content-client.js';

@@ -1,0 +1,132 @@
+import { type ClientConnection, openConnection } from '../support/load/connection.js';
+import { isWhole, type LoadFailure } from '../support/load/load.js';
+import { clock } from '../support/load/upstream.js';
+
+/** Milliseconds between two looks at how many requests are due. */
+const tickMs = 5;
+
+export interface OpenLoadOptions {
+  readonly port: number;
+  readonly requestsPerSecond: number;
+  readonly request: Buffer;
+  /** Connections at most; what is due while all of them are busy waits, and its time counts. */
+  readonly mostConnections: number;
+}
+
+/** Clients that ask at a rate of their own, however slow the answers are. */
+export interface OpenLoad {
+  /** Requests that were due so far. */
+  readonly due: number;
+  readonly answers: number;
+  readonly failures: readonly LoadFailure[];
+  /** For each whole answer, from the moment at which its request was due. */
+  readonly latenciesMs: readonly number[];
+  /** Sends no more, and resolves when every request has its end. */
+  stop(): Promise<void>;
+}
+
+/** Starts them; the request is the same each time, and its answer has to be whole with status 200. */
+export function startOpenLoad(options: OpenLoadOptions): OpenLoad {
+  const failures: LoadFailure[] = [];
+  const latenciesMs: number[] = [];
+  const idle: ClientConnection[] = [];
+  /** When each request was due that waits for a connection. */
+  const waiting: number[] = [];
+  const startedAt = clock();
+  let connections = 0;
+  let due = 0;
+  let answers = 0;
+  let underWay = 0;
+  let onQuiet: (() => void) | null = null;
+
+  const fail = (error: unknown): void => {
+    const reason = error instanceof Error ? error.message : String(error);
+    failures.push({ at: clock(), reason, worker: null });
+  };
+
+  const end = (): void => {
+    underWay -= 1;
+    if (underWay === 0) onQuiet?.();
+  };
+
+  const ask = async (connection: ClientConnection, dueAt: number): Promise<void> => {
+    try {
+      const answer = await connection.ask(options.request);
+      answers += 1;
+      if (isWhole(answer)) latenciesMs.push(clock() - dueAt);
+      else fail(`status ${answer.status} ${answer.text.slice(0, 200)}`);
+    } catch (error) {
+      fail(error);
+    }
+    end();
+  };
+
+  /** Opens a connection, and asks on it whatever waits by the time that it is free. */
+  const serveAnew = async (first: number): Promise<void> => {
+    connections += 1;
+    try {
+      const connection = await openConnection(options.port);
+      await serve(connection, first);
+    } catch (error) {
+      connections -= 1;
+      fail(error);
+      end();
+    }
+  };
+
+  const serve = async (connection: ClientConnection, first: number): Promise<void> => {
+    let dueAt: number | undefined = first;
+    while (dueAt !== undefined && connection.usable) {
+      await ask(connection, dueAt);
+      dueAt = waiting.shift();
+    }
+    if (connection.usable) {
+      idle.push(connection);
+      return;
+    }
+    connections -= 1;
+    if (dueAt !== undefined) void serveAnew(dueAt);
+  };
+
+  const send = (dueAt: number): void => {
+    for (let connection = idle.pop(); connection !== undefined; connection = idle.pop()) {
+      if (connection.usable) {
+        void serve(connection, dueAt);
+        return;
+      }
+      connections -= 1;
+    }
+    if (connections < options.mostConnections) void serveAnew(dueAt);
+    else waiting.push(dueAt);
+  };
+
+  const look = (): void => {
+    const now = clock();
+    const wanted = Math.floor(((now - startedAt) * options.requestsPerSecond) / 1000);
+    while (due < wanted) {
+      due += 1;
+      underWay += 1;
+      send(startedAt + (due * 1000) / options.requestsPerSecond);
+    }
+  };
+  const timer = setInterval(look, tickMs);
+
+  return {
+    get due() {
+      return due;
+    },
+    get answers() {
+      return answers;
+    },
+    failures,
+    latenciesMs,
+    async stop() {
+      clearInterval(timer);
+      if (underWay > 0)
+        await new Promise<void>((resolve) => {
+          onQuiet = resolve;
+        });
+      for (const connection of idle) connection.close();
+    },
+  };
+}

@@ -1,0 +1,69 @@
+import { type StartedGateway, startCli } from '../support/gateway-process.js';
+import { loadKeyHash } from '../support/load/request.js';
+import { type LoadUpstream, startLoadUpstream } from '../support/load/upstream.js';
+
+/** The command line's gateway and its upstream, each in processes of their own. */
+export interface Stage {
+  readonly gateway: StartedGateway;
+  readonly upstream: LoadUpstream;
+  /** The worker of a stage with one. */
+  readonly worker: number;
+}
+
+export interface StageOptions {
+  readonly workers?: number;
+  /** `warn` unless given: then the log has no line for each request. */
+  readonly logLevel?: string;
+  /** Merged over the config; hears the upstream's base URL. */
+  readonly config?: (upstreamUrl: string) => Readonly<Record<string, unknown>>;
+}
+
+const standing = new Set<Stage>();
+
+/** A config in which the load upstream, which speaks chat, serves these models in every text protocol. */
+export function stageConfig(upstreamUrl: string, models: readonly string[] = ['m']) {
+  const model = {
+    protocols: ['chat', 'responses', 'messages', 'generateContent'],
+    targets: [{ upstream: 'load', model: 'm' }],
+  };
+  return {
+    upstreams: {
+      load: { kind: 'chat', baseUrl: upstreamUrl, apiKeys: ['upstream-key'], maxConnections: 8192 },
+    },
+    models: Object.fromEntries(models.map((name) => [name, model])),
+    groups: { default: { models: ['*'] } },
+    keys: [{ id: 'load', hash: loadKeyHash, groups: ['default'] }],
+  };
+}
+
+/** Starts a gateway and an upstream for `play`, and ends both after it, however it ends. */
+export async function onStage<T>(options: StageOptions, play: (stage: Stage) => Promise<T>): Promise<T> {
+  const upstream = await startLoadUpstream();
+  let stage: Stage | null = null;
+  try {
+    const gateway = await startCli({
+      config: { ...stageConfig(upstream.url), ...options.config?.(upstream.url) },
+      workers: options.workers ?? 1,
+      env: { LOG_LEVEL: options.logLevel ?? 'warn' },
+    });
+    stage = { gateway, upstream, worker: gateway.workerPids()[0] ?? 0 };
+    standing.add(stage);
+    return await play(stage);
+  } finally {
+    if (stage !== null) await strike(stage);
+    upstream.stop();
+  }
+}
+
+/** Ends what is left of plays that were given up. */
+export async function strikeAll(): Promise<void> {
+  await Promise.all([...standing].map(strike));
+}
+
+async function strike(stage: Stage): Promise<void> {
+  standing.delete(stage);
+  // Its workers and its simulator end with the primary.
+  stage.gateway.kill('SIGKILL');
+  stage.upstream.stop();
+  await stage.gateway.exited;
+}

@@ -1,0 +1,40 @@
+import { rule } from '../suites/translation/client.js';
+
+export interface ServerEvent {
+  /** The `event` field, or null. */
+  readonly event: string | null;
+  /** The `data` field. */
+  readonly data: string;
+}
+
+/**
+ * Reads a whole stream as strictly as the strictest of the SDKs: one `event` line at most and before the one `data`
+ * line, a blank line after every event and after the last, comments in blocks of their own.
+ */
+export function readEvents(text: string): readonly ServerEvent[] {
+  rule(text.endsWith('\n\n') && !text.endsWith('\n\n\n'), 'it ends with one blank line');
+  rule(!text.includes('\r'), 'lines end with LF');
+  const events: ServerEvent[] = [];
+  for (const block of text.slice(0, -2).split('\n\n')) {
+    const lines = block.split('\n');
+    if (lines.every((line) => line.startsWith(':'))) continue;
+    const named = lines.length === 2;
+    const [event, data] = named ? lines : [null, lines[0]];
+    rule(
+      lines.length <= 2 && data?.startsWith('data: ') === true,
+      `one data line, not ${block.slice(0, 200)}`,
+    );
+    rule(!named || event?.startsWith('event: ') === true, `an event line before the data, not ${event}`);
+    events.push({ event: event?.slice('event: '.length) ?? null, data: data.slice('data: '.length) });
+  }
+  return events;
+}
+
+/** The data of an event. @throws Error for what is no JSON */
+export function readData({ data }: ServerEvent): unknown {
+  try {
+    return JSON.parse(data) as unknown;
+  } catch {
+    throw new Error(`the stream breaks a rule: data is JSON, not ${data.slice(0, 200)}`);
+  }
+}

@@ -1,0 +1,141 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { GatewayReport } from '../../src/supervisor/messages.js';
+import { eventually } from './eventually.js';
+
+export interface StartOptions {
+  /** Config as a JSON value, or as the text of the file. Without it the gateway runs its demo. */
+  readonly config?: unknown;
+  /** Worker processes; 1 unless said otherwise, null for what the config says. */
+  readonly workers?: number | null;
+  /** More arguments after `start`. */
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface StartedGateway {
+  /** `http://127.0.0.1:PORT`. */
+  readonly baseUrl: string;
+  readonly port: number;
+  readonly pid: number;
+  /** The config file, to be written anew before a reload; null for the demo. */
+  readonly configPath: string | null;
+  /** Lines of standard output and standard error so far. */
+  readonly logs: readonly string[];
+  /** Process ids of the workers that serve now. */
+  workerPids(): readonly number[];
+  /** Resolves soon after the condition holds. Rejects when the process ends before that. */
+  until(condition: () => boolean): Promise<unknown>;
+  /** Resolves with the first log entry, past or to come, that fits. */
+  untilLogged(fits: (entry: Readonly<Record<string, unknown>>) => boolean): Promise<Record<string, unknown>>;
+  kill(signal: NodeJS.Signals): void;
+  readonly exited: Promise<Exit>;
+  /** Sends SIGTERM, and resolves when the process has ended. */
+  stop(): Promise<Exit>;
+}
+
+const lookMs = 5;
+/** Some wait for what takes minutes under load. */
+const patienceMs = 300_000;
+const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+
+/** Settings of whoever runs the tests must not reach the gateway under test. */
+const cleared = { GATEWAY_CONFIG: '', HOST: '', PORT: '', WORKERS: '' };
+
+/**
+ * Starts the gateway's command line on a free port of 127.0.0.1.
+ * @returns when every worker listens
+ * @throws Error with the output when it ends before that
+ */
+export async function startCli(options: StartOptions = {}): Promise<StartedGateway> {
+  const folder = options.config === undefined ? null : mkdtempSync(join(tmpdir(), 'gateway-'));
+  const configPath = folder === null ? null : join(folder, 'config.json');
+  if (configPath !== null) writeConfig(configPath, options.config);
+  const config = configPath === null ? [] : ['--config', configPath];
+  const workers = options.workers === undefined ? 1 : options.workers;
+  const count = workers === null ? [] : ['--workers', `${workers}`];
+  const args = ['start', '--host', '127.0.0.1', '--port', '0', ...count, ...config];
+  const child = fork(main, [...args, ...(options.args ?? [])], {
+    execArgv: [],
+    env: { ...process.env, ...cleared, LOG_LEVEL: 'info', ...options.env },
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
+  const killAtExit = (): void => void child.kill('SIGKILL');
+  process.once('exit', killAtExit);
+
+  const logs: string[] = [];
+  let state: GatewayReport | null = null;
+  let exit: Exit | null = null;
+  for (const stream of [child.stdout, child.stderr]) {
+    if (stream === null) continue;
+    createInterface({ input: stream }).on('line', (line) => void logs.push(line));
+  }
+  child.on('message', (message) => {
+    state = message as GatewayReport;
+  });
+  const exited = once(child, 'close').then(([code, signal]): Exit => {
+    process.removeListener('exit', killAtExit);
+    if (folder !== null) rmSync(folder, { recursive: true, force: true });
+    exit = { code, signal };
+    return exit;
+  });
+
+  const until = <Value>(condition: () => Value) => {
+    const look = (): Value => {
+      const ended = exit;
+      const value = condition();
+      if (value || ended === null) return value;
+      throw new Error(`the gateway ended with ${ended.code ?? ended.signal}:\n${logs.join('\n')}`);
+    };
+    return eventually(look, { what: `${condition}`, everyMs: lookMs, withinMs: patienceMs });
+  };
+
+  const workerPids = (): readonly number[] => state?.workers ?? [];
+  const isListening = () => logs.some((line) => parseEntry(line)?.msg === 'listening');
+  await until(() => state !== null && (workers === null ? isListening() : workerPids().length === workers));
+  const { port } = state as unknown as GatewayReport;
+
+  return {
+    baseUrl: `http://127.0.0.1:${port}`,
+    port,
+    pid: child.pid ?? 0,
+    configPath,
+    logs,
+    workerPids,
+    until,
+    untilLogged(fits) {
+      return until(() => logs.map(parseEntry).find((entry) => entry !== null && fits(entry)));
+    },
+    kill: (signal) => void child.kill(signal),
+    exited,
+    stop() {
+      child.kill('SIGTERM');
+      return exited;
+    },
+  };
+}
+
+/** Writes a config file: a JSON value, or text as it is. */
+export function writeConfig(path: string, config: unknown): void {
+  writeFileSync(path, typeof config === 'string' ? config : JSON.stringify(config));
+}
+
+/** A line of the log as its fields, or null for the other lines of the output. */
+export function parseEntry(line: string): Record<string, unknown> | null {
+  if (!line.startsWith('{')) return null;
+  try {
+    return JSON.parse(line) as Record<string, unknown>;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,45 @@
+import { isObject, type JsonObject } from '../../src/wire/json.js';
+
+/** The value that a path of member names and indexes leads to in a parsed JSON value, or undefined. */
+export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
+  let found = value;
+  for (const step of path) {
+    if (typeof step === 'number') found = Array.isArray(found) ? found.at(step) : undefined;
+    else found = isObject(found) ? found[step] : undefined;
+  }
+  return found;
+}
+
+/** The text there, or an empty one. */
+export function textAt(value: unknown, ...path: readonly (string | number)[]): string {
+  const found = at(value, ...path);
+  return typeof found === 'string' ? found : '';
+}
+
+/** The number there, or 0. */
+export function numberAt(value: unknown, ...path: readonly (string | number)[]): number {
+  const found = at(value, ...path);
+  return typeof found === 'number' ? found : 0;
+}
+
+/** The objects of the array there; none where there is no array. */
+export function listAt(value: unknown, ...path: readonly (string | number)[]): readonly JsonObject[] {
+  const found = at(value, ...path);
+  return Array.isArray(found) ? found.filter(isObject) : [];
+}
+
+/** The object there, or an empty one. */
+export function objectAt(value: unknown, ...path: readonly (string | number)[]): JsonObject {
+  const found = at(value, ...path);
+  return isObject(found) ? found : {};
+}
+
+/** The members that have a value. */
+export function present(members: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+}
+
+/** The arguments of a call, which are none for an empty text. @throws SyntaxError for what is no JSON */
+export function argumentsIn(text: string): unknown {
+  return text === '' ? {} : (JSON.parse(text) as unknown);
+}

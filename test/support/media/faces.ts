@@ -1,0 +1,124 @@
+import type { VideoFormat } from '../../../src/video/task.js';
+import { type Asking, ask, type Heard } from './gateway.js';
+
+/** How a task stands, read from whichever format. */
+export interface Standing {
+  readonly state: 'queued' | 'in_progress' | 'completed' | 'failed' | 'missing';
+  readonly heard: Heard;
+}
+
+/** One of the formats in which clients make tasks and ask for them. */
+export interface Face {
+  readonly format: VideoFormat;
+  /** Makes a task of a prompt. */
+  create(
+    gateway: Gateway,
+    asked: { readonly model: string; readonly prompt: string },
+    more?: Asking,
+  ): Promise<Heard>;
+  /** Id of a created task. */
+  idOf(heard: Heard): string;
+  show(gateway: Gateway, id: string, more?: Asking): Promise<Standing>;
+}
+
+type Gateway = { readonly url: string };
+
+const words = {
+  queued: 'queued',
+  submitted: 'queued',
+  in_queue: 'queued',
+  in_progress: 'in_progress',
+  processing: 'in_progress',
+  generating: 'in_progress',
+  completed: 'completed',
+  succeed: 'completed',
+  done: 'completed',
+  failed: 'failed',
+  not_found: 'missing',
+} as const;
+
+function standing(heard: Heard, word: unknown): Standing {
+  if (heard.status === 404) return { state: 'missing', heard };
+  const state = words[word as keyof typeof words];
+  if (heard.status !== 200 || state === undefined) throw new Error(`${heard.status} ${heard.text}`);
+  return { state, heard };
+}
+
+function member(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+}
+
+function textOf(heard: Heard, value: unknown): string {
+  if (heard.status !== 200 || typeof value !== 'string') throw new Error(`${heard.status} ${heard.text}`);
+  return value;
+}
+
+/** The chat family's own format. */
+export const compat: Face = {
+  format: 'compat',
+  create: (gateway, asked, more = {}) => ask(gateway, 'POST', '/v1/videos', { body: asked, ...more }),
+  idOf: (heard) => textOf(heard, heard.json.id),
+  async show(gateway, id, more) {
+    const heard = await ask(gateway, 'GET', `/v1/videos/${id}`, more);
+    return standing(heard, heard.json.status);
+  },
+};
+
+/** The format of no vendor. */
+export const generic: Face = {
+  format: 'generic',
+  create: (gateway, asked, more = {}) =>
+    ask(gateway, 'POST', '/v1/video/generations', { body: asked, ...more }),
+  idOf: (heard) => textOf(heard, heard.json.task_id),
+  async show(gateway, id, more) {
+    const heard = await ask(gateway, 'GET', `/v1/video/generations/${id}`, more);
+    return standing(heard, heard.json.status);
+  },
+};
+
+/** @param path as the client writes it: `/vendork/v1/videos/text2video` and the like */
+export function vendorkAt(path: string): Face {
+  return {
+    format: 'vendork',
+    create: (gateway, { model, prompt }, more = {}) =>
+      ask(gateway, 'POST', path, { body: { model_name: model, prompt }, ...more }),
+    idOf: (heard) => textOf(heard, member(heard.json.data, 'task_id')),
+    async show(gateway, id, more) {
+      const heard = await ask(gateway, 'GET', `${path}/${id}`, more);
+      return standing(heard, member(heard.json.data, 'task_status'));
+    },
+  };
+}
+
+export const vendork = vendorkAt('/vendork/v1/videos/text2video');
+
+/** The path of one of the vendor's actions. @param prefix `/vendorj/` and the like */
+export function actionPath(action: string, prefix = '/vendorj/'): string {
+  return `${prefix}?Action=${action}&Version=2022-08-31`;
+}
+
+/** @param prefix `/vendorj/` and the like */
+export function vendorjAt(prefix: string): Face {
+  return {
+    format: 'vendorj',
+    create: (gateway, { model, prompt }, more = {}) =>
+      ask(gateway, 'POST', actionPath('CVSync2AsyncSubmitTask', prefix), {
+        body: { req_key: model, prompt },
+        ...more,
+      }),
+    idOf: (heard) => textOf(heard, member(heard.json.data, 'task_id')),
+    async show(gateway, id, more = {}) {
+      const heard = await ask(gateway, 'POST', actionPath('CVSync2AsyncGetResult', prefix), {
+        body: { req_key: 'any', task_id: id },
+        ...more,
+      });
+      // A task that failed is done, and the code tells it.
+      const failed = heard.json.code !== 10_000 && member(heard.json.data, 'status') === 'done';
+      return standing(heard, failed ? 'failed' : member(heard.json.data, 'status'));
+    },
+  };
+}
+
+export const vendorj = vendorjAt('/vendorj/');
+
+export const faces: readonly Face[] = [compat, vendork, vendorj, generic];

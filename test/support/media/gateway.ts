@@ -1,0 +1,129 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import { hashKey } from '../../../src/keys/secret.js';
+import { type Simulator, type SimulatorOptions, startSimulator } from '../../../src/simulator/server.js';
+import { type RunningGateway, startGateway, testKey } from '../gateway.js';
+
+/** A key of the same group as `testKey`, and one of another group. Both may use every model. */
+export const mateKey = 'sk-mate';
+export const strangerKey = 'sk-stranger';
+
+export interface MediaOptions {
+  readonly upstreams: Record<string, Record<string, unknown>>;
+  readonly models: Record<string, Record<string, unknown>>;
+  /** More of the config. */
+  readonly config?: Record<string, unknown>;
+  /** Folder of the store, for gateways that share one; else it has one of its own. */
+  readonly storePath?: string;
+}
+
+/** A folder that is gone when the test has ended. */
+export function temporaryFolder(t: Pick<Test, 'teardown'>): string {
+  const path = mkdtempSync(join(tmpdir(), 'gateway-media-'));
+  t.teardown(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+/** The config of a gateway with keys of two groups and an embedded store. */
+export function mediaConfig(options: MediaOptions, storePath: string): Record<string, unknown> {
+  return {
+    store: { kind: 'embedded', path: storePath },
+    upstreams: Object.fromEntries(
+      Object.entries(options.upstreams).map(([name, upstream]) => [
+        name,
+        { kind: 'chat', apiKeys: ['upstream-key'], ...upstream },
+      ]),
+    ),
+    models: options.models,
+    groups: { default: { models: ['*'] }, strangers: { models: ['*'] } },
+    keys: [
+      { id: 'test', hash: hashKey(testKey), groups: ['default'] },
+      { id: 'mate', hash: hashKey(mateKey), groups: ['default'] },
+      { id: 'stranger', hash: hashKey(strangerKey), groups: ['strangers'] },
+    ],
+    ...options.config,
+  };
+}
+
+/** Starts a gateway in this process with a store on disk; both end with the test. */
+export function startMediaGateway(t: Test, options: MediaOptions): Promise<RunningGateway> {
+  const path = options.storePath ?? temporaryFolder(t);
+  return startGateway(t, { upstreams: [], config: mediaConfig(options, path) });
+}
+
+/** Starts a simulator that ends with the test. */
+export async function simulate(t: Test, options: SimulatorOptions = {}): Promise<Simulator> {
+  const simulator = await startSimulator(options);
+  t.teardown(() => simulator.close());
+  return simulator;
+}
+
+export interface Heard {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly bytes: Buffer;
+  readonly text: string;
+  /** The body where it is a JSON object, else an empty one. */
+  readonly json: Readonly<Record<string, unknown>>;
+}
+
+export interface Asking {
+  /** JSON, a form, or bytes as they are. */
+  readonly body?: object | FormData | Buffer;
+  readonly headers?: Record<string, string>;
+  /** `testKey` unless given; null for none. */
+  readonly key?: string | null;
+  readonly signal?: AbortSignal;
+}
+
+/** Sends one request and reads its answer to the end. */
+export async function ask(
+  gateway: { readonly url: string },
+  method: string,
+  path: string,
+  { body, headers = {}, key = testKey, signal }: Asking = {},
+): Promise<Heard> {
+  const isJson = body !== undefined && !(body instanceof FormData) && !Buffer.isBuffer(body);
+  const answer = await fetch(gateway.url + path, {
+    method,
+    headers: {
+      ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+      ...(isJson ? { 'content-type': 'application/json' } : {}),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: isJson ? JSON.stringify(body) : (body as FormData) }),
+    ...(signal === undefined ? {} : { signal }),
+    redirect: 'manual',
+  });
+  return heard(answer);
+}
+
+async function heard(answer: Response): Promise<Heard> {
+  const bytes = Buffer.from(await answer.arrayBuffer());
+  const text = bytes.toString();
+  const isJson = /json/.test(answer.headers.get('content-type') ?? '') && text !== '';
+  return {
+    status: answer.status,
+    headers: answer.headers,
+    bytes,
+    text,
+    json: isJson ? (JSON.parse(text) as Record<string, unknown>) : {},
+  };
+}
+
+/** One field of a form; a repeated name is a repeated field. */
+export type Field = readonly [name: string, value: string | File];
+
+/** A form of these fields, in order. */
+export function formOf(fields: readonly Field[]): FormData {
+  const form = new FormData();
+  for (const [name, value] of fields) form.append(name, value);
+  return form;
+}
+
+/** A file for a form. */
+export function file(name: string, type: string, bytes: Buffer): File {
+  return new File([new Uint8Array(bytes)], name, { type });
+}

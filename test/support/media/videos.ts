@@ -1,0 +1,61 @@
+import type { Test } from 'tap';
+import type { Simulator, SimulatorOptions } from '../../../src/simulator/server.js';
+import { eventually } from '../eventually.js';
+import type { RunningGateway } from '../gateway.js';
+import type { Face, Standing } from './faces.js';
+import { type MediaOptions, simulate, startMediaGateway } from './gateway.js';
+
+/** The formats in which the gateway asks upstreams; each is a model of its own, named after it. */
+export const wires = ['compat', 'vendork', 'vendorj', 'generic'] as const;
+
+export interface VideoStage {
+  readonly gateway: RunningGateway;
+  readonly simulator: Simulator;
+}
+
+/** A gateway with a model for each format of upstreams, all of them the simulator, without waiting. */
+export async function startVideos(
+  t: Test,
+  options: Partial<MediaOptions> & { readonly pace?: SimulatorOptions['videoPace'] } = {},
+): Promise<VideoStage> {
+  const simulator = await simulate(t, { videoPace: options.pace ?? { queuedMs: 0, runningMs: 0 } });
+  const gateway = await startMediaGateway(t, { ...simulated(simulator), ...options });
+  return { gateway, simulator };
+}
+
+/** Upstreams and models of such a gateway. */
+export function simulated({ port }: { readonly port: number }): Pick<MediaOptions, 'upstreams' | 'models'> {
+  const origin = `http://127.0.0.1:${port}`;
+  const targets = (upstream: string) => ({
+    protocols: ['video'],
+    targets: [{ upstream, model: 'sim-video' }],
+  });
+  return {
+    upstreams: {
+      compat: { kind: 'chat', baseUrl: `${origin}/v1` },
+      generic: { kind: 'generic', baseUrl: `${origin}/v1` },
+      vendork: { kind: 'vendork', baseUrl: `${origin}/vendork` },
+      vendorj: { kind: 'vendorj', baseUrl: `${origin}/vendorj` },
+    },
+    models: Object.fromEntries(wires.map((wire) => [wire, targets(wire)])),
+  };
+}
+
+/** Makes a task and gives its id. */
+export async function make(
+  face: Face,
+  gateway: RunningGateway,
+  model: string,
+  prompt: string,
+): Promise<string> {
+  return face.idOf(await face.create(gateway, { model, prompt }));
+}
+
+/** Asks for a task until it has ended. */
+export function ended(face: Face, gateway: RunningGateway, id: string): Promise<Standing> {
+  return eventually(() => face.show(gateway, id), {
+    fits: ({ state }) => state === 'completed' || state === 'failed',
+    withinMs: 10_000,
+    everyMs: 10,
+  });
+}

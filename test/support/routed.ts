@@ -1,0 +1,84 @@
+import type { Test } from 'tap';
+import { type GatewayOptions, type RunningGateway, startGateway, testKey } from './gateway.js';
+import { completion, jsonAnswer, type RawRequest, type RawUpstream, startRawUpstream } from './upstream.js';
+
+/** An upstream's error, with more header lines, CRLF behind each. */
+export const errorAnswer = (status: number, headers = ''): string =>
+  jsonAnswer(status, `{"error":{"message":"from the upstream","code":"own_${status}"}}`, headers);
+
+export const goodAnswer: string = jsonAnswer(200, completion);
+
+/** What an upstream does with a request: the text that it answers, or what it does itself. */
+export type Behaviour = string | ((request: RawRequest) => void);
+
+/** An upstream that behaves as it is told at the moment. */
+export interface RoutedUpstream extends RawUpstream {
+  answer: Behaviour;
+}
+
+export interface Routed {
+  readonly gateway: RunningGateway;
+  readonly upstreams: readonly RoutedUpstream[];
+  /** Asks for a chat completion. */
+  ask(
+    headers?: Record<string, string>,
+    more?: object,
+  ): Promise<{ readonly status: number; readonly retryAfter: string | null; readonly body: string }>;
+  /** Requests that each upstream has got. */
+  counts(): number[];
+  /** The key of each request that an upstream has got. */
+  keys(upstream: number): (string | undefined)[];
+  /** The values of a family of counters, by their labels. */
+  counted(family: string): Record<string, number>;
+}
+
+/** Starts a gateway whose model `m` has these upstreams as targets, in order of priority. */
+export async function startRouted(
+  t: Test,
+  answers: readonly Behaviour[],
+  more: Partial<GatewayOptions> = {},
+): Promise<Routed> {
+  const upstreams = await Promise.all(answers.map((answer) => upstreamThat(t, answer)));
+  const gateway = await startGateway(t, { upstreams: upstreams.map(({ url }) => url), ...more });
+  return {
+    gateway,
+    upstreams,
+    ask: async (headers = {}, change = {}) => {
+      const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json', ...headers },
+        body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hi' }], ...change }),
+      });
+      return {
+        status: answer.status,
+        retryAfter: answer.headers.get('retry-after'),
+        body: await answer.text(),
+      };
+    },
+    counts: () => upstreams.map(({ requests }) => requests.length),
+    keys: (upstream) => (upstreams[upstream]?.requests ?? []).map(keyOf),
+    counted: (family) => {
+      const found = gateway.gateway.metrics().counters.find(([name]) => name === family);
+      if (found === undefined) return {};
+      const [, labels, values] = found;
+      const width = labels.length / values.length;
+      return Object.fromEntries(
+        values.map((value, i) => [labels.slice(i * width, (i + 1) * width).join(' '), value]),
+      );
+    },
+  };
+}
+
+/** The bearer key of a request. */
+export function keyOf({ head }: RawRequest): string | undefined {
+  return /^authorization: Bearer (.*)$/im.exec(head)?.[1];
+}
+
+async function upstreamThat(t: Test, answer: Behaviour): Promise<RoutedUpstream> {
+  const state = { answer };
+  const raw = await startRawUpstream(t, (request: RawRequest) => {
+    if (typeof state.answer === 'string') request.socket.write(state.answer);
+    else state.answer(request);
+  });
+  return Object.assign(state, raw);
+}

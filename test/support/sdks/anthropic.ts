@@ -1,0 +1,67 @@
+import * as anthropic0 from 'anthropic0';
+import * as anthropic1 from 'anthropic1';
+import type { DemoGateway } from '../demo.js';
+import { sdksOfRun } from './versions.js';
+
+/** What the SDK's versions have in common; the types are those of one of them. */
+export type Client = anthropic0.Anthropic;
+export type ApiError = InstanceType<typeof anthropic0.APIError>;
+export type Message = anthropic0.Anthropic.Message;
+export type MessageParam = anthropic0.Anthropic.MessageParam;
+export type StreamEvent = anthropic0.Anthropic.RawMessageStreamEvent;
+type SdkModule = typeof anthropic0;
+
+export interface Sdk {
+  /** `anthropic 0` and the like, for the names of tests. */
+  readonly name: string;
+  /** Error classes and the client class. */
+  readonly module: SdkModule;
+  /** The key is sent as a bearer token, and the beta client adds no query. */
+  readonly bearer: boolean;
+}
+
+/** The versions of the official SDK that must work, oldest first. */
+export const sdks: readonly Sdk[] = sdksOfRun<Sdk>([
+  { name: 'anthropic 0', module: anthropic0, bearer: false },
+  { name: 'anthropic 1', module: anthropic1 as unknown as SdkModule, bearer: true },
+]);
+
+export interface ClientOptions {
+  /** `sk-demo` unless given. */
+  readonly apiKey?: string;
+  /** 0 unless given. */
+  readonly maxRetries?: number;
+  readonly fetch?: typeof fetch;
+}
+
+/** A client as a user would make it, that calls the gateway. */
+export function createClient(
+  { module: { Anthropic } }: Sdk,
+  gateway: Pick<DemoGateway, 'url'>,
+  options: ClientOptions = {},
+): Client {
+  return new Anthropic({ apiKey: 'sk-demo', maxRetries: 0, baseURL: gateway.url, ...options });
+}
+
+/**
+ * Waits for the error that a call must raise.
+ * @throws Error when the call succeeds, or raises something that is not of the SDK.
+ */
+export async function raised(sdk: Sdk, call: PromiseLike<unknown>): Promise<ApiError> {
+  try {
+    await call;
+  } catch (error) {
+    if (error instanceof sdk.module.APIError) return error;
+    throw error;
+  }
+  throw new Error('the call raised no error');
+}
+
+/** The texts of a message, joined. */
+export function textOf({
+  content,
+}: {
+  readonly content: readonly { type: string; text?: string }[];
+}): string {
+  return content.map((block) => (block.type === 'text' ? (block.text ?? '') : '')).join('');
+}

@@ -1,0 +1,65 @@
+import * as genai1 from 'genai1';
+import * as genai2 from 'genai2';
+import * as genai3 from 'genai3';
+import type { DemoGateway } from '../demo.js';
+import { sdksOfRun } from './versions.js';
+
+/** What the SDK's versions have in common; the types are those of one of them. */
+export type Client = genai2.GoogleGenAI;
+export type ApiError = InstanceType<typeof genai2.ApiError>;
+export type Response = genai2.GenerateContentResponse;
+export type Part = genai2.Part;
+type SdkModule = typeof genai2;
+
+export interface Sdk {
+  /** `genai 1` and the like, for the names of tests. */
+  readonly name: string;
+  /** Error classes and the client class. */
+  readonly module: SdkModule;
+  /** An error inside a stream raises; version 1 hands it on as an empty chunk. */
+  readonly raisesMidStream: boolean;
+}
+
+/** The versions of the official SDK that must work, oldest first. */
+export const sdks: readonly Sdk[] = sdksOfRun<Sdk>([
+  { name: 'genai 1', module: genai1 as unknown as SdkModule, raisesMidStream: false },
+  { name: 'genai 2', module: genai2, raisesMidStream: true },
+  { name: 'genai 3', module: genai3 as unknown as SdkModule, raisesMidStream: true },
+]);
+
+/** A client as a user would make it, that calls the gateway. */
+export function createClient(
+  { module: { GoogleGenAI } }: Sdk,
+  gateway: Pick<DemoGateway, 'url'>,
+  apiKey = 'sk-demo',
+): Client {
+  return new GoogleGenAI({ apiKey, httpOptions: { baseUrl: gateway.url } });
+}
+
+/**
+ * Waits for the error that a call must raise.
+ * @throws Error when the call succeeds, or raises something that is not of the SDK.
+ */
+export async function raised(sdk: Sdk, call: PromiseLike<unknown>): Promise<ApiError> {
+  try {
+    await call;
+  } catch (error) {
+    if (error instanceof sdk.module.ApiError) return error;
+    throw error;
+  }
+  throw new Error('the call raised no error');
+}
+
+/** The error object of the body: the SDK gives the whole body as its message. */
+export function bodyOf(error: ApiError): { code?: number; message?: string; status?: string } {
+  const body = JSON.parse(error.message) as { error?: object };
+  return body.error ?? {};
+}
+
+/** The text of every part of an answer's first candidate that is not a thought. */
+export function textOf(responses: readonly Response[]): string {
+  return responses
+    .flatMap((response) => response.candidates?.[0]?.content?.parts ?? [])
+    .map((part) => (part.thought === true ? '' : (part.text ?? '')))
+    .join('');
+}

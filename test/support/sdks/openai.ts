@@ -1,0 +1,90 @@
+import * as openai4 from 'openai4';
+import * as parser4 from 'openai4/lib/parser';
+import * as openai6 from 'openai6';
+import * as parser6 from 'openai6/lib/parser';
+import * as openai7 from 'openai7';
+import * as parser7 from 'openai7/lib/parser';
+import type { DemoGateway } from '../demo.js';
+import { sdksOfRun } from './versions.js';
+
+/** What the SDK's versions have in common; the types are those of one of them. */
+export type Client = openai6.OpenAI;
+export type ApiError = InstanceType<typeof openai6.APIError>;
+export type Chunk = openai6.OpenAI.ChatCompletionChunk;
+type SdkModule = typeof openai6;
+type MakeParseable = typeof parser6.makeParseableResponseFormat;
+
+export interface Sdk {
+  /** `openai 6` and the like, for the names of tests. */
+  readonly name: string;
+  /** Error classes and the client class. */
+  readonly module: SdkModule;
+  readonly makeParseableResponseFormat: MakeParseable;
+}
+
+/** The versions of the official SDK that must work, oldest first. */
+export const sdks: readonly Sdk[] = sdksOfRun<Sdk>([
+  {
+    name: 'openai 4',
+    module: openai4 as unknown as SdkModule,
+    makeParseableResponseFormat: parser4.makeParseableResponseFormat as unknown as MakeParseable,
+  },
+  {
+    name: 'openai 6',
+    module: openai6,
+    makeParseableResponseFormat: parser6.makeParseableResponseFormat,
+  },
+  {
+    name: 'openai 7',
+    module: openai7 as unknown as SdkModule,
+    makeParseableResponseFormat: parser7.makeParseableResponseFormat as unknown as MakeParseable,
+  },
+]);
+
+export interface ClientOptions {
+  /** `sk-demo` unless given. */
+  readonly apiKey?: string;
+  /** 0 unless given. */
+  readonly maxRetries?: number;
+  readonly fetch?: typeof fetch;
+}
+
+/** A client as a user would make it, that calls the gateway. */
+export function createClient(
+  { module: { OpenAI } }: Sdk,
+  gateway: Pick<DemoGateway, 'url'>,
+  options: ClientOptions = {},
+): Client {
+  return new OpenAI({ apiKey: 'sk-demo', maxRetries: 0, baseURL: `${gateway.url}/v1`, ...options });
+}
+
+/** Where the client has `parse`, `stream` and `runTools`: version 4 keeps them under `beta`. */
+export function helpers(client: Client): Client['chat']['completions'] {
+  const { beta } = client as unknown as { beta?: { chat?: Client['chat'] } };
+  return beta?.chat?.completions ?? client.chat.completions;
+}
+
+/**
+ * Waits for the error that a call must raise.
+ * @throws Error when the call succeeds, or raises something that is not of the SDK.
+ */
+export async function raised(sdk: Sdk, call: PromiseLike<unknown>): Promise<ApiError> {
+  try {
+    await call;
+  } catch (error) {
+    if (error instanceof sdk.module.APIError) return error;
+    throw error;
+  }
+  throw new Error('the call raised no error');
+}
+
+/** The request id of an error: version 4 has another name for it. */
+export function requestIdOf(error: ApiError): string {
+  return error.requestID ?? (error as { request_id?: string }).request_id ?? '';
+}
+
+/** Reads a stream to its end. */
+export async function collect<T>(stream: AsyncIterable<T>, into: T[] = []): Promise<readonly T[]> {
+  for await (const item of stream) into.push(item);
+  return into;
+}

@@ -1,0 +1,129 @@
+import type { VideoFormat } from '../../../src/video/task.js';
+import { eventually } from '../eventually.js';
+import { loadKey } from '../load/request.js';
+
+/** An answer about a task. */
+export interface TaskAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** One way to ask for something. */
+export interface TaskRequest {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly body?: unknown;
+}
+
+/** How clients of each format make tasks and ask for them. */
+export interface TaskFace {
+  create(prompt: string): TaskRequest;
+  show(id: string): TaskRequest;
+  /** @returns the id in the answer that made a task */
+  idIn(body: TaskAnswer['body']): unknown;
+  /** @returns the state in the gateway's own word, or what stands there */
+  stateIn(body: TaskAnswer['body']): unknown;
+}
+
+const vendorj = (action: string): string => `/vendorj/?Action=CVSync2Async${action}&Version=2022-08-31`;
+const dataIn = (body: TaskAnswer['body']): Readonly<Record<string, unknown>> =>
+  (body.data ?? {}) as Readonly<Record<string, unknown>>;
+const vendorWords: ReadonlyMap<unknown, string> = new Map([
+  ['submitted', 'queued'],
+  ['processing', 'in_progress'],
+  ['succeed', 'completed'],
+  ['in_queue', 'queued'],
+  ['generating', 'in_progress'],
+  ['done', 'completed'],
+]);
+
+/** The size keeps what the simulator paints small. */
+export const taskFaces: Readonly<Record<VideoFormat, TaskFace>> = {
+  compat: {
+    create: (prompt) => ({
+      method: 'POST',
+      path: '/v1/videos',
+      body: { model: 'm', prompt, seconds: '1', size: '64x48' },
+    }),
+    show: (id) => ({ method: 'GET', path: `/v1/videos/${id}` }),
+    idIn: (body) => body.id,
+    stateIn: (body) => body.status,
+  },
+  vendork: {
+    create: (prompt) => ({
+      method: 'POST',
+      path: '/vendork/v1/videos/text2video',
+      body: { model_name: 'm', prompt, duration: '5' },
+    }),
+    show: (id) => ({ method: 'GET', path: `/vendork/v1/videos/text2video/${id}` }),
+    idIn: (body) => dataIn(body).task_id,
+    stateIn: (body) => wordOf(dataIn(body).task_status),
+  },
+  vendorj: {
+    create: (prompt) => ({ method: 'POST', path: vendorj('SubmitTask'), body: { req_key: 'm', prompt } }),
+    show: (id) => ({
+      method: 'POST',
+      path: vendorj('GetResult'),
+      body: { req_key: 'm', task_id: id },
+    }),
+    idIn: (body) => dataIn(body).task_id,
+    stateIn: (body) => (body.code === 10_000 ? wordOf(dataIn(body).status) : 'failed'),
+  },
+  generic: {
+    create: (prompt) => ({
+      method: 'POST',
+      path: '/v1/video/generations',
+      body: { model: 'm', prompt, duration: 1, width: 64, height: 48 },
+    }),
+    show: (id) => ({ method: 'GET', path: `/v1/video/generations/${id}` }),
+    idIn: (body) => body.task_id,
+    stateIn: (body) => body.status,
+  },
+};
+
+function wordOf(word: unknown): unknown {
+  return vendorWords.get(word) ?? word;
+}
+
+/** Sends a request about tasks. @throws TypeError, as `fetch` does, when the connection breaks */
+export async function askTask(
+  baseUrl: string,
+  request: TaskRequest,
+  options: { readonly key?: string; readonly idempotencyKey?: string } = {},
+): Promise<TaskAnswer> {
+  const { method, path, body } = request;
+  const response = await fetch(baseUrl + path, {
+    method,
+    headers: {
+      authorization: `Bearer ${options.key ?? loadKey}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(options.idempotencyKey === undefined ? {} : { 'idempotency-key': options.idempotencyKey }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const { status, headers } = response;
+  return { status, headers, body: (await response.json()) as TaskAnswer['body'] };
+}
+
+const askAgainMs = 100;
+
+/** Asks for a task until it has ended. @returns the last answer, of which the state is not more than what it says */
+export function untilEnded(baseUrl: string, id: string, face = taskFaces.compat): Promise<TaskAnswer> {
+  const fits = ({ status, body }: TaskAnswer): boolean =>
+    status !== 200 || ['completed', 'failed'].includes(String(face.stateIn(body)));
+  return eventually(() => askTask(baseUrl, face.show(id)), { fits, everyMs: askAgainMs, withinMs: 600_000 });
+}
+
+/** Fetches the content of a task, whole. */
+export async function contentOf(
+  baseUrl: string,
+  id: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<{ readonly status: number; readonly headers: Headers; readonly bytes: Buffer }> {
+  const response = await fetch(`${baseUrl}/v1/videos/${id}/content`, {
+    headers: { authorization: `Bearer ${loadKey}`, ...headers },
+  });
+  const bytes = Buffer.from(await response.arrayBuffer());
+  return { status: response.status, headers: response.headers, bytes };
+}

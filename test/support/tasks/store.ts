@@ -1,0 +1,74 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import { createEmbeddedStore } from '../../../src/store/embedded.js';
+import { createRedisStore } from '../../../src/store/redis.js';
+import type { Store } from '../../../src/store/store.js';
+import { redisSettings } from '../../suites/store.js';
+import { startRedis } from '../redis.js';
+
+/** Makes a store of its own for a test, with which it ends; null where there is no server for it. */
+export type OpenStore = (t: Test) => Promise<Store | null>;
+
+/** Every kind of store. */
+export const openStores: Readonly<Record<Store['kind'], OpenStore>> = {
+  async embedded(t) {
+    const path = mkdtempSync(join(tmpdir(), 'tasks-'));
+    const store = createEmbeddedStore({ path });
+    t.teardown(async () => {
+      await store.close();
+      rmSync(path, { recursive: true, force: true });
+    });
+    return store;
+  },
+  async redis(t) {
+    const server = await startRedis();
+    if (server === null) return null;
+    const store = createRedisStore(redisSettings([server.port]));
+    t.teardown(async () => {
+      await store.close();
+      await server.stop();
+    });
+    return store;
+  },
+};
+
+/** A store whose calls of a number fail. */
+export interface FailingStore {
+  readonly store: Store;
+  /** Calls that there have been. */
+  calls(): number;
+  /** Lets the calls from this one on fail, until there are `end`: counted from 0, whatever they are. */
+  fail(from: number, end: number, done: boolean): void;
+}
+
+/** A store that fails on demand: before it does what it was asked for, or when it has. */
+export function failingStore(inner: Store, error: () => Error): FailingStore {
+  let count = 0;
+  let failing = { from: 0, end: 0, done: false };
+  const call = async <T>(work: () => Promise<T>): Promise<T> => {
+    const number = count;
+    count += 1;
+    if (number < failing.from || number >= failing.end) return work();
+    if (failing.done) await work();
+    throw error();
+  };
+  return {
+    calls: () => count,
+    fail(from, end, done) {
+      failing = { from, end, done };
+    },
+    store: {
+      kind: inner.kind,
+      get: (...asked) => call(() => inner.get(...asked)),
+      create: (...asked) => call(() => inner.create(...asked)),
+      replace: (...asked) => call(() => inner.replace(...asked)),
+      remove: (...asked) => call(() => inner.remove(...asked)),
+      list: (...asked) => call(() => inner.list(...asked)),
+      claim: (...asked) => call(() => inner.claim(...asked)),
+      sweep: () => call(() => inner.sweep()),
+      close: () => inner.close(),
+    },
+  };
+}

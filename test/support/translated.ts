@@ -1,0 +1,55 @@
+import type { Test } from 'tap';
+import { type RunningGateway, startGateway, testKey } from './gateway.js';
+import { exchange, type RawAnswer } from './raw-client.js';
+import { type RawRequest, type RawUpstream, startRawUpstream } from './upstream.js';
+
+export const textProtocols = ['chat', 'responses', 'messages', 'generateContent'];
+
+export interface TranslatedStage extends RunningGateway {
+  readonly upstream: RawUpstream;
+}
+
+export interface StagePlan {
+  /** `chat` unless given. */
+  readonly kind?: string;
+  /** Bytes of every answer, or who writes them. */
+  readonly answer: string | ((request: RawRequest, index: number) => void);
+  /** Merged over the model's target. */
+  readonly target?: Record<string, unknown>;
+  /** Merged over the upstream. */
+  readonly upstream?: Record<string, unknown>;
+  /** Merged over the config. */
+  readonly config?: Record<string, unknown>;
+}
+
+/** A gateway whose model `m` is offered in all text protocols and served by a raw upstream of a kind. */
+export async function startTranslated(t: Test, plan: StagePlan): Promise<TranslatedStage> {
+  const { answer } = plan;
+  const write = typeof answer === 'string' ? ({ socket }: RawRequest) => socket.write(answer) : answer;
+  const upstream = await startRawUpstream(t, write);
+  const gateway = await startGateway(t, {
+    upstreams: [upstream.url],
+    upstream: { kind: plan.kind ?? 'chat', ...plan.upstream },
+    config: {
+      models: {
+        m: { protocols: textProtocols, targets: [{ upstream: 'u0', model: 'real', ...plan.target }] },
+      },
+      ...plan.config,
+    },
+  });
+  return { ...gateway, upstream };
+}
+
+/** The bytes of a request with a body and a key, as any of the text protocols takes them. */
+export function postBytes(path: string, body: object, headers = ''): string {
+  const text = JSON.stringify(body);
+  return (
+    `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${testKey}\r\nanthropic-version: 2023-06-01\r\n` +
+    `content-type: application/json\r\n${headers}content-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`
+  );
+}
+
+/** Sends a body and reads the answer. */
+export function post(port: number, path: string, body: object, headers = ''): Promise<RawAnswer> {
+  return exchange(port, postBytes(path, body, headers));
+}
