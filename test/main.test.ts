@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { test } from 'tap';
 import { demoKeyHash } from './support/demo-key.js';
-import { startCli } from './support/gateway-process.js';
+import { startGateway } from './support/gateway.js';
 
 const main = fileURLToPath(new URL('../src/main.js', import.meta.url));
 const config = {
@@ -113,8 +113,7 @@ test('a new key and its hash belong together, however the hash is asked for', (t
 });
 
 test("the operators' line of the demo banner leads to the console, and its token opens it", async (t) => {
-  const gateway = await startCli();
-  t.teardown(() => gateway.stop());
+  const gateway = await startGateway(t, { workers: 1 });
   const find = () => gateway.logs.find((line) => line.startsWith('  Operators '));
   await gateway.until(() => find() !== undefined);
   const line = /^ {2}Operators {3}(http:\S+\/) \(console, metrics\), with the token (\S+)$/;
@@ -128,8 +127,7 @@ test("the operators' line of the demo banner leads to the console, and its token
 });
 
 test('the curl of the demo banner is answered, and the log says where the gateway listens', async (t) => {
-  const gateway = await startCli();
-  t.teardown(() => gateway.stop());
+  const gateway = await startGateway(t, { workers: 1 });
   await gateway.until(() => gateway.logs.some((line) => line.includes('curl ')));
   const curl = gateway.logs.find((line) => line.includes('curl ')) ?? '';
   const [, url = '', body = ''] = /curl (\S+) .* -d '(.*)'$/.exec(curl) ?? [];

@@ -1,5 +1,6 @@
 import { test } from 'tap';
-import { startCli, writeConfig } from '../support/gateway-process.js';
+import { startGateway } from '../support/gateway.js';
+import { writeConfig } from '../support/gateway-processes.js';
 
 const token = 'the-token-of-the-operators';
 const headers = { authorization: `Bearer ${token}` };
@@ -16,11 +17,11 @@ const config = {
 };
 
 test('operators see the config in force, and what a reload would say of the file', async (t) => {
-  const gateway = await startCli({
-    config,
+  const gateway = await startGateway(t, {
+    workers: 1,
+    file: config,
     env: { ADMIN_TOKEN: token, UPSTREAM_KEY: 'sk-from-the-environment' },
   });
-  t.teardown(() => gateway.stop());
   const { url } = await gateway.untilLogged(({ msg }) => msg === 'operators may sign in');
   const path = gateway.configPath ?? '';
   const show = async () => {

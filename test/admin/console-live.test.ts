@@ -5,7 +5,7 @@ import type { Counts, HistoryView, LiveState } from '../../src/admin/live-state.
 import { type ParsedFamily, parseText } from '../metrics/parse-text.js';
 import { demoKeyHash } from '../support/demo-key.js';
 import { eventually } from '../support/eventually.js';
-import { startCli } from '../support/gateway-process.js';
+import { startGateway } from '../support/gateway.js';
 import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
 
 const token = 'the-token-of-the-operators';
@@ -19,8 +19,9 @@ async function start(t: Test) {
     targets: [{ upstream, model: 'sim-text' }],
     price: { input: 1.25, output: 10 },
   });
-  const gateway = await startCli({
-    config: {
+  const gateway = await startGateway(t, {
+    workers: 2,
+    file: {
       admin: { port: 0, token },
       upstreams: {
         local: { kind: 'simulator' },
@@ -31,9 +32,7 @@ async function start(t: Test) {
       groups: { default: { models: ['*'] } },
       keys: [{ id: 'team', hash: demoKeyHash, groups: ['default'] }],
     },
-    workers: 2,
   });
-  t.teardown(() => gateway.stop());
   const entry = await gateway.untilLogged(({ msg }) => msg === 'operators may sign in');
   const url = String(entry.url);
   const headers = { authorization: `Bearer ${token}` };

@@ -1,5 +1,5 @@
 import { type Test, test } from 'tap';
-import { startCli } from '../support/gateway-process.js';
+import { startGateway } from '../support/gateway.js';
 
 const config = {
   admin: { port: 0, token: 'the-token-of-the-operators' },
@@ -16,8 +16,7 @@ const policy =
 /** What a browser may be told to load: other hosts by their scheme, or by a path that begins with two slashes. */
 const elsewhere = /(?:src|href)\s*=\s*["'](?:[a-z]+:)?\/\/|url\(\s*["']?(?:https?:)?\/\/|@import/i;
 async function start(t: Test): Promise<string> {
-  const gateway = await startCli({ config });
-  t.teardown(() => gateway.stop());
+  const gateway = await startGateway(t, { workers: 1, file: config });
   const { url } = await gateway.untilLogged(({ msg }) => msg === 'operators may sign in');
   return url as string;
 }

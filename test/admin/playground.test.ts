@@ -9,7 +9,7 @@ import { type Test, test } from 'tap';
 import { startAdmin } from '../../src/admin/listener.js';
 import { playgroundRoutes } from '../../src/admin/playground.js';
 import { demoKeyHash } from '../support/demo-key.js';
-import { startCli } from '../support/gateway-process.js';
+import { startGateway } from '../support/gateway.js';
 import { startHttpUpstream } from '../support/upstream.js';
 
 const token = 'a-token-of-operators';
@@ -33,7 +33,7 @@ async function startRelay(t: Test, url: string) {
 }
 
 /** Something in the place of the gateway. */
-async function startGateway(t: Test, onRequest: RequestListener): Promise<string> {
+async function serveInPlace(t: Test, onRequest: RequestListener): Promise<string> {
   return (await startHttpUpstream(t, onRequest)).origin;
 }
 
@@ -49,7 +49,7 @@ function answerHeaders(answer: Response): Record<string, string> {
 
 test('a call is sent to the gateway as written, and its answer is told with its own status and headers', async (t) => {
   const seen: object[] = [];
-  const url = await startGateway(t, async (request, response) => {
+  const url = await serveInPlace(t, async (request, response) => {
     seen.push({
       method: request.method,
       url: request.url,
@@ -90,7 +90,7 @@ test('a call is sent to the gateway as written, and its answer is told with its 
 });
 
 test('what is no call for the gateway is refused with the member at fault', async (t) => {
-  const url = await startGateway(t, (_request, response) => void response.end());
+  const url = await serveInPlace(t, (_request, response) => void response.end());
   const { port, relay } = await startRelay(t, url);
   for (const [call, param] of [
     [{ method: 'PUT' }, 'method'],
@@ -121,7 +121,7 @@ test('what is no call for the gateway is refused with the member at fault', asyn
 
 test('the first piece arrives before the last one is made', async (t) => {
   const answers: ServerResponse[] = [];
-  const url = await startGateway(t, (_request, response) => {
+  const url = await serveInPlace(t, (_request, response) => {
     answers.push(response);
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     response.write('data: first\n\n');
@@ -138,7 +138,7 @@ test('the first piece arrives before the last one is made', async (t) => {
 test('when the client leaves, so does the call: before its head, and while it streams', async (t) => {
   const closed: Promise<unknown>[] = [];
   let onCall = (): void => {};
-  const url = await startGateway(t, (request, response) => {
+  const url = await serveInPlace(t, (request, response) => {
     closed.push(once(response, 'close'));
     if (request.url === '/stream') response.write('first');
     onCall();
@@ -166,7 +166,7 @@ test('a client that does not read holds the gateway back, and gets everything in
   const size = 64 * mebibyte;
   const piece = Buffer.alloc(64 * 1024, 'x');
   let written = 0;
-  const url = await startGateway(t, async (_request, response) => {
+  const url = await serveInPlace(t, async (_request, response) => {
     for (; written < size; written += piece.length) if (!response.write(piece)) await once(response, 'drain');
     response.end();
   });
@@ -190,7 +190,7 @@ test('a client that does not read holds the gateway back, and gets everything in
 
 test('only so many calls are relayed at once, and one that ends makes room', async (t) => {
   const waiting: ServerResponse[] = [];
-  const url = await startGateway(t, (_request, response) => {
+  const url = await serveInPlace(t, (_request, response) => {
     waiting.push(response);
     response.flushHeaders();
   });
@@ -208,7 +208,7 @@ test('only so many calls are relayed at once, and one that ends makes room', asy
 });
 
 test('an answer that breaks off breaks off for the client, too', async (t) => {
-  const url = await startGateway(t, (request, response) => {
+  const url = await serveInPlace(t, (request, response) => {
     if (request.url === '/none') return void request.socket.destroy();
     response.writeHead(200, { 'content-length': '10' });
     response.write('half', () => request.socket.destroy());
@@ -248,8 +248,9 @@ test("the gateway's own certificate need not be for its loopback address", async
 });
 
 test("through a started gateway: models, a stream, and a client's leave that reaches the upstream", async (t) => {
-  const gateway = await startCli({
-    config: {
+  const gateway = await startGateway(t, {
+    workers: 1,
+    file: {
       admin: { port: 0, token },
       upstreams: { local: { kind: 'simulator' } },
       models: { m: { protocols: ['chat'], targets: [{ upstream: 'local', model: 'sim-text' }] } },
@@ -263,7 +264,6 @@ test("through a started gateway: models, a stream, and a client's leave that rea
       ],
     },
   });
-  t.teardown(() => gateway.stop());
   const { url } = await gateway.untilLogged(({ msg }) => msg === 'operators may sign in');
   const models = await fetch(`${url}/playground/models`, { headers: { authorization } });
   t.strictSame(await models.json(), { demoKey: null, models: [{ name: 'm', protocols: ['chat'] }] });

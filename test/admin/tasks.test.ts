@@ -8,7 +8,7 @@ import { writeTask } from '../../src/video/record.js';
 import type { VideoTask } from '../../src/video/task.js';
 import { demoKeyHash } from '../support/demo-key.js';
 import { eventually } from '../support/eventually.js';
-import { startCli } from '../support/gateway-process.js';
+import { startGateway } from '../support/gateway.js';
 import { openStores } from '../support/tasks/store.js';
 import { sampleTask } from '../video/samples.js';
 
@@ -120,8 +120,9 @@ test('what cannot be asked for is refused with its parameter', async (t) => {
 });
 
 test('a started gateway lists what its clients have made, and looking makes no store', async (t) => {
-  const gateway = await startCli({
-    config: {
+  const gateway = await startGateway(t, {
+    workers: 1,
+    file: {
       admin: { port: 0, token },
       usage: { ledger: false },
       upstreams: { local: { kind: 'simulator' } },
@@ -136,7 +137,6 @@ test('a started gateway lists what its clients have made, and looking makes no s
       ],
     },
   });
-  t.teardown(() => gateway.stop());
   const { url } = await gateway.untilLogged(({ msg }) => msg === 'operators may sign in');
   t.equal((await fetch(`${url}/tasks`)).status, 401);
   const list = async () => (await (await fetch(`${url}/tasks`, { headers })).json()) as TaskList;

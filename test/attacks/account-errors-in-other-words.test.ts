@@ -1,9 +1,8 @@
-import type { Test } from 'tap';
-import { test } from 'tap';
+import { type Test, test } from 'tap';
 import { startGateway } from '../support/gateway.js';
 import { faces } from '../support/media/faces.js';
-import { ask, startMediaGateway, temporaryFolder } from '../support/media/gateway.js';
-import { openClient, startRealtimeGateway, startRealtimeUpstream } from '../support/realtime.js';
+import { ask, mediaConfig, temporaryFolder } from '../support/media/gateway.js';
+import { openClient, startRealtimeUpstream } from '../support/realtime.js';
 import {
   chatEvent,
   chunk,
@@ -141,7 +140,7 @@ async function heardInSession(
   act: (socket: { send(data: string | Buffer): void; close(code: number, reason?: string): void }) => void,
 ) {
   const upstream = await startRealtimeUpstream(t, ({ socket }) => act(socket));
-  const { port } = await startRealtimeGateway(t, { upstreams: [upstream.url] });
+  const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['realtime'] });
   const client = await openClient(t, port);
   const { code, reason } = await client.closed;
   return { code, words: client.received.join() + reason };
@@ -193,9 +192,11 @@ test('an error in place of a task or of its content is known', async (t) => {
   for (const kind of ['chat', 'generic', 'vendork']) {
     for (const [how, body] of bodies.filter(([, text]) => !text.includes('"id"'))) {
       const upstream = await startRawUpstream(t, ({ socket }) => void socket.write(jsonAnswer(200, body)));
-      const gateway = await startMediaGateway(t, {
-        upstreams: { u: { kind, baseUrl: upstream.url } },
-        models: { m: { protocols: ['video'], targets: [{ upstream: 'u' }] } },
+      const gateway = await startGateway(t, {
+        config: mediaConfig(t, {
+          upstreams: { u: { kind, baseUrl: upstream.url } },
+          models: { m: { protocols: ['video'], targets: [{ upstream: 'u' }] } },
+        }),
       });
       const [face] = faces;
       const made = await face?.create(gateway, { model: 'm', prompt: 'a' });
@@ -224,9 +225,11 @@ test('a text is no video, and a browser gets nothing that it would run', async (
           `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
         );
     });
-    const gateway = await startMediaGateway(t, {
-      upstreams: { u: { baseUrl: upstream.url } },
-      models: { m: { protocols: ['video'], targets: [{ upstream: 'u' }] } },
+    const gateway = await startGateway(t, {
+      config: mediaConfig(t, {
+        upstreams: { u: { baseUrl: upstream.url } },
+        models: { m: { protocols: ['video'], targets: [{ upstream: 'u' }] } },
+      }),
     });
     const [face] = faces;
     if (face === undefined) throw new Error('no face');

@@ -1,8 +1,9 @@
 import { test } from 'tap';
 import { eventually } from '../support/eventually.js';
+import { startGateway } from '../support/gateway.js';
 import { faces } from '../support/media/faces.js';
-import { ask, startMediaGateway } from '../support/media/gateway.js';
-import { openClient, refusalOf, startRealtimeGateway, startRealtimeUpstream } from '../support/realtime.js';
+import { ask, mediaConfig } from '../support/media/gateway.js';
+import { openClient, refusalOf, startRealtimeUpstream } from '../support/realtime.js';
 import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
 import { accountAnswers, leak, leakyLines, organisation, quotedKey } from './account-answers.js';
 
@@ -14,7 +15,7 @@ test('an upgrade that is refused for our account is 502 in our words, without it
     socket.end(answer);
     return true;
   });
-  const { port, lines } = await startRealtimeGateway(t, { upstreams: [upstream.url] });
+  const { port, lines } = await startGateway(t, { upstreams: [upstream.url], protocols: ['realtime'] });
   for (const [what, status, body] of accountAnswers) {
     answer = jsonAnswer(status, body, `${leakyLines}connection: close\r\n`);
     const refused = await refusalOf(t, port);
@@ -53,7 +54,7 @@ const events = [
 test('an event of a session that speaks of our account ends it in our words', async (t) => {
   for (const event of events) {
     const upstream = await startRealtimeUpstream(t, ({ socket }) => socket.send(JSON.stringify(event)));
-    const { port, lines } = await startRealtimeGateway(t, { upstreams: [upstream.url] });
+    const { port, lines } = await startGateway(t, { upstreams: [upstream.url], protocols: ['realtime'] });
     const client = await openClient(t, port);
     const { code, reason } = await client.closed;
     t.equal(code, 1011);
@@ -72,7 +73,7 @@ test('a close reason that speaks of our account is not handed on, any other is',
     ['The session is over.', false],
   ] as const) {
     const upstream = await startRealtimeUpstream(t, ({ socket }) => socket.close(4001, given));
-    const { port } = await startRealtimeGateway(t, { upstreams: [upstream.url] });
+    const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['realtime'] });
     const { code, reason } = await (await openClient(t, port)).closed;
     t.equal(code, isOurs ? 1011 : 4001, given);
     t.equal(reason.includes(given), !isOurs, given);
@@ -93,9 +94,11 @@ test('a poll that is refused for our account fails no task, and tells nothing', 
       else if (polls++ === 0) socket.write(jsonAnswer(status, body, leakyLines));
       else socket.write(jsonAnswer(200, '{"id":"theirs","status":"completed"}'));
     });
-    const gateway = await startMediaGateway(t, {
-      upstreams: { u: { baseUrl: upstream.url } },
-      models: { m: { protocols: ['video'], targets: [{ upstream: 'u' }] } },
+    const gateway = await startGateway(t, {
+      config: mediaConfig(t, {
+        upstreams: { u: { baseUrl: upstream.url } },
+        models: { m: { protocols: ['video'], targets: [{ upstream: 'u' }] } },
+      }),
     });
     const [face] = faces;
     if (face === undefined) throw new Error('no face');
@@ -130,9 +133,11 @@ test('the content of a task that our account may not have is 502 in our words', 
           `HTTP/1.1 ${status} X\r\ncontent-type: ${type}\r\n${leakyLines}content-length: ${body.length}\r\n\r\n${body}`,
         );
     });
-    const gateway = await startMediaGateway(t, {
-      upstreams: { u: { baseUrl: upstream.url } },
-      models: { m: { protocols: ['video'], targets: [{ upstream: 'u' }] } },
+    const gateway = await startGateway(t, {
+      config: mediaConfig(t, {
+        upstreams: { u: { baseUrl: upstream.url } },
+        models: { m: { protocols: ['video'], targets: [{ upstream: 'u' }] } },
+      }),
     });
     const [face] = faces;
     if (face === undefined) throw new Error('no face');

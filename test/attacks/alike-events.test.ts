@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { test } from 'tap';
 import { WebSocket } from 'ws';
-import { testKey } from '../support/gateway.js';
-import { openClient, refusalOf, startRealtimeGateway, startRealtimeUpstream } from '../support/realtime.js';
+import { startGateway, testKey } from '../support/gateway.js';
+import { openClient, refusalOf, startRealtimeUpstream } from '../support/realtime.js';
 import { connect } from '../support/responses-socket.js';
 import { refusedThere, startHearing } from './alike-members.js';
 
@@ -51,7 +51,11 @@ test('an event of a session names no other model than the session has', async (t
   const upstream = await startRealtimeUpstream(t, ({ socket }) =>
     socket.on('message', (data: Buffer, isBinary) => socket.send(data, { binary: isBinary })),
   );
-  const { port } = await startRealtimeGateway(t, { upstreams: [upstream.url], alias: 'real' });
+  const { port } = await startGateway(t, {
+    upstreams: [upstream.url],
+    protocols: ['realtime'],
+    alias: 'real',
+  });
   const client = await openClient(t, port);
   const update = '"type":"session.update"';
   const attacks = [
@@ -114,7 +118,11 @@ test('an event in bytes names no other model to a reader of wider characters or 
   const upstream = await startRealtimeUpstream(t, ({ socket }) =>
     socket.on('message', (data: Buffer, isBinary) => socket.send(data, { binary: isBinary })),
   );
-  const { port } = await startRealtimeGateway(t, { upstreams: [upstream.url], alias: 'real' });
+  const { port } = await startGateway(t, {
+    upstreams: [upstream.url],
+    protocols: ['realtime'],
+    alias: 'real',
+  });
   const client = await openClient(t, port);
   const event = '{"type":"session.update","session":{"model":"dear"}}';
   const deep = '['.repeat(100) + ']'.repeat(100);
@@ -157,8 +165,9 @@ test('an event that could lead an upstream elsewhere passes where its config all
   const upstream = await startRealtimeUpstream(t, ({ socket }) =>
     socket.on('message', (data: Buffer) => socket.send(data.toString())),
   );
-  const { port } = await startRealtimeGateway(t, {
+  const { port } = await startGateway(t, {
     upstreams: [upstream.url],
+    protocols: ['realtime'],
     config: { upstreams: { u0: { kind: 'chat', baseUrl: upstream.url, allowMembers: ['provider'] } } },
   });
   const client = await openClient(t, port);
@@ -170,8 +179,9 @@ test('an event that could lead an upstream elsewhere passes where its config all
 
 test('a query that an upstream could read otherwise opens no session', async (t) => {
   const upstream = await startRealtimeUpstream(t);
-  const { port } = await startRealtimeGateway(t, {
+  const { port } = await startGateway(t, {
     upstreams: [upstream.url],
+    protocols: ['realtime'],
     config: { defaultModels: { realtime: 'm' } },
   });
   const attacks = [
@@ -209,7 +219,7 @@ test('a client that is refused an event can go on', async (t) => {
   const upstream = await startRealtimeUpstream(t, ({ socket }) =>
     socket.on('message', (data: Buffer) => socket.send(data.toString())),
   );
-  const { port } = await startRealtimeGateway(t, { upstreams: [upstream.url] });
+  const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['realtime'] });
   const client = await openClient(t, port);
   client.socket.send('{"type":"session.update","session":{"model":"dear"}}');
   client.socket.send('{"type":"x"}');

@@ -1,6 +1,6 @@
 import type { Test } from 'tap';
-import { type RunningGateway, testKey } from '../support/gateway.js';
-import { startMediaGateway } from '../support/media/gateway.js';
+import { type RunningGateway, startGateway, testKey } from '../support/gateway.js';
+import { mediaConfig } from '../support/media/gateway.js';
 import { jsonAnswer, type RawUpstream, startRawUpstream } from '../support/upstream.js';
 
 /** The models below are all at this upstream, which notes what it gets and refuses it. */
@@ -20,26 +20,28 @@ export async function startHearing(t: Test, upstreamMore: Record<string, unknown
     protocols,
     targets: [{ upstream: kind, model: 'real', ...more }],
   });
-  const gateway = await startMediaGateway(t, {
-    upstreams: Object.fromEntries(
-      kinds.map((kind) => [kind, { kind, baseUrl: upstream.url, ...upstreamMore }]),
-    ),
-    models: {
-      native: at(
-        'chat',
-        ['chat', 'completions', 'embeddings', 'rerank', 'moderations', 'audio', 'images'],
-        {},
+  const gateway = await startGateway(t, {
+    config: mediaConfig(t, {
+      upstreams: Object.fromEntries(
+        kinds.map((kind) => [kind, { kind, baseUrl: upstream.url, ...upstreamMore }]),
       ),
-      made: at('chat', ['responses'], { responses: true }),
-      claude: at('messages', ['messages', 'chat', 'responses', 'generateContent']),
-      gemini: at('generateContent', ['generateContent', 'chat', 'messages', 'responses']),
-      dashscope: at('chat', ['images'], { images: 'dashscope' }),
-      kling: at('vendork', ['video']),
-      jimeng: at('vendorj', ['video']),
-      sora: at('chat', ['video']),
-      generic: at('generic', ['video']),
-    },
-    config: { limits: { uploadBytes: 8_388_608 } },
+      models: {
+        native: at(
+          'chat',
+          ['chat', 'completions', 'embeddings', 'rerank', 'moderations', 'audio', 'images'],
+          {},
+        ),
+        made: at('chat', ['responses'], { responses: true }),
+        claude: at('messages', ['messages', 'chat', 'responses', 'generateContent']),
+        gemini: at('generateContent', ['generateContent', 'chat', 'messages', 'responses']),
+        dashscope: at('chat', ['images'], { images: 'dashscope' }),
+        kling: at('vendork', ['video']),
+        jimeng: at('vendorj', ['video']),
+        sora: at('chat', ['video']),
+        generic: at('generic', ['video']),
+      },
+      config: { limits: { uploadBytes: 8_388_608 } },
+    }),
   });
   return { gateway, upstream };
 }

@@ -1,5 +1,4 @@
-import type { Test } from 'tap';
-import { test } from 'tap';
+import { type Test, test } from 'tap';
 import { type RunningGateway, startGateway } from '../support/gateway.js';
 import { temporaryFolder } from '../support/media/gateway.js';
 import type { RawAnswer } from '../support/raw-client.js';

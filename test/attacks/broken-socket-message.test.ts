@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { startDemo } from '../support/demo.js';
+import { startGateway } from '../support/gateway.js';
 import { bearer, connect, create, type Event } from '../support/responses-socket.js';
 import { fc } from '../support/seed.js';
 
@@ -24,7 +24,7 @@ const broken: readonly (readonly [string, RegExp])[] = [
 ];
 
 test('a message that is broken gets the error event that says where, and the socket and the others go on', async (t) => {
-  const { url, gateway } = await startDemo(t);
+  const { url, gateway } = await startGateway(t, { demo: 'simulator' });
   const [other, socket] = [await connect(t, url), await connect(t, url)];
   for (const [message, words] of broken) {
     socket.send(message);
@@ -42,7 +42,7 @@ test('a message that is broken gets the error event that says where, and the soc
 });
 
 test('no message ends the socket by a fault of ours', async (t) => {
-  const { url, gateway } = await startDemo(t);
+  const { url, gateway } = await startGateway(t, { demo: 'simulator' });
   let socket = await connect(t, url, bearer);
   const member = fc.constantFrom(
     '"type":"response.create"',

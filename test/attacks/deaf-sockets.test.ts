@@ -1,7 +1,7 @@
 import t, { test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
 import { eventually } from '../support/eventually.js';
-import { startCli } from '../support/gateway-process.js';
+import { startGateway } from '../support/gateway.js';
 import { residentMb } from '../support/process-memory.js';
 import { frame, openRaw, type RawSocket } from '../support/raw-socket.js';
 import { connect } from '../support/responses-socket.js';
@@ -17,7 +17,7 @@ const config = {
   keys: ['hostile', 'other'].map((id) => ({ id, hash: hashKey(`sk-${id}`), groups: ['default'] })),
 };
 
-const gateway = await startCli({ config, env });
+const gateway = await startGateway(t, { workers: 1, file: config, env });
 t.teardown(() => gateway.kill('SIGKILL'));
 
 /** Has a client that does not read send for as long as its socket is open. @returns how the socket was closed */

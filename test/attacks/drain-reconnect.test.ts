@@ -1,16 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import t, { test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
-import { startCli } from '../support/gateway-process.js';
+import { startGateway } from '../support/gateway.js';
 import { open, readAnswer } from '../support/raw-client.js';
 import { openRaw } from '../support/raw-socket.js';
-import {
-  closeOf,
-  openClient,
-  startRealtimeGateway,
-  startRealtimeUpstream,
-  upgradeRequest,
-} from '../support/realtime.js';
+import { closeOf, openClient, startRealtimeUpstream, upgradeRequest } from '../support/realtime.js';
 
 const config = {
   timeouts: { drainMs: 60_000 },
@@ -25,7 +19,7 @@ const config = {
 
 for (const workers of [1, 2]) {
   test(`clients that come back as soon as they are told to leave hold up no drain of ${workers}`, async (t) => {
-    const gateway = await startCli({ config, workers });
+    const gateway = await startGateway(t, { workers, file: config });
     t.teardown(() => gateway.kill('SIGKILL'));
     let exited = false;
     gateway.exited.then(() => {
@@ -90,8 +84,9 @@ test('a session that is asked for on a connection from before the drain is refus
   await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve));
   t.teardown(() => front.close());
   const { port: frontPort } = front.address() as { port: number };
-  const { port, gateway } = await startRealtimeGateway(t, {
+  const { port, gateway } = await startGateway(t, {
     upstreams: [`http://127.0.0.1:${frontPort}/v1`],
+    protocols: ['realtime'],
   });
   const kept = await open(
     port,

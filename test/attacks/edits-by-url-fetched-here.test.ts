@@ -1,6 +1,6 @@
-import type { Test } from 'tap';
-import { test } from 'tap';
-import { ask, startMediaGateway } from '../support/media/gateway.js';
+import { type Test, test } from 'tap';
+import { startGateway } from '../support/gateway.js';
+import { ask, mediaConfig } from '../support/media/gateway.js';
 import { inputBody, png } from '../support/media/images.js';
 import { jsonAnswer, type RawUpstream, startRawUpstream } from '../support/upstream.js';
 
@@ -26,9 +26,11 @@ async function stage(t: Test, images: 'openai' | 'openai-files' | 'dashscope') {
   const upstream = await startRawUpstream(t, ({ socket }) =>
     socket.write(jsonAnswer(200, images === 'dashscope' ? drawn : made)),
   );
-  const gateway = await startMediaGateway(t, {
-    upstreams: { u: { baseUrl: upstream.url, fetchPrivate: true } },
-    models: { m: { protocols: ['images'], targets: [{ upstream: 'u', model: 'real', images }] } },
+  const gateway = await startGateway(t, {
+    config: mediaConfig(t, {
+      upstreams: { u: { baseUrl: upstream.url, fetchPrivate: true } },
+      models: { m: { protocols: ['images'], targets: [{ upstream: 'u', model: 'real', images }] } },
+    }),
   });
   return { files, upstream, gateway, url: `${files.url}/a.png?sig=1` };
 }

@@ -1,13 +1,13 @@
-import type { Test } from 'tap';
-import { test } from 'tap';
+import { type Test, test } from 'tap';
 import { parseHostPattern, parseNetwork } from '../../src/config/networks.js';
 import { GatewayError } from '../../src/errors.js';
 import type { Resolver } from '../../src/upstream/address.js';
 import { type Downloaded, download } from '../../src/upstream/download.js';
 import { allowsPort, deniesAddress, deniesHost, type FetchRules } from '../../src/upstream/fetch-rules.js';
 import { type Reached, reachUrl } from '../../src/upstream/reach.js';
+import { startGateway } from '../support/gateway.js';
 import { faces } from '../support/media/faces.js';
-import { ask, startMediaGateway } from '../support/media/gateway.js';
+import { ask, mediaConfig } from '../support/media/gateway.js';
 import { inputBody, png } from '../support/media/images.js';
 import { jsonAnswer, startHttpUpstream, startRawUpstream } from '../support/upstream.js';
 
@@ -182,20 +182,22 @@ test('no feature that fetches goes where the operator denies it, private address
       );
     });
     const made = { baseUrl: upstream.url, fetchPrivate: true };
-    const gateway = await startMediaGateway(t, {
-      upstreams: {
-        chat: made,
-        google: { ...made, kind: 'generateContent' },
-        generic: { ...made, kind: 'generic' },
-        bytes: made,
-      },
-      models: {
-        image: { protocols: ['images'], targets: [{ upstream: 'chat' }] },
-        edit: { protocols: ['images'], targets: [{ upstream: 'bytes', images: 'openai-files' }] },
-        text: { protocols: ['chat', 'messages', 'responses'], targets: [{ upstream: 'google' }] },
-        video: { protocols: ['video'], targets: [{ upstream: 'generic' }] },
-      },
-      config: { fetch },
+    const gateway = await startGateway(t, {
+      config: mediaConfig(t, {
+        upstreams: {
+          chat: made,
+          google: { ...made, kind: 'generateContent' },
+          generic: { ...made, kind: 'generic' },
+          bytes: made,
+        },
+        models: {
+          image: { protocols: ['images'], targets: [{ upstream: 'chat' }] },
+          edit: { protocols: ['images'], targets: [{ upstream: 'bytes', images: 'openai-files' }] },
+          text: { protocols: ['chat', 'messages', 'responses'], targets: [{ upstream: 'google' }] },
+          video: { protocols: ['video'], targets: [{ upstream: 'generic' }] },
+        },
+        config: { fetch },
+      }),
     });
     const asBytes = { model: 'image', prompt: 'a', response_format: 'b64_json' };
     const image = await ask(gateway, 'POST', '/v1/images/generations', { body: asBytes });
@@ -235,10 +237,12 @@ test("an upstream's own origin has any port, and is denied all the same where th
     [{}, 200],
     [{ denyNetworks: ['127.0.0.1/32'] }, 502],
   ] as const) {
-    const gateway = await startMediaGateway(t, {
-      upstreams: { u: { baseUrl: upstream.url } },
-      models: { m: { protocols: ['images'], targets: [{ upstream: 'u' }] } },
-      config: { fetch },
+    const gateway = await startGateway(t, {
+      config: mediaConfig(t, {
+        upstreams: { u: { baseUrl: upstream.url } },
+        models: { m: { protocols: ['images'], targets: [{ upstream: 'u' }] } },
+        config: { fetch },
+      }),
     });
     const body = { model: 'm', prompt: 'a', response_format: 'b64_json' };
     t.equal((await ask(gateway, 'POST', '/v1/images/generations', { body })).status, status);

@@ -1,6 +1,6 @@
 import { test } from 'tap';
-import { testKey } from '../support/gateway.js';
-import { startMediaGateway } from '../support/media/gateway.js';
+import { startGateway, testKey } from '../support/gateway.js';
+import { mediaConfig } from '../support/media/gateway.js';
 import { open, readAnswer } from '../support/raw-client.js';
 import { startRawUpstream } from '../support/upstream.js';
 import { heldBytes, heldWhen } from './held-bytes.js';
@@ -17,12 +17,14 @@ const file = '--b\r\ncontent-disposition: form-data; name="file"; filename="a.wa
 
 test('the fields of forms in passing count for their key until the form has ended', async (t) => {
   const upstream = await startRawUpstream(t, () => {});
-  const gateway = await startMediaGateway(t, {
-    upstreams: { c: { baseUrl: upstream.url } },
-    models: { m: { protocols: ['audio'], targets: [{ upstream: 'c' }] } },
-    config: {
-      limits: { bodyBytes: 2 * mebibyte, bufferedBytes: 64 * mebibyte, bufferedBytesPerKey: 16 * mebibyte },
-    },
+  const gateway = await startGateway(t, {
+    config: mediaConfig(t, {
+      upstreams: { c: { baseUrl: upstream.url } },
+      models: { m: { protocols: ['audio'], targets: [{ upstream: 'c' }] } },
+      config: {
+        limits: { bodyBytes: 2 * mebibyte, bufferedBytes: 64 * mebibyte, bufferedBytesPerKey: 16 * mebibyte },
+      },
+    }),
   });
   const fields = Array.from({ length: 4 }, (_, i) => field(`p${i}`, 'x'.repeat(200_000))).join('');
   const bytes = head + field('model', 'm') + fields + file + 'y'.repeat(100_000);
@@ -41,9 +43,11 @@ test('the fields of forms in passing count for their key until the form has ende
 
 test('the names of a hundred parts count, too', async (t) => {
   const upstream = await startRawUpstream(t, () => {});
-  const gateway = await startMediaGateway(t, {
-    upstreams: { c: { baseUrl: upstream.url } },
-    models: { m: { protocols: ['audio'], targets: [{ upstream: 'c' }] } },
+  const gateway = await startGateway(t, {
+    config: mediaConfig(t, {
+      upstreams: { c: { baseUrl: upstream.url } },
+      models: { m: { protocols: ['audio'], targets: [{ upstream: 'c' }] } },
+    }),
   });
   const names = Array.from({ length: 100 }, (_, i) => field(`${i}${'n'.repeat(7000)}`, '')).join('');
   const socket = await open(gateway.port, head + field('model', 'm') + names + file + 'y'.repeat(500_000));

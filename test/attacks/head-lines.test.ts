@@ -1,6 +1,5 @@
 import { test } from 'tap';
-import type { Protocol, Upstream, UpstreamKind } from '../../src/config/types.js';
-import { upstreamKinds } from '../../src/config/types.js';
+import { type Protocol, type Upstream, type UpstreamKind, upstreamKinds } from '../../src/config/types.js';
 import { GatewayError } from '../../src/errors.js';
 import { credentialLine, vendorLines } from '../../src/protocols/credentials/upstream-lines.js';
 import { upstreamQuery } from '../../src/protocols/realtime/query.js';

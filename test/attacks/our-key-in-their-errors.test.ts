@@ -1,9 +1,8 @@
-import type { Test } from 'tap';
-import { test } from 'tap';
+import { type Test, test } from 'tap';
 import { startGateway } from '../support/gateway.js';
 import { faces } from '../support/media/faces.js';
-import { startMediaGateway, temporaryFolder } from '../support/media/gateway.js';
-import { openClient, startRealtimeGateway, startRealtimeUpstream } from '../support/realtime.js';
+import { mediaConfig, temporaryFolder } from '../support/media/gateway.js';
+import { openClient, startRealtimeUpstream } from '../support/realtime.js';
 import {
   chatEvent,
   chunk,
@@ -128,8 +127,9 @@ test('a session does not repeat our key', async (t) => {
   ];
   for (const message of messages) {
     const upstream = await startRealtimeUpstream(t, ({ socket }) => socket.send(message));
-    const { port } = await startRealtimeGateway(t, {
+    const { port } = await startGateway(t, {
       upstreams: [upstream.url],
+      protocols: ['realtime'],
       config: { upstreams: { u0: { kind: 'chat', baseUrl: upstream.url, apiKeys: [ownKey] } } },
     });
     const client = await openClient(t, port);
@@ -160,9 +160,11 @@ test('a task that fails does not repeat our key', async (t) => {
       const upstream = await startRawUpstream(t, ({ head, socket }) => {
         socket.write(jsonAnswer(200, head.startsWith('POST') && isLater ? queued : failed));
       });
-      const gateway = await startMediaGateway(t, {
-        upstreams: { u: { kind, baseUrl: upstream.url, apiKeys: [ownKey] } },
-        models: { m: { protocols: ['video'], targets: [{ upstream: 'u' }] } },
+      const gateway = await startGateway(t, {
+        config: mediaConfig(t, {
+          upstreams: { u: { kind, baseUrl: upstream.url, apiKeys: [ownKey] } },
+          models: { m: { protocols: ['video'], targets: [{ upstream: 'u' }] } },
+        }),
       });
       for (const [index, face] of faces.entries()) {
         const made = await face.create(gateway, { model: 'm', prompt: 'a' });

@@ -1,12 +1,7 @@
 import { test } from 'tap';
+import { startGateway } from '../support/gateway.js';
 import { open } from '../support/raw-client.js';
-import {
-  openClient,
-  refusalOf,
-  startRealtimeGateway,
-  startRealtimeUpstream,
-  upgradeRequest,
-} from '../support/realtime.js';
+import { openClient, refusalOf, startRealtimeUpstream, upgradeRequest } from '../support/realtime.js';
 
 const large = JSON.stringify({ error: { message: 'x'.repeat(60_000), type: 'server_error' } });
 
@@ -19,7 +14,11 @@ test('a refusal that its client does not take gives the place of the session bac
     );
     return true;
   });
-  const { port, line } = await startRealtimeGateway(t, { upstreams: [upstream.url], sockets: { perKey: 2 } });
+  const { port, line } = await startGateway(t, {
+    upstreams: [upstream.url],
+    protocols: ['realtime'],
+    config: { sockets: { perKey: 2 } },
+  });
   const held = await (async () => {
     refusing = false;
     return openClient(t, port);
@@ -52,10 +51,10 @@ test('a session whose upgrade fails in any way leaves its place free', async (t)
     else socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok');
     return true;
   });
-  const { port } = await startRealtimeGateway(t, {
+  const { port } = await startGateway(t, {
     upstreams: [upstream.url],
-    sockets: { perKey: 1 },
-    config: { routing: { retries: 0 } },
+    protocols: ['realtime'],
+    config: { sockets: { perKey: 1 }, routing: { retries: 0 } },
   });
   for (let failed = 0; round < 6; failed++)
     t.equal((await refusalOf(t, port)).status, 502, `refusal ${failed}`);

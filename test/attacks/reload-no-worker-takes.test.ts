@@ -5,7 +5,8 @@ import { claimPort } from '../../src/supervisor/port.js';
 import { createWorkerPool } from '../../src/supervisor/workers.js';
 import { configWith, key } from '../supervisor/reloading.js';
 import { eventually } from '../support/eventually.js';
-import { startCli, writeConfig } from '../support/gateway-process.js';
+import { startGateway } from '../support/gateway.js';
+import { writeConfig } from '../support/gateway-processes.js';
 
 const token = 'the-token-of-the-operators';
 
@@ -24,8 +25,7 @@ function statusOf(port: number): Promise<number> {
 
 test('a reload whose models name no upstream is refused by name, and removes no key in part', async (t) => {
   const admin = { port: 0, token };
-  const gateway = await startCli({ config: configWith({ admin }), workers: 2 });
-  t.teardown(() => gateway.stop());
+  const gateway = await startGateway(t, { workers: 2, file: configWith({ admin }) });
   const { url } = await gateway.untilLogged(({ msg }) => msg === 'operators may sign in');
   const ask = (path: string, method = 'GET') =>
     fetch(`${url}${path}`, { method, headers: { authorization: `Bearer ${token}` } });

@@ -4,8 +4,8 @@ import { type Test, test } from 'tap';
 import { WebSocketServer } from 'ws';
 import { SocketCalls } from '../../src/upstream/socket-calls.js';
 import { eventually } from '../support/eventually.js';
-import { testKey } from '../support/gateway.js';
-import { startMediaGateway } from '../support/media/gateway.js';
+import { startGateway, testKey } from '../support/gateway.js';
+import { mediaConfig } from '../support/media/gateway.js';
 import { inputBody } from '../support/media/images.js';
 import { completion, jsonAnswer, type RawRequest, startRawUpstream } from '../support/upstream.js';
 import { Call, get, makeClient, onRequests, rawServer, unhurried } from '../upstream/raw.js';
@@ -195,24 +195,26 @@ async function startPair(t: Test, first: Answering) {
   const targets = upstreams.map((_, priority) => ({ upstream: `u${priority}`, priority }));
   const gemini = targets.map(({ priority }) => ({ upstream: `g${priority}`, priority }));
   const native = targets.map((target) => ({ ...target, responses: true }));
-  const gateway = await startMediaGateway(t, {
-    upstreams: Object.fromEntries(
-      upstreams.flatMap(({ url }, i) => [
-        [`u${i}`, { baseUrl: url }],
-        [`g${i}`, { kind: 'generateContent', baseUrl: url }],
-      ]),
-    ),
-    models: {
-      c: { protocols: ['chat'], targets },
-      i: { protocols: ['images'], targets },
-      v: { protocols: ['video'], targets },
-      r: { protocols: ['responses'], targets: native },
-      h: { protocols: ['chat', 'responses'], hedgeMs: 20, targets: native },
-      g: { protocols: ['generateContent'], targets: gemini },
-      t: { protocols: ['chat', 'generateContent'], targets: gemini },
-      hg: { protocols: ['generateContent'], hedgeMs: 20, targets: gemini },
-    },
-    config: { routing: { failures: 1000, failureRate: 1 } },
+  const gateway = await startGateway(t, {
+    config: mediaConfig(t, {
+      upstreams: Object.fromEntries(
+        upstreams.flatMap(({ url }, i) => [
+          [`u${i}`, { baseUrl: url }],
+          [`g${i}`, { kind: 'generateContent', baseUrl: url }],
+        ]),
+      ),
+      models: {
+        c: { protocols: ['chat'], targets },
+        i: { protocols: ['images'], targets },
+        v: { protocols: ['video'], targets },
+        r: { protocols: ['responses'], targets: native },
+        h: { protocols: ['chat', 'responses'], hedgeMs: 20, targets: native },
+        g: { protocols: ['generateContent'], targets: gemini },
+        t: { protocols: ['chat', 'generateContent'], targets: gemini },
+        hg: { protocols: ['generateContent'], hedgeMs: 20, targets: gemini },
+      },
+      config: { routing: { failures: 1000, failureRate: 1 } },
+    }),
   });
   const post = async (path: string, body: object): Promise<number> => {
     const answer = await fetch(gateway.url + path, {

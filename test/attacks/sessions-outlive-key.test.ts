@@ -2,7 +2,7 @@ import t, { type Test, test } from 'tap';
 import type { Key, Snapshot } from '../../src/config/types.js';
 import { hashKey } from '../../src/keys/secret.js';
 import { startGateway } from '../support/gateway.js';
-import { startCli, writeConfig } from '../support/gateway-process.js';
+import { writeConfig } from '../support/gateway-processes.js';
 import { closeOf, openClient, startRealtimeUpstream } from '../support/realtime.js';
 import { connect } from '../support/responses-socket.js';
 
@@ -139,7 +139,7 @@ test('every worker ends the sessions of a key that SIGHUP removes', async (t) =>
     groups: { default: { models: ['*'] } },
     keys: keys.map((key) => ({ id: key, hash: hashKey(key), groups: ['default'] })),
   });
-  const gateway = await startCli({ config: config(['sk-one', 'sk-two']), workers: 2 });
+  const gateway = await startGateway(t, { workers: 2, file: config(['sk-one', 'sk-two']) });
   t.teardown(async () => {
     gateway.kill('SIGKILL');
     await gateway.exited;

@@ -1,7 +1,7 @@
 import t, { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
 import { eventually } from '../support/eventually.js';
-import { startCli } from '../support/gateway-process.js';
+import { startGateway } from '../support/gateway.js';
 import { residentMb } from '../support/process-memory.js';
 import { type FrameShape, frame, openRaw, type RawSocket } from '../support/raw-socket.js';
 import { connect } from '../support/responses-socket.js';
@@ -12,8 +12,9 @@ const heldBytesPerKey = 16 * mebibyte;
 const heldBytes = 48 * mebibyte;
 const path = '/v1/responses';
 
-const gateway = await startCli({
-  config: {
+const gateway = await startGateway(t, {
+  workers: 1,
+  file: {
     upstreams: { simulator: { kind: 'simulator' } },
     models: { m: { protocols: ['responses'], targets: [{ upstream: 'simulator', model: 'sim-text' }] } },
     groups: { default: { models: ['*'] } },

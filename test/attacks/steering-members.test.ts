@@ -1,8 +1,8 @@
 import { test } from 'tap';
 import { parseConfig } from '../../src/config/load.js';
 import { steeringMembers } from '../../src/wire/steering-members.js';
-import { testConfig } from '../support/gateway.js';
-import { startMediaGateway } from '../support/media/gateway.js';
+import { startGateway, testConfig } from '../support/gateway.js';
+import { mediaConfig } from '../support/media/gateway.js';
 import { goodAnswer } from '../support/routed.js';
 import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
 import { headers, samples, startHearing } from './alike-members.js';
@@ -59,19 +59,21 @@ test('of the targets of a model only those are asked that allow the member, fail
     startRawUpstream(t, ({ socket }) => socket.write(goodAnswer)),
   ]);
   const target = (upstream: string, priority: number) => ({ upstream, model: 'real', priority });
-  const { url } = await startMediaGateway(t, {
-    upstreams: {
-      strict: { baseUrl: strict.url },
-      failing: { baseUrl: failing.url, allowMembers: ['provider'] },
-      alsoStrict: { baseUrl: strict.url, allowMembers: ['route'] },
-      open: { baseUrl: open.url, allowMembers: ['provider', 'models'] },
-    },
-    models: {
-      native: {
-        protocols: ['chat'],
-        targets: [target('strict', 0), target('failing', 1), target('alsoStrict', 2), target('open', 3)],
+  const { url } = await startGateway(t, {
+    config: mediaConfig(t, {
+      upstreams: {
+        strict: { baseUrl: strict.url },
+        failing: { baseUrl: failing.url, allowMembers: ['provider'] },
+        alsoStrict: { baseUrl: strict.url, allowMembers: ['route'] },
+        open: { baseUrl: open.url, allowMembers: ['provider', 'models'] },
       },
-    },
+      models: {
+        native: {
+          protocols: ['chat'],
+          targets: [target('strict', 0), target('failing', 1), target('alsoStrict', 2), target('open', 3)],
+        },
+      },
+    }),
   });
   const ask = async (more: object) => {
     const answer = await fetch(`${url}/v1/chat/completions`, {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { test } from 'tap';
 import { heartbeatMs, kernelMs, watchHeartbeats } from '../../src/supervisor/heartbeat.js';
 import { eventually } from '../support/eventually.js';
-import { startCli } from '../support/gateway-process.js';
+import { startGateway } from '../support/gateway.js';
 
 const body = JSON.stringify({ model: 'sim-text', messages: [{ role: 'user', content: 'hi' }] });
 
@@ -18,8 +18,7 @@ async function call(baseUrl: string): Promise<number> {
 }
 
 test('a worker that hangs is killed and replaced, and every connection is served again', async (t) => {
-  const gateway = await startCli({ workers: 2 });
-  t.teardown(() => gateway.stop());
+  const gateway = await startGateway(t, { workers: 2 });
   const [stuck, other] = gateway.workerPids() as [number, number];
   // A process that the system has stopped answers as much as one in an endless loop.
   process.kill(stuck, 'SIGSTOP');

@@ -2,12 +2,7 @@ import { test } from 'tap';
 import { FrameReader } from '../../src/upstream/socket-reader.js';
 import { eventually } from '../support/eventually.js';
 import { startGateway, testKey } from '../support/gateway.js';
-import {
-  openClient,
-  type SessionClient,
-  startRealtimeGateway,
-  startRealtimeUpstream,
-} from '../support/realtime.js';
+import { openClient, type SessionClient, startRealtimeUpstream } from '../support/realtime.js';
 import { connect } from '../support/responses-socket.js';
 import { Heard, socketServer } from '../upstream/socket-peers.js';
 
@@ -17,7 +12,11 @@ const sockets = { messageBytes: mebibyte, heldBytes: 4 * mebibyte, heldBytesPerK
 
 test('an upstream whose messages do not end fills one key its part, and no more', async (t) => {
   const upstream = await startRealtimeUpstream(t);
-  const { port } = await startRealtimeGateway(t, { upstreams: [upstream.url], sockets });
+  const { port } = await startGateway(t, {
+    upstreams: [upstream.url],
+    protocols: ['realtime'],
+    config: { sockets },
+  });
   const clients: SessionClient[] = [];
   for (let at = 0; at < 4; at++) {
     clients.push(await openClient(t, port));

@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { eventually } from '../support/eventually.js';
 import { startGateway, testKey } from '../support/gateway.js';
-import { openClient, startRealtimeGateway, startRealtimeUpstream } from '../support/realtime.js';
+import { openClient, startRealtimeUpstream } from '../support/realtime.js';
 import { connect } from '../support/responses-socket.js';
 
 const mebibyte = 1024 * 1024;
@@ -9,7 +9,7 @@ const message = 'x'.repeat(400_000);
 
 test('what waits for a realtime upstream that does not read is gone with its session', async (t) => {
   const upstream = await startRealtimeUpstream(t, ({ socket }) => socket.pause());
-  const { port } = await startRealtimeGateway(t, { upstreams: [upstream.url] });
+  const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['realtime'] });
   const client = await openClient(t, port);
   const event = JSON.stringify({ type: 'x', message });
   let isOver = false;

@@ -4,8 +4,8 @@ import { GatewayError } from '../../src/errors.js';
 import { judgeEvent } from '../../src/protocols/realtime/events.js';
 import { isObjectText, parseJson } from '../../src/wire/json.js';
 import { costsMore } from '../../src/wire/json-cost.js';
-import { startDemo } from '../support/demo.js';
-import { ask, startMediaGateway } from '../support/media/gateway.js';
+import { startGateway } from '../support/gateway.js';
+import { ask, mediaConfig } from '../support/media/gateway.js';
 import { connect, type Event } from '../support/responses-socket.js';
 import { completion, jsonAnswer, startRawUpstream } from '../support/upstream.js';
 
@@ -35,19 +35,21 @@ async function longestParsed(work: () => Promise<void>): Promise<number> {
 async function start(t: Test, answer: string, limits: object = {}) {
   const upstream = await startRawUpstream(t, ({ socket }) => socket.write(answer));
   const native = ['chat', 'images', 'video', 'embeddings', 'completions', 'moderations', 'rerank', 'audio'];
-  const gateway = await startMediaGateway(t, {
-    upstreams: {
-      c: { baseUrl: upstream.url },
-      m: { kind: 'messages', baseUrl: upstream.url },
-      g: { kind: 'generateContent', baseUrl: upstream.url },
-    },
-    models: {
-      n: { protocols: native, targets: [{ upstream: 'c' }] },
-      c: { protocols: ['messages', 'responses', 'generateContent'], targets: [{ upstream: 'c' }] },
-      m: { protocols: ['chat', 'responses'], targets: [{ upstream: 'm' }] },
-      g: { protocols: ['chat', 'messages'], targets: [{ upstream: 'g' }] },
-    },
-    config: { limits },
+  const gateway = await startGateway(t, {
+    config: mediaConfig(t, {
+      upstreams: {
+        c: { baseUrl: upstream.url },
+        m: { kind: 'messages', baseUrl: upstream.url },
+        g: { kind: 'generateContent', baseUrl: upstream.url },
+      },
+      models: {
+        n: { protocols: native, targets: [{ upstream: 'c' }] },
+        c: { protocols: ['messages', 'responses', 'generateContent'], targets: [{ upstream: 'c' }] },
+        m: { protocols: ['chat', 'responses'], targets: [{ upstream: 'm' }] },
+        g: { protocols: ['chat', 'messages'], targets: [{ upstream: 'g' }] },
+      },
+      config: { limits },
+    }),
   });
   const post = (path: string, text: string, headers = {}) =>
     ask(gateway, 'POST', path, {
@@ -178,7 +180,7 @@ test('an upstream that answers with millions of tiny values fails, and its answe
 });
 
 test('a message of a WebSocket with that many is refused, and its socket lives', async (t) => {
-  const { url } = await startDemo(t);
+  const { url } = await startGateway(t, { demo: 'simulator' });
   const socket = await connect(t, url);
   socket.send(`{"type":"response.create","model":"sim-text","input":"hi","x":${junk}}`);
   const [event] = (await socket.answer()) as [Event];

@@ -1,13 +1,12 @@
-import type { Test } from 'tap';
-import { test } from 'tap';
+import { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
-import { testKey } from '../support/gateway.js';
+import { startGateway, testKey } from '../support/gateway.js';
 import { type Face, faces, vendorjAt, vendorkAt } from '../support/media/faces.js';
 import {
   ask,
   mateKey,
+  mediaConfig,
   simulate,
-  startMediaGateway,
   strangerKey,
   temporaryFolder,
 } from '../support/media/gateway.js';
@@ -112,7 +111,7 @@ test('sharing one of two groups opens nothing to the keys of the other', async (
 test('a rotated key keeps its tasks, and what has its old secret and another id does not get them', async (t) => {
   const simulator = await simulate(t, { videoPace: { queuedMs: 0, runningMs: 0 } });
   const storePath = temporaryFolder(t);
-  const before = await startMediaGateway(t, { ...simulated(simulator), storePath });
+  const before = await startGateway(t, { config: mediaConfig(t, { ...simulated(simulator), storePath }) });
   const ids: string[] = [];
   for (const face of faces) {
     const id = await make(face, before, face.format, 'a fox');
@@ -123,7 +122,9 @@ test('a rotated key keeps its tasks, and what has its old secret and another id 
     { id: 'test', hash: hashKey('sk-rotated'), groups: ['strangers'] },
     { id: 'other', hash: hashKey(testKey), groups: ['default'] },
   ];
-  const after = await startMediaGateway(t, { ...simulated(simulator), storePath, config: { keys } });
+  const after = await startGateway(t, {
+    config: mediaConfig(t, { ...simulated(simulator), storePath, config: { keys } }),
+  });
   for (const id of ids) {
     for (const reader of readers)
       t.equal((await reader.show(after, id, { key: 'sk-rotated' })).state, 'completed');

@@ -1,12 +1,11 @@
 import { test } from 'tap';
-import { startCli } from '../support/gateway-process.js';
+import { startGateway } from '../support/gateway.js';
 import { connect, create } from '../support/responses-socket.js';
 
 test('the message that ended a worker gets its error, and the worker is the same after it', {
   timeout: 120_000,
 }, async (t) => {
-  const gateway = await startCli({ workers: 1 });
-  t.teardown(() => gateway.stop());
+  const gateway = await startGateway(t, { workers: 1 });
   const before = gateway.workerPids();
   const socket = await connect(t, gateway.baseUrl);
   socket.send(`{"type":"response.create","previous_response_id":"${'x'.repeat(300)}\\q"}`);

@@ -1,6 +1,5 @@
 import { App, us_listen_socket_close, us_socket_local_port } from 'uWebSockets.js';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'tap';
 import { openConnection } from '../../bench/load/raw-connection.js';
 import { transferReport } from '../../bench/transfer-report.js';

@@ -1,6 +1,5 @@
 import { test } from 'tap';
-import { startDemo } from '../support/demo.js';
-import { type ServedBy, startOn } from '../support/demo-upstreams.js';
+import { type ServedBy, startGateway } from '../support/gateway.js';
 import { type Client, createClient, raised, sdks, textOf } from '../support/sdks/anthropic.js';
 import { skipWaits } from '../support/sdks/skip-waits.js';
 
@@ -19,7 +18,7 @@ for (const sdk of sdks) {
   const { module } = sdk;
 
   test(`${sdk.name}: refusals of the gateway raise the SDK's error classes`, async (t) => {
-    const gateway = await startDemo(t);
+    const gateway = await startGateway(t, { demo: 'simulator' });
     const client = createClient(sdk, gateway);
     const bad: readonly (readonly [object, RegExp])[] = [
       [{ model: 'sim-text', messages: asked('a').messages }, /max_tokens/],
@@ -49,7 +48,7 @@ for (const sdk of sdks) {
   });
 
   test(`${sdk.name}: an error carries the request id of the answer and of the log`, async (t) => {
-    const gateway = await startDemo(t);
+    const gateway = await startGateway(t, { demo: 'simulator' });
     let header: string | null = null;
     const client = createClient(sdk, gateway, {
       fetch: async (...given) => {
@@ -71,7 +70,7 @@ for (const sdk of sdks) {
     const served = `${sdk.name} on ${kind}`;
 
     test(`${served}: an upstream's own errors keep their class`, async (t) => {
-      const client = createClient(sdk, await startOn(t, kind));
+      const client = createClient(sdk, await startGateway(t, { demo: kind }));
       const classes = [
         [400, module.BadRequestError, 'invalid_request_error'],
         [404, module.NotFoundError, 'not_found_error'],
@@ -106,7 +105,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: a rate limit is retried when the upstream says`, async (t) => {
-      const gateway = await startOn(t, kind);
+      const gateway = await startGateway(t, { demo: kind });
       const limited = await raised(
         sdk,
         send(createClient(sdk, gateway), asked('[[fault:status=429 retry-after=7]] a')),
@@ -123,10 +122,13 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: an upstream that fails before its first event raises an error status`, async (t) => {
-      const gateway = await startOn(t, kind, (config) => ({
-        ...config,
-        timeouts: { ...config.timeouts, firstByteMs: 1500, idleMs: 1000 },
-      }));
+      const gateway = await startGateway(t, {
+        demo: kind,
+        adapt: (config) => ({
+          ...config,
+          timeouts: { ...config.timeouts, firstByteMs: 1500, idleMs: 1000 },
+        }),
+      });
       const client = createClient(sdk, gateway);
       const faults = [
         ['error-event', 502],
@@ -153,7 +155,7 @@ for (const sdk of sdks) {
   }
 
   test(`${sdk.name}: what a model of another protocol cannot do is refused by name`, async (t) => {
-    const gateway = await startOn(t, 'chat');
+    const gateway = await startGateway(t, { demo: 'chat' });
     const client = createClient(sdk, gateway);
     const bad: readonly (readonly [object, RegExp])[] = [
       [{ ...asked('a'), tools: [{ type: 'bash_20250124', name: 'bash' }] }, /tools\[0\]/],

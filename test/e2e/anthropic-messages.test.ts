@@ -1,6 +1,5 @@
 import { test } from 'tap';
-import { startDemo } from '../support/demo.js';
-import { type ServedBy, startOn } from '../support/demo-upstreams.js';
+import { type ServedBy, startGateway } from '../support/gateway.js';
 import {
   type Client,
   createClient,
@@ -60,7 +59,7 @@ for (const sdk of sdks) {
     const served = `${sdk.name} on ${kind}`;
 
     test(`${served}: a message has every field`, async (t) => {
-      const client = createClient(sdk, await startOn(t, kind));
+      const client = createClient(sdk, await startGateway(t, { demo: kind }));
       const { data, response, request_id } = await client.messages
         .create({ ...asked('weather in Oslo'), system: 'Be brief.', metadata: { user_id: 'u' } })
         .withResponse();
@@ -82,7 +81,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: settings reach the model`, async (t) => {
-      const client = createClient(sdk, await startOn(t, kind));
+      const client = createClient(sdk, await startGateway(t, { demo: kind }));
       const stopped = await client.messages.create({
         ...asked('weather in Oslo'),
         temperature: 0.5,
@@ -105,7 +104,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: a tool call and its result, two calls at once, and a forced one`, async (t) => {
-      const client = createClient(sdk, await startOn(t, kind));
+      const client = createClient(sdk, await startGateway(t, { demo: kind }));
       const tools = [tool('get_weather'), tool('find_hotel')];
       const first = await client.messages.create({ ...asked('weather in Oslo'), tools });
       t.equal(first.stop_reason, 'tool_use');
@@ -158,7 +157,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: thinking goes back as it came through a loop of tool calls`, async (t) => {
-      const gateway = await startOn(t, kind);
+      const gateway = await startGateway(t, { demo: kind });
       const client = createClient(sdk, gateway);
       const settings = {
         model: 'sim-text',
@@ -182,7 +181,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: output that fits a JSON schema`, async (t) => {
-      const client = createClient(sdk, await startOn(t, kind));
+      const client = createClient(sdk, await startGateway(t, { demo: kind }));
       const schema = {
         type: 'object',
         properties: { title: { type: 'string' }, done: { type: 'boolean' } },
@@ -197,7 +196,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: what coding agents send beside it all is understood`, async (t) => {
-      const client = createClient(sdk, await startOn(t, kind));
+      const client = createClient(sdk, await startGateway(t, { demo: kind }));
       const cached = { cache_control: { type: 'ephemeral' as const } };
       const request = {
         ...asked('weather in Oslo'),
@@ -227,7 +226,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: tokens are counted`, async (t) => {
-      const gateway = await startOn(t, kind);
+      const gateway = await startGateway(t, { demo: kind });
       const client = createClient(sdk, gateway);
       const { max_tokens: _, ...short } = asked('weather in Oslo');
       const { max_tokens: __, ...long } = asked('weather in Oslo '.repeat(100));
@@ -240,7 +239,7 @@ for (const sdk of sdks) {
   }
 
   test(`${sdk.name}: a beta call reaches an upstream of its protocol with its betas`, async (t) => {
-    const gateway = await startOn(t, 'messages');
+    const gateway = await startGateway(t, { demo: 'messages' });
     const client = createClient(sdk, gateway);
     const answer = await client.beta.messages.create({
       ...asked('weather in Oslo'),
@@ -262,11 +261,14 @@ for (const sdk of sdks) {
   });
 
   test(`${sdk.name}: models are listed page by page and retrieved`, async (t) => {
-    const gateway = await startDemo(t, (config) => {
-      const [first] = config.models;
-      if (first === undefined) return config;
-      const more = Array.from({ length: 6 }, (_, index) => ({ ...first, name: `model-${index}` }));
-      return { ...config, models: [...config.models, ...more] };
+    const gateway = await startGateway(t, {
+      demo: 'simulator',
+      adapt: (config) => {
+        const [first] = config.models;
+        if (first === undefined) return config;
+        const more = Array.from({ length: 6 }, (_, index) => ({ ...first, name: `model-${index}` }));
+        return { ...config, models: [...config.models, ...more] };
+      },
     });
     const client: Client = createClient(sdk, gateway);
     const names: string[] = [];

@@ -1,8 +1,7 @@
 import { test } from 'tap';
 import type { ResolvedConfig } from '../../src/config/resolve.js';
-import { startDemo } from '../support/demo.js';
-import { type ServedBy, startOn } from '../support/demo-upstreams.js';
 import { eventually } from '../support/eventually.js';
+import { type ServedBy, startGateway } from '../support/gateway.js';
 import {
   createClient,
   type Message,
@@ -61,7 +60,7 @@ for (const sdk of sdks) {
     const served = `${sdk.name} on ${kind}`;
 
     test(`${served}: the stream helper puts a text together`, async (t) => {
-      const client = createClient(sdk, await startOn(t, kind));
+      const client = createClient(sdk, await startGateway(t, { demo: kind }));
       const deltas: string[] = [];
       const stream = client.messages.stream(asked('weather in Oslo')).on('text', (text) => deltas.push(text));
       const final = await stream.finalMessage();
@@ -77,7 +76,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: a raw stream has its events in order`, async (t) => {
-      const client = createClient(sdk, await startOn(t, kind));
+      const client = createClient(sdk, await startGateway(t, { demo: kind }));
       const { data, response } = await client.messages
         .create({ ...asked('weather in Oslo'), stream: true })
         .withResponse();
@@ -90,7 +89,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: the stream helper puts thinking and tool calls together, and they go back`, async (t) => {
-      const client = createClient(sdk, await startOn(t, kind));
+      const client = createClient(sdk, await startGateway(t, { demo: kind }));
       const settings = {
         model: 'sim-text',
         max_tokens: 8192,
@@ -128,7 +127,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: what an upstream may do to a stream's bytes changes nothing for the reader`, async (t) => {
-      const client = createClient(sdk, await startOn(t, kind));
+      const client = createClient(sdk, await startGateway(t, { demo: kind }));
       const unicode = 'žluťoučký 漢字 👩‍👩‍👧 \u2028 "\\';
       for (const fault of ['slow-bytes', 'gzip', 'until-close', 'early-hints', 'drop']) {
         const content = `[[fault:${fault}]] ${unicode}`;
@@ -138,7 +137,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: a reader that leaves cancels its upstream request`, async (t) => {
-      const gateway = await startOn(t, kind);
+      const gateway = await startGateway(t, { demo: kind });
       const { simulator } = gateway;
       const client = createClient(sdk, gateway);
       const cancelled = (count: number) =>
@@ -171,7 +170,7 @@ for (const sdk of sdks) {
 
 for (const kind of kinds) {
   test(`on ${kind}: a stream that breaks raises in every version after what has come`, async (t) => {
-    const gateway = await startOn(t, kind, withShortDeadlines);
+    const gateway = await startGateway(t, { demo: kind, adapt: withShortDeadlines });
     const cases = sdks.flatMap((sdk) =>
       faults.map((fault) => ({ sdk, fault, name: `${sdk.name}, ${fault}` })),
     );
@@ -195,10 +194,13 @@ for (const kind of kinds) {
 }
 
 test('silence in a stream is filled with what no version of the SDK minds', async (t) => {
-  const gateway = await startDemo(t, (config) => ({
-    ...config,
-    timeouts: { ...config.timeouts, keepAliveMs: 100 },
-  }));
+  const gateway = await startGateway(t, {
+    demo: 'simulator',
+    adapt: (config) => ({
+      ...config,
+      timeouts: { ...config.timeouts, keepAliveMs: 100 },
+    }),
+  });
   await Promise.all(
     sdks.map(async (sdk) => {
       let body = Promise.resolve('');

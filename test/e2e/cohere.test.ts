@@ -1,6 +1,6 @@
 import { Cohere, CohereClient, CohereError } from 'cohere-ai';
 import { test } from 'tap';
-import { type DemoGateway, startDemo } from '../support/demo.js';
+import { type DemoGateway, startGateway } from '../support/gateway.js';
 import { skipWaits } from '../support/sdks/skip-waits.js';
 
 const documents = ['Bergen is wet', 'Oslo is the capital of Norway', 'bread and butter', 'Oslo has a fjord'];
@@ -20,7 +20,7 @@ async function raised(call: PromiseLike<unknown>): Promise<CohereError> {
 }
 
 test('cohere: documents are ranked, the best first', async (t) => {
-  const client = createClient(await startDemo(t));
+  const client = createClient(await startGateway(t, { demo: 'simulator' }));
   const query = 'the capital of Norway';
   const all = await client.rerank({ model: 'sim-rerank', query, documents });
   t.equal(all.results.length, documents.length);
@@ -49,7 +49,7 @@ test('cohere: documents are ranked, the best first', async (t) => {
 });
 
 test('cohere: an error has its class, status and message', async (t) => {
-  const gateway = await startDemo(t);
+  const gateway = await startGateway(t, { demo: 'simulator' });
   const client = createClient(gateway);
   const asked = { model: 'sim-rerank', query: 'a', documents };
   const cases = [
@@ -77,7 +77,7 @@ test('cohere: an error has its class, status and message', async (t) => {
 });
 
 test('cohere: a rate limit is retried', async (t) => {
-  const gateway = await startDemo(t);
+  const gateway = await startGateway(t, { demo: 'simulator' });
   const patient = new CohereClient({ token: 'sk-demo', environment: gateway.url, maxRetries: 1 });
   const waits = skipWaits(t, 7000);
   const query = '[[fault:status=429 retry-after=7 times=1]] capital of Norway';

@@ -1,6 +1,6 @@
 import { test } from 'tap';
-import { startDemo } from '../support/demo.js';
 import { eventually } from '../support/eventually.js';
+import { startGateway } from '../support/gateway.js';
 import { collect, createClient, sdks } from '../support/sdks/openai.js';
 import { fc } from '../support/seed.js';
 
@@ -26,7 +26,7 @@ const caller: fc.Arbitrary<Caller> = fc.record({
 });
 
 test('callers at the same time each get their own answer, whatever happens to connections', async (t) => {
-  const gateway = await startDemo(t);
+  const gateway = await startGateway(t, { demo: 'simulator' });
   const { simulator } = gateway;
   const clients = sdks.map((sdk) => createClient(sdk, gateway));
   let number = 0;

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { startDemo } from '../support/demo.js';
+import { startGateway } from '../support/gateway.js';
 
 const key = 'sk-demo';
 const version = { 'anthropic-version': '2023-06-01' };
@@ -46,7 +46,7 @@ const errorForms: readonly (readonly [RegExp, object])[] = [
 ];
 
 test('each endpoint accepts the key in its own places, and refuses it in its own form elsewhere', async (t) => {
-  const { url, simulator } = await startDemo(t);
+  const { url, simulator } = await startGateway(t, { demo: 'simulator' });
   for (const [path, body, accepted] of endpoints) {
     for (const [place, { headers, query }] of Object.entries(places)) {
       const before = simulator.state().totalRequests;
@@ -68,7 +68,7 @@ test('each endpoint accepts the key in its own places, and refuses it in its own
 });
 
 test('the messages endpoints want a version that is a date', async (t) => {
-  const { url, simulator } = await startDemo(t);
+  const { url, simulator } = await startGateway(t, { demo: 'simulator' });
   const bodies = [
     ['/v1/messages', { model: 'sim-text', max_tokens: 9, messages }],
     ['/v1/messages/count_tokens', { model: 'sim-text', messages }],
@@ -99,7 +99,7 @@ test('the messages endpoints want a version that is a date', async (t) => {
 });
 
 test('of two keys the one in the place of the protocol counts', async (t) => {
-  const { url } = await startDemo(t);
+  const { url } = await startGateway(t, { demo: 'simulator' });
   const ask = async (path: string, body: object, headers: Record<string, string>) => {
     const response = await fetch(`${url}${path}`, {
       method: 'POST',
@@ -122,7 +122,7 @@ test('of two keys the one in the place of the protocol counts', async (t) => {
 });
 
 test('no key of a client reaches an upstream', async (t) => {
-  const { url, simulator } = await startDemo(t);
+  const { url, simulator } = await startGateway(t, { demo: 'simulator' });
   for (const [path, body, accepted] of endpoints) {
     for (const place of accepted) {
       const { headers, query } = places[place];

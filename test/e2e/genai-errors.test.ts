@@ -1,6 +1,5 @@
 import { test } from 'tap';
-import { startDemo } from '../support/demo.js';
-import { type ServedBy, startOn } from '../support/demo-upstreams.js';
+import { type ServedBy, startGateway } from '../support/gateway.js';
 import { bodyOf, type Client, createClient, raised, sdks } from '../support/sdks/genai.js';
 
 const kinds: readonly ServedBy[] = ['simulator', 'chat', 'messages'];
@@ -12,7 +11,7 @@ function ask({ models }: Client, contents: string, stream = false): Promise<unkn
 
 for (const sdk of sdks) {
   test(`${sdk.name}: refusals of the gateway raise the SDK's error with the whole body`, async (t) => {
-    const gateway = await startDemo(t);
+    const gateway = await startGateway(t, { demo: 'simulator' });
     const client = createClient(sdk, gateway);
     const { models } = client;
     const bad: readonly (readonly [object, RegExp])[] = [
@@ -44,7 +43,7 @@ for (const sdk of sdks) {
 
   for (const kind of kinds) {
     test(`${sdk.name} on ${kind}: an upstream's own errors keep their status`, async (t) => {
-      const gateway = await startOn(t, kind);
+      const gateway = await startGateway(t, { demo: kind });
       const client = createClient(sdk, gateway);
       const words = [
         [400, 'INVALID_ARGUMENT'],
@@ -72,10 +71,13 @@ for (const sdk of sdks) {
     test(`${sdk.name} on ${kind}: an upstream that fails before its first event raises a status`, async (t) => {
       const client = createClient(
         sdk,
-        await startOn(t, kind, (config) => ({
-          ...config,
-          timeouts: { ...config.timeouts, firstByteMs: 1500, idleMs: 1000 },
-        })),
+        await startGateway(t, {
+          demo: kind,
+          adapt: (config) => ({
+            ...config,
+            timeouts: { ...config.timeouts, firstByteMs: 1500, idleMs: 1000 },
+          }),
+        }),
       );
       const faults = [
         ['error-event', 502, 'INTERNAL'],
@@ -99,7 +101,7 @@ for (const sdk of sdks) {
   }
 
   test(`${sdk.name}: what a model of another protocol cannot do is refused by name`, async (t) => {
-    const gateway = await startOn(t, 'messages');
+    const gateway = await startGateway(t, { demo: 'messages' });
     const { models } = createClient(sdk, gateway);
     const bad = [
       [{ tools: [{ googleSearch: {} }] }, /tools\[0\]/],

@@ -1,6 +1,5 @@
 import { test } from 'tap';
-import { startDemo } from '../support/demo.js';
-import { type ServedBy, startOn } from '../support/demo-upstreams.js';
+import { type ServedBy, startGateway } from '../support/gateway.js';
 import { pngSize } from '../support/media/images.js';
 import {
   bodyOf,
@@ -32,7 +31,7 @@ for (const sdk of sdks) {
     const served = `${sdk.name} on ${kind}`;
 
     test(`${served}: an image has the size that is asked for, streamed and not`, async (t) => {
-      const { models } = createClient(sdk, await startOn(t, kind));
+      const { models } = createClient(sdk, await startGateway(t, { demo: kind }));
       const cases = [
         [{}, { width: 1024, height: 1024 }],
         [
@@ -65,7 +64,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: an image without a text, and a chat that goes on from it`, async (t) => {
-      const { models, chats } = createClient(sdk, await startOn(t, kind));
+      const { models, chats } = createClient(sdk, await startGateway(t, { demo: kind }));
       const config = { responseModalities: [sdk.module.Modality.IMAGE] };
       const alone = await models.generateContent({ model, contents, config });
       t.equal(alone.candidates?.[0]?.content?.parts?.length, 1);
@@ -79,7 +78,7 @@ for (const sdk of sdks) {
   }
 
   test(`${sdk.name}: what cannot be drawn is refused with its reason`, async (t) => {
-    const { models } = createClient(sdk, await startDemo(t));
+    const { models } = createClient(sdk, await startGateway(t, { demo: 'simulator' }));
     const cases = [
       [model, { imageConfig: { aspectRatio: '7:5' } }, /aspect_ratio: must be one of 1:1/],
       [model, { responseModalities: ['TEXT'] }, /combination of response modalities/],
@@ -98,7 +97,7 @@ for (const sdk of sdks) {
 
   for (const kind of ['chat', 'messages'] as const satisfies readonly ServedBy[]) {
     test(`${sdk.name} on ${kind}: an upstream of another protocol is asked for no image`, async (t) => {
-      const gateway = await startOn(t, kind);
+      const gateway = await startGateway(t, { demo: kind });
       const { models } = createClient(sdk, gateway);
       for (const [config, field] of [
         [{ responseModalities: both }, 'responseModalities'],
@@ -121,7 +120,7 @@ for (const sdk of sdks) {
 }
 
 test('the usage of an image is metered, also of an answer that is passed on in pieces', async (t) => {
-  const { url, linesUntil } = await startDemo(t);
+  const { url, linesUntil } = await startGateway(t, { demo: 'simulator' });
   for (const [method, prompt, size] of [
     ['generateContent', contents, 10_000],
     ['generateContent', `[[fault:flood megabytes=1]] ${contents}`, 1_000_000],

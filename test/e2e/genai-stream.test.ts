@@ -1,8 +1,7 @@
 import { test } from 'tap';
 import type { ResolvedConfig } from '../../src/config/resolve.js';
-import { startDemo } from '../support/demo.js';
-import { type ServedBy, startOn } from '../support/demo-upstreams.js';
 import { eventually } from '../support/eventually.js';
+import { type ServedBy, startGateway } from '../support/gateway.js';
 import { createClient, type Part, type Response, raised, sdks, textOf } from '../support/sdks/genai.js';
 
 const answerText = 'Simulated answer to: weather in Oslo';
@@ -38,7 +37,7 @@ for (const sdk of sdks) {
     const served = `${sdk.name} on ${kind}`;
 
     test(`${served}: a stream comes whole, with its reason and usage at its end`, async (t) => {
-      const { models } = createClient(sdk, await startOn(t, kind));
+      const { models } = createClient(sdk, await startGateway(t, { demo: kind }));
       const chunks = await collect(await models.generateContentStream(asked('weather in Oslo')));
       t.equal(textOf(chunks), answerText);
       t.ok(chunks.length > 1);
@@ -56,7 +55,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: a streamed chat calls functions and goes on with what they gave`, async (t) => {
-      const { chats } = createClient(sdk, await startOn(t, kind));
+      const { chats } = createClient(sdk, await startGateway(t, { demo: kind }));
       for (const includeThoughts of [false, true]) {
         const chat = chats.create({
           model: 'sim-text',
@@ -86,7 +85,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: what an upstream may do to a stream's bytes changes nothing for the reader`, async (t) => {
-      const { models } = createClient(sdk, await startOn(t, kind));
+      const { models } = createClient(sdk, await startGateway(t, { demo: kind }));
       const unicode = 'žluťoučký 漢字 👩‍👩‍👧 \u2028 "\\';
       for (const fault of ['slow-bytes', 'gzip', 'until-close', 'early-hints', 'drop']) {
         const content = `[[fault:${fault}]] ${unicode}`;
@@ -96,7 +95,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: a reader that leaves cancels its upstream request`, async (t) => {
-      const gateway = await startOn(t, kind);
+      const gateway = await startGateway(t, { demo: kind });
       const { simulator } = gateway;
       const { models } = createClient(sdk, gateway);
       const controller = new AbortController();
@@ -116,7 +115,7 @@ for (const sdk of sdks) {
 
 for (const kind of kinds) {
   test(`on ${kind}: a stream that breaks raises after what has come, from version 2 on`, async (t) => {
-    const gateway = await startOn(t, kind, withShortDeadlines);
+    const gateway = await startGateway(t, { demo: kind, adapt: withShortDeadlines });
     const cases = sdks.flatMap((sdk) =>
       faults.map((fault) => ({ sdk, fault, name: `${sdk.name}, ${fault}` })),
     );
@@ -141,10 +140,13 @@ for (const kind of kinds) {
 }
 
 test('silence in a stream is filled with comments that no version of the SDK minds', async (t) => {
-  const gateway = await startDemo(t, (config) => ({
-    ...config,
-    timeouts: { ...config.timeouts, keepAliveMs: 100 },
-  }));
+  const gateway = await startGateway(t, {
+    demo: 'simulator',
+    adapt: (config) => ({
+      ...config,
+      timeouts: { ...config.timeouts, keepAliveMs: 100 },
+    }),
+  });
   const content = '[[fault:silent=2.2 after=2]] a';
   const raw = fetch(`${gateway.url}/v1beta/models/sim-text:streamGenerateContent?alt=sse&key=sk-demo`, {
     method: 'POST',

@@ -1,6 +1,5 @@
 import { test } from 'tap';
-import { startDemo } from '../support/demo.js';
-import { type ServedBy, startOn } from '../support/demo-upstreams.js';
+import { type ServedBy, startGateway } from '../support/gateway.js';
 import { bodyOf, createClient, type Part, raised, sdks } from '../support/sdks/genai.js';
 
 const answerText = 'Simulated answer to: weather in Oslo';
@@ -32,7 +31,7 @@ for (const sdk of sdks) {
     const served = `${sdk.name} on ${kind}`;
 
     test(`${served}: an answer has every field`, async (t) => {
-      const { models } = createClient(sdk, await startOn(t, kind));
+      const { models } = createClient(sdk, await startGateway(t, { demo: kind }));
       for (const model of ['sim-text', 'models/sim-text']) {
         const answer = await models.generateContent({ model, contents: 'weather in Oslo' });
         t.equal(answer.text, answerText);
@@ -49,7 +48,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: settings reach the model`, async (t) => {
-      const { models } = createClient(sdk, await startOn(t, kind));
+      const { models } = createClient(sdk, await startGateway(t, { demo: kind }));
       const stopped = await models.generateContent({
         model: 'sim-text',
         contents: 'weather in Oslo',
@@ -90,7 +89,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: output that fits a schema of either kind`, async (t) => {
-      const { models } = createClient(sdk, await startOn(t, kind));
+      const { models } = createClient(sdk, await startGateway(t, { demo: kind }));
       const { Type } = sdk.module;
       const schemas = [
         {
@@ -126,7 +125,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: a chat calls functions and goes on with what they gave`, async (t) => {
-      const gateway = await startOn(t, kind);
+      const gateway = await startGateway(t, { demo: kind });
       const { chats } = createClient(sdk, gateway);
       for (const includeThoughts of [false, true]) {
         const chat = chats.create({
@@ -159,7 +158,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: a callable tool is called and its result sent on`, async (t) => {
-      const { models } = createClient(sdk, await startOn(t, kind));
+      const { models } = createClient(sdk, await startGateway(t, { demo: kind }));
       const seen: unknown[] = [];
       const callable = {
         tool: async () => ({ functionDeclarations: [declaration('get_weather')] }),
@@ -182,7 +181,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: function calls are forced and forbidden`, async (t) => {
-      const { models } = createClient(sdk, await startOn(t, kind));
+      const { models } = createClient(sdk, await startGateway(t, { demo: kind }));
       const { FunctionCallingConfigMode: Mode } = sdk.module;
       const ask = (functionCallingConfig: { mode: string; allowedFunctionNames?: string[] }) =>
         models.generateContent({
@@ -199,7 +198,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: tokens are counted`, async (t) => {
-      const gateway = await startOn(t, kind);
+      const gateway = await startGateway(t, { demo: kind });
       const { models } = createClient(sdk, gateway);
       const few = await models.countTokens({ model: 'sim-text', contents: 'weather in Oslo' });
       const many = await models.countTokens({ model: 'sim-text', contents: 'weather in Oslo '.repeat(100) });
@@ -212,11 +211,14 @@ for (const sdk of sdks) {
   test(`${sdk.name}: models are listed page by page and retrieved`, async (t) => {
     const { models } = createClient(
       sdk,
-      await startDemo(t, (config) => {
-        const first = config.models.find((model) => model.name === 'sim-text');
-        if (first === undefined) return config;
-        const more = Array.from({ length: 5 }, (_, index) => ({ ...first, name: `model-${index}` }));
-        return { ...config, models: [...config.models, ...more] };
+      await startGateway(t, {
+        demo: 'simulator',
+        adapt: (config) => {
+          const first = config.models.find((model) => model.name === 'sim-text');
+          if (first === undefined) return config;
+          const more = Array.from({ length: 5 }, (_, index) => ({ ...first, name: `model-${index}` }));
+          return { ...config, models: [...config.models, ...more] };
+        },
       }),
     );
     const names: (string | undefined)[] = [];

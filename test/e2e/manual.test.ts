@@ -10,7 +10,7 @@ import { test } from 'tap';
 import { demoConfig, demoKeys } from '../../src/config/demo.js';
 import { defaults } from '../../src/config/resolve.js';
 import { blocksOf, pages, root } from '../manual/pages.js';
-import { startDemo } from '../support/demo.js';
+import { startGateway } from '../support/gateway.js';
 
 const run = promisify(execFile);
 
@@ -48,7 +48,7 @@ for (const path of callingPages) {
   test(`every command of ${path} works as it stands`, {
     skip: spawnSync('curl', ['--version']).status === 0 ? false : 'curl is not installed',
   }, async (t) => {
-    const { url } = await startDemo(t);
+    const { url } = await startGateway(t, { demo: 'simulator' });
     const cwd = t.testdir({ bin: {} });
     for (const name of ['node_modules', 'dist']) symlinkSync(join(root, name), join(cwd, name));
     writeFileSync(join(cwd, 'bin', 'curl'), notingCurl, { mode: 0o755 });

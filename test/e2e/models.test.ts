@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import type { ResolvedConfig, ResolvedModel } from '../../src/config/resolve.js';
-import { type DemoGateway, startDemo } from '../support/demo.js';
+import { type DemoGateway, startGateway } from '../support/gateway.js';
 
 interface Answer {
   readonly status: number;
@@ -76,7 +76,7 @@ interface GooglePage {
 }
 
 test('a bearer token gets the chat list, with every model of an OpenAI-shaped endpoint', async (t) => {
-  const gateway = await startDemo(t, withMore);
+  const gateway = await startGateway(t, { demo: 'simulator', adapt: withMore });
   const { status, headers, body } = await get(gateway, '/v1/models', bearer);
   t.equal(status, 200);
   t.match(headers.get('content-type'), /^application\/json/);
@@ -100,7 +100,7 @@ test('a bearer token gets the chat list, with every model of an OpenAI-shaped en
 });
 
 test('x-api-key with a version gets the messages list', async (t) => {
-  const gateway = await startDemo(t);
+  const gateway = await startGateway(t, { demo: 'simulator' });
   const messagesForm = { 'x-api-key': key, ...version };
   const list = await get(gateway, '/v1/models?limit=1000', messagesForm);
   t.strictSame(list.body, {
@@ -125,7 +125,7 @@ test('x-api-key with a version gets the messages list', async (t) => {
 });
 
 test('a bearer token with a version gets a list that both kinds of clients can read', async (t) => {
-  const gateway = await startDemo(t);
+  const gateway = await startGateway(t, { demo: 'simulator' });
   const headers = { ...bearer, 'anthropic-version': '2026-10-21' };
   const both = { ...chatItem, type: 'model', display_name: 'sim-text', created_at: createdAt };
   const { body } = await get(gateway, '/v1/models', headers);
@@ -135,7 +135,7 @@ test('a bearer token with a version gets a list that both kinds of clients can r
 });
 
 test('x-goog-api-key or a key in the query gets the generateContent list', async (t) => {
-  const gateway = await startDemo(t);
+  const gateway = await startGateway(t, { demo: 'simulator' });
   const image = { ...googleItem, name: 'models/sim-image', displayName: 'sim-image' };
   const lists = [
     get(gateway, '/v1/models', { 'x-goog-api-key': key }),
@@ -164,7 +164,7 @@ test('x-goog-api-key or a key in the query gets the generateContent list', async
 });
 
 test('every format shows only what the key opens', async (t) => {
-  const gateway = await startDemo(t, withMore);
+  const gateway = await startGateway(t, { demo: 'simulator', adapt: withMore });
   const trial = { authorization: `Bearer ${trialKey}` };
   t.strictSame((await get(gateway, '/v1/models', trial)).body, { object: 'list', data: [chatItem] });
   const messages = await get(gateway, '/v1/models', { 'x-api-key': trialKey, ...version });
@@ -176,7 +176,7 @@ test('every format shows only what the key opens', async (t) => {
 });
 
 test('the messages list pages forwards and backwards', async (t) => {
-  const gateway = await startDemo(t, withMore);
+  const gateway = await startGateway(t, { demo: 'simulator', adapt: withMore });
   const page = async (query: string) =>
     (await get(gateway, `/v1/models?${query}`, { 'x-api-key': key, ...version })).body as MessagesPage;
   const names: string[] = [];
@@ -202,7 +202,7 @@ test('the messages list pages forwards and backwards', async (t) => {
 });
 
 test('the generateContent list pages by token', async (t) => {
-  const gateway = await startDemo(t, withMore);
+  const gateway = await startGateway(t, { demo: 'simulator', adapt: withMore });
   const names: string[] = [];
   let token = '';
   do {
@@ -222,7 +222,7 @@ test('the generateContent list pages by token', async (t) => {
 });
 
 test('a model whose name has slashes and colons is found as it is and percent-encoded', async (t) => {
-  const gateway = await startDemo(t, withMore);
+  const gateway = await startGateway(t, { demo: 'simulator', adapt: withMore });
   for (const name of ['a/b:3', 'a%2Fb%3A3', 'a/b%3a3']) {
     const messages = await get(gateway, `/v1/models/${name}`, { 'x-api-key': key, ...version });
     t.match(messages.body, { id: 'a/b:3', type: 'model' }, name);

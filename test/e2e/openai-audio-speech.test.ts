@@ -1,5 +1,4 @@
 import { type Test, test } from 'tap';
-import { startDemo } from '../support/demo.js';
 import { startGateway, testKey } from '../support/gateway.js';
 import { type Client, createClient, raised, type Sdk, sdks } from '../support/sdks/openai.js';
 import { startRawUpstream } from '../support/upstream.js';
@@ -28,7 +27,7 @@ const formats = [
 ];
 
 async function start(t: Test, sdk: Sdk) {
-  const gateway = await startDemo(t);
+  const gateway = await startGateway(t, { demo: 'simulator' });
   const client = createClient(sdk, gateway);
   const speak = (fields: Fields = {}) =>
     client.audio.speech.create({

@@ -1,6 +1,6 @@
 import { type Test, test } from 'tap';
 import { speech } from '../../src/simulator/media/speech.js';
-import { startDemo } from '../support/demo.js';
+import { startGateway } from '../support/gateway.js';
 import { type Client, collect, createClient, raised, type Sdk, sdks } from '../support/sdks/openai.js';
 
 const text = 'Good morning, everybody. The quick brown fox jumps over the lazy dog.';
@@ -16,7 +16,7 @@ function talk({ module }: Sdk): Promise<File> {
 }
 
 async function start(t: Test, sdk: Sdk) {
-  const gateway = await startDemo(t);
+  const gateway = await startGateway(t, { demo: 'simulator' });
   const client = createClient(sdk, gateway);
   const file = await talk(sdk);
   return {

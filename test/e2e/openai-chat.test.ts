@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { startDemo } from '../support/demo.js';
+import { startGateway } from '../support/gateway.js';
 import { createClient, helpers, raised, sdks } from '../support/sdks/openai.js';
 
 const messages = [{ role: 'user' as const, content: 'weather in Oslo' }];
@@ -17,7 +17,7 @@ function functionTool(name: string) {
 
 for (const sdk of sdks) {
   test(`${sdk.name}: models are listed, iterated and retrieved`, async (t) => {
-    const gateway = await startDemo(t);
+    const gateway = await startGateway(t, { demo: 'simulator' });
     const client = createClient(sdk, gateway);
     const page = await client.models.list();
     t.equal(page.object, 'list');
@@ -39,7 +39,7 @@ for (const sdk of sdks) {
   });
 
   test(`${sdk.name}: a completion has every field, and its request id is the gateway's`, async (t) => {
-    const gateway = await startDemo(t);
+    const gateway = await startGateway(t, { demo: 'simulator' });
     const client = createClient(sdk, gateway);
     const { data, response } = await client.chat.completions
       .create({ model: 'sim-text', messages })
@@ -82,7 +82,7 @@ for (const sdk of sdks) {
   });
 
   test(`${sdk.name}: several choices, a stop sequence and a length limit`, async (t) => {
-    const client = createClient(sdk, await startDemo(t));
+    const client = createClient(sdk, await startGateway(t, { demo: 'simulator' }));
     const three = await client.chat.completions.create({ model: 'sim-text', messages, n: 3 });
     t.strictSame(
       three.choices.map((choice) => [choice.index, choice.message.content]),
@@ -107,7 +107,7 @@ for (const sdk of sdks) {
   });
 
   test(`${sdk.name}: a tool call and its result, and two calls at once`, async (t) => {
-    const client = createClient(sdk, await startDemo(t));
+    const client = createClient(sdk, await startGateway(t, { demo: 'simulator' }));
     const tools = [functionTool('get_weather'), functionTool('find_hotel')];
     const first = await client.chat.completions.create({ model: 'sim-text', messages, tools });
     const called = first.choices[0]?.message;
@@ -145,7 +145,7 @@ for (const sdk of sdks) {
   });
 
   test(`${sdk.name}: runTools calls the function and ends with the final text`, async (t) => {
-    const client = createClient(sdk, await startDemo(t));
+    const client = createClient(sdk, await startGateway(t, { demo: 'simulator' }));
     const seen: unknown[] = [];
     const runner = helpers(client).runTools({
       model: 'sim-text',
@@ -170,7 +170,7 @@ for (const sdk of sdks) {
   });
 
   test(`${sdk.name}: parse gives output that fits its JSON schema`, async (t) => {
-    const client = createClient(sdk, await startDemo(t));
+    const client = createClient(sdk, await startGateway(t, { demo: 'simulator' }));
     const schema = {
       type: 'object',
       properties: {

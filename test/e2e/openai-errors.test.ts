@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import type { ResolvedConfig } from '../../src/config/resolve.js';
-import { type DemoGateway, startDemo } from '../support/demo.js';
+import { type DemoGateway, startGateway } from '../support/gateway.js';
 import {
   type Chunk,
   type Client,
@@ -35,7 +35,7 @@ for (const sdk of sdks) {
   const { module } = sdk;
 
   test(`${sdk.name}: refusals of the gateway raise the SDK's error classes`, async (t) => {
-    const gateway = await startDemo(t);
+    const gateway = await startGateway(t, { demo: 'simulator' });
     const client = createClient(sdk, gateway);
     const bad: readonly (readonly [object, string, string | null])[] = [
       [{ ...asked('a'), temperature: 3 }, 'temperature', 'invalid_value'],
@@ -65,7 +65,7 @@ for (const sdk of sdks) {
   });
 
   test(`${sdk.name}: a model of another protocol or another group does not exist`, async (t) => {
-    const gateway = await startDemo(t);
+    const gateway = await startGateway(t, { demo: 'simulator' });
     const trial = createClient(sdk, gateway, { apiKey: 'sk-demo-trial' });
     t.strictSame(
       (await trial.models.list()).data.map((model) => model.id),
@@ -85,7 +85,7 @@ for (const sdk of sdks) {
   });
 
   test(`${sdk.name}: an error carries the request id of the answer and of the log`, async (t) => {
-    const gateway = await startDemo(t);
+    const gateway = await startGateway(t, { demo: 'simulator' });
     let header: string | null = null;
     const client = createClient(sdk, gateway, {
       fetch: async (...given) => {
@@ -109,7 +109,7 @@ for (const sdk of sdks) {
   });
 
   test(`${sdk.name}: an upstream's own errors keep their class, and its pages their status`, async (t) => {
-    const client = createClient(sdk, await startDemo(t));
+    const client = createClient(sdk, await startGateway(t, { demo: 'simulator' }));
     const classes = [
       [400, module.BadRequestError],
       [404, module.NotFoundError],
@@ -139,7 +139,7 @@ for (const sdk of sdks) {
   });
 
   test(`${sdk.name}: a rate limit is raised at once, or retried when the upstream says`, async (t) => {
-    const gateway = await startDemo(t);
+    const gateway = await startGateway(t, { demo: 'simulator' });
     const client = createClient(sdk, gateway);
     const limited = await raised(
       sdk,
@@ -171,7 +171,7 @@ for (const sdk of sdks) {
   });
 
   test(`${sdk.name}: an endpoint that is not implemented is called once, retries or not`, async (t) => {
-    const gateway = await startDemo(t);
+    const gateway = await startGateway(t, { demo: 'simulator' });
     const client = createClient(sdk, gateway, { maxRetries: 2 });
     const listed = await raised(sdk, client.files.list());
     t.ok(listed instanceof module.InternalServerError);
@@ -191,7 +191,7 @@ for (const sdk of sdks) {
   });
 
   test(`${sdk.name}: a stream that breaks raises an error after what has come`, async (t) => {
-    const gateway = await startDemo(t, withShortDeadlines);
+    const gateway = await startGateway(t, { demo: 'simulator', adapt: withShortDeadlines });
     const client = createClient(sdk, gateway);
     const faults = [
       ['error-event', 'internal_error'],
@@ -223,7 +223,7 @@ for (const sdk of sdks) {
   });
 
   test(`${sdk.name}: an upstream that fails before its first event raises an error status`, async (t) => {
-    const client = createClient(sdk, await startDemo(t, withShortDeadlines));
+    const client = createClient(sdk, await startGateway(t, { demo: 'simulator', adapt: withShortDeadlines }));
     const faults = [
       ['error-event', 502, 'upstream_error'],
       ['reset', 502, 'upstream_error'],

@@ -1,5 +1,4 @@
-import type { Test } from 'tap';
-import { test } from 'tap';
+import { type Test, test } from 'tap';
 import { testKey } from '../support/gateway.js';
 import { ask, type Heard } from '../support/media/gateway.js';
 import { inputBody, pngSize, startImages, styles } from '../support/media/images.js';

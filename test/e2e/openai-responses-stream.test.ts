@@ -1,8 +1,7 @@
 import { test } from 'tap';
 import type { ResolvedConfig } from '../../src/config/resolve.js';
-import { startDemo } from '../support/demo.js';
-import { type ServedBy, startOn } from '../support/demo-upstreams.js';
 import { eventually } from '../support/eventually.js';
+import { type ServedBy, startGateway } from '../support/gateway.js';
 import { collect, createClient, raised, sdks } from '../support/sdks/openai.js';
 import {
   callsOf,
@@ -32,7 +31,7 @@ for (const sdk of sdks) {
     const served = `${sdk.name} on ${kind}`;
 
     test(`${served}: a raw stream has its events in order, numbered`, async (t) => {
-      const client = createClient(sdk, await startOn(t, kind));
+      const client = createClient(sdk, await startGateway(t, { demo: kind }));
       const events = await collect(await client.responses.create(asked('weather in Oslo')));
       const types: string[] = events.map((event) => event.type);
       t.strictSame(types.slice(0, 4), [
@@ -60,7 +59,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: the stream helper puts a text together`, async (t) => {
-      const client = createClient(sdk, await startOn(t, kind));
+      const client = createClient(sdk, await startGateway(t, { demo: kind }));
       let text = '';
       const stream = client.responses.stream({ model: 'sim-text', input: 'weather in Oslo' });
       stream.on('response.output_text.delta', (event) => {
@@ -73,7 +72,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: the stream helper puts reasoning and calls together, and they go back`, async (t) => {
-      const client = createClient(sdk, await startOn(t, kind));
+      const client = createClient(sdk, await startGateway(t, { demo: kind }));
       const settings = {
         model: 'sim-text',
         store: false,
@@ -106,7 +105,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: a stream whose limit is hit ends incomplete`, async (t) => {
-      const client = createClient(sdk, await startOn(t, kind));
+      const client = createClient(sdk, await startGateway(t, { demo: kind }));
       const events = await collect(
         await client.responses.create({ ...asked('[[fault:long=100]] a'), max_output_tokens: 20 }),
       );
@@ -117,7 +116,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: what an upstream may do to a stream's bytes changes nothing for the reader`, async (t) => {
-      const client = createClient(sdk, await startOn(t, kind));
+      const client = createClient(sdk, await startGateway(t, { demo: kind }));
       const unicode = 'žluťoučký 漢字 👩‍👩‍👧 \u2028 "\\';
       for (const fault of ['slow-bytes', 'gzip', 'until-close', 'early-hints', 'drop']) {
         const input = `[[fault:${fault}]] ${unicode}`;
@@ -127,7 +126,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: a reader that leaves cancels its upstream request`, async (t) => {
-      const gateway = await startOn(t, kind);
+      const gateway = await startGateway(t, { demo: kind });
       const { simulator } = gateway;
       const client = createClient(sdk, gateway);
       for await (const _ of await client.responses.create(asked('[[fault:hang after=6]] a'))) break;
@@ -140,7 +139,7 @@ for (const sdk of sdks) {
 
 for (const kind of kinds) {
   test(`on ${kind}: a stream that breaks raises in every version after what has come`, async (t) => {
-    const gateway = await startOn(t, kind, withShortDeadlines);
+    const gateway = await startGateway(t, { demo: kind, adapt: withShortDeadlines });
     const cases = sdks.flatMap((sdk) =>
       faults.map((fault) => ({ sdk, fault, name: `${sdk.name}, ${fault}` })),
     );
@@ -158,7 +157,7 @@ for (const kind of kinds) {
   });
 
   test(`on ${kind}: an upstream that fails before its first event raises an error status`, async (t) => {
-    const gateway = await startOn(t, kind, withShortDeadlines);
+    const gateway = await startGateway(t, { demo: kind, adapt: withShortDeadlines });
     const early = [
       ['status=429', 429, 'rate_limit_exceeded'],
       ['status=503', 503, null],
@@ -181,10 +180,13 @@ for (const kind of kinds) {
 }
 
 test('silence in a stream is filled with comments that no version of the SDK minds', async (t) => {
-  const gateway = await startDemo(t, (config) => ({
-    ...config,
-    timeouts: { ...config.timeouts, keepAliveMs: 100 },
-  }));
+  const gateway = await startGateway(t, {
+    demo: 'simulator',
+    adapt: (config) => ({
+      ...config,
+      timeouts: { ...config.timeouts, keepAliveMs: 100 },
+    }),
+  });
   await Promise.all(
     sdks.map(async (sdk) => {
       let body = Promise.resolve('');

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { type ServedBy, startOn } from '../support/demo-upstreams.js';
+import { type ServedBy, startGateway } from '../support/gateway.js';
 import { createClient, raised, sdks } from '../support/sdks/openai.js';
 import {
   callsOf,
@@ -35,7 +35,7 @@ for (const sdk of sdks) {
     const served = `${sdk.name} on ${kind}`;
 
     test(`${served}: a response has every field`, async (t) => {
-      const client = createClient(sdk, await startOn(t, kind));
+      const client = createClient(sdk, await startGateway(t, { demo: kind }));
       const { data, response } = await client.responses
         .create({
           model: 'sim-text',
@@ -78,7 +78,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: a limit that is hit makes the response incomplete`, async (t) => {
-      const client = createClient(sdk, await startOn(t, kind));
+      const client = createClient(sdk, await startGateway(t, { demo: kind }));
       const response = await client.responses.create({
         model: 'sim-text',
         input: '[[fault:long=100]] a',
@@ -93,7 +93,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: items of all kinds of messages`, async (t) => {
-      const client = createClient(sdk, await startOn(t, kind));
+      const client = createClient(sdk, await startGateway(t, { demo: kind }));
       const seen = await client.responses.create({
         model: 'sim-text',
         input: [
@@ -113,7 +113,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: function calls and their results`, async (t) => {
-      const client = createClient(sdk, await startOn(t, kind));
+      const client = createClient(sdk, await startGateway(t, { demo: kind }));
       const tools = [functionTool('get_weather'), functionTool('find_hotel')];
       const input: InputItem[] = [{ role: 'user', content: 'weather and hotel in Oslo' }];
       const first = await client.responses.create({ model: 'sim-text', input, tools, store: false });
@@ -155,7 +155,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: reasoning goes back as it came through a loop of tool calls`, async (t) => {
-      const gateway = await startOn(t, kind);
+      const gateway = await startGateway(t, { demo: kind });
       const client = createClient(sdk, gateway);
       const settings = {
         model: 'sim-text',
@@ -187,7 +187,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: output that fits a JSON schema, read by the helper`, async (t) => {
-      const client = createClient(sdk, await startOn(t, kind));
+      const client = createClient(sdk, await startGateway(t, { demo: kind }));
       const format = { type: 'json_schema' as const, name: 'note', schema, strict: true };
       const plain = await client.responses.create({
         model: 'sim-text',
@@ -204,7 +204,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: a conversation is compacted and goes on`, async (t) => {
-      const client = createClient(sdk, await startOn(t, kind));
+      const client = createClient(sdk, await startGateway(t, { demo: kind }));
       const input: InputItem[] = [
         { role: 'user', content: 'my name is Ada' },
         { role: 'assistant', content: 'hello Ada' },
@@ -227,7 +227,7 @@ for (const sdk of sdks) {
     });
 
     test(`${served}: a trigger at the end of the input compacts as well`, async (t) => {
-      const client = createClient(sdk, await startOn(t, kind));
+      const client = createClient(sdk, await startGateway(t, { demo: kind }));
       const input = [
         { role: 'user', content: 'weather in Oslo' },
         { type: 'compaction_trigger' },
@@ -244,7 +244,7 @@ for (const sdk of sdks) {
 
   for (const kind of ['chat', 'messages', 'generateContent'] as const) {
     test(`${sdk.name} on ${kind}: what only the protocol's own upstream can do is refused by name`, async (t) => {
-      const gateway = await startOn(t, kind);
+      const gateway = await startGateway(t, { demo: kind });
       const client = createClient(sdk, gateway);
       const bad: readonly (readonly [object, string])[] = [
         [{ previous_response_id: 'resp_1' }, 'previous_response_id'],
@@ -263,7 +263,7 @@ for (const sdk of sdks) {
     });
 
     test(`${sdk.name} on ${kind}: tools in namespaces are called under both names, and so are their results`, async (t) => {
-      const client = createClient(sdk, await startOn(t, kind));
+      const client = createClient(sdk, await startGateway(t, { demo: kind }));
       const tools = ['travel', 'sports'].map((name) => ({
         type: 'namespace',
         name,
@@ -281,7 +281,7 @@ for (const sdk of sdks) {
 
   for (const kind of ['simulator', 'chat'] as const) {
     test(`${sdk.name} on ${kind}: a custom tool takes free text`, async (t) => {
-      const client = createClient(sdk, await startOn(t, kind));
+      const client = createClient(sdk, await startGateway(t, { demo: kind }));
       const tools = [{ type: 'custom' as const, name: 'run_query', description: 'Runs a query' }];
       const input: InputItem[] = [{ role: 'user', content: 'query all' }];
       const first = await client.responses.create({ model: 'sim-text', input, tools });

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { startDemo } from '../support/demo.js';
+import { startGateway } from '../support/gateway.js';
 import { collect, createClient, raised, sdks } from '../support/sdks/openai.js';
 
 const answerText = 'Simulated answer to: weather in Oslo';
@@ -7,7 +7,7 @@ const dangerous = 'I will kill you with a grenade';
 
 for (const sdk of sdks) {
   test(`${sdk.name}: completions, whole and streamed`, async (t) => {
-    const client = createClient(sdk, await startDemo(t));
+    const client = createClient(sdk, await startGateway(t, { demo: 'simulator' }));
     const asked = { model: 'sim-text', prompt: 'weather in Oslo' };
     const whole = await client.completions.create({ ...asked, max_tokens: 50 });
     t.match(whole, {
@@ -44,7 +44,7 @@ for (const sdk of sdks) {
   });
 
   test(`${sdk.name}: embeddings are the same in both encodings, but for single precision`, async (t) => {
-    const client = createClient(sdk, await startDemo(t));
+    const client = createClient(sdk, await startGateway(t, { demo: 'simulator' }));
     const asked = { model: 'sim-embedding', input: ['weather in Oslo', 'a hotel'] };
     // Without an encoding the SDK asks for base64 and decodes it.
     const usual = await client.embeddings.create(asked);
@@ -79,7 +79,7 @@ for (const sdk of sdks) {
   });
 
   test(`${sdk.name}: moderations of a text, of several and of parts`, async (t) => {
-    const client = createClient(sdk, await startDemo(t));
+    const client = createClient(sdk, await startGateway(t, { demo: 'simulator' }));
     const one = await client.moderations.create({ input: dangerous });
     t.match(one, { id: /^modr-/, model: 'sim-moderation' });
     t.equal(one.results.length, 1);

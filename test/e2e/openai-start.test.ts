@@ -1,13 +1,12 @@
 import { test } from 'tap';
-import { startCli } from '../support/gateway-process.js';
+import { startGateway } from '../support/gateway.js';
 import { createClient, helpers, sdks } from '../support/sdks/openai.js';
 
 const messages = [{ role: 'user' as const, content: 'weather in Oslo' }];
 const answerText = 'Simulated answer to: weather in Oslo';
 
 test('every version of the SDK talks to the gateway as the command line starts it', async (t) => {
-  const gateway = await startCli({ workers: 2 });
-  t.teardown(() => gateway.stop());
+  const gateway = await startGateway(t, { workers: 2 });
   await Promise.all(
     sdks.map(async (sdk) => {
       const client = createClient(sdk, { url: gateway.baseUrl });

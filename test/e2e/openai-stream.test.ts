@@ -1,6 +1,6 @@
 import { test } from 'tap';
-import { startDemo } from '../support/demo.js';
 import { eventually } from '../support/eventually.js';
+import { startGateway } from '../support/gateway.js';
 import { type Chunk, collect, createClient, helpers, raised, sdks } from '../support/sdks/openai.js';
 
 const answerText = 'Simulated answer to: weather in Oslo';
@@ -16,7 +16,7 @@ function textOf(chunks: readonly Chunk[]): string {
 
 for (const sdk of sdks) {
   test(`${sdk.name}: a stream comes whole, without the usage that nobody asked for`, async (t) => {
-    const gateway = await startDemo(t);
+    const gateway = await startGateway(t, { demo: 'simulator' });
     const { data, response } = await createClient(sdk, gateway)
       .chat.completions.create(asked('weather in Oslo'))
       .withResponse();
@@ -38,7 +38,7 @@ for (const sdk of sdks) {
   });
 
   test(`${sdk.name}: a stream ends with its usage if asked to`, async (t) => {
-    const { data, response } = await createClient(sdk, await startDemo(t))
+    const { data, response } = await createClient(sdk, await startGateway(t, { demo: 'simulator' }))
       .chat.completions.create({ ...asked('weather in Oslo'), stream_options: { include_usage: true } })
       .withResponse();
     const chunks = await collect(data);
@@ -51,7 +51,7 @@ for (const sdk of sdks) {
   });
 
   test(`${sdk.name}: the stream helper puts text, choices and tool calls together`, async (t) => {
-    const client = createClient(sdk, await startDemo(t));
+    const client = createClient(sdk, await startGateway(t, { demo: 'simulator' }));
     const text = helpers(client).stream({ model: 'sim-text', messages: asked('weather in Oslo').messages });
     const deltas: string[] = [];
     text.on('content', (delta) => deltas.push(delta));
@@ -96,7 +96,7 @@ for (const sdk of sdks) {
   });
 
   test(`${sdk.name}: what an upstream may do to a stream's bytes changes nothing for the reader`, async (t) => {
-    const client = createClient(sdk, await startDemo(t));
+    const client = createClient(sdk, await startGateway(t, { demo: 'simulator' }));
     const read = async (content: string) =>
       textOf(await collect(await client.chat.completions.create(asked(content))));
     const unicode = 'žluťoučký 漢字 👩‍👩‍👧 \u2028 "\\';
@@ -112,7 +112,7 @@ for (const sdk of sdks) {
   });
 
   test(`${sdk.name}: a long stream comes whole`, async (t) => {
-    const client = createClient(sdk, await startDemo(t));
+    const client = createClient(sdk, await startGateway(t, { demo: 'simulator' }));
     const chunks = await collect(await client.chat.completions.create(asked('[[fault:long=3000]] a')));
     t.ok(chunks.length > 1000);
     const text = textOf(chunks);
@@ -122,7 +122,7 @@ for (const sdk of sdks) {
   });
 
   test(`${sdk.name}: a reader that leaves cancels its upstream request`, async (t) => {
-    const gateway = await startDemo(t);
+    const gateway = await startGateway(t, { demo: 'simulator' });
     const { simulator } = gateway;
     const client = createClient(sdk, gateway);
     const cancelled = (count: number) =>
@@ -161,10 +161,13 @@ for (const sdk of sdks) {
 }
 
 test('silence in a stream is filled with comments that no version of the SDK minds', async (t) => {
-  const gateway = await startDemo(t, (config) => ({
-    ...config,
-    timeouts: { ...config.timeouts, keepAliveMs: 100 },
-  }));
+  const gateway = await startGateway(t, {
+    demo: 'simulator',
+    adapt: (config) => ({
+      ...config,
+      timeouts: { ...config.timeouts, keepAliveMs: 100 },
+    }),
+  });
   const contents = ['[[fault:silent=2.2 after=2]] a', '[[fault:latency=2200]] a'];
   await Promise.all(
     sdks.flatMap((sdk) =>

@@ -6,7 +6,7 @@ import t, { test } from 'tap';
 import { WebSocket } from 'ws';
 import { without } from '../simulator/media/programs.js';
 import { browserFailure, openPage } from '../support/browser.js';
-import { startDemo } from '../support/demo.js';
+import { startGateway } from '../support/gateway.js';
 import { closeOf } from '../support/realtime.js';
 import { openEvents, respond, says, writes } from '../support/realtime-events.js';
 
@@ -16,7 +16,7 @@ const query = 'model=sim-realtime';
 const keyProtocol = 'openai-insecure-api-key.sk-demo';
 const answer = 'Simulated answer to: Hello there';
 
-const gateway = await startDemo(t);
+const gateway = await startGateway(t, { demo: 'simulator' });
 const port = Number(new URL(gateway.url).port);
 
 test('without headers, the subprotocols bring the key and choose the form', async (t) => {

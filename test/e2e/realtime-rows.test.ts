@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import t, { type Test, test } from 'tap';
-import { startDemo } from '../support/demo.js';
+import { startGateway } from '../support/gateway.js';
 import { exchange, open } from '../support/raw-client.js';
 import { refusalOf, type SessionOptions } from '../support/realtime.js';
 import { type EventClient, openEvents, respond, says, updates, writes } from '../support/realtime-events.js';
 import { createClient, raised, type Sdk, sdks } from '../support/sdks/openai.js';
 
-const gateway = await startDemo(t);
+const gateway = await startGateway(t, { demo: 'simulator' });
 const port = Number(new URL(gateway.url).port);
 const query = 'model=sim-realtime';
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });

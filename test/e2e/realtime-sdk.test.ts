@@ -9,7 +9,7 @@ import { OpenAI as OpenAI7 } from 'openai7';
 import { OpenAIRealtimeWS as Realtime7 } from 'openai7/realtime/ws';
 import t, { type Test, test } from 'tap';
 import type { WebSocket } from 'ws';
-import { startDemo } from '../support/demo.js';
+import { startGateway } from '../support/gateway.js';
 import { closeOf } from '../support/realtime.js';
 import {
   type Event,
@@ -63,13 +63,16 @@ const sdks: readonly Sdk[] = [
 ];
 
 // The helpers speak `wss` only.
-const gateway = await startDemo(t, (config) => ({
-  ...config,
-  listen: {
-    ...config.listen,
-    tls: { cert: `${fixtures}/localhost.pem`, key: `${fixtures}/localhost.key`, fingerprint: '' },
-  },
-}));
+const gateway = await startGateway(t, {
+  demo: 'simulator',
+  adapt: (config) => ({
+    ...config,
+    listen: {
+      ...config.listen,
+      tls: { cert: `${fixtures}/localhost.pem`, key: `${fixtures}/localhost.key`, fingerprint: '' },
+    },
+  }),
+});
 const baseUrl = `${gateway.url.replace('http:', 'https:')}/v1`;
 
 interface Session {

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { ResponsesWS as ResponsesWS6 } from 'openai6/resources/responses/ws';
 import { ResponsesWS as ResponsesWS7 } from 'openai7/resources/responses/ws';
 import { test } from 'tap';
-import { startOn } from '../support/demo-upstreams.js';
 import { eventually } from '../support/eventually.js';
+import { startGateway } from '../support/gateway.js';
 import { closeOf } from '../support/realtime.js';
 import { bearer, connect, create, type Event } from '../support/responses-socket.js';
 import { createClient, sdks } from '../support/sdks/openai.js';
@@ -30,7 +30,7 @@ const helpers = [
 for (const { name, Helper } of helpers) {
   for (const kind of ['simulator', 'chat', 'messages', 'generateContent'] as const) {
     test(`${name} on ${kind}: two calls with a use of a tool over one socket`, async (t) => {
-      const gateway = await startOn(t, kind);
+      const gateway = await startGateway(t, { demo: kind });
       const sdk = sdks.find((each) => each.name === name);
       if (sdk === undefined) throw new Error(`there is no ${name}`);
       const client = createClient(sdk, gateway);
@@ -58,7 +58,7 @@ for (const { name, Helper } of helpers) {
 }
 
 test('each message is one response, and its frames are the events of the POST', async (t) => {
-  const gateway = await startOn(t, 'chat');
+  const gateway = await startGateway(t, { demo: 'chat' });
   const { send, answer } = await connect(t, gateway.url);
   const body = { model: 'sim-text', input: 'hello' };
   const posted = await fetch(`${gateway.url}/v1/responses`, {
@@ -84,7 +84,7 @@ test('each message is one response, and its frames are the events of the POST', 
 });
 
 test('a message that asks for nothing that can be done is told so, and the socket goes on', async (t) => {
-  const gateway = await startOn(t, 'simulator');
+  const gateway = await startGateway(t, { demo: 'simulator' });
   const { socket, send, answer } = await connect(t, gateway.url);
   const wrong: readonly (readonly [unknown, number, object])[] = [
     ['{', 400, { code: 'invalid_json' }],
@@ -105,7 +105,7 @@ test('a message that asks for nothing that can be done is told so, and the socke
 });
 
 test('an upstream that fails is told as an error, before its stream and within it', async (t) => {
-  const gateway = await startOn(t, 'chat');
+  const gateway = await startGateway(t, { demo: 'chat' });
   const { send, answer } = await connect(t, gateway.url);
   send(create({ input: '[[fault:status=503]] x' }));
   t.match(await answer(), [{ type: 'error', status: 503, error: { message: /./ } }]);
@@ -119,7 +119,7 @@ test('an upstream that fails is told as an error, before its stream and within i
 });
 
 test('a client that closes cancels what is being made for it', async (t) => {
-  const gateway = await startOn(t, 'chat');
+  const gateway = await startGateway(t, { demo: 'chat' });
   const { socket, send } = await connect(t, gateway.url);
   const begun = once(socket, 'message');
   send(create({ input: '[[fault:hang after=3]] one two three four five six' }));
@@ -131,17 +131,20 @@ test('a client that closes cancels what is being made for it', async (t) => {
 });
 
 test('a key is asked for before the socket opens, and a switched-off socket is 426', async (t) => {
-  const gateway = await startOn(t, 'simulator');
+  const gateway = await startGateway(t, { demo: 'simulator' });
   await t.rejects(connect(t, gateway.url, {}), /401/);
-  const off = await startOn(t, 'simulator', (config) => ({
-    ...config,
-    sockets: { ...config.sockets, responses: false },
-  }));
+  const off = await startGateway(t, {
+    demo: 'simulator',
+    adapt: (config) => ({
+      ...config,
+      sockets: { ...config.sockets, responses: false },
+    }),
+  });
   await t.rejects(connect(t, off.url), /426/);
 });
 
 test('messages wait for the one before, up to a limit', async (t) => {
-  const gateway = await startOn(t, 'simulator');
+  const gateway = await startGateway(t, { demo: 'simulator' });
   const { send, answer } = await connect(t, gateway.url);
   for (let index = 0; index < 10; index++) send(create({ input: `number ${index}` }));
   const ends = [];

@@ -1,7 +1,7 @@
 import { type Test, test } from 'tap';
 import type { ResolvedConfig } from '../../src/config/resolve.js';
-import { type ServedBy, startOn } from '../support/demo-upstreams.js';
 import { eventually } from '../support/eventually.js';
+import { type ServedBy, startGateway } from '../support/gateway.js';
 import { closeOf } from '../support/realtime.js';
 import { connect, create, type Event } from '../support/responses-socket.js';
 import {
@@ -32,7 +32,7 @@ const upstreams = [
 ] as const;
 
 const start = (t: Test, kind: ServedBy, adapt?: (config: ResolvedConfig) => ResolvedConfig) =>
-  startOn(t, kind, adapt);
+  startGateway(t, { demo: kind, adapt: adapt });
 
 const responseOf = (events: readonly Event[]): Responses => {
   const last = events.at(-1);

@@ -5,15 +5,15 @@ import { createStore } from '../../src/store/create.js';
 import type { LedgerRecord } from '../../src/usage/ledger-record.js';
 import { readPage } from '../../src/usage/read-page.js';
 import { usageLedger } from '../../src/usage/sums.js';
-import { type DemoGateway, startDemo } from '../support/demo.js';
 import { eventually } from '../support/eventually.js';
+import { type DemoGateway, startGateway } from '../support/gateway.js';
 import { openEvents, respond, says } from '../support/realtime-events.js';
 import { connect, create } from '../support/responses-socket.js';
 import { storeFolder } from '../support/tasks/gateway.js';
 
 const price = { input: 1, output: 10, cached: 1, cacheWritten: 1, perCall: 0.5, perSecond: 0 };
 
-interface Stage extends DemoGateway {
+interface Stage extends Omit<DemoGateway, 'lines'> {
   /** The calls in the ledger, as soon as there are so many. */
   lines(count: number): Promise<readonly LedgerRecord[]>;
 }
@@ -22,12 +22,15 @@ async function start(t: Test): Promise<Stage> {
   const folder = storeFolder();
   t.teardown(folder.remove);
   const settings: StoreSettings = { kind: 'embedded', path: folder.path, taskDays: 1 };
-  const demo = await startDemo(t, (config) => ({
-    ...config,
-    store: settings,
-    usage: { ...config.usage, ledger: true },
-    models: config.models.map((model) => ({ ...model, price })),
-  }));
+  const demo = await startGateway(t, {
+    demo: 'simulator',
+    adapt: (config) => ({
+      ...config,
+      store: settings,
+      usage: { ...config.usage, ledger: true },
+      models: config.models.map((model) => ({ ...model, price })),
+    }),
+  });
   const store = createStore(settings);
   t.teardown(() => store.close());
   return {

@@ -1,7 +1,6 @@
-import type { Test } from 'tap';
-import { test } from 'tap';
-import { startDemo } from '../support/demo.js';
+import { type Test, test } from 'tap';
 import { eventually } from '../support/eventually.js';
+import { startGateway } from '../support/gateway.js';
 import { temporaryFolder } from '../support/media/gateway.js';
 import { type Client, createClient, raised, type Sdk, sdks } from '../support/sdks/openai.js';
 
@@ -13,10 +12,13 @@ const picture = new File([Buffer.from('\x89PNG\r\n\x1a\nand so on', 'latin1')], 
 
 async function start(t: Test, sdk: Sdk) {
   const path = temporaryFolder(t);
-  const demo = await startDemo(t, (config) => ({
-    ...config,
-    store: { kind: 'embedded', path, taskDays: 1 },
-  }));
+  const demo = await startGateway(t, {
+    demo: 'simulator',
+    adapt: (config) => ({
+      ...config,
+      store: { kind: 'embedded', path, taskDays: 1 },
+    }),
+  });
   return { demo, client: createClient(sdk, demo) };
 }
 

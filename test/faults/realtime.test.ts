@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import t, { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
 import { eventually } from '../support/eventually.js';
-import { type StartedGateway, startCli, writeConfig } from '../support/gateway-process.js';
+import { type GatewayProcesses, startGateway } from '../support/gateway.js';
+import { writeConfig } from '../support/gateway-processes.js';
 import { Refused, refusalOf, type SessionOptions } from '../support/realtime.js';
 import { type EventClient, openEvents, respond, says, writes } from '../support/realtime-events.js';
 
@@ -27,8 +28,8 @@ function config(keys: readonly string[], timeouts: object = {}) {
 const withKey = (key: string): SessionOptions => ({ headers: { authorization: `Bearer ${key}` } });
 const env = { SIMULATOR_LATENCY_MS: '0', SIMULATOR_TOKENS_PER_SECOND: '0' };
 
-async function start(t: Test, given: unknown): Promise<StartedGateway> {
-  const gateway = await startCli({ config: given, env });
+async function start(t: Test, given: unknown): Promise<GatewayProcesses> {
+  const gateway = await startGateway(t, { workers: 1, file: given, env });
   t.teardown(async () => {
     gateway.kill('SIGKILL');
     await gateway.exited;
@@ -51,7 +52,7 @@ async function turn({ log, send }: EventClient, text: string): Promise<string> {
 }
 
 /** The process of the simulator: the primary's child that is no worker. */
-function simulatorOf({ pid, workerPids }: StartedGateway): number {
+function simulatorOf({ pid, workerPids }: GatewayProcesses): number {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
   const others = children.filter((child) => !workerPids().includes(child));
   if (others.length !== 1) throw new Error(`the simulator is one of ${others.join(', ')}`);

@@ -1,5 +1,5 @@
 import t, { type Test, test } from 'tap';
-import type { StartedGateway } from '../support/gateway-process.js';
+import type { GatewayProcesses } from '../support/gateway.js';
 import { noRedis, type RedisServer, startRedis } from '../support/redis.js';
 import { askTask, type TaskAnswer, taskFaces } from '../support/tasks/client.js';
 import { killGateway, startTasksGateway, workerLogs } from '../support/tasks/gateway.js';
@@ -13,7 +13,7 @@ const settleMs = 5000;
 
 interface Submitted {
   readonly redis: RedisServer;
-  readonly gateway: StartedGateway;
+  readonly gateway: GatewayProcesses;
   readonly upstream: RawUpstream;
   readonly made: Promise<TaskAnswer>;
 }

@@ -1,6 +1,6 @@
 import t, { type Test, test } from 'tap';
 import { eventually } from '../support/eventually.js';
-import type { StartedGateway } from '../support/gateway-process.js';
+import type { GatewayProcesses } from '../support/gateway.js';
 import type { RedisServer } from '../support/redis.js';
 import { askTask, type TaskRequest, taskFaces, untilEnded } from '../support/tasks/client.js';
 import { skipWithoutRedis, startRedisStage, storeTimeoutMs } from '../support/tasks/redis.js';
@@ -20,7 +20,7 @@ const refusals: Readonly<Record<string, object>> = {
   vendorj: { code: 50_503, request_id: /^req_/, data: null },
 };
 
-async function checkRefusals(t: Test, { baseUrl }: StartedGateway, id: string): Promise<void> {
+async function checkRefusals(t: Test, { baseUrl }: GatewayProcesses, id: string): Promise<void> {
   const content: TaskRequest = { method: 'GET', path: `/v1/videos/${id}/content` };
   const requests = [
     ...Object.entries(taskFaces).flatMap(([format, face]): [string, TaskRequest][] => [
@@ -44,7 +44,7 @@ async function checkRefusals(t: Test, { baseUrl }: StartedGateway, id: string): 
 }
 
 /** Asks for a task until the store answers again. */
-function untilBack({ baseUrl }: StartedGateway, id: string): Promise<boolean> {
+function untilBack({ baseUrl }: GatewayProcesses, id: string): Promise<boolean> {
   return eventually(async () => (await askTask(baseUrl, taskFaces.compat.show(id))).status !== 503);
 }
 

@@ -1,10 +1,9 @@
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Test } from 'tap';
-import { test } from 'tap';
+import { type Test, test } from 'tap';
 import { eventually } from '../support/eventually.js';
-import { testKey } from '../support/gateway.js';
-import { ask, startMediaGateway } from '../support/media/gateway.js';
+import { startGateway, testKey } from '../support/gateway.js';
+import { ask, mediaConfig } from '../support/media/gateway.js';
 import { inputBody, png } from '../support/media/images.js';
 import { open, readAnswer } from '../support/raw-client.js';
 import { jsonAnswer, type RawUpstream, startRawUpstream } from '../support/upstream.js';
@@ -40,12 +39,14 @@ function startUpstream(
 }
 
 function start(t: Test, upstream: Record<string, unknown>, config: Record<string, unknown> = {}) {
-  return startMediaGateway(t, {
-    upstreams: { u: upstream },
-    models: {
-      m: { protocols: ['images'], targets: [{ upstream: 'u', model: 'real', images: 'openai-files' }] },
-    },
-    config,
+  return startGateway(t, {
+    config: mediaConfig(t, {
+      upstreams: { u: upstream },
+      models: {
+        m: { protocols: ['images'], targets: [{ upstream: 'u', model: 'real', images: 'openai-files' }] },
+      },
+      config,
+    }),
   });
 }
 

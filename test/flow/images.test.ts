@@ -1,8 +1,7 @@
-import type { Test } from 'tap';
-import { test } from 'tap';
+import { type Test, test } from 'tap';
 import { eventually } from '../support/eventually.js';
-import { testKey } from '../support/gateway.js';
-import { ask, file, formOf, startMediaGateway } from '../support/media/gateway.js';
+import { startGateway, testKey } from '../support/gateway.js';
+import { ask, file, formOf, mediaConfig } from '../support/media/gateway.js';
 import { inputBody, png } from '../support/media/images.js';
 import { exchange } from '../support/raw-client.js';
 import {
@@ -37,22 +36,24 @@ interface Target {
 }
 
 function start(t: Test, targets: readonly Target[], config: Record<string, unknown> = {}) {
-  return startMediaGateway(t, {
-    upstreams: Object.fromEntries(
-      targets.map(({ baseUrl, fetchPrivate = false }, index) => [`u${index}`, { baseUrl, fetchPrivate }]),
-    ),
-    models: {
-      m: {
-        protocols: ['images'],
-        targets: targets.map(({ images = 'openai' }, priority) => ({
-          upstream: `u${priority}`,
-          model: 'real',
-          images,
-          priority,
-        })),
+  return startGateway(t, {
+    config: mediaConfig(t, {
+      upstreams: Object.fromEntries(
+        targets.map(({ baseUrl, fetchPrivate = false }, index) => [`u${index}`, { baseUrl, fetchPrivate }]),
+      ),
+      models: {
+        m: {
+          protocols: ['images'],
+          targets: targets.map(({ images = 'openai' }, priority) => ({
+            upstream: `u${priority}`,
+            model: 'real',
+            images,
+            priority,
+          })),
+        },
       },
-    },
-    config,
+      config,
+    }),
   });
 }
 

@@ -6,7 +6,7 @@ import { hashKey } from '../../src/keys/secret.js';
 import { managedKey } from '../keys/samples.js';
 import { eventually } from '../support/eventually.js';
 import { startGateway } from '../support/gateway.js';
-import { openClient, startRealtimeGateway, startRealtimeUpstream } from '../support/realtime.js';
+import { openClient, startRealtimeUpstream } from '../support/realtime.js';
 import { connect } from '../support/responses-socket.js';
 import { startHttpUpstream } from '../support/upstream.js';
 
@@ -74,7 +74,11 @@ test('a realtime session whose key is revoked ends on both sides; one of another
     socket.on('message', (data) => socket.send(data)),
   );
   const managedKeys = oneKey();
-  const { port, gateway } = await startRealtimeGateway(t, { upstreams: [upstream.url], managedKeys });
+  const { port, gateway } = await startGateway(t, {
+    upstreams: [upstream.url],
+    protocols: ['realtime'],
+    managedKeys,
+  });
   const [client, other] = [await openClient(t, port, { headers }), await openClient(t, port)];
   managedKeys.apply({ whole: false, put: [{ ...managed, groups: ['default', 'more'] }], removed: [] });
   gateway.onKeysChanged();
@@ -97,7 +101,11 @@ test('a session whose key is revoked while it is opened ends at once', async (t)
     gateway.onKeysChanged();
     return false;
   });
-  const { port, gateway } = await startRealtimeGateway(t, { upstreams: [upstream.url], managedKeys });
+  const { port, gateway } = await startGateway(t, {
+    upstreams: [upstream.url],
+    protocols: ['realtime'],
+    managedKeys,
+  });
   const client = await openClient(t, port, { headers });
   t.equal((await client.closed).code, 1008);
 });

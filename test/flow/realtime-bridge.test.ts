@@ -2,13 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { test } from 'tap';
 import type { WebSocket } from 'ws';
 import { settled } from '../support/eventually.js';
+import { startGateway } from '../support/gateway.js';
 import { open } from '../support/raw-client.js';
-import {
-  openClient,
-  startRealtimeGateway,
-  startRealtimeUpstream,
-  upgradeRequest,
-} from '../support/realtime.js';
+import { openClient, startRealtimeUpstream, upgradeRequest } from '../support/realtime.js';
 
 const mebibyte = 1024 * 1024;
 
@@ -18,7 +14,7 @@ function echo({ socket }: { readonly socket: WebSocket }): void {
 
 test('messages of either kind pass both ways as they came, in order', async (t) => {
   const upstream = await startRealtimeUpstream(t, echo);
-  const { port } = await startRealtimeGateway(t, { upstreams: [upstream.url] });
+  const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['realtime'] });
   const client = await openClient(t, port);
   const messages: (string | Buffer)[] = [
     ' {} ',
@@ -51,7 +47,7 @@ test('messages of either kind pass both ways as they came, in order', async (t) 
 
 test('fragments of a message are one message', async (t) => {
   const upstream = await startRealtimeUpstream(t, echo);
-  const { port } = await startRealtimeGateway(t, { upstreams: [upstream.url] });
+  const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['realtime'] });
   const client = await openClient(t, port);
   const parts = Array.from({ length: 20 }, (_, index) => randomBytes(1 + index * 1000));
   parts.forEach((part, index) => {
@@ -68,7 +64,7 @@ test('fragments of a message are one message', async (t) => {
 
 test('close codes and reasons are carried over both ways', async (t) => {
   const upstream = await startRealtimeUpstream(t);
-  const { port } = await startRealtimeGateway(t, { upstreams: [upstream.url] });
+  const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['realtime'] });
   const codes: readonly (readonly [number, string])[] = [
     [1000, 'done'],
     [1001, ''],
@@ -99,7 +95,7 @@ test('close codes and reasons are carried over both ways', async (t) => {
 
 test('the death of either side ends the other at once, with a fitting code', async (t) => {
   const upstream = await startRealtimeUpstream(t);
-  const { port, line } = await startRealtimeGateway(t, { upstreams: [upstream.url] });
+  const { port, line } = await startGateway(t, { upstreams: [upstream.url], protocols: ['realtime'] });
   const client = await openClient(t, port);
   (await upstream.arrival(0)).socket.terminate();
   t.equal((await client.closed).code, 1011);
@@ -121,9 +117,10 @@ test('the death of either side ends the other at once, with a fitting code', asy
 
 test('a message beyond the limit ends the session: of a client at the head of its frame, of an upstream with 1009', async (t) => {
   const upstream = await startRealtimeUpstream(t);
-  const { port, line } = await startRealtimeGateway(t, {
+  const { port, line } = await startGateway(t, {
     upstreams: [upstream.url],
-    sockets: { messageBytes: mebibyte },
+    protocols: ['realtime'],
+    config: { sockets: { messageBytes: mebibyte } },
   });
   const client = await openClient(t, port);
   const { closed, socket } = await upstream.arrival(0);
@@ -142,7 +139,7 @@ test('a client that does not read stops its upstream, and gets everything when i
   const upstream = await startRealtimeUpstream(t, ({ socket }) => {
     for (let index = 0; index < total; index++) socket.send(Buffer.alloc(mebibyte, index));
   });
-  const { port } = await startRealtimeGateway(t, { upstreams: [upstream.url] });
+  const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['realtime'] });
   const client = await openClient(t, port);
   client.socket.pause();
   const { socket } = await upstream.arrival(0);
@@ -160,9 +157,10 @@ test('a client that does not read stops its upstream, and gets everything when i
 
 test('a client that is faster than its upstream is told to try later, once too much waits', async (t) => {
   const upstream = await startRealtimeUpstream(t, ({ socket }) => socket.pause());
-  const { port, line } = await startRealtimeGateway(t, {
+  const { port, line } = await startGateway(t, {
     upstreams: [upstream.url],
-    sockets: { waitingBytes: 2 * mebibyte },
+    protocols: ['realtime'],
+    config: { sockets: { waitingBytes: 2 * mebibyte } },
   });
   const client = await openClient(t, port);
   for (let sent = 0; sent < 64; sent++) client.socket.send(Buffer.alloc(mebibyte));
@@ -174,7 +172,11 @@ test('a client that is faster than its upstream is told to try later, once too m
 
 test('a session ends when it has lasted long enough', async (t) => {
   const upstream = await startRealtimeUpstream(t);
-  const { port } = await startRealtimeGateway(t, { upstreams: [upstream.url], sockets: { sessionMs: 200 } });
+  const { port } = await startGateway(t, {
+    upstreams: [upstream.url],
+    protocols: ['realtime'],
+    config: { sockets: { sessionMs: 200 } },
+  });
   const client = await openClient(t, port);
   t.equal((await client.closed).code, 1001);
   t.match(JSON.parse(client.received[0] as string), { error: { message: /longest/ } });
@@ -190,7 +192,7 @@ test('what responses have used is summed up in the log', async (t) => {
     }
     socket.close(1000);
   });
-  const { port, line } = await startRealtimeGateway(t, { upstreams: [upstream.url] });
+  const { port, line } = await startGateway(t, { upstreams: [upstream.url], protocols: ['realtime'] });
   const client = await openClient(t, port);
   await client.closed;
   t.match(await line(({ status }) => status === 101), {
@@ -203,7 +205,7 @@ test('what responses have used is summed up in the log', async (t) => {
 
 test('a gateway that ends tells both sides of its sessions; a reload leaves them alone', async (t) => {
   const upstream = await startRealtimeUpstream(t, echo);
-  const { port, gateway } = await startRealtimeGateway(t, { upstreams: [upstream.url] });
+  const { port, gateway } = await startGateway(t, { upstreams: [upstream.url], protocols: ['realtime'] });
   const client = await openClient(t, port);
   const { closed } = await upstream.arrival(0);
   const drained = gateway.drain();
@@ -217,7 +219,7 @@ test('a gateway that ends tells both sides of its sessions; a reload leaves them
 
 test('a client that leaves as soon as it has asked leaves nothing behind', async (t) => {
   const upstream = await startRealtimeUpstream(t);
-  const { port, gateway } = await startRealtimeGateway(t, { upstreams: [upstream.url] });
+  const { port, gateway } = await startGateway(t, { upstreams: [upstream.url], protocols: ['realtime'] });
   for (let round = 0; round < 50; round++) {
     const socket = await open(port, upgradeRequest());
     await new Promise((resolve) => setTimeout(resolve, round % 5));

@@ -1,13 +1,12 @@
 import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { test } from 'tap';
-import { testKey } from '../support/gateway.js';
+import { startGateway, testKey } from '../support/gateway.js';
 import { exchange, open } from '../support/raw-client.js';
 import {
   openClient,
   refusalOf,
   type SessionOptions,
-  startRealtimeGateway,
   startRealtimeUpstream,
   upgradeRequest,
 } from '../support/realtime.js';
@@ -16,7 +15,7 @@ const keyProtocol = `openai-insecure-api-key.${testKey}`;
 
 test('a request without the headers of an upgrade is answered 400 in JSON', async (t) => {
   const upstream = await startRealtimeUpstream(t);
-  const { port } = await startRealtimeGateway(t, { upstreams: [upstream.url] });
+  const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['realtime'] });
   const plain = `GET /v1/realtime?model=m HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${testKey}\r\n`;
   for (const lines of ['', 'connection: upgrade\r\nupgrade: websocket\r\n', 'sec-websocket-key: short\r\n']) {
     const answer = await exchange(port, `${plain}${lines}\r\n`);
@@ -28,7 +27,7 @@ test('a request without the headers of an upgrade is answered 400 in JSON', asyn
 
 test('a key is taken from the header or from the subprotocols, and 401 says where it belongs', async (t) => {
   const upstream = await startRealtimeUpstream(t);
-  const { port, lines, line } = await startRealtimeGateway(t, { upstreams: [upstream.url] });
+  const { port, lines, line } = await startGateway(t, { upstreams: [upstream.url], protocols: ['realtime'] });
   const keyless: readonly SessionOptions[] = [
     { headers: {} },
     { headers: { authorization: 'Bearer wrong' } },
@@ -56,7 +55,11 @@ test('a key is taken from the header or from the subprotocols, and 401 says wher
 
 test('the model is the one named, or the default, and must be offered to the key', async (t) => {
   const upstream = await startRealtimeUpstream(t);
-  const { port } = await startRealtimeGateway(t, { upstreams: [upstream.url], alias: 'up stream/model' });
+  const { port } = await startGateway(t, {
+    upstreams: [upstream.url],
+    protocols: ['realtime'],
+    alias: 'up stream/model',
+  });
   const unknown = await refusalOf(t, port, { query: 'model=none' });
   t.equal(unknown.status, 404);
   t.match(JSON.parse(unknown.body).error, { code: 'model_not_found', param: 'model' });
@@ -69,8 +72,9 @@ test('the model is the one named, or the default, and must be offered to the key
     '/v1/realtime?model=up%20stream%2Fmodel&intent=transcription',
     'a query goes along, but for a key',
   );
-  const other = await startRealtimeGateway(t, {
+  const other = await startGateway(t, {
     upstreams: [upstream.url],
+    protocols: ['realtime'],
     config: { defaultModels: { realtime: 'm' } },
   });
   await openClient(t, other.port, { query: '' });
@@ -89,7 +93,7 @@ test("an upstream's refusal is the answer to the request", async (t) => {
     );
     return true;
   });
-  const { port, line } = await startRealtimeGateway(t, { upstreams: [upstream.url] });
+  const { port, line } = await startGateway(t, { upstreams: [upstream.url], protocols: ['realtime'] });
   for (const status of [400, 404, 429, 500, 503]) {
     const answer = await refusalOf(t, port, { query: `model=m&status=${status}` });
     t.equal(answer.status, status);
@@ -110,12 +114,20 @@ test('an upstream that cannot be reached is 502, one that is silent 504, and the
   const nobody = 'http://127.0.0.1:1/v1';
   const silent = await startRealtimeUpstream(t, undefined, () => true);
   const upstream = await startRealtimeUpstream(t);
-  const refused = await startRealtimeGateway(t, { upstreams: [nobody] });
+  const refused = await startGateway(t, { upstreams: [nobody], protocols: ['realtime'] });
   t.equal((await refusalOf(t, refused.port)).status, 502);
   const config = { timeouts: { firstByteMs: 100 } };
-  const late = await startRealtimeGateway(t, { upstreams: [silent.url], config });
+  const late = await startGateway(t, {
+    upstreams: [silent.url],
+    protocols: ['realtime'],
+    config: { ...config },
+  });
   t.equal((await refusalOf(t, late.port)).status, 504);
-  const third = await startRealtimeGateway(t, { upstreams: [nobody, silent.url, upstream.url], config });
+  const third = await startGateway(t, {
+    upstreams: [nobody, silent.url, upstream.url],
+    protocols: ['realtime'],
+    config: { ...config },
+  });
   const client = await openClient(t, third.port);
   client.socket.close();
   t.match(await third.line(({ status }) => status === 101), { retries: 2, target: 'u2/m' });
@@ -123,7 +135,11 @@ test('an upstream that cannot be reached is 502, one that is silent 504, and the
 
 test('a key may have so many sessions open, and no more', async (t) => {
   const upstream = await startRealtimeUpstream(t);
-  const { port } = await startRealtimeGateway(t, { upstreams: [upstream.url], sockets: { perKey: 2 } });
+  const { port } = await startGateway(t, {
+    upstreams: [upstream.url],
+    protocols: ['realtime'],
+    config: { sockets: { perKey: 2 } },
+  });
   const first = await openClient(t, port);
   await openClient(t, port);
   const refused = await refusalOf(t, port);
@@ -149,7 +165,11 @@ test('a client that leaves while the upstream is asked cancels that, and holds n
     tell(socket);
     return true;
   });
-  const { port, line } = await startRealtimeGateway(t, { upstreams: [upstream.url], sockets: { perKey: 1 } });
+  const { port, line } = await startGateway(t, {
+    upstreams: [upstream.url],
+    protocols: ['realtime'],
+    config: { sockets: { perKey: 1 } },
+  });
   const client = await open(port, upgradeRequest());
   const socket = await asked;
   t.equal((await refusalOf(t, port)).status, 429, 'what is being opened counts');

@@ -1,7 +1,7 @@
 import { type Test, test } from 'tap';
-import { testKey } from '../support/gateway.js';
+import { startGateway, testKey } from '../support/gateway.js';
 import { compat } from '../support/media/faces.js';
-import { ask, startMediaGateway } from '../support/media/gateway.js';
+import { ask, mediaConfig } from '../support/media/gateway.js';
 import { inputBody } from '../support/media/images.js';
 import { errorAnswer, keyOf } from '../support/routed.js';
 import { jsonAnswer, type RawRequest, startRawUpstream } from '../support/upstream.js';
@@ -20,15 +20,17 @@ async function start(t: Test, { protocol, answers, routing = {} }: Plan) {
   const upstreams = await Promise.all(
     answers.map((answer) => startRawUpstream(t, (request) => void request.socket.write(answer(request)))),
   );
-  const gateway = await startMediaGateway(t, {
-    upstreams: Object.fromEntries(upstreams.map(({ url }, i) => [`u${i}`, { baseUrl: url, apiKeys }])),
-    models: {
-      m: {
-        protocols: [protocol],
-        targets: upstreams.map((_, priority) => ({ upstream: `u${priority}`, priority })),
+  const gateway = await startGateway(t, {
+    config: mediaConfig(t, {
+      upstreams: Object.fromEntries(upstreams.map(({ url }, i) => [`u${i}`, { baseUrl: url, apiKeys }])),
+      models: {
+        m: {
+          protocols: [protocol],
+          targets: upstreams.map((_, priority) => ({ upstream: `u${priority}`, priority })),
+        },
       },
-    },
-    config: { routing },
+      config: { routing },
+    }),
   });
   const status = async () =>
     protocol === 'video'

@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { setTimeout as after } from 'node:timers/promises';
 import { type Test, test } from 'tap';
 import { eventually } from '../support/eventually.js';
-import type { RunningGateway } from '../support/gateway.js';
-import { openClient, refusalOf, startRealtimeGateway, startRealtimeUpstream } from '../support/realtime.js';
+import { type RunningGateway, startGateway } from '../support/gateway.js';
+import { openClient, refusalOf, startRealtimeUpstream } from '../support/realtime.js';
 
 /** An upstream that refuses every upgrade for which a status is given, and counts those that it was asked for. */
 async function upstreamThat(t: Test, refuse: (request: IncomingMessage) => string | null) {
@@ -39,8 +39,9 @@ test('a target that refuses the upgrade is followed by the next, and left alone 
   for (const refusal of ['503 Busy', '500 Broken', '200 OK']) {
     const broken = await upstreamThat(t, () => refusal);
     const spare = await upstreamThat(t, () => null);
-    const gateway = await startRealtimeGateway(t, {
+    const gateway = await startGateway(t, {
       upstreams: [broken.url, spare.url],
+      protocols: ['realtime'],
       config: { routing: { failures: 2, openMs: 60_000 } },
     });
     for (let i = 0; i < 4; i++) {
@@ -56,17 +57,17 @@ test('a target that refuses the upgrade is followed by the next, and left alone 
 test('a mistake of the caller is told as it came', async (t) => {
   const upstream = await upstreamThat(t, () => '400 Bad');
   const spare = await upstreamThat(t, () => null);
-  const gateway = await startRealtimeGateway(t, { upstreams: [upstream.url, spare.url] });
+  const gateway = await startGateway(t, { upstreams: [upstream.url, spare.url], protocols: ['realtime'] });
   t.equal((await refusalOf(t, gateway.port)).status, 400);
   t.equal(spare.asked.length, 0);
 });
 
 test('when no target is left, 503 says when to come again, and no place is held', async (t) => {
   const upstreams = await Promise.all([0, 1].map(() => upstreamThat(t, () => '500 Broken')));
-  const gateway = await startRealtimeGateway(t, {
+  const gateway = await startGateway(t, {
     upstreams: upstreams.map(({ url }) => url),
-    sockets: { perKey: 1 },
-    config: { routing: { failures: 1, openMs: 60_000 } },
+    protocols: ['realtime'],
+    config: { sockets: { perKey: 1 }, routing: { failures: 1, openMs: 60_000 } },
   });
   t.equal((await refusalOf(t, gateway.port)).status, 500);
   for (let i = 0; i < 3; i++) t.equal((await refusalOf(t, gateway.port)).status, 503);
@@ -75,7 +76,7 @@ test('when no target is left, 503 says when to come again, and no place is held'
 
 test('a session is under way at its target until it ends, and one that breaks off is a failure', async (t) => {
   const upstream = await upstreamThat(t, () => null);
-  const gateway = await startRealtimeGateway(t, { upstreams: [upstream.url] });
+  const gateway = await startGateway(t, { upstreams: [upstream.url], protocols: ['realtime'] });
   const first = await openClient(t, gateway.port);
   t.equal(inFlight(gateway), 1);
   first.socket.close();
@@ -90,8 +91,9 @@ test('a session is under way at its target until it ends, and one that breaks of
 });
 
 test('a client that leaves while a try is waited for is not waited for', async (t) => {
-  const gateway = await startRealtimeGateway(t, {
+  const gateway = await startGateway(t, {
     upstreams: ['http://127.0.0.1:1/v1'],
+    protocols: ['realtime'],
     config: { routing: { retries: 10 } },
   });
   const opening = refusalOf(t, gateway.port).catch(() => null);

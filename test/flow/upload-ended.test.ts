@@ -1,8 +1,9 @@
 import { test } from 'tap';
+import { startGateway } from '../support/gateway.js';
 import { exchange, open } from '../support/raw-client.js';
 import { fileOf, formOf, hashOf, model, uploadHead, uploadRequest } from '../support/upload-form.js';
 import { startRawUpstream } from '../support/upstream.js';
-import { hears, startAudioGateway } from './upload-gateway.js';
+import { hears } from './audio-upstream.js';
 
 const mebibyte = 1024 * 1024;
 /** More than the sockets between hold, so that the answer waits for its client. */
@@ -32,10 +33,10 @@ for (const { what, rest } of late) {
         if (index === 0) socket.write(events());
       },
     });
-    const gateway = await startAudioGateway(t, {
+    const gateway = await startGateway(t, {
       upstreams: [upstream.url],
-      timeouts: { bodyMs: 500 },
-      limits: { bodyBytes: 3 * mebibyte, bufferedBytes: 3 * mebibyte },
+      protocols: ['audio'],
+      config: { timeouts: { bodyMs: 500 }, limits: { bodyBytes: 3 * mebibyte, bufferedBytes: 3 * mebibyte } },
     });
     const socket = await open(gateway.port, uploadHead({ length: streamed.length }));
     socket.pause();

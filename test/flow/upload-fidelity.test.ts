@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { test } from 'tap';
+import { startGateway } from '../support/gateway.js';
 import { exchange, open, readAnswer } from '../support/raw-client.js';
 import {
   chunkedRequest,
@@ -11,7 +12,7 @@ import {
   uploadRequest,
 } from '../support/upload-form.js';
 import { startRawUpstream } from '../support/upstream.js';
-import { hears, startAudioGateway } from './upload-gateway.js';
+import { hears } from './audio-upstream.js';
 
 const language = { name: 'language', value: 'en' };
 const verbose = { name: 'response_format', value: 'verbose_json' };
@@ -54,7 +55,7 @@ for (const { order, rest } of orders) {
     test(`byte for byte: ${order}, ${file.value.length} bytes of file`, async (t) => {
       const form = formOf(rest(file));
       const upstream = await startRawUpstream(t, hears);
-      const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
+      const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['audio'] });
       for (const request of [uploadRequest(form), chunkedRequest(form, [1, 90, 4096, 4097, 100_000])]) {
         const answer = await exchange(port, request);
         t.equal(answer.status, 200, answer.body);
@@ -74,7 +75,7 @@ for (const { order, rest } of orders) {
         );
         const form = formOf(rest(file));
         const upstream = await startRawUpstream(t, hears);
-        const { port } = await startAudioGateway(t, { upstreams: [upstream.url], alias });
+        const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['audio'], alias });
         for (const request of [uploadRequest(form), chunkedRequest(form, [7, 80, 81, 82, 200_000])]) {
           const answer = await exchange(port, request);
           t.equal(answer.status, 200, answer.body);
@@ -89,7 +90,7 @@ for (const { order, rest } of orders) {
 
 test('a boundary is understood however it is written, and the upstream gets the same', async (t) => {
   const upstream = await startRawUpstream(t, hears);
-  const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
+  const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['audio'] });
   const written = [
     ['----WebKitFormBoundary7MA4', '----WebKitFormBoundary7MA4'],
     ['plain', '"plain"'],
@@ -113,7 +114,7 @@ test('a boundary is understood however it is written, and the upstream gets the 
 
 test('a client that waits for permission gets it and is served', async (t) => {
   const upstream = await startRawUpstream(t, hears);
-  const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
+  const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['audio'] });
   const form = formOf([model, large]);
   const socket = await open(port, uploadHead({ length: form.length, lines: 'expect: 100-continue\r\n' }));
   const [permission] = (await once(socket, 'data')) as [Buffer];
@@ -127,7 +128,7 @@ test('a client that waits for permission gets it and is served', async (t) => {
 
 test('a part with no content, and a form with line ends around it, pass', async (t) => {
   const upstream = await startRawUpstream(t, hears);
-  const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
+  const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['audio'] });
   const form = Buffer.concat([
     formOf([model, { name: 'prompt', value: '' }, fileOf(0)]),
     Buffer.from('\r\n'),
@@ -142,7 +143,7 @@ test('a part with no content, and a form with line ends around it, pass', async 
 
 test('translations go to their own path', async (t) => {
   const upstream = await startRawUpstream(t, hears);
-  const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
+  const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['audio'] });
   const path = '/v1/audio/translations';
   const answer = await exchange(port, uploadRequest(formOf([model, small]), { path }));
   t.equal(answer.status, 200);

@@ -1,4 +1,5 @@
 import { test } from 'tap';
+import { startGateway } from '../support/gateway.js';
 import { exchange, open, readAnswer } from '../support/raw-client.js';
 import { fc } from '../support/seed.js';
 import {
@@ -10,7 +11,7 @@ import {
   uploadRequest,
 } from '../support/upload-form.js';
 import { startRawUpstream } from '../support/upstream.js';
-import { hears, startAudioGateway } from './upload-gateway.js';
+import { hears } from './audio-upstream.js';
 
 const fields = fc.array(
   fc.record({
@@ -32,8 +33,12 @@ function once(pieces: readonly FormPiece[]): readonly FormPiece[] {
 test('any form, cut anywhere, reaches the upstream as it is but for its model', async (t) => {
   const upstream = await startRawUpstream(t, hears);
   const gateways = {
-    exact: await startAudioGateway(t, { upstreams: [upstream.url] }),
-    renamed: await startAudioGateway(t, { upstreams: [upstream.url], alias: 'a longer name' }),
+    exact: await startGateway(t, { upstreams: [upstream.url], protocols: ['audio'] }),
+    renamed: await startGateway(t, {
+      upstreams: [upstream.url],
+      protocols: ['audio'],
+      alias: 'a longer name',
+    }),
   };
   const cuts = fc.array(fc.nat(2_000_000), { maxLength: 20 });
   const property = fc.asyncProperty(
@@ -84,7 +89,7 @@ test('any form, cut anywhere, reaches the upstream as it is but for its model', 
 
 test('a body in chunks of one byte arrives whole', async (t) => {
   const upstream = await startRawUpstream(t, hears);
-  const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
+  const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['audio'] });
   const prompt = { name: 'prompt', value: 'x'.repeat(1000) };
   const form = formOf([prompt, fileOf(50_000), { name: 'model', value: 'm' }]);
   const everywhere = Array.from({ length: form.length }, (_, at) => at);

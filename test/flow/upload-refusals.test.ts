@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { gzipSync } from 'node:zlib';
 import { test } from 'tap';
+import { startGateway } from '../support/gateway.js';
 import { exchange, readAnswer } from '../support/raw-client.js';
 import {
   boundary,
@@ -14,8 +15,8 @@ import {
   uploadRequest,
 } from '../support/upload-form.js';
 import { startRawUpstream } from '../support/upstream.js';
+import { hears } from './audio-upstream.js';
 import { startUpload } from './upload-client.js';
-import { hears, startAudioGateway } from './upload-gateway.js';
 
 const mebibyte = 1024 * 1024;
 const file = fileOf(1000);
@@ -72,7 +73,7 @@ const refusals: readonly Refusal[] = [
 for (const { what, pieces, status = 400, param } of refusals) {
   test(`refused: ${what}`, async (t) => {
     const upstream = await startRawUpstream(t, hears);
-    const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
+    const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['audio'] });
     const form = formOf(pieces);
     for (const request of [uploadRequest(form), chunkedRequest(form, [50, 200])]) {
       const answer = await exchange(port, request);
@@ -87,7 +88,7 @@ for (const { what, pieces, status = 400, param } of refusals) {
 
 test('a wrong field behind the file of a streamed form is refused, and the upstream is not left with it', async (t) => {
   const upstream = await startRawUpstream(t, hears);
-  const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
+  const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['audio'] });
   const wrong: readonly [FormPiece, string][] = [
     [field('temperature', 'hot'), 'temperature'],
     [model, 'model'],
@@ -110,7 +111,7 @@ test('a wrong field behind the file of a streamed form is refused, and the upstr
 
 test('a second model is refused before the upstream has the end of the form, even if the client holds back the last byte', async (t) => {
   const upstream = await startRawUpstream(t, hears);
-  const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
+  const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['audio'] });
   const wrong: readonly (readonly [string, readonly FormPiece[]])[] = [
     ['model', [model, large, { ...model, value: 'other' }]],
     ['temperature', [model, large, field('temperature', 'hot')]],
@@ -138,7 +139,7 @@ test('a second model is refused before the upstream has the end of the form, eve
 
 test('a form that is broken in its middle, or ends early, is refused', async (t) => {
   const upstream = await startRawUpstream(t, hears);
-  const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
+  const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['audio'] });
   for (const content of [file, large]) {
     const form = formOf([model, content, field('prompt', 'x')]);
     const noEnd = form.subarray(0, form.length - 10);
@@ -161,7 +162,7 @@ test('a form that is broken in its middle, or ends early, is refused', async (t)
 });
 
 test('other content types are told what is expected', async (t) => {
-  const { port } = await startAudioGateway(t, { upstreams: ['http://127.0.0.1:1/v1'] });
+  const { port } = await startGateway(t, { upstreams: ['http://127.0.0.1:1/v1'], protocols: ['audio'] });
   const form = formOf([model, file]);
   const types: readonly [string, number, RegExp][] = [
     ['application/json', 415, /multipart\/form-data/],
@@ -186,9 +187,10 @@ test('other content types are told what is expected', async (t) => {
 
 test('a model behind the file is found up to the limit of what is held', async (t) => {
   const upstream = await startRawUpstream(t, hears);
-  const { port } = await startAudioGateway(t, {
+  const { port } = await startGateway(t, {
     upstreams: [upstream.url],
-    limits: { bodyBytes: 3 * mebibyte, uploadBytes: 8 * mebibyte },
+    protocols: ['audio'],
+    config: { limits: { bodyBytes: 3 * mebibyte, uploadBytes: 8 * mebibyte } },
   });
   const within = formOf([fileOf(3 * mebibyte - 1000), model]);
   const beyond = formOf([fileOf(3 * mebibyte + 1000), model]);
@@ -204,9 +206,10 @@ test('a model behind the file is found up to the limit of what is held', async (
 
 test('a form beyond the limit is refused: announced, and counted', async (t) => {
   const upstream = await startRawUpstream(t, hears);
-  const { port } = await startAudioGateway(t, {
+  const { port } = await startGateway(t, {
     upstreams: [upstream.url],
-    limits: { uploadBytes: 3 * mebibyte },
+    protocols: ['audio'],
+    config: { limits: { uploadBytes: 3 * mebibyte } },
   });
   const form = formOf([model, fileOf(3 * mebibyte)]);
   const announced = await startUpload(port, uploadHead({ length: form.length }));
@@ -228,7 +231,7 @@ test('a form beyond the limit is refused: announced, and counted', async (t) => 
 
 test('fields have a limit, each and together', async (t) => {
   const upstream = await startRawUpstream(t, hears);
-  const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
+  const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['audio'] });
   const one = formOf([model, field('prompt', 'x'.repeat(256 * 1024 + 1)), file]);
   const tooLarge = await exchange(port, uploadRequest(one));
   t.match([tooLarge.status, JSON.parse(tooLarge.body).error.param], [400, 'prompt']);
@@ -243,7 +246,11 @@ test('fields have a limit, each and together', async (t) => {
 
 test('a client that falls silent is told so', async (t) => {
   const upstream = await startRawUpstream(t, hears);
-  const { port } = await startAudioGateway(t, { upstreams: [upstream.url], timeouts: { bodyMs: 300 } });
+  const { port } = await startGateway(t, {
+    upstreams: [upstream.url],
+    protocols: ['audio'],
+    config: { timeouts: { bodyMs: 300 } },
+  });
   const form = formOf([model, large]);
   const late = formOf([large, model]);
   const silent = await Promise.all([
@@ -269,9 +276,10 @@ test('a client that falls silent is told so', async (t) => {
 });
 
 test('a client that sends a form in time but never its model is cut by the total time', async (t) => {
-  const { port } = await startAudioGateway(t, {
+  const { port } = await startGateway(t, {
     upstreams: ['http://127.0.0.1:1/v1'],
-    timeouts: { totalMs: 500, bodyMs: 60_000 },
+    protocols: ['audio'],
+    config: { timeouts: { totalMs: 500, bodyMs: 60_000 } },
   });
   const client = await startUpload(port, uploadHead({ length: 5 * mebibyte }));
   client.socket.write(formOf([large]).subarray(0, 5000));
@@ -281,7 +289,11 @@ test('a client that sends a form in time but never its model is cut by the total
 
 test('an upstream that takes a form and never answers is cut by the total time', async (t) => {
   const upstream = await startRawUpstream(t, () => {});
-  const { port } = await startAudioGateway(t, { upstreams: [upstream.url], timeouts: { totalMs: 300 } });
+  const { port } = await startGateway(t, {
+    upstreams: [upstream.url],
+    protocols: ['audio'],
+    config: { timeouts: { totalMs: 300 } },
+  });
   const answer = await exchange(port, uploadRequest(formOf([model, file])));
   t.equal(answer.status, 504);
   await (await upstream.arrival(0)).closed;
@@ -289,9 +301,10 @@ test('an upstream that takes a form and never answers is cut by the total time',
 
 test('a client that is stopped by its upstream is not blamed for its silence', async (t) => {
   const upstream = await startRawUpstream(t, hears, { onHead: ({ socket }) => socket.pause() });
-  const { port } = await startAudioGateway(t, {
+  const { port } = await startGateway(t, {
     upstreams: [upstream.url],
-    timeouts: { bodyMs: 100, idleMs: 1500 },
+    protocols: ['audio'],
+    config: { timeouts: { bodyMs: 100, idleMs: 1500 } },
   });
   const client = await startUpload(port, uploadRequest(formOf([model, fileOf(32 * mebibyte)])));
   const answer = await client.answer;
@@ -301,7 +314,7 @@ test('a client that is stopped by its upstream is not blamed for its silence', a
 
 test('a connection goes on behind a form that was refused', async (t) => {
   const upstream = await startRawUpstream(t, hears);
-  const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
+  const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['audio'] });
   const good = uploadRequest(formOf([model, file]));
   const bad = [
     uploadRequest(formOf([model])),
@@ -326,9 +339,10 @@ test('a connection goes on behind a form that was refused', async (t) => {
 
 test('a form for which there is no room is told to come again', async (t) => {
   const upstream = await startRawUpstream(t, hears);
-  const gateway = await startAudioGateway(t, {
+  const gateway = await startGateway(t, {
     upstreams: [upstream.url],
-    limits: { bodyBytes: 3 * mebibyte, bufferedBytes: 3 * mebibyte },
+    protocols: ['audio'],
+    config: { limits: { bodyBytes: 3 * mebibyte, bufferedBytes: 3 * mebibyte } },
   });
   const late = formOf([large, model]);
   const held = late.length - 10;
@@ -360,7 +374,7 @@ test('a text that is on its way when the form turns out wrong is cut, not mixed 
         `HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n${chunkOf(Buffer.from(text))}`,
       ),
   });
-  const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
+  const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['audio'] });
   const form = formOf([model, large, field('temperature', 'hot')]);
   const client = await startUpload(port, uploadHead({ length: form.length }));
   let received = '';

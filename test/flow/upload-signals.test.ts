@@ -1,18 +1,18 @@
 import { test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
-import { testKey } from '../support/gateway.js';
-import { startCli } from '../support/gateway-process.js';
+import { startGateway, testKey } from '../support/gateway.js';
 import { fileOf, formOf, hashOf, model, uploadHead } from '../support/upload-form.js';
 import { startRawUpstream } from '../support/upstream.js';
+import { hears } from './audio-upstream.js';
 import { startUpload } from './upload-client.js';
-import { hears } from './upload-gateway.js';
 
 const mebibyte = 1024 * 1024;
 
 test('a gateway that is told to end lets an upload finish first', async (t) => {
   const upstream = await startRawUpstream(t, hears);
-  const gateway = await startCli({
-    config: {
+  const gateway = await startGateway(t, {
+    workers: 1,
+    file: {
       upstreams: { u: { kind: 'chat', baseUrl: upstream.url } },
       models: { m: { protocols: ['audio'], targets: [{ upstream: 'u' }] } },
       groups: { all: { models: ['*'] } },

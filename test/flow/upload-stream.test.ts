@@ -2,11 +2,12 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { test } from 'tap';
 import { settled } from '../support/eventually.js';
+import { startGateway } from '../support/gateway.js';
 import { exchange } from '../support/raw-client.js';
 import { chunkOf, fileOf, formOf, hashOf, model, uploadHead, uploadRequest } from '../support/upload-form.js';
 import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
+import { hears } from './audio-upstream.js';
 import { startUpload, type UploadClient } from './upload-client.js';
-import { hears, startAudioGateway } from './upload-gateway.js';
 
 const mebibyte = 1024 * 1024;
 const large = formOf([model, fileOf(32 * mebibyte)]);
@@ -20,7 +21,7 @@ const mostBetween = kernelBytes + 4 * mebibyte;
 
 test('the upstream gets a large form while its client still holds back the end', async (t) => {
   const upstream = await startRawUpstream(t, hears);
-  const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
+  const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['audio'] });
   for (const chunked of [false, true]) {
     const head = uploadHead(chunked ? {} : { length: large.length });
     const client = await startUpload(port, head);
@@ -48,7 +49,7 @@ async function sendAll(client: UploadClient, body: Buffer, chunked: boolean): Pr
 
 test('a client is stopped while its upstream does not read, then goes on', async (t) => {
   const upstream = await startRawUpstream(t, hears, { onHead: ({ socket }) => socket.pause() });
-  const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
+  const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['audio'] });
   const form = formOf([model, fileOf(mostBetween + 16 * mebibyte)]);
   for (const chunked of [false, true]) {
     const client = await startUpload(port, uploadHead(chunked ? {} : { length: form.length }));
@@ -68,7 +69,7 @@ test('a client is stopped while its upstream does not read, then goes on', async
 test('a slow client is waited for by a fast upstream', async (t) => {
   const form = formOf([model, fileOf(2 * mebibyte)]);
   const upstream = await startRawUpstream(t, hears);
-  const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
+  const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['audio'] });
   const client = await startUpload(port, uploadHead({ length: form.length }));
   let at = 0;
   for (const size of [1, 60, 20, 100, 1000, 200_000, 1]) {
@@ -84,9 +85,10 @@ test('a slow client is waited for by a fast upstream', async (t) => {
 
 test('an upload whose client leaves ends at its upstream, and nothing of it is held', async (t) => {
   const upstream = await startRawUpstream(t, hears);
-  const gateway = await startAudioGateway(t, {
+  const gateway = await startGateway(t, {
     upstreams: [upstream.url],
-    limits: { bodyBytes: 3 * mebibyte, bufferedBytes: 3 * mebibyte },
+    protocols: ['audio'],
+    config: { limits: { bodyBytes: 3 * mebibyte, bufferedBytes: 3 * mebibyte } },
   });
   const gone = () => gateway.lines.filter(({ outcome }) => outcome === 'client_gone').length;
   for (let round = 0; round < 5; round++) {
@@ -113,9 +115,12 @@ test('an upload whose client leaves ends at its upstream, and nothing of it is h
 
 test('a form that has begun to leave takes up no room', async (t) => {
   const upstream = await startRawUpstream(t, hears);
-  const { port } = await startAudioGateway(t, {
+  const { port } = await startGateway(t, {
     upstreams: [upstream.url],
-    limits: { bodyBytes: 3 * mebibyte, bufferedBytes: 4 * mebibyte, bufferedBytesPerKey: 4 * mebibyte },
+    protocols: ['audio'],
+    config: {
+      limits: { bodyBytes: 3 * mebibyte, bufferedBytes: 4 * mebibyte, bufferedBytesPerKey: 4 * mebibyte },
+    },
   });
   const late = formOf([fileOf(2 * mebibyte), model, { ...fileOf(mebibyte), name: 'other' }]);
   const clients = [];
@@ -135,9 +140,10 @@ test('a form that has begun to leave takes up no room', async (t) => {
 
 test('small forms that wait for their answer take up no more than their size', async (t) => {
   const upstream = await startRawUpstream(t, () => {});
-  const { port } = await startAudioGateway(t, {
+  const { port } = await startGateway(t, {
     upstreams: [upstream.url],
-    limits: { bodyBytes: mebibyte, bufferedBytes: mebibyte },
+    protocols: ['audio'],
+    config: { limits: { bodyBytes: mebibyte, bufferedBytes: mebibyte } },
   });
   const form = formOf([model, fileOf(20_000)]);
   const clients = [];
@@ -155,7 +161,7 @@ test('an upstream that refuses before the end of an upload is heard', async (t) 
     const upstream = await startRawUpstream(t, hears, {
       onHead: ({ socket }) => socket.end(jsonAnswer(status, refusal, 'connection: close\r\n')),
     });
-    const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
+    const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['audio'] });
     for (const chunked of [false, true]) {
       const client = await startUpload(port, uploadHead(chunked ? {} : { length: large.length }));
       const part = large.subarray(0, 4 * mebibyte);
@@ -174,7 +180,7 @@ test('a client that goes on sending behind an early refusal may use its connecti
       if (index === 0) socket.end(jsonAnswer(413, '{}', 'connection: close\r\n'));
     },
   });
-  const { port } = await startAudioGateway(t, { upstreams: [upstream.url] });
+  const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['audio'] });
   const client = await startUpload(port, uploadHead({ length: large.length }));
   await client.send(large.subarray(0, 4 * mebibyte));
   t.equal((await client.answer).status, 413);
@@ -188,7 +194,7 @@ test('a client that goes on sending behind an early refusal may use its connecti
 test('an upstream that breaks off in the middle of an upload is an upstream error', async (t) => {
   const upstream = await startRawUpstream(t, hears);
   const second = await startRawUpstream(t, hears);
-  const { port } = await startAudioGateway(t, { upstreams: [upstream.url, second.url] });
+  const { port } = await startGateway(t, { upstreams: [upstream.url, second.url], protocols: ['audio'] });
   for (const chunked of [false, true]) {
     const client = await startUpload(port, uploadHead(chunked ? {} : { length: large.length }));
     const part = large.subarray(0, 4 * mebibyte);
@@ -210,7 +216,10 @@ for (const { name, form } of [
 ]) {
   test(`an upstream that is not there: the next gets the whole of ${name}`, async (t) => {
     const second = await startRawUpstream(t, hears);
-    const { port } = await startAudioGateway(t, { upstreams: ['http://127.0.0.1:1/v1', second.url] });
+    const { port } = await startGateway(t, {
+      upstreams: ['http://127.0.0.1:1/v1', second.url],
+      protocols: ['audio'],
+    });
     const answer = await exchange(port, uploadRequest(form));
     t.equal(answer.status, 200, answer.body);
     t.equal(hashOf(second.arrivals[0]?.body as Buffer), hashOf(form));
@@ -220,7 +229,11 @@ for (const { name, form } of [
 test('after a reset the next upstream gets the whole of a small form', async (t) => {
   const first = await startRawUpstream(t, ({ socket }) => socket.resetAndDestroy());
   const second = await startRawUpstream(t, hears);
-  const { port } = await startAudioGateway(t, { upstreams: [first.url, second.url], alias: 'renamed' });
+  const { port } = await startGateway(t, {
+    upstreams: [first.url, second.url],
+    protocols: ['audio'],
+    alias: 'renamed',
+  });
   const form = formOf([fileOf(10_000), model]);
   const answer = await exchange(port, uploadRequest(form));
   t.equal(answer.status, 200, answer.body);
@@ -230,7 +243,7 @@ test('after a reset the next upstream gets the whole of a small form', async (t)
 
 test('a drain lets an upload finish', async (t) => {
   const upstream = await startRawUpstream(t, hears);
-  const { port, gateway } = await startAudioGateway(t, { upstreams: [upstream.url] });
+  const { port, gateway } = await startGateway(t, { upstreams: [upstream.url], protocols: ['audio'] });
   const client = await startUpload(port, uploadHead({ length: large.length }));
   await client.send(large.subarray(0, 2 * mebibyte));
   const arrival = await upstream.arrival(0);

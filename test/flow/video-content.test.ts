@@ -1,5 +1,4 @@
-import type { Test } from 'tap';
-import { test } from 'tap';
+import { type Test, test } from 'tap';
 import { compat, generic } from '../support/media/faces.js';
 import { ask, type Heard } from '../support/media/gateway.js';
 import { ended, make, startVideos, wires } from '../support/media/videos.js';

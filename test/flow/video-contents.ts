@@ -1,7 +1,7 @@
 import type { Test } from 'tap';
-import type { RunningGateway } from '../support/gateway.js';
+import { type RunningGateway, startGateway } from '../support/gateway.js';
 import { compat } from '../support/media/faces.js';
-import { type Asking, ask, type Heard, startMediaGateway } from '../support/media/gateway.js';
+import { type Asking, ask, type Heard, mediaConfig } from '../support/media/gateway.js';
 import { ended, make } from '../support/media/videos.js';
 import { jsonAnswer, type RawRequest, type RawUpstream, startRawUpstream } from '../support/upstream.js';
 
@@ -50,10 +50,12 @@ export async function startContent(
       answer(request, contents.length - 1);
     }
   });
-  const gateway = await startMediaGateway(t, {
-    upstreams: { u: { kind, baseUrl: upstream.url, ...more } },
-    models: { m: { protocols: ['video'], targets: [{ upstream: 'u', model: 'real' }] } },
-    config,
+  const gateway = await startGateway(t, {
+    config: mediaConfig(t, {
+      upstreams: { u: { kind, baseUrl: upstream.url, ...more } },
+      models: { m: { protocols: ['video'], targets: [{ upstream: 'u', model: 'real' }] } },
+      config,
+    }),
   });
   const id = await make(compat, gateway, 'm', 'a fox');
   await ended(compat, gateway, id);

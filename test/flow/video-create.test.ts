@@ -1,9 +1,8 @@
-import type { Test } from 'tap';
-import { test } from 'tap';
+import { type Test, test } from 'tap';
 import { eventually } from '../support/eventually.js';
-import { testKey } from '../support/gateway.js';
+import { startGateway, testKey } from '../support/gateway.js';
 import { compat, faces } from '../support/media/faces.js';
-import { ask, file, formOf, startMediaGateway, strangerKey } from '../support/media/gateway.js';
+import { ask, file, formOf, mediaConfig, strangerKey } from '../support/media/gateway.js';
 import { exchange, open } from '../support/raw-client.js';
 import { jsonAnswer, type RawRequest, type RawUpstream, startRawUpstream } from '../support/upstream.js';
 
@@ -14,15 +13,17 @@ const asked = { model: 'm', prompt: 'a fox' };
 const nowhere = 'http://127.0.0.1:1/v1';
 
 function start(t: Test, urls: readonly string[], config: Record<string, unknown> = {}) {
-  return startMediaGateway(t, {
-    upstreams: Object.fromEntries(urls.map((baseUrl, index) => [`u${index}`, { baseUrl }])),
-    models: {
-      m: {
-        protocols: ['video'],
-        targets: urls.map((_, priority) => ({ upstream: `u${priority}`, model: 'real', priority })),
+  return startGateway(t, {
+    config: mediaConfig(t, {
+      upstreams: Object.fromEntries(urls.map((baseUrl, index) => [`u${index}`, { baseUrl }])),
+      models: {
+        m: {
+          protocols: ['video'],
+          targets: urls.map((_, priority) => ({ upstream: `u${priority}`, model: 'real', priority })),
+        },
       },
-    },
-    config,
+      config,
+    }),
   });
 }
 

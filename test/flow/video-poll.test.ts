@@ -1,9 +1,9 @@
 import { setTimeout as after } from 'node:timers/promises';
-import type { Test } from 'tap';
-import { test } from 'tap';
+import { type Test, test } from 'tap';
 import { eventually } from '../support/eventually.js';
+import { startGateway } from '../support/gateway.js';
 import { compat, faces, generic, vendork } from '../support/media/faces.js';
-import { ask, simulate, startMediaGateway, temporaryFolder } from '../support/media/gateway.js';
+import { ask, mediaConfig, simulate, temporaryFolder } from '../support/media/gateway.js';
 import { make, simulated, startVideos } from '../support/media/videos.js';
 import { jsonAnswer, type RawRequest, type RawUpstream, startRawUpstream } from '../support/upstream.js';
 
@@ -29,11 +29,13 @@ async function upstreamPolled(t: Test, answers: readonly (string | null)[]) {
 /** A gateway with a model for each of such upstreams, named `m0` and so on. */
 function startBefore(t: Test, upstreams: readonly { readonly url: string }[]) {
   const target = (index: number) => ({ upstream: `u${index}`, model: 'real' });
-  return startMediaGateway(t, {
-    upstreams: Object.fromEntries(upstreams.map(({ url }, index) => [`u${index}`, { baseUrl: url }])),
-    models: Object.fromEntries(
-      upstreams.map((_, index) => [`m${index}`, { protocols: ['video'], targets: [target(index)] }]),
-    ),
+  return startGateway(t, {
+    config: mediaConfig(t, {
+      upstreams: Object.fromEntries(upstreams.map(({ url }, index) => [`u${index}`, { baseUrl: url }])),
+      models: Object.fromEntries(
+        upstreams.map((_, index) => [`m${index}`, { protocols: ['video'], targets: [target(index)] }]),
+      ),
+    }),
   });
 }
 
@@ -47,7 +49,10 @@ async function startPolled(t: Test, answers: readonly (string | null)[]) {
 test('however many clients ask over two gateways, the upstream is asked once a second', async (t) => {
   const simulator = await simulate(t, { videoPace: { queuedMs: 3_600_000, runningMs: 1 } });
   const options = { ...simulated(simulator), storePath: temporaryFolder(t) };
-  const gateways = [await startMediaGateway(t, options), await startMediaGateway(t, options)] as const;
+  const gateways = [
+    await startGateway(t, { config: mediaConfig(t, options) }),
+    await startGateway(t, { config: mediaConfig(t, options) }),
+  ] as const;
   const ids = await Promise.all(
     ['compat', 'vendork', 'vendorj', 'generic'].map((model) => make(compat, gateways[0], model, 'a')),
   );
@@ -75,7 +80,10 @@ test('however many clients ask over two gateways, the upstream is asked once a s
 test('a task made on one gateway is read and streamed on another with the same store', async (t) => {
   const simulator = await simulate(t, { videoPace: { queuedMs: 0, runningMs: 0 } });
   const options = { ...simulated(simulator), storePath: temporaryFolder(t) };
-  const [one, other] = [await startMediaGateway(t, options), await startMediaGateway(t, options)] as const;
+  const [one, other] = [
+    await startGateway(t, { config: mediaConfig(t, options) }),
+    await startGateway(t, { config: mediaConfig(t, options) }),
+  ] as const;
   for (const face of faces) {
     const id = await make(face, one, face.format, '[[video:bytes=5000]] a fox');
     await eventually(() => compat.show(other, id), {
@@ -209,9 +217,11 @@ test('vendors that have forgotten a task, each in its own way', async (t) => {
     const upstream = await startRawUpstream(t, ({ socket }, index) =>
       socket.write(index === 0 ? made[kind] : forgotten[kind]),
     );
-    const gateway = await startMediaGateway(t, {
-      upstreams: { u: { kind, baseUrl: upstream.url } },
-      models: { m: { protocols: ['video'], targets: [{ upstream: 'u', model: 'real' }] } },
+    const gateway = await startGateway(t, {
+      config: mediaConfig(t, {
+        upstreams: { u: { kind, baseUrl: upstream.url } },
+        models: { m: { protocols: ['video'], targets: [{ upstream: 'u', model: 'real' }] } },
+      }),
     });
     const id = await make(vendork, gateway, 'm', 'a fox');
     passed += 120_000;
@@ -233,7 +243,7 @@ test('a task is asked for with the key that made it, and with another one when t
   });
   const keyOf = (request: RawRequest | undefined) =>
     /authorization: Bearer (.*)/.exec(request?.head ?? '')?.[1]?.trim();
-  const two = await startMediaGateway(t, options(['key-a', 'key-b']));
+  const two = await startGateway(t, { config: mediaConfig(t, options(['key-a', 'key-b'])) });
   for (let round = 0; round < 8; round++) {
     const id = await make(compat, two, 'm', 'a fox');
     const maker = keyOf(upstream.requests.at(-1));
@@ -241,7 +251,7 @@ test('a task is asked for with the key that made it, and with another one when t
     t.equal(keyOf(upstream.requests.at(-1)), maker);
   }
   const id = await make(compat, two, 'm', 'a fox');
-  const later = await startMediaGateway(t, options(['key-c']));
+  const later = await startGateway(t, { config: mediaConfig(t, options(['key-c'])) });
   await compat.show(later, id);
   t.match(upstream.requests.at(-1)?.head, /^GET .*\/theirs /);
   t.equal(keyOf(upstream.requests.at(-1)), 'key-c');
@@ -254,10 +264,12 @@ test('a task that another key does not see is not lost', async (t) => {
   });
   const storePath = temporaryFolder(t);
   const start = (apiKey: string) =>
-    startMediaGateway(t, {
-      upstreams: { u: { baseUrl: upstream.url, apiKeys: [apiKey] } },
-      models: { m: { protocols: ['video'], targets: [{ upstream: 'u', model: 'real' }] } },
-      storePath,
+    startGateway(t, {
+      config: mediaConfig(t, {
+        upstreams: { u: { baseUrl: upstream.url, apiKeys: [apiKey] } },
+        models: { m: { protocols: ['video'], targets: [{ upstream: 'u', model: 'real' }] } },
+        storePath,
+      }),
     });
   const [before, after] = [await start('key-a'), await start('key-b')];
   const id = await make(compat, before, 'm', 'a fox');
@@ -270,12 +282,12 @@ test('a task whose upstream or model the config has no more can still be read', 
   const { simulator } = await startVideos(t);
   const storePath = temporaryFolder(t);
   const all = { ...simulated(simulator), storePath };
-  const before = await startMediaGateway(t, all);
+  const before = await startGateway(t, { config: mediaConfig(t, all) });
   const id = await make(compat, before, 'generic', '[[video:bytes=100]] a fox');
   const { generic: upstream, ...upstreams } = all.upstreams;
   const { generic: model, ...models } = all.models;
   t.ok(upstream && model);
-  const after = await startMediaGateway(t, { upstreams, models, storePath });
+  const after = await startGateway(t, { config: mediaConfig(t, { upstreams, models, storePath }) });
   for (const face of faces) t.equal((await face.show(after, id)).state, 'queued');
   await eventually(() => compat.show(before, id), {
     fits: ({ state }) => state === 'completed',
@@ -294,9 +306,11 @@ test('a client that leaves while the upstream is asked ends that, and the next o
     if (!isPoll(request)) request.socket.write(compatTask('queued'));
     else if (held.push(request) > 1) request.socket.write(compatTask('in_progress', { progress: 50 }));
   });
-  const gateway = await startMediaGateway(t, {
-    upstreams: { u: { baseUrl: upstream.url } },
-    models: { m: { protocols: ['video'], targets: [{ upstream: 'u', model: 'real' }] } },
+  const gateway = await startGateway(t, {
+    config: mediaConfig(t, {
+      upstreams: { u: { baseUrl: upstream.url } },
+      models: { m: { protocols: ['video'], targets: [{ upstream: 'u', model: 'real' }] } },
+    }),
   });
   const id = await make(compat, gateway, 'm', 'a fox');
   const leaving = new AbortController();

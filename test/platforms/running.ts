@@ -4,7 +4,7 @@ import { readdirSync, readlinkSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { parentOf } from '../../src/supervisor/listeners.js';
 import { eventually } from '../support/eventually.js';
-import { parseEntry } from '../support/gateway-process.js';
+import { parseEntry } from '../support/gateway-processes.js';
 
 /** A gateway that was started by a command. */
 export interface RunningCommand {

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Exit } from '../support/gateway-process.js';
+import type { Exit } from '../support/gateway-processes.js';
 import { openConnection } from '../support/load/connection.js';
 import { isWhole, type Load, type LoadFailure, startLoad } from '../support/load/load.js';
 import { loadRequest } from '../support/load/request.js';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Simulator, startSimulator } from '../../src/simulator/server.js';
-import type { StartedGateway } from '../support/gateway-process.js';
+import type { GatewayProcesses } from '../support/gateway.js';
 import { startLoad } from '../support/load/load.js';
 import { loadRequest } from '../support/load/request.js';
 import { residentMb, watchMemory } from '../support/process-memory.js';
@@ -10,7 +10,7 @@ import { download, type HashingUpstream, startHashingUpstream, upload } from './
 
 /** A gateway with one worker, an upstream of videos, and one that takes uploads. */
 export interface MediaStage {
-  readonly gateway: StartedGateway;
+  readonly gateway: GatewayProcesses;
   readonly worker: number;
   readonly simulator: Simulator;
   readonly ears: HashingUpstream;
@@ -33,7 +33,7 @@ export async function onMediaStage<T>(play: (stage: MediaStage) => Promise<T>): 
   const folder = storeFolder();
   const simulator = await startSimulator({ videoPace: { queuedMs: 0, runningMs: 0 } });
   const ears = await startHashingUpstream();
-  let gateway: StartedGateway | null = null;
+  let gateway: GatewayProcesses | null = null;
   try {
     gateway = await startTasksGateway({
       upstreamUrl: simulator.url,

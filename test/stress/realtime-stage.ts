@@ -5,12 +5,12 @@ import { fileURLToPath } from 'node:url';
 import { WebSocket } from 'ws';
 import type { SimulatorState } from '../../src/simulator/server.js';
 import type { SimulatorReport } from '../../src/supervisor/messages.js';
-import { type StartedGateway, startCli } from '../support/gateway-process.js';
+import { type GatewayProcesses, startGateway, untilKilled } from '../support/gateway.js';
 import { loadKey, loadKeyHash } from '../support/load/request.js';
 
 /** A gateway with one worker, and the simulator in a process of its own. */
 export interface RealtimeStage {
-  readonly gateway: StartedGateway;
+  readonly gateway: GatewayProcesses;
   readonly worker: number;
   readonly simulatorPid: number;
   state(): Promise<SimulatorState>;
@@ -40,7 +40,7 @@ export async function onRealtimeStage<T>(
       SIMULATOR_TOKENS_PER_SECOND: String(tokensPerSecond),
     },
   });
-  let gateway: StartedGateway | null = null;
+  let gateway: GatewayProcesses | null = null;
   const strike = async (): Promise<void> => {
     standing.delete(strike);
     gateway?.kill('SIGKILL');
@@ -50,7 +50,11 @@ export async function onRealtimeStage<T>(
   try {
     const [{ port }] = (await once(simulator, 'message')) as [SimulatorReport];
     const url = `http://127.0.0.1:${port}`;
-    gateway = await startCli({ config: config(`${url}/v1`, perKey), env: { LOG_LEVEL: 'warn' } });
+    gateway = await startGateway(untilKilled, {
+      workers: 1,
+      file: config(`${url}/v1`, perKey),
+      env: { LOG_LEVEL: 'warn' },
+    });
     return await play({
       gateway,
       worker: gateway.workerPids()[0] ?? 0,

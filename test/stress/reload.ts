@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { eventually } from '../support/eventually.js';
-import { parseEntry, writeConfig } from '../support/gateway-process.js';
+import { parseEntry, writeConfig } from '../support/gateway-processes.js';
 import { type Answer, openConnection } from '../support/load/connection.js';
 import { type LoadFailure, startLoad } from '../support/load/load.js';
 import { loadRequest, modelsRequest } from '../support/load/request.js';

@@ -1,10 +1,10 @@
-import { type StartedGateway, startCli } from '../support/gateway-process.js';
+import { type GatewayProcesses, startGateway, untilKilled } from '../support/gateway.js';
 import { loadKeyHash } from '../support/load/request.js';
 import { type LoadUpstream, startLoadUpstream } from '../support/load/upstream.js';
 
 /** The command line's gateway and its upstream, each in processes of their own. */
 export interface Stage {
-  readonly gateway: StartedGateway;
+  readonly gateway: GatewayProcesses;
   readonly upstream: LoadUpstream;
   /** The worker of a stage with one. */
   readonly worker: number;
@@ -41,9 +41,9 @@ export async function onStage<T>(options: StageOptions, play: (stage: Stage) => 
   const upstream = await startLoadUpstream();
   let stage: Stage | null = null;
   try {
-    const gateway = await startCli({
-      config: { ...stageConfig(upstream.url), ...options.config?.(upstream.url) },
+    const gateway = await startGateway(untilKilled, {
       workers: options.workers ?? 1,
+      file: { ...stageConfig(upstream.url), ...options.config?.(upstream.url) },
       env: { LOG_LEVEL: options.logLevel ?? 'warn' },
     });
     stage = { gateway, upstream, worker: gateway.workerPids()[0] ?? 0 };

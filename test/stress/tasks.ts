@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Simulator, type SimulatorOptions, startSimulator } from '../../src/simulator/server.js';
 import { seenWithin } from '../support/eventually.js';
-import { parseEntry, type StartedGateway } from '../support/gateway-process.js';
+import { type GatewayProcesses, parseEntry } from '../support/gateway-processes.js';
 import { random } from '../support/seed.js';
 import { askTask, type TaskAnswer, taskFaces, untilEnded } from '../support/tasks/client.js';
 import { killGateway, startTasksGateway, storeFolder } from '../support/tasks/gateway.js';
@@ -101,7 +101,7 @@ function countPrompts(heard: Map<string, number>): SimulatorOptions['onRequest']
 }
 
 /** Makes tasks and polls them until there are enough, and kills. @returns every create that was begun */
-async function makeUntilKilled(gateway: StartedGateway, plan: TaskCrashPlan): Promise<readonly Create[]> {
+async function makeUntilKilled(gateway: GatewayProcesses, plan: TaskCrashPlan): Promise<readonly Create[]> {
   const creates: Create[] = [];
   const answered: string[] = [];
   let killed: Promise<unknown> | null = null;
@@ -138,7 +138,7 @@ async function makeUntilKilled(gateway: StartedGateway, plan: TaskCrashPlan): Pr
 }
 
 /** @returns null when the connection broke before the answer */
-async function answerOf(gateway: StartedGateway, create: Create): Promise<TaskAnswer | null> {
+async function answerOf(gateway: GatewayProcesses, create: Create): Promise<TaskAnswer | null> {
   const { idempotencyKey, prompt } = create;
   try {
     const answer = await askTask(gateway.baseUrl, taskFaces.compat.create(prompt), { idempotencyKey });
@@ -161,7 +161,7 @@ interface Aftermath {
 }
 
 /** Asks for everything that there should be, and sends again what was cut. */
-async function take(gateway: StartedGateway, aftermath: Aftermath): Promise<TaskCrashFigures> {
+async function take(gateway: GatewayProcesses, aftermath: Aftermath): Promise<TaskCrashFigures> {
   const { simulator, heard, heardBefore, creates, begunAt, logs } = aftermath;
   const lost: string[] = [];
   const ids = creates.flatMap(({ id }) => id ?? []);
@@ -205,7 +205,7 @@ async function take(gateway: StartedGateway, aftermath: Aftermath): Promise<Task
 const retryMs = 100;
 
 /** Sends a create again with its key until it is not in conflict with the first attempt any more. */
-async function retried(gateway: StartedGateway, create: Create): Promise<{ id: string; failed: boolean }> {
+async function retried(gateway: GatewayProcesses, create: Create): Promise<{ id: string; failed: boolean }> {
   const fits = (answer: TaskAnswer | null): boolean => answer?.status !== 409;
   const answer = await seenWithin(() => answerOf(gateway, create), {
     fits,

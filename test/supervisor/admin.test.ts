@@ -1,7 +1,8 @@
 import { type Test, test } from 'tap';
 import { demoKeyHash } from '../support/demo-key.js';
 import { eventually } from '../support/eventually.js';
-import { startCli, writeConfig } from '../support/gateway-process.js';
+import { startGateway } from '../support/gateway.js';
+import { writeConfig } from '../support/gateway-processes.js';
 import { sumOf } from '../support/metrics-text.js';
 
 const token = 'the-token-of-the-operators';
@@ -20,8 +21,7 @@ const config = (models: readonly string[]) => ({
 });
 
 async function start(t: Test, workers: number, more: Readonly<Record<string, unknown>> = {}) {
-  const gateway = await startCli({ config: { ...config(['m', 'n']), ...more }, workers });
-  t.teardown(() => gateway.stop());
+  const gateway = await startGateway(t, { workers, file: { ...config(['m', 'n']), ...more } });
   const { url } = await gateway.untilLogged(({ msg }) => msg === 'operators may sign in');
   const ask = (path: string, init: RequestInit = {}) =>
     fetch(`${url}${path}`, { headers: { authorization: `Bearer ${token}` }, ...init });
@@ -124,7 +124,10 @@ test('health, readiness, status, the API document and reload', async (t) => {
 test('an address that is taken for operators is said, and ends the start', async (t) => {
   const { url } = await start(t, 1);
   const port = Number(new URL(url).port);
-  await t.rejects(startCli({ config: { ...config(['m']), admin: { port, token } } }), /EADDRINUSE|in use/);
+  await t.rejects(
+    startGateway(t, { workers: 1, file: { ...config(['m']), admin: { port, token } } }),
+    /EADDRINUSE|in use/,
+  );
 });
 
 test('with time for balancers to look, a gateway that is to end is not ready and still serves', async (t) => {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { type Test, test } from 'tap';
 import { startSimulator } from '../../src/simulator/server.js';
 import { eventually } from '../support/eventually.js';
-import { writeConfig } from '../support/gateway-process.js';
+import { writeConfig } from '../support/gateway-processes.js';
 import { noRedis, startRedis } from '../support/redis.js';
 import { killGateway, storeFolder } from '../support/tasks/gateway.js';
 import { chatBody, type UsageGateway } from '../support/usage-gateway.js';

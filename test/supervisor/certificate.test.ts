@@ -2,7 +2,7 @@ import { copyFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test } from 'tap';
-import { startCli } from '../support/gateway-process.js';
+import { startGateway } from '../support/gateway.js';
 import { configWith, countLogged, isReplaced, openStream, openTls, reload } from './reloading.js';
 
 /** From `dist*`, where this file runs compiled. */
@@ -22,8 +22,11 @@ test('a renewed certificate', async (t) => {
   copyFileSync(`${fixtures}/localhost.pem`, tls.cert);
   copyFileSync(`${fixtures}/localhost.key`, tls.key);
   const config = configWith({ listen: { tls } });
-  const gateway = await startCli({ config, workers: 2, env: { SIMULATOR_TOKENS_PER_SECOND: '5' } });
-  t.teardown(() => gateway.stop());
+  const gateway = await startGateway(t, {
+    workers: 2,
+    file: config,
+    env: { SIMULATOR_TOKENS_PER_SECOND: '5' },
+  });
   t.equal(await serialOf(gateway.port), '02');
 
   await t.test('is shown to new connections after a reload, and streams under way are whole', async (t) => {

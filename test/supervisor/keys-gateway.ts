@@ -1,7 +1,8 @@
 import { request } from 'node:http';
 import type { Test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
-import { parseEntry, type StartedGateway, startCli } from '../support/gateway-process.js';
+import { type GatewayProcesses, startGateway } from '../support/gateway.js';
+import { parseEntry } from '../support/gateway-processes.js';
 import { startHttpUpstream } from '../support/upstream.js';
 
 const token = 'the-token-of-the-operators';
@@ -10,7 +11,7 @@ const token = 'the-token-of-the-operators';
 export const configKey = 'sk-of-the-config';
 
 export interface KeysGateway {
-  readonly gateway: StartedGateway;
+  readonly gateway: GatewayProcesses;
   /** Asks the operators' listener. */
   operate(
     method: string,
@@ -33,9 +34,9 @@ export async function startKeysGateway(
   options: { readonly store: object; readonly workers: number },
 ): Promise<KeysGateway> {
   const upstreamUrl = await startUpstream(t);
-  const gateway = await startCli({
+  const gateway = await startGateway(t, {
     workers: options.workers,
-    config: {
+    file: {
       admin: { port: 0, token },
       store: options.store,
       upstreams: { main: { kind: 'chat', baseUrl: upstreamUrl } },
@@ -44,7 +45,6 @@ export async function startKeysGateway(
       keys: [{ id: 'fixed', hash: hashKey(configKey), groups: ['default'] }],
     },
   });
-  t.teardown(() => gateway.stop());
   const { url } = await gateway.untilLogged(({ msg }) => msg === 'operators may sign in');
 
   const ask = (path: string, key: string, body: string | null): Promise<number> =>

@@ -1,6 +1,6 @@
 import { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
-import { type StartedGateway, startCli } from '../support/gateway-process.js';
+import { type GatewayProcesses, startGateway } from '../support/gateway.js';
 import { noRedis, type RedisServer, startRedis } from '../support/redis.js';
 import { askLimited, hammer, limitedKey } from './limited-client.js';
 
@@ -18,10 +18,10 @@ async function startServer(t: Test): Promise<RedisServer> {
 /** Two gateways on one server, as two hosts are. */
 async function startHosts(t: Test, redis: RedisServer, limits: object, config: object = {}) {
   const start = () =>
-    startCli({
+    startGateway(t, {
       workers: 2,
       env: { LOG_LEVEL: 'info' },
-      config: {
+      file: {
         store: { kind: 'redis', url: redis.url },
         admin: { port: 0, token: adminToken },
         upstreams: { local: { kind: 'simulator' } },
@@ -32,13 +32,12 @@ async function startHosts(t: Test, redis: RedisServer, limits: object, config: o
       },
     });
   const hosts = await Promise.all([start(), start()]);
-  t.teardown(() => Promise.all(hosts.map((host) => host.stop())));
-  return hosts as [StartedGateway, StartedGateway];
+  return hosts as [GatewayProcesses, GatewayProcesses];
 }
 
 const adminToken = 'token-of-the-operators';
 
-async function storeGauge(host: StartedGateway): Promise<string | undefined> {
+async function storeGauge(host: GatewayProcesses): Promise<string | undefined> {
   const { url } = await host.untilLogged(({ msg }) => msg === 'operators may sign in');
   const headers = { authorization: `Bearer ${adminToken}` };
   const text = await (await fetch(`${String(url)}/metrics`, { headers })).text();
@@ -46,7 +45,7 @@ async function storeGauge(host: StartedGateway): Promise<string | undefined> {
 }
 
 /** What a host has said of the store since a line of its log: true for each time that it was back. */
-function saidOf({ logs }: StartedGateway, from: number): boolean[] {
+function saidOf({ logs }: GatewayProcesses, from: number): boolean[] {
   return logs.slice(from).flatMap((line) => {
     const [, what] = /the store of limits (cannot be reached|is back)/.exec(line) ?? [];
     return what === undefined ? [] : [what === 'is back'];
@@ -54,7 +53,7 @@ function saidOf({ logs }: StartedGateway, from: number): boolean[] {
 }
 
 /** Resolves when the last that a host has said of the store since a line of its log is that. */
-const untilSaid = (host: StartedGateway, from: number, isBack: boolean): Promise<unknown> =>
+const untilSaid = (host: GatewayProcesses, from: number, isBack: boolean): Promise<unknown> =>
   host.until(() => saidOf(host, from).at(-1) === isBack);
 
 test('600 requests per minute are 600 over two hosts and eight clients that hammer both', {

@@ -2,21 +2,20 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
-import { type StartedGateway, startCli } from '../support/gateway-process.js';
+import { type GatewayProcesses, startGateway } from '../support/gateway.js';
 import { askLimited, hammer, limitedKey as key } from './limited-client.js';
 
-async function start(t: Test, limits: object, workers: number): Promise<StartedGateway> {
-  const gateway = await startCli({
+async function start(t: Test, limits: object, workers: number): Promise<GatewayProcesses> {
+  const gateway = await startGateway(t, {
     workers,
     env: { LOG_LEVEL: 'warn' },
-    config: {
+    file: {
       upstreams: { local: { kind: 'simulator' } },
       models: { m: { protocols: ['chat'], targets: [{ upstream: 'local', model: 'sim-text' }] } },
       groups: { default: { models: ['*'] } },
       keys: [{ id: 'team', hash: hashKey(key), groups: ['default'], limits }],
     },
   });
-  t.teardown(() => gateway.stop());
   return gateway;
 }
 

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import t, { test } from 'tap';
 import { claimPort, formatAddress } from '../../src/supervisor/port.js';
 

@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { demoKeyHash } from '../support/demo-key.js';
-import { type StartedGateway, writeConfig } from '../support/gateway-process.js';
+import { type GatewayProcesses, writeConfig } from '../support/gateway-processes.js';
 
 export const key = 'sk-demo';
 /** What the simulator repeats word by word. */
@@ -19,19 +19,19 @@ export function configWith(more: Record<string, unknown>) {
 }
 
 /** Writes the config anew and has the gateway read it. */
-export async function reload(gateway: StartedGateway, config: unknown): Promise<void> {
+export async function reload(gateway: GatewayProcesses, config: unknown): Promise<void> {
   writeConfig(gateway.configPath ?? '', config);
   gateway.kill('SIGHUP');
 }
 
 /** In how many lines of the log a text is. */
-export function countLogged(gateway: StartedGateway, text: string): number {
+export function countLogged(gateway: GatewayProcesses, text: string): number {
   return gateway.logs.filter((line) => line.includes(text)).length;
 }
 
 /** Whether all the workers that serve are others than these. */
 export function isReplaced(
-  gateway: StartedGateway,
+  gateway: GatewayProcesses,
   before: readonly number[],
   count = before.length,
 ): boolean {

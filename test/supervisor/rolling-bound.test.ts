@@ -1,12 +1,16 @@
 import { test } from 'tap';
-import { startCli } from '../support/gateway-process.js';
+import { startGateway } from '../support/gateway.js';
 import { configWith, countLogged, openStream, reload } from './reloading.js';
 
 /** Workers of one place that may drain at a time. */
 const mostDraining = 4;
 
 test('of the workers that drain in one place the oldest is cut when there are too many', async (t) => {
-  const gateway = await startCli({ config: configWith({}), env: { SIMULATOR_TOKENS_PER_SECOND: '1' } });
+  const gateway = await startGateway(t, {
+    workers: 1,
+    file: configWith({}),
+    env: { SIMULATOR_TOKENS_PER_SECOND: '1' },
+  });
   t.teardown(() => gateway.kill('SIGKILL'));
   /** Opens a stream that ends only when it is cut. */
   const longStream = async () => {

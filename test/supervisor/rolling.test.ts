@@ -1,15 +1,14 @@
 import { test } from 'tap';
-import { startCli } from '../support/gateway-process.js';
+import { startGateway } from '../support/gateway.js';
 import { configWith, isReplaced, key, openStream, reload } from './reloading.js';
 import { startSteadyLoad } from './steady-load.js';
 
 test('a gateway under load', async (t) => {
-  const gateway = await startCli({
-    config: configWith({ workers: 2 }),
+  const gateway = await startGateway(t, {
     workers: null,
+    file: configWith({ workers: 2 }),
     env: { SIMULATOR_TOKENS_PER_SECOND: '5' },
   });
-  t.teardown(() => gateway.stop());
 
   await t.test('has its workers replaced by a reload, and fails no request', async (t) => {
     const before = gateway.workerPids();

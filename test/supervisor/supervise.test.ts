@@ -3,7 +3,8 @@ import { request } from 'node:http';
 import { test } from 'tap';
 import { demoKeyHash } from '../support/demo-key.js';
 import { eventually } from '../support/eventually.js';
-import { type StartedGateway, startCli, writeConfig } from '../support/gateway-process.js';
+import { type GatewayProcesses, startGateway } from '../support/gateway.js';
+import { writeConfig } from '../support/gateway-processes.js';
 
 const key = 'sk-demo';
 
@@ -17,7 +18,7 @@ function configWith(models: readonly string[]) {
   };
 }
 
-function ask(gateway: StartedGateway, content: string, stream = false): Promise<Response> {
+function ask(gateway: GatewayProcesses, content: string, stream = false): Promise<Response> {
   return fetch(`${gateway.baseUrl}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -25,7 +26,7 @@ function ask(gateway: StartedGateway, content: string, stream = false): Promise<
   });
 }
 
-async function modelNames(gateway: StartedGateway): Promise<string[]> {
+async function modelNames(gateway: GatewayProcesses): Promise<string[]> {
   const answer = await fetch(`${gateway.baseUrl}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
   const { data } = (await answer.json()) as { data: { id: string }[] };
   return data.map((model) => model.id);
@@ -52,8 +53,7 @@ function childrenOf(pid: number): number[] {
 // comes last.
 
 test('a gateway with one worker', async (t) => {
-  const gateway = await startCli({ env: { SIMULATOR_TOKENS_PER_SECOND: '15' } });
-  t.teardown(() => gateway.stop());
+  const gateway = await startGateway(t, { workers: 1, env: { SIMULATOR_TOKENS_PER_SECOND: '15' } });
 
   await t.test('a worker that is asked to end by the system has a successor, and then ends', async (t) => {
     const [first = 0] = gateway.workerPids();
@@ -71,7 +71,7 @@ test('a gateway with one worker', async (t) => {
   });
 
   await t.test('a second gateway on the same port is refused instead of sharing it', async (t) => {
-    await t.rejects(startCli({ args: ['--port', `${gateway.port}`] }), {
+    await t.rejects(startGateway(t, { workers: 1, args: ['--port', `${gateway.port}`] }), {
       message: new RegExp(`ended with 1:\n127.0.0.1:${gateway.port} is in use by another process`),
     });
   });
@@ -89,8 +89,7 @@ test('a gateway with one worker', async (t) => {
 });
 
 test('a gateway with two workers', async (t) => {
-  const gateway = await startCli({ workers: 2 });
-  t.teardown(() => gateway.stop());
+  const gateway = await startGateway(t, { workers: 2 });
 
   await t.test('a worker that is killed is replaced, and the gateway serves through it', async (t) => {
     const [victim = 0, survivor = 0] = gateway.workerPids();
@@ -114,12 +113,11 @@ test('a gateway with two workers', async (t) => {
 });
 
 test('a gateway with two workers, a config and a limit for heads', async (t) => {
-  const gateway = await startCli({
-    config: { ...configWith(['sim-text']), limits: { headerBytes: 65_536 } },
+  const gateway = await startGateway(t, {
     workers: 2,
+    file: { ...configWith(['sim-text']), limits: { headerBytes: 65_536 } },
     env: { SIMULATOR_TOKENS_PER_SECOND: '1' },
   });
-  t.teardown(() => gateway.stop());
 
   await t.test('heads of up to limits.headerBytes are accepted by the workers', async (t) => {
     const status = await new Promise<number | undefined>((resolve, reject) => {
@@ -180,11 +178,11 @@ test('a gateway with two workers, a config and a limit for heads', async (t) => 
 test('a gateway without a simulator, and with a short drain', async (t) => {
   const timeouts = { drainMs: 50 };
   const upstreams = { local: { kind: 'chat', baseUrl: 'http://127.0.0.1:9/v1' } };
-  const gateway = await startCli({
-    config: { ...configWith(['sim-text']), upstreams, timeouts },
+  const gateway = await startGateway(t, {
+    workers: 1,
+    file: { ...configWith(['sim-text']), upstreams, timeouts },
     env: { SIMULATOR_TOKENS_PER_SECOND: '10' },
   });
-  t.teardown(() => gateway.stop());
 
   await t.test('a reload that brings the first simulator starts it', async (t) => {
     t.strictSame(childrenOf(gateway.pid), gateway.workerPids());

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { test } from 'tap';
 import { freePort } from '../support/free-port.js';
-import { startCli } from '../support/gateway-process.js';
+import { startGateway } from '../support/gateway.js';
 import { configWith, key, openStream } from './reloading.js';
 import { startSteadyLoad } from './steady-load.js';
 
@@ -20,18 +20,16 @@ function mostResets(): number {
 
 test('a gateway takes the place of the one on its port, and nobody notices', async (t) => {
   const adminPort = await freePort();
-  const before = await startCli({ config: config(adminPort), workers: 2, env });
-  t.teardown(() => before.stop());
+  const before = await startGateway(t, { workers: 2, file: config(adminPort), env });
   const load = startSteadyLoad(before.port, key, 200);
   const stream = await openStream(before.port, false);
 
-  const after = await startCli({
-    config: config(adminPort),
+  const after = await startGateway(t, {
     workers: 2,
+    file: config(adminPort),
     env,
     args: ['--port', `${before.port}`, '--take-over'],
   });
-  t.teardown(() => after.stop());
   await before.untilLogged(({ msg }) => msg === 'replaced by another gateway, draining');
   await after.untilLogged(({ msg }) => msg === 'operators may sign in');
   t.match(await stream.text, /data: \[DONE\]\s*$/, 'a stream of the old one is whole');
@@ -56,10 +54,9 @@ test('a gateway takes the place of the one on its port, and nobody notices', asy
 });
 
 test('SIGTERM after the take-over gives idle clients no more time', async (t) => {
-  const before = await startCli({ config: config(0), env });
+  const before = await startGateway(t, { workers: 1, file: config(0), env });
   const args = ['--port', `${before.port}`, '--take-over'];
-  const after = await startCli({ config: config(0), env, args });
-  t.teardown(() => after.stop());
+  await startGateway(t, { workers: 1, file: config(0), env, args });
   await before.untilLogged(({ msg }) => msg === 'replaced by another gateway, draining');
   before.kill('SIGTERM');
   t.strictSame(await before.exited, { code: 0, signal: null });

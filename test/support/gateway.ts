@@ -1,15 +1,39 @@
-import { pino } from 'pino';
 import type { Test } from 'tap';
-import { parseConfig } from '../../src/config/load.js';
-import { buildSnapshot } from '../../src/config/snapshot.js';
-import type { Snapshot } from '../../src/config/types.js';
-import { createGateway, type Gateway } from '../../src/gateway.js';
+import type { ResolvedConfig } from '../../src/config/resolve.js';
+import type { Snapshot, UpstreamKind } from '../../src/config/types.js';
+import type { Gateway } from '../../src/gateway.js';
 import type { ManagedKeySet } from '../../src/keys/key-set.js';
-import { hashKey } from '../../src/keys/secret.js';
 import type { LeaseOwner } from '../../src/limits/lease-owner.js';
-import { ownLimits } from './leases.js';
+import type { Simulator } from '../../src/simulator/server.js';
+import type { TestConfig } from './gateway-config.js';
+import type { GatewayProcesses, ProcessOptions } from './gateway-processes.js';
 
-export const testKey = 'sk-test';
+export { testConfig, testKey } from './gateway-config.js';
+export type { GatewayProcesses, ProcessOptions } from './gateway-processes.js';
+
+/** A gateway in the process of the test, with a config for tests. */
+export interface GatewayOptions extends TestConfig {
+  /** How long each message about limits is on its way. */
+  readonly leaseDelayMs?: number;
+  /** Keys beside those of the config. */
+  readonly managedKeys?: ManagedKeySet | undefined;
+}
+
+/**
+ * What the models of the demo are served by: the simulator, which takes every protocol as it comes, or an upstream of
+ * one protocol, which is the simulator again, called in that protocol alone.
+ */
+export type ServedBy = Extract<UpstreamKind, 'simulator' | 'chat' | 'messages' | 'generateContent'>;
+
+/** The gateway of `npm start` in the process of the test. */
+export interface DemoOptions {
+  readonly demo: ServedBy;
+  /** Changes the config. */
+  readonly adapt?: (config: ResolvedConfig) => ResolvedConfig;
+}
+
+/** A line of the log as its fields. */
+export type LogLine = Readonly<Record<string, unknown>>;
 
 export interface RunningGateway {
   readonly gateway: Gateway;
@@ -18,101 +42,45 @@ export interface RunningGateway {
   /** The primary's side of its limits. */
   readonly owner: LeaseOwner;
   readonly port: number;
+  /** `http://127.0.0.1:PORT`. */
   readonly url: string;
-  /** Every line that the gateway has logged, parsed; requests have `msg: 'request'`. */
-  readonly lines: readonly Record<string, unknown>[];
-  /** Resolves with the log line of the first call for which `test` holds. */
-  line(test: (line: Record<string, unknown>) => boolean): Promise<Record<string, unknown>>;
+  /** Every line that the gateway has logged; calls have `msg: 'request'`. */
+  readonly lines: readonly LogLine[];
+  /** Resolves with the first line, past or to come, for which `test` holds. */
+  line(test: (line: LogLine) => boolean): Promise<LogLine>;
+  /**
+   * The lines of all calls that have ended, in the order of their ends, as soon as the one with this id is among
+   * them.
+   */
+  linesUntil(id: string): Promise<readonly LogLine[]>;
 }
 
-export interface GatewayOptions {
-  /** Base URL of one upstream that serves the model `m`, or one for each of its targets in order of priority. */
-  readonly upstreams: readonly string[];
-  /** Name of the model at the upstreams; `m` unless given. */
-  readonly alias?: string;
-  /** Merged over the config. */
-  readonly config?: Record<string, unknown>;
-  /** How long each message about limits is on its way. */
-  readonly leaseDelayMs?: number;
-  /** Merged over every upstream of the config. */
-  readonly upstream?: Record<string, unknown>;
-  /** Keys beside those of the config. */
-  readonly managedKeys?: ManagedKeySet;
+export interface DemoGateway extends RunningGateway {
+  /** The upstream of every model. */
+  readonly simulator: Simulator;
+  /** Unix seconds at which the models are said to have been created. */
+  readonly created: number;
 }
 
-/** The config of a gateway with the model `m` in the chat protocol and the key `testKey`. */
-export function testConfig(options: GatewayOptions): Record<string, unknown> {
-  const names = options.upstreams.map((_, index) => `u${index}`);
-  return {
-    listen: { host: '127.0.0.1', port: 0 },
-    upstreams: Object.fromEntries(
-      options.upstreams.map((baseUrl, index) => [
-        names[index],
-        { kind: 'chat', baseUrl, apiKeys: ['upstream-key'], ...options.upstream },
-      ]),
-    ),
-    models: {
-      m: {
-        protocols: ['chat'],
-        targets: names.map((upstream, priority) => ({ upstream, model: options.alias ?? 'm', priority })),
-      },
-    },
-    // A store would be made in the folder of whoever runs the tests.
-    usage: { ledger: false },
-    // What tests have fetched is on any free port.
-    fetch: { ports: ['1-65535'] },
-    groups: { default: { models: ['*'] } },
-    keys: [{ id: 'test', hash: hashKey(testKey), groups: ['default'] }],
-    ...options.config,
-  };
-}
+type Teardown = Pick<Test, 'teardown'>;
 
-/** Starts a gateway in this process on a free port; it ends with the test. */
+/** In place of a test, for processes that whoever starts them ends. */
+export const untilKilled: Teardown = { teardown: () => {} };
+
+/**
+ * Starts a gateway on a free port of 127.0.0.1; it ends with the test. It runs in this process, or in processes of its
+ * own where the options say how many `workers` it has.
+ * @returns when it listens
+ */
+export function startGateway(t: Teardown, options: ProcessOptions): Promise<GatewayProcesses>;
+export function startGateway(t: Teardown, options: DemoOptions): Promise<DemoGateway>;
+export function startGateway(t: Teardown, options: GatewayOptions): Promise<RunningGateway>;
 export async function startGateway(
-  t: Pick<Test, 'teardown'>,
-  options: GatewayOptions,
-): Promise<RunningGateway> {
-  const lines: Record<string, unknown>[] = [];
-  const waiting = new Set<() => void>();
-  const log = pino(
-    { base: null },
-    {
-      write: (text: string) => {
-        lines.push(JSON.parse(text) as Record<string, unknown>);
-        for (const look of waiting) look();
-      },
-    },
-  );
-  const config = parseConfig(JSON.stringify(testConfig(options)), {
-    directory: '.',
-    environment: {},
-    created: 1,
-  });
-  const snapshot = buildSnapshot(config, { simulatorUrl: null });
-  const { managedKeys } = options;
-  const { owner, join } = ownLimits(t, config, options.leaseDelayMs);
-  const gateway = join((sendLease) =>
-    createGateway({ snapshot, log, sendLease, ...(managedKeys === undefined ? {} : { managedKeys }) }),
-  );
-  const port = await gateway.listen('127.0.0.1', 0);
-  t.teardown(() => gateway.close());
-  return {
-    gateway,
-    snapshot,
-    owner,
-    port,
-    url: `http://127.0.0.1:${port}`,
-    lines,
-    line: (test) =>
-      new Promise((resolve) => {
-        const look = () => {
-          const found = lines.find(test);
-          if (found === undefined) return;
-          waiting.delete(look);
-          resolve(found);
-        };
-        waiting.add(look);
-        look();
-      }),
-  };
+  t: Teardown,
+  options: ProcessOptions | DemoOptions | GatewayOptions,
+): Promise<GatewayProcesses | RunningGateway> {
+  // Loaded where they are asked for: what only starts processes is not to load the gateway itself.
+  if ('workers' in options) return (await import('./gateway-processes.js')).startProcesses(t, options);
+  const { startDemoHere, startHere } = await import('./gateway-here.js');
+  return 'demo' in options ? startDemoHere(t, options) : startHere(t, options);
 }

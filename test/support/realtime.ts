@@ -6,7 +6,7 @@ import type { Test } from 'tap';
 import { WebSocket, WebSocketServer } from 'ws';
 import { Arrivals } from './arrivals.js';
 import { eventually } from './eventually.js';
-import { type GatewayOptions, type RunningGateway, startGateway, testKey } from './gateway.js';
+import { testKey } from './gateway.js';
 
 /** One session at an upstream. */
 export interface Arrival {
@@ -63,27 +63,6 @@ export function closeOf(socket: WebSocket): Promise<{ readonly code: number; rea
   return new Promise((resolve) =>
     socket.once('close', (code, reason) => resolve({ code, reason: reason.toString() })),
   );
-}
-
-export interface RealtimeGatewayOptions {
-  /** Base URLs of the targets of the model `m`, in order of priority. */
-  readonly upstreams: readonly string[];
-  readonly alias?: string;
-  readonly sockets?: Readonly<Record<string, number>>;
-  /** Merged over the config. */
-  readonly config?: Readonly<Record<string, unknown>>;
-  readonly managedKeys?: GatewayOptions['managedKeys'];
-}
-
-/** Starts a gateway whose model `m` is one of realtime, in this process. */
-export function startRealtimeGateway(t: Test, options: RealtimeGatewayOptions): Promise<RunningGateway> {
-  const { upstreams, alias = 'm', sockets = {}, config = {}, managedKeys } = options;
-  const targets = upstreams.map((_, priority) => ({ upstream: `u${priority}`, model: alias, priority }));
-  return startGateway(t, {
-    upstreams,
-    config: { models: { m: { protocols: ['realtime'], targets } }, sockets, ...config },
-    ...(managedKeys === undefined ? {} : { managedKeys }),
-  });
 }
 
 export interface SessionOptions {

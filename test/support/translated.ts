@@ -29,13 +29,11 @@ export async function startTranslated(t: Test, plan: StagePlan): Promise<Transla
   const upstream = await startRawUpstream(t, write);
   const gateway = await startGateway(t, {
     upstreams: [upstream.url],
+    protocols: textProtocols,
+    alias: 'real',
+    target: plan.target,
     upstream: { kind: plan.kind ?? 'chat', ...plan.upstream },
-    config: {
-      models: {
-        m: { protocols: textProtocols, targets: [{ upstream: 'u0', model: 'real', ...plan.target }] },
-      },
-      ...plan.config,
-    },
+    ...(plan.config === undefined ? {} : { config: plan.config }),
   });
   return { ...gateway, upstream };
 }

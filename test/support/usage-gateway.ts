@@ -1,7 +1,7 @@
 import type { LedgerRecord } from '../../src/usage/ledger-record.js';
 import type { TotalName } from '../../src/usage/sums.js';
 import { eventually } from './eventually.js';
-import type { StartedGateway } from './gateway-process.js';
+import type { GatewayProcesses } from './gateway.js';
 import { loadKey } from './load/request.js';
 import { startTasksGateway } from './tasks/gateway.js';
 
@@ -36,7 +36,7 @@ export interface UsageReportAnswer {
 
 /** A gateway with prices, and what its operators see. */
 export interface UsageGateway {
-  readonly gateway: StartedGateway;
+  readonly gateway: GatewayProcesses;
   readonly adminUrl: string;
   /** Asks the operators' listener. */
   admin(path: string): Promise<Response>;

@@ -2,8 +2,7 @@ import { test } from 'tap';
 import type { CallOutcome } from '../../src/metrics/call-record.js';
 import { CallTable, tableSpanMs } from '../../src/usage/call-table.js';
 import type { LedgerRecord } from '../../src/usage/ledger-record.js';
-import type { CallGroup, CallGroupSums } from '../../src/usage/sums.js';
-import { amountNames } from '../../src/usage/sums.js';
+import { amountNames, type CallGroup, type CallGroupSums } from '../../src/usage/sums.js';
 import { fc } from '../support/seed.js';
 import { addRecord, addUsage, ledgerRecord, noTokens } from './records.js';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { test } from 'tap';
-import { writeConfig } from '../../support/gateway-process.js';
+import { writeConfig } from '../../support/gateway-processes.js';
 import { adminToken, secrets, startConsoleGateway } from './gateway.js';
 import { becomes, noBrowser, startBrowser, visit } from './page.js';
 

@@ -1,7 +1,7 @@
 import type { Test } from 'tap';
 import { demoKeyHash } from '../../support/demo-key.js';
 import { freePort } from '../../support/free-port.js';
-import { type StartedGateway, startCli } from '../../support/gateway-process.js';
+import { type GatewayProcesses, startGateway } from '../../support/gateway.js';
 
 export const adminToken = 'a-token-of-operators';
 /** Keys of the config, by their ids, and what `model-gateway key hash` says of them. */
@@ -20,7 +20,7 @@ export const secrets = {
 
 /** A gateway whose operators look at it. */
 export interface ConsoleGateway {
-  readonly gateway: StartedGateway;
+  readonly gateway: GatewayProcesses;
   readonly adminUrl: string;
   /** Asks the operators' listener, with the token. */
   admin(path: string, init?: RequestInit): Promise<Response>;
@@ -77,12 +77,11 @@ export async function startConsoleGateway(
   t: Test,
   options: { readonly workers?: number; readonly config?: Readonly<Record<string, unknown>> } = {},
 ): Promise<ConsoleGateway> {
-  const gateway = await startCli({
-    config: { ...consoleConfig(await freePort()), ...options.config },
+  const gateway = await startGateway(t, {
     workers: options.workers ?? 1,
+    file: { ...consoleConfig(await freePort()), ...options.config },
     env: { SIMULATOR_LATENCY_MS: '0' },
   });
-  t.teardown(() => gateway.stop());
   const entry = await gateway.untilLogged(({ msg }) => msg === 'operators may sign in');
   const adminUrl = String(entry.url);
   return {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 import { test } from 'tap';
-import { parseEntry } from '../../support/gateway-process.js';
+import { parseEntry } from '../../support/gateway-processes.js';
 import { sumOf } from '../../support/metrics-text.js';
 import { type ConsoleGateway, startConsoleGateway } from './gateway.js';
 import { prompt, startConsoleLoad } from './load.js';

@@ -2,14 +2,14 @@ import { test } from 'tap';
 import { addEvent, addWhole } from '../../../src/console/playground/answer-readers.js';
 import { emptyAnswer, turnOf } from '../../../src/console/playground/text-answer.js';
 import { textRequest } from '../../../src/console/playground/text-request.js';
-import { startDemo } from '../../support/demo.js';
+import { startGateway } from '../../support/gateway.js';
 import { forcedTool, read, send, settingsWith, shownThinking, textProtocols } from './asked.js';
 
 const user = (text: string) => ({ role: 'user', text }) as const;
 
 for (const protocol of textProtocols) {
   test(`${protocol}: a streamed answer reads as the whole one`, async (t) => {
-    const { url } = await startDemo(t);
+    const { url } = await startGateway(t, { demo: 'simulator' });
     const ask = async (stream: boolean) => {
       const settings = settingsWith({ stream, system: 'Be brief.', maxTokens: 200, temperature: 0.5 });
       const response = await send(url, textRequest(protocol, settings, [user("What's a gateway?")]));
@@ -28,7 +28,7 @@ for (const protocol of textProtocols) {
   });
 
   test(`${protocol}: thinking is kept apart from the text`, async (t) => {
-    const { url } = await startDemo(t);
+    const { url } = await startGateway(t, { demo: 'simulator' });
     for (const stream of [true, false]) {
       const settings = settingsWith({ stream, extra: shownThinking(protocol) });
       const response = await send(url, textRequest(protocol, settings, [user('Think about rain.')]));
@@ -41,7 +41,7 @@ for (const protocol of textProtocols) {
   });
 
   test(`${protocol}: a call of a tool is read, and the next text answers it`, async (t) => {
-    const { url } = await startDemo(t);
+    const { url } = await startGateway(t, { demo: 'simulator' });
     for (const stream of [true, false]) {
       const first = user('Weather in Rome?');
       const forced = settingsWith({ stream, extra: forcedTool(protocol) });
@@ -60,7 +60,7 @@ for (const protocol of textProtocols) {
   });
 
   test(`${protocol}: an error inside a stream is told`, async (t) => {
-    const { url } = await startDemo(t);
+    const { url } = await startGateway(t, { demo: 'simulator' });
     const settings = settingsWith({ stream: true });
     const turns = [
       user('[[fault:error-event after=4]] Tell me of rain and wind and of what comes after them.'),
@@ -71,7 +71,7 @@ for (const protocol of textProtocols) {
   });
 
   test(`${protocol}: a conversation goes on`, async (t) => {
-    const { url } = await startDemo(t);
+    const { url } = await startGateway(t, { demo: 'simulator' });
     const turns = [user('Hello'), { role: 'assistant', text: 'Hi.', calls: [] } as const, user('And now?')];
     const response = await send(url, textRequest(protocol, settingsWith({}), turns));
     t.equal(response.status, 200);

@@ -8,7 +8,7 @@ import {
   videoContent,
   videoPoll,
 } from '../../../src/console/playground/video-request.js';
-import { startDemo } from '../../support/demo.js';
+import { startGateway } from '../../support/gateway.js';
 import { read, send } from './asked.js';
 
 const unset = { model: 'sim-image', size: '', result: '', ratio: '', resolution: '' } as const;
@@ -16,7 +16,7 @@ const imageProtocols = ['images', 'imagesInput', 'generateContent'] as const;
 
 for (const protocol of imageProtocols) {
   test(`an image by ${protocol} has the size that was asked for`, async (t) => {
-    const { url } = await startDemo(t);
+    const { url } = await startGateway(t, { demo: 'simulator' });
     const settings = {
       ...unset,
       size: '1024x1536',
@@ -38,7 +38,7 @@ for (const protocol of imageProtocols) {
   });
 
   test(`an image by ${protocol} needs no settings`, async (t) => {
-    const { url } = await startDemo(t);
+    const { url } = await startGateway(t, { demo: 'simulator' });
     const response = await send(
       url,
       requestOf({ kind: 'image', protocol, settings: unset }, 'A lighthouse', []),
@@ -49,7 +49,7 @@ for (const protocol of imageProtocols) {
 }
 
 test('what is said beside an image is read as the text of an answer', async (t) => {
-  const { url } = await startDemo(t);
+  const { url } = await startGateway(t, { demo: 'simulator' });
   const choice: Choice = { kind: 'image', protocol: 'generateContent', settings: unset };
   const response = await send(url, requestOf(choice, 'A lighthouse', []));
   const answer = await read('generateContent', response);
@@ -57,7 +57,7 @@ test('what is said beside an image is read as the text of an answer', async (t) 
 });
 
 test('an image can be asked for by its address', async (t) => {
-  const { url } = await startDemo(t);
+  const { url } = await startGateway(t, { demo: 'simulator' });
   const settings = { ...unset, result: 'url' } as const;
   const choice: Choice = { kind: 'image', protocol: 'images', settings };
   const response = await send(url, requestOf(choice, 'A lighthouse', []));
@@ -65,7 +65,7 @@ test('an image can be asked for by its address', async (t) => {
 });
 
 test('a speech comes in the formats that the simulator knows', async (t) => {
-  const { url } = await startDemo(t);
+  const { url } = await startGateway(t, { demo: 'simulator' });
   for (const format of ['mp3', 'wav', 'flac', 'pcm']) {
     t.ok(speechFormats.includes(format));
     const settings = { model: 'sim-speech', voice: 'alloy', format, speed: 1.25 };
@@ -80,7 +80,7 @@ test('a speech comes in the formats that the simulator knows', async (t) => {
 for (const { name } of protocolsOf.video) {
   const format = name as VideoFormat;
   test(`a video by ${format} is made, waited for and fetched`, async (t) => {
-    const { url } = await startDemo(t);
+    const { url } = await startGateway(t, { demo: 'simulator' });
     const settings = { model: 'sim-video', size: '1280x720', seconds: 5 };
     const made = await send(
       url,
@@ -107,7 +107,7 @@ for (const { name } of protocolsOf.video) {
   });
 
   test(`a video by ${format} that fails says why`, async (t) => {
-    const { url } = await startDemo(t);
+    const { url } = await startGateway(t, { demo: 'simulator' });
     const settings = { model: 'sim-video', size: '720x720', seconds: 5 };
     const prompt = '[[video:queued=0 running=0 fail=content_policy]] A lighthouse';
     const made = await send(url, requestOf({ kind: 'video', protocol: format, settings }, prompt, []));

@@ -6,11 +6,11 @@ import { readImages } from '../../../src/console/playground/media-request.js';
 import { emptyRecord, tokensPerSecond } from '../../../src/console/playground/record.js';
 import { readRefusal } from '../../../src/console/playground/refusal.js';
 import { parseServerTiming, stretches } from '../../../src/console/playground/server-timing.js';
-import { startDemo } from '../../support/demo.js';
+import { startGateway } from '../../support/gateway.js';
 import { send, settingsWith, textProtocols } from './asked.js';
 
 test('the timings of a call are read from its header', async (t) => {
-  const { url } = await startDemo(t);
+  const { url } = await startGateway(t, { demo: 'simulator' });
   const choice = { kind: 'chat', protocol: 'chat', settings: settingsWith({}) } as const;
   const response = await send(url, requestOf(choice, 'Hello', []));
   const steps = parseServerTiming(response.headers.get('server-timing') ?? '');
@@ -62,7 +62,7 @@ test('the log keeps no more than its characters, and cuts an event that is longe
 });
 
 test('the refusal of every protocol is read', async (t) => {
-  const { url } = await startDemo(t);
+  const { url } = await startGateway(t, { demo: 'simulator' });
   for (const protocol of textProtocols) {
     const choice = { kind: 'chat', protocol, settings: settingsWith({ model: 'no-such' }) } as const;
     const response = await send(url, requestOf(choice, 'Hello', []));

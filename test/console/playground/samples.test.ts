@@ -7,7 +7,7 @@ import { test } from 'tap';
 import { demoKeys } from '../../../src/config/demo.js';
 import type { Choice } from '../../../src/console/playground/choice.js';
 import { codeSamples, type Samples } from '../../../src/console/playground/code/samples.js';
-import { startDemo } from '../../support/demo.js';
+import { startGateway } from '../../support/gateway.js';
 import { settingsWith, shownThinking, textProtocols } from './asked.js';
 
 const run = promisify(execFile);
@@ -93,7 +93,7 @@ function samplesOf(choice: Choice, url: string): Samples {
 }
 
 test('the TypeScript of every protocol runs, and has an answer', async (t) => {
-  const { url } = await startDemo(t);
+  const { url } = await startGateway(t, { demo: 'simulator' });
   const folder = mkdtempSync(join(directory, 'samples-'));
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
   for (const [index, { name, choice, file }] of cases.entries()) {
@@ -115,7 +115,7 @@ test('the TypeScript of every protocol runs, and has an answer', async (t) => {
 test('the curl of every protocol is answered 200', {
   skip: has('curl') ? false : 'curl is not installed',
 }, async (t) => {
-  const { url } = await startDemo(t);
+  const { url } = await startGateway(t, { demo: 'simulator' });
   const cwd = t.testdir();
   for (const { name, choice } of cases) {
     const code = samplesOf(choice, url).curl;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Test } from 'tap';
 import { hashKey } from '../../../src/keys/secret.js';
 import { type Simulator, type SimulatorOptions, startSimulator } from '../../../src/simulator/server.js';
-import { type RunningGateway, startGateway, testKey } from '../gateway.js';
+import { testKey } from '../gateway.js';
 
 /** A key of the same group as `testKey`, and one of another group. Both may use every model. */
 export const mateKey = 'sk-mate';
@@ -26,10 +26,10 @@ export function temporaryFolder(t: Pick<Test, 'teardown'>): string {
   return path;
 }
 
-/** The config of a gateway with keys of two groups and an embedded store. */
-export function mediaConfig(options: MediaOptions, storePath: string): Record<string, unknown> {
+/** The config of a gateway with keys of two groups and an embedded store on disk, which ends with the test. */
+export function mediaConfig(t: Pick<Test, 'teardown'>, options: MediaOptions): Record<string, unknown> {
   return {
-    store: { kind: 'embedded', path: storePath },
+    store: { kind: 'embedded', path: options.storePath ?? temporaryFolder(t) },
     upstreams: Object.fromEntries(
       Object.entries(options.upstreams).map(([name, upstream]) => [
         name,
@@ -45,12 +45,6 @@ export function mediaConfig(options: MediaOptions, storePath: string): Record<st
     ],
     ...options.config,
   };
-}
-
-/** Starts a gateway in this process with a store on disk; both end with the test. */
-export function startMediaGateway(t: Test, options: MediaOptions): Promise<RunningGateway> {
-  const path = options.storePath ?? temporaryFolder(t);
-  return startGateway(t, { upstreams: [], config: mediaConfig(options, path) });
 }
 
 /** Starts a simulator that ends with the test. */

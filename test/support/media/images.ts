@@ -1,7 +1,7 @@
 import type { Test } from 'tap';
 import type { Simulator } from '../../../src/simulator/server.js';
-import type { RunningGateway } from '../gateway.js';
-import { type MediaOptions, simulate, startMediaGateway } from './gateway.js';
+import { type RunningGateway, startGateway } from '../gateway.js';
+import { type MediaOptions, mediaConfig, simulate } from './gateway.js';
 
 /** How upstreams take requests for images; each is a model of its own, named after it. */
 export const styles = ['openai', 'dashscope'] as const;
@@ -13,15 +13,17 @@ export async function startImages(
 ): Promise<{ readonly gateway: RunningGateway; readonly simulator: Simulator }> {
   const simulator = await simulate(t);
   const origin = `http://127.0.0.1:${simulator.port}`;
-  const gateway = await startMediaGateway(t, {
-    upstreams: { openai: { baseUrl: `${origin}/v1` }, dashscope: { baseUrl: `${origin}/api/v1` } },
-    models: Object.fromEntries(
-      styles.map((style) => [
-        style,
-        { protocols: ['images'], targets: [{ upstream: style, model: 'sim-image', images: style }] },
-      ]),
-    ),
-    ...options,
+  const gateway = await startGateway(t, {
+    config: mediaConfig(t, {
+      upstreams: { openai: { baseUrl: `${origin}/v1` }, dashscope: { baseUrl: `${origin}/api/v1` } },
+      models: Object.fromEntries(
+        styles.map((style) => [
+          style,
+          { protocols: ['images'], targets: [{ upstream: style, model: 'sim-image', images: style }] },
+        ]),
+      ),
+      ...options,
+    }),
   });
   return { gateway, simulator };
 }

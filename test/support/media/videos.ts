@@ -1,9 +1,9 @@
 import type { Test } from 'tap';
 import type { Simulator, SimulatorOptions } from '../../../src/simulator/server.js';
 import { eventually } from '../eventually.js';
-import type { RunningGateway } from '../gateway.js';
+import { type RunningGateway, startGateway } from '../gateway.js';
 import type { Face, Standing } from './faces.js';
-import { type MediaOptions, simulate, startMediaGateway } from './gateway.js';
+import { type MediaOptions, mediaConfig, simulate } from './gateway.js';
 
 /** The formats in which the gateway asks upstreams; each is a model of its own, named after it. */
 export const wires = ['compat', 'vendork', 'vendorj', 'generic'] as const;
@@ -19,7 +19,7 @@ export async function startVideos(
   options: Partial<MediaOptions> & { readonly pace?: SimulatorOptions['videoPace'] } = {},
 ): Promise<VideoStage> {
   const simulator = await simulate(t, { videoPace: options.pace ?? { queuedMs: 0, runningMs: 0 } });
-  const gateway = await startMediaGateway(t, { ...simulated(simulator), ...options });
+  const gateway = await startGateway(t, { config: mediaConfig(t, { ...simulated(simulator), ...options }) });
   return { gateway, simulator };
 }
 

@@ -1,6 +1,6 @@
 import * as anthropic0 from 'anthropic0';
 import * as anthropic1 from 'anthropic1';
-import type { DemoGateway } from '../demo.js';
+import type { DemoGateway } from '../gateway.js';
 import { sdksOfRun } from './versions.js';
 
 /** What the SDK's versions have in common; the types are those of one of them. */

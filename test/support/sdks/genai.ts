@@ -1,7 +1,7 @@
 import * as genai1 from 'genai1';
 import * as genai2 from 'genai2';
 import * as genai3 from 'genai3';
-import type { DemoGateway } from '../demo.js';
+import type { DemoGateway } from '../gateway.js';
 import { sdksOfRun } from './versions.js';
 
 /** What the SDK's versions have in common; the types are those of one of them. */

@@ -4,7 +4,7 @@ import * as openai6 from 'openai6';
 import * as parser6 from 'openai6/lib/parser';
 import * as openai7 from 'openai7';
 import * as parser7 from 'openai7/lib/parser';
-import type { DemoGateway } from '../demo.js';
+import type { DemoGateway } from '../gateway.js';
 import { sdksOfRun } from './versions.js';
 
 /** What the SDK's versions have in common; the types are those of one of them. */

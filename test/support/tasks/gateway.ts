@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type StartedGateway, startCli } from '../gateway-process.js';
+import { type GatewayProcesses, startGateway, untilKilled } from '../gateway.js';
 import { loadKeyHash } from '../load/request.js';
 
 /** `model-gateway key hash sk-other`: a key of another group than that of the load. */
@@ -50,13 +50,13 @@ export function tasksConfig(options: TasksGatewayOptions): Record<string, unknow
   };
 }
 
-const standing = new Set<StartedGateway>();
+const standing = new Set<GatewayProcesses>();
 
 /** Starts a gateway of the command line that makes video tasks; it ends with `endGateways`, and with this process. */
-export async function startTasksGateway(options: TasksGatewayOptions): Promise<StartedGateway> {
-  const gateway = await startCli({
-    config: tasksConfig(options),
+export async function startTasksGateway(options: TasksGatewayOptions): Promise<GatewayProcesses> {
+  const gateway = await startGateway(untilKilled, {
     workers: options.workers ?? 1,
+    file: tasksConfig(options),
     env: { LOG_LEVEL: options.logLevel ?? 'warn' },
   });
   standing.add(gateway);
@@ -64,7 +64,7 @@ export async function startTasksGateway(options: TasksGatewayOptions): Promise<S
 }
 
 /** Ends every process of a gateway at once, as kill -9 does. @returns when they are gone */
-export async function killGateway(gateway: StartedGateway): Promise<void> {
+export async function killGateway(gateway: GatewayProcesses): Promise<void> {
   const workers = standing.delete(gateway) ? [...gateway.workerPids()] : [];
   // The primary first: it would start others in the place of its workers.
   gateway.kill('SIGKILL');
@@ -93,6 +93,6 @@ function killProcess(pid: number): void {
 }
 
 /** What workers had to say: the primary tells of a store that is gone, too, and of one that is slow for once. */
-export function workerLogs(...gateways: readonly StartedGateway[]): string[] {
+export function workerLogs(...gateways: readonly GatewayProcesses[]): string[] {
   return gateways.flatMap(({ logs }) => logs.filter((line) => !line.includes('"role":"primary"')));
 }

@@ -1,6 +1,6 @@
 import type { Test } from 'tap';
 import { type Simulator, type SimulatorOptions, startSimulator } from '../../../src/simulator/server.js';
-import type { StartedGateway } from '../gateway-process.js';
+import type { GatewayProcesses } from '../gateway.js';
 import { noRedis, type RedisServer, startRedis } from '../redis.js';
 import { killGateway, startTasksGateway } from './gateway.js';
 
@@ -19,7 +19,7 @@ export interface RedisStage {
   readonly redis: RedisServer;
   readonly simulator: Simulator;
   /** Starts a gateway on both. */
-  start(): Promise<StartedGateway>;
+  start(): Promise<GatewayProcesses>;
 }
 
 export async function startRedisStage(t: Test, options: SimulatorOptions = {}): Promise<RedisStage> {

@@ -5,14 +5,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import type { Test } from 'tap';
 import type { GatewayReport } from '../../src/supervisor/messages.js';
 import { eventually } from './eventually.js';
 
-export interface StartOptions {
-  /** Config as a JSON value, or as the text of the file. Without it the gateway runs its demo. */
-  readonly config?: unknown;
-  /** Worker processes; 1 unless said otherwise, null for what the config says. */
-  readonly workers?: number | null;
+/** A gateway of the command line. */
+export interface ProcessOptions {
+  /** Worker processes, null for what the config says. */
+  readonly workers: number | null;
+  /** The config file, a JSON value or its text. Without it the gateway runs its demo. */
+  readonly file?: unknown;
   /** More arguments after `start`. */
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -23,7 +25,7 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
-export interface StartedGateway {
+export interface GatewayProcesses {
   /** `http://127.0.0.1:PORT`. */
   readonly baseUrl: string;
   readonly port: number;
@@ -53,21 +55,23 @@ const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const cleared = { GATEWAY_CONFIG: '', HOST: '', PORT: '', WORKERS: '' };
 
 /**
- * Starts the gateway's command line on a free port of 127.0.0.1.
+ * Starts the gateway's command line; it is stopped with the test.
  * @returns when every worker listens
  * @throws Error with the output when it ends before that
  */
-export async function startCli(options: StartOptions = {}): Promise<StartedGateway> {
-  const folder = options.config === undefined ? null : mkdtempSync(join(tmpdir(), 'gateway-'));
+export async function startProcesses(
+  t: Pick<Test, 'teardown'>,
+  { workers, file, args: more = [], env = {} }: ProcessOptions,
+): Promise<GatewayProcesses> {
+  const folder = file === undefined ? null : mkdtempSync(join(tmpdir(), 'gateway-'));
   const configPath = folder === null ? null : join(folder, 'config.json');
-  if (configPath !== null) writeConfig(configPath, options.config);
+  if (configPath !== null) writeConfig(configPath, file);
   const config = configPath === null ? [] : ['--config', configPath];
-  const workers = options.workers === undefined ? 1 : options.workers;
   const count = workers === null ? [] : ['--workers', `${workers}`];
   const args = ['start', '--host', '127.0.0.1', '--port', '0', ...count, ...config];
-  const child = fork(main, [...args, ...(options.args ?? [])], {
+  const child = fork(main, [...args, ...more], {
     execArgv: [],
-    env: { ...process.env, ...cleared, LOG_LEVEL: 'info', ...options.env },
+    env: { ...process.env, ...cleared, LOG_LEVEL: 'info', ...env },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   const killAtExit = (): void => void child.kill('SIGKILL');
@@ -105,6 +109,11 @@ export async function startCli(options: StartOptions = {}): Promise<StartedGatew
   await until(() => state !== null && (workers === null ? isListening() : workerPids().length === workers));
   const { port } = state as unknown as GatewayReport;
 
+  const stop = (): Promise<Exit> => {
+    child.kill('SIGTERM');
+    return exited;
+  };
+  t.teardown(stop);
   return {
     baseUrl: `http://127.0.0.1:${port}`,
     port,
@@ -118,10 +127,7 @@ export async function startCli(options: StartOptions = {}): Promise<StartedGatew
     },
     kill: (signal) => void child.kill(signal),
     exited,
-    stop() {
-      child.kill('SIGTERM');
-      return exited;
-    },
+    stop,
   };
 }
 

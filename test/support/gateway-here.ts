@@ -1,0 +1,103 @@
+import { pino } from 'pino';
+import type { Test } from 'tap';
+import { demoConfig } from '../../src/config/demo.js';
+import { parseConfig } from '../../src/config/load.js';
+import type { ResolvedConfig } from '../../src/config/resolve.js';
+import { buildSnapshot } from '../../src/config/snapshot.js';
+import { createGateway } from '../../src/gateway.js';
+import { type Simulator, startSimulator } from '../../src/simulator/server.js';
+import type { DemoGateway, DemoOptions, GatewayOptions, LogLine, RunningGateway } from './gateway.js';
+import { testConfig } from './gateway-config.js';
+import { ownLimits } from './leases.js';
+
+type Teardown = Pick<Test, 'teardown'>;
+
+/** When the demo's models are said to have been created. */
+const created = 1_700_000_000;
+
+/** Starts a gateway with a config for tests, in this process. */
+export function startHere(t: Teardown, options: GatewayOptions): Promise<RunningGateway> {
+  const text = JSON.stringify(testConfig(options));
+  const config = parseConfig(text, { directory: '.', environment: {}, created: 1 });
+  return serve(t, config, options);
+}
+
+const versions = { chat: '/v1', messages: '/v1', generateContent: '/v1beta' } as const;
+
+/** Starts the gateway of `npm start` in this process, with a simulator of its own. */
+export async function startDemoHere(
+  t: Teardown,
+  { demo, adapt = (config) => config }: DemoOptions,
+): Promise<DemoGateway> {
+  const simulator = await simulate(t);
+  const simulatorUrl = `http://127.0.0.1:${simulator.port}`;
+  const whole = demoConfig(created);
+  // A store would be made in the folder of whoever runs the tests.
+  const config = { ...whole, usage: { ...whole.usage, ledger: false } };
+  if (demo === 'simulator')
+    return { ...(await serve(t, adapt(config), { simulatorUrl })), simulator, created };
+  const upstream = { kind: demo, baseUrl: simulatorUrl + versions[demo], apiKeys: ['upstream-key'] };
+  const adapted = adapt({
+    ...config,
+    upstreams: config.upstreams.map((each) => ({ ...each, ...upstream })),
+    models: config.models.map((model) => ({
+      ...model,
+      targets: model.targets.map((target) => ({ ...target, responses: false })),
+    })),
+  });
+  return { ...(await serve(t, adapted, { simulatorUrl })), simulator, created };
+}
+
+async function simulate(t: Teardown): Promise<Simulator> {
+  const simulator = await startSimulator();
+  t.teardown(() => simulator.close());
+  return simulator;
+}
+
+interface ServeOptions extends Pick<GatewayOptions, 'leaseDelayMs' | 'managedKeys'> {
+  /** Where the config's simulator listens. */
+  readonly simulatorUrl?: string;
+}
+
+/** Starts a gateway on a free port. */
+async function serve(t: Teardown, config: ResolvedConfig, options: ServeOptions): Promise<RunningGateway> {
+  const { simulatorUrl = null, leaseDelayMs, managedKeys } = options;
+  const lines: LogLine[] = [];
+  const waiting = new Set<() => void>();
+  const write = (text: string): void => {
+    lines.push(JSON.parse(text) as LogLine);
+    for (const look of waiting) look();
+  };
+  const log = pino({ base: null }, { write });
+  const snapshot = buildSnapshot(config, { simulatorUrl });
+  const { owner, join } = ownLimits(t, config, leaseDelayMs);
+  const gateway = join((sendLease) =>
+    createGateway({ snapshot, log, sendLease, ...(managedKeys === undefined ? {} : { managedKeys }) }),
+  );
+  const port = await gateway.listen('127.0.0.1', 0);
+  t.teardown(() => gateway.close());
+  const line = (test: (line: LogLine) => boolean): Promise<LogLine> =>
+    new Promise((resolve) => {
+      const look = () => {
+        const found = lines.find(test);
+        if (found === undefined) return;
+        waiting.delete(look);
+        resolve(found);
+      };
+      waiting.add(look);
+      look();
+    });
+  return {
+    gateway,
+    snapshot,
+    owner,
+    port,
+    url: `http://127.0.0.1:${port}`,
+    lines,
+    line,
+    async linesUntil(id) {
+      await line((each) => each.msg === 'request' && each.id === id);
+      return lines.filter(({ msg }) => msg === 'request');
+    },
+  };
+}
