@@ -22,7 +22,7 @@ test('operators see the config in force, and what a reload would say of the file
     file: config,
     env: { ADMIN_TOKEN: token, UPSTREAM_KEY: 'sk-from-the-environment' },
   });
-  const { url } = await gateway.untilLogged(({ msg }) => msg === 'operators may sign in');
+  const url = await gateway.adminUrl();
   const path = gateway.configPath ?? '';
   const show = async () => {
     const text = await (await fetch(`${url}/config`, { headers })).text();

@@ -33,8 +33,7 @@ async function start(t: Test) {
       keys: [{ id: 'team', hash: demoKeyHash, groups: ['default'] }],
     },
   });
-  const entry = await gateway.untilLogged(({ msg }) => msg === 'operators may sign in');
-  const url = String(entry.url);
+  const url = await gateway.adminUrl();
   const headers = { authorization: `Bearer ${token}` };
   const call = async (model: string, key = 'sk-demo') => {
     const answer = await fetch(`${gateway.baseUrl}/v1/chat/completions?key=${key}`, {

@@ -264,7 +264,7 @@ test("through a started gateway: models, a stream, and a client's leave that rea
       ],
     },
   });
-  const { url } = await gateway.untilLogged(({ msg }) => msg === 'operators may sign in');
+  const url = await gateway.adminUrl();
   const models = await fetch(`${url}/playground/models`, { headers: { authorization } });
   t.strictSame(await models.json(), { demoKey: null, models: [{ name: 'm', protocols: ['chat'] }] });
 

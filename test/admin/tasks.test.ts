@@ -137,7 +137,7 @@ test('a started gateway lists what its clients have made, and looking makes no s
       ],
     },
   });
-  const { url } = await gateway.untilLogged(({ msg }) => msg === 'operators may sign in');
+  const url = await gateway.adminUrl();
   t.equal((await fetch(`${url}/tasks`)).status, 401);
   const list = async () => (await (await fetch(`${url}/tasks`, { headers })).json()) as TaskList;
   t.strictSame(await list(), { tasks: [], next: null });

@@ -1,8 +1,9 @@
 import { type Test, test } from 'tap';
 import { startGateway } from '../support/gateway.js';
 import { faces } from '../support/media/faces.js';
-import { ask, mediaConfig, temporaryFolder } from '../support/media/gateway.js';
+import { ask, mediaConfig } from '../support/media/gateway.js';
 import { openClient, startRealtimeUpstream } from '../support/realtime.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
 import {
   chatEvent,
   chunk,
@@ -55,7 +56,7 @@ const goodEvent: Readonly<Record<string, string>> = {
 
 async function stage(t: Test, kind: string, config = {}) {
   let answer = '';
-  const upstream = await startRawUpstream(t, ({ socket }) => void socket.write(answer));
+  const upstream = await startRawUpstream(t, () => answer);
   const gateway = await startGateway(t, {
     upstreams: [upstream.url],
     upstream: { kind },
@@ -191,7 +192,7 @@ test('what is no such error passes: sound, events that are not known, their own 
 test('an error in place of a task or of its content is known', async (t) => {
   for (const kind of ['chat', 'generic', 'vendork']) {
     for (const [how, body] of bodies.filter(([, text]) => !text.includes('"id"'))) {
-      const upstream = await startRawUpstream(t, ({ socket }) => void socket.write(jsonAnswer(200, body)));
+      const upstream = await startRawUpstream(t, jsonAnswer(200, body));
       const gateway = await startGateway(t, {
         config: mediaConfig(t, {
           upstreams: { u: { kind, baseUrl: upstream.url } },

@@ -1,7 +1,7 @@
 import { type Test, test } from 'tap';
 import { type RunningGateway, startGateway } from '../support/gateway.js';
-import { temporaryFolder } from '../support/media/gateway.js';
 import type { RawAnswer } from '../support/raw-client.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
 import { chatEvent, completion, jsonAnswer, type RawRequest, startRawUpstream } from '../support/upstream.js';
 import {
   accountAnswers,
@@ -49,9 +49,7 @@ async function stage(
 ): Promise<Stage> {
   const answers: string[] = [];
   const upstreams = await Promise.all(
-    Array.from({ length: count }, (_, index) =>
-      startRawUpstream(t, ({ socket }) => void socket.write(answers[index] ?? '')),
-    ),
+    Array.from({ length: count }, (_, index) => startRawUpstream(t, answers[index] ?? '')),
   );
   const gateway = await startGateway(t, {
     upstreams: upstreams.map(({ url }) => url),

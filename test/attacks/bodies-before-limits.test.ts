@@ -10,7 +10,7 @@ const mebibyte = 1024 * 1024;
 
 /** A gateway whose worker hears of its limits only after a while. */
 async function start(t: Test, limits: object) {
-  const upstream = await startRawUpstream(t, ({ socket }) => socket.write(jsonAnswer(200, completion)));
+  const upstream = await startRawUpstream(t, jsonAnswer(200, completion));
   return startGateway(t, {
     upstreams: [upstream.url],
     leaseDelayMs: 150,

@@ -36,7 +36,7 @@ async function send(port: number, bytes: Buffer): Promise<string> {
 
 for (const [name, request] of Object.entries({ json, form })) {
   test(`of eight million one-byte chunks at once a part is refused, and others are served: ${name}`, async (t) => {
-    const upstream = await startRawUpstream(t, ({ socket }) => socket.write(goodAnswer));
+    const upstream = await startRawUpstream(t, goodAnswer);
     const models = { m: { protocols: ['chat', 'audio'], targets: [{ upstream: 'u0', model: 'm' }] } };
     const { port } = await startGateway(t, { upstreams: [upstream.url], config: { models } });
     if (request === json)

@@ -34,7 +34,7 @@ const form = 'multipart/form-data; boundary=b';
 
 /** A gateway with small bounds, one group with two keys, and a model of every kind. */
 async function start(t: Test, more: Record<string, unknown> = {}): Promise<RunningGateway> {
-  const upstream = await startRawUpstream(t, ({ socket }) => socket.write(jsonAnswer(200, completion)));
+  const upstream = await startRawUpstream(t, jsonAnswer(200, completion));
   return startGateway(t, {
     upstreams: [upstream.url],
     config: {

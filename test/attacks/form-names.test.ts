@@ -2,8 +2,8 @@ import { test } from 'tap';
 import { bytesOf, type DoorRequest, doorsConfig, encoded } from '../support/doors.js';
 import { startGateway, testKey } from '../support/gateway.js';
 import { halves, hostile } from '../support/head-fuzz.js';
-import { temporaryFolder } from '../support/media/gateway.js';
 import { exchange } from '../support/raw-client.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
 import { jsonAnswer, type RawRequest, startRawUpstream } from '../support/upstream.js';
 
 const boundary = 'limit-of-parts';

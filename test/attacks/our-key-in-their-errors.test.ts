@@ -1,8 +1,9 @@
 import { type Test, test } from 'tap';
 import { startGateway } from '../support/gateway.js';
 import { faces } from '../support/media/faces.js';
-import { mediaConfig, temporaryFolder } from '../support/media/gateway.js';
+import { mediaConfig } from '../support/media/gateway.js';
 import { openClient, startRealtimeUpstream } from '../support/realtime.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
 import {
   chatEvent,
   chunk,
@@ -46,7 +47,7 @@ function streaming(face: CallFace): CallFace {
 
 async function stage(t: Test, kind: string) {
   let answer = '';
-  const upstream = await startRawUpstream(t, ({ socket }) => void socket.write(answer));
+  const upstream = await startRawUpstream(t, () => answer);
   const gateway = await startGateway(t, {
     upstreams: [upstream.url],
     upstream: { kind, apiKeys: keys },

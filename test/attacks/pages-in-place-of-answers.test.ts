@@ -33,7 +33,7 @@ const [chat] = textFaces as [CallFace];
 for (const kind of ['chat', 'messages', 'generateContent']) {
   test(`no page of what stands before a ${kind} upstream reaches an SDK as its error`, async (t) => {
     let answer = '';
-    const upstream = await startRawUpstream(t, ({ socket }) => socket.write(answer));
+    const upstream = await startRawUpstream(t, () => answer);
     const text = { m: { protocols: protocols.slice(0, 4), targets: [{ upstream: 'u0' }] } };
     const { port } = await startGateway(t, {
       upstreams: [upstream.url],
@@ -68,9 +68,7 @@ for (const kind of ['chat', 'messages', 'generateContent']) {
 
 test('a page of status 200 is no answer: another target is asked, else it is 502', async (t) => {
   const answers: string[] = [];
-  const upstreams = await Promise.all(
-    [0, 1].map((index) => startRawUpstream(t, ({ socket }) => socket.write(answers[index] ?? ''))),
-  );
+  const upstreams = await Promise.all([0, 1].map((index) => startRawUpstream(t, answers[index] ?? '')));
   const urls = upstreams.map(({ url }) => url);
   // The breaker of a target that fails so often would hide what each answer does.
   const routing = { failures: 10_000, minimumCalls: 10_000 };
@@ -99,7 +97,7 @@ test('a page of status 200 is no answer: another target is asked, else it is 502
 
 test('JSON under a wrong type stays as it is, errors too', async (t) => {
   let answer = '';
-  const upstream = await startRawUpstream(t, ({ socket }) => socket.write(answer));
+  const upstream = await startRawUpstream(t, () => answer);
   const { port } = await startGateway(t, { upstreams: [upstream.url], config: { models: models(1) } });
   for (const type of ['text/plain', 'text/html', 'application/octet-stream', 'text/json; charset=utf-8']) {
     answer = plain(200, type, `  ${completion}`);
@@ -115,7 +113,7 @@ test('JSON under a wrong type stays as it is, errors too', async (t) => {
 
 test('on speech and transcriptions no page and no error of status 200 is an answer', async (t) => {
   let answer = '';
-  const upstream = await startRawUpstream(t, ({ socket }) => socket.write(answer));
+  const upstream = await startRawUpstream(t, () => answer);
   const routing = { failures: 10_000, minimumCalls: 10_000 };
   const { port } = await startGateway(t, {
     upstreams: [upstream.url],

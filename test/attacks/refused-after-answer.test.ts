@@ -17,7 +17,7 @@ const large = JSON.stringify({
 const body = JSON.stringify({ model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] });
 
 test('a key whose answers find no room reaches its upstream no more often than its limits say', async (t) => {
-  const upstream = await startRawUpstream(t, ({ socket }) => socket.write(jsonAnswer(200, large)));
+  const upstream = await startRawUpstream(t, jsonAnswer(200, large));
   const gateway = await startGateway(t, {
     upstreams: [upstream.url],
     config: {

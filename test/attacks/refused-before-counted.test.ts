@@ -37,7 +37,7 @@ const refusals: Readonly<Record<string, readonly [number, string]>> = {
 };
 
 async function start(t: Test) {
-  const upstream = await startRawUpstream(t, ({ socket }) => socket.write(jsonAnswer(200, completion)));
+  const upstream = await startRawUpstream(t, jsonAnswer(200, completion));
   return startGateway(t, {
     upstreams: [upstream.url],
     leaseDelayMs: 20,

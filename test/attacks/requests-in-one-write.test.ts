@@ -23,7 +23,7 @@ const requests = {
 };
 
 async function start(t: Test) {
-  const upstream = await startRawUpstream(t, ({ socket }) => socket.write(goodAnswer));
+  const upstream = await startRawUpstream(t, goodAnswer);
   const targets = [{ upstream: 'u0', model: 'm' }];
   const names = ['m', ...Array.from({ length: 300 }, (_, i) => `model-with-a-long-name-${i}`)];
   const models = Object.fromEntries(names.map((name) => [name, { protocols: ['chat', 'audio'], targets }]));

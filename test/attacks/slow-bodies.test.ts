@@ -19,7 +19,7 @@ function head(path: string, type: string, framing: string): string {
 }
 
 async function start(t: Test, timeouts: object, limits: object = {}): Promise<RunningGateway> {
-  const upstream = await startRawUpstream(t, ({ socket }) => socket.write(jsonAnswer(200, completion)));
+  const upstream = await startRawUpstream(t, jsonAnswer(200, completion));
   return startGateway(t, {
     upstreams: [upstream.url],
     config: {

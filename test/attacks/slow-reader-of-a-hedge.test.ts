@@ -3,8 +3,8 @@ import { connect } from 'node:net';
 import { setTimeout as after } from 'node:timers/promises';
 import { test } from 'tap';
 import { chatRequest } from '../support/raw-client.js';
-import { type Behaviour, startRouted } from '../support/routed.js';
-import { jsonAnswer } from '../support/upstream.js';
+import { startRouted } from '../support/routed.js';
+import { type Answer, jsonAnswer } from '../support/upstream.js';
 
 const size = 24 << 20;
 /** Errors are taken whole, up to a megabyte: they leave in one piece, and wait with us. */
@@ -12,7 +12,7 @@ const errorSize = 1_000_000;
 const sizeOf = (status: number): number => (status < 300 ? size : errorSize);
 /** Bytes of large answers that their upstreams could get rid of. */
 let taken = 0;
-const large = (status: number): Behaviour => {
+const large = (status: number): Answer => {
   const answer = Buffer.from(
     jsonAnswer(status, JSON.stringify({ error: { message: ''.padEnd(sizeOf(status), 'x'), code: 'own' } })),
   );
@@ -30,8 +30,10 @@ const large = (status: number): Behaviour => {
     goOn();
   };
 };
-const slow = (behaviour: Behaviour, ms: number): Behaviour =>
-  typeof behaviour === 'string' ? behaviour : (request) => void setTimeout(() => behaviour(request), ms);
+const slow = (behaviour: Answer, ms: number): Answer =>
+  typeof behaviour === 'function'
+    ? (request, index) => void setTimeout(() => behaviour(request, index), ms)
+    : behaviour;
 
 for (const [name, behaviours, hedgeMs, whole] of [
   ['the first answers well before a second is asked', [large(200), large(200)], 60_000, size],

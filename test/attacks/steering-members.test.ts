@@ -54,9 +54,9 @@ test('an upstream whose config allows a member gets it as it came, and no other 
 
 test('of the targets of a model only those are asked that allow the member, failover included', async (t) => {
   const [strict, failing, open] = await Promise.all([
-    startRawUpstream(t, ({ socket }) => socket.write(goodAnswer)),
-    startRawUpstream(t, ({ socket }) => socket.write(jsonAnswer(500, '{}'))),
-    startRawUpstream(t, ({ socket }) => socket.write(goodAnswer)),
+    startRawUpstream(t, goodAnswer),
+    startRawUpstream(t, jsonAnswer(500, '{}')),
+    startRawUpstream(t, goodAnswer),
   ]);
   const target = (upstream: string, priority: number) => ({ upstream, model: 'real', priority });
   const { url } = await startGateway(t, {

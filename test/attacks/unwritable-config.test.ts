@@ -9,8 +9,8 @@ import { bytesOf, doors, doorsConfig } from '../support/doors.js';
 import { testConfig } from '../support/gateway.js';
 import { halves, hostile } from '../support/head-fuzz.js';
 import { ownLimits } from '../support/leases.js';
-import { temporaryFolder } from '../support/media/gateway.js';
 import { exchange } from '../support/raw-client.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
 import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
 
 const source = { directory: '.', environment: {}, created: 1 };

@@ -33,7 +33,7 @@ async function longestParsed(work: () => Promise<void>): Promise<number> {
 }
 
 async function start(t: Test, answer: string, limits: object = {}) {
-  const upstream = await startRawUpstream(t, ({ socket }) => socket.write(answer));
+  const upstream = await startRawUpstream(t, answer);
   const native = ['chat', 'images', 'video', 'embeddings', 'completions', 'moderations', 'rerank', 'audio'];
   const gateway = await startGateway(t, {
     config: mediaConfig(t, {

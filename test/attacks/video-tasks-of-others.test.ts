@@ -2,15 +2,10 @@ import { type Test, test } from 'tap';
 import { hashKey } from '../../src/keys/secret.js';
 import { startGateway, testKey } from '../support/gateway.js';
 import { type Face, faces, vendorjAt, vendorkAt } from '../support/media/faces.js';
-import {
-  ask,
-  mateKey,
-  mediaConfig,
-  simulate,
-  strangerKey,
-  temporaryFolder,
-} from '../support/media/gateway.js';
+import { ask, mateKey, mediaConfig, strangerKey } from '../support/media/gateway.js';
 import { ended, make, simulated, startVideos } from '../support/media/videos.js';
+import { simulate } from '../support/simulator.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
 
 /** Every way to ask how a task stands. */
 const readers: readonly Face[] = [

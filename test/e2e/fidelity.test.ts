@@ -206,7 +206,7 @@ for (const alias of [null, 'vendor/other:2026 "x"']) {
 }
 
 test('a body of megabytes reaches the upstream byte for byte', async (t) => {
-  const upstream = await startRawUpstream(t, ({ socket }) => socket.write(jsonAnswer(200, completion)));
+  const upstream = await startRawUpstream(t, jsonAnswer(200, completion));
   const { port } = await startGateway(t, { upstreams: [upstream.url] });
   const content = `${'漢字 \\"quoted\\" \\\\ '.repeat(100_000)}${'A'.repeat(4_000_000)}`;
   const sent = Buffer.from(`{"messages":[{"content":"${content}","role":"user"}],\t"model":"m"}`);

@@ -1,8 +1,9 @@
 import { test } from 'tap';
 import { testKey } from '../support/gateway.js';
-import { ask, type Field, file, formOf, simulate } from '../support/media/gateway.js';
+import { ask, type Field, file, formOf } from '../support/media/gateway.js';
 import { inputBody, png, pngSize, startImages, styles } from '../support/media/images.js';
 import { collect, createClient, raised, sdks } from '../support/sdks/openai.js';
+import { simulate } from '../support/simulator.js';
 import { startRawUpstream } from '../support/upstream.js';
 
 const edits = '/v1/images/edits';
@@ -11,7 +12,7 @@ const data = `data:image/png;base64,${png.toString('base64')}`;
 /** A server that has one image, and counts how often it is asked. */
 async function startPictures(t: Parameters<typeof startRawUpstream>[0]) {
   const head = `HTTP/1.1 200 OK\r\ncontent-type: image/png\r\ncontent-length: ${png.length}\r\n\r\n`;
-  return startRawUpstream(t, ({ socket }) => socket.write(Buffer.concat([Buffer.from(head), png])));
+  return startRawUpstream(t, () => Buffer.concat([Buffer.from(head), png]));
 }
 
 for (const style of styles) {

@@ -9,7 +9,7 @@ import { eventually } from '../support/eventually.js';
 import { type DemoGateway, startGateway } from '../support/gateway.js';
 import { openEvents, respond, says } from '../support/realtime-events.js';
 import { connect, create } from '../support/responses-socket.js';
-import { storeFolder } from '../support/tasks/gateway.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
 
 const price = { input: 1, output: 10, cached: 1, cacheWritten: 1, perCall: 0.5, perSecond: 0 };
 
@@ -19,9 +19,8 @@ interface Stage extends Omit<DemoGateway, 'lines'> {
 }
 
 async function start(t: Test): Promise<Stage> {
-  const folder = storeFolder();
-  t.teardown(folder.remove);
-  const settings: StoreSettings = { kind: 'embedded', path: folder.path, taskDays: 1 };
+  const folder = temporaryFolder(t);
+  const settings: StoreSettings = { kind: 'embedded', path: folder, taskDays: 1 };
   const demo = await startGateway(t, {
     demo: 'simulator',
     adapt: (config) => ({

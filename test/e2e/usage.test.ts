@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Test, test } from 'tap';
-import { startSimulator } from '../../src/simulator/server.js';
-import { killGateway, storeFolder } from '../support/tasks/gateway.js';
+import { simulate } from '../support/simulator.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
 import {
   chatBody,
   startUsageGateway,
@@ -11,18 +11,14 @@ import {
 } from '../support/usage-gateway.js';
 
 async function start(t: Test, options: Partial<UsageGatewayOptions> = {}): Promise<UsageGateway> {
-  const simulator = await startSimulator({ tokensPerSecond: 0 });
-  const folder = storeFolder();
-  const usage = await startUsageGateway({
+  const simulator = await simulate(t, { tokensPerSecond: 0 });
+  const folder = temporaryFolder(t);
+  const usage = await startUsageGateway(t, {
     upstreamUrl: simulator.url,
-    store: { kind: 'embedded', path: folder.path },
+    store: { kind: 'embedded', path: folder },
     ...options,
   });
-  t.teardown(async () => {
-    await killGateway(usage.gateway);
-    await simulator.close();
-    folder.remove();
-  });
+  t.teardown(() => usage.gateway.end());
   return usage;
 }
 

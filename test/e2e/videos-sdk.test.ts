@@ -1,8 +1,8 @@
 import { type Test, test } from 'tap';
 import { eventually } from '../support/eventually.js';
 import { startGateway } from '../support/gateway.js';
-import { temporaryFolder } from '../support/media/gateway.js';
 import { type Client, createClient, raised, type Sdk, sdks } from '../support/sdks/openai.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
 
 /** The first version of the SDK has no videos. */
 const versions = sdks.filter(({ name }) => name !== 'openai 4');

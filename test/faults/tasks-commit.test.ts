@@ -1,8 +1,8 @@
 import t, { type Test, test } from 'tap';
-import type { GatewayProcesses } from '../support/gateway.js';
+import { type GatewayProcesses, startGateway } from '../support/gateway.js';
 import { noRedis, type RedisServer, startRedis } from '../support/redis.js';
 import { askTask, type TaskAnswer, taskFaces } from '../support/tasks/client.js';
-import { killGateway, startTasksGateway, workerLogs } from '../support/tasks/gateway.js';
+import { tasksGateway, workerLogs } from '../support/tasks/gateway.js';
 import { skipWithoutRedis } from '../support/tasks/redis.js';
 import { jsonAnswer, type RawUpstream, startRawUpstream } from '../support/upstream.js';
 
@@ -26,12 +26,15 @@ async function submit(t: Test): Promise<Submitted> {
   const redis = await startRedis({ keep: true });
   if (redis === null) throw new Error(noRedis);
   const upstream = await startRawUpstream(t, () => {});
-  const gateway = await startTasksGateway({
-    upstreamUrl: upstream.url,
-    store: { kind: 'redis', url: redis.url, timeoutMs: 500 },
-  });
+  const gateway = await startGateway(
+    t,
+    tasksGateway({
+      upstreamUrl: upstream.url,
+      store: { kind: 'redis', url: redis.url, timeoutMs: 500 },
+    }),
+  );
   t.teardown(async () => {
-    await killGateway(gateway);
+    await gateway.end();
     await redis.stop();
   });
   const ask = () => askTask(gateway.baseUrl, create, { idempotencyKey });

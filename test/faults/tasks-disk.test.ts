@@ -1,26 +1,27 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { test } from 'tap';
-import { startSimulator } from '../../src/simulator/server.js';
+import { startGateway } from '../support/gateway.js';
+import { simulate } from '../support/simulator.js';
 import { askTask, taskFaces } from '../support/tasks/client.js';
-import { killGateway, startTasksGateway, storeFolder } from '../support/tasks/gateway.js';
+import { tasksGateway } from '../support/tasks/gateway.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
 import { startChatLoad } from './tasks-chat.js';
 
 test('a store that cannot be written is told, and harms nothing else', async (t) => {
-  const simulator = await startSimulator();
-  const folder = storeFolder();
+  const simulator = await simulate(t);
+  const folder = temporaryFolder(t);
   // Not even root can make a folder in a file.
-  const file = join(folder.path, 'file');
+  const file = join(folder, 'file');
   writeFileSync(file, '');
-  const gateway = await startTasksGateway({
-    upstreamUrl: simulator.url,
-    store: { kind: 'embedded', path: join(file, 'data') },
-  });
-  t.teardown(async () => {
-    await killGateway(gateway);
-    await simulator.close();
-    folder.remove();
-  });
+  const gateway = await startGateway(
+    t,
+    tasksGateway({
+      upstreamUrl: simulator.url,
+      store: { kind: 'embedded', path: join(file, 'data') },
+    }),
+  );
+  t.teardown(() => gateway.end());
   const chat = startChatLoad(gateway.port);
   for (const face of Object.values(taskFaces)) {
     for (const request of [face.create('a fox'), face.show('video_1')]) {

@@ -1,6 +1,8 @@
 import t, { test } from 'tap';
+import { startGateway } from '../support/gateway.js';
 import { askTask, taskFaces } from '../support/tasks/client.js';
-import { killGateway, startTasksGateway, storeFolder, workerLogs } from '../support/tasks/gateway.js';
+import { tasksGateway, workerLogs } from '../support/tasks/gateway.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
 import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
 
 const logged = 'a video task was being submitted when its process ended';
@@ -9,13 +11,10 @@ const retryMs = 100;
 test('a submission that a kill has cut is told at the next start, and not made again', async (t) => {
   // It has made the task, and nobody hears of it.
   const upstream = await startRawUpstream(t, () => {});
-  const folder = storeFolder();
-  const options = { upstreamUrl: upstream.url, store: { kind: 'embedded', path: folder.path } };
-  const first = await startTasksGateway(options);
-  t.teardown(async () => {
-    await killGateway(first);
-    folder.remove();
-  });
+  const folder = temporaryFolder(t);
+  const options = { upstreamUrl: upstream.url, store: { kind: 'embedded', path: folder } };
+  const first = await startGateway(t, tasksGateway(options));
+  t.teardown(() => first.end());
   const create = taskFaces.compat.create('a fox');
   const idempotencyKey = 'once';
   const cut = t.rejects(askTask(first.baseUrl, create, { idempotencyKey }), TypeError);
@@ -26,11 +25,11 @@ test('a submission that a kill has cut is told at the next start, and not made a
   t.equal(meanwhile.headers.get('retry-after'), '1');
   const others = await askTask(first.baseUrl, create, { idempotencyKey, key: 'sk-wrong' });
   t.equal(others.status, 401);
-  await killGateway(first);
+  await first.end();
   await cut;
 
-  const second = await startTasksGateway(options);
-  t.teardown(() => killGateway(second));
+  const second = await startGateway(t, tasksGateway(options));
+  t.teardown(() => second.end());
   const entry = await second.untilLogged(({ msg }) => String(msg).startsWith(logged));
   t.match(entry, { level: 'error', task: /^video_[0-9a-f]{32}$/, upstream: 'studio', submittedAt: String });
   const id = String(entry.task);
@@ -51,18 +50,15 @@ test('what a living process submits is left alone by the start of another', asyn
   const upstream = await startRawUpstream(t, ({ socket }) => {
     answer = () => void socket.write(jsonAnswer(200, '{"id":"up-1","status":"queued"}'));
   });
-  const folder = storeFolder();
-  const options = { upstreamUrl: upstream.url, store: { kind: 'embedded', path: folder.path } };
-  const first = await startTasksGateway(options);
-  t.teardown(async () => {
-    await killGateway(first);
-    folder.remove();
-  });
+  const folder = temporaryFolder(t);
+  const options = { upstreamUrl: upstream.url, store: { kind: 'embedded', path: folder } };
+  const first = await startGateway(t, tasksGateway(options));
+  t.teardown(() => first.end());
   const create = taskFaces.compat.create('a fox');
   const made = askTask(first.baseUrl, create, { idempotencyKey: 'k' });
   await upstream.request(0);
-  const second = await startTasksGateway(options);
-  t.teardown(() => killGateway(second));
+  const second = await startGateway(t, tasksGateway(options));
+  t.teardown(() => second.end());
   // Long enough for its first look at what is in the store.
   const until = performance.now() + 1500;
   while (performance.now() < until) {

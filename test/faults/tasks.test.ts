@@ -1,30 +1,28 @@
 import t, { test } from 'tap';
-import { startSimulator } from '../../src/simulator/server.js';
+import { startGateway } from '../support/gateway.js';
+import { simulate } from '../support/simulator.js';
 import { askTask, contentOf, taskFaces, untilEnded } from '../support/tasks/client.js';
-import { killGateway, startTasksGateway, storeFolder } from '../support/tasks/gateway.js';
+import { tasksGateway } from '../support/tasks/gateway.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
 
 test('a task survives a kill of every process right after its create answer', async (t) => {
-  const simulator = await startSimulator({ videoPace: { queuedMs: 0, runningMs: 600 } });
-  const folder = storeFolder();
+  const simulator = await simulate(t, { videoPace: { queuedMs: 0, runningMs: 600 } });
+  const folder = temporaryFolder(t);
   const options = {
     upstreamUrl: simulator.url,
-    store: { kind: 'embedded', path: folder.path },
+    store: { kind: 'embedded', path: folder },
     workers: 2,
   };
-  const first = await startTasksGateway(options);
-  t.teardown(async () => {
-    await killGateway(first);
-    await simulator.close();
-    folder.remove();
-  });
+  const first = await startGateway(t, tasksGateway(options));
+  t.teardown(() => first.end());
   const prompt = '[[video:bytes=300000]] a fox';
   const { status, body } = await askTask(first.baseUrl, taskFaces.compat.create(prompt));
-  await killGateway(first);
+  await first.end();
   t.equal(status, 200);
   const id = String(body.id);
 
-  const second = await startTasksGateway(options);
-  t.teardown(() => killGateway(second));
+  const second = await startGateway(t, tasksGateway(options));
+  t.teardown(() => second.end());
   for (const [format, face] of Object.entries(taskFaces)) {
     const ended = await untilEnded(second.baseUrl, id, face);
     t.match([ended.status, face.stateIn(ended.body)], [200, 'completed'], format);

@@ -1,9 +1,9 @@
 import { type Test, test } from 'tap';
-import { startSimulator } from '../../src/simulator/server.js';
 import { eventually } from '../support/eventually.js';
 import { startRedis } from '../support/redis.js';
-import { killGateway, storeFolder } from '../support/tasks/gateway.js';
+import { simulate } from '../support/simulator.js';
 import { skipWithoutRedis } from '../support/tasks/redis.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
 import { startRawUpstream } from '../support/upstream.js';
 import { chatBody, startUsageGateway, type UsageGateway, type UsageLine } from '../support/usage-gateway.js';
 
@@ -11,16 +11,14 @@ const skip = await skipWithoutRedis();
 const idOf = (response: Response): string => response.headers.get('x-request-id') ?? '';
 
 async function simulated(t: Test): Promise<string> {
-  const simulator = await startSimulator();
-  t.teardown(() => simulator.close());
+  const simulator = await simulate(t);
   return simulator.url;
 }
 
 /** A place for the data of several gateways, one after the other. */
 function keptStore(t: Test): { readonly kind: string; readonly path: string } {
-  const folder = storeFolder();
-  t.teardown(folder.remove);
-  return { kind: 'embedded', path: folder.path };
+  const folder = temporaryFolder(t);
+  return { kind: 'embedded', path: folder };
 }
 
 async function start(
@@ -29,8 +27,8 @@ async function start(
   store: Readonly<Record<string, unknown>> = keptStore(t),
   workers = 1,
 ): Promise<UsageGateway> {
-  const usage = await startUsageGateway({ upstreamUrl, store, workers });
-  t.teardown(() => killGateway(usage.gateway));
+  const usage = await startUsageGateway(t, { upstreamUrl, store, workers });
+  t.teardown(() => usage.gateway.end());
   return usage;
 }
 
@@ -151,7 +149,7 @@ test('after a kill of every process, what was answered a second before is in the
     at < (killedAt || performance.now()) - 1000 - 4 * slowestMs;
   await eventually(() => answered.filter(isDue).length >= 100, { everyMs: 100, withinMs: 300_000 });
   killedAt = performance.now();
-  await killGateway(before.gateway);
+  await before.gateway.end();
   await Promise.all(clients);
 
   const after = await start(t, upstreamUrl, store);

@@ -60,7 +60,7 @@ test('chunked and compressed bodies take up room as they grow', async (t) => {
 });
 
 test('a body that is compressed beyond the usual is decoded all the same', async (t) => {
-  const upstream = await startRawUpstream(t, ({ socket }) => socket.write(jsonAnswer(200, completion)));
+  const upstream = await startRawUpstream(t, jsonAnswer(200, completion));
   const { port } = await startGateway(t, { upstreams: [upstream.url] });
   const body = plain('a'.repeat(3_000_000));
   const answer = await exchange(port, chatRequest(gzipSync(body), 'content-encoding: GZIP\r\n'));

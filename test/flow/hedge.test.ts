@@ -2,20 +2,16 @@ import { setTimeout as after } from 'node:timers/promises';
 import { type Test, test } from 'tap';
 import { eventually } from '../support/eventually.js';
 import { testKey } from '../support/gateway.js';
+import { errorAnswer, goodAnswer, startRouted } from '../support/routed.js';
 import {
-  type Behaviour,
-  errorAnswer,
-  goodAnswer,
-  type RoutedUpstream,
-  startRouted,
-} from '../support/routed.js';
-import {
+  type Answer,
   chatEvent,
   chunk,
   completion,
   doneEvent,
   jsonAnswer,
   lastChunk,
+  type RawUpstream,
   streamHead,
 } from '../support/upstream.js';
 
@@ -27,10 +23,10 @@ const answerOf = (who: string, tokens: number): string =>
       .replace('"hi"', JSON.stringify(who))
       .replace('"completion_tokens":4', `"completion_tokens":${tokens}`),
   );
-const silent: Behaviour = () => {};
+const silent: Answer = () => {};
 
 /** A gateway whose model has a target for each behaviour, and sends a slow call to the next. */
-function start(t: Test, behaviours: readonly Behaviour[], { hedgeMs = 20, routing = {} } = {}) {
+function start(t: Test, behaviours: readonly Answer[], { hedgeMs = 20, routing = {} } = {}) {
   return startRouted(t, behaviours, {
     config: {
       routing,
@@ -46,7 +42,7 @@ function start(t: Test, behaviours: readonly Behaviour[], { hedgeMs = 20, routin
 }
 
 /** Resolves once an upstream's connections are closed. */
-function untilCut(upstream: RoutedUpstream | undefined): Promise<boolean> {
+function untilCut(upstream: RawUpstream | undefined): Promise<boolean> {
   return eventually(() => (upstream?.sockets.size ?? 0) === 0);
 }
 
@@ -83,7 +79,7 @@ test('the first still wins when it answers first, and the second is cancelled', 
 });
 
 test('an error or a failure of one does not win while the other is open', async (t) => {
-  const failing: readonly Behaviour[] = [
+  const failing: readonly Answer[] = [
     errorAnswer(500),
     errorAnswer(400),
     ({ socket }) => void socket.resetAndDestroy(),
@@ -95,8 +91,8 @@ test('an error or a failure of one does not win while the other is open', async 
       const requests = await Promise.all(routed.upstreams.map((upstream) => upstream.request(0)));
       const [lost, won] = loser === 0 ? requests : [...requests].reverse();
       if (lost === undefined || won === undefined) throw new Error('both were asked');
-      if (typeof failure === 'string') lost.socket.write(failure);
-      else failure(lost);
+      if (typeof failure === 'function') failure(lost, 0);
+      else lost.socket.write(failure);
       await after(30);
       won.socket.write(answerOf('winner', 2));
       t.match(await asked, { status: 200, body: /"winner"/ });
@@ -137,7 +133,7 @@ test('a client that leaves cancels both at once', async (t) => {
 });
 
 test('no more than a tenth of the calls is sent twice, however slow the first target is', async (t) => {
-  const slow: Behaviour = ({ socket }) => void setTimeout(() => socket.write(goodAnswer), 100);
+  const slow: Answer = ({ socket }) => void setTimeout(() => socket.write(goodAnswer), 100);
   const routed = await start(t, [slow, silent], { hedgeMs: 5 });
   for (let round = 0; round < 4; round++)
     await Promise.all(Array.from({ length: 10 }, async () => t.equal((await routed.ask()).status, 200)));
@@ -147,7 +143,7 @@ test('no more than a tenth of the calls is sent twice, however slow the first ta
 });
 
 test('streams, and calls with no other target, are sent once', async (t) => {
-  const stream: Behaviour = ({ socket }) =>
+  const stream: Answer = ({ socket }) =>
     void setTimeout(() => {
       socket.write(streamHead);
       socket.write(chunk(chatEvent({ content: 'hi' }) + chatEvent({}, 'stop') + doneEvent) + lastChunk);
@@ -155,7 +151,7 @@ test('streams, and calls with no other target, are sent once', async (t) => {
   const streamed = await start(t, [stream, stream], { hedgeMs: 5 });
   t.match(await streamed.ask({}, { stream: true }), { status: 200, body: /\[DONE\]/ });
   t.strictSame(streamed.counts(), [1, 0]);
-  const slow: Behaviour = ({ socket }) => void setTimeout(() => socket.write(goodAnswer), 100);
+  const slow: Answer = ({ socket }) => void setTimeout(() => socket.write(goodAnswer), 100);
   const alone = await start(t, [slow], { hedgeMs: 5 });
   t.equal((await alone.ask()).status, 200);
   t.strictSame(alone.counts(), [1]);

@@ -4,14 +4,7 @@ import { startGateway, testKey } from '../support/gateway.js';
 import { ask, file, formOf, mediaConfig } from '../support/media/gateway.js';
 import { inputBody, png } from '../support/media/images.js';
 import { exchange } from '../support/raw-client.js';
-import {
-  chunk,
-  jsonAnswer,
-  lastChunk,
-  type RawRequest,
-  type RawUpstream,
-  startRawUpstream,
-} from '../support/upstream.js';
+import { chunk, jsonAnswer, lastChunk, type RawRequest, startRawUpstream } from '../support/upstream.js';
 
 const generations = '/v1/images/generations';
 const edits = '/v1/images/edits';
@@ -57,17 +50,10 @@ function start(t: Test, targets: readonly Target[], config: Record<string, unkno
   });
 }
 
-function upstreamThat(
-  t: Test,
-  answer: (request: RawRequest, index: number) => string | Buffer,
-): Promise<RawUpstream> {
-  return startRawUpstream(t, (request, index) => request.socket.write(answer(request, index)));
-}
-
 test('a body with a prompt reaches its upstream byte for byte, but for the name of the model', async (t) => {
   const answer =
     '{ "created":1, "data":[ {"b64_json":"QUJD","own":1} ],"usage":{"input_tokens":3,"output_tokens":4}, "x":0.10 }';
-  const upstream = await upstreamThat(t, () => jsonAnswer(200, answer, 'x-request-id: theirs\r\n'));
+  const upstream = await startRawUpstream(t, () => jsonAnswer(200, answer, 'x-request-id: theirs\r\n'));
   const gateway = await start(t, [{ baseUrl: upstream.url }]);
   for (const path of [generations, edits]) {
     const images = path === edits ? ',"images":[{"image_url":"https://a.invalid/a.png"}]' : '';
@@ -89,7 +75,7 @@ test('a body with a prompt reaches its upstream byte for byte, but for the name 
 });
 
 test('a form reaches its upstream byte for byte, but for the name of the model', async (t) => {
-  const upstream = await upstreamThat(t, () => made({ url: 'https://images.invalid/a.png' }));
+  const upstream = await startRawUpstream(t, () => made({ url: 'https://images.invalid/a.png' }));
   const gateway = await start(t, [{ baseUrl: upstream.url }]);
   const part = (head: string, body: string) => `--b o\r\n${head}\r\n\r\n${body}\r\n`;
   const text =
@@ -117,8 +103,8 @@ test('a form reaches its upstream byte for byte, but for the name of the model',
 });
 
 test('the next target is asked where nothing listens, whatever its style', async (t) => {
-  const dashscope = await upstreamThat(t, () => drawn('https://images.invalid/a.png'));
-  const openai = await upstreamThat(t, () => made({ url: 'https://images.invalid/a.png' }));
+  const dashscope = await startRawUpstream(t, () => drawn('https://images.invalid/a.png'));
+  const openai = await startRawUpstream(t, () => made({ url: 'https://images.invalid/a.png' }));
   const orders: readonly (readonly Target[])[] = [
     [{ baseUrl: nowhere }, { baseUrl: dashscope.url, images: 'dashscope' }],
     [{ baseUrl: nowhere, images: 'dashscope' }, { baseUrl: nowhere }, { baseUrl: openai.url }],
@@ -138,8 +124,8 @@ test('the next target is asked where nothing listens, whatever its style', async
 });
 
 test('a target that cannot say the request is passed over for one that can', async (t) => {
-  const dashscope = await upstreamThat(t, () => drawn('https://images.invalid/a.png'));
-  const openai = await upstreamThat(t, () => made({ url: 'https://images.invalid/a.png' }));
+  const dashscope = await startRawUpstream(t, () => drawn('https://images.invalid/a.png'));
+  const openai = await startRawUpstream(t, () => made({ url: 'https://images.invalid/a.png' }));
   const gateway = await start(t, [{ baseUrl: dashscope.url, images: 'dashscope' }, { baseUrl: openai.url }]);
   const body = { ...sdk, background: 'transparent' };
   t.equal((await ask(gateway, 'POST', generations, { body })).status, 200);
@@ -158,7 +144,7 @@ test('errors of both styles become those of the chat family, with their status',
     [500, '<html>', /500/],
     [503, '', /503/],
   ] as const;
-  const upstream = await upstreamThat(t, (_, index) => {
+  const upstream = await startRawUpstream(t, (_, index) => {
     const [status, body] = cases[index % cases.length] ?? [500, ''];
     return jsonAnswer(status, body, 'retry-after: 3\r\n');
   });
@@ -169,7 +155,7 @@ test('errors of both styles become those of the chat family, with their status',
     t.match(heard.json, { error: { message, type: String } }, heard.text);
     t.equal(heard.headers.get('retry-after'), '3');
   }
-  const refusing = await upstreamThat(t, () =>
+  const refusing = await startRawUpstream(t, () =>
     jsonAnswer(401, '{"code":"InvalidApiKey","message":"bad key"}'),
   );
   const closed = await start(t, [{ baseUrl: refusing.url, images: 'dashscope' }]);
@@ -179,7 +165,7 @@ test('errors of both styles become those of the chat family, with their status',
   const native = JSON.stringify({
     error: { message: 'No.', type: 'image_generation_user_error', code: 'moderation_blocked', own: 1 },
   });
-  const plain = await upstreamThat(t, () => jsonAnswer(400, native));
+  const plain = await startRawUpstream(t, () => jsonAnswer(400, native));
   const exact = await start(t, [{ baseUrl: plain.url }]);
   for (const body of [sdk, { ...sdk, response_format: 'b64_json' }]) {
     const heard = await ask(exact, 'POST', generations, { body });
@@ -188,7 +174,7 @@ test('errors of both styles become those of the chat family, with their status',
   }
   const told = await ask(exact, 'POST', generations, { body: spec });
   t.match(told.json, { error: { message: 'No.', code: 'moderation_blocked' } });
-  const inside = await upstreamThat(t, () => jsonAnswer(200, '{"code":"Throttling","message":"slow"}'));
+  const inside = await startRawUpstream(t, () => jsonAnswer(200, '{"code":"Throttling","message":"slow"}'));
   const wrapped = await start(t, [{ baseUrl: inside.url, images: 'dashscope' }]);
   t.equal((await ask(wrapped, 'POST', generations, { body: spec })).status, 429);
 });
@@ -210,7 +196,7 @@ test('an answer that is none is 502', async (t) => {
     'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 0\r\n\r\n',
   ];
   for (const images of ['openai', 'dashscope'] as const) {
-    const upstream = await upstreamThat(t, (_, index) => answers[index] ?? '');
+    const upstream = await startRawUpstream(t, (_, index) => answers[index] ?? '');
     const gateway = await start(t, [{ baseUrl: upstream.url, images }]);
     for (const answer of answers) {
       const heard = await ask(gateway, 'POST', generations, { body: spec });
@@ -223,7 +209,7 @@ test('an answer that is none is 502', async (t) => {
 test('data URLs and bytes become each other', async (t) => {
   const base64 = png.toString('base64');
   const data = `data:image/png;base64,${base64}`;
-  const upstream = await upstreamThat(t, (_, index) =>
+  const upstream = await startRawUpstream(t, (_, index) =>
     made(
       [{ url: data }, { b64_json: base64 }, { b64_json: data }, { url: data, b64_json: base64 }][index % 4] ??
         {},
@@ -250,12 +236,12 @@ test('a stream is passed on event by event, and a target of the other style is n
   const body =
     event('image_generation.partial_image', ',"partial_image_index":0') +
     event('image_generation.completed', ',"usage":{"input_tokens":3,"output_tokens":4}');
-  const upstream = await upstreamThat(
+  const upstream = await startRawUpstream(
     t,
     () =>
       `HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n${chunk(body)}${lastChunk}`,
   );
-  const other = await upstreamThat(t, () => drawn('https://images.invalid/a.png'));
+  const other = await startRawUpstream(t, () => drawn('https://images.invalid/a.png'));
   const gateway = await start(t, [{ baseUrl: other.url, images: 'dashscope' }, { baseUrl: upstream.url }]);
   const form = formOf([
     ['model', 'm'],

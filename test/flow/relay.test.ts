@@ -19,7 +19,7 @@ const streamed =
 const streamedWithoutUsage = '{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}';
 
 test('a request body reaches the upstream byte for byte', async (t) => {
-  const upstream = await startRawUpstream(t, ({ socket }) => socket.write(jsonAnswer(200, completion)));
+  const upstream = await startRawUpstream(t, jsonAnswer(200, completion));
   const { port } = await startGateway(t, { upstreams: [upstream.url] });
   const bodies = [
     plain,
@@ -37,7 +37,7 @@ test('a request body reaches the upstream byte for byte', async (t) => {
 });
 
 test('with an alias only the model value differs', async (t) => {
-  const upstream = await startRawUpstream(t, ({ socket }) => socket.write(jsonAnswer(200, completion)));
+  const upstream = await startRawUpstream(t, jsonAnswer(200, completion));
   const { port } = await startGateway(t, { upstreams: [upstream.url], alias: 'other-name' });
   const body = ' {"a" : {"model":"m"}, "model" :  "\\u006d" , "messages":[{"role":"user","content":"m"}]}';
   const answer = await exchange(port, chatRequest(body));
@@ -46,7 +46,7 @@ test('with an alias only the model value differs', async (t) => {
 });
 
 test('the upstream gets its own key and never the client’s', async (t) => {
-  const upstream = await startRawUpstream(t, ({ socket }) => socket.write(jsonAnswer(200, completion)));
+  const upstream = await startRawUpstream(t, jsonAnswer(200, completion));
   const { port } = await startGateway(t, { upstreams: [upstream.url] });
   const headers =
     'x-api-key: other\r\ntraceparent: 00-1-2-01\r\ncookie: c\r\nuser-agent: a\u010d\u010ab\u00e9\r\n';
@@ -257,7 +257,7 @@ test('a large JSON answer passes whole, and one that breaks off cuts the connect
 
 test('the next target answers when the first cannot be reached', async (t) => {
   const dead = await startRawUpstream(t, ({ socket }) => socket.resetAndDestroy());
-  const alive = await startRawUpstream(t, ({ socket }) => socket.write(jsonAnswer(200, completion)));
+  const alive = await startRawUpstream(t, jsonAnswer(200, completion));
   const gateway = await startGateway(t, { upstreams: ['http://127.0.0.1:1/v1', dead.url, alive.url] });
   const answer = await exchange(gateway.port, chatRequest(plain));
   t.equal(answer.status, 200);

@@ -1,18 +1,9 @@
-import { createServer } from 'node:net';
 import { test } from 'tap';
 import { eventually } from '../support/eventually.js';
+import { freePort } from '../support/free-port.js';
 import { testKey } from '../support/gateway.js';
 import { goodAnswer, startRouted } from '../support/routed.js';
-
-/** The port of an upstream that is about to be started. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('it listened on a port');
-  return address.port;
-}
+import { startRawUpstream } from '../support/upstream.js';
 
 test('a connection that was closed while nobody used it is no error for anybody', async (t) => {
   const routed = await startRouted(t, [goodAnswer]);
@@ -27,18 +18,13 @@ test('a connection that was closed while nobody used it is no error for anybody'
 
 test('an upstream that is away for a moment is tried again where no other target is left', async (t) => {
   const port = await freePort();
-  const server = createServer((socket) => {
-    socket.on('error', () => {});
-    socket.on('data', () => socket.write(goodAnswer));
-  });
-  t.teardown(() => server.close());
   const routed = await startRouted(t, [], {
     upstreams: [`http://127.0.0.1:${port}/v1`],
     config: { routing: { retries: 10 } },
   });
   const asked = routed.ask();
   await eventually(() => routed.counted('gateway_upstream_attempts_total')['u0/m refused']);
-  server.listen(port, '127.0.0.1');
+  await startRawUpstream(t, goodAnswer, { port });
   t.equal((await asked).status, 200);
   const { retries } = await routed.gateway.line(({ msg }) => msg === 'request');
   t.ok(Number(retries) >= 1, `${retries}`);

@@ -145,8 +145,8 @@ test('an upstream’s error is told in the caller’s error format with the upst
 });
 
 test('a target that cannot say what is asked gives way to one that can', async (t) => {
-  const first = await startRawUpstream(t, ({ socket }) => socket.write(jsonAnswer(200, message)));
-  const second = await startRawUpstream(t, ({ socket }) => socket.write(jsonAnswer(200, completion)));
+  const first = await startRawUpstream(t, jsonAnswer(200, message));
+  const second = await startRawUpstream(t, jsonAnswer(200, completion));
   const { port } = await startGateway(t, {
     upstreams: [],
     config: {
@@ -261,7 +261,7 @@ test('tokens are counted here when the upstream speaks another protocol', async 
 });
 
 test('a model whose targets differ drops reasoning that another vendor signed', async (t) => {
-  const upstream = await startRawUpstream(t, ({ socket }) => socket.write(jsonAnswer(200, message)));
+  const upstream = await startRawUpstream(t, jsonAnswer(200, message));
   const { port } = await startGateway(t, {
     upstreams: [],
     config: {

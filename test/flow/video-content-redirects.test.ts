@@ -11,7 +11,7 @@ const originOf = (url: string): string => new URL(url).origin;
 const targetOf = (head: string): string => head.split(' ')[1] ?? '';
 
 function startFiles(t: Parameters<typeof startRawUpstream>[0]): Promise<RawUpstream> {
-  return startRawUpstream(t, ({ socket }) => socket.write(fileAnswer(bytes)));
+  return startRawUpstream(t, () => fileAnswer(bytes));
 }
 
 for (const kind of ['chat', 'generic'] as const) {

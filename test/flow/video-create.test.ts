@@ -4,7 +4,7 @@ import { startGateway, testKey } from '../support/gateway.js';
 import { compat, faces } from '../support/media/faces.js';
 import { ask, file, formOf, mediaConfig, strangerKey } from '../support/media/gateway.js';
 import { exchange, open } from '../support/raw-client.js';
-import { jsonAnswer, type RawRequest, type RawUpstream, startRawUpstream } from '../support/upstream.js';
+import { jsonAnswer, type RawRequest, startRawUpstream } from '../support/upstream.js';
 
 const taken = (id: string) => JSON.stringify({ id, object: 'video', status: 'queued', progress: 0 });
 const idempotencyKey = (request: RawRequest | undefined) =>
@@ -27,12 +27,8 @@ function start(t: Test, urls: readonly string[], config: Record<string, unknown>
   });
 }
 
-function upstreamThat(t: Test, answer: (request: RawRequest, index: number) => string): Promise<RawUpstream> {
-  return startRawUpstream(t, (request, index) => request.socket.write(answer(request, index)));
-}
-
 test('where nothing listens, the next target is asked, and has the task from then on', async (t) => {
-  const upstream = await upstreamThat(t, () => jsonAnswer(200, taken('theirs')));
+  const upstream = await startRawUpstream(t, () => jsonAnswer(200, taken('theirs')));
   const gateway = await start(t, [nowhere, upstream.url]);
   const created = await compat.create(gateway, asked);
   t.equal(created.status, 200, created.text);
@@ -55,7 +51,7 @@ test('where nothing listens at all, the answer is 502 in each format, and nothin
 
 test('what was sent once is not sent again: the upstream may have begun', async (t) => {
   const upstream = await startRawUpstream(t, ({ socket }) => socket.resetAndDestroy());
-  const spare = await upstreamThat(t, () => jsonAnswer(200, taken('spare')));
+  const spare = await startRawUpstream(t, () => jsonAnswer(200, taken('spare')));
   const gateway = await start(t, [upstream.url, spare.url]);
   const headers = { 'idempotency-key': 'once' };
   const failed = await compat.create(gateway, asked, { headers });
@@ -83,7 +79,7 @@ test('an answer that is none ends the task, and is not tried elsewhere', async (
     '{"id":"a b"}',
     '{"id":".."}',
   ];
-  const upstream = await upstreamThat(t, (_, index) => jsonAnswer(200, bodies[index] ?? ''));
+  const upstream = await startRawUpstream(t, (_, index) => jsonAnswer(200, bodies[index] ?? ''));
   const gateway = await start(t, [upstream.url, nowhere], { routing: { failures: 100, minimumCalls: 100 } });
   for (const [index, body] of bodies.entries()) {
     const headers = { 'idempotency-key': `k${index}` };
@@ -97,7 +93,7 @@ test('an answer that is none ends the task, and is not tried elsewhere', async (
 
 test('a request that has come before is answered though no upstream can be asked now', async (t) => {
   const state = { answer: jsonAnswer(200, taken('theirs')) };
-  const upstreams = [0, 1].map(() => upstreamThat(t, () => state.answer));
+  const upstreams = [0, 1].map(() => startRawUpstream(t, () => state.answer));
   const urls = (await Promise.all(upstreams)).map(({ url }) => url);
   const gateway = await start(t, urls, { routing: { failures: 1, openMs: 60_000 } });
   const headers = { 'idempotency-key': 'once' };
@@ -120,7 +116,7 @@ test('strange members of a good answer do no harm', async (t) => {
     { id: 'x', status: 'unheard-of' },
     { id: 'y', status: 'completed', size: 4, seconds: {}, completed_at: -1, metadata: [] },
   ];
-  const upstream = await upstreamThat(t, ({ head }, index) =>
+  const upstream = await startRawUpstream(t, ({ head }, index) =>
     head.startsWith('GET') ? jsonAnswer(500, '{}') : jsonAnswer(200, JSON.stringify(answers[index])),
   );
   const gateway = await start(t, [upstream.url]);
@@ -136,7 +132,7 @@ test('a refusal of the upstream leaves nothing behind, and the same key may try 
     error: { message: 'No foxes.', type: 'x', param: 'prompt', code: 'own' },
     more: 1,
   });
-  const upstream = await upstreamThat(t, (_, index) =>
+  const upstream = await startRawUpstream(t, (_, index) =>
     index === 0 ? jsonAnswer(422, refusal, 'retry-after: 9\r\n') : jsonAnswer(200, taken('second')),
   );
   const gateway = await start(t, [upstream.url]);
@@ -151,7 +147,7 @@ test('a refusal of the upstream leaves nothing behind, and the same key may try 
 });
 
 test('a gateway error before the upstream says nothing of the task, and is not to be tried again', async (t) => {
-  const upstream = await upstreamThat(t, () => jsonAnswer(504, '{"error":{"message":"too late"}}'));
+  const upstream = await startRawUpstream(t, () => jsonAnswer(504, '{"error":{"message":"too late"}}'));
   const gateway = await start(t, [upstream.url]);
   const headers = { 'idempotency-key': 'late' };
   const failed = await compat.create(gateway, asked, { headers });
@@ -162,7 +158,7 @@ test('a gateway error before the upstream says nothing of the task, and is not t
 });
 
 test('a redirect of the upstream is no answer', async (t) => {
-  const upstream = await upstreamThat(t, () =>
+  const upstream = await startRawUpstream(t, () =>
     jsonAnswer(302, '{}', 'location: http://elsewhere.invalid/\r\n'),
   );
   const gateway = await start(t, [upstream.url]);
@@ -175,7 +171,7 @@ test('a redirect of the upstream is no answer', async (t) => {
 
 test('a success that holds an error is told as one', async (t) => {
   const body = JSON.stringify({ error: { message: 'No foxes.', code: 'own' } });
-  const upstream = await upstreamThat(t, () => jsonAnswer(200, body));
+  const upstream = await startRawUpstream(t, () => jsonAnswer(200, body));
   const gateway = await start(t, [upstream.url]);
   const failed = await compat.create(gateway, asked);
   t.ok(failed.status >= 400, failed.text);
@@ -224,7 +220,7 @@ test('an idempotency key makes one task of many requests, at once and later', as
 });
 
 test('many requests with one key at once reach the upstream once', async (t) => {
-  const upstream = await upstreamThat(t, (_, index) => jsonAnswer(200, taken(`theirs${index}`)));
+  const upstream = await startRawUpstream(t, (_, index) => jsonAnswer(200, taken(`theirs${index}`)));
   const gateway = await start(t, [upstream.url]);
   const headers = { 'idempotency-key': 'mine' };
   const heard = await Promise.all(
@@ -238,14 +234,14 @@ test('many requests with one key at once reach the upstream once', async (t) => 
 });
 
 test('without a key of the client, the upstream gets the id of the task', async (t) => {
-  const upstream = await upstreamThat(t, () => jsonAnswer(200, taken('theirs')));
+  const upstream = await startRawUpstream(t, () => jsonAnswer(200, taken('theirs')));
   const gateway = await start(t, [upstream.url]);
   const id = compat.idOf(await compat.create(gateway, asked));
   t.equal(idempotencyKey(upstream.requests[0]), id);
 });
 
 test('a form is passed on part by part, with the name of the model at the upstream', async (t) => {
-  const upstream = await upstreamThat(t, () => jsonAnswer(200, taken('theirs')));
+  const upstream = await startRawUpstream(t, () => jsonAnswer(200, taken('theirs')));
   const gateway = await start(t, [upstream.url]);
   const image = Buffer.concat([
     Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
@@ -331,7 +327,7 @@ test('a drain waits for a task whose client has left', async (t) => {
 });
 
 test('a client that leaves before the upstream was asked: its form goes there unharmed', async (t) => {
-  const upstream = await upstreamThat(t, () => jsonAnswer(200, taken('theirs')));
+  const upstream = await startRawUpstream(t, () => jsonAnswer(200, taken('theirs')));
   const gateway = await start(t, [upstream.url]);
   const size = 30_000;
   const formText = (letter: string) =>

@@ -3,8 +3,10 @@ import { type Test, test } from 'tap';
 import { eventually } from '../support/eventually.js';
 import { startGateway } from '../support/gateway.js';
 import { compat, faces, generic, vendork } from '../support/media/faces.js';
-import { ask, mediaConfig, simulate, temporaryFolder } from '../support/media/gateway.js';
+import { ask, mediaConfig } from '../support/media/gateway.js';
 import { make, simulated, startVideos } from '../support/media/videos.js';
+import { simulate } from '../support/simulator.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
 import { jsonAnswer, type RawRequest, type RawUpstream, startRawUpstream } from '../support/upstream.js';
 
 const isPoll = ({ head }: RawRequest) => head.startsWith('GET ');
@@ -234,7 +236,7 @@ test('vendors that have forgotten a task, each in its own way', async (t) => {
 });
 
 test('a task is asked for with the key that made it, and with another one when that is gone', async (t) => {
-  const upstream = await startRawUpstream(t, ({ socket }) => socket.write(compatTask('queued')));
+  const upstream = await startRawUpstream(t, () => compatTask('queued'));
   const storePath = temporaryFolder(t);
   const options = (apiKeys: readonly string[]) => ({
     upstreams: { u: { baseUrl: upstream.url, apiKeys } },

@@ -6,7 +6,7 @@ import { completion, jsonAnswer, startRawUpstream } from '../support/upstream.js
 const origin = 'https://app.example.com';
 
 test('a page of an origin that may call gets its preflight and its answer, errors too', async (t) => {
-  const upstream = await startRawUpstream(t, ({ socket }) => socket.write(jsonAnswer(200, completion)));
+  const upstream = await startRawUpstream(t, jsonAnswer(200, completion));
   const config = { listen: { host: '127.0.0.1', port: 0, cors: { origins: [origin], maxAgeSeconds: 60 } } };
   const { url } = await startGateway(t, { upstreams: [upstream.url], config });
   const path = `${url}/v1/chat/completions`;

@@ -9,7 +9,7 @@ const body = '{"model":"m","messages":[{"role":"user","content":"hi"}]}';
 const authorization = `authorization: Bearer ${testKey}\r\n`;
 
 async function start(t: Test, config: Record<string, unknown> = {}) {
-  const upstream = await startRawUpstream(t, ({ socket }) => socket.write(jsonAnswer(200, completion)));
+  const upstream = await startRawUpstream(t, jsonAnswer(200, completion));
   return { upstream, gateway: await startGateway(t, { upstreams: [upstream.url], config }) };
 }
 

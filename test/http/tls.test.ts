@@ -10,7 +10,7 @@ import { completion, jsonAnswer, startRawUpstream } from '../support/upstream.js
 const fixtures = resolve(fileURLToPath(import.meta.url), '../../../../test/fixtures/tls');
 
 test('with a certificate the listener speaks HTTPS', async (t) => {
-  const upstream = await startRawUpstream(t, ({ socket }) => socket.write(jsonAnswer(200, completion)));
+  const upstream = await startRawUpstream(t, jsonAnswer(200, completion));
   const { port } = await startGateway(t, {
     upstreams: [upstream.url],
     config: {

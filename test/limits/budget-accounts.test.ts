@@ -4,7 +4,7 @@ import { createStore } from '../../src/store/create.js';
 import { redisSettings } from '../suites/store.js';
 import { noRedis, startRedis } from '../support/redis.js';
 import { fc } from '../support/seed.js';
-import { storeFolder } from '../support/tasks/gateway.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
 import { SharedRecords } from './shared-records.js';
 
 const ttlMs = 60_000;
@@ -153,9 +153,8 @@ async function meetAtStore(t: Test, settings: Parameters<typeof createStore>[0])
 }
 
 test('so do those that share an embedded store', async (t) => {
-  const folder = storeFolder();
-  t.teardown(folder.remove);
-  await meetAtStore(t, { kind: 'embedded', path: folder.path, taskDays: 7 });
+  const folder = temporaryFolder(t);
+  await meetAtStore(t, { kind: 'embedded', path: folder, taskDays: 7 });
 });
 
 test('and those that share a Redis', async (t) => {

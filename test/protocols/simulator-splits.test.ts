@@ -1,8 +1,8 @@
 import { test } from 'tap';
-import { startSimulator } from '../../src/simulator/server.js';
 import type { Ask, Client } from '../suites/translation/client.js';
 import { clients } from '../suites/translation/session.js';
 import { tools, wantsTools } from '../suites/translation/tool-scenarios.js';
+import { simulate } from '../support/simulator.js';
 import { others, wrongCuts } from './cuts.js';
 
 /** What a client of the protocol itself asks the simulator for. */
@@ -12,8 +12,7 @@ const asks: Readonly<Record<string, (client: Client) => Ask>> = {
 };
 
 test("the simulator's streams are the same wherever they are cut", async (t) => {
-  const simulator = await startSimulator();
-  t.teardown(() => simulator.close());
+  const simulator = await simulate(t);
   for (const client of clients) {
     for (const [name, ask] of Object.entries(asks)) {
       const { path, headers, body } = client.request('sim-text', ask(client));

@@ -1,7 +1,6 @@
 import { request } from 'node:http';
 import { connect } from 'node:net';
-import type { Test } from 'tap';
-import { type Simulator, type SimulatorOptions, startSimulator } from '../../src/simulator/server.js';
+import type { Simulator } from '../../src/simulator/server.js';
 
 export interface Heard {
   readonly status: number;
@@ -12,13 +11,6 @@ export interface Heard {
   readonly events: readonly string[];
   /** Code of the error that ended the answer early, or null. */
   readonly failure: string | null;
-}
-
-/** A simulator without delays that ends with its test. */
-export async function simulate(t: Test, options: SimulatorOptions = {}): Promise<Simulator> {
-  const simulator = await startSimulator(options);
-  t.teardown(() => simulator.close());
-  return simulator;
 }
 
 /** A chat body with one user text. */

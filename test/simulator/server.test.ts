@@ -5,7 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { test } from 'tap';
 import type { SimulatorRequest } from '../../src/simulator/http/reply.js';
 import { eventually } from '../support/eventually.js';
-import { ask, chat, simulate } from './ask.js';
+import { simulate } from '../support/simulator.js';
+import { ask, chat } from './ask.js';
 
 const entry = fileURLToPath(new URL('../../src/simulator/main.js', import.meta.url));
 

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { launch } from '../../src/supervisor/launch.js';
-import { endGateways } from '../support/tasks/gateway.js';
+import { endGateways } from '../support/gateway-processes.js';
 import { strikeRealtime } from './realtime-stage.js';
 import { held, type Line, table } from './report.js';
 import type { Scenario } from './scenario.js';

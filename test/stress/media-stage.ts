@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import { type Simulator, startSimulator } from '../../src/simulator/server.js';
-import type { GatewayProcesses } from '../support/gateway.js';
+import { type GatewayProcesses, startGateway, untilKilled } from '../support/gateway.js';
 import { startLoad } from '../support/load/load.js';
 import { loadRequest } from '../support/load/request.js';
 import { residentMb, watchMemory } from '../support/process-memory.js';
 import { askTask, taskFaces, untilEnded } from '../support/tasks/client.js';
-import { killGateway, startTasksGateway, storeFolder } from '../support/tasks/gateway.js';
+import { tasksGateway } from '../support/tasks/gateway.js';
+import { storeFolder } from './store-folder.js';
 import { download, type HashingUpstream, startHashingUpstream, upload } from './tasks-media.js';
 
 /** A gateway with one worker, an upstream of videos, and one that takes uploads. */
@@ -35,15 +36,18 @@ export async function onMediaStage<T>(play: (stage: MediaStage) => Promise<T>): 
   const ears = await startHashingUpstream();
   let gateway: GatewayProcesses | null = null;
   try {
-    gateway = await startTasksGateway({
-      upstreamUrl: simulator.url,
-      earsUrl: ears.url,
-      store: { kind: 'embedded', path: folder.path },
-      config: { limits: { uploadBytes: 3 * gib } },
-    });
+    gateway = await startGateway(
+      untilKilled,
+      tasksGateway({
+        upstreamUrl: simulator.url,
+        earsUrl: ears.url,
+        store: { kind: 'embedded', path: folder.path },
+        config: { limits: { uploadBytes: 3 * gib } },
+      }),
+    );
     return await play({ gateway, worker: gateway.workerPids()[0] ?? 0, simulator, ears });
   } finally {
-    if (gateway !== null) await killGateway(gateway);
+    if (gateway !== null) await gateway.end();
     await simulator.close();
     ears.stop();
     folder.remove();

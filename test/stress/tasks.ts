@@ -1,10 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Simulator, type SimulatorOptions, startSimulator } from '../../src/simulator/server.js';
 import { seenWithin } from '../support/eventually.js';
+import { startGateway, untilKilled } from '../support/gateway.js';
 import { type GatewayProcesses, parseEntry } from '../support/gateway-processes.js';
 import { random } from '../support/seed.js';
 import { askTask, type TaskAnswer, taskFaces, untilEnded } from '../support/tasks/client.js';
-import { killGateway, startTasksGateway, storeFolder } from '../support/tasks/gateway.js';
+import { tasksGateway } from '../support/tasks/gateway.js';
+import { storeFolder } from './store-folder.js';
 
 export interface TaskCrashPlan {
   /** Tasks that are in flight when the processes are killed. */
@@ -70,13 +72,13 @@ export async function taskCrash(plan: TaskCrashPlan): Promise<TaskCrashFigures> 
     store: { kind: 'embedded', path: folder.path },
     workers: plan.killed === 'all' ? 1 : 2,
   };
-  let gateway = await startTasksGateway(options);
+  let gateway = await startGateway(untilKilled, tasksGateway(options));
   try {
     const { logs } = gateway;
     const creates = await makeUntilKilled(gateway, plan);
     const heardBefore = new Set(heard.keys());
     const begunAt = performance.now();
-    if (plan.killed === 'all') gateway = await startTasksGateway(options);
+    if (plan.killed === 'all') gateway = await startGateway(untilKilled, tasksGateway(options));
     return await take(gateway, {
       simulator,
       heard,
@@ -86,7 +88,7 @@ export async function taskCrash(plan: TaskCrashPlan): Promise<TaskCrashFigures> 
       logs: [logs, gateway.logs],
     });
   } finally {
-    await killGateway(gateway);
+    await gateway.end();
     await simulator.close();
     folder.remove();
   }
@@ -106,7 +108,7 @@ async function makeUntilKilled(gateway: GatewayProcesses, plan: TaskCrashPlan): 
   const answered: string[] = [];
   let killed: Promise<unknown> | null = null;
   const kill = (): Promise<unknown> => {
-    if (plan.killed === 'all') return killGateway(gateway);
+    if (plan.killed === 'all') return gateway.end();
     const [victim] = gateway.workerPids();
     process.kill(victim ?? 0, 'SIGKILL');
     return gateway.until(

@@ -22,7 +22,7 @@ const config = (models: readonly string[]) => ({
 
 async function start(t: Test, workers: number, more: Readonly<Record<string, unknown>> = {}) {
   const gateway = await startGateway(t, { workers, file: { ...config(['m', 'n']), ...more } });
-  const { url } = await gateway.untilLogged(({ msg }) => msg === 'operators may sign in');
+  const url = await gateway.adminUrl();
   const ask = (path: string, init: RequestInit = {}) =>
     fetch(`${url}${path}`, { headers: { authorization: `Bearer ${token}` }, ...init });
   const call = (model: string) =>

@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Test } from 'tap';
 import { loadKeyHash } from '../support/load/request.js';
-import { killGateway } from '../support/tasks/gateway.js';
 import { chatBody, startUsageGateway, type UsageGateway } from '../support/usage-gateway.js';
 
 /** USD for a million tokens, of either kind: a token costs 250,000 nano-dollars. */
@@ -33,8 +32,8 @@ export function budgetConfig(usd: number): Record<string, unknown> {
 /** Starts a gateway whose key has a budget; it ends with the test. */
 export async function startBudgetGateway(t: Test, options: BudgetGatewayOptions): Promise<UsageGateway> {
   const { usd, ...others } = options;
-  const started = await startUsageGateway({ ...others, config: budgetConfig(usd) });
-  t.teardown(() => killGateway(started.gateway));
+  const started = await startUsageGateway(t, { ...others, config: budgetConfig(usd) });
+  t.teardown(() => started.gateway.end());
   return started;
 }
 

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { type Test, test } from 'tap';
-import { startSimulator } from '../../src/simulator/server.js';
 import { eventually } from '../support/eventually.js';
 import { writeConfig } from '../support/gateway-processes.js';
 import { noRedis, startRedis } from '../support/redis.js';
-import { killGateway, storeFolder } from '../support/tasks/gateway.js';
+import { simulate } from '../support/simulator.js';
+import { temporaryFolder } from '../support/temporary-folder.js';
 import { chatBody, type UsageGateway } from '../support/usage-gateway.js';
 import { budgetConfig, hammer, type Seen, startBudgetGateway } from './budget-gateway.js';
 
@@ -12,11 +12,9 @@ const usd = 1;
 const budget = usd * 1e9;
 
 async function stage(t: Test) {
-  const folder = storeFolder();
-  t.teardown(folder.remove);
-  const simulator = await startSimulator();
-  t.teardown(() => simulator.close());
-  const store = { kind: 'embedded', path: folder.path };
+  const folder = temporaryFolder(t);
+  const simulator = await simulate(t);
+  const store = { kind: 'embedded', path: folder };
   return (workers: number) => startBudgetGateway(t, { upstreamUrl: simulator.url, store, workers, usd });
 }
 
@@ -62,7 +60,7 @@ test('what is killed under load, a worker and then the whole gateway, does not g
   await eventually(() => seen.cost >= 0.1 * budget, { everyMs: 5 });
   process.kill(first.gateway.workerPids()[0] as number, 'SIGKILL');
   await eventually(() => seen.cost >= 0.3 * budget, { everyMs: 5 });
-  await killGateway(first.gateway);
+  await first.gateway.end();
   isOver = true;
   await hammering;
   const before = seen.cost;
@@ -80,8 +78,7 @@ test('two gateways on one Redis share a budget', async (t) => {
   const redis = await startRedis();
   if (redis === null) return t.comment(noRedis);
   t.teardown(() => redis.stop());
-  const simulator = await startSimulator();
-  t.teardown(() => simulator.close());
+  const simulator = await simulate(t);
   const store = { kind: 'redis', url: redis.url };
   const start = () => startBudgetGateway(t, { upstreamUrl: simulator.url, store, workers: 2, usd });
   const gateways = await Promise.all([start(), start()]);
@@ -95,8 +92,7 @@ test('a video takes what its length costs, and while the store is gone nobody is
   const redis = await startRedis({ keep: true });
   if (redis === null) return t.comment(noRedis);
   t.teardown(() => redis.stop());
-  const simulator = await startSimulator();
-  t.teardown(() => simulator.close());
+  const simulator = await simulate(t);
   const store = { kind: 'redis', url: redis.url, timeoutMs: 3000 };
   const usage = await startBudgetGateway(t, { upstreamUrl: simulator.url, store, workers: 1, usd });
   const status = async (path: string, body: unknown): Promise<number> => {

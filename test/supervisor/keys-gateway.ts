@@ -45,7 +45,7 @@ export async function startKeysGateway(
       keys: [{ id: 'fixed', hash: hashKey(configKey), groups: ['default'] }],
     },
   });
-  const { url } = await gateway.untilLogged(({ msg }) => msg === 'operators may sign in');
+  const url = await gateway.adminUrl();
 
   const ask = (path: string, key: string, body: string | null): Promise<number> =>
     new Promise((resolve, reject) => {

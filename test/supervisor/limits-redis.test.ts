@@ -38,9 +38,9 @@ async function startHosts(t: Test, redis: RedisServer, limits: object, config: o
 const adminToken = 'token-of-the-operators';
 
 async function storeGauge(host: GatewayProcesses): Promise<string | undefined> {
-  const { url } = await host.untilLogged(({ msg }) => msg === 'operators may sign in');
+  const url = await host.adminUrl();
   const headers = { authorization: `Bearer ${adminToken}` };
-  const text = await (await fetch(`${String(url)}/metrics`, { headers })).text();
+  const text = await (await fetch(`${url}/metrics`, { headers })).text();
   return /^gateway_limits_store_available (\d)$/m.exec(text)?.[1];
 }
 

@@ -14,7 +14,7 @@ export class Arrivals<Arrival> {
   }
 
   /** Resolves with the first that fits, past or to come. */
-  first(fits: (arrival: Arrival) => boolean): Promise<Arrival> {
+  first(fits: (arrival: Arrival, index: number) => boolean): Promise<Arrival> {
     return this.#when(() => this.all.find(fits));
   }
 

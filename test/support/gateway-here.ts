@@ -5,10 +5,11 @@ import { parseConfig } from '../../src/config/load.js';
 import type { ResolvedConfig } from '../../src/config/resolve.js';
 import { buildSnapshot } from '../../src/config/snapshot.js';
 import { createGateway } from '../../src/gateway.js';
-import { type Simulator, startSimulator } from '../../src/simulator/server.js';
+import { Arrivals } from './arrivals.js';
 import type { DemoGateway, DemoOptions, GatewayOptions, LogLine, RunningGateway } from './gateway.js';
 import { testConfig } from './gateway-config.js';
 import { ownLimits } from './leases.js';
+import { simulate } from './simulator.js';
 
 type Teardown = Pick<Test, 'teardown'>;
 
@@ -48,12 +49,6 @@ export async function startDemoHere(
   return { ...(await serve(t, adapted, { simulatorUrl })), simulator, created };
 }
 
-async function simulate(t: Teardown): Promise<Simulator> {
-  const simulator = await startSimulator();
-  t.teardown(() => simulator.close());
-  return simulator;
-}
-
 interface ServeOptions extends Pick<GatewayOptions, 'leaseDelayMs' | 'managedKeys'> {
   /** Where the config's simulator listens. */
   readonly simulatorUrl?: string;
@@ -62,13 +57,8 @@ interface ServeOptions extends Pick<GatewayOptions, 'leaseDelayMs' | 'managedKey
 /** Starts a gateway on a free port. */
 async function serve(t: Teardown, config: ResolvedConfig, options: ServeOptions): Promise<RunningGateway> {
   const { simulatorUrl = null, leaseDelayMs, managedKeys } = options;
-  const lines: LogLine[] = [];
-  const waiting = new Set<() => void>();
-  const write = (text: string): void => {
-    lines.push(JSON.parse(text) as LogLine);
-    for (const look of waiting) look();
-  };
-  const log = pino({ base: null }, { write });
+  const lines = new Arrivals<LogLine>();
+  const log = pino({ base: null }, { write: (text: string) => lines.add(JSON.parse(text) as LogLine) });
   const snapshot = buildSnapshot(config, { simulatorUrl });
   const { owner, join } = ownLimits(t, config, leaseDelayMs);
   const gateway = join((sendLease) =>
@@ -76,28 +66,17 @@ async function serve(t: Teardown, config: ResolvedConfig, options: ServeOptions)
   );
   const port = await gateway.listen('127.0.0.1', 0);
   t.teardown(() => gateway.close());
-  const line = (test: (line: LogLine) => boolean): Promise<LogLine> =>
-    new Promise((resolve) => {
-      const look = () => {
-        const found = lines.find(test);
-        if (found === undefined) return;
-        waiting.delete(look);
-        resolve(found);
-      };
-      waiting.add(look);
-      look();
-    });
   return {
     gateway,
     snapshot,
     owner,
     port,
     url: `http://127.0.0.1:${port}`,
-    lines,
-    line,
+    lines: lines.all,
+    line: (test) => lines.first(test),
     async linesUntil(id) {
-      await line((each) => each.msg === 'request' && each.id === id);
-      return lines.filter(({ msg }) => msg === 'request');
+      await lines.first((line) => line.msg === 'request' && line.id === id);
+      return lines.all.filter(({ msg }) => msg === 'request');
     },
   };
 }

@@ -40,11 +40,18 @@ export interface GatewayProcesses {
   until(condition: () => boolean): Promise<unknown>;
   /** Resolves with the first log entry, past or to come, that fits. */
   untilLogged(fits: (entry: Readonly<Record<string, unknown>>) => boolean): Promise<Record<string, unknown>>;
+  /** Where its operators sign in, once they may. */
+  adminUrl(): Promise<string>;
   kill(signal: NodeJS.Signals): void;
   readonly exited: Promise<Exit>;
   /** Sends SIGTERM, and resolves when the process has ended. */
   stop(): Promise<Exit>;
+  /** Ends every process of it at once, as kill -9 does. Resolves when they are gone. */
+  end(): Promise<Exit>;
 }
+
+/** What has been started and still runs. */
+const running = new Set<GatewayProcesses>();
 
 const lookMs = 5;
 /** Some wait for what takes minutes under load. */
@@ -109,12 +116,14 @@ export async function startProcesses(
   await until(() => state !== null && (workers === null ? isListening() : workerPids().length === workers));
   const { port } = state as unknown as GatewayReport;
 
+  const untilLogged: GatewayProcesses['untilLogged'] = (fits) =>
+    until(() => logs.map(parseEntry).find((entry) => entry !== null && fits(entry)));
   const stop = (): Promise<Exit> => {
     child.kill('SIGTERM');
     return exited;
   };
   t.teardown(stop);
-  return {
+  const gateway: GatewayProcesses = {
     baseUrl: `http://127.0.0.1:${port}`,
     port,
     pid: child.pid ?? 0,
@@ -122,13 +131,36 @@ export async function startProcesses(
     logs,
     workerPids,
     until,
-    untilLogged(fits) {
-      return until(() => logs.map(parseEntry).find((entry) => entry !== null && fits(entry)));
-    },
+    untilLogged,
+    adminUrl: async () => String((await untilLogged(({ msg }) => msg === 'operators may sign in')).url),
     kill: (signal) => void child.kill(signal),
     exited,
     stop,
+    end() {
+      // Once its output has ended so have its workers, and their numbers may be those of others.
+      const workers = exit === null ? workerPids() : [];
+      // The primary first: it would start others in the place of its workers.
+      child.kill('SIGKILL');
+      for (const pid of workers) killProcess(pid);
+      return exited;
+    },
   };
+  running.add(gateway);
+  exited.then(() => running.delete(gateway));
+  return gateway;
+}
+
+/** Ends what still runs. */
+export async function endGateways(): Promise<void> {
+  await Promise.all([...running].map((gateway) => gateway.end()));
+}
+
+function killProcess(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended already.
+  }
 }
 
 /** Writes a config file: a JSON value, or text as it is. */

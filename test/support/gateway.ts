@@ -64,7 +64,7 @@ export interface DemoGateway extends RunningGateway {
 
 type Teardown = Pick<Test, 'teardown'>;
 
-/** In place of a test, for processes that whoever starts them ends. */
+/** In place of a test, where whoever starts a gateway ends it. */
 export const untilKilled: Teardown = { teardown: () => {} };
 
 /**

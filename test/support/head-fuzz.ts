@@ -1,10 +1,11 @@
 /** Hostile characters in every part of a client's request, and what its upstream may get of it. */
+
 import type { Test } from 'tap';
 import { bytesOf, type Door, type DoorRequest, doors, doorsConfig, otherKey } from './doors.js';
 import { startGateway, testKey } from './gateway.js';
-import { temporaryFolder } from './media/gateway.js';
 import { exchange, open, type RawAnswer, readAnswer } from './raw-client.js';
 import { type Integers, integersOf } from './seed.js';
+import { temporaryFolder } from './temporary-folder.js';
 import { jsonAnswer, type RawRequest, startRawUpstream } from './upstream.js';
 
 const isControl = (code: number) => code < 0x20 || code === 0x7f;

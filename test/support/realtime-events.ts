@@ -1,4 +1,5 @@
 import type { Test } from 'tap';
+import { Arrivals } from './arrivals.js';
 import { openClient, type SessionClient, type SessionOptions } from './realtime.js';
 
 /** A server event, as loose as a test wants it. */
@@ -7,28 +8,22 @@ export type Event = Record<string, any>;
 
 /** The server events of a session, in their order. */
 export class EventLog {
-  readonly events: Event[] = [];
-  readonly #waiting = new Set<() => void>();
+  readonly #arrivals = new Arrivals<Event>();
   #asked = 0;
 
+  get events(): readonly Event[] {
+    return this.#arrivals.all;
+  }
+
   push(event: Event): void {
-    this.events.push(event);
-    for (const look of this.#waiting) look();
+    this.#arrivals.add(event);
   }
 
   /** The next event of a type that has not been asked for; those before it are passed over. */
-  next(type: string): Promise<Event> {
-    return new Promise((resolve) => {
-      const look = (): void => {
-        const at = this.events.findIndex((event, index) => index >= this.#asked && event.type === type);
-        if (at < 0) return;
-        this.#asked = at + 1;
-        this.#waiting.delete(look);
-        resolve(this.events[at] as Event);
-      };
-      this.#waiting.add(look);
-      look();
-    });
+  async next(type: string): Promise<Event> {
+    const event = await this.#arrivals.first((event, index) => index >= this.#asked && event.type === type);
+    this.#asked = this.events.indexOf(event) + 1;
+    return event;
   }
 
   /** The events of one type. */

@@ -1,6 +1,13 @@
 import type { Test } from 'tap';
 import { type GatewayOptions, type RunningGateway, startGateway, testKey } from './gateway.js';
-import { completion, jsonAnswer, type RawRequest, type RawUpstream, startRawUpstream } from './upstream.js';
+import {
+  type Answer,
+  completion,
+  jsonAnswer,
+  type RawRequest,
+  type RawUpstream,
+  startRawUpstream,
+} from './upstream.js';
 
 /** An upstream's error, with more header lines, CRLF behind each. */
 export const errorAnswer = (status: number, headers = ''): string =>
@@ -8,17 +15,9 @@ export const errorAnswer = (status: number, headers = ''): string =>
 
 export const goodAnswer: string = jsonAnswer(200, completion);
 
-/** What an upstream does with a request: the text that it answers, or what it does itself. */
-export type Behaviour = string | ((request: RawRequest) => void);
-
-/** An upstream that behaves as it is told at the moment. */
-export interface RoutedUpstream extends RawUpstream {
-  answer: Behaviour;
-}
-
 export interface Routed {
   readonly gateway: RunningGateway;
-  readonly upstreams: readonly RoutedUpstream[];
+  readonly upstreams: readonly RawUpstream[];
   /** Asks for a chat completion. */
   ask(
     headers?: Record<string, string>,
@@ -35,10 +34,10 @@ export interface Routed {
 /** Starts a gateway whose model `m` has these upstreams as targets, in order of priority. */
 export async function startRouted(
   t: Test,
-  answers: readonly Behaviour[],
+  answers: readonly Answer[],
   more: Partial<GatewayOptions> = {},
 ): Promise<Routed> {
-  const upstreams = await Promise.all(answers.map((answer) => upstreamThat(t, answer)));
+  const upstreams = await Promise.all(answers.map((answer) => startRawUpstream(t, answer)));
   const gateway = await startGateway(t, { upstreams: upstreams.map(({ url }) => url), ...more });
   return {
     gateway,
@@ -72,13 +71,4 @@ export async function startRouted(
 /** The bearer key of a request. */
 export function keyOf({ head }: RawRequest): string | undefined {
   return /^authorization: Bearer (.*)$/im.exec(head)?.[1];
-}
-
-async function upstreamThat(t: Test, answer: Behaviour): Promise<RoutedUpstream> {
-  const state = { answer };
-  const raw = await startRawUpstream(t, (request: RawRequest) => {
-    if (typeof state.answer === 'string') request.socket.write(state.answer);
-    else state.answer(request);
-  });
-  return Object.assign(state, raw);
 }

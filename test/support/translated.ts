@@ -1,7 +1,7 @@
 import type { Test } from 'tap';
 import { type RunningGateway, startGateway, testKey } from './gateway.js';
 import { exchange, type RawAnswer } from './raw-client.js';
-import { type RawRequest, type RawUpstream, startRawUpstream } from './upstream.js';
+import { type Answer, type RawUpstream, startRawUpstream } from './upstream.js';
 
 export const textProtocols = ['chat', 'responses', 'messages', 'generateContent'];
 
@@ -12,8 +12,7 @@ export interface TranslatedStage extends RunningGateway {
 export interface StagePlan {
   /** `chat` unless given. */
   readonly kind?: string;
-  /** Bytes of every answer, or who writes them. */
-  readonly answer: string | ((request: RawRequest, index: number) => void);
+  readonly answer: Answer;
   /** Merged over the model's target. */
   readonly target?: Record<string, unknown>;
   /** Merged over the upstream. */
@@ -24,9 +23,7 @@ export interface StagePlan {
 
 /** A gateway whose model `m` is offered in all text protocols and served by a raw upstream of a kind. */
 export async function startTranslated(t: Test, plan: StagePlan): Promise<TranslatedStage> {
-  const { answer } = plan;
-  const write = typeof answer === 'string' ? ({ socket }: RawRequest) => socket.write(answer) : answer;
-  const upstream = await startRawUpstream(t, write);
+  const upstream = await startRawUpstream(t, plan.answer);
   const gateway = await startGateway(t, {
     upstreams: [upstream.url],
     protocols: textProtocols,

@@ -25,7 +25,15 @@ export interface RawRequest {
   readonly closed: Promise<void>;
 }
 
+/**
+ * What an upstream does with a request that has come whole: the bytes that it answers, or a function that gives them
+ * or does something else.
+ */
+export type Answer = string | Buffer | ((request: RawRequest, index: number) => unknown);
+
 export interface RawUpstream {
+  /** What it does with the next request. */
+  answer: Answer;
   /** For `baseUrl`: ends in `/v1`. */
   readonly url: string;
   readonly port: number;
@@ -57,12 +65,12 @@ export interface RawUpstreamOptions {
 }
 
 /**
- * An upstream that answers each request by `answer`, which writes raw bytes to the socket once the request has come
- * whole. It reads requests of a known length or chunked, one after the other. It ends with the test.
+ * An upstream that does with each request what the test says, once it has come whole. It reads requests of a known
+ * length or chunked, one after the other. It ends with the test.
  */
 export async function startRawUpstream(
   t: Pick<Test, 'teardown'>,
-  answer: (request: RawRequest, index: number) => void,
+  first: Answer,
   options: RawUpstreamOptions = {},
 ): Promise<RawUpstream> {
   const arrivals = new Arrivals<RawRequest>();
@@ -90,7 +98,9 @@ export async function startRawUpstream(
         const request = current;
         current = null;
         requests.add(request);
-        answer(request, requests.all.length - 1);
+        const { answer } = upstream;
+        const bytes = typeof answer === 'function' ? answer(request, requests.all.length - 1) : answer;
+        if (typeof bytes === 'string' || Buffer.isBuffer(bytes)) socket.write(bytes);
       }
     });
   };
@@ -113,7 +123,8 @@ export async function startRawUpstream(
     await once(server, 'close');
   };
   t.teardown(close);
-  return {
+  const upstream: RawUpstream = {
+    answer: first,
     url: `http${secure === null ? '' : 's'}://127.0.0.1:${port}/v1`,
     port,
     secure,
@@ -124,6 +135,7 @@ export async function startRawUpstream(
     arrival: (index) => arrivals.at(index),
     request: (index) => requests.at(index),
   };
+  return upstream;
 }
 
 class Incoming implements RawRequest {

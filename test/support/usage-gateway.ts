@@ -1,9 +1,10 @@
+import type { Test } from 'tap';
 import type { LedgerRecord } from '../../src/usage/ledger-record.js';
 import type { TotalName } from '../../src/usage/sums.js';
 import { eventually } from './eventually.js';
-import type { GatewayProcesses } from './gateway.js';
+import { type GatewayProcesses, startGateway } from './gateway.js';
 import { loadKey } from './load/request.js';
-import { startTasksGateway } from './tasks/gateway.js';
+import { tasksGateway } from './tasks/gateway.js';
 
 const token = 'a-token-of-operators';
 const askAgainMs = 50;
@@ -57,31 +58,36 @@ export interface UsageGatewayOptions {
   readonly config?: Readonly<Record<string, unknown>>;
 }
 
-/** Starts a gateway of the command line with a price for each model; it ends with `killGateway`. */
-export async function startUsageGateway(options: UsageGatewayOptions): Promise<UsageGateway> {
+/** Starts a gateway of the command line with a price for each model; it is stopped with the test. */
+export async function startUsageGateway(
+  t: Pick<Test, 'teardown'>,
+  options: UsageGatewayOptions,
+): Promise<UsageGateway> {
   const at = (model: string) => [{ upstream: 'studio', model }];
-  const gateway = await startTasksGateway({
-    ...options,
-    logLevel: 'info',
-    config: {
-      admin: { port: 0, token },
-      models: {
-        talk: {
-          protocols: ['chat', 'messages', 'responses'],
-          targets: at('sim-text'),
-          price: prices.talk,
+  const gateway = await startGateway(
+    t,
+    tasksGateway({
+      ...options,
+      logLevel: 'info',
+      config: {
+        admin: { port: 0, token },
+        models: {
+          talk: {
+            protocols: ['chat', 'messages', 'responses'],
+            targets: at('sim-text'),
+            price: prices.talk,
+          },
+          free: { protocols: ['chat'], targets: at('sim-text') },
+          vectors: { protocols: ['embeddings'], targets: at('sim-embedding'), price: prices.vectors },
+          pictures: { protocols: ['images'], targets: at('sim-image'), price: prices.pictures },
+          voice: { protocols: ['audio'], targets: at('sim-speech'), price: prices.voice },
+          m: { protocols: ['video'], targets: at('sim-video'), price: prices.films },
         },
-        free: { protocols: ['chat'], targets: at('sim-text') },
-        vectors: { protocols: ['embeddings'], targets: at('sim-embedding'), price: prices.vectors },
-        pictures: { protocols: ['images'], targets: at('sim-image'), price: prices.pictures },
-        voice: { protocols: ['audio'], targets: at('sim-speech'), price: prices.voice },
-        m: { protocols: ['video'], targets: at('sim-video'), price: prices.films },
+        ...options.config,
       },
-      ...options.config,
-    },
-  });
-  const entry = await gateway.untilLogged(({ msg }) => msg === 'operators may sign in');
-  const adminUrl = String(entry.url);
+    }),
+  );
+  const adminUrl = await gateway.adminUrl();
   const admin = (path: string): Promise<Response> =>
     fetch(adminUrl + path, { headers: { authorization: `Bearer ${token}` } });
   const lines = async (query = ''): Promise<readonly UsageLine[]> => {

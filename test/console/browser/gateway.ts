@@ -82,8 +82,7 @@ export async function startConsoleGateway(
     file: { ...consoleConfig(await freePort()), ...options.config },
     env: { SIMULATOR_LATENCY_MS: '0' },
   });
-  const entry = await gateway.untilLogged(({ msg }) => msg === 'operators may sign in');
-  const adminUrl = String(entry.url);
+  const adminUrl = await gateway.adminUrl();
   return {
     gateway,
     adminUrl,

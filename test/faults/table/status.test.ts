@@ -78,7 +78,7 @@ const rows: readonly Fault[] = [
 playFaults(rows);
 
 test('status 429 without retry-after is no illness, however often it comes', async (t) => {
-  const limited = await startRawUpstream(t, ({ socket }) => socket.write(error(429)));
+  const limited = await startRawUpstream(t, () => error(429));
   const other = await startRawUpstream(t, answerWell);
   const gateway = await startGateway(t, {
     upstreams: [limited.url, other.url],

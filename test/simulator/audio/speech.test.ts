@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { describeAudio } from '../../../src/simulator/media/audio-text.js';
-import { simulate } from '../ask.js';
+import { simulate } from '../../support/simulator.js';
 import { postJson } from '../media-ask.js';
 
 const path = '/v1/audio/speech';

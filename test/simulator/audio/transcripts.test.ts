@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { speech } from '../../../src/simulator/media/speech.js';
 import type { Simulator } from '../../../src/simulator/server.js';
-import { simulate } from '../ask.js';
+import { simulate } from '../../support/simulator.js';
 import { type Field, file, type Given, originOf, postForm } from '../media-ask.js';
 
 const path = '/v1/audio/transcriptions';

@@ -1,5 +1,6 @@
 import { test } from 'tap';
-import { ask, chat, type Heard, simulate } from '../ask.js';
+import { simulate } from '../../support/simulator.js';
+import { ask, chat, type Heard } from '../ask.js';
 
 const functionTool = (name: string): object => ({
   type: 'function',

@@ -1,6 +1,7 @@
 import { test } from 'tap';
 import { countTokens } from '../../../src/simulator/answer/tokens.js';
-import { ask, chat, simulate } from '../ask.js';
+import { simulate } from '../../support/simulator.js';
+import { ask, chat } from '../ask.js';
 
 const weather = {
   type: 'function',

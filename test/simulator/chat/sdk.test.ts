@@ -1,7 +1,8 @@
 import { OpenAI as OpenAI4 } from 'openai4';
 import { OpenAI as OpenAI6 } from 'openai6';
 import { test } from 'tap';
-import { chat, simulate } from '../ask.js';
+import { simulate } from '../../support/simulator.js';
+import { chat } from '../ask.js';
 
 /** What of the SDK's three versions is used here, where they agree. */
 type Sdk = OpenAI6;

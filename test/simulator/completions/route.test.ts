@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { simulate } from '../ask.js';
+import { simulate } from '../../support/simulator.js';
 import { openaiSdks } from '../openai-sdks.js';
 import { post } from '../post.js';
 

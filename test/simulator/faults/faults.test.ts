@@ -4,7 +4,8 @@ import { gunzipSync } from 'node:zlib';
 import { test } from 'tap';
 import type { Simulator } from '../../../src/simulator/server.js';
 import { eventually } from '../../support/eventually.js';
-import { ask, askRaw, chat, simulate } from '../ask.js';
+import { simulate } from '../../support/simulator.js';
+import { ask, askRaw, chat } from '../ask.js';
 
 const streamed = { stream: true };
 

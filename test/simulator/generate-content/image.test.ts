@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import type { Simulator } from '../../../src/simulator/server.js';
 import { pngSize } from '../../support/media/images.js';
-import { simulate } from '../ask.js';
+import { simulate } from '../../support/simulator.js';
 import { type Posted, post } from '../post.js';
 
 const both = ['TEXT', 'IMAGE'];

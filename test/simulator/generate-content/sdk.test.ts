@@ -2,7 +2,7 @@ import { GoogleGenAI as GenAI1 } from 'genai1';
 import { GoogleGenAI as GenAI2 } from 'genai2';
 import { GoogleGenAI as GenAI3 } from 'genai3';
 import { test } from 'tap';
-import { simulate } from '../ask.js';
+import { simulate } from '../../support/simulator.js';
 
 interface SdkClass {
   new (options: { apiKey: string; httpOptions: { baseUrl: string } }): unknown;

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import type { Simulator } from '../../../src/simulator/server.js';
-import { simulate } from '../ask.js';
+import { simulate } from '../../support/simulator.js';
 import { type Field, file, type Given, get, originOf, postForm, postJson } from '../media-ask.js';
 
 const generations = '/v1/images/generations';

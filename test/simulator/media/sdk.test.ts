@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { describeAudio } from '../../../src/simulator/media/audio-text.js';
-import { simulate } from '../ask.js';
+import { simulate } from '../../support/simulator.js';
 import { file, get } from '../media-ask.js';
 import { openaiSdks } from '../openai-sdks.js';
 

@@ -5,7 +5,7 @@ import { test } from 'tap';
 import { patternBytes } from '../../../src/simulator/media/file.js';
 import type { Simulator } from '../../../src/simulator/server.js';
 import { eventually } from '../../support/eventually.js';
-import { simulate } from '../ask.js';
+import { simulate } from '../../support/simulator.js';
 import { get, originOf, postJson } from '../media-ask.js';
 
 /** Path of the content of a task that is completed. */

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import type { Simulator } from '../../../src/simulator/server.js';
-import { simulate } from '../ask.js';
+import { simulate } from '../../support/simulator.js';
 import { type Posted, post } from '../post.js';
 
 const version = { 'anthropic-version': '2023-06-01' };

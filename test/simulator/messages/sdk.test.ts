@@ -1,7 +1,7 @@
 import { Anthropic as Anthropic0 } from 'anthropic0';
 import { Anthropic as Anthropic1 } from 'anthropic1';
 import { test } from 'tap';
-import { simulate } from '../ask.js';
+import { simulate } from '../../support/simulator.js';
 
 interface SdkClass {
   new (options: { apiKey: string; baseURL: string; maxRetries: number }): unknown;

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { simulate } from '../ask.js';
+import { simulate } from '../../support/simulator.js';
 import { betaHeaders, connect, respond, says } from './client.js';
 
 test('what is wrong with an event is told in an error event, and the socket stays open', async (t) => {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { test } from 'tap';
 import type { SimulatorRequest } from '../../../src/simulator/http/reply.js';
 import { eventually } from '../../support/eventually.js';
-import { simulate } from '../ask.js';
+import { simulate } from '../../support/simulator.js';
 import { type Client, connect, refused, respond, says, textOnly } from './client.js';
 
 /** Asks for a turn of text. */

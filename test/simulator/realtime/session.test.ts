@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { simulate } from '../ask.js';
+import { simulate } from '../../support/simulator.js';
 import { betaHeaders, betaTextOnly, connect, respond, says, textOnly } from './client.js';
 
 const weather = {

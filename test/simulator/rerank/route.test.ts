@@ -1,6 +1,6 @@
 import { CohereClient } from 'cohere-ai';
 import { test } from 'tap';
-import { simulate } from '../ask.js';
+import { simulate } from '../../support/simulator.js';
 import { post } from '../post.js';
 
 const documents = [

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { simulate } from '../ask.js';
+import { simulate } from '../../support/simulator.js';
 import { post } from '../post.js';
 
 test('what the real one refuses is refused, with the parameter', async (t) => {

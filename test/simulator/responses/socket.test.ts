@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { simulate } from '../ask.js';
+import { simulate } from '../../support/simulator.js';
 import { connect, refused } from '../realtime/client.js';
 
 const ask = (input: string, more: object = {}): object => ({

@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import type { Simulator } from '../../../src/simulator/server.js';
 import { eventually } from '../../support/eventually.js';
-import { simulate } from '../ask.js';
+import { simulate } from '../../support/simulator.js';
 import { type Field, file, type Given, get, postForm, postJson } from '../media-ask.js';
 
 const path = '/v1/videos';

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { simulate } from '../ask.js';
+import { simulate } from '../../support/simulator.js';
 import { get, originOf, postJson } from '../media-ask.js';
 
 const path = '/v1/video/generations';

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import type { Simulator } from '../../../src/simulator/server.js';
-import { simulate } from '../ask.js';
+import { simulate } from '../../support/simulator.js';
 import { type Given, get, postJson } from '../media-ask.js';
 
 const submitPath = '/vendorj/?Action=CVSync2AsyncSubmitTask&Version=2022-08-31';

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { simulate } from '../ask.js';
+import { simulate } from '../../support/simulator.js';
 import { get, postJson } from '../media-ask.js';
 
 const text = '/vendork/v1/videos/text2video';

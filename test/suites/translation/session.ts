@@ -1,6 +1,6 @@
 import type { Test } from 'tap';
-import { startSimulator } from '../../../src/simulator/server.js';
 import { startGateway, testKey } from '../../support/gateway.js';
+import { simulate } from '../../support/simulator.js';
 import { chatClient } from './chat-client.js';
 import { type Answer, type Ask, type Client, failed } from './client.js';
 import { generateContentClient } from './generate-content-client.js';
@@ -28,8 +28,7 @@ export const models: readonly MatrixModel[] = [
 
 /** Starts gateway, simulator and a server with an image; all end with the test. */
 export async function startMatrix(t: Test): Promise<Matrix> {
-  const simulator = await startSimulator();
-  t.teardown(() => simulator.close());
+  const simulator = await simulate(t);
   const base = `http://127.0.0.1:${simulator.port}`;
   const upstream = { apiKeys: ['upstream-key'], fetchPrivate: true };
   const model = (name: string, target: Record<string, unknown> = {}) => ({

@@ -1,10 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Test } from 'tap';
 import { hashKey } from '../../../src/keys/secret.js';
-import { type Simulator, type SimulatorOptions, startSimulator } from '../../../src/simulator/server.js';
 import { testKey } from '../gateway.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 /** A key of the same group as `testKey`, and one of another group. Both may use every model. */
 export const mateKey = 'sk-mate';
@@ -17,13 +14,6 @@ export interface MediaOptions {
   readonly config?: Record<string, unknown>;
   /** Folder of the store, for gateways that share one; else it has one of its own. */
   readonly storePath?: string;
-}
-
-/** A folder that is gone when the test has ended. */
-export function temporaryFolder(t: Pick<Test, 'teardown'>): string {
-  const path = mkdtempSync(join(tmpdir(), 'gateway-media-'));
-  t.teardown(() => rmSync(path, { recursive: true, force: true }));
-  return path;
 }
 
 /** The config of a gateway with keys of two groups and an embedded store on disk, which ends with the test. */
@@ -45,13 +35,6 @@ export function mediaConfig(t: Pick<Test, 'teardown'>, options: MediaOptions): R
     ],
     ...options.config,
   };
-}
-
-/** Starts a simulator that ends with the test. */
-export async function simulate(t: Test, options: SimulatorOptions = {}): Promise<Simulator> {
-  const simulator = await startSimulator(options);
-  t.teardown(() => simulator.close());
-  return simulator;
 }
 
 export interface Heard {

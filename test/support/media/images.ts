@@ -1,7 +1,8 @@
 import type { Test } from 'tap';
 import type { Simulator } from '../../../src/simulator/server.js';
 import { type RunningGateway, startGateway } from '../gateway.js';
-import { type MediaOptions, mediaConfig, simulate } from './gateway.js';
+import { simulate } from '../simulator.js';
+import { type MediaOptions, mediaConfig } from './gateway.js';
 
 /** How upstreams take requests for images; each is a model of its own, named after it. */
 export const styles = ['openai', 'dashscope'] as const;

@@ -2,8 +2,9 @@ import type { Test } from 'tap';
 import type { Simulator, SimulatorOptions } from '../../../src/simulator/server.js';
 import { eventually } from '../eventually.js';
 import { type RunningGateway, startGateway } from '../gateway.js';
+import { simulate } from '../simulator.js';
 import type { Face, Standing } from './faces.js';
-import { type MediaOptions, mediaConfig, simulate } from './gateway.js';
+import { type MediaOptions, mediaConfig } from './gateway.js';
 
 /** The formats in which the gateway asks upstreams; each is a model of its own, named after it. */
 export const wires = ['compat', 'vendork', 'vendorj', 'generic'] as const;

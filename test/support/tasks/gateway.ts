@@ -1,7 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { type GatewayProcesses, startGateway, untilKilled } from '../gateway.js';
+import type { GatewayProcesses, ProcessOptions } from '../gateway.js';
 import { loadKeyHash } from '../load/request.js';
 
 /** `model-gateway key hash sk-other`: a key of another group than that of the load. */
@@ -50,46 +47,13 @@ export function tasksConfig(options: TasksGatewayOptions): Record<string, unknow
   };
 }
 
-const standing = new Set<GatewayProcesses>();
-
-/** Starts a gateway of the command line that makes video tasks; it ends with `endGateways`, and with this process. */
-export async function startTasksGateway(options: TasksGatewayOptions): Promise<GatewayProcesses> {
-  const gateway = await startGateway(untilKilled, {
+/** A gateway of the command line that makes video tasks. */
+export function tasksGateway(options: TasksGatewayOptions): ProcessOptions {
+  return {
     workers: options.workers ?? 1,
     file: tasksConfig(options),
     env: { LOG_LEVEL: options.logLevel ?? 'warn' },
-  });
-  standing.add(gateway);
-  return gateway;
-}
-
-/** Ends every process of a gateway at once, as kill -9 does. @returns when they are gone */
-export async function killGateway(gateway: GatewayProcesses): Promise<void> {
-  const workers = standing.delete(gateway) ? [...gateway.workerPids()] : [];
-  // The primary first: it would start others in the place of its workers.
-  gateway.kill('SIGKILL');
-  for (const pid of workers) killProcess(pid);
-  // The output of all of them is one pipe: its end is theirs.
-  await gateway.exited;
-}
-
-/** Ends what was started and still runs. */
-export async function endGateways(): Promise<void> {
-  await Promise.all([...standing].map(killGateway));
-}
-
-/** A folder for the data of a store, removed by `remove`. */
-export function storeFolder(): { readonly path: string; remove(): void } {
-  const path = mkdtempSync(join(tmpdir(), 'tasks-'));
-  return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
-}
-
-function killProcess(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // It has ended already.
-  }
+  };
 }
 
 /** What workers had to say: the primary tells of a store that is gone, too, and of one that is slow for once. */

@@ -1,8 +1,8 @@
 import type { Test } from 'tap';
 import { type Simulator, type SimulatorOptions, startSimulator } from '../../../src/simulator/server.js';
-import type { GatewayProcesses } from '../gateway.js';
+import { type GatewayProcesses, startGateway } from '../gateway.js';
 import { noRedis, type RedisServer, startRedis } from '../redis.js';
-import { killGateway, startTasksGateway } from './gateway.js';
+import { tasksGateway } from './gateway.js';
 
 /** Longest wait for the store in these tests. */
 export const storeTimeoutMs = 1000;
@@ -34,11 +34,14 @@ export async function startRedisStage(t: Test, options: SimulatorOptions = {}): 
     redis,
     simulator,
     async start() {
-      const gateway = await startTasksGateway({
-        upstreamUrl: simulator.url,
-        store: { kind: 'redis', url: redis.url, timeoutMs: storeTimeoutMs },
-      });
-      t.teardown(() => killGateway(gateway));
+      const gateway = await startGateway(
+        t,
+        tasksGateway({
+          upstreamUrl: simulator.url,
+          store: { kind: 'redis', url: redis.url, timeoutMs: storeTimeoutMs },
+        }),
+      );
+      t.teardown(() => gateway.end());
       return gateway;
     },
   };
