@@ -13,13 +13,11 @@ import {
 async function start(t: Test, options: Partial<UsageGatewayOptions> = {}): Promise<UsageGateway> {
   const simulator = await simulate(t, { tokensPerSecond: 0 });
   const folder = temporaryFolder(t);
-  const usage = await startUsageGateway(t, {
+  return startUsageGateway(t, {
     upstreamUrl: simulator.url,
     store: { kind: 'embedded', path: folder },
     ...options,
   });
-  t.teardown(() => usage.gateway.end());
-  return usage;
 }
 
 const idOf = (response: Response): string | null => response.headers.get('x-request-id');

@@ -27,9 +27,7 @@ async function start(
   store: Readonly<Record<string, unknown>> = keptStore(t),
   workers = 1,
 ): Promise<UsageGateway> {
-  const usage = await startUsageGateway(t, { upstreamUrl, store, workers });
-  t.teardown(() => usage.gateway.end());
-  return usage;
+  return startUsageGateway(t, { upstreamUrl, store, workers });
 }
 
 const event = (content: string): string =>

@@ -5,8 +5,8 @@ import { writeConfig } from '../support/gateway-processes.js';
 import { noRedis, startRedis } from '../support/redis.js';
 import { simulate } from '../support/simulator.js';
 import { temporaryFolder } from '../support/temporary-folder.js';
-import { chatBody, type UsageGateway } from '../support/usage-gateway.js';
-import { budgetConfig, hammer, type Seen, startBudgetGateway } from './budget-gateway.js';
+import { chatBody, startUsageGateway, type UsageGateway } from '../support/usage-gateway.js';
+import { budgetConfig, hammer, type Seen } from './budget-clients.js';
 
 const usd = 1;
 const budget = usd * 1e9;
@@ -15,7 +15,8 @@ async function stage(t: Test) {
   const folder = temporaryFolder(t);
   const simulator = await simulate(t);
   const store = { kind: 'embedded', path: folder };
-  return (workers: number) => startBudgetGateway(t, { upstreamUrl: simulator.url, store, workers, usd });
+  return (workers: number) =>
+    startUsageGateway(t, { upstreamUrl: simulator.url, store, workers, config: budgetConfig(usd) });
 }
 
 /** What the ledger says, once all of so many calls are in it. */
@@ -80,7 +81,8 @@ test('two gateways on one Redis share a budget', async (t) => {
   t.teardown(() => redis.stop());
   const simulator = await simulate(t);
   const store = { kind: 'redis', url: redis.url };
-  const start = () => startBudgetGateway(t, { upstreamUrl: simulator.url, store, workers: 2, usd });
+  const start = () =>
+    startUsageGateway(t, { upstreamUrl: simulator.url, store, workers: 2, config: budgetConfig(usd) });
   const gateways = await Promise.all([start(), start()]);
   const seen = await hammer(gateways);
   t.comment(JSON.stringify(seen));
@@ -94,7 +96,12 @@ test('a video takes what its length costs, and while the store is gone nobody is
   t.teardown(() => redis.stop());
   const simulator = await simulate(t);
   const store = { kind: 'redis', url: redis.url, timeoutMs: 3000 };
-  const usage = await startBudgetGateway(t, { upstreamUrl: simulator.url, store, workers: 1, usd });
+  const usage = await startUsageGateway(t, {
+    upstreamUrl: simulator.url,
+    store,
+    workers: 1,
+    config: budgetConfig(usd),
+  });
   const status = async (path: string, body: unknown): Promise<number> => {
     const answer = await usage.post(path, body);
     await answer.text();

@@ -58,7 +58,7 @@ export interface UsageGatewayOptions {
   readonly config?: Readonly<Record<string, unknown>>;
 }
 
-/** Starts a gateway of the command line with a price for each model; it is stopped with the test. */
+/** Starts a gateway of the command line with a price for each model; it is killed with the test. */
 export async function startUsageGateway(
   t: Pick<Test, 'teardown'>,
   options: UsageGatewayOptions,
@@ -87,6 +87,7 @@ export async function startUsageGateway(
       },
     }),
   );
+  t.teardown(() => gateway.end());
   const adminUrl = await gateway.adminUrl();
   const admin = (path: string): Promise<Response> =>
     fetch(adminUrl + path, { headers: { authorization: `Bearer ${token}` } });

@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Test } from 'tap';
 import { loadKeyHash } from '../support/load/request.js';
-import { chatBody, startUsageGateway, type UsageGateway } from '../support/usage-gateway.js';
+import { chatBody, type UsageGateway } from '../support/usage-gateway.js';
 
 /** USD for a million tokens, of either kind: a token costs 250,000 nano-dollars. */
 const price = { input: 250, output: 250 };
@@ -9,13 +8,6 @@ const nanosPerToken = 250_000;
 /** A client stops when it was refused so many times in a row, each time after a pause. */
 const mostRefusals = 10;
 const pauseMs = 80;
-
-export interface BudgetGatewayOptions {
-  readonly upstreamUrl: string;
-  readonly store: Readonly<Record<string, unknown>>;
-  readonly workers: number;
-  readonly usd: number;
-}
 
 /** The config's parts that hold the budget: a second of the model `m`, which makes videos, costs a tenth of a dollar. */
 export function budgetConfig(usd: number): Record<string, unknown> {
@@ -27,14 +19,6 @@ export function budgetConfig(usd: number): Record<string, unknown> {
     },
     keys: [{ id: 'load', hash: loadKeyHash, groups: ['load'], budget: { usd, per: 'month' } }],
   };
-}
-
-/** Starts a gateway whose key has a budget; it ends with the test. */
-export async function startBudgetGateway(t: Test, options: BudgetGatewayOptions): Promise<UsageGateway> {
-  const { usd, ...others } = options;
-  const started = await startUsageGateway(t, { ...others, config: budgetConfig(usd) });
-  t.teardown(() => started.gateway.end());
-  return started;
 }
 
 /** What clients have seen. */
