@@ -1,4 +1,4 @@
-import { fork } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -84,13 +84,9 @@ export async function startProcesses(
   const killAtExit = (): void => void child.kill('SIGKILL');
   process.once('exit', killAtExit);
 
-  const logs: string[] = [];
+  const logs = linesOf(child);
   let state: GatewayReport | null = null;
   let exit: Exit | null = null;
-  for (const stream of [child.stdout, child.stderr]) {
-    if (stream === null) continue;
-    createInterface({ input: stream }).on('line', (line) => void logs.push(line));
-  }
   child.on('message', (message) => {
     state = message as GatewayReport;
   });
@@ -148,6 +144,15 @@ export async function startProcesses(
   running.add(gateway);
   exited.then(() => running.delete(gateway));
   return gateway;
+}
+
+/** Lines of standard output and standard error so far. */
+function linesOf({ stdout, stderr }: ChildProcess): readonly string[] {
+  const lines: string[] = [];
+  for (const stream of [stdout, stderr]) {
+    if (stream !== null) createInterface({ input: stream }).on('line', (line) => void lines.push(line));
+  }
+  return lines;
 }
 
 /** Ends what still runs. */
