@@ -1,16 +1,20 @@
 import { bodyEstimate, estimatedUsage } from '../conversation/estimate-usage.js';
 import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
-import type { OutputLimit } from '../protocols/protocol.js';
+import { bodyOutputLimit, type OutputLimit } from '../protocols/protocol.js';
 import type { OutputSpans } from '../schema/accept.js';
 import { wholeNumber } from '../wire/json-numbers.js';
-import { findValues, type Span } from '../wire/json-scan.js';
+import { defaultScanLimits, findValues, type Span } from '../wire/json-scan.js';
+import { endOfValue } from '../wire/json-skip.js';
 import { skipSpace } from '../wire/json-space.js';
 import type { Call } from './call.js';
 
 /** Output of a call that sets no limit to it. */
 const presumedOutput = 1000;
 const openBrace = 0x7b;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+const quote = 0x22;
 /** Of a text, when it is spoken. */
 const bytesOfSpokenSecond = 15;
 /** Of a recording, as it is usually packed. */
@@ -51,16 +55,15 @@ export function expectedSeconds({ mediaSeconds, route, body, upload, exchange }:
 /** @param noted what the check of the body has seen, or null */
 function outputTokens(body: Buffer, limit: OutputLimit, noted: OutputSpans | null): number {
   try {
-    if (limit.within === null && noted !== null) return product(body, noted.limit, noted.choices);
+    if (limit === bodyOutputLimit && noted !== null)
+      return (largest(body, noted.limits) ?? presumedOutput) * (numberAt(body, noted.choices) ?? 1);
     const from = limit.within === null ? skipSpace(body, 0) : objectAt(body, limit.within, noted);
     if (from === -1) return presumedOutput;
-    const spans = findValues(body, from, [...limit.choices, ...limit.fields]);
-    const first = (found: readonly (Span | null)[]) => found.find((span) => span !== null) ?? null;
-    return product(
-      body,
-      first(spans.slice(limit.choices.length)),
-      first(spans.slice(0, limit.choices.length)),
-    );
+    const { choices, fields, each } = limit;
+    const spans = findValues(body, from, [...fields, ...choices, each ?? '']);
+    const tokens = largest(body, spans.slice(0, fields.length)) ?? presumedOutput;
+    const answers = largest(body, spans.slice(fields.length, -1)) ?? 1;
+    return tokens * answers * (each === null ? 1 : elementsAt(body, spans.at(-1) ?? null));
   } catch (fault) {
     // A key that stands twice: what is used in the end will tell.
     if (fault instanceof GatewayError) return presumedOutput;
@@ -75,8 +78,28 @@ function objectAt(body: Buffer, names: readonly string[], noted: OutputSpans | n
   return span == null || body[span.start] !== openBrace ? -1 : span.start;
 }
 
-function product(body: Buffer, limit: Span | null, choices: Span | null): number {
-  return (numberAt(body, limit) ?? presumedOutput) * (numberAt(body, choices) ?? 1);
+function largest(body: Buffer, spans: readonly (Span | null)[]): number | null {
+  let most: number | null = null;
+  for (const span of spans) {
+    const value = numberAt(body, span);
+    if (value !== null && (most === null || value > most)) most = value;
+  }
+  return most;
+}
+
+/** Texts or lists in a list; 1 for what is none, as a list of numbers is none. */
+function elementsAt(body: Buffer, span: Span | null): number {
+  if (span === null || body[span.start] !== openBracket) return 1;
+  const first = body[skipSpace(body, span.start + 1)];
+  if (first !== quote && first !== openBracket) return 1;
+  let count = 0;
+  for (let at = span.start; at < span.end; count++) {
+    at = endOfValue(body, skipSpace(body, at + 1), defaultScanLimits.maxDepth);
+    if (at === -1) return Math.max(1, count);
+    at = skipSpace(body, at);
+    if (body[at] === closeBracket) at = span.end;
+  }
+  return count;
 }
 
 /** A whole number above 0; null for all else. */

@@ -14,24 +14,42 @@ export const never: OnceRule = () => false;
 /** What makes something each time. */
 export const always: OnceRule = () => true;
 
-const ofChat: ReadonlySet<string> = new Set(['store', 'modalities']);
+const ofChat: ReadonlySet<string> = new Set(['store', 'modalities', 'deferred']);
 const ofResponses: ReadonlySet<string> = new Set(['store', 'background', 'conversation', 'tools']);
+const ofMessages: ReadonlySet<string> = new Set(['mcp_servers', 'container', 'tools']);
 const ofGenerateContent: ReadonlySet<string> = new Set(['store', 'generationConfig', 'generation_config']);
 
-/** Chat: what is kept at the upstream where the body asks for it, and images. */
+/** Tools that an upstream runs and that may have effects elsewhere, by the beginnings of their types. */
+const actingTools = ['image_generation', 'mcp', 'code_interpreter', 'code_execution', 'shell'];
+
+/** Chat: what is kept at the upstream where the body asks for it, what is fetched later, and images. */
 export const chatOnce: OnceRule = (body) => {
   const members = membersOf(body, ofChat);
-  return isGiven(members?.get('store')) || namesImage(members?.get('modalities'));
+  return (
+    isGiven(members?.get('store')) ||
+    isGiven(members?.get('deferred')) ||
+    drawsOrFilms(members?.get('modalities'))
+  );
 };
 
-/** Responses: all that the body does not say is not to be kept, and images. */
+/** Messages: tools of servers that the upstream calls, and what runs in a container. */
+export const messagesOnce: OnceRule = (body) => {
+  const members = membersOf(body, ofMessages);
+  return (
+    isGiven(members?.get('mcp_servers')) ||
+    isGiven(members?.get('container')) ||
+    hasActingTool(members?.get('tools'))
+  );
+};
+
+/** Responses: all that the body does not say is not to be kept, and tools that act. */
 export const responsesOnce: OnceRule = (body) => {
   const members = membersOf(body, ofResponses);
   return (
     members?.get('store') !== 'false' ||
     isGiven(members.get('background')) ||
     isGiven(members.get('conversation')) ||
-    hasImageTool(members.get('tools'))
+    hasActingTool(members.get('tools'))
   );
 };
 
@@ -40,8 +58,8 @@ export const generateContentOnce: OnceRule = (body) => {
   const members = membersOf(body, ofGenerateContent);
   return (
     isGiven(members?.get('store')) ||
-    drawsImages(members?.get('generationConfig')) ||
-    drawsImages(members?.get('generation_config'))
+    makesMedia(members?.get('generationConfig')) ||
+    makesMedia(members?.get('generation_config'))
   );
 };
 
@@ -49,22 +67,29 @@ function isGiven(value: string | undefined): boolean {
   return value !== undefined && value !== 'null' && value !== 'false';
 }
 
-function drawsImages(config: string | undefined): boolean {
+function makesMedia(config: string | undefined): boolean {
   const members = membersOf([Buffer.from(config ?? '')], ofConfig);
-  return namesImage(members?.get('responseModalities')) || namesImage(members?.get('response_modalities'));
+  return (
+    drawsOrFilms(members?.get('responseModalities')) || drawsOrFilms(members?.get('response_modalities'))
+  );
 }
 
 const ofConfig: ReadonlySet<string> = new Set(['responseModalities', 'response_modalities']);
 
 /** @param modalities JSON text of the kinds of output that are asked for */
-function namesImage(modalities = '[]'): boolean {
+function drawsOrFilms(modalities = '[]'): boolean {
   const names = parseJson(modalities);
-  return Array.isArray(names) && names.some((name) => typeof name === 'string' && /^image$/i.test(name));
+  return (
+    Array.isArray(names) && names.some((name) => typeof name === 'string' && /^(?:image|video)$/i.test(name))
+  );
 }
 
-function hasImageTool(tools = '[]'): boolean {
+function hasActingTool(tools = '[]'): boolean {
   const list = parseJson(tools);
-  return Array.isArray(list) && list.some((tool) => isObject(tool) && tool.type === 'image_generation');
+  const acts = (tool: unknown): boolean =>
+    isObject(tool) &&
+    actingTools.some((start) => typeof tool.type === 'string' && tool.type.startsWith(start));
+  return Array.isArray(list) && list.some(acts);
 }
 
 function membersOf(body: readonly Buffer[], names: ReadonlySet<string>): ReadonlyMap<string, string> | null {

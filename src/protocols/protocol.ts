@@ -43,10 +43,12 @@ export interface Endpoint extends StreamRules {
 export interface OutputLimit {
   /** Names of the object of the body that they stand in; null for the body itself. */
   readonly within: readonly string[] | null;
-  /** Tokens of one answer; the first that is there counts. */
+  /** Tokens of one answer; the largest counts. */
   readonly fields: readonly string[];
-  /** How many answers are asked for; the first that is there counts. */
+  /** How many answers are asked for; the largest counts. */
   readonly choices: readonly string[];
+  /** A list, for each element of which there are so many answers; null where there is none. */
+  readonly each: string | null;
 }
 
 /** Of a body that says so in members of its own. */
@@ -54,6 +56,7 @@ export const bodyOutputLimit: OutputLimit = {
   within: null,
   fields: outputMembers.limits,
   choices: outputMembers.choices,
+  each: null,
 };
 
 /** How the calls of an endpoint are served by an upstream of another protocol. */

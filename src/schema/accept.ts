@@ -39,7 +39,7 @@ export interface Accepted {
  * one that a protocol does not have is refused or ignored by its upstreams, and no other meaning is known of any.
  */
 export const outputMembers = {
-  /** Tokens of one answer; the first that is there counts. */
+  /** Tokens of one answer: the largest counts, since upstreams differ in which of them they read. */
   limits: ['max_completion_tokens', 'max_tokens', 'max_output_tokens'],
   /** How many answers are asked for. */
   choices: ['n'],
@@ -49,7 +49,7 @@ export const outputMembers = {
 
 /** Where the values of `outputMembers` stand in a body. */
 export interface OutputSpans {
-  readonly limit: Span | null;
+  readonly limits: readonly Span[];
   readonly choices: Span | null;
   readonly config: Span | null;
 }
@@ -77,7 +77,8 @@ const guardedKeys = [
 const lastSingle = 3;
 const lastLimit = lastSingle + outputMembers.limits.length;
 const choicesGuard = lastLimit + 1;
-const noOutputSpans: OutputSpans = { limit: null, choices: null, config: null };
+const noLimits: readonly Span[] = [];
+const noOutputSpans: OutputSpans = { limits: noLimits, choices: null, config: null };
 const usageKey = Uint8Array.from(Buffer.from('include_usage', 'latin1'));
 
 /**
@@ -126,10 +127,8 @@ class Walk {
   #optionsEnd = -1;
   #usageStart = -1;
   #usageEnd = -1;
-  /** Where the keys stand that limit the output; 0 for the position of one that has not come. */
-  #limitGuard = 0;
-  #limitStart = -1;
-  #limitEnd = -1;
+  /** Null where nothing limits the output. */
+  #limits: Span[] | null = null;
   #choicesStart = -1;
   #choicesEnd = -1;
   #configStart = -1;
@@ -151,8 +150,7 @@ class Walk {
     this.#streamStart = -1;
     this.#optionsStart = -1;
     this.#usageStart = -1;
-    this.#limitGuard = 0;
-    this.#limitStart = -1;
+    this.#limits = null;
     this.#choicesStart = -1;
     this.#configStart = -1;
     this.#reached = 0;
@@ -189,10 +187,9 @@ class Walk {
   }
 
   #outputSpans(): OutputSpans {
-    if (this.#limitStart === -1 && this.#choicesStart === -1 && this.#configStart === -1)
-      return noOutputSpans;
+    if (this.#limits === null && this.#choicesStart === -1 && this.#configStart === -1) return noOutputSpans;
     return {
-      limit: spanOf(this.#limitStart, this.#limitEnd),
+      limits: this.#limits ?? noLimits,
       choices: spanOf(this.#choicesStart, this.#choicesEnd),
       config: spanOf(this.#configStart, this.#configEnd),
     };
@@ -376,10 +373,8 @@ class Walk {
 
   #noteOutput(guard: number, start: number, end: number): void {
     if (guard <= lastLimit) {
-      if (this.#limitGuard !== 0 && this.#limitGuard < guard) return;
-      this.#limitGuard = guard;
-      this.#limitStart = start;
-      this.#limitEnd = end;
+      this.#limits ??= [];
+      this.#limits.push({ start, end });
     } else if (guard === choicesGuard) {
       this.#choicesStart = start;
       this.#choicesEnd = end;

@@ -10,6 +10,19 @@ export interface Log {
 }
 
 /**
+ * What JSON leaves as it is and a terminal or a viewer of lines obeys: DEL, the controls of Latin-1, ends of lines and
+ * marks of direction of Unicode. Paths and upstreams' words bring them.
+ */
+const obeyed = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
+const obeyedOnes = new RegExp(obeyed, 'g');
+
+/** A line of JSON with these in escapes. */
+function harmless(line: string): string {
+  if (!obeyed.test(line)) return line;
+  return line.replace(obeyedOnes, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/**
  * Makes the log of one process: JSON lines on standard output, written off the hot path's back.
  * @param role who writes: the primary process or a worker
  */
@@ -25,6 +38,7 @@ export function createLog(role: 'primary' | 'worker', level: string): Log {
       base: { role, pid: process.pid },
       formatters: { level: (label) => ({ level: label }) },
       timestamp: pino.stdTimeFunctions.isoTime,
+      hooks: { streamWrite: harmless },
     },
     destination,
   );

@@ -13,6 +13,17 @@ export const steeringMembers = [
   'context_window_fallbacks',
   'content_policy_fallbacks',
   'extra_headers',
+  'extra_query',
+  'fallback_models',
+  'router_settings_override',
+  'litellm_credential_name',
+  'aws_bedrock_runtime_endpoint',
+  'azure_endpoint',
+  'vertex_project',
+  'vertex_location',
+  // Of OpenRouter and Vercel's gateway.
+  'preset',
+  'providerOptions',
   'extra_body',
   // Of Azure, which in a session's query take the place of the model.
   'deployment',

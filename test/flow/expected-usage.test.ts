@@ -2,16 +2,24 @@ import { test } from 'tap';
 import type { Call } from '../../src/flow/call.js';
 import { expectedUsage } from '../../src/flow/expected-usage.js';
 import { validateBody } from '../../src/flow/validate.js';
+import { chat } from '../../src/protocols/chat/index.js';
+import { chatRequest } from '../../src/protocols/chat/request/schema.js';
+import { completions } from '../../src/protocols/completions/index.js';
+import { completionsRequest } from '../../src/protocols/completions/schema.js';
 import { generateContent } from '../../src/protocols/generate-content/index.js';
 import { generateContentRequest } from '../../src/protocols/generate-content/request/schema.js';
 
-const outputLimit = { within: null, fields: ['max_completion_tokens', 'max_tokens'], choices: ['n'] };
-
-/** The output that a call with these members is taken for. */
-function outputOf(members: string): number {
-  const body = Buffer.from(`{"model":"m"${members}}`);
-  const call = { body, route: { endpoint: { outputLimit } }, upload: null, validated: null };
-  return expectedUsage(call as unknown as Call).output;
+/** The output that a call with these members is taken for, with what the check of the body has noted and without. */
+function outputOf(members: string, asked = '"messages":[{"role":"user","content":"x"}]'): number {
+  const body = Buffer.from(`{"model":"m",${asked}${members}}`);
+  const isChat = asked.startsWith('"messages"');
+  const schema = isChat ? chatRequest : completionsRequest;
+  const [noted, unnoted] = [schema.accept(body), null].map((validated) => {
+    const call = { body, route: { endpoint: isChat ? chat : completions }, upload: null, validated };
+    return expectedUsage(call as unknown as Call).output;
+  });
+  if (noted !== unnoted) throw new Error(`${members}: ${noted} and ${unnoted}`);
+  return unnoted as number;
 }
 
 test('a call is taken for its output limit, in whatever form the number stands', (t) => {
@@ -20,8 +28,21 @@ test('a call is taken for its output limit, in whatever form the number stands',
   t.equal(outputOf(',"max_tokens":999999999'), 999_999_999);
   t.equal(outputOf(',"max_tokens":1234567890'), 1_234_567_890);
   t.equal(outputOf(',"max_tokens":2.56e2'), 256);
-  t.equal(outputOf(',"max_completion_tokens":64,"max_tokens":256'), 64);
+  t.equal(outputOf(',"max_tokens":64,"max_completion_tokens":256'), 256);
+  t.equal(outputOf(',"max_completion_tokens":1,"max_tokens":5000'), 5000, 'an upstream may read either');
+  t.equal(outputOf(',"max_completion_tokens":null,"max_tokens":256'), 256);
   t.equal(outputOf(',"max_tokens":256,"n":3'), 768);
+  t.end();
+});
+
+test('of completions each prompt has its answers, of which as many are made as the best is chosen of', (t) => {
+  t.equal(outputOf(',"max_tokens":50', '"prompt":"x"'), 50);
+  t.equal(outputOf(',"max_tokens":50', '"prompt":["x", "y", "z"]'), 150);
+  t.equal(outputOf(',"max_tokens":50,"n":2', '"prompt":[[1,2],[3]]'), 200);
+  t.equal(outputOf(',"max_tokens":50', '"prompt":[1,2,3]'), 50);
+  t.equal(outputOf(',"max_tokens":50', '"prompt":[ ]'), 50);
+  t.equal(outputOf(',"max_tokens":250,"best_of":20', '"prompt":"x"'), 5000);
+  t.equal(outputOf(',"max_tokens":250,"best_of":20,"n":2', '"prompt":"x"'), 5000);
   t.end();
 });
 

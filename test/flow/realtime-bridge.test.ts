@@ -170,6 +170,15 @@ test('a client that is faster than its upstream is told to try later, once too m
   t.ok((bytesIn as number) < 16 * mebibyte, `${bytesIn} bytes were taken`);
 });
 
+test('a client that goes on to send what cannot be taken is cut', async (t) => {
+  const upstream = await startRealtimeUpstream(t);
+  const { port } = await startGateway(t, { upstreams: [upstream.url], protocols: ['realtime'] });
+  const client = await openClient(t, port);
+  for (let sent = 0; sent < 200; sent++) client.socket.send('no JSON');
+  t.equal((await client.closed).code, 1008);
+  t.equal(client.received.length, 100);
+});
+
 test('a session ends when it has lasted long enough', async (t) => {
   const upstream = await startRealtimeUpstream(t);
   const { port } = await startGateway(t, {

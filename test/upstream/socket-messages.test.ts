@@ -48,6 +48,31 @@ test('messages of every size come back as they were sent, in order', async (t) =
   heard.socket.terminate();
 });
 
+test('thousands of messages in one read come in order, whoever pauses between them', async (t) => {
+  const many = 20_000;
+  let peer!: Socket;
+  const server = await rawServer(t, (socket) => {
+    peer = socket;
+    onRequests(socket, (text) => socket.write(acceptance(text)));
+  });
+  const heard = await new Heard(server.origin).opened;
+  const sent = Array.from({ length: many }, (_, index) =>
+    Buffer.from(`\x82\x02${String.fromCharCode(index >> 8, index & 0xff)}`, 'latin1'),
+  );
+  peer.write(Buffer.concat(sent));
+  heard.socket.pause();
+  setImmediate(() => heard.socket.resume());
+  await eventually(() => heard.messages.length > 3000);
+  heard.socket.pause();
+  const stopped = heard.messages.length;
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+  t.equal(heard.messages.length, stopped, 'nothing comes in a pause');
+  heard.socket.resume();
+  await eventually(() => heard.messages.length === many);
+  t.ok(heard.messages.every(({ data }, index) => data.readUInt16BE() === index));
+  heard.socket.terminate();
+});
+
 test('what comes in fragments and in pieces of any size arrives whole', async (t) => {
   let peer!: Socket;
   const server = await rawServer(t, (socket) => {

@@ -16,7 +16,7 @@ export const completions: Endpoint = {
   upstreamQuery: null,
   modelInBody: true,
   usageOnRequest: true,
-  outputLimit: bodyOutputLimit,
+  outputLimit: { ...bodyOutputLimit, choices: ['n', 'best_of'], each: 'prompt' },
   mayStream: false,
   answersJson: true,
   marks,

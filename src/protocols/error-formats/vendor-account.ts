@@ -206,9 +206,12 @@ export function toldError(error: GatewayError, text: string, secrets: OwnSecrets
 /** A longer text is no sentence about an account. */
 const longestText = 64 * 1024;
 
+/** A failed parse takes as long as some thousand characters of a good one. */
+const jsonStart = /^\s*[[{"]/;
+
 /** What is no JSON is a text by itself. */
 function parsed(text: string): unknown {
-  const value = parseJson(text);
+  const value = jsonStart.test(text) ? parseJson(text) : undefined;
   if (value !== undefined) return value;
   return text.length <= longestText ? text : null;
 }

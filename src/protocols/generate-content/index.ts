@@ -22,6 +22,7 @@ export const generateContent: Endpoint = {
     within: outputMembers.configs,
     fields: ['maxOutputTokens', 'max_output_tokens'],
     choices: ['candidateCount', 'candidate_count'],
+    each: null,
   },
   mayStream: false,
   answersJson: true,

@@ -1,7 +1,7 @@
 import { estimateTokens } from '../../conversation/estimate.js';
 import { growingMetering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
 import { queryParameter } from '../../wire/query.js';
-import { never } from '../once.js';
+import { messagesOnce, never } from '../once.js';
 import { bodyOutputLimit, type Endpoint } from '../protocol.js';
 import { firstUsage, lastUsage } from './answer/usage.js';
 import { messagesCodec } from './codec.js';
@@ -28,7 +28,7 @@ export const messages: Endpoint = {
   metering: growingMetering,
   translation: { codec: messagesCodec, mediaByUrl: true, answerHere: null, unwrap: null, restore },
   amender: null,
-  once: never,
+  once: messagesOnce,
 };
 
 /** `POST /v1/messages/count_tokens`. Other protocols have no such question: for their models the answer is an estimate. */
