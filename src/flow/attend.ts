@@ -38,9 +38,9 @@ export function attend(
   work(waiting).catch((fault: unknown) => call.onFault('promise', fault));
 }
 
-/** Answers a call with a JSON text of the gateway's own. */
+/** Answers a call with a JSON text of the gateway's own, unless its client has left: whoever hears of that accounts. */
 export function answerJson(services: Services, call: Call, status: number, json: string): void {
-  if (call.accounted) return;
+  if (call.accounted || !call.exchange.alive) return;
   if (call.exchange.respond(status, ownLines(call) + timingLine(call), json))
     account(services, call, 'complete');
   else call.endedAt = 0;

@@ -286,9 +286,11 @@ test('a client that leaves does not stop what the upstream may have begun', asyn
   );
   await upstream.request(0);
   socket.destroy();
-  await gateway.line(({ outcome }) => outcome === 'client_gone');
+  // By its answer the gateway has seen it leave.
+  await ask(gateway, 'GET', '/v1/models');
   t.equal(upstream.sockets.size, 1, 'the connection to the upstream stands');
   held[0]?.();
+  await gateway.line(({ outcome }) => outcome === 'client_gone');
   const headers = { 'idempotency-key': 'left' };
   const later = await eventually(() => compat.create(gateway, asked, { headers }), {
     fits: ({ status }) => status === 200,
@@ -313,7 +315,8 @@ test('a drain waits for a task whose client has left', async (t) => {
   );
   await upstream.request(0);
   socket.destroy();
-  await gateway.line(({ outcome }) => outcome === 'client_gone');
+  // By its answer the gateway has seen it leave.
+  await ask(gateway, 'GET', '/v1/models');
   let drained = false;
   const draining = gateway.gateway.drain().then(() => {
     drained = true;
@@ -324,6 +327,7 @@ test('a drain waits for a task whose client has left', async (t) => {
   held[0]?.();
   await draining;
   t.ok(drained);
+  await gateway.line(({ outcome }) => outcome === 'client_gone');
 });
 
 test('a client that leaves before the upstream was asked: its form goes there unharmed', async (t) => {
@@ -384,10 +388,12 @@ test('a body takes up its room until the upstream has answered, though its clien
   await upstream.request(0);
   leaving.abort();
   await t.rejects(left);
-  await gateway.line(({ outcome }) => outcome === 'client_gone');
+  // By its answer the gateway has seen it leave.
+  await ask(gateway, 'GET', '/v1/models');
   const refused = await compat.create(gateway, asked, { body: large });
   t.equal(refused.status, 503, refused.text);
   held[0]?.();
+  await gateway.line(({ outcome }) => outcome === 'client_gone');
   const retried = eventually(() => compat.create(gateway, asked, { body: large }), {
     fits: ({ status }) => status !== 503,
     withinMs: 10_000,

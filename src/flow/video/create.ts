@@ -7,6 +7,7 @@ import { failureError, statusError } from '../../attempts/failure.js';
 import { type FailedAttempt, provesUndone } from '../../attempts/verdict.js';
 import type { Model, Target } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
+import type { ExchangeListener } from '../../http/exchange-host.js';
 import { toldError } from '../../protocols/error-formats/vendor-account.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
 import { dayMs } from '../../usage/budget.js';
@@ -21,7 +22,7 @@ import { admitResolved } from '../admit.js';
 import { ownLines, passedLines } from '../answer.js';
 import { answerRefusal } from '../answer-kind.js';
 import { type Answered, ask, failedRequest, isFailure } from '../ask.js';
-import { answerJson, attend, WaitingClient } from '../attend.js';
+import { answerJson, attend } from '../attend.js';
 import type { AuthenticatedCall, Call, ResolvedCall } from '../call.js';
 import { deadlinesLeft } from '../deadlines.js';
 import { idempotencyMark } from '../idempotency.js';
@@ -176,8 +177,11 @@ interface Submission {
   readonly answer: Answered | UpstreamFailure;
 }
 
-/** The way of one task to an upstream that takes it. */
-class Submitting implements Asker {
+/**
+ * The way of one task to an upstream that takes it. A client that leaves ends nothing here, so it settles nothing either:
+ * what the call costs is known, and its place is free, when the creation has ended.
+ */
+class Submitting implements Asker, ExchangeListener {
   readonly #services: Services;
   readonly #call: Call;
   readonly #request: VideoRequest;
@@ -188,6 +192,8 @@ class Submitting implements Asker {
   #attempt: Attempt | null = null;
   /** The newest one that failed, and after which another target may be asked. */
   #failed: Submission | null = null;
+  /** The client was answered, or is never going to be. */
+  #isOver = false;
   #onOver: () => void = () => {};
 
   constructor(services: Services, call: Call, request: VideoRequest, attempts: Attempts) {
@@ -196,8 +202,7 @@ class Submitting implements Asker {
     this.#request = request;
     this.#attempts = attempts;
     this.#once = onceOnly(call, request);
-    // Hears of the client, whose leaving ends nothing here.
-    new WaitingClient(services, call);
+    call.exchange.listener = this;
   }
 
   /** Ends when the client was answered and the book says what became of the task; never rejects. */
@@ -218,17 +223,38 @@ class Submitting implements Asker {
     this.#settleBy(this.#failed === null ? Promise.reject(fault) : this.#conclude(this.#failed));
   }
 
+  onClientGone(): void {
+    if (this.#isOver) account(this.#services, this.#call, 'client_gone');
+  }
+
+  onDrained(): void {
+    account(this.#services, this.#call, 'complete');
+  }
+
   /** @param step resolves to whether the call is over with it */
   #settleBy(step: Promise<boolean>): void {
     step.then(
       (isOver) => {
-        if (isOver) this.#onOver();
+        if (isOver) this.#end();
       },
       (fault: unknown) => {
-        this.#call.onFault('promise', fault);
-        this.#onOver();
+        if (this.#call.exchange.alive) this.#call.onFault('promise', fault);
+        else this.#noteUntold(fault);
+        this.#end();
       },
     );
+  }
+
+  /** Nobody is there to be told. */
+  #noteUntold(fault: unknown): void {
+    if (fault instanceof GatewayError) this.#call.error = fault;
+    else this.#services.reportFault('promise', fault, this.#call);
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    if (!this.#call.exchange.alive) account(this.#services, this.#call, 'client_gone');
+    this.#onOver();
   }
 
   async #submit(choice: Choice): Promise<boolean> {
@@ -308,8 +334,6 @@ class Submitting implements Asker {
   #send({ target, submission, apiKey }: Choice): Promise<Answered | UpstreamFailure> {
     const call = this.#call;
     call.path = 'translated';
-    // The task is made even if its client leaves before it is told, and has its price then.
-    call.isCharged = true;
     const { forwarded } = call.exchange.head;
     this.#attempt = new Attempt(this.#services, this.#attempts);
     return new Promise((resolve) => {
@@ -349,6 +373,8 @@ class Submitting implements Asker {
       if (unreadable !== null)
         throw new GatewayError(unreadable.kind, unreadable.message, { unrepeatable: true });
       made = submitted(task, readCreated(choice, body), Date.now());
+      // The task has its price even if its client has left before it is told.
+      call.isCharged = true;
       this.#attempt?.succeeded();
     } catch (fault) {
       // A refusal inside a success, or nothing that can be understood: then the task may have been made.
@@ -386,7 +412,7 @@ class Submitting implements Asker {
     const lines = ownLines(call) + passedLines(call, head) + timingLine(call);
     if (call.accounted) return;
     call.error = error;
-    call.isCharged = false;
+    if (!call.exchange.alive) return;
     call.exchange.respond(head.status, lines, body);
     account(this.#services, call, 'upstream_error');
   }
