@@ -19,6 +19,7 @@ import { serve } from './flow/serve.js';
 import type { Services } from './flow/services.js';
 import { TurnQueue } from './flow/turn-queue.js';
 import { createUnattended } from './flow/unattended.js';
+import { Downloads } from './flow/video/downloads.js';
 import { trustedProxies } from './http/client-address.js';
 import { createMemorySweep } from './http/memory-sweep.js';
 import { createRouter } from './http/router.js';
@@ -171,6 +172,7 @@ class ComposedGateway implements Gateway {
       dialer,
       sessions: new SessionList(new SessionMemory(() => this.#services.running.snapshot.sockets)),
       book: createTaskBook(this.#store),
+      downloads: new Downloads(),
       report: (call) => {
         this.#accessLog.add(call);
         this.#recordQueue.add(call);

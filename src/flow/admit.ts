@@ -3,7 +3,7 @@ import { GatewayError } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange-host.js';
 import type { Decision, Denial } from '../limits/decision.js';
 import type { Demand, Pool } from '../limits/pool.js';
-import { demandsOf } from '../limits/pools.js';
+import { type CallPools, demandsOf } from '../limits/pools.js';
 import { costOf, isFree } from '../usage/cost.js';
 import { account } from './account.js';
 import { budgetOf, type PeriodBudget } from './budget.js';
@@ -33,9 +33,15 @@ export interface Admitted {
  * @throws {GatewayError} as `admitResolved` does
  */
 export function admit(services: Services, call: AuthenticatedCall, waiter: Admitted): boolean {
-  const { key } = call;
-  if (key.limits === null && key.groupLimits.length === 0) return true;
-  const pools = call.running.pools.first(key);
+  return !hasLimits(call.key) || takeFirst(services, call, call.running.pools.first(call.key), waiter);
+}
+
+function hasLimits({ limits, groupLimits }: Key): boolean {
+  return limits !== null || groupLimits.length > 0;
+}
+
+/** @returns whether the call is let in at once @throws {GatewayError} as `admitResolved` does */
+function takeFirst(services: Services, call: Call, pools: CallPools, waiter: Admitted): boolean {
   const limited = new LimitedCall(services.limits, pools.rateLines);
   call.limited = limited;
   if (pools.pools.length === 0) return true;
@@ -81,6 +87,18 @@ function acquire(services: Services, { limited, taking, demands, waiter }: Lacki
 export function admitThen(services: Services, call: AuthenticatedCall, next: Next<AuthenticatedCall>): void {
   const queued = new Queued(services, call, next);
   if (admit(services, call, queued)) next(services, call);
+  else call.exchange.listener = queued;
+}
+
+/** The same for a download of what an earlier call has made: it is one of the calls at once, and no request. */
+export function admitDownload(
+  services: Services,
+  call: AuthenticatedCall,
+  next: Next<AuthenticatedCall>,
+): void {
+  const { key, running } = call;
+  const queued = new Queued(services, call, next);
+  if (!hasLimits(key) || takeFirst(services, call, running.pools.atOnce(key), queued)) next(services, call);
   else call.exchange.listener = queued;
 }
 

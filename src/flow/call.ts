@@ -23,6 +23,12 @@ export type GatewayPath = 'exact' | 'spliced' | 'translated';
 const none: Readonly<Record<string, string>> = {};
 const noSteering: readonly never[] = [];
 
+/** What a call takes up of a bounded number. */
+export interface Place {
+  /** Gives it back; a second time does nothing. */
+  give(): void;
+}
+
 /** One call, from its first byte to its record (see `account`). Every field is there from the start. */
 export class Call implements Guarded {
   readonly exchange: Exchange;
@@ -50,8 +56,8 @@ export class Call implements Guarded {
   usage: Usage | null = null;
   /** Null for a call that falls under no limits. */
   limited: LimitedCall | null = null;
-  /** Of a call that opens a session: given back with its account, and nowhere else. */
-  place: SessionPlace | null = null;
+  /** Of a call that opens a session, or downloads a file: given back with its account at the latest. */
+  place: Place | null = null;
   /** An upstream has done what was asked for, or is at it: a price per call or second counts. */
   isCharged = false;
   /** How many times the price per call is charged: once for each image. */

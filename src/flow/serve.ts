@@ -7,7 +7,7 @@ import type { CompiledSchema } from '../schema/compile.js';
 import { invalidJson } from '../wire/json-fault.js';
 import { queryParameter } from '../wire/query.js';
 import { account } from './account.js';
-import { admitResolved, admitThen } from './admit.js';
+import { admitDownload, admitResolved, admitThen } from './admit.js';
 import { authenticate } from './authenticate.js';
 import { type AuthenticatedCall, Call, type ResolvedCall } from './call.js';
 import { forward, type Sending } from './forward.js';
@@ -64,7 +64,7 @@ function begin(services: Services, arrived: Call): void {
       showTask(services, call, declared(route.video).format, taskId(call));
       return;
     case 'videoContent':
-      serveContent(services, call, taskId(call));
+      admitDownload(services, call, () => serveContent(services, call, taskId(call)));
       return;
     case 'modelList':
     case 'model':

@@ -17,6 +17,7 @@ import type { SessionList } from './realtime/sessions.js';
 import type { Running } from './running.js';
 import type { TurnQueue } from './turn-queue.js';
 import type { Unattended } from './unattended.js';
+import type { Downloads } from './video/downloads.js';
 
 /** An upstream's word that its account of ours is not accepted. */
 export interface VendorAccountRefusal {
@@ -34,6 +35,7 @@ export interface Services {
   readonly dialer: Dialer;
   readonly sessions: SessionList;
   readonly book: TaskBook;
+  readonly downloads: Downloads;
   /** Takes note of a call that has ended; does its formatting later. */
   readonly report: (call: CallRecord) => void;
   /** Counts and logs a mistake of ours. Never throws. @param call that it belongs to, or null */

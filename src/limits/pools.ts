@@ -24,6 +24,8 @@ export interface CallPools {
 interface PoolsOfKey {
   readonly key: Key;
   readonly first: CallPools;
+  /** Of calls that only take up a connection; null until there was one. */
+  atOnce: CallPools | null;
   /** Of calls for models without limits; null until there was one. */
   rest: CallPools | null;
   /** Of calls for the others. */
@@ -39,6 +41,13 @@ export class PoolTable {
   /** What a call of the key takes before its body is read. */
   first(key: Key): CallPools {
     return this.#ofKey(key).first;
+  }
+
+  /** What a call of the key takes in its place that counts among those under way, and as no request. */
+  atOnce(key: Key): CallPools {
+    const known = this.#ofKey(key);
+    known.atOnce ??= atOnceOf(key);
+    return known.atOnce;
   }
 
   /** What it takes once its model is known. */
@@ -66,7 +75,7 @@ export class PoolTable {
   #add(key: Key): PoolsOfKey {
     const pools = once(keyPools(key));
     const first = makeCallPools(pools.filter(isKnownFirst), pools);
-    const added = { key, first, rest: null, byModel: null };
+    const added = { key, first, atOnce: null, rest: null, byModel: null };
     this.#byKey.set(key, added);
     return added;
   }
@@ -75,6 +84,14 @@ export class PoolTable {
 /** How many tokens a call needs is not known before its body is. */
 function isKnownFirst({ name }: Pool): boolean {
   return !name.endsWith(':tokens');
+}
+
+function atOnceOf(key: Key): CallPools {
+  const pools = once(keyPools(key));
+  return makeCallPools(
+    pools.filter(({ kind }) => kind === 'slots'),
+    pools,
+  );
 }
 
 function restOf(key: Key, model: Model): CallPools {

@@ -20,12 +20,13 @@ import { type HeadLines, headerLine, joinLines, noLines, requestLine } from '../
 import { type ByteRange, parseContentRange, type Slice, sliceOf } from '../../wire/range.js';
 import { account } from '../account.js';
 import { ownLines } from '../answer.js';
-import type { Call, CallOutcome } from '../call.js';
+import type { AuthenticatedCall, CallOutcome } from '../call.js';
 import { filePlaces } from '../own-address.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
 import { timingLine } from '../timing.js';
 import { markedKey, oneOffHead } from '../upstream-head.js';
+import { mostDownloads } from './downloads.js';
 
 /** Where a content is: at the upstream itself, or where it says. */
 export type ContentSource =
@@ -85,7 +86,7 @@ interface Refusal {
  */
 export class ContentRelay implements UpstreamHandler, ExchangeListener {
   readonly #services: Services;
-  readonly #call: Call;
+  readonly #call: AuthenticatedCall;
   readonly #request: ContentRequest;
   /** That the upstream itself is asked with. */
   #apiKey: string | null = null;
@@ -104,7 +105,7 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
   /** The upstream sends more than what was asked for. */
   #isCut = false;
 
-  constructor(services: Services, call: Call, request: ContentRequest) {
+  constructor(services: Services, call: AuthenticatedCall, request: ContentRequest) {
     this.#services = services;
     this.#call = call;
     this.#request = request;
@@ -233,7 +234,15 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
   }
 
   #ask(origin: Origin, head: HeadLines): void {
-    const { timeouts } = this.#call.running.snapshot;
+    const call = this.#call;
+    const { timeouts } = call.running.snapshot;
+    // A redirect has led away from where the file was asked for before.
+    call.place?.give();
+    call.place = this.#services.downloads.take(call.key.id, origin);
+    if (call.place === null) {
+      this.#refuse(tooManyDownloads(origin));
+      return;
+    }
     this.#upstream = this.#services.upstream.send(
       origin,
       { method: 'GET', head, body: [], source: null, once: never },
@@ -399,6 +408,15 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
     this.#upstream = null;
     account(this.#services, this.#call, outcome);
   }
+}
+
+function tooManyDownloads(origin: Origin): GatewayError {
+  return new GatewayError(
+    'rate_limit_exceeded',
+    `Your key has ${mostDownloads(origin)} downloads from this video's server under way, as many as it may: ` +
+      'let one end, then try again.',
+    { retryAfter: 10 },
+  );
 }
 
 /** Why a file's answer cannot be handed on, or null. */

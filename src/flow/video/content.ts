@@ -6,7 +6,7 @@ import { queryParameter } from '../../wire/query.js';
 import { matchesTag, parseRange } from '../../wire/range.js';
 import { account } from '../account.js';
 import { attend } from '../attend.js';
-import type { Call } from '../call.js';
+import type { AuthenticatedCall, Call } from '../call.js';
 import type { Services } from '../services.js';
 import { timingLine } from '../timing.js';
 import { findTask, taskNotFound, upstreamOf } from './answer.js';
@@ -14,7 +14,7 @@ import { ContentRelay, type ContentSource } from './content-relay.js';
 import { refreshed } from './poll.js';
 
 /** Answers with a finished task's video, or part of it, straight from where its upstream keeps it. */
-export function serveContent(services: Services, call: Call, id: string): void {
+export function serveContent(services: Services, call: AuthenticatedCall, id: string): void {
   const { head } = call.exchange;
   const variant = videoVariant(queryParameter(head.query, 'variant'));
   attend(services, call, async (waiting) => {

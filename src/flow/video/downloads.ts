@@ -1,0 +1,36 @@
+import type { Origin } from '../../upstream/origin.js';
+import type { Place } from '../call.js';
+
+/** A download lasts as long as its client likes: those of one key leave the others this many parts less one. */
+const connectionParts = 4;
+
+/** The downloads of a worker by who reads them from where. */
+export class Downloads {
+  readonly #counts = new Map<string, number>();
+
+  /** @returns a place for one more, or null where the key has as many of the origin's connections as it may */
+  take(keyId: string, origin: Origin): Place | null {
+    const name = JSON.stringify([keyId, origin.identity]);
+    const count = this.#counts.get(name) ?? 0;
+    if (count >= mostDownloads(origin)) return null;
+    this.#counts.set(name, count + 1);
+    let isHeld = true;
+    return {
+      give: () => {
+        if (isHeld) this.#end(name);
+        isHeld = false;
+      },
+    };
+  }
+
+  #end(name: string): void {
+    const left = (this.#counts.get(name) ?? 0) - 1;
+    if (left > 0) this.#counts.set(name, left);
+    else this.#counts.delete(name);
+  }
+}
+
+/** How many a key may have at once from an origin, in one worker. */
+export function mostDownloads({ maxConnections }: Origin): number {
+  return Math.max(1, Math.floor(maxConnections / connectionParts));
+}
