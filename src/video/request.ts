@@ -65,7 +65,7 @@ export const videoGuarded: { readonly within: Readonly<Record<string, GuardSpec>
   within: {
     metadata: {
       reads: ['negative_prompt', 'image_tail', 'aspect_ratio', 'cfg_scale', 'mode'],
-      bars: ['model', 'model_name', 'req_key', 'n', 'duration', 'seconds', 'frames'],
+      bars: ['model', 'model_name', 'req_key'],
     },
   },
 };

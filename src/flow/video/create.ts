@@ -14,6 +14,7 @@ import { dayMs } from '../../usage/budget.js';
 import { failedTask, newTask, submitted, usualSeconds } from '../../video/advance.js';
 import type { OnceRequest } from '../../video/book.js';
 import { videoFaces, videoWires, wireOfKind } from '../../video/formats.js';
+import { requireMetered } from '../../video/metered.js';
 import { thisProcess } from '../../video/recovery.js';
 import type { VideoCall, VideoRequest, VideoTask, VideoWire } from '../../video/task.js';
 import { headerLine, joinLines } from '../../wire/head-lines.js';
@@ -57,6 +58,7 @@ interface Choice {
  * then answers. A client that leaves does not stop this, since the upstream may have begun.
  */
 export function createTask(services: Services, call: AuthenticatedCall, request: VideoRequest): void {
+  requireMetered(request);
   const resolved = findModel(call, 'video', request.model);
   call.units = request.count ?? 1;
   call.mediaSeconds = call.units * (request.seconds ?? usualLength(resolved.model));
