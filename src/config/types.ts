@@ -35,6 +35,19 @@ export interface OwnSecrets {
   readonly keys: readonly string[];
   /** Other headers of the config, which may carry anything, and whose values others may know. */
   readonly others: readonly string[];
+  /** The keys in base64 and hex, for errors. */
+  readonly encoded: readonly string[];
+  /** By these whole answers are searched for keys, those that no ordinary text has by chance. */
+  readonly marks: readonly KeyMark[];
+}
+
+/** A key as answers are searched for it. */
+export interface KeyMark {
+  readonly key: Buffer;
+  /** Its end, from where a search is fast: at a character that is rare in texts. */
+  readonly tail: Buffer;
+  /** In UTF-16, of either byte order. */
+  readonly wide: Buffer;
 }
 
 /** One place that answers: an origin, the path under it, and how to sign in. */

@@ -1,9 +1,12 @@
+import type { OwnSecrets } from '../config/types.js';
 import { GatewayError } from '../errors.js';
+import { encodedKeyFailure } from '../protocols/error-formats/own-secrets.js';
+import { vendorAccountFailureOf } from '../protocols/error-formats/vendor-account.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import type { ResponseHead } from '../upstream/client.js';
 import { parseJson, parseObject } from '../wire/json.js';
-import { skipSpace } from '../wire/json-space.js';
 import { parseEvent } from '../wire/sse.js';
+import { looksLikeText, textStart } from '../wire/text-start.js';
 import type { CallOutcome } from './call.js';
 
 /** No error is larger: what is, is not looked into. */
@@ -59,19 +62,26 @@ export function contentRefusal(
   return new GatewayError('upstream_error', 'The upstream answered with something other than JSON.');
 }
 
+/**
+ * What the beginning of an answer that is no JSON says of the gateway's account, or would tell of it; null for what may
+ * pass.
+ * @param isMedium it is called an image or a sound: a text in its place is an error, whose words count
+ */
+export function beginningFailure(first: Buffer, isMedium: boolean, secrets: OwnSecrets): GatewayError | null {
+  const failure = encodedKeyFailure(first, secrets);
+  if (failure !== null || !isMedium || !looksLikeText(first)) return failure;
+  const text = first.toString('utf8', textStart(first), longestError);
+  return vendorAccountFailureOf(text, 'error', secrets);
+}
+
 function startsAsJson(type: string | null): boolean {
   return type !== null && /^[^;]*json/i.test(type);
 }
 
 /** @param mayFollow it may begin behind these bytes */
 function beginsAsJson(bytes: Buffer, mayFollow: boolean): boolean {
-  const at = jsonStart(bytes);
+  const at = textStart(bytes);
   return at >= bytes.length ? mayFollow && bytes.length > 0 : bytes[at] === 0x7b || bytes[at] === 0x5b;
-}
-
-/** Where the text begins, behind a byte order mark and white space. */
-function jsonStart(bytes: Buffer): number {
-  return skipSpace(bytes, bytes[0] === 0xef ? 3 : 0);
 }
 
 function isAnyJson(bytes: Buffer): boolean {
@@ -81,7 +91,7 @@ function isAnyJson(bytes: Buffer): boolean {
 /** True for an object that is whole and has nothing but an error to tell. */
 function isError(bytes: Buffer): boolean {
   if (bytes.length > longestError) return false;
-  const parsed = parseObject(bytes.toString('utf8', jsonStart(bytes)));
+  const parsed = parseObject(bytes.toString('utf8', textStart(bytes)));
   return Boolean(parsed?.error) && !('text' in (parsed ?? {}));
 }
 

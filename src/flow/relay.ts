@@ -6,6 +6,7 @@ import { type FaultPlace, GatewayError } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange-host.js';
 import { Swept } from '../http/sweep.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
+import { Beginning, beginningBytes } from '../stream/beginning.js';
 import { Gather } from '../stream/gather.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
 import { EventRuns } from '../wire/sse.js';
@@ -14,6 +15,7 @@ import { answerLines, streamLines } from './answer.js';
 import {
   answerOutcome,
   answerRefusal,
+  beginningFailure,
   contentRefusal,
   isEventStream,
   isMedia,
@@ -28,7 +30,6 @@ import type { Services } from './services.js';
 
 /** Error answers are taken whole up to this size: only then is it known that they are JSON. */
 const wholeErrorBytes = 1024 * 1024;
-const nothing = Buffer.alloc(0);
 /** Unfinished events up to this size are not worth counting. */
 const usualEventBytes = 64 * 1024;
 
@@ -44,6 +45,12 @@ interface Whole extends Answering {
   readonly gathered: Gather;
 }
 
+/** It is passed on as it comes. */
+interface Bytes extends Answering {
+  readonly name: 'opening' | 'bytes';
+  readonly beginning: Beginning;
+}
+
 /** It is passed on in whole events. */
 interface Events extends Answering {
   readonly name: 'events';
@@ -57,7 +64,7 @@ interface Events extends Answering {
 type Phase =
   | { readonly name: 'waiting' }
   | Whole
-  | (Answering & { readonly name: 'opening' | 'bytes' })
+  | Bytes
   | Events
   | { readonly name: 'sent'; readonly head: ResponseHead }
   | { readonly name: 'over' };
@@ -128,7 +135,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
       this.#phase = { name: 'events', transform, head, runs: new EventRuns(transform.eventBytes) };
     else if (leavesWhole(head, transform))
       this.#phase = { name: 'whole', transform, head, gathered: new Gather(transform.wholeBytes) };
-    else this.#phase = { name: 'opening', transform, head };
+    else this.#phase = { name: 'opening', transform, head, beginning: this.#beginning(head) };
   }
 
   onData(chunk: Buffer): boolean {
@@ -148,11 +155,9 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
       case 'whole':
         return this.#onWhole(phase, chunk);
       case 'opening':
-        return this.#open(phase, chunk) && this.#take(chunk);
+        return this.#open(phase, phase.beginning.add(chunk), false);
       case 'bytes':
-        phase.transform.note(chunk);
-        this.#flowing = this.#call.exchange.write(chunk);
-        return this.#flowing;
+        return this.#onBytes(phase, chunk);
       default:
         return true;
     }
@@ -167,7 +172,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   }
 
   #takeEnd(): void {
-    if (this.#phase.name === 'opening') this.#open(this.#phase, nothing);
+    if (this.#phase.name === 'opening') this.#open(this.#phase, this.#phase.beginning.rest(), true);
     const phase = this.#phase;
     if (phase.name === 'events') this.#endEvents(phase);
     else if (phase.name === 'whole') this.#endWhole(phase);
@@ -186,10 +191,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
       this.#phase = over;
       this.#owner.onAttemptFailed(error, failure);
     } else if (phase.name === 'bytes') {
-      // The head promised an answer that cannot be made whole: a cut connection is the only honest end.
-      this.#call.error = error;
-      this.#call.exchange.abort();
-      this.#settle('upstream_error');
+      this.#cut(error);
     } else if (this.#transform?.isComplete) {
       // All of the answer was there; how the connection ended says nothing about it.
       this.#endComplete(this.#transform);
@@ -317,17 +319,48 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     });
   }
 
-  /** The first bytes of an answer that is passed on as it comes. @returns whether it goes on */
-  #open(answering: Answering, first: Buffer): boolean {
-    if (this.#giveUnfit(answering.head, first, first.length === 0)) return false;
-    this.#outgrown(answering, first);
-    return this.#phase.name === 'bytes';
+  /** What may be known of an answer that is passed on as it comes, before it is. */
+  #beginning(head: ResponseHead): Beginning {
+    const { secrets } = this.#call.target.upstream;
+    return new Beginning(secrets, isMedia(head) ? beginningBytes : Number.POSITIVE_INFINITY);
+  }
+
+  /** @param first bytes of an answer that is passed on as it comes; null where more are needed */
+  #open(opening: Bytes, first: Buffer | null, isWhole: boolean): boolean {
+    if (first === null) return true;
+    if (this.#giveUnfit(opening.head, first, isWhole)) return false;
+    this.#outgrown(opening, first);
+    if (this.#phase.name !== 'bytes') return false;
+    return first.length === 0 || this.#take(first);
+  }
+
+  #onBytes({ transform, beginning }: Bytes, chunk: Buffer): boolean {
+    const failure = beginning.failureIn(chunk);
+    if (failure !== null) {
+      this.#owner.onVendorAccountRefused(failure);
+      this.upstream?.cancel();
+      this.#cut(failure);
+      return true;
+    }
+    transform.note(chunk);
+    this.#flowing = this.#call.exchange.write(chunk);
+    return this.#flowing;
+  }
+
+  /** The head promised an answer that cannot be made whole: a cut connection is the only honest end. */
+  #cut(error: GatewayError): void {
+    this.#call.error = error;
+    this.#call.exchange.abort();
+    this.#settle('upstream_error');
   }
 
   /** Gives up what is no answer of the endpoint, for all its good status. @param first its first bytes, or all of it */
   #giveUnfit(head: ResponseHead, first: Buffer, isWhole: boolean): boolean {
     const isJson = this.#call.route.endpoint?.answersJson !== false && !isMedia(head);
-    const refusal = contentRefusal(head, first, { isWhole, isJson });
+    const { secrets } = this.#call.target.upstream;
+    const refusal =
+      (isJson ? null : beginningFailure(first, isMedia(head), secrets)) ??
+      contentRefusal(head, first, { isWhole, isJson });
     if (refusal !== null) this.#give(refusal);
     return refusal !== null;
   }
@@ -356,7 +389,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   }
 
   #beginBytes(transform: AnswerTransform, head: ResponseHead): void {
-    this.#phase = { name: 'bytes', transform, head };
+    this.#phase = { name: 'bytes', transform, head, beginning: this.#beginning(head) };
     this.committed = true;
     this.#call.exchange.begin(head.status, answerLines(this.#call, head));
     this.#call.endedAt = 0;

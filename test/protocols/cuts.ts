@@ -1,3 +1,4 @@
+import { ownSecrets } from '../../src/config/own-secrets.js';
 import type { AnswerContext } from '../../src/conversation/codec.js';
 import type { TextProtocolName } from '../../src/conversation/request.js';
 import { isWholeEvent } from '../../src/flow/answer-kind.js';
@@ -49,7 +50,7 @@ export function transformOf(upstream: TextProtocolName, { client, framing }: Rea
     ours: textEndpoints[client.protocol].translation.codec,
     context,
     inputEstimate: 5,
-    secrets: { keys: [], others: [] },
+    secrets: ownSecrets([], []),
   });
 }
 

@@ -1,4 +1,5 @@
 import { test } from 'tap';
+import { ownSecrets } from '../../src/config/own-secrets.js';
 import { speech, transcriptions } from '../../src/protocols/audio/index.js';
 import { chat } from '../../src/protocols/chat/index.js';
 import { embeddings } from '../../src/protocols/embeddings/index.js';
@@ -16,7 +17,7 @@ const observed = (endpoint: Endpoint): ObservedTransform =>
     mayStream: false,
     amend: null,
     inputEstimate: 100,
-    secrets: { keys: [], others: [] },
+    secrets: ownSecrets([], []),
   });
 
 const sse = (...events: readonly unknown[]): Buffer =>

@@ -1,4 +1,5 @@
 import { test } from 'tap';
+import { ownSecrets } from '../../src/config/own-secrets.js';
 import type { AnswerContext } from '../../src/conversation/codec.js';
 import type { StreamEvent } from '../../src/conversation/events.js';
 import { textProtocols } from '../../src/conversation/request.js';
@@ -15,7 +16,7 @@ const event = (text: string, more = ''): string =>
 
 const collect = (template: TextTemplate, bytes: string): number => template.collect(bytes, 0, []);
 
-const secrets = { keys: [], others: [] };
+const secrets = ownSecrets([], []);
 
 test('the next event of the same form is known by the bytes around its text', async (t) => {
   const template = new TextTemplate('text');

@@ -1,4 +1,5 @@
 import { test } from 'tap';
+import { ownSecrets } from '../../src/config/own-secrets.js';
 import type { AnswerContext, StreamDecoder, StreamEncoder, TextCodec } from '../../src/conversation/codec.js';
 import { GatewayError } from '../../src/errors.js';
 import { ArrayTransform } from '../../src/stream/reframe.js';
@@ -60,7 +61,7 @@ const transform = () =>
     ours: codec,
     context: {} as AnswerContext,
     inputEstimate: 0,
-    secrets: { keys: [], others: [] },
+    secrets: ownSecrets([], []),
   });
 
 const event = (word: string): Buffer => Buffer.from(`data: ${word}\n\n`);

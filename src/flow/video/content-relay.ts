@@ -5,8 +5,9 @@ import { failureError } from '../../attempts/failure.js';
 import type { Upstream } from '../../config/types.js';
 import { type FaultPlace, GatewayError, guard } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange-host.js';
-import { vendorAccountFailureOf } from '../../protocols/error-formats/vendor-account.js';
+import { secretFailure } from '../../protocols/error-formats/own-secrets.js';
 import { never } from '../../protocols/once.js';
+import { Beginning } from '../../stream/beginning.js';
 import { Gather } from '../../stream/gather.js';
 import type {
   ResponseHead,
@@ -18,8 +19,10 @@ import type { Origin } from '../../upstream/origin.js';
 import { type Reached, reachUrl, redirectTarget } from '../../upstream/reach.js';
 import { type HeadLines, headerLine, joinLines, noLines, requestLine } from '../../wire/head-lines.js';
 import { type ByteRange, parseContentRange, type Slice, sliceOf } from '../../wire/range.js';
+import { looksLikeText } from '../../wire/text-start.js';
 import { account } from '../account.js';
 import { ownLines } from '../answer.js';
+import { beginningFailure } from '../answer-kind.js';
 import type { AuthenticatedCall, CallOutcome } from '../call.js';
 import { filePlaces } from '../own-address.js';
 import { refuse } from '../refuse.js';
@@ -63,15 +66,21 @@ const fetchLines = joinLines(
 /** Of a refusal, for the log. */
 const refusalBytes = 8192;
 /** Text begins within so many bytes. */
-const textWithin = 256;
-const nothing = Buffer.alloc(0);
+const startWithin = 256;
+/** Fewer bytes may look like one by chance, whatever they are called. */
+const leastText = 32;
 /** What a login page comes as, an object store's error, the answer of an API that says 200 to everything. */
 const textType = /^(?:text\/|application\/(?:json|xml|xhtml|problem))/i;
 /** Types that a client is told: none in which a browser would find a script. */
 const mediaType = /^(?:video\/[\w.+-]+|image\/(?:png|jpeg|gif|webp|avif))$/i;
-const pageStart = /^\s*[<{[]/;
-/** What begins like this is looked into, and is no video where it calls itself a text. */
-const textStart = /^[\t\n\r -~]{32}/;
+const pageStart = /^(?:\xef\xbb\xbf)?\s*[<{[]/;
+
+/** What comes with a good status may be a page or an error, as its first bytes tell. */
+interface Doubt {
+  readonly head: ResponseHead;
+  /** It begins with the video. */
+  readonly isFromStart: boolean;
+}
 
 /** An upstream's own refusal, whose body is still coming. */
 interface Refusal {
@@ -90,8 +99,8 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
   readonly #request: ContentRequest;
   /** That the upstream itself is asked with. */
   #apiKey: string | null = null;
-  /** Head of an answer that begins with the video: what comes with a good status may be a page or an error, as its first bytes tell. */
-  #doubted: ResponseHead | null = null;
+  #doubted: Doubt | null = null;
+  readonly #beginning: Beginning;
   #refusal: Refusal | null = null;
   #upstream: UpstreamExchange | null = null;
   #cancelReach: () => void = () => {};
@@ -109,6 +118,7 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
     this.#services = services;
     this.#call = call;
     this.#request = request;
+    this.#beginning = new Beginning(request.source.upstream.secrets);
   }
 
   start(): void {
@@ -137,15 +147,32 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
     this.#call.sentAt = this.#upstream?.sentAt ?? 0;
     const next = redirectTarget(this.#url ?? this.#ownUrl(), head);
     if (next !== null) this.#follow(next);
-    else if (head.status === 200 || head.get('content-range')?.startsWith('bytes 0-') === true)
-      this.#doubted = head;
-    else this.#begin(head);
+    else if (head.status === 200 || head.status === 206) {
+      const isFromStart = head.status === 200 || head.get('content-range')?.startsWith('bytes 0-') === true;
+      this.#doubted = { head, isFromStart };
+    } else this.#begin(head);
   }
 
   onData(chunk: Buffer): boolean {
     if (this.#refusal !== null && !this.#refusal.body.add(chunk, -1)) this.#endRefusal(this.#refusal);
-    if (this.#doubted !== null) this.#endDoubt(this.#doubted, chunk);
-    if (this.#mode !== 'passing') return true;
+    let bytes = chunk;
+    if (this.#doubted !== null) {
+      const first = this.#beginning.add(chunk);
+      if (first === null) return true;
+      this.#endDoubt(this.#doubted, first);
+      bytes = first;
+    }
+    return this.#mode === 'passing' ? this.#pass(bytes) : true;
+  }
+
+  #pass(chunk: Buffer): boolean {
+    const failure = this.#beginning.failureIn(chunk);
+    if (failure !== null) {
+      this.#upstream?.cancel();
+      this.#noteFailure(failure);
+      this.#break(failure);
+      return true;
+    }
     let bytes = chunk;
     if (this.#skip > 0) {
       const skipped = Math.min(this.#skip, bytes.length);
@@ -171,7 +198,11 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
 
   onEnd(): void {
     if (this.#refusal !== null) this.#endRefusal(this.#refusal);
-    if (this.#doubted !== null) this.#endDoubt(this.#doubted, nothing);
+    if (this.#doubted !== null) {
+      const first = this.#beginning.rest();
+      this.#endDoubt(this.#doubted, first);
+      if (this.#mode === 'passing') this.#pass(first);
+    }
     if (this.#mode === 'passing') this.#finish();
   }
 
@@ -302,34 +333,31 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
     }
   }
 
-  /** @param first bytes of the answer */
-  #endDoubt(head: ResponseHead, first: Buffer): void {
+  /** @param first bytes of the answer, or all of them */
+  #endDoubt({ head, isFromStart }: Doubt, first: Buffer): void {
     this.#doubted = null;
-    const begin = first.toString('latin1', 0, textWithin);
-    const mayBeText = pageStart.test(begin) || textStart.test(begin);
-    const error = mayBeText
-      ? vendorAccountFailureOf(
-          first.toString('utf8', 0, refusalBytes),
-          'error',
-          this.#request.source.upstream.secrets,
-        )
-      : null;
+    const error = beginningFailure(first, true, this.#request.source.upstream.secrets);
+    const isPage = isFromStart && pageStart.test(first.toString('latin1', 0, startWithin));
+    const isText = first.length >= leastText && looksLikeText(first);
     if (error !== null) this.#refuseFor(error);
-    else if (pageStart.test(begin) || (mayBeText && textType.test(head.contentType ?? '')))
+    else if (isPage || (isText && textType.test(head.contentType ?? '')))
       this.#refuse(
         new GatewayError('upstream_error', 'The upstream answered with something other than a video.'),
       );
     else this.#begin(head);
   }
 
-  /** Our account is known at the upstream alone, and not where it keeps its files. */
   #refuseFor(error: GatewayError): void {
-    const { source } = this.#request;
-    if (source.kind === 'path' && this.#url === null && error.vendorAccountStatus !== null) {
-      const { upstream, model } = source;
-      noteVendorAccountRefused(this.#services, this.#call, { upstream, model, apiKey: this.#apiKey }, error);
-    }
+    this.#noteFailure(error);
     this.#refuse(error);
+  }
+
+  /** Our account is known at the upstream alone, and not where it keeps its files. */
+  #noteFailure(error: GatewayError): void {
+    const { source } = this.#request;
+    if (source.kind !== 'path' || this.#url !== null || error.vendorAccountStatus === null) return;
+    const { upstream, model } = source;
+    noteVendorAccountRefused(this.#services, this.#call, { upstream, model, apiKey: this.#apiKey }, error);
   }
 
   #endRefusal({ head, problem, body }: Refusal): void {
@@ -357,8 +385,10 @@ export class ContentRelay implements UpstreamHandler, ExchangeListener {
   #answer(status: number, head: ResponseHead, lines: string, length: number): void {
     const { exchange } = this.#call;
     const type = head.contentType ?? '';
+    const isTold =
+      mediaType.test(type) && secretFailure(type, this.#request.source.upstream.secrets) === null;
     const all =
-      `\r\ncontent-type: ${mediaType.test(type) ? type : this.#request.contentType}` +
+      `\r\ncontent-type: ${isTold ? type : this.#request.contentType}` +
       '\r\nx-content-type-options: nosniff' +
       this.#request.lines +
       lines +

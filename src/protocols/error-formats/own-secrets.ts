@@ -4,7 +4,7 @@ import { vendorAccountError } from './vendor-account-error.js';
 
 /*
  * What an upstream says when it refuses something may repeat what it was sent: our key, or whose it is. The words of
- * every refusal are looked through before a client gets them; answers are not (see the manual).
+ * every refusal are looked through before a client gets them, in whatever form; answers for the keys as they are.
  */
 
 /** JSON in JSON in JSON: errors are handed on as texts of others. */
@@ -36,12 +36,41 @@ export function readings(words: string): readonly string[] {
  * Our key is nobody else's to name, so whatever quotes it is about our account there. What others may know is kept
  * back and no more: else a caller could bring a key into disrepute with it.
  */
-export function secretFailure(words: string, { keys, others }: OwnSecrets): GatewayError | null {
+export function secretFailure(words: string, { keys, encoded, others }: OwnSecrets): GatewayError | null {
   const texts = readings(words);
   const holds = (secret: string): boolean => texts.some((text) => text.includes(secret));
-  if (keys.some(holds)) return vendorAccountError(401, words);
+  if (keys.some(holds) || encoded.some(holds)) return vendorAccountError(401, words);
   if (!others.some(holds) && !texts.some((text) => accountName.test(text))) return null;
   return new GatewayError('upstream_error', 'The upstream answered with an error that names its account.');
+}
+
+/**
+ * Where a key of ours stands in an answer, whatever it is; -1 where none does. Some 60 ns a key and call.
+ * @param bytes of which a key that is cut at their ends is not found
+ */
+export function keyAt(bytes: Buffer, { marks }: OwnSecrets): number {
+  for (const { key, tail } of marks) {
+    if (bytes.indexOf(tail) === -1) continue;
+    const at = bytes.indexOf(key);
+    if (at !== -1) return at;
+  }
+  return -1;
+}
+
+/** What a client is told in place of an answer that holds a key of ours, or null. */
+export function keyFailure(bytes: Buffer, secrets: OwnSecrets): GatewayError | null {
+  return keyAt(bytes, secrets) === -1 ? null : quotedKeyError();
+}
+
+/** The same, for what may be of any encoding. */
+export function encodedKeyFailure(bytes: Buffer, secrets: OwnSecrets): GatewayError | null {
+  const isWide = secrets.marks.some(({ wide }) => bytes.includes(wide));
+  return isWide ? quotedKeyError() : keyFailure(bytes, secrets);
+}
+
+/** Of what was found, nothing is told to the log either. */
+export function quotedKeyError(): GatewayError {
+  return vendorAccountError(401, 'an answer that holds our key');
 }
 
 /** The same for an error that was made of an upstream's words. @returns what may be told */
