@@ -3,6 +3,8 @@ import type { ResponseHead } from '../upstream/client.js';
 import type { Call } from './call.js';
 import { timingLine } from './timing.js';
 
+const json = 'application/json';
+
 /**
  * The line under which an upstream's answer header is handed on, or an empty string for one that stays here: what
  * SDKs read of it passes, and its request id beside ours.
@@ -33,6 +35,11 @@ function holdsSecret({ target }: Call, value: string): boolean {
   return target !== null && secretFailure(value, target.upstream.secrets) !== null;
 }
 
+/** The same for a line of any answer. Most are good, and may hold what looks like an account's name. */
+function holdsKey({ target }: Call, text: string): boolean {
+  return target?.upstream.secrets.keys.some((key) => text.includes(key)) === true;
+}
+
 /** Header lines of an upstream's answer that are handed on, each with CRLF before it. */
 export function passedLines(call: Call, head: ResponseHead): string {
   const { fields } = head;
@@ -44,7 +51,22 @@ export function passedLines(call: Call, head: ResponseHead): string {
     const line = passedLine(fields[i] as string, value, isLimited);
     if (line !== '' && !(isError && holdsSecret(call, value))) lines += line;
   }
-  return lines;
+  // Looked through at once: for each line it would cost every answer.
+  return isError || !holdsKey(call, lines) ? lines : withoutKeys(call, lines);
+}
+
+function withoutKeys(call: Call, lines: string): string {
+  return lines
+    .split(/(?=\r\n)/)
+    .filter((line) => !holdsKey(call, line))
+    .join('');
+}
+
+/** The type of an upstream's answer: without its parameters where these hold a secret, or none. */
+function passedType(call: Call, { contentType }: ResponseHead): string | null {
+  if (contentType === null || contentType === json || !holdsSecret(call, contentType)) return contentType;
+  const [bare = ''] = contentType.split(';', 1);
+  return holdsSecret(call, bare) ? null : bare;
 }
 
 /** Header lines of a JSON answer of the gateway's own, each with CRLF before it, but for its timing. */
@@ -64,7 +86,7 @@ function requestIdLine({ errorFormat, exchange }: Call): string {
 /** Header lines of an answer that hands on an upstream's, each with CRLF before it. */
 export function answerLines(call: Call, head: ResponseHead): string {
   // What was translated is the gateway's own JSON.
-  const type = call.path === 'translated' ? 'application/json' : head.contentType;
+  const type = call.path === 'translated' ? json : passedType(call, head);
   return (
     `\r\nx-gateway-path: ${call.path}` +
     requestIdLine(call) +

@@ -35,7 +35,7 @@ export interface AnswerTransform {
   readonly kept: number;
   /** What failed while it passed, or null; its words have been given out by `pass`. */
   readonly error: GatewayError | null;
-  /** The event that `pass` has left out with all behind it, since it speaks of the gateway's account; else null. */
+  /** Of the event that `pass` has left out with all behind it, since it tells of the gateway's account; else null. */
   readonly broken: GatewayError | null;
   /** What the upstream has said of the answer's usage so far, or null. */
   readonly usage: Usage | null;

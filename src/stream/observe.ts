@@ -3,7 +3,7 @@ import { isOfMedium, mediumTokens, tokensOf } from '../conversation/estimate-usa
 import type { StreamRules } from '../conversation/stream-rules.js';
 import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
-import { tellable } from '../protocols/error-formats/own-secrets.js';
+import { keyAt, keyFailure, quotedKeyError, tellable } from '../protocols/error-formats/own-secrets.js';
 import { vendorAccountFailureOf } from '../protocols/error-formats/vendor-account.js';
 import { vendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
 import { parseObject } from '../wire/json.js';
@@ -29,15 +29,18 @@ const leastWithMedia = 4 * 1024;
 const beginBytes = 256;
 
 /** A quoted text cannot stand inside another one. */
-const errorKey = Buffer.from('"error"');
-const errorWord = errorKey.subarray(1, -1);
+const errorKey = Buffer.from('"error');
+const errorWord = errorKey.subarray(1);
 /** What is an error is short. */
 const longestError = 64 * 1024;
 
 /** Whether a whole answer has an error, and not only a place for one. */
 function hasError(body: Buffer): boolean {
-  for (let at = body.indexOf(errorKey); at !== -1; at = body.indexOf(errorKey, at + errorKey.length))
-    if (!isNull(body, at + errorKey.length)) return true;
+  for (let at = body.indexOf(errorKey); at !== -1; at = body.indexOf(errorKey, at)) {
+    at += errorKey.length;
+    if (body[at] === letterS) at++;
+    if (body[at] === quote && !isNull(body, at + 1)) return true;
+  }
   return false;
 }
 
@@ -48,7 +51,7 @@ function isJson(body: Buffer): boolean {
 
 /** How the word stands in an event: as a name or value that is not followed by null, as the event's name, or else. */
 function errorAt(run: Buffer, at: number): 'member' | 'name' | null {
-  const end = at + errorWord.length;
+  const end = at + errorWord.length + (run[at + errorWord.length] === letterS ? 1 : 0);
   if (run[at - 1] === quote) return run[end] === quote && !isNull(run, end + 1) ? 'member' : null;
   const colonAt = run[at - 1] === space ? at - 2 : at - 1;
   const isName =
@@ -67,6 +70,7 @@ const endMark = '[DONE]';
 const colon = 0x3a;
 const space = 0x20;
 const letterN = 0x6e;
+const letterS = 0x73;
 const quote = 0x22;
 const openBrace = 0x7b;
 const openBracket = 0x5b;
@@ -81,7 +85,7 @@ export interface Observed {
   readonly amend: ((answer: Buffer) => Buffer) | null;
   /** Tokens that the request is thought to have cost, for an upstream that reports nothing. */
   readonly inputEstimate: number;
-  /** Of the gateway at the upstream: no error may tell them. */
+  /** Of the gateway at the upstream: no answer may tell its keys, and no error any of them. */
   readonly secrets: OwnSecrets;
 }
 
@@ -144,6 +148,8 @@ export class ObservedTransform implements AnswerTransform {
 
   judge(run: Buffer): 'silence' | 'meaningful' | GatewayError {
     const all = this.#early === null ? run : Buffer.concat([this.#early, run]);
+    const ofKey = keyFailure(all, this.#observed.secrets);
+    if (ofKey !== null) return ofKey;
     const verdict = this.#rules.judgeStart(all);
     if (verdict === 'silence' && all.length < earlyBytes) {
       this.#early = Buffer.from(all);
@@ -162,6 +168,11 @@ export class ObservedTransform implements AnswerTransform {
       if (this.#early !== null) run = Buffer.concat([this.#early, run]);
       this.#early = null;
       if (this.#rules.usageAtStart !== null) this.#usageAtStart = this.#rules.usageAtStart(run);
+    }
+    const ofKey = keyAt(run, this.#observed.secrets);
+    if (ofKey !== -1) {
+      this.broken = quotedKeyError();
+      run = run.subarray(0, lastEventEnd(run, 0, ofKey));
     }
     const failure = this.#failureIn(run);
     if (failure !== null) {
@@ -294,8 +305,8 @@ export class ObservedTransform implements AnswerTransform {
   whole(body: Buffer): Buffer {
     const { estimates, seconds } = this.#rules.metering;
     const usage = this.#rules.usageOf(body);
-    // What has made output is an answer, and most are: they are not looked through for errors.
-    const ofVendorAccount = usage === null || usage.output === 0 ? this.#wholeFailure(body) : null;
+    const hasOutput = usage !== null && usage.output > 0;
+    const ofVendorAccount = keyFailure(body, this.#observed.secrets) ?? this.#wholeFailure(body, hasOutput);
     if (ofVendorAccount !== null) throw ofVendorAccount;
     this.#usage = usage;
     if (this.#usage === null && estimates === 'conversation')
@@ -305,14 +316,15 @@ export class ObservedTransform implements AnswerTransform {
   }
 
   /** Why a whole answer may not be passed on: it is or has an error that must not be told. */
-  #wholeFailure(body: Buffer): GatewayError | null {
-    if (body.length > longestError) return null;
+  #wholeFailure(body: Buffer, hasOutput: boolean): GatewayError | null {
+    // What has made output is an answer, and most are: an error may only stand beside it.
+    if (body.length > longestError || (hasOutput && !hasError(body))) return null;
     const { secrets } = this.#observed;
     // Of a text, which may say anything, and of a sound.
     if (!isJson(body))
       return secrets.keys.some((key) => body.includes(key)) ? vendorAccountError(401, '') : null;
     const isOwn = this.#rules.marks.some((mark) => body.includes(mark));
-    if (isOwn && !hasError(body)) return null;
+    if (isOwn && !hasOutput && !hasError(body)) return null;
     return vendorAccountFailureOf(body.toString('utf8'), isOwn ? 'own' : 'strange', secrets);
   }
 

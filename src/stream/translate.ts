@@ -11,7 +11,7 @@ import { answerTokens, estimatedUsage, tokensOf } from '../conversation/estimate
 import type { StreamEvent } from '../conversation/events.js';
 import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
-import { tellable } from '../protocols/error-formats/own-secrets.js';
+import { keyFailure, tellable } from '../protocols/error-formats/own-secrets.js';
 import { toldError, vendorAccountFailureOf } from '../protocols/error-formats/vendor-account.js';
 import { parseObject } from '../wire/json.js';
 import { plainLength, plainText, rawBytes } from '../wire/raw-text.js';
@@ -44,7 +44,7 @@ export interface TranslationParts {
   readonly context: AnswerContext;
   /** Input tokens that the request is thought to have cost, for an upstream that reports nothing. */
   readonly inputEstimate: number;
-  /** Of the gateway at the upstream: no error may tell them. */
+  /** Of the gateway at the upstream: no answer may tell its keys, and no error any of them. */
   readonly secrets: OwnSecrets;
 }
 
@@ -112,7 +112,9 @@ export class TranslatedTransform implements AnswerTransform {
   }
 
   whole(body: Buffer): Buffer {
-    const { ours, context } = this.#parts;
+    const { ours, context, secrets } = this.#parts;
+    const ofKey = keyFailure(body, secrets);
+    if (ofKey !== null) throw ofKey;
     const answer = this.#decodeAnswer(body.toString('utf8'));
     this.usage = answer.usage ?? estimatedUsage(this.#parts.inputEstimate, answerTokens(answer));
     return writeOut(rawBytes(ours.encodeAnswer({ choices: answer.choices, usage: this.usage }, context)));
@@ -191,6 +193,8 @@ class StreamTranslation {
   }
 
   judge(run: Buffer): 'silence' | 'meaningful' | GatewayError {
+    const ofKey = keyFailure(run, this.#secrets);
+    if (ofKey !== null) return ofKey;
     for (let at = 0; at < run.length && !this.isOver; ) {
       at = this.#decode(run, at);
       for (const step of this.#steps) {
@@ -205,6 +209,8 @@ class StreamTranslation {
   }
 
   pass(run: Buffer): Buffer {
+    const ofKey = keyFailure(run, this.#secrets);
+    if (ofKey !== null) return this.#breakOff(ofKey);
     let at = this.#judgedTo;
     this.#judgedTo = 0;
     let out = this.#encode();
@@ -222,6 +228,13 @@ class StreamTranslation {
       out += this.#encode();
     }
     return writeOut(out);
+  }
+
+  #breakOff(error: GatewayError): Buffer {
+    this.isOver = true;
+    this.#steps.length = 0;
+    this.#steps.push({ kind: 'error', error });
+    return writeOut(this.#encode());
   }
 
   /**

@@ -1,11 +1,12 @@
 import { test } from 'tap';
+import { ownSecrets } from '../../src/config/own-secrets.js';
 import type { Upstream } from '../../src/config/types.js';
 import { isForClients } from '../../src/flow/video/client-url.js';
 import { compat, faces } from '../support/media/faces.js';
 import { startContent } from './video-contents.js';
 
 const upstreamAt = (authority: string, fetchPrivate = false) =>
-  ({ origin: { authority }, fetchPrivate }) as unknown as Upstream;
+  ({ origin: { authority }, fetchPrivate, secrets: ownSecrets([], []) }) as unknown as Upstream;
 const vendor = upstreamAt('api.vendor.example:8443');
 
 test('an address on the public internet is for clients', async (t) => {

@@ -5,6 +5,7 @@ import { failureError, statusError } from '../../attempts/failure.js';
 import type { FailedAttempt } from '../../attempts/verdict.js';
 import type { Target } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
+import { keyFailure } from '../../protocols/error-formats/own-secrets.js';
 import { toldError } from '../../protocols/error-formats/vendor-account.js';
 import {
   type ImageAnswer,
@@ -283,6 +284,9 @@ function readImageAnswer(target: Target, answer: Answered): ImageAnswer | Gatewa
   const refusal = answerRefusal(head, false);
   if (refusal !== null) return refusal;
   if (head.status >= 400) return answer.refusal?.error ?? statusError(head, body);
+  // In a URL as a rule, by which clients would fetch the image.
+  const ofKey = keyFailure(body, target.upstream.secrets);
+  if (ofKey !== null) return ofKey;
   try {
     return target.images === 'dashscope' ? readDashscopeAnswer(body) : readOpenaiAnswer(body);
   } catch (fault) {
