@@ -165,7 +165,7 @@ export function vendorAccountFailureOfClose(
     words.some((word) => keyWords.has(word) || vendorAccountWords.has(word)) ||
     keySentence.test(reason) ||
     vendorAccountSentence.test(reason) ||
-    /api[ _-]?key|credential|organi[sz]ation|billing|current quota/i.test(reason);
+    /api[ _-]?key|credential|organi[sz]ation|billing|current quota|\baccount\b/i.test(reason);
   const status = closeCodes.get(code) ?? (isAbout ? 401 : null);
   return status === null
     ? secretFailure(reason, secrets)
