@@ -46,7 +46,7 @@ export interface KeyMark {
   readonly key: Buffer;
   /** Its end, from where a search is fast: at a character that is rare in texts. */
   readonly tail: Buffer;
-  /** In UTF-16, of either byte order. */
+  /** The same in UTF-16, of either byte order. */
   readonly wide: Buffer;
 }
 
