@@ -30,6 +30,8 @@ import type { Services } from './services.js';
 
 /** Error answers are taken whole up to this size: only then is it known that they are JSON. */
 const wholeErrorBytes = 1024 * 1024;
+/** A beginning that is too short to be judged well is judged all the same once nothing follows for so long. */
+const heldMs = 500;
 /** Unfinished events up to this size are not worth counting. */
 const usualEventBytes = 64 * 1024;
 
@@ -220,6 +222,10 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   }
 
   onSweep(now: number): void {
+    if (this.#phase.name === 'opening') {
+      if (now - this.#heardAt >= heldMs) this.#open(this.#phase, this.#phase.beginning.rest(), false);
+      return;
+    }
     const { keepAliveMs } = this.#call.running.snapshot.timeouts;
     if (keepAliveMs === 0 || !this.#flowing || now - this.#heardAt < keepAliveMs) return;
     // Signs of life belong between the events of a stream alone.
@@ -327,7 +333,11 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
 
   /** @param first bytes of an answer that is passed on as it comes; null where more are needed */
   #open(opening: Bytes, first: Buffer | null, isWhole: boolean): boolean {
-    if (first === null) return true;
+    if (first === null) {
+      this.#heardAt = performance.now();
+      this.#services.sweepList.add(this);
+      return true;
+    }
     if (this.#giveUnfit(opening.head, first, isWhole)) return false;
     this.#outgrown(opening, first);
     if (this.#phase.name !== 'bytes') return false;

@@ -1,9 +1,11 @@
 import type { OwnSecrets } from '../config/types.js';
 import type { GatewayError } from '../errors.js';
 import { encodedKeyFailure } from '../protocols/error-formats/own-secrets.js';
-import { looksLikeText, textWithin } from '../wire/text-start.js';
+import { looksLikeText } from '../wire/text-start.js';
 import { Gather } from './gather.js';
 
+/** What is no text shows it within so many bytes. */
+const leastBytes = 32;
 /** A text is kept back until so much of it is there, and a key within is never passed on. */
 export const beginningBytes = 8192;
 
@@ -27,8 +29,6 @@ export class Beginning {
   add(chunk: Buffer): Buffer | null {
     if (this.#gathered.length === 0 && isEnough(chunk)) return chunk;
     this.#gathered.add(chunk, -1);
-    const { length } = this.#gathered;
-    if (length < textWithin) return null;
     const all = this.#gathered.take();
     if (isEnough(all)) return all;
     this.#gathered.add(all, -1);
@@ -49,5 +49,5 @@ export class Beginning {
 }
 
 function isEnough(bytes: Buffer): boolean {
-  return bytes.length >= beginningBytes || (bytes.length >= textWithin && !looksLikeText(bytes));
+  return bytes.length >= beginningBytes || (bytes.length >= leastBytes && !looksLikeText(bytes));
 }

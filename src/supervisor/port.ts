@@ -1,5 +1,10 @@
 import { createServer } from 'node:net';
 
+/** Ports from which a free one is picked: Linux gives those above to clients, one of which may be taken at any moment. */
+const lowestFree = 10_240;
+const highestFree = 32_767;
+const mostPicks = 100;
+
 /** Somebody listens on the port. */
 export class PortInUseError extends Error {}
 
@@ -11,7 +16,20 @@ export class PortInUseError extends Error {}
  * @throws PortInUseError when somebody does
  * @throws Error that says in plain words why the port cannot be had otherwise
  */
-export function claimPort(host: string, port: number): Promise<number> {
+export async function claimPort(host: string, port: number): Promise<number> {
+  if (port !== 0) return probePort(host, port);
+  for (let picks = 0; picks < mostPicks; picks++) {
+    const picked = lowestFree + Math.floor(Math.random() * (highestFree - lowestFree + 1));
+    try {
+      return await probePort(host, picked);
+    } catch (error) {
+      if (!(error instanceof PortInUseError)) break;
+    }
+  }
+  return probePort(host, 0);
+}
+
+function probePort(host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
     probe.once('error', (error: NodeJS.ErrnoException) => {

@@ -49,7 +49,7 @@ async function stage(
 ): Promise<Stage> {
   const answers: string[] = [];
   const upstreams = await Promise.all(
-    Array.from({ length: count }, (_, index) => startRawUpstream(t, answers[index] ?? '')),
+    Array.from({ length: count }, (_, index) => startRawUpstream(t, () => answers[index] ?? '')),
   );
   const gateway = await startGateway(t, {
     upstreams: upstreams.map(({ url }) => url),

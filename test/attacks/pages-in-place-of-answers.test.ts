@@ -68,7 +68,7 @@ for (const kind of ['chat', 'messages', 'generateContent']) {
 
 test('a page of status 200 is no answer: another target is asked, else it is 502', async (t) => {
   const answers: string[] = [];
-  const upstreams = await Promise.all([0, 1].map((index) => startRawUpstream(t, answers[index] ?? '')));
+  const upstreams = await Promise.all([0, 1].map((index) => startRawUpstream(t, () => answers[index] ?? '')));
   const urls = upstreams.map(({ url }) => url);
   // The breaker of a target that fails so often would hide what each answer does.
   const routing = { failures: 10_000, minimumCalls: 10_000 };

@@ -1,13 +1,6 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { claimPort } from '../../src/supervisor/port.js';
 
-/** A port of 127.0.0.1 at which nobody listens at this moment. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
+/** A port of 127.0.0.1 at which nobody listens at this moment, nor any client of the tests beside this one is. */
+export function freePort(): Promise<number> {
+  return claimPort('127.0.0.1', 0);
 }
