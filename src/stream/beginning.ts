@@ -1,7 +1,7 @@
 import type { OwnSecrets } from '../config/types.js';
 import type { GatewayError } from '../errors.js';
 import { encodedKeyFailure } from '../protocols/error-formats/own-secrets.js';
-import { looksLikeText } from '../wire/text-start.js';
+import { looksLikeText, textWithin } from '../wire/text-start.js';
 import { Gather } from './gather.js';
 
 /** What is no text shows it within so many bytes. */
@@ -17,6 +17,8 @@ export class Beginning {
   readonly #secrets: OwnSecrets;
   readonly #searched: number;
   readonly #gathered = new Gather(Number.MAX_SAFE_INTEGER);
+  /** As far as has come. */
+  #isText = true;
   #seen = 0;
 
   /** @param searched bytes that are searched for keys */
@@ -27,12 +29,12 @@ export class Beginning {
 
   /** @returns all that has come, once that can be judged; else null */
   add(chunk: Buffer): Buffer | null {
-    if (this.#gathered.length === 0 && isEnough(chunk)) return chunk;
+    const before = this.#gathered.length;
+    if (before < textWithin) this.#isText &&= looksLikeText(chunk);
+    const isEnough = before + chunk.length >= (this.#isText ? beginningBytes : leastBytes);
+    if (isEnough && before === 0) return chunk;
     this.#gathered.add(chunk, -1);
-    const all = this.#gathered.take();
-    if (isEnough(all)) return all;
-    this.#gathered.add(all, -1);
-    return null;
+    return isEnough ? this.#gathered.take() : null;
   }
 
   /** What has come of an answer that has ended. */
@@ -46,8 +48,4 @@ export class Beginning {
     this.#seen += chunk.length;
     return encodedKeyFailure(chunk, this.#secrets);
   }
-}
-
-function isEnough(bytes: Buffer): boolean {
-  return bytes.length >= beginningBytes || (bytes.length >= leastBytes && !looksLikeText(bytes));
 }
