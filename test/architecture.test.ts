@@ -223,7 +223,7 @@ test('only http knows uWebSockets.js', async (t) => {
 
 test('heads of requests to upstreams are made of checked lines, and in one file', async (t) => {
   const makers = sources.filter((file) => /\bas HeadLines\b/.test(readFileSync(join(root, file), 'utf8')));
-  t.strictSame(makers, ['src/wire/head-lines.ts']);
+  t.strictSame(makers, ['src/wire/head.ts']);
 });
 
 test('no protocol knows another, and the flow loads no config', async (t) => {

@@ -1,6 +1,6 @@
-import type { ResolvedConfig } from '../config/resolve.js';
+import type { ResolvedConfig, ResolvedKey, ResolvedModel, ResolvedUpstream } from '../config/resolve.js';
+import type { RateLimits, StoreSettings } from '../config/types.js';
 import { json } from './answer.js';
-import { configView } from './config-view.js';
 import type { AdminRoute } from './routes.js';
 
 /** The config, as operators see and try it. */
@@ -34,4 +34,167 @@ export function configRoutes(desk: ConfigDesk): readonly AdminRoute[] {
       },
     },
   ];
+}
+
+/** Stands for what operators are not shown. */
+export const hiddenText = '•••';
+
+/*
+ * Every property is named here one by one, so one that the config is given later is not shown before somebody has
+ * said here that it may be.
+ */
+
+/**
+ * Shows a config in the form of its file, with its defaults filled in. What the file does not say and no default
+ * fills in is undefined, and so not in its JSON. Keys, hashes, tokens, the secret, values of headers, whoever signs in
+ * by a URL, and certificates are hidden, whether they stood in the file or came from the environment.
+ */
+export function configView(config: ResolvedConfig): object {
+  const { admin, outage, vendors } = config;
+  return {
+    listen: listenView(config.listen),
+    admin: admin === null ? undefined : { host: admin.host, port: admin.port, token: hiddenText },
+    workers: config.workers,
+    store: storeView(config.store),
+    outage: { budgets: outage.budgets, rates: outage.rates },
+    usage: settings(config.usage),
+    vendors: {
+      vendorc: vendors.vendorc,
+      vendorg: vendors.vendorg,
+      vendork: vendors.vendork,
+      vendorj: vendors.vendorj,
+    },
+    limits: settings(config.limits),
+    timeouts: settings(config.timeouts),
+    routing: settings(config.routing),
+    sockets: settings(config.sockets),
+    fetch: fetchView(config.fetch),
+    secret: config.secret.given ? hiddenText : undefined,
+    defaultModels: config.defaultModels,
+    upstreams: byName(config.upstreams, upstreamView),
+    models: byName(config.models, modelView),
+    groups: byName(config.groups, ({ models, limits, shareVideos }) => ({
+      models,
+      limits: limitsView(limits),
+      shareVideos,
+    })),
+    keys: config.keys.map(keyView),
+  };
+}
+
+function fetchView({ ports, denyNetworks, denyHosts }: ResolvedConfig['fetch']): object {
+  return {
+    ports: ports.map(([first, last]) => (first === last ? first : `${first}-${last}`)),
+    denyNetworks: denyNetworks.map(({ address, prefix }) => `${address}/${prefix}`),
+    denyHosts,
+  };
+}
+
+/** Only numbers and switches are shown whole: what is a text has to be named. */
+function settings<Settings extends Readonly<Record<keyof Settings, number | boolean>>>(
+  source: Settings,
+): Settings {
+  return source;
+}
+
+function byName<Item extends { readonly name: string }>(
+  items: readonly Item[],
+  view: (item: Item) => object,
+): object {
+  return Object.fromEntries(items.map((item) => [item.name, view(item)]));
+}
+
+function listenView({ host, port, tls, cors, trustedProxies, publicUrl }: ResolvedConfig['listen']): object {
+  return {
+    host,
+    port,
+    tls: tls === null ? undefined : { cert: tls.cert, key: tls.key },
+    cors: cors === null ? undefined : { origins: cors.origins, maxAgeSeconds: cors.maxAgeSeconds },
+    trustedProxies: trustedProxies?.map(({ address, prefix }) => `${address}/${prefix}`),
+    publicUrl: publicUrl?.replace(/\/\/[^/]*@/, `//${hiddenText}@`),
+  };
+}
+
+function storeView(store: StoreSettings): object {
+  const { kind, taskDays } = store;
+  if (store.kind === 'embedded') return { kind, path: store.path, taskDays };
+  const { tls, username, password, database, cluster, prefix, timeoutMs } = store;
+  // Some services take what they call a user name for the whole secret.
+  const user = username === null && password === null ? '' : `${hiddenText}@`;
+  const urls = store.nodes.map(({ host, port }) => {
+    const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+    return `${tls ? 'rediss' : 'redis'}://${user}${address}/${database}`;
+  });
+  return { kind, ...(cluster ? { cluster: urls } : { url: urls[0] }), prefix, timeoutMs, taskDays };
+}
+
+function upstreamView(upstream: ResolvedUpstream): object {
+  const { ca, verify, serverName } = upstream.tls;
+  const isSecure = upstream.baseUrl !== null && /^https:/i.test(upstream.baseUrl);
+  const tls = { ca: ca === null ? undefined : hiddenText, verify, serverName: serverName ?? undefined };
+  return {
+    kind: upstream.kind,
+    baseUrl: upstream.baseUrl ?? undefined,
+    apiKeys: upstream.apiKeys.map(() => hiddenText),
+    headers: Object.fromEntries(upstream.headers.map(([name]) => [name, hiddenText])),
+    tls: isSecure ? tls : undefined,
+    injectUsage: upstream.injectUsage,
+    responsesSocket: upstream.responsesSocket,
+    fetchPrivate: upstream.fetchPrivate,
+    allowMembers: upstream.allowMembers,
+    maxConnections: upstream.maxConnections,
+    maxWaiting: upstream.maxWaiting,
+  };
+}
+
+function modelView({ protocols, targets, price, limits, hedgeMs }: ResolvedModel): object {
+  return {
+    protocols,
+    targets: targets.map(({ translation, ...target }) => ({
+      upstream: target.upstream,
+      model: target.model,
+      responses: target.responses,
+      images: target.images,
+      translation: {
+        maxTokens: translation.maxTokens,
+        maxTokensField: translation.maxTokensField,
+        thinking: thinkingOf(translation),
+        jsonSchema: translation.jsonSchema,
+        hostedTools: translation.hostedTools,
+      },
+      priority: target.priority,
+      weight: target.weight,
+    })),
+    price: price === null ? undefined : settings(price),
+    limits: limitsView(limits),
+    hedgeMs: hedgeMs ?? undefined,
+  };
+}
+
+type Translation = ResolvedModel['targets'][number]['translation'];
+
+function thinkingOf({ adaptiveThinking, thinkingLevels }: Translation): 'adaptive' | 'levels' | 'budget' {
+  if (adaptiveThinking) return 'adaptive';
+  return thinkingLevels ? 'levels' : 'budget';
+}
+
+function keyView({ id, groups, limits, budget, mayRoute, expiresAt }: ResolvedKey): object {
+  return {
+    id,
+    hash: hiddenText,
+    groups,
+    limits: limitsView(limits),
+    mayRoute,
+    budget: budget === null ? undefined : { usd: budget.usd, per: budget.per },
+    expiresAt: expiresAt === null ? undefined : new Date(expiresAt).toISOString(),
+  };
+}
+
+function limitsView(limits: RateLimits | null): object | undefined {
+  if (limits === null) return undefined;
+  return {
+    requestsPerMinute: limits.requestsPerMinute ?? undefined,
+    tokensPerMinute: limits.tokensPerMinute ?? undefined,
+    concurrent: limits.concurrent ?? undefined,
+  };
 }

@@ -1,8 +1,7 @@
 import { textFormatType } from '../metrics/text-format.js';
 import { json } from './answer.js';
 import { type ConfigDesk, configRoutes } from './config.js';
-import { consoleRoutes } from './console.js';
-import { liveRoutes } from './console-live.js';
+import { consoleRoutes, liveRoutes } from './console-live.js';
 import { type KeyDesk, keyRoutes } from './keys.js';
 import { type LimitInUse, limitRoutes } from './limits.js';
 import type { LiveStream } from './live-stream.js';

@@ -10,9 +10,8 @@ import {
   type KeyUpdate,
   type NewKey,
 } from '../keys/key-input.js';
+import { isObject, type ManagedKey, parse } from '../keys/managed-key.js';
 import { type AdminAnswer, json, readObject } from './answer.js';
-import { readPlace, writePlace } from './key-place.js';
-import { configKeyView, managedKeyView } from './key-view.js';
 import type { AdminRequest, AdminRoute } from './routes.js';
 
 /** What came of a change. */
@@ -163,4 +162,93 @@ function valid<Value>(checked: Checked<Value>): Value {
 
 function wrong(field: string, message: string): GatewayError {
   return new GatewayError('invalid_value', `${field} ${message}.`, { param: field });
+}
+
+/** Where a page of the list of keys begins: in the config file, or, after all of these, in the store. */
+type KeyPlace =
+  | { readonly source: 'config'; readonly at: number }
+  | { readonly source: 'managed'; readonly cursor: string | null };
+
+/** A place as a text that needs no escapes in a URL. */
+function writePlace(place: KeyPlace): string {
+  return Buffer.from(JSON.stringify(place)).toString('base64url');
+}
+
+/**
+ * Reads what `writePlace` wrote; the beginning for nothing.
+ * @throws {GatewayError} `invalid_value` for any other text
+ */
+function readPlace(text: string | null): KeyPlace {
+  if (text === null || text === '') return { source: 'config', at: 0 };
+  const value = parse(Buffer.from(text, 'base64url').toString('utf8'));
+  if (isObject(value)) {
+    const { source, at, cursor } = value;
+    if (source === 'config' && Number.isSafeInteger(at) && (at as number) >= 0)
+      return { source, at: at as number };
+    if (source === 'managed' && (cursor === null || typeof cursor === 'string')) return { source, cursor };
+  }
+  throw new GatewayError('invalid_value', 'The cursor must be the "next" of the page before.', {
+    param: 'cursor',
+  });
+}
+
+/** A key as operators see it: neither it nor its hash is in there. Times are RFC 3339. */
+interface KeyView extends Pick<ResolvedKey, 'id' | 'groups' | 'limits' | 'budget' | 'mayRoute'> {
+  /** Those of the config file are changed only there. */
+  readonly source: 'config' | 'managed';
+  readonly readOnly: boolean;
+  readonly label: string;
+  readonly expiresAt: string | null;
+}
+
+interface ManagedKeyView extends KeyView {
+  readonly createdAt: string;
+  readonly revokedAt: string | null;
+  /** Former keys that still work, of rotations whose grace has not ended. */
+  readonly formerKeys: number;
+  /** The config file has a key of the same id, which counts instead. */
+  readonly overridden: boolean;
+  /** Left out where the store has not said it. */
+  readonly revision?: number;
+}
+
+/** Shows a key of the config file. */
+export function configKeyView(key: ResolvedKey): KeyView {
+  return { id: key.id, source: 'config', readOnly: true, label: '', ...settingsOf(key) };
+}
+
+/**
+ * Shows a managed key.
+ * @param isOverridden the config file has one of its id
+ * @param now Unix milliseconds
+ */
+export function managedKeyView(
+  { record, revision }: { readonly record: ManagedKey; readonly revision?: number },
+  isOverridden: boolean,
+  now: number = Date.now(),
+): ManagedKeyView {
+  const end = Math.min(
+    record.expiresAt ?? Number.POSITIVE_INFINITY,
+    record.revokedAt ?? Number.POSITIVE_INFINITY,
+  );
+  return {
+    id: record.id,
+    source: 'managed',
+    readOnly: false,
+    label: record.label,
+    ...settingsOf(record),
+    createdAt: dateTime(record.createdAt),
+    revokedAt: record.revokedAt === null ? null : dateTime(record.revokedAt),
+    formerKeys: record.former.filter(({ until }) => Math.min(until, end) > now).length,
+    overridden: isOverridden,
+    ...(revision === undefined ? {} : { revision }),
+  };
+}
+
+function settingsOf({ groups, limits, budget, mayRoute, expiresAt }: ResolvedKey | ManagedKey) {
+  return { groups, limits, budget, mayRoute, expiresAt: expiresAt === null ? null : dateTime(expiresAt) };
+}
+
+function dateTime(time: number): string {
+  return new Date(time).toISOString();
 }

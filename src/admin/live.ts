@@ -1,24 +1,38 @@
 import { counterFamilies } from '../metrics/families.js';
-import type { Inspection } from '../metrics/inspection.js';
-import { bucketsOf, eachSeries, latencyOf, sumOf } from '../metrics/readings.js';
-import type { MetricsSnapshot } from '../metrics/snapshot.js';
-import type { GatewayView, LiveState, MomentView, RecentRequestView } from './live-state.js';
-import { targetViews } from './live-targets.js';
+import { targetStates } from '../metrics/gauges.js';
+import type { InspectedTarget, Inspection } from '../metrics/inspection.js';
 import {
-  countsOf,
-  keyViews,
-  modelViews,
-  protocolViews,
-  type RequestCount,
-  requestCounts,
-  tokensOf,
-} from './live-traffic.js';
+  addBuckets,
+  bucketsOf,
+  eachHistogram,
+  eachSeries,
+  emptyBuckets,
+  isError,
+  latencyOf,
+  sumOf,
+} from '../metrics/readings.js';
+import type { MetricsSnapshot, NumberRows } from '../metrics/snapshot.js';
+import { entryOf, most } from './live-lists.js';
+import type {
+  Counts,
+  FailureView,
+  GatewayView,
+  KeyTrafficView,
+  LiveState,
+  ModelView,
+  MomentView,
+  ProtocolView,
+  RecentRequestView,
+  TargetStateView,
+  TargetView,
+  TokenView,
+} from './live-state.js';
 
 /** Requests that are shown. */
 const mostRequests = 100;
 
 /** What the state is made of. */
-export interface LiveParts {
+interface LiveParts {
   /** Unix milliseconds. */
   readonly at: number;
   readonly gateway: GatewayView;
@@ -90,4 +104,206 @@ function momentOf({ gauges }: MetricsSnapshot): MomentView {
 
 function newest(requests: RecentRequestView[]): RecentRequestView[] {
   return requests.sort((a, b) => b.at - a.at).slice(0, mostRequests);
+}
+
+interface TargetSums {
+  attempts: number;
+  readonly failures: Map<string, number>;
+  retries: number;
+  inFlight: number;
+  /** What each worker says that knows it. */
+  readonly inspected: InspectedTarget[];
+}
+
+/** Targets that workers know of, and those that were counted before a reload took them away; the busiest first. */
+function targetViews(
+  { counters, gauges }: MetricsSnapshot,
+  inspections: readonly Inspection[],
+): TargetView[] {
+  const targets = new Map<string, TargetSums>();
+  const at = (name: string): TargetSums =>
+    entryOf(targets, name, () => ({
+      attempts: 0,
+      failures: new Map(),
+      retries: 0,
+      inFlight: 0,
+      inspected: [],
+    }));
+  eachSeries(counters, 'gateway_upstream_attempts_total', ([target = '', result = ''], count) => {
+    const sums = at(target);
+    sums.attempts += count;
+    if (result !== 'ok') sums.failures.set(result, count);
+  });
+  eachSeries(counters, 'gateway_retries_total', ([target = ''], count) => {
+    at(target).retries += count;
+  });
+  eachSeries(gauges, 'gateway_target_in_flight', ([target = ''], count) => {
+    at(target).inFlight += count;
+  });
+  for (const inspection of inspections) {
+    for (const target of inspection.targets) at(target.name).inspected.push(target);
+  }
+  const views = Array.from(targets, ([name, { failures, inspected, ...counts }]): TargetView => {
+    const state = worst(inspected);
+    return {
+      name,
+      state,
+      workersInState: inspected.filter((target) => target.state === state).length,
+      ...counts,
+      failures: Object.fromEntries(failures),
+      lastFailure: latest(inspected),
+    };
+  });
+  return most(
+    views,
+    ({ attempts }) => attempts,
+    ({ name }) => name,
+  );
+}
+
+/** From well to ill: one that may be probed has been open, and is better off than one that may not. */
+const severity: Readonly<Record<TargetStateView, number>> = {
+  closed: 0,
+  cooling: 1,
+  'half-open': 2,
+  open: 3,
+};
+
+function worst(inspected: readonly InspectedTarget[]): TargetStateView {
+  let state: TargetStateView = targetStates[0];
+  for (const target of inspected) if (severity[target.state] > severity[state]) state = target.state;
+  return state;
+}
+
+function latest(inspected: readonly InspectedTarget[]): FailureView | null {
+  let last: FailureView | null = null;
+  for (const { lastFailure } of inspected) {
+    if (lastFailure !== null && (last === null || lastFailure.at > last.at)) last = lastFailure;
+  }
+  return last;
+}
+
+/** A series of the requests. */
+interface RequestCount {
+  readonly protocol: string;
+  readonly model: string;
+  readonly count: number;
+  readonly isError: boolean;
+  readonly isRefusal: boolean;
+}
+
+/** All requests that have ended, by what is told of them. */
+function requestCounts({ counters }: MetricsSnapshot): RequestCount[] {
+  const counts: RequestCount[] = [];
+  eachSeries(
+    counters,
+    'gateway_requests_total',
+    ([protocol = '', model = '', status = '', outcome = ''], count) =>
+      counts.push({
+        protocol,
+        model,
+        count,
+        isError: isError(status, outcome),
+        isRefusal: status.startsWith('4'),
+      }),
+  );
+  return counts;
+}
+
+/** What they come to together. */
+function countsOf(requests: readonly RequestCount[]): Counts {
+  const counts = { requests: 0, errors: 0, refusals: 0 };
+  for (const request of requests) {
+    counts.requests += request.count;
+    if (request.isError) counts.errors += request.count;
+    if (request.isRefusal) counts.refusals += request.count;
+  }
+  return counts;
+}
+
+/** The tokens of all models. */
+function tokensOf(counters: readonly NumberRows[]): TokenView {
+  return tokensBy(counters, () => '').get('') ?? noTokens;
+}
+
+const noTokens: TokenView = { input: 0, output: 0, cached: 0, reasoning: 0 };
+
+function tokensBy(
+  counters: readonly NumberRows[],
+  nameOf: (model: string) => string,
+): Map<string, TokenView> {
+  const all = new Map<string, { -readonly [Kind in keyof TokenView]: number }>();
+  eachSeries(counters, 'gateway_tokens_total', ([model = '', kind = ''], count) => {
+    const tokens = entryOf(all, nameOf(model), () => ({ ...noTokens }));
+    if (kind === 'input' || kind === 'output' || kind === 'cached' || kind === 'reasoning')
+      tokens[kind] += count;
+  });
+  return all;
+}
+
+/** Models that were asked for, the busiest first; one of them stands for the requests without a model. */
+function modelViews(
+  { counters, histograms }: MetricsSnapshot,
+  requests: readonly RequestCount[],
+): ModelView[] {
+  const tokens = tokensBy(counters, (model) => model);
+  const nanos = new Map<string, number>();
+  eachSeries(counters, 'gateway_cost_usd_total', ([model = ''], count) => nanos.set(model, count));
+  const firstBytes = new Map<string, number[]>();
+  eachHistogram(histograms, 'gateway_first_byte_seconds', ([, model = ''], counts) =>
+    addBuckets(
+      entryOf(firstBytes, model, () => emptyBuckets('gateway_first_byte_seconds')),
+      counts,
+    ),
+  );
+  return busiest(requests, ({ model }) => model).map(([name, counts]) => ({
+    name,
+    ...counts,
+    tokens: tokens.get(name) ?? noTokens,
+    costUsd: (nanos.get(name) ?? 0) / counterFamilies.gateway_cost_usd_total.unitsPerOne,
+    firstByte: latencyOf('gateway_first_byte_seconds', firstBytes.get(name) ?? []),
+  }));
+}
+
+/** Protocols that were spoken, the busiest first. */
+function protocolViews({ histograms }: MetricsSnapshot, requests: readonly RequestCount[]): ProtocolView[] {
+  const durations = new Map<string, readonly number[]>();
+  eachHistogram(histograms, 'gateway_request_duration_seconds', ([protocol = ''], counts) =>
+    durations.set(protocol, counts),
+  );
+  return busiest(requests, ({ protocol }) => protocol).map(([name, counts]) => ({
+    name,
+    ...counts,
+    duration: latencyOf('gateway_request_duration_seconds', durations.get(name) ?? []),
+  }));
+}
+
+/** The counts of each name's requests, the busiest first. */
+function busiest(
+  requests: readonly RequestCount[],
+  nameOf: (request: RequestCount) => string,
+): [name: string, counts: Counts][] {
+  const byName = new Map<string, RequestCount[]>();
+  for (const request of requests) entryOf(byName, nameOf(request), () => []).push(request);
+  return most(
+    Array.from(byName, ([name, own]): [string, Counts] => [name, countsOf(own)]),
+    ([, counts]) => counts.requests,
+    ([name]) => name,
+  );
+}
+
+/** Keys that have called, the busiest first. */
+function keyViews({ counters }: MetricsSnapshot): KeyTrafficView[] {
+  const keys = new Map<string, { requests: number; errors: number; refusals: number }>();
+  eachSeries(counters, 'gateway_key_requests_total', ([key = '', statusClass], count) => {
+    const counts = entryOf(keys, key, () => ({ requests: 0, errors: 0, refusals: 0 }));
+    counts.requests += count;
+    if (statusClass === '5xx') counts.errors += count;
+    if (statusClass === '4xx') counts.refusals += count;
+  });
+  return most(
+    Array.from(keys, ([name, counts]) => ({ name, ...counts })),
+    ({ requests }) => requests,
+    ({ name }) => name,
+  );
 }

@@ -1,7 +1,6 @@
 import type { Target } from '../config/types.js';
 import { rendezvousScore } from './affinity.js';
-import type { TargetHealth } from './health.js';
-import type { HealthTable } from './health-table.js';
+import type { HealthTable, TargetHealth } from './health.js';
 import { isAllowed, type TargetWishes } from './wishes.js';
 
 /** What a call says about where it goes. */

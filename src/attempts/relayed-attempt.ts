@@ -2,8 +2,8 @@ import type { FaultPlace, GatewayError } from '../errors.js';
 import type { Services } from '../flow/services.js';
 import { Gather } from '../stream/gather.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
-import { Attempt } from './attempt.js';
 import type { Attempts } from './attempts.js';
+import { Attempt } from './attempts.js';
 import { readErrorAnswer } from './error-answer.js';
 
 /** Error answers are read up to this size to see what they are about. */

@@ -1,12 +1,11 @@
-import { type ConfigFiles, pairProblem } from './files.js';
+import { type ConfigFiles, errorCode, pairProblem } from './files.js';
 import { parseHostPattern, parseNetwork, portRange } from './networks.js';
 import type { Problem } from './problem.js';
+import { parseRedisUrl } from './redis-url.js';
 import { createReport, propertiesOf, propertyOf, type Report, textsOf } from './report.js';
 import { defaults } from './resolve.js';
 import { servableProtocols } from './servable.js';
-import { checkStore } from './store-check.js';
 import { type Protocol, protocols, type UpstreamKind, upstreamKinds } from './types.js';
-import { checkUpstream } from './upstream-check.js';
 
 const longestName = 256;
 const loneSurrogate = /\p{Surrogate}/u;
@@ -274,4 +273,129 @@ function isRealDate(text: string): boolean {
   if (Number.isNaN(Date.parse(text))) return false;
   const day = new Date(`${text.slice(0, 10)}T00:00:00Z`);
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text.slice(0, 10));
+}
+
+/** The settings that only one kind of store has. */
+const settingsOf = { embedded: ['path'], redis: ['url', 'cluster', 'prefix', 'timeoutMs'] } as const;
+
+/** Checks what the schema cannot say of the store. */
+function checkStore(report: Report, store: unknown): void {
+  const kind = propertyOf(store, 'kind');
+  if (kind !== 'embedded' && kind !== 'redis') return;
+  const other = kind === 'embedded' ? 'redis' : 'embedded';
+  for (const name of settingsOf[other]) {
+    if (propertyOf(store, name) !== undefined) {
+      report.add(['store', name], `only a store of kind ${other} has it`);
+    }
+  }
+  if (kind === 'redis') checkRedis(report, store);
+}
+
+function checkRedis(report: Report, store: unknown): void {
+  const url = propertyOf(store, 'url');
+  const cluster = propertyOf(store, 'cluster');
+  if (url === undefined && cluster === undefined) {
+    report.add(['store', 'url'], 'is required, or cluster in its place');
+  }
+  if (url !== undefined && cluster !== undefined) {
+    report.add(['store', 'cluster'], 'cannot stand beside url: name one server or the nodes of a cluster');
+  }
+  if (typeof url === 'string' && url !== '') {
+    const address = parseRedisUrl(url);
+    if ('problem' in address) report.add(['store', 'url'], address.problem);
+  }
+  checkCluster(report, textsOf(cluster));
+}
+
+function checkCluster(report: Report, urls: readonly [number, string][]): void {
+  let first: string | null = null;
+  for (const [index, url] of urls) {
+    if (url === '') continue;
+    const path = ['store', 'cluster', index];
+    const address = parseRedisUrl(url);
+    if ('problem' in address) {
+      report.add(path, address.problem);
+      continue;
+    }
+    if (address.database !== 0) report.add(path, 'a cluster has no database but 0');
+    const shared = JSON.stringify([address.tls, address.username, address.password]);
+    first ??= shared;
+    if (shared !== first)
+      report.add(path, 'must have the scheme, the user and the password of the first node');
+  }
+}
+
+/** RFC 9110 section 5.6.2. */
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+
+/** Headers that the gateway writes itself, by reason. */
+const refusedHeaders = new Map<string, string>([
+  ...['content-length', 'transfer-encoding', 'trailer', 'te', 'expect'].map(
+    (name) => [name, 'it frames the message, which the gateway does'] as const,
+  ),
+  ...['connection', 'keep-alive', 'proxy-connection', 'upgrade'].map(
+    (name) => [name, 'it belongs to one connection, which the gateway manages'] as const,
+  ),
+  ...['host', 'content-type', 'content-encoding', 'accept-encoding', 'x-request-id'].map(
+    (name) => [name, 'the gateway sets it for each request'] as const,
+  ),
+  ...[
+    'authorization',
+    'proxy-authorization',
+    'x-api-key',
+    'x-goog-api-key',
+    'x-vendorg-api-key',
+    'cookie',
+  ].map((name) => [name, 'it carries a credential; put it into apiKeys'] as const),
+]);
+
+/** Checks what the schema cannot say of one upstream. */
+function checkUpstream(report: Report, name: string, upstream: unknown, files: ConfigFiles): void {
+  const at = (...rest: (string | number)[]): (string | number)[] => ['upstreams', name, ...rest];
+  const baseUrl = propertyOf(upstream, 'baseUrl');
+  const tls = propertyOf(upstream, 'tls');
+  if (propertyOf(upstream, 'kind') === 'simulator') {
+    for (const property of ['baseUrl', 'tls']) {
+      if (propertyOf(upstream, property) !== undefined) {
+        report.add(at(property), 'the simulator is built in and takes none');
+      }
+    }
+    return;
+  }
+  if (baseUrl === undefined && propertyOf(upstream, 'kind') !== undefined) {
+    report.add(at('baseUrl'), 'is required for every kind but simulator');
+  }
+  if (typeof baseUrl === 'string' && baseUrl !== '') {
+    const problem = baseUrlProblem(baseUrl);
+    if (problem !== null) report.add(at('baseUrl'), problem);
+    else if (tls !== undefined && !/^https:/i.test(baseUrl)) report.add(at('tls'), 'needs an https baseUrl');
+  }
+  const ca = propertyOf(tls, 'ca');
+  if (typeof ca === 'string' && ca !== '') {
+    const { problem } = files.certificate(ca);
+    if (problem !== null) report.add(at('tls', 'ca'), problem);
+  }
+  const seen = new Set<string>();
+  for (const [field] of propertiesOf(propertyOf(upstream, 'headers'))) {
+    const lower = field.toLowerCase();
+    const reason = refusedHeaders.get(lower);
+    if (!token.test(field)) report.add(at('headers', field), 'is not a valid header name');
+    else if (reason !== undefined) report.add(at('headers', field), `may not be set here: ${reason}`);
+    else if (seen.has(lower)) report.add(at('headers', field), 'is given twice in different cases');
+    seen.add(lower);
+  }
+}
+
+function baseUrlProblem(baseUrl: string): string | null {
+  if (!/^https?:\/\/[^\s\\]+$/i.test(baseUrl)) return 'must be an http:// or https:// URL';
+  let url: URL;
+  try {
+    url = new URL(baseUrl);
+  } catch (error) {
+    return `is not a valid URL (${errorCode(error)})`;
+  }
+  if (url.username !== '' || url.password !== '') return 'may not hold credentials; put them into apiKeys';
+  if (baseUrl.includes('?')) return 'may not hold a query';
+  if (baseUrl.includes('#')) return 'may not hold a fragment';
+  return null;
 }

@@ -1,12 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { printParseErrorCode, visit } from 'jsonc-parser';
+import type { TLocalizedValidationError } from 'typebox/error';
+import { Settings } from 'typebox/system';
+import { compileValidator } from '../schema/validator.js';
 import { crossProblems } from './check.js';
 import { createConfigFiles, errorCode } from './files.js';
-import { type Environment, interpolate } from './interpolate.js';
-import { parseJson } from './json.js';
-import { ConfigError, type Problem } from './problem.js';
+import { ConfigError, formatPath, type Problem } from './problem.js';
 import { type ResolvedConfig, resolveConfig } from './resolve.js';
-import { hasConfigShape, shapeProblems } from './shape.js';
+import { type ConfigFile, configSchema } from './schema.js';
+import { suggest } from './suggest.js';
 
 export interface ConfigSource {
   readonly environment: Environment;
@@ -51,4 +54,281 @@ export function parseConfig(text: string, source: ConfigSource): ResolvedConfig 
   }
   if (problems.length > 0 || !hasConfigShape(value)) throw new ConfigError(problems);
   return resolveConfig(value, files, source.created);
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface Interpolated {
+  readonly value: unknown;
+  readonly problems: readonly Problem[];
+  /** Paths of the strings that came from the environment: their text is never shown. */
+  readonly hidden: ReadonlySet<string>;
+}
+
+/** `$${` first, so that an escape is never taken for a reference; then anything that opens a reference. */
+const reference = /\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$\{/g;
+
+/**
+ * Replaces `${NAME}` in every string of a JSON value by the environment's value; `$${` stands for a literal `${`.
+ * Property names stay as they are. A string with a problem is left as it was written.
+ */
+export function interpolate(source: unknown, environment: Environment): Interpolated {
+  const problems: Problem[] = [];
+  const hidden = new Set<string>();
+  const path: (string | number)[] = [];
+
+  const inText = (text: string): string => {
+    if (!text.includes('${')) return text;
+    let broken = false;
+    let replaced = false;
+    const result = text.replace(reference, (whole: string, name: string | undefined) => {
+      if (whole === '$${') return '${';
+      if (name === undefined) {
+        problems.push({
+          path: formatPath(path),
+          message: 'a reference to the environment is not complete (a plain "${" is written "$${")',
+        });
+        broken = true;
+        return whole;
+      }
+      const value = Object.hasOwn(environment, name) ? environment[name] : undefined;
+      if (value === undefined) {
+        problems.push({ path: formatPath(path), message: `the environment variable ${name} is not set` });
+        broken = true;
+        return whole;
+      }
+      replaced = true;
+      return value;
+    });
+    if (broken) return text;
+    if (replaced) hidden.add(formatPath(path));
+    return result;
+  };
+
+  const inside = (value: unknown): unknown => {
+    if (typeof value === 'string') return inText(value);
+    if (Array.isArray(value)) return value.map((item: unknown, index) => at(index, item));
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, at(name, item)]));
+  };
+  const at = (segment: string | number, value: unknown): unknown => {
+    path.push(segment);
+    const result = inside(value);
+    path.pop();
+    return result;
+  };
+
+  return { value: inside(source), problems, hidden };
+}
+
+/** Deeper files are refused: no setting is. */
+const maxDepth = 100;
+
+/** By the library's names of mistakes. */
+const words: Readonly<Record<string, string>> = {
+  InvalidSymbol: 'this word is no value',
+  InvalidNumberFormat: 'this number is not written as JSON wants it',
+  PropertyNameExpected: 'expected a property name in double quotes',
+  ValueExpected: 'expected a value',
+  ColonExpected: 'expected ":"',
+  CommaExpected: 'expected ","',
+  CloseBraceExpected: 'expected "," or "}"',
+  CloseBracketExpected: 'expected "," or "]"',
+  EndOfFileExpected: 'expected the end of the file',
+  InvalidCommentToken: 'a comment begins with "//" or "/*"',
+  UnexpectedEndOfComment: 'this comment does not end',
+  UnexpectedEndOfString: 'this string does not end in its line',
+  UnexpectedEndOfNumber: 'this number is not written as JSON wants it',
+  InvalidUnicode: 'this escape is not allowed in a string',
+  InvalidEscapeCharacter: 'this escape is not allowed in a string',
+  InvalidCharacter: 'a string may not hold a control character',
+};
+
+/** A place in the text, both from 0. */
+interface Place {
+  readonly line: number;
+  readonly column: number;
+}
+
+/**
+ * Reads JSON with comments. Problems are told by line and column, without a word of the text, which may hold secrets.
+ * @returns the value, or `undefined` with the problems: one for broken syntax, or each repeated name
+ */
+export function parseJson(source: string): {
+  readonly value: unknown;
+  readonly problems: readonly Problem[];
+} {
+  const text = source.startsWith('\uFEFF') ? source.slice(1) : source;
+  const reading = new Reading();
+  visit(text, {
+    onObjectBegin: (_offset, _length, line, column) => reading.open({}, { line, column }),
+    onObjectProperty: (name, _offset, _length, line, column, path) =>
+      reading.name(name, { line, column }, path()),
+    onObjectEnd: () => reading.close(),
+    onArrayBegin: (_offset, _length, line, column) => reading.open([], { line, column }),
+    onArrayEnd: () => reading.close(),
+    onLiteralValue: (value) => reading.add(value),
+    onError: (error, offset, _length, line, column) => {
+      const ending = offset >= text.length ? ', but the file ends here' : '';
+      const mistake = words[printParseErrorCode(error)] ?? 'this is no JSON';
+      reading.fail(mistake + ending, { line, column });
+    },
+  });
+  return reading.result();
+}
+
+/** A value that is put together as its text is read. */
+class Reading {
+  #value: unknown;
+  #failure: Problem | null = null;
+  readonly #problems: Problem[] = [];
+  /** What is open, the innermost last, with the names that it has so far. */
+  readonly #open: { readonly value: unknown[] | Record<string, unknown>; readonly names: Set<string> }[] = [];
+  #name = '';
+
+  /** @returns false for what lies too deep to be looked at */
+  open(value: unknown[] | Record<string, unknown>, place: Place): boolean {
+    if (this.#open.length >= maxDepth) this.fail(`nested deeper than ${maxDepth} levels`, place);
+    this.add(value);
+    this.#open.push({ value, names: new Set() });
+    return this.#failure === null;
+  }
+
+  close(): void {
+    this.#open.pop();
+  }
+
+  name(name: string, place: Place, holder: readonly (string | number)[]): void {
+    const names = this.#open.at(-1)?.names;
+    if (names?.has(name)) {
+      const message = `this name is given twice (again at ${placeText(place)})`;
+      this.#problems.push({ path: formatPath([...holder, name]), message });
+    }
+    names?.add(name);
+    this.#name = name;
+  }
+
+  add(value: unknown): void {
+    const holder = this.#open.at(-1)?.value;
+    if (holder === undefined) this.#value = value;
+    else if (Array.isArray(holder)) holder.push(value);
+    // As a member of its own, whatever it is called: `__proto__` would else change the object.
+    else
+      Object.defineProperty(holder, this.#name, {
+        value,
+        enumerable: true,
+        configurable: true,
+        writable: true,
+      });
+  }
+
+  /** Only the first failure is told: those behind it are mostly its echo. */
+  fail(message: string, place: Place): void {
+    this.#failure ??= { path: '', message: `${placeText(place)}: ${message}` };
+  }
+
+  result(): { readonly value: unknown; readonly problems: readonly Problem[] } {
+    return this.#failure === null
+      ? { value: this.#value, problems: this.#problems }
+      : { value: undefined, problems: [this.#failure] };
+  }
+}
+
+function placeText({ line, column }: Place): string {
+  return `line ${line + 1}, column ${column + 1}`;
+}
+
+let compiled: ReturnType<typeof compileValidator<typeof configSchema>> | null = null;
+
+function validator(): NonNullable<typeof compiled> {
+  compiled ??= compileValidator(configSchema);
+  return compiled;
+}
+
+/** Enough for any file that a person wrote; TypeBox stops at 8 by default, and the rest would stay unsaid. */
+const mostErrors = 1000;
+
+/** Tells whether a value has the config file's shape. */
+export function hasConfigShape(value: unknown): value is ConfigFile {
+  return validator().Check(value);
+}
+
+/** Every place where a value departs from the config file's shape. No message holds a value from the file. */
+export function shapeProblems(value: unknown): Problem[] {
+  if (validator().Check(value)) return [];
+  // The limit is one setting of the whole process: it goes back, because request validation shares it.
+  const { maxErrors } = Settings.Get();
+  Settings.Set({ maxErrors: mostErrors });
+  try {
+    return validator()
+      .Errors(value)
+      .flatMap((error) => describe(error, value));
+  } finally {
+    Settings.Set({ maxErrors });
+  }
+}
+
+function describe(error: TLocalizedValidationError, value: unknown): Problem[] {
+  const segments = segmentsOf(error.instancePath, value);
+  const here = (message: string): Problem[] => [{ path: formatPath(segments), message }];
+  const below = (names: readonly string[], message: (name: string) => string): Problem[] =>
+    names.map((name) => ({ path: formatPath([...segments, name]), message: message(name) }));
+  // What each of several forms lacks says less than what is expected of all.
+  const forms = /^(.*)\/anyOf\/\d+$/.exec(error.schemaPath)?.[1];
+  if (forms !== undefined && schemaAt(forms).expected !== undefined) return [];
+  switch (error.keyword) {
+    case 'required':
+      return below(error.params.requiredProperties, () => 'is required');
+    case 'additionalProperties': {
+      const known = Object.keys(objectAt(schemaAt(error.schemaPath), 'properties'));
+      return below(error.params.additionalProperties, (name) => `unknown property${suggest(name, known)}`);
+    }
+    case 'boolean':
+      // The same unknown property, said by its own `false` schema: reported above.
+      return [];
+    case 'enum':
+      return here(`must be one of ${error.params.allowedValues.join(', ')}`);
+    case 'type':
+      return here(`must be ${withArticle(String(error.params.type))}`);
+    case 'pattern':
+    case 'anyOf':
+      return here(`must be ${String(schemaAt(error.schemaPath).expected ?? 'of another form')}`);
+    case 'minLength':
+      return here(error.params.limit === 1 ? 'must not be empty' : error.message);
+    case 'minItems':
+      return here('must have at least one entry');
+    default:
+      return here(error.message);
+  }
+}
+
+function withArticle(type: string): string {
+  return /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
+}
+
+function pointerParts(pointer: string): string[] {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
+/** A JSON pointer (RFC 6901) does not say which of its parts are array indices: the value does. */
+function segmentsOf(pointer: string, root: unknown): (string | number)[] {
+  let value = root;
+  return pointerParts(pointer).map((part) => {
+    const segment = Array.isArray(value) ? Number(part) : part;
+    value = typeof value === 'object' && value !== null ? Reflect.get(value, part) : undefined;
+    return segment;
+  });
+}
+
+function objectAt(value: unknown, name: string): Record<string, unknown> {
+  const found: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
+  return typeof found === 'object' && found !== null ? (found as Record<string, unknown>) : {};
+}
+
+function schemaAt(schemaPath: string): Record<string, unknown> {
+  const root: Record<string, unknown> = { ...configSchema };
+  return pointerParts(schemaPath).reduce(objectAt, root);
 }

@@ -1,7 +1,14 @@
-import { secretFailure } from '../protocols/error-formats/own-secrets.js';
+import { performance } from 'node:perf_hooks';
+import type { OwnSecrets } from '../config/types.js';
+import { GatewayError } from '../errors.js';
+import { encodedKeyFailure, secretFailure } from '../protocols/error-formats/own-secrets.js';
+import { vendorAccountFailureOf } from '../protocols/error-formats/vendor-account.js';
+import type { AnswerTransform } from '../stream/answer-transform.js';
 import type { ResponseHead } from '../upstream/client.js';
-import type { Call } from './call.js';
-import { timingLine } from './timing.js';
+import { parseJson, parseObject } from '../wire/json.js';
+import { looksLikeText, textStart } from '../wire/json-space.js';
+import { parseEvent } from '../wire/sse.js';
+import type { Call, CallOutcome } from './call.js';
 
 const json = 'application/json';
 
@@ -112,4 +119,182 @@ export function streamLines(call: Call, head: ResponseHead | null): string {
     rateLines(call) +
     timingLine(call)
   );
+}
+
+/** No error is larger: what is, is not looked into. */
+const longestError = 64 * 1024;
+
+/** Why an answer is of no use for a call, or null. */
+export function answerRefusal(head: ResponseHead, streamed: boolean): GatewayError | null {
+  if (head.status >= 300 && head.status < 400)
+    return new GatewayError('upstream_error', 'The upstream answered with a redirect.');
+  // What the client could decode was decoded there, and its header is gone.
+  const coding = head.get('content-encoding');
+  if (coding !== null && coding.toLowerCase() !== 'identity')
+    return new GatewayError('upstream_error', 'The upstream compressed its answer in an unknown way.');
+  if (head.status >= 400 || streamed === isEventStream(head)) return null;
+  return new GatewayError(
+    'unsupported_stream_event',
+    streamed
+      ? 'A stream was asked for, and the upstream answered with something else.'
+      : 'The upstream answered with a stream that was not asked for.',
+  );
+}
+
+/** Whether a good answer is kept until all of it is there; else it leaves piece by piece. */
+export function leavesWhole(head: ResponseHead, transform: AnswerTransform): boolean {
+  return head.contentLength <= transform.wholeBytes && !(transform.divisible && isMedia(head));
+}
+
+/** How a call ended whose upstream's answer was handed on whole. */
+export function answerOutcome(head: ResponseHead | null): CallOutcome {
+  return (head?.status ?? 0) >= 400 ? 'upstream_error' : 'complete';
+}
+
+/**
+ * Why an answer of a good status is none of its endpoint, or null. What JSON is called matters little: some servers give
+ * it another type.
+ * @param first its first bytes, or all of it where `isWhole`
+ * @param isJson else it may be any text or a sound, but no page
+ */
+export function contentRefusal(
+  head: ResponseHead,
+  first: Buffer,
+  { isWhole, isJson }: { readonly isWhole: boolean; readonly isJson: boolean },
+): GatewayError | null {
+  const { contentType } = head;
+  const begins = beginsAsJson(first, !isWhole);
+  const isCalledJson = contentType === 'application/json' || startsAsJson(contentType);
+  const isFit = isJson
+    ? begins && (isCalledJson || !isWhole || isAnyJson(first))
+    : begins || !isPage(contentType, first);
+  if (isFit && !isJson && begins && isError(first))
+    return new GatewayError('upstream_error', 'The upstream answered with an error under a good status.');
+  if (isFit) return null;
+  return new GatewayError('upstream_error', 'The upstream answered with something other than JSON.');
+}
+
+/**
+ * What the beginning of an answer that is no JSON says of the gateway's account, or would tell of it; null for what may
+ * pass.
+ * @param isMedium it is called an image or a sound: a text in its place is an error, whose words count
+ */
+export function beginningFailure(first: Buffer, isMedium: boolean, secrets: OwnSecrets): GatewayError | null {
+  const failure = encodedKeyFailure(first, secrets);
+  if (failure !== null || !isMedium || !looksLikeText(first)) return failure;
+  const text = first.toString('utf8', textStart(first), longestError);
+  return vendorAccountFailureOf(text, 'error', secrets);
+}
+
+function startsAsJson(type: string | null): boolean {
+  return type !== null && /^[^;]*json/i.test(type);
+}
+
+/** @param mayFollow it may begin behind these bytes */
+function beginsAsJson(bytes: Buffer, mayFollow: boolean): boolean {
+  const at = textStart(bytes);
+  return at >= bytes.length ? mayFollow && bytes.length > 0 : bytes[at] === 0x7b || bytes[at] === 0x5b;
+}
+
+function isAnyJson(bytes: Buffer): boolean {
+  return parseJson(bytes.toString('utf8')) !== undefined;
+}
+
+/** True for an object that is whole and has nothing but an error to tell. */
+function isError(bytes: Buffer): boolean {
+  if (bytes.length > longestError) return false;
+  const parsed = parseObject(bytes.toString('utf8', textStart(bytes)));
+  return Boolean(parsed?.error) && !('text' in (parsed ?? {}));
+}
+
+function isPage(type: string | null, first: Buffer): boolean {
+  const isCalledSo = type !== null && /^(?:text\/html|application\/xhtml)/i.test(type);
+  return (
+    isCalledSo ||
+    /^(?:\xef\xbb\xbf)?\s*<(?:!--|(?:!doctype\s+html|html)\b)/i.test(first.toString('latin1', 0, 256))
+  );
+}
+
+/** True for an answer that is neither text nor JSON: there is nothing in it to read or to change. */
+export function isMedia(head: ResponseHead): boolean {
+  const type = head.contentType;
+  if (type === null || type === 'application/json') return false;
+  return /^(?:audio|image|video)\/|^application\/octet-stream/i.test(type);
+}
+
+/** True for an answer that says it is an event stream. */
+export function isEventStream(head: ResponseHead): boolean {
+  const type = head.contentType;
+  if (type === null || type === 'application/json') return false;
+  return type.toLowerCase().startsWith('text/event-stream');
+}
+
+/** Some upstreams leave out the blank line behind their last event; what was cut short is no event. */
+export function isWholeEvent(rest: Buffer): boolean {
+  const { data } = parseEvent(rest.toString('utf8'));
+  if (data === null || data === '[DONE]') return data !== null;
+  return parseJson(data) !== undefined;
+}
+
+/** Times of fewer microseconds have their texts kept: those of most steps. */
+const keptMicros = 2000;
+
+/** Writes the time of one step. */
+class Step {
+  readonly #name: string;
+  readonly #end: string;
+  readonly #kept: string[] = Array.from({ length: keptMicros }, () => '');
+
+  /** @param end what follows the time */
+  constructor(name: string, end: string) {
+    this.#name = name;
+    this.#end = end;
+  }
+
+  /** @returns `name;dur=` and the milliseconds with three decimals, which no client needs finer */
+  text(ms: number): string {
+    const micros = Math.max(0, Math.round(ms * 1000));
+    const kept = this.#kept[micros];
+    if (kept === undefined) return this.#write(micros);
+    return kept === '' ? this.#keep(micros) : kept;
+  }
+
+  #keep(micros: number): string {
+    const text = this.#write(micros);
+    this.#kept[micros] = text;
+    return text;
+  }
+
+  /** Joined, since a string that is put together with `+` is copied from its parts each time it is sent. */
+  #write(micros: number): string {
+    return [this.#name, ';dur=', (micros / 1000).toFixed(3), this.#end].join('');
+  }
+}
+
+const auth = new Step('auth', ', ');
+const parse = new Step('parse', ', ');
+const queue = new Step('queue', ', ');
+const upstream = new Step('upstream', ', ');
+const own = new Step('own', '');
+
+/**
+ * The `server-timing` header as a line with CRLF before it: how long authentication, parsing with validation,
+ * the wait for a connection, and the upstream's first byte took, and what the gateway itself has cost so far.
+ * Steps that have not happened are left out. Notes the moment as the call's end, for the answers that end with it.
+ */
+export function timingLine(call: Call): string {
+  const now = performance.now();
+  call.endedAt = now;
+  let line = '\r\nserver-timing: ';
+  if (call.authenticatedAt > 0) line += auth.text(call.authenticatedAt - call.startedAt);
+  if (call.validatedAt > 0) line += parse.text(call.validatedAt - call.bodyAt);
+  if (call.sentAt > 0) {
+    line += queue.text(call.sentAt - call.validatedAt);
+    if (call.answeredAt > 0) line += upstream.text(call.answeredAt - call.sentAt);
+  }
+  const waitedForBody = call.bodyAt > 0 ? call.bodyAt - call.authenticatedAt : 0;
+  // From validation to the upstream's head, or to now where none came, the gateway waited for others.
+  const handedOver =
+    call.validatedAt > 0 ? (call.answeredAt > 0 ? call.answeredAt : now) - call.validatedAt : 0;
+  return line + own.text(now - call.startedAt - waitedForBody - handedOver);
 }

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import type { Attempt } from '../attempts/attempt.js';
+import type { Attempt } from '../attempts/attempts.js';
 import { type ErrorAnswer, readErrorAnswer } from '../attempts/error-answer.js';
 import type { FailedAttempt } from '../attempts/verdict.js';
 import type { Protocol, Upstream } from '../config/types.js';
@@ -14,7 +14,7 @@ import type {
   UpstreamFailureReason,
   UpstreamHandler,
 } from '../upstream/client.js';
-import type { HeadLines } from '../wire/head-lines.js';
+import type { HeadLines } from '../wire/head.js';
 import type { Call } from './call.js';
 import { keepMemory, takeAnswerMemory } from './memory-budget.js';
 import type { Services } from './services.js';

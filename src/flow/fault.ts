@@ -1,5 +1,5 @@
 import { type FaultPlace, GatewayError } from '../errors.js';
-import type { ExchangeListener } from '../http/exchange-host.js';
+import type { ExchangeListener } from '../http/exchange.js';
 import { account } from './account.js';
 import type { Call } from './call.js';
 import { refuse } from './refuse.js';

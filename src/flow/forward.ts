@@ -17,12 +17,11 @@ import type {
   UpstreamHandler,
 } from '../upstream/client.js';
 import { account } from './account.js';
-import { ownLines } from './answer.js';
+import { ownLines, timingLine } from './answer.js';
 import { rateBound } from './body-rate.js';
-import type { ResolvedCall, RoutedCall } from './call.js';
+import type { Call, ResolvedCall, RoutedCall } from './call.js';
 import { attemptDeadlines, deadlinesLeft, timeLeft } from './deadlines.js';
 import { fetchMedia, remoteMedia } from './fetch-media.js';
-import { mayHedge, prepareHedge } from './hedge.js';
 import { keepMemory, takeAnswerMemory, takeMemory } from './memory-budget.js';
 import { mediaPlaces } from './own-address.js';
 import {
@@ -39,7 +38,6 @@ import type { SocketCall } from './responses-socket/socket-call.js';
 import { aimAt, routeCall } from './route.js';
 import type { Services } from './services.js';
 import { socketRequest } from './socket-request.js';
-import { timingLine } from './timing.js';
 import { upstreamHead } from './upstream-head.js';
 
 /** Bytes of all media of a call that are fetched by URL. */
@@ -455,3 +453,28 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
 }
 
 const atPrevious = { param: 'previous_response_id' };
+
+/** Whether a call may go to two targets at once: its body is at hand, and its answer no stream. */
+function mayHedge({ model, body, upload, socketCall, validated, retries }: Call): boolean {
+  const isHeld = body !== null && upload === null && socketCall === null;
+  return isHeld && model?.hedgeMs != null && retries === 0 && validated?.stream === false;
+}
+
+/**
+ * Prepares a call for a second target beside the first.
+ * @returns null for what takes more than sending it
+ * @throws {GatewayError} for what the target's protocol cannot say, and when there is no room for it
+ */
+function prepareHedge(services: Services, call: Call, endpoint: Endpoint, target: Target): Prepared | null {
+  if (target.native.has(endpoint.protocol)) return prepareNative(call, endpoint, target);
+  const { translation } = endpoint;
+  if (translation === null || translation.answerHere !== null) return null;
+  const request = decodeCall(call, translation);
+  const isFetched = !translatedEndpoint(target).translation.mediaByUrl;
+  if (isFetched && remoteMedia(request.turns).length > 0) return null;
+  const prepared = prepareTranslated(call, translation, target, request);
+  let bytes = 0;
+  for (const piece of prepared.body) bytes += piece.length;
+  takeMemory(services, call, bytes);
+  return prepared;
+}

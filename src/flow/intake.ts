@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { type FaultPlace, GatewayError, guard } from '../errors.js';
 import type { BodyReceiver } from '../http/body.js';
 import { decodeBody, decoderOf } from '../http/content-coding.js';
-import type { ExchangeListener } from '../http/exchange-host.js';
+import type { ExchangeListener } from '../http/exchange.js';
 import { Swept } from '../http/sweep.js';
 import { LeastRate } from '../upstream/least-rate.js';
 import { account } from './account.js';

@@ -3,16 +3,15 @@ import { readErrorAnswer } from '../attempts/error-answer.js';
 import { failureError, statusError } from '../attempts/failure.js';
 import type { AttemptOwner } from '../attempts/relayed-attempt.js';
 import { type FaultPlace, GatewayError } from '../errors.js';
-import type { ExchangeListener } from '../http/exchange-host.js';
+import type { ExchangeListener } from '../http/exchange.js';
 import { Swept } from '../http/sweep.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
-import { Beginning, beginningBytes } from '../stream/beginning.js';
-import { Gather } from '../stream/gather.js';
+import { Beginning, beginningBytes, Gather } from '../stream/gather.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
 import { EventRuns } from '../wire/sse.js';
 import { account } from './account.js';
-import { answerLines, streamLines } from './answer.js';
 import {
+  answerLines,
   answerOutcome,
   answerRefusal,
   beginningFailure,
@@ -21,7 +20,8 @@ import {
   isMedia,
   isWholeEvent,
   leavesWhole,
-} from './answer-kind.js';
+  streamLines,
+} from './answer.js';
 import type { CallOutcome, RoutedCall } from './call.js';
 import { noteUsage } from './consumption.js';
 import { countAnswerMemory, releaseBody, takeAnswerMemory } from './memory-budget.js';

@@ -1,7 +1,7 @@
 import type { Protocol } from '../config/types.js';
 import { GatewayError } from '../errors.js';
 import type { AuthenticatedCall, Call, ResolvedCall } from './call.js';
-import { steerable } from './steering.js';
+import { steerable } from './route.js';
 
 /** SDKs of generateContent put the resource's collection before its name. */
 const collection = 'models/';

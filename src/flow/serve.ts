@@ -11,7 +11,7 @@ import { admitDownload, admitResolved, admitThen } from './admit.js';
 import { authenticate } from './authenticate.js';
 import { type AuthenticatedCall, Call, type ResolvedCall } from './call.js';
 import { forward, type Sending } from './forward.js';
-import { takeImages } from './images/take.js';
+import { takeImages } from './images/convert.js';
 import { Intake } from './intake.js';
 import { answerModels, modelsErrorFormat } from './models.js';
 import { openSession } from './realtime/open.js';
@@ -23,7 +23,7 @@ import type { SocketCall } from './responses-socket/socket-call.js';
 import type { Services } from './services.js';
 import { Upload } from './upload.js';
 import { type ValidatedBody, validateBody } from './validate.js';
-import { serveContent } from './video/content.js';
+import { serveContent } from './video/content-relay.js';
 import { showTask } from './video/show.js';
 import { makesTask, takeAction, takeCreate } from './video/take.js';
 

@@ -1,5 +1,5 @@
 import type { TargetChooser } from '../attempts/choose.js';
-import type { HealthTable } from '../attempts/health-table.js';
+import type { HealthTable } from '../attempts/health.js';
 import type { HedgeBudgets } from '../attempts/hedge-budget.js';
 import type { Upstream } from '../config/types.js';
 import type { FaultPlace, GatewayError } from '../errors.js';

@@ -1,7 +1,7 @@
 import type { Protocol, Upstream } from '../config/types.js';
 import { type VendorHeaders, vendorLines } from '../protocols/credentials/upstream-lines.js';
 import type { SocketRequest } from '../upstream/socket.js';
-import { fieldsOf } from '../wire/head-lines.js';
+import { fieldsOf } from '../wire/head.js';
 import type { Call } from './call.js';
 import { socketLines } from './upstream-head.js';
 

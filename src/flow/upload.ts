@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { type FaultPlace, GatewayError } from '../errors.js';
 import type { BodyStreamReceiver } from '../http/body-stream.js';
-import type { ExchangeListener } from '../http/exchange-host.js';
+import type { ExchangeListener } from '../http/exchange.js';
 import { Swept } from '../http/sweep.js';
 import { checkForm, checkFormStart, type FormSchema } from '../schema/form.js';
 import type { RequestBodySink, RequestBodySource } from '../upstream/client.js';
@@ -17,8 +17,8 @@ import { formLimits } from './form-limits.js';
 import { isCoded } from './intake.js';
 import { keepMemory, takeMemory } from './memory-budget.js';
 import { refuse } from './refuse.js';
+import { steerable } from './route.js';
 import type { Services } from './services.js';
-import { steerable } from './steering.js';
 import type { UploadBody } from './upload-body.js';
 import { readValidated } from './validate.js';
 

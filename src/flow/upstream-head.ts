@@ -9,9 +9,8 @@ import {
   noLines,
   requestLine,
   writableLinesOf,
-} from '../wire/head-lines.js';
+} from '../wire/head.js';
 import type { Call } from './call.js';
-import { idempotencyLine } from './idempotency.js';
 
 /** What every request to a target begins with, made and checked once for each path and key. */
 const prefixes = new WeakMap<Target, Map<string, readonly HeadLines[]>>();
@@ -98,7 +97,7 @@ export function socketLines(
 }
 
 /** One of an upstream's keys, or null where it has none. */
-export function anyKey({ apiKeys }: Upstream): string | null {
+function anyKey({ apiKeys }: Upstream): string | null {
   return apiKeys[Math.floor(Math.random() * apiKeys.length)] ?? null;
 }
 
@@ -140,4 +139,23 @@ function startOf(upstream: Upstream, method: string, path: string): HeadLines {
 
 function configuredLines({ headers }: Upstream): HeadLines {
   return headers.reduce((lines, [name, value]) => joinLines(lines, headerLine(name, value)), noLines);
+}
+
+/**
+ * What a request is known by that its client may send again: its idempotency key bound to the client's own key, so that
+ * two clients who choose the same words never meet, neither here nor at an upstream whose account they share.
+ * @returns null for a request without one
+ */
+export function idempotencyMark({ exchange, key }: Call): string | null {
+  const { idempotencyKey } = exchange.head;
+  if (idempotencyKey === '') return null;
+  return createHash('sha256').update(`${key?.id}\n${idempotencyKey}`).digest('hex');
+}
+
+const keyLine = headerLinesOf('idempotency-key');
+
+/** The header line for an upstream, or none. */
+export function idempotencyLine(call: Call): HeadLines {
+  const mark = idempotencyMark(call);
+  return mark === null ? noLines : keyLine(mark);
 }

@@ -1,12 +1,12 @@
-import { type FaultPlace, type Guarded, surfaceFault } from '../errors.js';
-import type { Writable } from '../wire/head-lines.js';
+import type { HttpResponse, us_socket_context_t } from 'uWebSockets.js';
+import { type FaultPlace, type GatewayError, type Guarded, surfaceFault } from '../errors.js';
+import type { Writable } from '../wire/head.js';
 import { requestIdOf, requestSeries } from '../wire/request-id.js';
-import { type BodyCollector, type BodyReceiver, collectBody } from './body.js';
+import { type BodyCollector, type BodyPool, type BodyReceiver, collectBody } from './body.js';
 import { type BodyStream, type BodyStreamReceiver, streamBody } from './body-stream.js';
-import type { ExchangeHost, ExchangeListener, SocketOffer } from './exchange-host.js';
 import type { RequestHead } from './request-head.js';
 import { type AnswerHead, type ClientLink, isBodyless, type SinkOwner } from './response-sink.js';
-import { Swept } from './sweep.js';
+import { type SweepList, Swept } from './sweep.js';
 
 /** At four seconds a round, five minutes. */
 const mostStalledSweeps = 75;
@@ -304,4 +304,36 @@ export class Exchange extends Swept implements SinkOwner {
     host.open--;
     if (host.open === 0) host.onIdle?.();
   }
+}
+
+/** What the owner of an exchange hears of its client. */
+export interface ExchangeListener {
+  /** The client left, or its connection broke. Nothing can be sent any more. */
+  onClientGone(): void;
+  /** After `write` has said false: the client has taken what waited, go on. */
+  onDrained(): void;
+  /** A fault of ours has ended what the answer is made of: says so, however much of the answer has left. */
+  onBroken?(error: GatewayError): void;
+}
+
+/** What the exchanges of one server share. */
+export interface ExchangeHost {
+  /** Exchanges whose client has not sent all of its body, or does not read at the moment. */
+  readonly sweepList: SweepList;
+  /** Answers carry `connection: close`. */
+  draining: boolean;
+  /** Exchanges and WebSockets that have not ended. */
+  open: number;
+  /** Exchanges since the start. */
+  served: number;
+  onIdle: (() => void) | null;
+  readonly bodies: BodyPool;
+}
+
+/** What uWS needs to make a WebSocket of a request later. */
+export interface SocketOffer {
+  /** Of the request, until its exchange has ended. */
+  readonly response: HttpResponse;
+  readonly context: us_socket_context_t;
+  readonly host: ExchangeHost;
 }

@@ -1,5 +1,5 @@
 import type { HttpRequest } from 'uWebSockets.js';
-import { type HeadLines, headerLineOrNull, isWritable, joinLines, noLines } from '../wire/head-lines.js';
+import { type HeadLines, headerLineOrNull, isWritable, joinLines, noLines } from '../wire/head.js';
 
 /** Real vendor words beside the neutral ones, as far as header names need them. */
 export interface HeaderWords {

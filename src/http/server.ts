@@ -12,15 +12,14 @@ import {
 import { performance } from 'node:perf_hooks';
 import { type FaultPlace, guard, handFault } from '../errors.js';
 import { nextRequestNumber } from '../wire/request-id.js';
-import { AtOnce } from './at-once.js';
-import { createBodyPool } from './body-pool.js';
+import { createBodyPool } from './body.js';
 import { type Cors, type CorsSettings, createCors } from './cors.js';
+import type { ExchangeHost } from './exchange.js';
 import { Exchange } from './exchange.js';
-import type { ExchangeHost } from './exchange-host.js';
 import { type HeaderSlots, type HeaderWords, headerSlots, readHead } from './request-head.js';
 import { type SocketLimits, takeSockets } from './socket.js';
 import { SweepList } from './sweep.js';
-import { UwsResponse } from './uws-response.js';
+import { AtOnce, UwsResponse } from './uws-response.js';
 
 export interface ServerOptions {
   readonly words: HeaderWords;

@@ -8,8 +8,7 @@ import type {
 } from 'uWebSockets.js';
 import { performance } from 'node:perf_hooks';
 import { type FaultPlace, type Guarded, guardEach } from '../errors.js';
-import type { Exchange } from './exchange.js';
-import type { ExchangeHost } from './exchange-host.js';
+import type { Exchange, ExchangeHost } from './exchange.js';
 
 /** What the owner of a client's WebSocket hears of it. */
 export interface ClientSocketListener extends Guarded {

@@ -1,7 +1,6 @@
 import type { HttpResponse } from 'uWebSockets.js';
 import { STATUS_CODES } from 'node:http';
 import { guard, handFault } from '../errors.js';
-import type { AtOnce } from './at-once.js';
 import {
   type AnswerHead,
   type ChunkReceiver,
@@ -9,7 +8,6 @@ import {
   isBodyless,
   type SinkOwner,
 } from './response-sink.js';
-import { SizedAnswer, type SizedState } from './sized.js';
 
 /** Whole answers up to this size leave in one go: they fit into any socket's buffer. */
 const directBytes = 16 * 1024;
@@ -295,4 +293,135 @@ export class UwsResponse implements ClientLink {
 
 function connectionLines({ lines, closes }: AnswerHead): string {
   return lines + (closes ? closeLine : keepAliveLine);
+}
+
+/** Answers in one turn of the event loop after which connections are ended: some milliseconds of work. */
+const mostAtOnce = 200;
+/** Of a body, smaller pieces than this are counted: clients send larger ones, but for the last. */
+const smallPiece = 64;
+/** So many of them in one turn, of all bodies, are taken: a tenth of a second of work. */
+const mostSmallPieces = 200_000;
+
+/**
+ * The answers that a server gives while it still reads the request: refusals, the lists of models. uWS hands over all
+ * requests that one read of a socket has brought before anything else gets its turn, thousands where their client did
+ * not wait for answers, of hundreds of sockets. Each of the first is answered, and after those each connection is ended
+ * with its next answer, with which uWS drops what is behind it. An answer that has to wait for anything needs no count:
+ * uWS cuts a connection on which the next request comes before it.
+ *
+ * The pieces of bodies are counted for the same reason: uWS hands over each chunk by itself, and one read of a socket
+ * may bring a hundred thousand of one byte.
+ */
+export class AtOnce {
+  /** What a client has sent is being handed over. */
+  isReading = false;
+  #answers = 0;
+  #smallPieces = 0;
+
+  /** Counts an answer. @returns whether its connection is to end with it */
+  isTooMany(): boolean {
+    if (!this.isReading) return false;
+    if (this.#answers++ === 0)
+      setImmediate(() => {
+        this.#answers = 0;
+      });
+    return this.#answers > mostAtOnce;
+  }
+
+  /** Counts a piece of a body. @returns whether its body is to be refused, with all that is behind it */
+  isTooSmall(bytes: number): boolean {
+    if (bytes >= smallPiece) return false;
+    if (this.#smallPieces++ === 0)
+      setImmediate(() => {
+        this.#smallPieces = 0;
+      });
+    return this.#smallPieces > mostSmallPieces;
+  }
+}
+
+/** How an answer stands: the client takes it, or has to take what `waiting` bytes there are, or has been given all. */
+type SizedState = 'flowing' | 'waiting' | 'complete';
+
+/** uWS collects so much inside `cork`, and does not tell whether the socket took it. */
+const corkedBytes = 16 * 1024;
+
+/**
+ * An answer of known length on its way, written with `tryEnd`: uWS keeps nothing of it, what the socket does not take
+ * waits here. The response must not be touched after `complete`.
+ */
+export class SizedAnswer {
+  readonly length: number;
+  readonly #response: HttpResponse;
+  /** Bytes that uWS has taken. */
+  #offset = 0;
+  #complete = false;
+  #rest: Buffer | null = null;
+  /** What was written after it. */
+  #later: Buffer[] | null = null;
+
+  constructor(response: HttpResponse, length: number) {
+    this.#response = response;
+    this.length = length;
+  }
+
+  /**
+   * Sends a piece; all of them together must not be longer than the answer.
+   * @param writeHead for the first piece, else null
+   */
+  write(chunk: Buffer, writeHead: (() => void) | null): SizedState {
+    if (this.#rest !== null) {
+      this.#later ??= [];
+      this.#later.push(Buffer.from(chunk));
+      return 'waiting';
+    }
+    const { length } = chunk;
+    // What is small is always taken inside a cork, and an answer that seems to be complete is given ten seconds to
+    // drain and is cut then. So its last byte goes alone: it is refused as long as anything before it waits.
+    const small = length <= corkedBytes;
+    let taken = 0;
+    this.#response.cork(() => {
+      writeHead?.();
+      taken = this.#offer(small ? chunk.subarray(0, length - 1) : chunk);
+    });
+    if (small && taken === length - 1) {
+      this.#response.cork(() => {
+        taken += this.#offer(chunk.subarray(length - 1));
+      });
+    }
+    if (this.#complete) return 'complete';
+    if (taken === length) return 'flowing';
+    this.#rest = Buffer.from(chunk.subarray(taken));
+    return 'waiting';
+  }
+
+  /** Keeps what uWS has not taken of the whole answer, which was offered to it before. */
+  keep(body: Buffer): void {
+    this.#offset = this.#response.getWriteOffset();
+    this.#rest = Buffer.from(body.subarray(this.#offset));
+  }
+
+  /** Sends what waits, as far as the client takes it. Only in uWS's `onWritable`, where nothing is corked. */
+  flush(): SizedState {
+    for (;;) {
+      const rest = this.#rest;
+      if (rest === null) return 'flowing';
+      const taken = this.#offer(rest);
+      if (this.#complete) return 'complete';
+      if (taken < rest.length) {
+        this.#rest = rest.subarray(taken);
+        return 'waiting';
+      }
+      this.#rest = this.#later === null ? null : Buffer.concat(this.#later);
+      this.#later = null;
+    }
+  }
+
+  /** @returns how many of the bytes were taken */
+  #offer(bytes: Buffer): number {
+    this.#complete = this.#response.tryEnd(bytes, this.length)[1];
+    if (this.#complete) return bytes.length;
+    const before = this.#offset;
+    this.#offset = this.#response.getWriteOffset();
+    return this.#offset - before;
+  }
 }

@@ -1,16 +1,193 @@
+import { type TSchema, Type } from 'typebox';
+import { speechRequest, speechRequestType } from '../protocols/audio/schema.js';
+import { chatRequest, chatRequestType } from '../protocols/chat/request/schema.js';
+import { completionsRequest, completionsRequestType } from '../protocols/completions/schema.js';
+import {
+  embeddingsRequest,
+  embeddingsRequestType,
+  engineEmbeddingsRequest,
+  engineEmbeddingsRequestType,
+} from '../protocols/embeddings/schema.js';
+import {
+  generateContentRequest,
+  generateContentRequestType,
+  countTokensRequest as googleCountTokensRequest,
+} from '../protocols/generate-content/request/schema.js';
+import { editsRequest, formFieldsType, generationsRequest, mostImages } from '../protocols/images/schema.js';
+import {
+  countTokensRequest,
+  countTokensRequestType,
+  messagesRequest,
+  messagesRequestType,
+} from '../protocols/messages/request/schema.js';
+import { moderationsRequest, moderationsRequestType } from '../protocols/moderations/schema.js';
+import { rerankRequest, rerankRequestType } from '../protocols/rerank/schema.js';
+import {
+  compactRequest,
+  compactRequestType,
+  responsesRequest,
+  responsesRequestType,
+} from '../protocols/responses/request/schema.js';
 import type { Route } from '../routes.js';
-import { fileForm, imageEditForm, imageGenerationForm, uploadForms } from './forms.js';
-import { bodyParts, jsonBodies } from './json-bodies.js';
+import type { CompiledSchema } from '../schema/compile.js';
+import { flag, name, nullable, text } from '../schema/members.js';
+import { genericBodyType, vendorkBodyType } from '../video/request.js';
+import { file, fileForm, imageEditForm, imageGenerationForm, uploadForms } from './forms.js';
 import { type NamedSchema, schemaReference } from './schemas.js';
 import type { MediaType, RequestBody } from './types.js';
-import {
-  compatBody,
-  compatForm,
-  genericBody,
-  vendorjBody,
-  vendorkImageBody,
-  vendorkTextBody,
-} from './video-bodies.js';
+
+const seconds = Type.String({
+  pattern: '^(?=.*[1-9])\\d{1,9}$',
+  description: 'A whole number of seconds as text, such as "4".',
+});
+const size = Type.String({
+  pattern: '^[1-9]\\d{0,4}x[1-9]\\d{0,4}$',
+  description: 'Width and height in pixels, such as "1280x720".',
+});
+const prompt = Type.String({ minLength: 1, maxLength: 32_000 });
+
+/** JSON body of `POST /v1/videos`. */
+const compatBody: NamedSchema = {
+  name: 'VideoRequest',
+  schema: Type.Object({
+    model: name,
+    prompt,
+    seconds: nullable(seconds),
+    size: nullable(size),
+    input_reference: nullable(
+      Type.Union([Type.String(), Type.Object({ image_url: text })], {
+        description: 'The reference image: a URL or base64.',
+      }),
+    ),
+  }),
+};
+
+/** Form of `POST /v1/videos`. */
+const compatForm: NamedSchema = {
+  name: 'VideoForm',
+  schema: Type.Object({
+    model: name,
+    prompt,
+    seconds: Type.Optional(seconds),
+    size: Type.Optional(size),
+    input_reference: Type.Optional(file),
+  }),
+};
+
+/** Body of `POST /v1/video/generations`. */
+const genericBody: NamedSchema = { name: 'GenericVideoRequest', schema: genericBodyType };
+
+const vendorkMembers: Readonly<Record<string, TSchema>> = vendorkBodyType.properties;
+const { image: _image, image_tail: _imageTail, ...textMembers } = vendorkMembers;
+
+/** Body of `POST /vendork/v1/videos/text2video`. */
+const vendorkTextBody: NamedSchema = {
+  name: 'VendorkTextVideoRequest',
+  schema: Type.Object({ ...textMembers, prompt: name }),
+};
+
+/** Body of `POST /vendork/v1/videos/image2video`. */
+const vendorkImageBody: NamedSchema = {
+  name: 'VendorkImageVideoRequest',
+  schema: Type.Object({ ...vendorkMembers, image: name }),
+};
+
+const images = nullable(Type.Array(Type.String({ minLength: 1 })));
+
+const submit = Type.Object(
+  {
+    req_key: name,
+    prompt: text,
+    binary_data_base64: images,
+    image_urls: images,
+    seed: nullable(Type.Integer()),
+    frames: nullable(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
+    aspect_ratio: text,
+  },
+  { description: 'For the `Action` CVSync2AsyncSubmitTask; `req_key` names the model.' },
+);
+
+const query = Type.Object(
+  { req_key: text, task_id: name, req_json: text },
+  { description: 'For the `Action` CVSync2AsyncGetResult.' },
+);
+
+/** Body of `POST /vendorj/`, for either action. */
+const vendorjBody: NamedSchema = { name: 'VendorjRequest', schema: Type.Union([submit, query]) };
+
+/** A request for speech, with the bound of its text, which is checked apart from the schema. */
+const speechType = Type.Object({
+  ...speechRequestType.properties,
+  input: Type.String({ minLength: 1, maxLength: 4096 }),
+});
+
+const googleCountTokensType = Type.Union([
+  Type.Object({ generateContentRequest: generateContentRequestType }),
+  Type.Object({ generate_content_request: generateContentRequestType }),
+  generateContentRequestType,
+]);
+
+const { model: _model, prompt: _prompt, ...imageSettings } = formFieldsType.properties;
+const absent = Type.Optional(Type.Null());
+const reference = Type.Object({ image_url: text, file_id: text });
+
+const imageMessage = Type.Object({
+  role: text,
+  content: nullable(Type.Array(Type.Object({ text, image: text }))),
+});
+
+/** The form with messages that both image endpoints take beside the one with a prompt. */
+const imageInput: NamedSchema = {
+  name: 'ImageInputRequest',
+  schema: Type.Object({
+    model: name,
+    prompt: absent,
+    input: Type.Object({ messages: Type.Array(imageMessage, { minItems: 1 }) }),
+    parameters: nullable(
+      Type.Object({
+        negative_prompt: text,
+        prompt_extend: flag,
+        watermark: flag,
+        size: text,
+        n: imageSettings.n,
+      }),
+    ),
+    ...imageSettings,
+  }),
+};
+
+const promptMembers = { model: name, prompt: name, input: absent, ...imageSettings };
+const generationPrompt = Type.Object(promptMembers);
+const editPrompt = Type.Object({
+  ...promptMembers,
+  images: nullable(Type.Array(reference, { minItems: 1, maxItems: mostImages })),
+  mask: nullable(reference),
+});
+
+const generation = Type.Union([generationPrompt, imageInput.schema as typeof generationPrompt]);
+const edit = Type.Union([editPrompt, imageInput.schema as typeof generationPrompt]);
+
+/** What is said of the bodies of calls, by the check of each. */
+export const jsonBodies: ReadonlyMap<CompiledSchema, NamedSchema> = new Map<CompiledSchema, NamedSchema>([
+  [chatRequest, { name: 'ChatRequest', schema: chatRequestType }],
+  [responsesRequest, { name: 'ResponsesRequest', schema: responsesRequestType }],
+  [compactRequest, { name: 'ResponsesCompactRequest', schema: compactRequestType }],
+  [messagesRequest, { name: 'MessagesRequest', schema: messagesRequestType }],
+  [countTokensRequest, { name: 'MessagesCountTokensRequest', schema: countTokensRequestType }],
+  [generateContentRequest, { name: 'GenerateContentRequest', schema: generateContentRequestType }],
+  [googleCountTokensRequest, { name: 'GenerateContentCountTokensRequest', schema: googleCountTokensType }],
+  [completionsRequest, { name: 'CompletionsRequest', schema: completionsRequestType }],
+  [embeddingsRequest, { name: 'EmbeddingsRequest', schema: embeddingsRequestType }],
+  [engineEmbeddingsRequest, { name: 'EngineEmbeddingsRequest', schema: engineEmbeddingsRequestType }],
+  [rerankRequest, { name: 'RerankRequest', schema: rerankRequestType }],
+  [moderationsRequest, { name: 'ModerationsRequest', schema: moderationsRequestType }],
+  [speechRequest, { name: 'SpeechRequest', schema: speechType }],
+  [generationsRequest, { name: 'ImageGenerationRequest', schema: generation }],
+  [editsRequest, { name: 'ImageEditRequest', schema: edit }],
+]);
+
+/** Named schemas that those are made of. */
+const bodyParts: readonly NamedSchema[] = [imageInput];
 
 /** What an operation takes: JSON, a form, or either. */
 interface Bodies {

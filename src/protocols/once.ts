@@ -3,7 +3,7 @@
  * once any of them has left. They are asked about a body only when something has gone wrong.
  */
 import { isObject, parseJson } from '../wire/json.js';
-import { withoutMembers } from '../wire/json-members.js';
+import { withoutMembers } from '../wire/json-skip.js';
 
 /** @param body in pieces, as it is sent */
 export type OnceRule = (body: readonly Buffer[]) => boolean;

@@ -1,6 +1,6 @@
+import type { BrokenBy } from '../conversation/estimate-usage.js';
 import type { Usage } from '../conversation/usage.js';
 import type { GatewayError } from '../errors.js';
-import type { BrokenBy } from './inexact-usage.js';
 
 /** How a stream stands when the upstream's last byte has been taken. */
 export interface TransformEnd {

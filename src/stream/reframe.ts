@@ -1,8 +1,8 @@
+import type { BrokenBy } from '../conversation/estimate-usage.js';
 import type { Usage } from '../conversation/usage.js';
 import type { GatewayError } from '../errors.js';
 import { firstEventEnd, parseEvent } from '../wire/sse.js';
 import type { AnswerTransform, TransformEnd } from './answer-transform.js';
-import type { BrokenBy } from './inexact-usage.js';
 
 /** An element leaves whole, however large its inline media make it. */
 const eventBytes = 32 * 1024 * 1024;

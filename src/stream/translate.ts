@@ -7,7 +7,13 @@ import type {
   StreamEncoder,
   TextCodec,
 } from '../conversation/codec.js';
-import { answerTokens, estimatedUsage, tokensOf } from '../conversation/estimate-usage.js';
+import {
+  answerTokens,
+  type BrokenBy,
+  estimatedUsage,
+  inexactUsage,
+  tokensOf,
+} from '../conversation/estimate-usage.js';
 import type { StreamEvent } from '../conversation/events.js';
 import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
@@ -17,7 +23,6 @@ import { parseObject } from '../wire/json.js';
 import { plainLength, plainText, rawBytes } from '../wire/raw-text.js';
 import { firstEventEnd, parseEvent } from '../wire/sse.js';
 import type { AnswerTransform, TransformEnd } from './answer-transform.js';
-import { type BrokenBy, inexactUsage } from './inexact-usage.js';
 import { Sequence } from './sequence.js';
 import { TextTemplate } from './text-template.js';
 

@@ -1,7 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { performance } from 'node:perf_hooks';
 import type { Logger } from 'pino';
-import { mostFirstFailures, nextRestart } from './backoff.js';
 
 export interface KeepOptions {
   /** What the process is, for the log. */
@@ -123,4 +122,29 @@ export function keepRunning(options: KeepOptions): KeptProcess {
 /** Sends a message to a process; one that is gone, or going, is not told. */
 export function tell(child: ChildProcess, message: object): void {
   if (child.connected) child.send(message, () => {});
+}
+
+const firstMs = 100;
+const longestMs = 10_000;
+/** A process that served this long was well: its end is an accident, not a failure to start. */
+const healthyMs = 5000;
+
+/** How many times in a row a process may fail before it ever served, until the start is given up. */
+const mostFirstFailures = 4;
+
+interface Restart {
+  /** Failures in a row, this one included; 0 after an accident. */
+  readonly failures: number;
+  readonly delayMs: number;
+}
+
+/**
+ * Decides when a process that ended is started again: at once after an accident, else after a wait that doubles, so
+ * that a process that cannot start does not eat a core.
+ * @param servedMs how long it had served; 0 when it never did
+ * @param failures in a row before this one
+ */
+export function nextRestart(servedMs: number, failures: number): Restart {
+  if (servedMs >= healthyMs) return { failures: 0, delayMs: 0 };
+  return { failures: failures + 1, delayMs: Math.min(longestMs, firstMs * 2 ** failures) };
 }

@@ -1,6 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { ResolvedConfig } from '../config/resolve.js';
+import type { StoreSettings } from '../config/types.js';
 import type { KeyChange } from '../keys/managed-key.js';
 import { createBudgetAccounts } from '../limits/budget-accounts.js';
 import { createBudgetSource } from '../limits/budget-source.js';
@@ -9,11 +11,12 @@ import { createLeaseOwner, type OwnedUnits } from '../limits/lease-owner.js';
 import type { HolderMessage } from '../limits/messages.js';
 import type { Pool } from '../limits/pool.js';
 import { allPools, changedPools, createKeyPools, findPool } from '../limits/pools.js';
-import { bothSources } from '../limits/share-source.js';
+import { bothSources, type ShareSource, undivided } from '../limits/share-source.js';
+import { createShareKeeper } from '../limits/shares.js';
 import type { PrimaryGauge } from '../metrics/exposition.js';
+import { createShareStore } from '../store/create.js';
 import type { Store } from '../store/store.js';
 import { tell } from './keep.js';
-import { createRateShares } from './rate-shares.js';
 
 const tickMs = 100;
 /**
@@ -45,7 +48,7 @@ export interface Leases {
   stop(): void;
 }
 
-export interface LeasesOptions {
+interface LeasesOptions {
   readonly config: ResolvedConfig;
   /** Where budgets are kept. */
   readonly store: Store;
@@ -132,3 +135,73 @@ export function createLeases({ config, store, log }: LeasesOptions): Leases {
     },
   };
 }
+
+/** Where this host has the units of rate limits from. */
+interface RateShares {
+  readonly source: ShareSource;
+  /** Resolves when the store was first asked, with or without an answer: before that nothing can be granted. */
+  readonly ready: Promise<void>;
+  /** Whether the store is there, where hosts share one. */
+  gauges(): readonly PrimaryGauge[];
+  /** Gives back what is free, and ends the connection. */
+  close(): Promise<void>;
+}
+
+interface RateSharesOptions {
+  readonly settings: StoreSettings;
+  /** The host's clock. */
+  readonly now: () => number;
+  /** See `ShareKeeperOptions.whenGone`. */
+  readonly whenGone: () => 'open' | 'closed';
+  readonly log: Logger;
+}
+
+/**
+ * Joins the other hosts that share the store of a config, or has all limits to itself where its store is its own.
+ */
+function createRateShares({ settings, now, whenGone, log }: RateSharesOptions): RateShares {
+  const store = createShareStore(settings);
+  if (store === null) {
+    const none = Promise.resolve();
+    return { source: undivided, ready: none, gauges: () => [], close: () => none };
+  }
+  let onHeard = (): void => {};
+  const ready = new Promise<void>((resolve) => {
+    onHeard = resolve;
+  });
+  const keeper = createShareKeeper({
+    now,
+    host: randomBytes(12).toString('base64url'),
+    whenGone,
+    exchange(statement, onAnswer) {
+      store
+        .exchange(statement)
+        .then(onAnswer, () => onAnswer(null))
+        .finally(onHeard);
+    },
+    onAvailable(isAvailable) {
+      if (isAvailable) log.info('the store of limits is back: they hold over all hosts again');
+      else log.error({ rates: whenGone() }, meaningOf[whenGone()]);
+    },
+  });
+  return {
+    source: keeper,
+    ready,
+    gauges: () => [
+      {
+        name: 'gateway_limits_store_available',
+        value: keeper.isAvailable ? 1 : 0,
+      },
+    ],
+    close() {
+      keeper.leave();
+      return store.close();
+    },
+  };
+}
+
+const meaningOf = {
+  open: 'the store of limits cannot be reached: this host counts alone, with the whole limits',
+  closed:
+    'the store of limits cannot be reached: this host has what it was given, and refuses what is beyond that',
+} as const;

@@ -6,25 +6,28 @@ import type { Logger } from 'pino';
 import { type AdminSources, adminRoutes } from '../admin/endpoints.js';
 import type { LimitInUse } from '../admin/limits.js';
 import { type AdminListener, startAdmin } from '../admin/listener.js';
+import { liveState } from '../admin/live.js';
 import type { GatewayView } from '../admin/live-state.js';
+import { createLiveStream, type LiveStream } from '../admin/live-stream.js';
 import { demoKeys } from '../config/demo.js';
 import type { AdminSettings, ResolvedConfig } from '../config/resolve.js';
 import type { FaultPlace } from '../errors.js';
 import type { OwnedUnits } from '../limits/lease-owner.js';
 import { exposition, type PrimaryGauge } from '../metrics/exposition.js';
+import { createHistory, historyStepMs } from '../metrics/history.js';
+import type { Inspection } from '../metrics/inspection.js';
 import type { MetricsSnapshot } from '../metrics/snapshot.js';
 import { createTotals } from '../metrics/totals.js';
 import { mayHoldAnything } from '../store/create.js';
 import type { Ledger, Store } from '../store/store.js';
 import { type Collector, createCollector } from './collect.js';
-import { createLive, type Live } from './live.js';
 import type { ManagedKeys } from './managed-keys.js';
 import type { Collected, Inspected, WorkerOrder } from './messages.js';
 import { formatAddress } from './port.js';
 import type { Reloader } from './reload.js';
 
 /** What the primary process knows that operators ask for. */
-export interface OperatedGateway {
+interface OperatedGateway {
   readonly version: string;
   readonly url: string;
   /** Workers that there should be. */
@@ -295,4 +298,70 @@ export async function untilFree<Opened>(
 
 function demoSettings(host: string, port: number): AdminSettings {
   return { host, port: port < 65_535 ? port + 1 : 0, token: randomBytes(18).toString('base64url') };
+}
+
+interface LiveOptions {
+  /** Asks all workers what they have counted. @returns the sum, when those have answered that do so in time */
+  counted(): Promise<MetricsSnapshot>;
+  /** What is known without asking. */
+  counts(): MetricsSnapshot;
+  gateway(): GatewayView;
+  tellAll(order: WorkerOrder): readonly ChildProcess[];
+  readonly log: Logger;
+}
+
+/** What the console is told. */
+interface Live {
+  readonly stream: LiveStream;
+  /** Begins to remember the last hour. */
+  start(): void;
+  /** Remembers nothing more, and ends all streams. */
+  stop(): void;
+  /** What the workers tell of this moment that answer in time. */
+  inspections(): Promise<readonly Inspection[]>;
+  onInspected(child: ChildProcess, inspected: Inspected): void;
+  onGone(child: ChildProcess): void;
+}
+
+/** Follows all workers: for the history all the time, and more closely while somebody looks. */
+function createLive({ counted, counts, gateway, tellAll, log }: LiveOptions): Live {
+  const history = createHistory();
+  const inspector = createCollector<ChildProcess, Inspection>((id) => tellAll({ type: 'inspect', id }));
+  const stream = createLiveStream({
+    history: () => history.points(0),
+    async state() {
+      const [merged, inspections] = await Promise.all([counted(), inspector.collect()]);
+      return liveState({ at: Date.now(), gateway: gateway(), merged, inspections });
+    },
+    log,
+  });
+  let timer: NodeJS.Timeout | null = null;
+
+  const sample = async (): Promise<void> => {
+    const merged = await counted();
+    if (timer === null) return;
+    const point = history.add(merged, Date.now());
+    if (point !== null) stream.point(point);
+  };
+
+  return {
+    stream,
+    start() {
+      if (timer !== null) return;
+      history.add(counts(), Date.now());
+      timer = setInterval(() => {
+        sample().catch((error: unknown) =>
+          log.error({ err: error }, 'the history has no point of this time'),
+        );
+      }, historyStepMs).unref();
+    },
+    stop() {
+      if (timer !== null) clearInterval(timer);
+      timer = null;
+      stream.close();
+    },
+    inspections: () => inspector.collect(),
+    onInspected: (child, { id, inspection }) => inspector.onPart(child, id, inspection),
+    onGone: (child) => inspector.onGone(child),
+  };
 }

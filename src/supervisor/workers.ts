@@ -3,15 +3,13 @@ import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import type { ResolvedConfig } from '../config/resolve.js';
 import { guard } from '../errors.js';
-import { createConditions } from './condition.js';
 import { heartbeatMs, kernelMs, watchHeartbeats } from './heartbeat.js';
 import { type KeptProcess, keepRunning, tell } from './keep.js';
 import { messageType, type WorkerNews, type WorkerOrder, type WorkerReport } from './messages.js';
-import { createRounds, type Rounds } from './rounds.js';
 
 const module = fileURLToPath(new URL('../worker.js', import.meta.url));
 
-export interface WorkersOptions {
+interface WorkersOptions {
   /** What the first workers start with; those that `apply` is given come in their place. */
   readonly count: number;
   readonly host: string;
@@ -371,5 +369,88 @@ function workerEnvironment(headerBytes: number): NodeJS.ProcessEnv {
     MALLOC_MMAP_THRESHOLD_: '131072',
     ...process.env,
     UWS_HTTP_MAX_HEADERS_SIZE: String(headerBytes),
+  };
+}
+
+/** Something that others wait for. */
+interface Conditions {
+  /** Something has changed that a condition may look at. */
+  changed(): void;
+  /** @returns whether the condition came true, or false when it did not within `ms` */
+  until(condition: () => boolean, ms: number): Promise<boolean>;
+}
+
+/** Lets conditions be waited for that are looked at whenever something changes. */
+export function createConditions(): Conditions {
+  const looks = new Set<() => void>();
+  return {
+    changed() {
+      for (const look of [...looks]) look();
+    },
+    until(condition, ms) {
+      if (condition()) return Promise.resolve(true);
+      return new Promise((resolve) => {
+        const settle = (): void => {
+          clearTimeout(timer);
+          looks.delete(look);
+          resolve(condition());
+        };
+        const look = (): void => {
+          if (condition()) settle();
+        };
+        const timer = setTimeout(settle, ms);
+        looks.add(look);
+      });
+    },
+  };
+}
+
+/** Something that is told to several, who confirm it one by one; a later telling takes the place of one before. */
+interface Rounds<Member> {
+  /** Of the last round, from 1 on; 0 before there was one. */
+  readonly number: number;
+  /**
+   * Begins a round. Whoever waits for the one before waits no longer than for this one.
+   * @returns resolves when every member has answered, or is gone, with the first problem that one of them told, or null
+   */
+  begin(members: Iterable<Member>): Promise<string | null>;
+  /**
+   * A member has answered in the last round, or is gone.
+   * @param problem why it has not done what it was told
+   */
+  confirm(member: Member, problem?: string | null): void;
+}
+
+/** Rounds among members that are told apart by identity. */
+export function createRounds<Member>(): Rounds<Member> {
+  const open = new Set<Member>();
+  let waiting: ((problem: string | null) => void)[] = [];
+  let number = 0;
+  let found: string | null = null;
+
+  const settle = (): void => {
+    const settled = waiting;
+    waiting = [];
+    for (const resolve of settled) resolve(found);
+  };
+
+  return {
+    get number() {
+      return number;
+    },
+    begin(members) {
+      number += 1;
+      found = null;
+      open.clear();
+      for (const member of members) open.add(member);
+      const ended = new Promise<string | null>((resolve) => waiting.push(resolve));
+      if (open.size === 0) settle();
+      return ended;
+    },
+    confirm(member, problem = null) {
+      if (!open.delete(member)) return;
+      found ??= problem;
+      if (open.size === 0) settle();
+    },
   };
 }

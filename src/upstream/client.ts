@@ -1,10 +1,9 @@
 /** The gateway's own HTTP/1.1 client: one pool of kept connections per origin. */
 import { performance } from 'node:perf_hooks';
-import { readBufferBytes } from './connection.js';
+import { Connection, type ConnectionContext, readBufferBytes } from './connection.js';
 import { createDialer } from './dialer.js';
 import { ConnectionExchange } from './exchange.js';
 import type { Origin } from './origin.js';
-import { Pool, type PoolContext } from './pool.js';
 import { TimerWheel } from './timers.js';
 import type { Deadlines, UpstreamClient, UpstreamHandler, UpstreamRequest } from './types.js';
 import { createRequestWriter } from './write.js';
@@ -80,4 +79,160 @@ export function createUpstreamClient(dialer = createDialer()): UpstreamClient {
   }
 
   return { send, stats, close };
+}
+
+/**
+ * The connections of one origin.
+ *
+ *   send ──► idle stack (last in, first out) ──► begin
+ *        ──► below the cap: new connection ────► begin once connected
+ *        ──► queue (first in, first out) ──────► begin when a connection comes free
+ *
+ * A streamed request takes no used connection: where the cap leaves no room, a free one is closed for it.
+ */
+/** An idle connection is closed after this long: below the 5 s after which many servers close theirs. */
+const idleCloseMs = 4000;
+
+/** What all pools of a client share. */
+interface PoolContext extends ConnectionContext {
+  readonly wheel: TimerWheel;
+  /** Called when a pool has no connection and no request left. */
+  onEmpty(pool: Pool): void;
+}
+
+export class Pool {
+  /** The newest origin of this identity: its caps may change with a reload. */
+  origin: Origin;
+  readonly wheel: TimerWheel;
+  readonly context: PoolContext;
+  /** Requests in the queue. */
+  waiting = 0;
+  readonly #connections = new Set<Connection>();
+  readonly #idle: Connection[] = [];
+  #firstWaiting: ConnectionExchange | null = null;
+  #lastWaiting: ConnectionExchange | null = null;
+  #closing = false;
+
+  constructor(origin: Origin, context: PoolContext) {
+    this.origin = origin;
+    this.context = context;
+    this.wheel = context.wheel;
+  }
+
+  /** Connections of any state. */
+  get open(): number {
+    return this.#connections.size;
+  }
+
+  get idle(): number {
+    return this.#idle.length;
+  }
+
+  /** Serves a request now, or queues it; with a full queue it fails in the next tick. */
+  send(exchange: ConnectionExchange, now: number): void {
+    const connection = exchange.streamed ? undefined : this.#idle.pop();
+    if (connection !== undefined) {
+      connection.begin(exchange, now);
+    } else if (this.#connections.size < this.origin.maxConnections) {
+      this.#connect(exchange, now);
+    } else if (this.#idle[0] !== undefined) {
+      this.#idle[0].yieldTo(exchange);
+    } else if (this.waiting < this.origin.maxWaiting) {
+      this.#enqueue(exchange);
+    } else {
+      exchange.failLater('queue_full', 'too many requests wait for a connection');
+      this.#noteIfEmpty();
+    }
+  }
+
+  /**
+   * Takes a connection back after a complete answer.
+   * @param keepAliveSeconds how long the upstream said it would keep it, or -1.
+   */
+  release(connection: Connection, keepAliveSeconds: number): void {
+    const exchange = this.#firstWaiting;
+    if (exchange !== null) {
+      this.forget(exchange);
+      this.wheel.clear(exchange);
+      if (exchange.streamed) connection.yieldTo(exchange);
+      else connection.beginLate(exchange, performance.now());
+      return;
+    }
+    // One second off, for the way of the last request and of the upstream's FIN.
+    const idleMs = keepAliveSeconds < 0 ? idleCloseMs : Math.min(idleCloseMs, (keepAliveSeconds - 1) * 1000);
+    if (this.#closing || idleMs <= 0) {
+      connection.destroy();
+      return;
+    }
+    this.#idle.push(connection);
+    // The wheel's own clock is a tick behind at most, which only closes a little earlier.
+    this.wheel.set(connection, this.wheel.lastTick + idleMs);
+  }
+
+  /** A connection is gone: the first in the queue gets its place. */
+  lost(connection: Connection): void {
+    this.#remove(connection);
+    const exchange = this.#firstWaiting;
+    if (exchange !== null && this.#connections.size < this.origin.maxConnections) {
+      this.forget(exchange);
+      this.wheel.clear(exchange);
+      this.#connect(exchange, performance.now());
+    }
+    this.#noteIfEmpty();
+  }
+
+  /** A connection is closed, and a request gets a fresh one in its place. */
+  replace(connection: Connection, exchange: ConnectionExchange): void {
+    this.#remove(connection);
+    this.#connect(exchange, performance.now());
+  }
+
+  /** Takes a request out of the queue. */
+  forget(exchange: ConnectionExchange): void {
+    const { waitPrevious, waitNext } = exchange;
+    if (waitPrevious !== null) waitPrevious.waitNext = waitNext;
+    else this.#firstWaiting = waitNext;
+    if (waitNext !== null) waitNext.waitPrevious = waitPrevious;
+    else this.#lastWaiting = waitPrevious;
+    exchange.waitPrevious = null;
+    exchange.waitNext = null;
+    exchange.waiting = false;
+    this.waiting--;
+  }
+
+  /** Closes idle connections now, and the others as their requests end. */
+  close(): void {
+    this.#closing = true;
+    for (const connection of this.#idle.slice()) connection.destroy();
+  }
+
+  #connect(exchange: ConnectionExchange, now: number): void {
+    try {
+      this.#connections.add(new Connection(this, exchange, now));
+    } catch (error) {
+      // Node refuses a port out of range or a broken PEM text with an exception.
+      exchange.failLater('connect_failed', error instanceof Error ? error.message : 'not connectable');
+      this.#noteIfEmpty();
+    }
+  }
+
+  #remove(connection: Connection): void {
+    this.#connections.delete(connection);
+    const index = this.#idle.lastIndexOf(connection);
+    if (index !== -1) this.#idle.splice(index, 1);
+  }
+
+  #enqueue(exchange: ConnectionExchange): void {
+    exchange.waiting = true;
+    exchange.waitPrevious = this.#lastWaiting;
+    if (this.#lastWaiting !== null) this.#lastWaiting.waitNext = exchange;
+    else this.#firstWaiting = exchange;
+    this.#lastWaiting = exchange;
+    this.waiting++;
+    this.wheel.set(exchange, exchange.totalAt);
+  }
+
+  #noteIfEmpty(): void {
+    if (this.#connections.size === 0 && this.waiting === 0) this.context.onEmpty(this);
+  }
 }

@@ -1,6 +1,6 @@
 /** A request body that is written while it still arrives: its framing, its copies, and its upstream's backpressure. */
 import type { Socket } from 'node:net';
-import type { HeadLines } from '../wire/head-lines.js';
+import type { HeadLines } from '../wire/head.js';
 import type { RequestBodySink, RequestBodySource, UpstreamRequest } from './types.js';
 
 /** What is copied at once has at least room for so many bytes, and at most: what comes in one piece leaves in one. */

@@ -12,9 +12,14 @@ import { type FaultPlace, GatewayError, guard, surfaceFault } from '../errors.js
 import type { Dialer } from './dialer.js';
 import { tlsFailureDetail } from './secure.js';
 import { closePayload } from './socket-close.js';
-import { connectRaw, type RawListener } from './socket-connect.js';
 import { controlFrame, createFrameWriter, type FrameSink } from './socket-frames.js';
-import { type Handshake, handshakeOf, UpgradeAnswer } from './socket-handshake.js';
+import {
+  connectRaw,
+  type Handshake,
+  handshakeOf,
+  type RawListener,
+  UpgradeAnswer,
+} from './socket-handshake.js';
 import { FrameReader } from './socket-reader.js';
 import type { SocketListener, SocketRequest, UpstreamSocket } from './socket-types.js';
 import { Timed, TimerWheel } from './timers.js';

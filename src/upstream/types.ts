@@ -1,5 +1,5 @@
 import type { FaultPlace, UpstreamFailureReason } from '../errors.js';
-import type { HeadLines } from '../wire/head-lines.js';
+import type { HeadLines } from '../wire/head.js';
 import type { Origin } from './origin.js';
 
 export type { UpstreamFailureReason };

@@ -1,4 +1,4 @@
-import { endOfString, longString } from './json-scan.js';
+import { defaultScanLimits, endOfString, longString } from './json-scan.js';
 import { skipSpace } from './json-space.js';
 
 /*
@@ -181,14 +181,14 @@ export function endOfNumber(body: Buffer, from: number): number {
 }
 
 /** Offset after the digits at `from`, or -1 where there is none. */
-export function endOfDigits(body: Buffer, from: number): number {
+function endOfDigits(body: Buffer, from: number): number {
   let at = from;
   while (at < body.length && isDigit(body[at])) at++;
   return at === from ? -1 : at;
 }
 
 /** Whether a byte is a digit. */
-export function isDigit(byte: number | undefined): boolean {
+function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= ZERO && byte <= NINE;
 }
 
@@ -209,4 +209,173 @@ export function endOfLiteral(body: Buffer, at: number): number {
 /** Whether three bytes follow the one at `at`. */
 function holds(body: Buffer, at: number, first: number, second: number, third: number): boolean {
   return body[at + 1] === first && body[at + 2] === second && body[at + 3] === third;
+}
+
+/** An object without some of its members. */
+interface WithoutMembers {
+  /** The members that are left, as they came, with the commas between them; empty when there are none. */
+  readonly rest: readonly Buffer[];
+  /** The JSON texts of those that were taken out, by name; of several with one name the last. */
+  readonly taken: ReadonlyMap<string, string>;
+}
+
+/**
+ * Takes members out of a JSON object without parsing or copying the others.
+ * @param text a JSON text
+ * @returns null when the text is no object; faults inside long strings are not looked for
+ */
+export function withoutMembers(text: Buffer, names: ReadonlySet<string>): WithoutMembers | null {
+  let at = skipSpace(text, 0);
+  if (text[at] !== OPEN_BRACE) return null;
+  at = skipSpace(text, at + 1);
+  const rest: Buffer[] = [];
+  const taken = new Map<string, string>();
+  if (text[at] === CLOSE_BRACE) return isEnd(text, at + 1) ? { rest, taken } : null;
+  for (;;) {
+    const start = at;
+    if (text[at] !== QUOTE) return null;
+    const close = endOfString(text, at + 1);
+    if (close === -1) return null;
+    const value = afterColon(text, close);
+    const end = value === -1 ? -1 : endOfValue(text, value, defaultScanLimits.maxDepth);
+    if (end === -1) return null;
+    const name = nameAt(text, start, close);
+    if (name === null) return null;
+    if (names.has(name)) taken.set(name, text.toString('utf8', value, end));
+    else {
+      if (rest.length > 0) rest.push(comma);
+      rest.push(text.subarray(start, end));
+    }
+    at = skipSpace(text, end);
+    if (text[at] === CLOSE_BRACE) return isEnd(text, at + 1) ? { rest, taken } : null;
+    if (text[at] !== COMMA) return null;
+    at = skipSpace(text, at + 1);
+  }
+}
+
+const comma = Buffer.from(',');
+
+/** A key may be spelled with escapes. */
+function nameAt(text: Buffer, start: number, close: number): string | null {
+  try {
+    return JSON.parse(text.toString('utf8', start, close + 1)) as string;
+  } catch {
+    return null;
+  }
+}
+
+function isEnd(text: Buffer, at: number): boolean {
+  return skipSpace(text, at) >= text.length;
+}
+
+/** Names of numbers to look for; their values go into `values`, in the same order. */
+export interface NumberNames {
+  readonly names: readonly Buffer[];
+}
+
+/** @param names plain ASCII, as the keys of an object, without quotes */
+export function numberNames(names: readonly string[]): NumberNames {
+  return { names: names.map((name) => Buffer.from(name)) };
+}
+
+/**
+ * Reads whole numbers out of an object by their names, at any depth inside it, without making a value of it: a parse
+ * of a usage object costs several times as much. Where a name occurs twice the first counts.
+ * @param start where the object opens
+ * @param values filled with the numbers found, -1 for those that are missing or no whole numbers
+ * @returns false when the object does not close
+ */
+export function readNumbers(bytes: Buffer, start: number, wanted: NumberNames, values: number[]): boolean {
+  const { names } = wanted;
+  for (let i = 0; i < names.length; i++) values[i] = -1;
+  let depth = 0;
+  for (let at = start; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+      depth++;
+    } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
+      if (--depth === 0) return true;
+    } else if (byte === QUOTE) {
+      const from = at + 1;
+      at = stringEnd(bytes, from);
+      const value = skipSpace(bytes, at + 1);
+      if (bytes[value] !== COLON) continue;
+      const index = indexOfName(names, bytes, from, at);
+      if (index !== -1 && values[index] === -1)
+        values[index] = wholeNumber(bytes, skipSpace(bytes, value + 1));
+      at = value;
+    }
+  }
+  return false;
+}
+
+function stringEnd(bytes: Buffer, from: number): number {
+  let at = from;
+  while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
+  return at;
+}
+
+function indexOfName(names: readonly Buffer[], bytes: Buffer, from: number, to: number): number {
+  const length = to - from;
+  next: for (let i = 0; i < names.length; i++) {
+    const name = names[i] as Buffer;
+    if (name.length !== length) continue;
+    for (let j = 0; j < length; j++) if (name[j] !== bytes[from + j]) continue next;
+    return i;
+  }
+  return -1;
+}
+
+/** The digits at `from` as a number, or -1 when there are none or something else than the end of a value follows. */
+export function wholeNumber(bytes: Buffer, from: number): number {
+  let value = 0;
+  let at = from;
+  for (; at < from + 16; at++) {
+    const digit = (bytes[at] as number) - 0x30;
+    if (!(digit >= 0 && digit <= 9)) break;
+    value = value * 10 + digit;
+  }
+  const after = bytes[at] as number;
+  const ended = after === 0x2c || after === CLOSE_BRACE || after <= 0x20;
+  return at > from && ended && Number.isSafeInteger(value) ? value : -1;
+}
+
+const OPEN = 0x7b;
+
+/**
+ * Where the object behind the quoted key that stands at `keyAt` begins, or -1 when its value is no object.
+ * @param keyLength length of the key with its quotes
+ */
+export function objectAfterKey(bytes: Buffer, keyAt: number, keyLength: number): number {
+  const value = afterColon(bytes, keyAt + keyLength - 1);
+  return value !== -1 && bytes[value] === OPEN ? value : -1;
+}
+
+/** So much of an end is searched by a loop: a call into native code and its set-up cost more than that. */
+const nearBytes = 2048;
+
+/** Where `key` begins for the last time in `bytes[0, before)`, or -1. It starts and ends with different bytes each. */
+function lastKeyAt(bytes: Buffer, key: Buffer, before: number): number {
+  const length = key.length;
+  const first = key[0];
+  const final = key[length - 1];
+  const near = Math.max(0, before - nearBytes);
+  next: for (let at = before - length; at >= near; at--) {
+    if (bytes[at] !== first || bytes[at + length - 1] !== final) continue;
+    for (let i = 1; i < length - 1; i++) if (bytes[at + i] !== key[i]) continue next;
+    return at;
+  }
+  return near === 0 ? -1 : bytes.lastIndexOf(key, near);
+}
+
+/**
+ * Where the value of the last `key` (with its quotes) begins that is an object, or -1. Whether the object closes is
+ * for its reader to find out.
+ */
+export function lastObjectStart(bytes: Buffer, key: Buffer): number {
+  for (let at = lastKeyAt(bytes, key, bytes.length); at !== -1; at = lastKeyAt(bytes, key, at)) {
+    const start = objectAfterKey(bytes, at, key.length);
+    if (start !== -1) return start;
+  }
+  return -1;
 }

@@ -1,4 +1,4 @@
-import { isToken } from './head-lines.js';
+import { isToken } from './head.js';
 
 /** Parameters of a header value in a form: of a content type, or of a content disposition. */
 

@@ -1,10 +1,10 @@
 import { GatewayError } from '../errors.js';
-import { type PartHead, readPartHead } from './multipart-head.js';
-import { beyondEnd, lineEnd, loneLineEnd, longerLine, refused } from './multipart-refusals.js';
 import { isBoundary } from './multipart-type.js';
 
-export type { PartHead } from './multipart-head.js';
 export { boundaryOf, isMultipart } from './multipart-type.js';
+
+import { isToken, textBytes } from './head.js';
+import { type Parameter, readParameters } from './multipart-parameters.js';
 
 /** What a form may have at most. */
 export interface MultipartLimits {
@@ -135,7 +135,7 @@ export class MultipartDecoder {
   end(): void {
     if (this.#failure !== null) throw this.#failure.error;
     if (this.isClosed) return;
-    const error = refused(
+    const error = malformed(
       this.#phase === 'start'
         ? `The form ends before its first boundary, '${this.#line}'.`
         : `The form ends before its last boundary, '${this.#line}--'.`,
@@ -223,7 +223,7 @@ export class MultipartDecoder {
     }
     // Some clients write a whole delimiter at the start, too.
     if (from === 0 || matched > from || chunk[at] !== cr)
-      throw refused(`The form does not begin with its boundary, '${this.#line}'.`);
+      throw malformed(`The form does not begin with its boundary, '${this.#line}'.`);
     this.#matched = 1;
     return at + 1;
   }
@@ -241,7 +241,7 @@ export class MultipartDecoder {
   #endContent(end: number): void {
     if (this.#phase === 'content') {
       if (this.#virtual > 0)
-        throw refused(
+        throw malformed(
           `${this.#partName()} begins with the form's boundary: choose another one.`,
           this.#part?.name,
         );
@@ -284,7 +284,7 @@ export class MultipartDecoder {
 
   #beginHead(): void {
     const { parts } = this.#limits;
-    if (++this.#parts > parts) throw refused(`The form has more than ${parts} parts.`);
+    if (++this.#parts > parts) throw malformed(`The form has more than ${parts} parts.`);
     this.#headBytes = 0;
     this.#lineStart = 0;
     this.#phase = 'head';
@@ -296,7 +296,7 @@ export class MultipartDecoder {
     const length = this.#headBytes + end - at;
     const { headerBytes } = this.#limits;
     if (length > headerBytes)
-      throw refused(`The head of part ${this.#parts} of the form is longer than ${headerBytes} bytes.`);
+      throw malformed(`The head of part ${this.#parts} of the form is longer than ${headerBytes} bytes.`);
     if (length > this.#head.length) this.#growHead(length);
     chunk.copy(this.#head, this.#headBytes, at, end);
     this.#headBytes = length;
@@ -379,4 +379,148 @@ export function readForm(body: Buffer, boundary: string, limits: MultipartLimits
   decoder.push(body);
   decoder.end();
   return parts;
+}
+
+/** Errors of status 400 for forms that are malformed, or that parsers read differently. */
+
+/** @param param name of the part that it is about, or null */
+function malformed(message: string, param: string | null = null): GatewayError {
+  return new GatewayError('invalid_request', message, { param });
+}
+
+function lineEnd(): GatewayError {
+  return malformed(
+    'A line of the form ends with LF alone: lines of boundaries and heads end with CRLF (RFC 2046).',
+  );
+}
+
+/** @param line the boundary with the dashes before it */
+function longerLine(line: Buffer): GatewayError {
+  return malformed(
+    `A line of the form begins with its boundary, '${line}', and goes on: choose another one.`,
+  );
+}
+
+/** @param part how the part is called in messages */
+function loneLineEnd(part: string, name: string | undefined): GatewayError {
+  return malformed(
+    `${part} has the form's boundary in it, behind a CR or LF alone: end lines with CRLF (RFC 2046), or choose ` +
+      'another boundary.',
+    name,
+  );
+}
+
+/** @param most bytes of white space that may stand there */
+function beyondEnd(most: number): GatewayError {
+  return malformed(
+    `The form goes on behind its last boundary: only blanks and line ends may stand there, ${most} bytes of them at most.`,
+  );
+}
+
+/** What stands before the content of a part. */
+export interface PartHead {
+  readonly name: string;
+  /** Null for a part that is no file. Browsers send an empty one where no file was chosen. */
+  readonly filename: string | null;
+  readonly contentType: string | null;
+}
+
+const replacement = '\ufffd';
+/** How browsers write what would end a quoted name (the HTML standard, "multipart/form-data encoding algorithm"). */
+const browserEscapes: Readonly<Record<string, string>> = { '%22': '"', '%0D': '\r', '%0A': '\n' };
+const extendedText = /^utf-8'[^']*'(.*)$/i;
+/** Codings of a part's content that change none of its bytes (RFC 2045 section 6.2). */
+const identities = ['7bit', '8bit', 'binary'];
+
+/**
+ * Reads the head of a part (RFC 7578 section 4.2).
+ * @param head whole lines, each with its CRLF, without the empty one behind them
+ * @param number of the part, from 1, for messages
+ * @throws {GatewayError} of status 400 for a head that parsers could read differently, or that has no name
+ */
+function readPartHead(head: Buffer, number: number): PartHead {
+  for (const byte of head) {
+    if (textBytes[byte] === 0 && byte !== cr && byte !== lf)
+      throw refusedPart(number, 'has a control character in its head');
+  }
+  const fields = new Map<string, string>();
+  for (const line of head.toString('utf8').split('\r\n').slice(0, -1)) {
+    const colon = line.indexOf(':');
+    const name = line.slice(0, Math.max(0, colon)).toLowerCase();
+    if (!isToken(name) || line.includes('\r'))
+      throw refusedPart(
+        number,
+        "has a line in its head that is no 'name: value', or that continues the one before",
+      );
+    if (fields.has(name)) throw refusedPart(number, `has more than one '${name.slice(0, 64)}' in its head`);
+    fields.set(name, line.slice(colon + 1).trim());
+  }
+  const coding = fields.get('content-transfer-encoding')?.toLowerCase();
+  if (coding !== undefined && !identities.includes(coding))
+    throw refusedPart(
+      number,
+      'has a content-transfer-encoding: send its content as it is (RFC 7578 section 4.7)',
+    );
+  const disposition = readDisposition(fields.get('content-disposition') ?? '', number);
+  return { ...disposition, contentType: fields.get('content-type') || null };
+}
+
+function readDisposition(value: string, number: number): { name: string; filename: string | null } {
+  const type = /^form-data(?=\s*(;|$))/i.exec(value);
+  const parameters = type === null ? null : readParameters(value, type[0].length);
+  if (parameters === null)
+    throw refusedPart(number, `has no valid head: expected 'content-disposition: form-data; name="…"'`);
+  const split = parameters.find((each) => each.name.includes('*') && each.name !== 'filename*');
+  if (split !== undefined)
+    throw refusedPart(
+      number,
+      `has a parameter '${split.name.slice(0, 64)}' in its content-disposition: send names plain, in UTF-8 (RFC 7578 section 4.2)`,
+    );
+  const name = unescaped(only(parameters, 'name', number) ?? '');
+  if (name === '') throw refusedPart(number, 'has no name');
+  if (hasControls(name) || name.includes(replacement))
+    throw refusedPart(number, 'has a control character, or what is not UTF-8, in its name');
+  const plain = only(parameters, 'filename', number);
+  const extended = only(parameters, 'filename*', number);
+  const filename = extended === null ? plain && unescaped(plain) : decodeExtended(extended, number);
+  // A file's name may have line ends in it, which come escaped.
+  if (filename !== null && hasControls(filename.replaceAll(/[\r\n]/g, '')))
+    throw refusedPart(number, 'has a control character in its filename');
+  return { name, filename };
+}
+
+/** The value of a parameter, or null. Parsers differ on which of two counts. */
+function only(parameters: readonly Parameter[], wanted: string, number: number): string | null {
+  const [first, second] = parameters.filter(({ name }) => name === wanted);
+  if (second !== undefined) throw refusedPart(number, `has more than one '${wanted}'`);
+  return first?.value ?? null;
+}
+
+function unescaped(text: string): string {
+  return text.includes('%')
+    ? text.replaceAll(/%(?:22|0D|0A)/gi, (code) => browserEscapes[code.toUpperCase()] ?? code)
+    : text;
+}
+
+/** Reads `UTF-8''na%C3%AFve.txt` (RFC 8187 section 3.2). */
+function decodeExtended(value: string, number: number): string {
+  const found = extendedText.exec(value);
+  try {
+    if (found !== null) return decodeURIComponent(found[1] as string);
+  } catch {
+    // Refused below, as what has no charset is.
+  }
+  throw refusedPart(number, "has a malformed 'filename*': expected UTF-8''… in percent-encoding");
+}
+
+function hasControls(text: string): boolean {
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code < 0x20 || code === 0x7f) return true;
+  }
+  return false;
+}
+
+function refusedPart(number: number, what: string): GatewayError {
+  return new GatewayError('invalid_request', `Part ${number} of the form ${what}.`);
 }

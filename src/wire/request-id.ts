@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Writable } from './head-lines.js';
+import type { Writable } from './head.js';
 
 /**
  * What the ids of this process's requests begin with. Ids are unique, not secret: this and a counter, so that whoever

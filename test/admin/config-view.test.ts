@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { test } from 'tap';
-import { configView, hiddenText } from '../../src/admin/config-view.js';
+import { configView, hiddenText } from '../../src/admin/config.js';
 import { demoConfig } from '../../src/config/demo.js';
 import { parseConfig } from '../../src/config/load.js';
 import type { ResolvedConfig } from '../../src/config/resolve.js';

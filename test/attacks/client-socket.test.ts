@@ -1,5 +1,5 @@
 import t, { test } from 'tap';
-import type { ExchangeHost } from '../../src/http/exchange-host.js';
+import type { ExchangeHost } from '../../src/http/exchange.js';
 import { ClientSocket } from '../../src/http/socket.js';
 
 /** A socket whose client takes what the test says, with what its owner hears. */

@@ -15,7 +15,7 @@ import {
   joinLines,
   requestLine,
   staysInPlace,
-} from '../../src/wire/head-lines.js';
+} from '../../src/wire/head.js';
 import { halves, hostile } from '../support/head-fuzz.js';
 import { plainOrigin } from '../upstream/raw.js';
 

@@ -1,10 +1,10 @@
 import { test } from 'tap';
-import { RecordQueue } from '../../src/flow/record-queue.js';
+import { RecordQueue } from '../../src/flow/account.js';
 import { SweepList, Swept } from '../../src/http/sweep.js';
 import type { CallRecord } from '../../src/metrics/call-record.js';
 import { Timed, TimerWheel } from '../../src/upstream/timers.js';
 import { createRequestWriter, type RequestSink } from '../../src/upstream/write.js';
-import { headerLine, joinLines, requestLine } from '../../src/wire/head-lines.js';
+import { headerLine, joinLines, requestLine } from '../../src/wire/head.js';
 import { callRecord } from '../support/call-record.js';
 
 const thrown = new Error('thrown');

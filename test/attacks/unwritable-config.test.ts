@@ -4,7 +4,7 @@ import { parseConfig } from '../../src/config/load.js';
 import { ConfigError } from '../../src/config/problem.js';
 import { buildSnapshot } from '../../src/config/snapshot.js';
 import { createGateway } from '../../src/gateway.js';
-import { staysInPlace } from '../../src/wire/head-lines.js';
+import { staysInPlace } from '../../src/wire/head.js';
 import { bytesOf, doors, doorsConfig } from '../support/doors.js';
 import { testConfig } from '../support/gateway.js';
 import { halves, hostile } from '../support/head-fuzz.js';

@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { hashText } from '../../src/attempts/affinity.js';
 import { anyTarget, type RouteRequest, TargetChooser } from '../../src/attempts/choose.js';
-import { HealthTable } from '../../src/attempts/health-table.js';
+import { HealthTable } from '../../src/attempts/health.js';
 import type { FailedCall } from '../../src/attempts/outcome.js';
 import type { Target } from '../../src/config/types.js';
 import { fc, randomOf } from '../support/seed.js';

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { HealthTable } from '../../src/attempts/health-table.js';
+import { HealthTable } from '../../src/attempts/health.js';
 import { makeTarget, makeUpstream, settings } from './targets.js';
 
 test('targets of two models and of two configs share their health', async (t) => {

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { interpolate } from '../../src/config/interpolate.js';
+import { interpolate } from '../../src/config/load.js';
 
 const environment = { KEY: 'secret', EMPTY: '', NESTED: '$' + '{KEY}' };
 const reference = (name: string): string => `$\{${name}}`;

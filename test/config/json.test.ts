@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { parseJson } from '../../src/config/json.js';
+import { parseJson } from '../../src/config/load.js';
 import { fc } from '../support/seed.js';
 
 test('a syntax error names its line and column, and no text of the file', (t) => {

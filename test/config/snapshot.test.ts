@@ -1,9 +1,8 @@
 import { test } from 'tap';
 import { demoConfig, isLoopback } from '../../src/config/demo.js';
-import { createOrigin } from '../../src/config/origin.js';
 import { defaults, type ResolvedConfig } from '../../src/config/resolve.js';
 import { servableProtocols } from '../../src/config/servable.js';
-import { buildSnapshot, needsSimulator } from '../../src/config/snapshot.js';
+import { buildSnapshot, createOrigin, needsSimulator } from '../../src/config/snapshot.js';
 import { hashKey } from '../../src/keys/secret.js';
 import { fc } from '../support/seed.js';
 

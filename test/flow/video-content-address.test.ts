@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { ownSecrets } from '../../src/config/own-secrets.js';
 import type { Upstream } from '../../src/config/types.js';
-import { isForClients } from '../../src/flow/video/client-url.js';
+import { isForClients } from '../../src/flow/video/answer.js';
 import { compat, faces } from '../support/media/faces.js';
 import { startContent } from './video-contents.js';
 

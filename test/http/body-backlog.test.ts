@@ -1,6 +1,6 @@
 import { test } from 'tap';
-import { BodyBacklog } from '../../src/http/body-backlog.js';
-import { createBodyPool } from '../../src/http/body-pool.js';
+import { createBodyPool } from '../../src/http/body.js';
+import { BodyBacklog } from '../../src/http/body-stream.js';
 import { fc } from '../support/seed.js';
 import { noise } from './uploads.js';
 

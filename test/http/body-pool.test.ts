@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { createBodyPool } from '../../src/http/body-pool.js';
+import { createBodyPool } from '../../src/http/body.js';
 
 const KB = 1024;
 

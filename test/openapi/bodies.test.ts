@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { GatewayError } from '../../src/errors.js';
 import { uploadForms } from '../../src/openapi/forms.js';
-import { jsonBodies } from '../../src/openapi/json-bodies.js';
+import { jsonBodies } from '../../src/openapi/request-bodies.js';
 import { speechRequest } from '../../src/protocols/audio/schema.js';
 import { formFields } from '../../src/protocols/images/schema.js';
 import { readCompatBody } from '../../src/video/faces/compat.js';

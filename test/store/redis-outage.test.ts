@@ -1,6 +1,6 @@
 import { type Test, test } from 'tap';
 import { createRedisStore } from '../../src/store/redis.js';
-import { pauseBefore } from '../../src/store/redis-connection.js';
+import { pauseBefore } from '../../src/store/redis-link.js';
 import type { Store } from '../../src/store/store.js';
 import { redisSettings, unavailable } from '../suites/store.js';
 import { eventually } from '../support/eventually.js';

@@ -1,5 +1,5 @@
 import t, { test } from 'tap';
-import { nextRestart } from '../../src/supervisor/backoff.js';
+import { nextRestart } from '../../src/supervisor/keep.js';
 
 test('a process that had served for a while is replaced at once, and its past is forgotten', (t) => {
   t.strictSame(nextRestart(60_000, 7), { failures: 0, delayMs: 0 });

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { createConditions } from '../../src/supervisor/condition.js';
+import { createConditions } from '../../src/supervisor/workers.js';
 
 test('a condition that holds is not waited for, and another until it does', async (t) => {
   const conditions = createConditions();

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { createKeyDelivery } from '../../src/supervisor/key-delivery.js';
+import { createKeyDelivery } from '../../src/supervisor/managed-keys.js';
 
 /** A delivery to these processes, and the number of what was told last. */
 function make(...children: string[]) {

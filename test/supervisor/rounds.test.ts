@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { createRounds } from '../../src/supervisor/rounds.js';
+import { createRounds } from '../../src/supervisor/workers.js';
 
 test('a round ends with the last of its members, each of whom counts once', async (t) => {
   const rounds = createRounds<string>();

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { headerLine, joinLines } from '../../src/wire/head-lines.js';
+import { headerLine, joinLines } from '../../src/wire/head.js';
 import { eventually } from '../support/eventually.js';
 import { answering, Call, get, headOf, makeClient, onRequests, plainOrigin, rawServer } from './raw.js';
 

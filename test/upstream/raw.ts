@@ -12,7 +12,7 @@ import {
   type UpstreamRequest,
 } from '../../src/upstream/client.js';
 import type { Origin } from '../../src/upstream/origin.js';
-import { type HeadLines, headerLine, joinLines, requestLine } from '../../src/wire/head-lines.js';
+import { type HeadLines, headerLine, joinLines, requestLine } from '../../src/wire/head.js';
 
 const never = () => false;
 

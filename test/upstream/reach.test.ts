@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:tls';
 import { test } from 'tap';
-import { createOrigin } from '../../src/config/origin.js';
+import { createOrigin } from '../../src/config/snapshot.js';
 import { GatewayError } from '../../src/errors.js';
 import { LookupError, type Resolver } from '../../src/upstream/address.js';
 import { type Reached, type ReachOptions, reachUrl, redirectTarget } from '../../src/upstream/reach.js';

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { withoutMembers } from '../../src/wire/json-members.js';
+import { withoutMembers } from '../../src/wire/json-skip.js';
 import { fc } from '../support/seed.js';
 
 const names = new Set(['type', 'stream']);

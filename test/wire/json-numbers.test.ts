@@ -1,6 +1,5 @@
 import { test } from 'tap';
-import { numberNames, readNumbers } from '../../src/wire/json-numbers.js';
-import { lastObjectStart } from '../../src/wire/json-object.js';
+import { lastObjectStart, numberNames, readNumbers } from '../../src/wire/json-skip.js';
 import { fc } from '../support/seed.js';
 
 const wanted = numberNames(['a', 'bc']);

@@ -1,6 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { Attempt } from '../../attempts/attempt.js';
-import type { Asker, Attempts } from '../../attempts/attempts.js';
+import { type Asker, Attempt, type Attempts } from '../../attempts/attempts.js';
 import { failureError, statusError } from '../../attempts/failure.js';
 import type { FailedAttempt } from '../../attempts/verdict.js';
 import type { Target } from '../../config/types.js';
@@ -16,29 +15,39 @@ import {
 } from '../../protocols/images/answer.js';
 import { readDashscopeAnswer, readOpenaiAnswer } from '../../protocols/images/answer-decode.js';
 import type { ImageCall } from '../../protocols/images/call.js';
+import { decodeImageBody } from '../../protocols/images/decode.js';
+import { decodeImageForm } from '../../protocols/images/decode-form.js';
 import { encodeDashscope } from '../../protocols/images/encode-dashscope.js';
 import { encodeOpenai } from '../../protocols/images/encode-openai.js';
 import { imagesToFetch, withFetched } from '../../protocols/images/fetched.js';
-import type { ImageRequest } from '../../protocols/images/request.js';
+import type { ImageOperation, ImageRequest } from '../../protocols/images/request.js';
+import { imageForm } from '../../protocols/images/schema.js';
 import type { Endpoint } from '../../protocols/protocol.js';
+import type { CompiledSchema } from '../../schema/compile.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
 import type { RemoteOptions } from '../../upstream/remote-url.js';
-import { joinLines } from '../../wire/head-lines.js';
+import { joinLines } from '../../wire/head.js';
+import { parseObject } from '../../wire/json.js';
+import { isMultipart } from '../../wire/multipart.js';
 import { account } from '../account.js';
-import { answerLines } from '../answer.js';
-import { answerRefusal } from '../answer-kind.js';
+import { admitResolved } from '../admit.js';
+import { answerLines, answerRefusal } from '../answer.js';
 import { type Answered, ask, failedRequest, isFailure } from '../ask.js';
 import { WaitingClient } from '../attend.js';
 import { rateBound } from '../body-rate.js';
-import type { ResolvedCall } from '../call.js';
+import type { AuthenticatedCall, Call, ResolvedCall } from '../call.js';
 import { deadlinesLeft, timeLeft } from '../deadlines.js';
 import { fetchFiles, type WantedFile } from '../fetch-files.js';
-import { idempotencyLine } from '../idempotency.js';
+import { forward } from '../forward.js';
 import { keepMemory, takeMemory } from '../memory-budget.js';
 import { filePlaces, mediaPlaces } from '../own-address.js';
 import { prepareNative, prepareUpload } from '../prepare.js';
+import { findModel } from '../resolve.js';
 import { routeCall } from '../route.js';
 import type { Services } from '../services.js';
+import { idempotencyLine } from '../upstream-head.js';
+import { readValidated, validateBody } from '../validate.js';
+import { WholeForm } from '../whole-form.js';
 
 /** Ten images of several megabytes in base64. */
 const answerBytes = 128 * 1024 * 1024;
@@ -50,7 +59,7 @@ const fetchCopies = 3;
 const fetchShare = 8;
 
 /** Serves a call whose request or answer has another form at its targets. */
-export function convertImages(
+function convertImages(
   services: Services,
   call: ResolvedCall,
   endpoint: Endpoint,
@@ -301,7 +310,7 @@ function isPlain({ head }: Answered): boolean {
 }
 
 /** The target takes the client's body as it is, and the client the target's answer. */
-export function isExact({ images }: Target, request: ImageRequest): boolean {
+function isExact({ images }: Target, request: ImageRequest): boolean {
   return images !== 'dashscope' && request.form === 'prompt' && imagesToFetch(request, images).length === 0;
 }
 
@@ -315,4 +324,47 @@ function isInForm({ images }: ImageAnswer, format: ImageRequest['responseFormat'
   return images.every(({ url, base64 }) =>
     format === 'url' ? url !== null && base64 === null : base64 !== null && url === null,
   );
+}
+
+interface ImageRoute {
+  readonly operation: ImageOperation;
+  readonly endpoint: Endpoint;
+  readonly schema: CompiledSchema;
+}
+
+/**
+ * Serves a call for images. A body that the targets take as it is passes untouched. A body of the other form, or an
+ * answer that has to have a certain form, is converted.
+ */
+export function takeImages(services: Services, call: AuthenticatedCall, route: ImageRoute): void {
+  const request = read(call, route);
+  const resolved = findModel(call, 'images', request.model);
+  const { model } = resolved;
+  call.units = request.count ?? 1;
+  call.validatedAt = performance.now();
+  const plain = model.targets.filter((target) =>
+    request.stream ? target.images !== 'dashscope' : isExact(target, request),
+  );
+  const isPlain = request.form === 'prompt' && (request.stream || request.responseFormat === null);
+  const passes = isPlain && plain.length > 0 && (request.stream || plain.length === model.targets.length);
+  admitResolved(services, resolved, () => {
+    if (passes) forward(services, resolved, route.endpoint, plain);
+    else convertImages(services, resolved, route.endpoint, request);
+  });
+}
+
+function read(call: Call, { operation, schema }: ImageRoute): ImageRequest {
+  const body = call.wholeBody();
+  if (isMultipart(call.exchange.head.contentType)) {
+    const form = new WholeForm(call, body, imageForm);
+    const request = decodeImageForm(operation, form.parts);
+    call.upload = form;
+    call.validated = readValidated(request.model, request.stream);
+    return request;
+  }
+  call.validated = validateBody(call.jsonBody(), schema);
+  call.steering = call.validated.members.steering;
+  const parsed = parseObject(body.toString('utf8'));
+  if (parsed === null) throw new GatewayError('invalid_json', 'The request body is not valid JSON.');
+  return decodeImageBody(operation, parsed);
 }

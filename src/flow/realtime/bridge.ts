@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import type { Attempt } from '../../attempts/attempt.js';
+import type { Attempt } from '../../attempts/attempts.js';
 import type { Key } from '../../config/types.js';
 import { type FaultPlace, GatewayError, guard } from '../../errors.js';
 import {

@@ -1,13 +1,13 @@
 import { performance } from 'node:perf_hooks';
-import { Attempt } from '../../attempts/attempt.js';
 import type { Asker, Attempts } from '../../attempts/attempts.js';
+import { Attempt } from '../../attempts/attempts.js';
 import type { Backoff } from '../../attempts/backoff.js';
 import { readErrorAnswer } from '../../attempts/error-answer.js';
 import { failureError } from '../../attempts/failure.js';
 import type { FailedAttempt } from '../../attempts/verdict.js';
 import type { Target } from '../../config/types.js';
 import { type FaultPlace, GatewayError } from '../../errors.js';
-import type { ExchangeListener } from '../../http/exchange-host.js';
+import type { ExchangeListener } from '../../http/exchange.js';
 import type { VendorHeaders } from '../../protocols/credentials/upstream-lines.js';
 import { lookThroughQuery, upstreamQuery } from '../../protocols/realtime/query.js';
 import type { ResponseHead, UpstreamFailure } from '../../upstream/client.js';

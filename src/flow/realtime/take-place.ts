@@ -1,5 +1,5 @@
 import { GatewayError, guard } from '../../errors.js';
-import type { ExchangeListener } from '../../http/exchange-host.js';
+import type { ExchangeListener } from '../../http/exchange.js';
 import { account } from '../account.js';
 import type { AuthenticatedCall, Call, SessionCall } from '../call.js';
 import { refuse } from '../refuse.js';

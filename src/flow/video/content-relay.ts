@@ -1,14 +1,13 @@
 import { performance } from 'node:perf_hooks';
-import { noteVendorAccountRefused } from '../../attempts/attempt.js';
+import { noteVendorAccountRefused } from '../../attempts/attempts.js';
 import { readErrorAnswer } from '../../attempts/error-answer.js';
 import { failureError } from '../../attempts/failure.js';
 import type { Upstream } from '../../config/types.js';
 import { type FaultPlace, GatewayError, guard } from '../../errors.js';
-import type { ExchangeListener } from '../../http/exchange-host.js';
+import type { ExchangeListener } from '../../http/exchange.js';
 import { secretFailure } from '../../protocols/error-formats/own-secrets.js';
 import { never } from '../../protocols/once.js';
-import { Beginning } from '../../stream/beginning.js';
-import { Gather } from '../../stream/gather.js';
+import { Beginning, Gather } from '../../stream/gather.js';
 import type {
   ResponseHead,
   UpstreamExchange,
@@ -17,22 +16,34 @@ import type {
 } from '../../upstream/client.js';
 import type { Origin } from '../../upstream/origin.js';
 import { type Reached, reachUrl, redirectTarget } from '../../upstream/reach.js';
-import { type HeadLines, headerLine, joinLines, noLines, requestLine } from '../../wire/head-lines.js';
-import { type ByteRange, parseContentRange, type Slice, sliceOf } from '../../wire/range.js';
-import { looksLikeText } from '../../wire/text-start.js';
+import { videoWires } from '../../video/formats.js';
+import type { VideoTask } from '../../video/task.js';
+import { type VideoVariant, videoVariant } from '../../video/variants.js';
+import { type HeadLines, headerLine, joinLines, noLines, requestLine } from '../../wire/head.js';
+import { looksLikeText } from '../../wire/json-space.js';
+import { queryParameter } from '../../wire/query.js';
+import {
+  type ByteRange,
+  matchesTag,
+  parseContentRange,
+  parseRange,
+  type Slice,
+  sliceOf,
+} from '../../wire/range.js';
 import { account } from '../account.js';
-import { ownLines } from '../answer.js';
-import { beginningFailure } from '../answer-kind.js';
-import type { AuthenticatedCall, CallOutcome } from '../call.js';
+import { beginningFailure, ownLines, timingLine } from '../answer.js';
+import { attend } from '../attend.js';
+import type { AuthenticatedCall, Call, CallOutcome } from '../call.js';
 import { filePlaces } from '../own-address.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
-import { timingLine } from '../timing.js';
 import { markedKey, oneOffHead } from '../upstream-head.js';
+import { findTask, taskNotFound, upstreamOf } from './answer.js';
 import { mostDownloads } from './downloads.js';
+import { refreshed } from './poll.js';
 
 /** Where a content is: at the upstream itself, or where it says. */
-export type ContentSource =
+type ContentSource =
   | {
       readonly kind: 'path';
       readonly upstream: Upstream;
@@ -44,7 +55,7 @@ export type ContentSource =
     }
   | { readonly kind: 'url'; readonly upstream: Upstream; readonly url: string };
 
-export interface ContentRequest {
+interface ContentRequest {
   readonly source: ContentSource;
   /** The part that the client asks for, or null for all. */
   readonly range: ByteRange | null;
@@ -93,7 +104,7 @@ interface Refusal {
  * Hands a file on as it comes, under the backpressure of both sides and with the range that was asked for, whether or
  * not its server knows ranges. Redirects are followed here: a client never learns where the file is.
  */
-export class ContentRelay implements UpstreamHandler, ExchangeListener {
+class ContentRelay implements UpstreamHandler, ExchangeListener {
   readonly #services: Services;
   readonly #call: AuthenticatedCall;
   readonly #request: ContentRequest;
@@ -483,4 +494,58 @@ function isWhole(head: ResponseHead, { first, last }: Slice): boolean {
   const { contentLength } = head;
   if (contentLength === -1) return head.get('transfer-encoding') !== null;
   return contentLength === last - first + 1;
+}
+
+/** Answers with a finished task's video, or part of it, straight from where its upstream keeps it. */
+export function serveContent(services: Services, call: AuthenticatedCall, id: string): void {
+  const { head } = call.exchange;
+  const variant = videoVariant(queryParameter(head.query, 'variant'));
+  attend(services, call, async (waiting) => {
+    const booked = await findTask(services, call, id);
+    if (booked === null) throw taskNotFound(id);
+    const task = await refreshed(services, call, waiting, booked);
+    if (call.accounted) return;
+    call.bodyAt = call.authenticatedAt;
+    if (task.state !== 'completed') throw notFinished(task);
+    // A finished video never changes, so its name is enough to tell one version from another.
+    const tag = `"${id}-${variant.name}"`;
+    const lines = `\r\naccept-ranges: bytes\r\netag: ${tag}\r\ncache-control: private, max-age=86400`;
+    if (head.ifNoneMatch !== '' && matchesTag(head.ifNoneMatch, tag)) {
+      call.exchange.respondEmpty(304, lines + timingLine(call), null);
+      account(services, call, 'complete');
+      return;
+    }
+    const holds = head.ifRange === '' || head.ifRange === tag;
+    new ContentRelay(services, call, {
+      source: sourceOf(call, task, variant),
+      range: holds && call.exchange.method === 'GET' ? parseRange(head.range) : null,
+      contentType: variant.contentType,
+      lines,
+    }).start();
+  });
+}
+
+/** @throws {GatewayError} `not_found` where there is nothing to fetch */
+function sourceOf(call: Call, task: VideoTask, variant: VideoVariant): ContentSource {
+  const upstream = upstreamOf(call, task);
+  if (upstream === null)
+    throw new GatewayError('not_found', 'The upstream that made this video is not in the config any more.');
+  const path = videoWires[task.upstream.format].content(task, variant.name);
+  if (path !== null) {
+    const { model, credential } = task.upstream;
+    return { kind: 'path', upstream, path, model, credential };
+  }
+  const url = variant.name === 'video' ? task.result?.url : null;
+  if (url === null || url === undefined) {
+    throw new GatewayError('not_found', `The upstream has no ${variant.name} of this video.`, {
+      param: variant.name === 'video' ? null : 'variant',
+    });
+  }
+  return { kind: 'url', upstream, url };
+}
+
+function notFinished({ id, state, error }: VideoTask): GatewayError {
+  if (state === 'failed')
+    return new GatewayError('not_found', `The video task '${id}' has failed: ${error?.message ?? ''}`);
+  return new GatewayError('not_found', `The video task '${id}' is not finished yet, try again later.`);
 }

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { noteVendorAccountRefused } from '../../attempts/attempt.js';
+import { noteVendorAccountRefused } from '../../attempts/attempts.js';
 import { failureError, statusError } from '../../attempts/failure.js';
 import type { Upstream } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
@@ -10,7 +10,7 @@ import type { BookedTask } from '../../video/book.js';
 import { videoWires } from '../../video/formats.js';
 import { changeByPoll } from '../../video/polled.js';
 import type { VideoTask } from '../../video/task.js';
-import { noLines } from '../../wire/head-lines.js';
+import { noLines } from '../../wire/head.js';
 import { type Answered, ask, isFailure } from '../ask.js';
 import type { WaitingClient } from '../attend.js';
 import type { Call } from '../call.js';

@@ -1,10 +1,26 @@
+import type { TextCodec } from '../../conversation/codec.js';
 import { conversationMetering } from '../../conversation/stream-rules.js';
 import { chatOnce } from '../once.js';
 import { endsWithMark } from '../openai-shared/choice-stream.js';
 import { bodyOutputLimit, type Endpoint } from '../protocol.js';
+import { decodeAnswer } from './answer/decode.js';
+import { encodeAnswer } from './answer/encode.js';
 import { lastUsage } from './answer/usage.js';
-import { chatCodec } from './codec.js';
+import { decodeRequest } from './request/decode.js';
+import { encodeRequest } from './request/encode.js';
+import { createDecoder } from './stream/decoder.js';
+import { createEncoder } from './stream/encoder.js';
 import { findUsageEvent, judgeEnd, judgeStart, marks } from './stream/rules.js';
+
+/** The chat protocol's translation to and from the neutral types. */
+export const chatCodec: TextCodec = {
+  decodeRequest,
+  encodeRequest,
+  decodeAnswer,
+  encodeAnswer,
+  createDecoder,
+  createEncoder,
+};
 
 /** `POST /v1/chat/completions` */
 export const chat: Endpoint = {

@@ -1,5 +1,5 @@
 import type { Protocol, Upstream, UpstreamKind } from '../../config/types.js';
-import { type HeadLines, headerLinesOf, joinLines, noLines } from '../../wire/head-lines.js';
+import { type HeadLines, headerLinesOf, joinLines, noLines } from '../../wire/head.js';
 
 /** What a client's head says to its vendor; empty where it says nothing. */
 export interface VendorHeaders {

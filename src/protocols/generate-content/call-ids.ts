@@ -1,4 +1,4 @@
-import { wrongValue } from './request/content-decode.js';
+import { wrongValue } from '../../wire/reading.js';
 
 interface OpenCall {
   readonly id: string;

@@ -1,14 +1,30 @@
+import type { TextCodec } from '../../conversation/codec.js';
 import { estimateTokens } from '../../conversation/estimate.js';
 import { growingMetering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
 import { outputMembers } from '../../schema/accept.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
 import { generateContentOnce, never } from '../once.js';
 import type { Endpoint } from '../protocol.js';
+import { decodeAnswer } from './answer/decode.js';
+import { encodeAnswer } from './answer/encode.js';
 import { lastUsage } from './answer/usage.js';
-import { generateContentCodec } from './codec.js';
+import { decodeRequest } from './request/decode.js';
+import { encodeRequest } from './request/encode.js';
 import { restore } from './restore.js';
 import { memberOf } from './spelling.js';
+import { createDecoder } from './stream/decoder.js';
+import { createEncoder } from './stream/encoder.js';
 import { judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
+
+/** The protocol's translation to and from the neutral types. */
+export const generateContentCodec: TextCodec = {
+  decodeRequest,
+  encodeRequest,
+  decodeAnswer,
+  encodeAnswer,
+  createDecoder,
+  createEncoder,
+};
 
 /** `POST /v1beta/models/{model}:generateContent`, and `:streamGenerateContent` for streams. */
 export const generateContent: Endpoint = {

@@ -2,7 +2,7 @@ import type { TargetOptions } from '../../conversation/codec.js';
 import { effortOfBudget, effortOfWord } from '../../conversation/effort.js';
 import type { Effort, Reasoning } from '../../conversation/request.js';
 import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../wire/json.js';
-import { wrongValue } from './request/content-decode.js';
+import { wrongValue } from '../../wire/reading.js';
 import { keyOf, memberOf } from './spelling.js';
 
 /** Tokens of reasoning that an effort stands for; -1 leaves it to the model. */

@@ -1,12 +1,28 @@
+import type { TextCodec } from '../../conversation/codec.js';
 import { estimateTokens } from '../../conversation/estimate.js';
 import { growingMetering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
 import { queryParameter } from '../../wire/query.js';
 import { messagesOnce, never } from '../once.js';
 import { bodyOutputLimit, type Endpoint } from '../protocol.js';
+import { decodeAnswer } from './answer/decode.js';
+import { encodeAnswer } from './answer/encode.js';
 import { firstUsage, lastUsage } from './answer/usage.js';
-import { messagesCodec } from './codec.js';
+import { decodeRequest } from './request/decode.js';
+import { encodeRequest } from './request/encode.js';
 import { restore } from './restore.js';
+import { createDecoder } from './stream/decoder.js';
+import { createEncoder } from './stream/encoder.js';
 import { judgeEnd, judgeStart, marks } from './stream/rules.js';
+
+/** The messages protocol to and from the neutral types. */
+export const messagesCodec: TextCodec = {
+  decodeRequest,
+  encodeRequest,
+  decodeAnswer,
+  encodeAnswer,
+  createDecoder,
+  createEncoder,
+};
 
 /** `POST /v1/messages` */
 export const messages: Endpoint = {

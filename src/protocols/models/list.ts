@@ -1,19 +1,13 @@
-import type { Model } from '../../config/types.js';
+import type { Model, Protocol } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
+import { queryParameter } from '../../wire/query.js';
 import type { ModelListFormat } from '../credentials/credentials.js';
 import { anthropic } from '../error-formats/anthropic.js';
 import type { ErrorFormat } from '../error-formats/error-format.js';
 import { google } from '../error-formats/google.js';
 import { openai } from '../error-formats/openai.js';
-import { messagesModel, messagesModelList } from './anthropic.js';
-import { generateContentModel, generateContentModelList } from './google.js';
-import {
-  chatAndMessagesModel,
-  chatAndMessagesModelList,
-  chatModel,
-  chatModelList,
-  offeredInChatFamily,
-} from './openai.js';
+import { createdAt, messagesModel, messagesModelList } from './anthropic.js';
+import { positionOf, wholeNumber } from './page.js';
 
 interface Face {
   readonly errorFormat: ErrorFormat;
@@ -88,6 +82,95 @@ export function modelObject(format: ModelListFormat, models: ReadonlyMap<string,
 }
 
 /** A generateContent model id without the `models/` that its SDKs may write before it. */
-export function bareModelName(id: string): string {
+function bareModelName(id: string): string {
   return id.startsWith('models/') ? id.slice('models/'.length) : id;
+}
+
+const defaultPageSize = 50;
+const maximumPageSize = 1000;
+
+/**
+ * JSON text of one model as generateContent writes it. The token limits are the upstream's and unknown here: null,
+ * which JSON readers of protocol buffers take for unset, rather than a number that a client would believe.
+ */
+function generateContentModel(model: Model): string {
+  return `{"name":${JSON.stringify(`models/${model.name}`)},"version":"001","displayName":${JSON.stringify(model.name)},"description":"","inputTokenLimit":null,"outputTokenLimit":null,"supportedGenerationMethods":["generateContent","streamGenerateContent"]}`;
+}
+
+/**
+ * JSON text of one page of the generateContent list. As with the vendor, a page size of 0 means the default, and one
+ * that is too large means the maximum.
+ * @throws GatewayError invalid_value for a page size that is no number, or a page token that is not ours.
+ */
+function generateContentModelList(models: readonly Model[], query: string): string {
+  const asked = wholeNumber(query, 'pageSize', 0) ?? 0;
+  const size = asked === 0 ? defaultPageSize : Math.min(asked, maximumPageSize);
+  const token = queryParameter(query, 'pageToken');
+  const start = token === '' ? 0 : positionOf(models, readToken(token), 'pageToken') + 1;
+  const end = start + size;
+  const last = end < models.length ? models[end - 1] : undefined;
+  const next = last === undefined ? '' : `,"nextPageToken":"${writeToken(last.name)}"`;
+  return `{"models":[${models.slice(start, end).map(generateContentModel).join()}]${next}}`;
+}
+
+/** A token is the name of the last model seen: it outlives a reload and a restart, whichever worker reads it. */
+function writeToken(name: string): string {
+  return Buffer.from(name, 'utf8').toString('base64url');
+}
+
+function readToken(token: string): string {
+  const name = Buffer.from(token, 'base64url').toString('utf8');
+  if (writeToken(name) !== token) {
+    throw new GatewayError('invalid_value', `'pageToken' is not a token of this list.`, {
+      param: 'pageToken',
+    });
+  }
+  return name;
+}
+
+/** Whether the endpoints of a protocol are OpenAI-shaped: one list of models serves all of these. */
+const isOfChatFamily: Readonly<Record<Protocol, boolean>> = {
+  chat: true,
+  responses: true,
+  messages: false,
+  generateContent: false,
+  completions: true,
+  embeddings: true,
+  rerank: true,
+  moderations: true,
+  audio: true,
+  images: true,
+  video: true,
+  realtime: true,
+};
+
+function offeredInChatFamily(model: Model): boolean {
+  for (const protocol of model.protocols) if (isOfChatFamily[protocol]) return true;
+  return false;
+}
+
+/** JSON text of one model as the chat family writes it. */
+function chatModel(model: Model): string {
+  return `{${chatFields(model)}}`;
+}
+
+/** JSON text of the chat list, which knows no pages. */
+function chatModelList(models: readonly Model[]): string {
+  return `{"object":"list","data":[${models.map(chatModel).join()}]}`;
+}
+
+/** JSON text of one model with the fields of both the chat and the messages family. */
+function chatAndMessagesModel(model: Model): string {
+  return `{${chatFields(model)},"type":"model","display_name":${JSON.stringify(model.name)},"created_at":"${createdAt(model)}"}`;
+}
+
+/** JSON text of a chat list that a messages client reads as a last page. */
+function chatAndMessagesModelList(models: readonly Model[]): string {
+  const firstId = JSON.stringify(models[0]?.name ?? null);
+  const lastId = JSON.stringify(models.at(-1)?.name ?? null);
+  return `{"object":"list","data":[${models.map(chatAndMessagesModel).join()}],"has_more":false,"first_id":${firstId},"last_id":${lastId}}`;
+}
+
+function chatFields(model: Model): string {
+  return `"id":${JSON.stringify(model.name)},"object":"model","created":${model.created},"owned_by":"model-gateway"`;
 }

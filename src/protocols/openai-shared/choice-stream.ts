@@ -1,7 +1,7 @@
 import { marksOf, type StreamEnding, type StreamRules } from '../../conversation/stream-rules.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, parseObject } from '../../wire/json.js';
-import { objectAfterKey } from '../../wire/json-object.js';
+import { objectAfterKey } from '../../wire/json-skip.js';
 import { firstEventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
 import { upstreamError } from '../error-formats/upstream-error.js';
 import { createUsageReader } from './usage.js';

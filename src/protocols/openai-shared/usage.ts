@@ -1,6 +1,5 @@
 import type { Usage } from '../../conversation/usage.js';
-import { numberNames, readNumbers } from '../../wire/json-numbers.js';
-import { lastObjectStart } from '../../wire/json-object.js';
+import { lastObjectStart, numberNames, readNumbers } from '../../wire/json-skip.js';
 
 /*
  * The `usage` objects of OpenAI's protocols: `prompt_tokens` and `completion_tokens` in the older ones, `input_tokens`

@@ -1,8 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import { inputMetering, wholeAnswers } from '../../conversation/stream-rules.js';
+import type { Usage } from '../../conversation/usage.js';
+import { isObject, type JsonObject, numberOrNull, parseObject } from '../../wire/json.js';
+import { scanBody } from '../../wire/json-scan.js';
+import { lastObjectStart, type NumberNames, numberNames, readNumbers } from '../../wire/json-skip.js';
+import { parseBody } from '../../wire/skeleton.js';
 import { never } from '../once.js';
 import type { Endpoint } from '../protocol.js';
-import { rerankAmender } from './amend.js';
-import { rerankUsage } from './usage.js';
 
 /** `POST /v1/rerank` */
 export const rerank: Endpoint = {
@@ -19,3 +23,121 @@ export const rerank: Endpoint = {
   amender: rerankAmender,
   once: never,
 };
+
+const usageKey = Buffer.from('"usage"');
+const usageNames = numberNames(['prompt_tokens', 'total_tokens']);
+const metaKey = Buffer.from('"meta"');
+/** In `tokens`, or in `billed_units`, where search units may stand in place of tokens. */
+const metaNames = numberNames(['input_tokens']);
+
+/**
+ * Finds the tokens of an answer in its `usage` (Jina) or its `meta` (Cohere). All of them are input.
+ * @returns null when neither names any
+ */
+function rerankUsage(answer: Buffer): Usage | null {
+  const input = mostOf(answer, usageKey, usageNames) ?? mostOf(answer, metaKey, metaNames);
+  return input === null ? null : { input, output: 0, cached: 0, cacheWritten: 0, reasoning: 0 };
+}
+
+/** The largest of the wanted numbers in the last object of that name, or null when it has none. */
+function mostOf(answer: Buffer, key: Buffer, wanted: NumberNames): number | null {
+  const found: number[] = [];
+  const start = lastObjectStart(answer, key);
+  if (start === -1 || !readNumbers(answer, start, wanted, found)) return null;
+  const most = Math.max(...found);
+  return most === -1 ? null : most;
+}
+
+/** What the request says of the answer. */
+interface Wanted {
+  /** Null where the request names none. */
+  readonly model: string | null;
+  /** How many results; infinite where the request does not say. */
+  readonly most: number;
+}
+
+/**
+ * Makes of an answer one that Cohere's clients (`id`, `results`, `meta`) and Jina's (`object`, `model`, `usage`,
+ * `results`) both can read: adds what is missing of these, puts the best results first, makes their documents
+ * objects, and leaves no more than `top_n` of them.
+ * @param body a validated request
+ * @returns what does so with a whole answer, and gives back the same buffer when nothing is to do
+ */
+function rerankAmender(body: Buffer): (body: Buffer) => Buffer {
+  const request = parseBody(body, scanBody(body));
+  const wanted: Wanted = isObject(request)
+    ? {
+        model: typeof request.model === 'string' ? request.model : null,
+        most: numberOrNull(request.top_n) ?? Number.POSITIVE_INFINITY,
+      }
+    : { model: null, most: Number.POSITIVE_INFINITY };
+  return (body) => amend(body, wanted);
+}
+
+function amend(body: Buffer, wanted: Wanted): Buffer {
+  const answer = parseObject(body.toString('utf8'));
+  if (answer === null || !Array.isArray(answer.results)) return body;
+  const results = withDocuments(bestOf(answer.results, wanted.most));
+  const missing = missingOf(answer, wanted.model);
+  if (results === answer.results && Object.keys(missing).length === 0) return body;
+  return Buffer.from(JSON.stringify({ ...answer, ...missing, results }));
+}
+
+/** The results in the right order and number: the very list that came when it is so already. */
+function bestOf(results: readonly unknown[], most: number): readonly unknown[] {
+  const scores = results.map(scoreOf);
+  // Without a score there is no saying which is best.
+  const sorted =
+    scores.some(Number.isNaN) || scores.every((score, at) => at === 0 || (scores[at - 1] as number) >= score);
+  if (sorted && results.length <= most) return results;
+  const ordered = sorted ? results : results.toSorted((one, other) => scoreOf(other) - scoreOf(one));
+  return ordered.slice(0, most);
+}
+
+/** Clients of both read an object with a text where some servers repeat a document as the text alone. */
+function withDocuments(results: readonly unknown[]): readonly unknown[] {
+  if (!results.some(hasTextAlone)) return results;
+  return results.map((result) =>
+    hasTextAlone(result) ? { ...result, document: { text: result.document } } : result,
+  );
+}
+
+function hasTextAlone(result: unknown): result is JsonObject {
+  return isObject(result) && typeof result.document === 'string';
+}
+
+function scoreOf(result: unknown): number {
+  return (isObject(result) ? numberOrNull(result.relevance_score) : null) ?? Number.NaN;
+}
+
+/** The members that a client may expect and the answer has not. */
+function missingOf(answer: JsonObject, model: string | null): JsonObject {
+  const missing: Record<string, unknown> = {};
+  if (typeof answer.id !== 'string') missing.id = randomUUID();
+  if (typeof answer.object !== 'string') missing.object = 'list';
+  if (typeof answer.model !== 'string' && model !== null) missing.model = model;
+  const tokens = tokensOf(answer);
+  const usage = isObject(answer.usage) ? answer.usage : {};
+  const total = numberOrNull(usage.total_tokens);
+  const prompt = numberOrNull(usage.prompt_tokens);
+  if (total === null || prompt === null)
+    missing.usage = { ...usage, total_tokens: total ?? tokens, prompt_tokens: prompt ?? tokens };
+  if (!isObject(answer.meta)) {
+    missing.meta = {
+      api_version: { version: '1' },
+      billed_units: { search_units: 1 },
+      tokens: { input_tokens: tokens },
+    };
+  }
+  return missing;
+}
+
+/** The tokens that the answer names in one of the two forms, or 0. */
+function tokensOf({ usage, meta }: JsonObject): number {
+  const counts: unknown[] = isObject(usage) ? [usage.total_tokens, usage.prompt_tokens] : [];
+  if (isObject(meta)) {
+    if (isObject(meta.tokens)) counts.push(meta.tokens.input_tokens);
+    if (isObject(meta.billed_units)) counts.push(meta.billed_units.input_tokens);
+  }
+  return counts.map(numberOrNull).find((count) => count !== null) ?? 0;
+}

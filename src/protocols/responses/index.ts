@@ -1,10 +1,29 @@
+import type { TextCodec } from '../../conversation/codec.js';
 import { conversationMetering, wholeAnswers } from '../../conversation/stream-rules.js';
 import { never, responsesOnce } from '../once.js';
 import { bodyOutputLimit, type Endpoint } from '../protocol.js';
+import { decodeAnswer } from './answer/decode.js';
+import { encodeAnswer } from './answer/encode.js';
 import { lastUsage } from './answer/usage.js';
-import { compactCodec, responsesCodec } from './codec.js';
+import { decodeCompactRequest, decodeRequest } from './request/decode.js';
+import { encodeRequest } from './request/encode.js';
 import { restore } from './restore.js';
+import { createDecoder } from './stream/decoder.js';
+import { createEncoder } from './stream/encoder.js';
 import { judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
+
+/** The responses protocol's translation. */
+export const responsesCodec: TextCodec = {
+  decodeRequest,
+  encodeRequest,
+  decodeAnswer,
+  encodeAnswer,
+  createDecoder,
+  createEncoder,
+};
+
+/** The same for a compaction on its own, whose body is the question for one. */
+const compactCodec: TextCodec = { ...responsesCodec, decodeRequest: decodeCompactRequest };
 
 /** `POST /v1/responses` */
 export const responses: Endpoint = {

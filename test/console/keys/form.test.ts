@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { configKeyView, managedKeyView } from '../../../src/admin/key-view.js';
+import { configKeyView, managedKeyView } from '../../../src/admin/keys.js';
 import {
   changesSomething,
   fieldMessage,

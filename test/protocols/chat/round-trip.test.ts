@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'tap';
-import { chatCodec } from '../../../src/protocols/chat/codec.js';
+import { chatCodec } from '../../../src/protocols/chat/index.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { fc } from '../../support/seed.js';
 import { decode, target } from './samples.js';

@@ -2,7 +2,7 @@ import type { AnswerContext, TargetOptions } from '../../../src/conversation/cod
 import type { StreamEvent } from '../../../src/conversation/events.js';
 import type { ConversationRequest } from '../../../src/conversation/request.js';
 import { GatewayError } from '../../../src/errors.js';
-import { chatCodec } from '../../../src/protocols/chat/codec.js';
+import { chatCodec } from '../../../src/protocols/chat/index.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 
 /** Chat has nothing to seal: a call of either is a mistake. */

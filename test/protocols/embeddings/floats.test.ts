@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { readFloats } from '../../../src/protocols/embeddings/floats.js';
+import { readFloats } from '../../../src/protocols/embeddings/encoding.js';
 import { fc } from '../../support/seed.js';
 
 const read = (text: string) => {

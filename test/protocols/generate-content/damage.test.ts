@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'tap';
 import { GatewayError } from '../../../src/errors.js';
-import { generateContentCodec } from '../../../src/protocols/generate-content/codec.js';
+import { generateContentCodec } from '../../../src/protocols/generate-content/index.js';
 import { generateContentRequest } from '../../../src/protocols/generate-content/request/schema.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { fc } from '../../support/seed.js';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'tap';
-import { generateContentCodec } from '../../../src/protocols/generate-content/codec.js';
+import { generateContentCodec } from '../../../src/protocols/generate-content/index.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { fc } from '../../support/seed.js';
 import { sealer, target, token } from './samples.js';

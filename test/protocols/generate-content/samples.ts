@@ -4,7 +4,7 @@ import type { ConversationRequest, Turn } from '../../../src/conversation/reques
 import { sealSignature } from '../../../src/conversation/signature.js';
 import type { Usage } from '../../../src/conversation/usage.js';
 import { GatewayError } from '../../../src/errors.js';
-import { generateContentCodec } from '../../../src/protocols/generate-content/codec.js';
+import { generateContentCodec } from '../../../src/protocols/generate-content/index.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 
 export const sealer = { seal: (text: string) => text, open: (text: string) => text };

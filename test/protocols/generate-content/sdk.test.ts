@@ -1,7 +1,7 @@
 import { type Test, test } from 'tap';
 import type { StreamEvent } from '../../../src/conversation/events.js';
 import { GatewayError } from '../../../src/errors.js';
-import { generateContentCodec } from '../../../src/protocols/generate-content/codec.js';
+import { generateContentCodec } from '../../../src/protocols/generate-content/index.js';
 import { createClient, sdks } from '../../support/sdks/genai.js';
 import { context, encodeEvents, usage } from './samples.js';
 

@@ -2,7 +2,7 @@ import type { AnswerContext, TargetOptions } from '../../../src/conversation/cod
 import type { StreamEvent } from '../../../src/conversation/events.js';
 import type { ConversationRequest } from '../../../src/conversation/request.js';
 import { sealSignature } from '../../../src/conversation/signature.js';
-import { messagesCodec } from '../../../src/protocols/messages/codec.js';
+import { messagesCodec } from '../../../src/protocols/messages/index.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { createSealer } from '../../../src/wire/seal.js';
 

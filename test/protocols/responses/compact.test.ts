@@ -1,6 +1,5 @@
 import { test } from 'tap';
-import { responsesCodec } from '../../../src/protocols/responses/codec.js';
-import { compactResponses } from '../../../src/protocols/responses/index.js';
+import { compactResponses, responsesCodec } from '../../../src/protocols/responses/index.js';
 import { createSealer } from '../../../src/wire/seal.js';
 import { context, decode, encode, errorOf, sealer } from './conversation.js';
 

@@ -1,7 +1,7 @@
 import type { AnswerContext, TargetOptions } from '../../../src/conversation/codec.js';
 import type { ConversationRequest } from '../../../src/conversation/request.js';
 import { GatewayError } from '../../../src/errors.js';
-import { responsesCodec } from '../../../src/protocols/responses/codec.js';
+import { responsesCodec } from '../../../src/protocols/responses/index.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { createSealer } from '../../../src/wire/seal.js';
 

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import type { StreamEvent } from '../../../src/conversation/events.js';
-import { responsesCodec } from '../../../src/protocols/responses/codec.js';
+import { responsesCodec } from '../../../src/protocols/responses/index.js';
 
 type Event = Readonly<Record<string, unknown>> & { readonly type: string };
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'tap';
 import { sealSignature } from '../../../src/conversation/signature.js';
-import { responsesCodec } from '../../../src/protocols/responses/codec.js';
-import { compactResponses, responses } from '../../../src/protocols/responses/index.js';
+import { compactResponses, responses, responsesCodec } from '../../../src/protocols/responses/index.js';
 import { sealReasoning } from '../../../src/protocols/responses/reasoning.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { createSealer } from '../../../src/wire/seal.js';

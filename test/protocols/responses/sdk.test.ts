@@ -3,7 +3,7 @@ import { OpenAI as OpenAI6 } from 'openai6';
 import { test } from 'tap';
 import type { StreamEvent } from '../../../src/conversation/events.js';
 import { GatewayError } from '../../../src/errors.js';
-import { responsesCodec } from '../../../src/protocols/responses/codec.js';
+import { responsesCodec } from '../../../src/protocols/responses/index.js';
 import { context } from './conversation.js';
 import { callSteps, encodeText, end, finish, start, textStep, usage } from './steps.js';
 

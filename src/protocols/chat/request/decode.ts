@@ -1,15 +1,23 @@
 import { effortOfWord } from '../../../conversation/effort.js';
+import { decodeDataUrl, decodeMediaUrl, hasScheme } from '../../../conversation/media-source.js';
 import {
+  type AssistantPart,
   type ConversationRequest,
   efforts,
+  type MediaPart,
   type OutputFormat,
   type Reasoning,
+  type RefusalPart,
+  type TextPart,
+  type Tool,
+  type ToolCallPart,
+  type ToolChoice,
+  type ToolResultPart,
+  type Turn,
 } from '../../../conversation/request.js';
 import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../../wire/json.js';
-import { decodeStop, wrongValue } from '../../../wire/reading.js';
+import { decodeStop, requireText, wrongValue } from '../../../wire/reading.js';
 import { untranslatable } from '../../unsupported.js';
-import { decodeToolChoice, decodeTools } from './tools-decode.js';
-import { decodeMessages } from './turns-decode.js';
 
 /**
  * Reads the body of `POST /v1/chat/completions`; see `TextCodec.decodeRequest`. What no other protocol can say is
@@ -83,4 +91,352 @@ function decodeReasoning(word: unknown): Reasoning | null {
 
 function decodeBias(bias: unknown): JsonObject | null {
   return isObject(bias) && Object.keys(bias).length > 0 ? bias : null;
+}
+
+/**
+ * Reads the content of a user's message or of a tool's result.
+ * @param at path of the content in the client's body
+ * @throws {GatewayError} of status 400 for parts that are broken or that no other protocol knows
+ */
+function decodeUserContent(content: unknown, at: string): (TextPart | MediaPart)[] {
+  return decodeContent(content, at, userPart);
+}
+
+/**
+ * Reads the content of an assistant's message. An empty text is none: it stands beside tool calls.
+ * @throws {GatewayError} of status 400, as `decodeUserContent`
+ */
+function decodeAssistantContent(content: unknown, at: string): (TextPart | RefusalPart)[] {
+  return decodeContent(content, at, assistantPart).filter(({ text }) => text !== '');
+}
+
+/**
+ * Reads the texts of a system or developer message, without empty ones.
+ * @throws {GatewayError} of status 400 for a part that is no text
+ */
+function decodeSystemContent(content: unknown, at: string): string[] {
+  return decodeContent(content, at, textPart)
+    .map(({ text }) => text)
+    .filter((text) => text !== '');
+}
+
+function decodeContent<Part>(
+  content: unknown,
+  at: string,
+  decodePart: (part: JsonObject, at: string) => Part | TextPart,
+): (Part | TextPart)[] {
+  if (typeof content === 'string') return [{ kind: 'text', text: content }];
+  if (content === null || content === undefined) return [];
+  if (!Array.isArray(content)) throw wrongValue(at, 'a string or an array of parts');
+  return content.map((part: unknown, index) => {
+    const partAt = `${at}[${index}]`;
+    if (!isObject(part)) throw wrongValue(partAt, "an object with a 'type'");
+    return decodePart(part, partAt);
+  });
+}
+
+function userPart(part: JsonObject, at: string): TextPart | MediaPart {
+  switch (part.type) {
+    case 'image_url':
+      return imagePart(part, at);
+    case 'input_audio':
+      return audioPart(part, at);
+    case 'file':
+      return filePart(part, at);
+    default:
+      return textPart(part, at);
+  }
+}
+
+function assistantPart(part: JsonObject, at: string): TextPart | RefusalPart {
+  if (part.type !== 'refusal') return textPart(part, at);
+  return { kind: 'refusal', text: requireText(part, 'refusal', at) };
+}
+
+function textPart(part: JsonObject, at: string): TextPart {
+  if (part.type !== 'text') throw untranslatable(at, `of type '${String(part.type)}'`);
+  return { kind: 'text', text: requireText(part, 'text', at) };
+}
+
+function imagePart(part: JsonObject, at: string): MediaPart {
+  const image = requireObject(part, 'image_url', at);
+  const source = decodeMediaUrl(requireText(image, 'url', `${at}.image_url`), `${at}.image_url.url`);
+  return { kind: 'image', source, detail: textOrNull(image.detail), name: null, at };
+}
+
+function audioPart(part: JsonObject, at: string): MediaPart {
+  const audio = requireObject(part, 'input_audio', at);
+  const data = requireText(audio, 'data', `${at}.input_audio`);
+  const format = requireText(audio, 'format', `${at}.input_audio`).toLowerCase();
+  const mediaType = format === 'mp3' ? 'audio/mpeg' : `audio/${format}`;
+  return { kind: 'audio', source: { kind: 'data', mediaType, data }, detail: null, name: null, at };
+}
+
+function filePart(part: JsonObject, at: string): MediaPart {
+  const file = requireObject(part, 'file', at);
+  const name = textOrNull(file.filename);
+  if (typeof file.file_data !== 'string' && typeof file.file_id === 'string')
+    throw untranslatable(`${at}.file.file_id`);
+  const data = requireText(file, 'file_data', `${at}.file`);
+  // Some clients leave out the head of the data URL; then the name is all that tells the type.
+  const source = hasScheme(data, 'data:')
+    ? decodeDataUrl(data, `${at}.file.file_data`)
+    : { kind: 'data' as const, mediaType: typeOfName(name), data };
+  return { kind: 'document', source, detail: null, name, at };
+}
+
+function typeOfName(name: string | null): string {
+  return name?.toLowerCase().endsWith('.pdf') ? 'application/pdf' : 'application/octet-stream';
+}
+
+function requireObject(part: JsonObject, key: string, at: string): JsonObject {
+  const value = part[key];
+  if (!isObject(value)) throw wrongValue(`${at}.${key}`, 'an object');
+  return value;
+}
+
+interface Conversation {
+  /** Texts of the system and developer messages before any other. */
+  readonly system: readonly string[];
+  readonly turns: readonly Turn[];
+}
+
+/** What is known of the conversation while its messages are read in their order. */
+interface Progress {
+  readonly system: string[];
+  readonly turns: Turn[];
+  /** Names of the tools by the ids of their calls: results name the id alone. */
+  readonly toolNames: Map<string, string>;
+  /** Results of the turn that the next tool message joins, or null after any other message. */
+  results: ToolResultPart[] | null;
+  /** Ids that were made for calls in the `function_call` form without a result yet: results name the function alone. */
+  readonly functionCalls: string[];
+}
+
+/**
+ * Reads `messages`. Tool messages in a row become one user turn; messages without content are left out; `name` and
+ * `reasoning_content` are dropped, since no other protocol can carry them.
+ * @throws {GatewayError} of status 400 for roles, parts and calls that cannot be translated
+ */
+function decodeMessages(messages: unknown): Conversation {
+  if (!Array.isArray(messages)) throw wrongValue('messages', 'an array');
+  const progress: Progress = {
+    system: [],
+    turns: [],
+    toolNames: new Map(),
+    results: null,
+    functionCalls: [],
+  };
+  messages.forEach((message: unknown, index) => {
+    const at = `messages[${index}]`;
+    if (!isObject(message)) throw wrongValue(at, "an object with a 'role'");
+    decodeMessage(message, at, index, progress);
+  });
+  return { system: progress.system, turns: progress.turns };
+}
+
+function decodeMessage(message: JsonObject, at: string, index: number, progress: Progress): void {
+  const { role, content } = message;
+  if (role === 'tool' || role === 'function') {
+    addResult(message, at, progress);
+    return;
+  }
+  progress.results = null;
+  if (role === 'user') {
+    const parts = decodeUserContent(content, `${at}.content`);
+    if (parts.length > 0) progress.turns.push({ role, parts });
+  } else if (role === 'assistant') {
+    const parts = decodeAssistant(message, at, index, progress);
+    if (parts.length > 0) progress.turns.push({ role, parts });
+  } else if (role === 'system' || role === 'developer') {
+    const texts = decodeSystemContent(content, `${at}.content`);
+    if (progress.turns.length === 0) progress.system.push(...texts);
+    else if (texts.length > 0) progress.turns.push({ role: 'system', text: texts.join('\n\n') });
+  } else {
+    throw untranslatable(at, `with the role '${String(role)}'`);
+  }
+}
+
+function addResult(message: JsonObject, at: string, progress: Progress): void {
+  const content = decodeUserContent(message.content, `${at}.content`);
+  const legacy = message.role === 'function';
+  const callId = legacy ? answeredCall(message.name, at, progress) : textOrNull(message.tool_call_id);
+  if (callId === null) throw wrongValue(`${at}.tool_call_id`, 'a string');
+  const name = textOrNull(legacy ? message.name : null) ?? progress.toolNames.get(callId) ?? '';
+  const result: ToolResultPart = { kind: 'toolResult', callId, name, content, isError: false, at };
+  if (progress.results === null) {
+    progress.results = [result];
+    progress.turns.push({ role: 'user', parts: progress.results });
+  } else {
+    progress.results.push(result);
+  }
+}
+
+/** The first call of the function that has no result yet or, where none has its name, of any. */
+function answeredCall(name: unknown, at: string, { functionCalls, toolNames }: Progress): string {
+  const named = functionCalls.findIndex((id) => toolNames.get(id) === name);
+  const [id] = functionCalls.splice(Math.max(0, named), 1);
+  if (id === undefined) throw wrongValue(at, "the result of a 'function_call' before it that has none yet");
+  return id;
+}
+
+function decodeAssistant(
+  message: JsonObject,
+  at: string,
+  index: number,
+  progress: Progress,
+): AssistantPart[] {
+  // The sound of an earlier answer is kept by the vendor that made it.
+  if (isObject(message.audio)) throw untranslatable(`${at}.audio`);
+  const parts: AssistantPart[] = decodeAssistantContent(message.content, `${at}.content`);
+  if (typeof message.refusal === 'string' && message.refusal !== '')
+    parts.push({ kind: 'refusal', text: message.refusal });
+  if (Array.isArray(message.tool_calls)) {
+    message.tool_calls.forEach((call: unknown, number) => {
+      parts.push(decodeCall(call, `${at}.tool_calls[${number}]`, `call_${index}_${number}`));
+    });
+  }
+  if (isObject(message.function_call)) {
+    const id = functionCallId(index);
+    progress.functionCalls.push(id);
+    parts.push(functionCall(message.function_call, id, `${at}.function_call`));
+  }
+  for (const part of parts) if (part.kind === 'toolCall') progress.toolNames.set(part.id, part.name);
+  return parts;
+}
+
+function decodeCall(call: unknown, at: string, spareId: string): ToolCallPart {
+  if (!isObject(call)) throw wrongValue(at, 'an object');
+  const id = textOrNull(call.id) || spareId;
+  const type = call.type ?? (isObject(call.custom) ? 'custom' : 'function');
+  if (type === 'custom') {
+    if (!isObject(call.custom)) throw wrongValue(`${at}.custom`, 'an object');
+    const name = requireName(call.custom, `${at}.custom`);
+    return { kind: 'toolCall', id, name, input: textOrNull(call.custom.input) ?? '', custom: true, at };
+  }
+  if (type !== 'function') throw untranslatable(at, `of type '${String(type)}'`);
+  if (!isObject(call.function)) throw wrongValue(`${at}.function`, 'an object');
+  return functionCall(call.function, id, at, `${at}.function`);
+}
+
+function functionCall(call: JsonObject, id: string, at: string, nameAt = at): ToolCallPart {
+  const name = requireName(call, nameAt);
+  const input = textOrNull(call.arguments) ?? '';
+  return { kind: 'toolCall', id, name, input: input.trim() === '' ? '{}' : input, custom: false, at };
+}
+
+function requireName(call: JsonObject, at: string): string {
+  if (typeof call.name !== 'string' || call.name === '') throw wrongValue(`${at}.name`, "the tool's name");
+  return call.name;
+}
+
+/** The `function_call` form has no ids: the call's and its result's are made from where the call stands. */
+function functionCallId(index: number): string {
+  return `function_call_${index}`;
+}
+
+type HostedTools = ConversationRequest['hostedTools'];
+
+/**
+ * Reads `tools`, the older `functions`, and `web_search_options`, which stands for a tool that the upstream runs.
+ * @throws {GatewayError} of status 400 for a tool without a name
+ */
+function decodeTools(body: JsonObject): { readonly tools: Tool[]; readonly hostedTools: HostedTools } {
+  const tools: Tool[] = [];
+  const hostedTools: HostedTools[number][] = [];
+  listOf(body.tools).forEach((tool, index) => {
+    const at = `tools[${index}]`;
+    if (!isObject(tool)) throw wrongValue(at, 'an object');
+    if (tool.type === 'function') tools.push(functionTool(tool.function, `${at}.function`));
+    else if (tool.type === 'custom') tools.push(customTool(tool.custom, `${at}.custom`));
+    else hostedTools.push({ type: String(tool.type), at });
+  });
+  listOf(body.functions).forEach((definition, index) => {
+    tools.push(functionTool(definition, `functions[${index}]`));
+  });
+  if (isObject(body.web_search_options))
+    hostedTools.push({ type: 'web_search_options', at: 'web_search_options' });
+  return { tools, hostedTools };
+}
+
+/**
+ * Reads `tool_choice` or, where it is not set, the older `function_call`.
+ * @throws {GatewayError} of status 400 for a choice that is none of the documented forms
+ */
+function decodeToolChoice(body: JsonObject): ToolChoice | null {
+  const choice = body.tool_choice ?? null;
+  if (choice === null) return functionCallChoice(body.function_call);
+  if (choice === 'none' || choice === 'auto' || choice === 'required') return { mode: choice };
+  if (!isObject(choice))
+    throw wrongValue('tool_choice', "'none', 'auto', 'required' or an object that names a tool");
+  if (choice.type === 'function' || choice.type === 'custom')
+    return { mode: 'named', name: chosenName(choice, choice.type, 'tool_choice') };
+  if (choice.type === 'allowed_tools') return allowedTools(choice.allowed_tools);
+  throw untranslatable('tool_choice', `of type '${String(choice.type)}'`);
+}
+
+function functionCallChoice(choice: unknown): ToolChoice | null {
+  if (choice === undefined || choice === null) return null;
+  if (choice === 'none' || choice === 'auto') return { mode: choice };
+  if (isObject(choice)) return { mode: 'named', name: requireToolName(choice, 'function_call') };
+  throw wrongValue('function_call', "'none', 'auto' or an object with the function's name");
+}
+
+function allowedTools(allowed: unknown): ToolChoice {
+  const at = 'tool_choice.allowed_tools';
+  if (!isObject(allowed)) throw wrongValue(at, 'an object');
+  if (allowed.mode !== 'auto' && allowed.mode !== 'required')
+    throw wrongValue(`${at}.mode`, "'auto' or 'required'");
+  if (!Array.isArray(allowed.tools)) throw wrongValue(`${at}.tools`, 'an array');
+  const names = allowed.tools.map((tool: unknown, index) => {
+    const toolAt = `${at}.tools[${index}]`;
+    if (!isObject(tool)) throw wrongValue(toolAt, 'an object');
+    if (tool.type !== 'function' && tool.type !== 'custom')
+      throw untranslatable(toolAt, `of type '${String(tool.type)}'`);
+    return chosenName(tool, tool.type, toolAt);
+  });
+  return { mode: 'allowed', names, required: allowed.mode === 'required' };
+}
+
+/** Some clients put the name where the responses protocol has it: beside the type. */
+function chosenName(choice: JsonObject, type: 'function' | 'custom', at: string): string {
+  const inner = choice[type];
+  return isObject(inner) ? requireToolName(inner, `${at}.${type}`) : requireToolName(choice, at);
+}
+
+function functionTool(definition: unknown, at: string): Tool {
+  if (!isObject(definition)) throw wrongValue(at, 'an object');
+  return {
+    name: requireToolName(definition, at),
+    description: textOrNull(definition.description),
+    parameters: isObject(definition.parameters) ? definition.parameters : null,
+    strict: typeof definition.strict === 'boolean' ? definition.strict : null,
+  };
+}
+
+function customTool(definition: unknown, at: string): Tool {
+  if (!isObject(definition)) throw wrongValue(at, 'an object');
+  return {
+    name: requireToolName(definition, at),
+    description: textOrNull(definition.description),
+    parameters: null,
+    strict: null,
+    custom: { format: inputFormat(definition.format) },
+  };
+}
+
+/** The format of a custom tool's input, its grammar beside the type: `{type, syntax, definition}`. */
+function inputFormat(format: unknown): JsonObject | null {
+  if (!isObject(format) || format.type === 'text') return null;
+  return isObject(format.grammar) ? { type: format.type, ...format.grammar } : format;
+}
+
+function requireToolName(definition: JsonObject, at: string): string {
+  const { name } = definition;
+  if (typeof name !== 'string' || name === '') throw wrongValue(`${at}.name`, 'a name that is not empty');
+  return name;
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
 }

@@ -1,9 +1,18 @@
 import type { TargetOptions } from '../../../conversation/codec.js';
-import type { ConversationRequest, OutputFormat } from '../../../conversation/request.js';
+import type {
+  ConversationRequest,
+  MediaPart,
+  OutputFormat,
+  TextPart,
+  Tool,
+  ToolCallPart,
+  ToolChoice,
+  ToolResultPart,
+  Turn,
+} from '../../../conversation/request.js';
 import type { JsonObject } from '../../../wire/json.js';
-import { refuseHostedTools, unsupportedSetting } from '../../unsupported.js';
-import { encodeTool, encodeToolChoice } from './tools-encode.js';
-import { encodeMessages } from './turns-encode.js';
+import { quoted } from '../../../wire/quoted.js';
+import { refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
 
 /** Stop sequences that the protocol takes. */
 const maxStops = 4;
@@ -65,4 +74,221 @@ function encodeFormat(format: OutputFormat): JsonObject {
       strict: format.strict ?? undefined,
     },
   };
+}
+
+/** Names of the sound formats that the protocol knows, by their media types. */
+const audioFormats: Readonly<Record<string, string>> = {
+  'audio/wav': 'wav',
+  'audio/x-wav': 'wav',
+  'audio/wave': 'wav',
+  'audio/vnd.wave': 'wav',
+  'audio/mpeg': 'mp3',
+  'audio/mp3': 'mp3',
+};
+
+/** The protocol wants a name beside a file's data; the ending tells some upstreams the type. */
+const spareNames: Readonly<Record<string, string>> = {
+  'application/pdf': 'document.pdf',
+  'text/plain': 'document.txt',
+};
+
+/**
+ * Writes the JSON text of the content of a user's message: a string for a single text, else an array of parts.
+ * @throws {GatewayError} of status 400 for media that the protocol has no part for
+ */
+function encodeUserContent(parts: readonly (TextPart | MediaPart)[]): string {
+  const [first] = parts;
+  if (parts.length === 1 && first?.kind === 'text') return quoted(first.text);
+  const texts = parts.map((part) =>
+    part.kind === 'text' ? `{"type":"text","text":${quoted(part.text)}}` : mediaPart(part),
+  );
+  return `[${texts.join(',')}]`;
+}
+
+function mediaPart(part: MediaPart): string {
+  const { kind, source, at } = part;
+  if (kind === 'image') {
+    const url = source.kind === 'url' ? source.url : dataUrl(source.mediaType, source.data);
+    const detail = part.detail === null ? '' : `,"detail":${JSON.stringify(part.detail)}`;
+    return `{"type":"image_url","image_url":{"url":${quoted(url)}${detail}}}`;
+  }
+  if (kind === 'video') throw unsupportedAt(at, 'chat', '(a video)');
+  if (source.kind === 'url')
+    throw unsupportedAt(at, 'chat', `(${kind === 'audio' ? 'audio' : 'a document'} by URL)`);
+  if (kind === 'document') {
+    const filename = part.name ?? spareNames[source.mediaType] ?? 'document';
+    const data = quoted(dataUrl(source.mediaType, source.data));
+    return `{"type":"file","file":{"filename":${JSON.stringify(filename)},"file_data":${data}}}`;
+  }
+  const format = audioFormats[source.mediaType];
+  if (format === undefined) throw unsupportedAt(at, 'chat', `of type '${source.mediaType}'`);
+  return `{"type":"input_audio","input_audio":{"data":${quoted(source.data)},"format":"${format}"}}`;
+}
+
+function dataUrl(mediaType: string, data: string): string {
+  return `data:${mediaType};base64,${data}`;
+}
+
+/**
+ * Writes the messages, as the JSON text of each. Reasoning is dropped: the protocol has no field in which it could be told to be genuine.
+ * @param system becomes one system message at the start
+ * @throws {GatewayError} of status 400, naming the client's field, for parts that the protocol cannot say
+ */
+function encodeMessages(system: readonly string[], turns: readonly Turn[]): string[] {
+  const messages: string[] = [];
+  if (system.length > 0) messages.push(systemMessage(system.join('\n\n')));
+  const deferred: string[] = [];
+  for (let index = 0; index < turns.length; ) {
+    index =
+      turns[index]?.role === 'assistant'
+        ? addAssistantTurns(turns, index, messages, deferred)
+        : addOtherTurns(turns, index, messages, deferred);
+  }
+  messages.push(...deferred);
+  return messages;
+}
+
+function systemMessage(text: string): string {
+  return `{"role":"system","content":${quoted(text)}}`;
+}
+
+/**
+ * Writes the turns from `start` up to the next one of the assistant. The results among them come first: tool messages
+ * must follow the calls that they answer at once.
+ * @param deferred instructions that stood between the calls: they come after the results
+ * @returns the index after them
+ */
+function addOtherTurns(
+  turns: readonly Turn[],
+  start: number,
+  messages: string[],
+  deferred: string[],
+): number {
+  const spoken = deferred.splice(0);
+  let index = start;
+  for (let turn = turns[index]; turn !== undefined && turn.role !== 'assistant'; turn = turns[++index]) {
+    if (turn.role === 'system') {
+      spoken.push(systemMessage(turn.text));
+      continue;
+    }
+    const rest: (TextPart | MediaPart)[] = [];
+    for (const part of turn.parts) {
+      if (part.kind === 'toolResult') messages.push(toolMessage(part, rest));
+      else rest.push(part);
+    }
+    if (rest.length > 0) spoken.push(`{"role":"user","content":${encodeUserContent(rest)}}`);
+  }
+  messages.push(...spoken);
+  return index;
+}
+
+/** @param moved takes the result's media, which a tool message cannot hold */
+function toolMessage(result: ToolResultPart, moved: (TextPart | MediaPart)[]): string {
+  const texts: string[] = [];
+  const media: MediaPart[] = [];
+  for (const part of result.content) {
+    if (part.kind === 'text') texts.push(part.text);
+    else media.push(part);
+  }
+  let text = texts.join('\n');
+  if (media.length > 0) {
+    moved.push({ kind: 'text', text: `Attachments of the result of tool call ${result.callId}:` }, ...media);
+    if (text === '') text = 'See the attachments in the next user message.';
+  }
+  if (result.isError) text = `Error: ${text}`;
+  return `{"role":"tool","tool_call_id":${JSON.stringify(result.callId)},"content":${quoted(text)}}`;
+}
+
+/**
+ * Writes the assistant turn at `start`. Turns that follow one with tool calls join it: their calls must stand in one
+ * message, before the results.
+ * @param deferred takes the instructions between them
+ * @returns the index after them
+ */
+function addAssistantTurns(
+  turns: readonly Turn[],
+  start: number,
+  messages: string[],
+  deferred: string[],
+): number {
+  let text: string | null = null;
+  let refusal: string | null = null;
+  const calls: string[] = [];
+  let index = start;
+  for (let turn = turns[index]; turn !== undefined && turn.role !== 'user'; turn = turns[++index]) {
+    if (index > start && calls.length === 0) break;
+    if (turn.role === 'system') {
+      deferred.push(systemMessage(turn.text));
+      continue;
+    }
+    for (const part of turn.parts) {
+      if (part.kind === 'text') text = (text ?? '') + part.text;
+      else if (part.kind === 'refusal') refusal = (refusal ?? '') + part.text;
+      else if (part.kind === 'toolCall') calls.push(toolCall(part));
+      else if (part.kind !== 'reasoning')
+        throw unsupportedAt(part.at, 'chat', `(${part.kind} of the assistant)`);
+    }
+  }
+  if (text === null && refusal === null && calls.length === 0) return index;
+  const refused = refusal === null ? '' : `,"refusal":${quoted(refusal)}`;
+  const called = calls.length === 0 ? '' : `,"tool_calls":[${calls.join(',')}]`;
+  messages.push(`{"role":"assistant","content":${text === null ? 'null' : quoted(text)}${refused}${called}}`);
+  return index;
+}
+
+function toolCall({ id, name, input, custom }: ToolCallPart): string {
+  const type = custom ? 'custom' : 'function';
+  const call = `"name":${JSON.stringify(name)},"${custom ? 'input' : 'arguments'}":${quoted(input)}`;
+  return `{"id":${JSON.stringify(id)},"type":"${type}","${type}":{${call}}}`;
+}
+
+const noParameters: JsonObject = { type: 'object', properties: {} };
+
+/** Writes one entry of `tools`. */
+function encodeTool(tool: Tool): JsonObject {
+  const { name, custom, strict } = tool;
+  const description = tool.description ?? undefined;
+  if (custom !== undefined)
+    return { type: 'custom', custom: { name, description, format: inputFormat(custom.format) } };
+  const parameters = tool.parameters ?? noParameters;
+  return { type: 'function', function: { name, description, parameters, strict: strict ?? undefined } };
+}
+
+/**
+ * Writes `tool_choice`. A name that no tool has may be that of one that was dropped: it is left out, and so is a choice
+ * that names no other.
+ * @param tools tell which of the names are of custom tools, whose choice is worded differently
+ */
+function encodeToolChoice(
+  choice: ToolChoice | null,
+  tools: readonly Tool[],
+): string | JsonObject | undefined {
+  switch (choice?.mode) {
+    case 'named':
+      return named(choice.name, tools);
+    case 'allowed': {
+      const allowed = choice.names.map((name) => named(name, tools)).filter((each) => each !== undefined);
+      const mode = choice.required ? 'required' : 'auto';
+      return allowed.length === 0
+        ? undefined
+        : { type: 'allowed_tools', allowed_tools: { mode, tools: allowed } };
+    }
+    default:
+      return choice?.mode;
+  }
+}
+
+function named(name: string, tools: readonly Tool[]): JsonObject | undefined {
+  const tool = tools.find((each) => each.name === name);
+  if (tool === undefined) return undefined;
+  return tool.custom === undefined
+    ? { type: 'function', function: { name } }
+    : { type: 'custom', custom: { name } };
+}
+
+/** In this protocol a grammar stands in a member of its own; see `inputFormat` in `tools-decode.ts`. */
+function inputFormat(format: JsonObject | null): JsonObject | undefined {
+  if (format === null) return undefined;
+  if (format.type !== 'grammar' || format.grammar !== undefined) return format;
+  return { type: 'grammar', grammar: { syntax: format.syntax, definition: format.definition } };
 }

@@ -1,7 +1,6 @@
 import type { Usage } from '../../../conversation/usage.js';
 import { countOf, isObject } from '../../../wire/json.js';
-import { numberNames, readNumbers } from '../../../wire/json-numbers.js';
-import { lastObjectStart } from '../../../wire/json-object.js';
+import { lastObjectStart, numberNames, readNumbers } from '../../../wire/json-skip.js';
 
 const needle = Buffer.from('"usageMetadata"');
 const wanted = numberNames([

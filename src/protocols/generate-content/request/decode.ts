@@ -1,12 +1,24 @@
-import type { ConversationRequest, OutputFormat } from '../../../conversation/request.js';
-import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../../wire/json.js';
-import { wholeOrNull } from '../../../wire/reading.js';
+import type {
+  AssistantPart,
+  ConversationRequest,
+  MediaPart,
+  MediaSource,
+  OutputFormat,
+  TextPart,
+  Tool,
+  ToolCallPart,
+  ToolChoice,
+  ToolResultPart,
+  Turn,
+} from '../../../conversation/request.js';
+import { carriedSignature } from '../../../conversation/signature.js';
+import { isObject, isObjectText, type JsonObject, numberOrNull, textOrNull } from '../../../wire/json.js';
+import { wholeOrNull, wrongValue } from '../../../wire/reading.js';
 import { untranslatable } from '../../unsupported.js';
+import { CallIds } from '../call-ids.js';
 import { decodeReasoning } from '../reasoning.js';
 import { decodeSchema } from '../schema-decode.js';
-import { keyOf, memberOf } from '../spelling.js';
-import { decodeToolChoice, decodeTools } from './tools-decode.js';
-import { decodeContents, decodeSystem } from './turns-decode.js';
+import { keyOf, memberOf, snakeCase } from '../spelling.js';
 
 /**
  * Reads the body of a generateContent request; see `TextCodec.decodeRequest`. Members may have either of their names.
@@ -106,4 +118,315 @@ function mayBeObject({ type, anyOf, enum: values, items }: JsonObject): boolean 
 function decodeStop(sequences: unknown): string[] {
   if (!Array.isArray(sequences)) return [];
   return sequences.filter((sequence): sequence is string => typeof sequence === 'string' && sequence !== '');
+}
+
+/** Kinds by the ending of a URL's path, for files whose type the client left out. */
+const kindsByEnding: Readonly<Record<string, MediaPart['kind']>> = {
+  png: 'image',
+  jpg: 'image',
+  jpeg: 'image',
+  gif: 'image',
+  webp: 'image',
+  wav: 'audio',
+  mp3: 'audio',
+  mp4: 'video',
+};
+
+/**
+ * Reads the `inlineData` or `fileData` of a part.
+ * @param at path of the part in the client's body
+ * @returns null for a part that has neither
+ * @throws {GatewayError} of status 400 for data without a type, and for files that the vendor keeps
+ */
+function decodeMedia(part: JsonObject, at: string): MediaPart | null {
+  const inline = memberOf(part, 'inlineData');
+  if (isObject(inline)) return inlineMedia(inline, `${at}.${keyOf(part, 'inlineData')}`);
+  const file = memberOf(part, 'fileData');
+  return isObject(file) ? fileMedia(file, `${at}.${keyOf(part, 'fileData')}`) : null;
+}
+
+function inlineMedia(blob: JsonObject, at: string): MediaPart {
+  const mediaType = mediaTypeOf(blob);
+  if (mediaType === null) throw wrongValue(`${at}.mimeType`, "a media type such as 'image/png'");
+  if (typeof blob.data !== 'string') throw wrongValue(`${at}.data`, 'a string in base64');
+  const source: MediaSource = { kind: 'data', mediaType, data: blob.data };
+  return { kind: kindOfType(mediaType), source, detail: null, name: nameOf(blob), at };
+}
+
+function fileMedia(file: JsonObject, at: string): MediaPart {
+  const url = textOrNull(memberOf(file, 'fileUri'));
+  const urlAt = `${at}.${keyOf(file, 'fileUri')}`;
+  if (url === null) throw wrongValue(urlAt, 'a URL');
+  if (!isPublic(url)) throw untranslatable(urlAt, '(a file that is kept by the vendor)');
+  const mediaType = mediaTypeOf(file);
+  const kind = mediaType === null ? kindOfUrl(url) : kindOfType(mediaType);
+  return { kind, source: { kind: 'url', url, mediaType }, detail: null, name: nameOf(file), at };
+}
+
+/** The vendor's stores are `gs://` and its files API, which needs the client's own key. */
+function isPublic(url: string): boolean {
+  return /^https?:\/\//i.test(url) && !/^https?:\/\/[\w.-]*\.googleapis\.com\/v1\w*\/files\//i.test(url);
+}
+
+function mediaTypeOf(blob: JsonObject): string | null {
+  const mediaType = textOrNull(memberOf(blob, 'mimeType'))?.trim().toLowerCase() ?? '';
+  // What clients call JPEG against the registry of media types; other vendors take the registered name alone.
+  if (mediaType === 'image/jpg') return 'image/jpeg';
+  return mediaType === '' ? null : mediaType;
+}
+
+function kindOfType(mediaType: string): MediaPart['kind'] {
+  const family = mediaType.slice(0, mediaType.indexOf('/'));
+  return family === 'image' || family === 'audio' || family === 'video' ? family : 'document';
+}
+
+function kindOfUrl(url: string): MediaPart['kind'] {
+  if (/^https?:\/\/(?:www\.|m\.)?(?:youtube\.com|youtu\.be)\//i.test(url)) return 'video';
+  const [path = ''] = url.split(/[?#]/, 1);
+  return kindsByEnding[path.slice(path.lastIndexOf('.') + 1).toLowerCase()] ?? 'document';
+}
+
+function nameOf(blob: JsonObject): string | null {
+  return textOrNull(memberOf(blob, 'displayName')) || null;
+}
+
+/**
+ * Reads `contents`. Contents that say nothing are left out.
+ * @throws {GatewayError} of status 400 for roles and parts that cannot be translated
+ */
+function decodeContents(contents: unknown): Turn[] {
+  if (!Array.isArray(contents)) throw wrongValue('contents', 'an array');
+  const turns: Turn[] = [];
+  const ids = new CallIds();
+  contents.forEach((content: unknown, index) => {
+    const at = `contents[${index}]`;
+    if (!isObject(content)) throw wrongValue(at, "an object with 'parts'");
+    const role = content.role ?? 'user';
+    // Older clients give results a role of their own.
+    if (role === 'user' || role === 'function' || role === '') {
+      const parts = decodeUserParts(content, at, ids);
+      if (parts.length > 0) turns.push({ role: 'user', parts });
+    } else if (role === 'model') {
+      if (turns.at(-1)?.role !== 'assistant') ids.beginTurn();
+      const parts = decodeModelParts(content, at, ids);
+      if (parts.length > 0) turns.push({ role: 'assistant', parts });
+    } else {
+      throw typeof role === 'string'
+        ? untranslatable(at, `with the role '${role}'`)
+        : wrongValue(`${at}.role`, "'user' or 'model'");
+    }
+  });
+  return turns;
+}
+
+/**
+ * Reads `systemInstruction`: a content, or a plain string.
+ * @param at path of it in the client's body
+ * @throws {GatewayError} of status 400 for a part that is no text
+ */
+function decodeSystem(instruction: unknown, at: string): string[] {
+  if (typeof instruction === 'string') return instruction === '' ? [] : [instruction];
+  if (!isObject(instruction)) return [];
+  const texts: string[] = [];
+  for (const [part, partAt] of partsOf(instruction, at)) {
+    if (typeof part.text !== 'string') throw untranslatable(partAt, '(a part that is no text)');
+    if (part.text !== '') texts.push(part.text);
+  }
+  return texts;
+}
+
+function decodeUserParts(
+  content: JsonObject,
+  at: string,
+  ids: CallIds,
+): (ToolResultPart | TextPart | MediaPart)[] {
+  const results: ToolResultPart[] = [];
+  const others: (TextPart | MediaPart)[] = [];
+  for (const [part, partAt] of partsOf(content, at)) {
+    const response = memberOf(part, 'functionResponse');
+    if (isObject(response)) {
+      results.push(decodeResult(response, `${partAt}.${keyOf(part, 'functionResponse')}`, ids));
+    } else {
+      const spoken = spokenPart(part, partAt);
+      if (spoken !== null) others.push(spoken);
+    }
+  }
+  return results.length === 0 ? others : [...results, ...others];
+}
+
+function decodeModelParts(content: JsonObject, at: string, ids: CallIds): AssistantPart[] {
+  const parts: AssistantPart[] = [];
+  for (const [part, partAt] of partsOf(content, at)) {
+    const signature = carriedSignature(
+      'generateContent',
+      textOrNull(memberOf(part, 'thoughtSignature')) ?? '',
+      false,
+    );
+    if (part.thought === true) {
+      addReasoning(parts, textOrNull(part.text) ?? '', signature);
+      continue;
+    }
+    // The signature of the reasoning before a part stands on the part itself.
+    if (signature !== null) addReasoning(parts, '', signature);
+    const call = memberOf(part, 'functionCall');
+    if (isObject(call)) {
+      parts.push(decodeCall(call, `${partAt}.${keyOf(part, 'functionCall')}`, ids));
+    } else if (signature === null || !isBare(part)) {
+      const spoken = spokenPart(part, partAt);
+      if (spoken !== null) parts.push(spoken);
+    }
+  }
+  return parts;
+}
+
+/** Thoughts in a row, up to a signature, are one reasoning: protocols that sign it keep both in one block. */
+function addReasoning(parts: AssistantPart[], text: string, signature: string | null): void {
+  if (text === '' && signature === null) return;
+  const last = parts.at(-1);
+  if (last?.kind === 'reasoning' && last.signature === null) {
+    parts[parts.length - 1] = { kind: 'reasoning', text: last.text + text, signature };
+  } else {
+    parts.push({ kind: 'reasoning', text, signature });
+  }
+}
+
+/** True for a part that has nothing but its signature. */
+function isBare(part: JsonObject): boolean {
+  return Object.keys(part).every((key) => part[key] === null || key === keyOf(part, 'thoughtSignature'));
+}
+
+/** A text or a medium, or null for a text that is empty. */
+function spokenPart(part: JsonObject, at: string): TextPart | MediaPart | null {
+  if (typeof part.text === 'string') return part.text === '' ? null : { kind: 'text', text: part.text };
+  const media = decodeMedia(part, at);
+  if (media !== null) return media;
+  const [key] = Object.keys(part);
+  throw key === undefined
+    ? wrongValue(at, "an object with 'text', 'inlineData' or another kind of data")
+    : untranslatable(`${at}.${key}`);
+}
+
+function decodeCall(call: JsonObject, at: string, ids: CallIds): ToolCallPart {
+  const name = requireName(call, at);
+  const id = ids.ofCall(name, textOrNull(call.id) || null);
+  const input = isObject(call.args) ? JSON.stringify(call.args) : '{}';
+  return { kind: 'toolCall', id, name, input, custom: false, at };
+}
+
+function decodeResult(result: JsonObject, at: string, ids: CallIds): ToolResultPart {
+  const name = requireName(result, at);
+  const callId = ids.ofResult(name, textOrNull(result.id) || null, at);
+  const response = isObject(result.response) ? result.response : null;
+  const content: (TextPart | MediaPart)[] = [];
+  const text = response === null ? '' : resultText(response);
+  if (text !== '') content.push({ kind: 'text', text });
+  for (const [part, partAt] of partsOf(result, at)) {
+    const media = decodeMedia(part, partAt);
+    if (media === null) throw untranslatable(partAt);
+    content.push(media);
+  }
+  return { kind: 'toolResult', callId, name, content, isError: Boolean(response?.error), at };
+}
+
+/** The text of a result: the protocol wants an object, so a text stands in one of three members by custom. */
+function resultText(response: JsonObject): string {
+  const [key, ...others] = Object.keys(response);
+  if (key !== undefined && others.length === 0) {
+    const value = response[key];
+    if (key === 'error' && value) return typeof value === 'string' ? value : JSON.stringify(value);
+    // The text of an object would come back as that object, not as the member of one.
+    const isText = typeof value === 'string' && !isObjectText(value);
+    if ((key === 'result' || key === 'output') && isText) return value;
+  }
+  return JSON.stringify(response);
+}
+
+function* partsOf(content: JsonObject, at: string): Generator<[part: JsonObject, at: string]> {
+  const { parts } = content;
+  if (parts === undefined || parts === null) return;
+  if (isObject(parts)) {
+    yield [parts, `${at}.parts`];
+    return;
+  }
+  if (!Array.isArray(parts)) throw wrongValue(`${at}.parts`, 'an array of parts');
+  for (const [index, part] of (parts as readonly unknown[]).entries()) {
+    if (!isObject(part)) throw wrongValue(`${at}.parts[${index}]`, 'an object');
+    yield [part, `${at}.parts[${index}]`];
+  }
+}
+
+function requireName(named: JsonObject, at: string): string {
+  if (typeof named.name !== 'string' || named.name === '')
+    throw wrongValue(`${at}.name`, 'the name of the function');
+  return named.name;
+}
+
+type HostedTools = ConversationRequest['hostedTools'];
+
+const declarations = 'functionDeclarations';
+
+/**
+ * Reads `tools`: the functions in them, and beside them what the vendor runs itself.
+ * @throws {GatewayError} of status 400 for a function without a name
+ */
+function decodeTools(body: JsonObject): { readonly tools: Tool[]; readonly hostedTools: HostedTools } {
+  const tools: Tool[] = [];
+  const hostedTools: HostedTools[number][] = [];
+  listOf(body.tools).forEach((tool, index) => {
+    const at = `tools[${index}]`;
+    if (!isObject(tool)) throw wrongValue(at, 'an object');
+    const functionsAt = `${at}.${keyOf(tool, declarations)}`;
+    listOf(memberOf(tool, declarations)).forEach((declaration, number) => {
+      tools.push(decodeFunction(declaration, `${functionsAt}[${number}]`));
+    });
+    for (const [key, value] of Object.entries(tool)) {
+      if (value === null || key === declarations || key === snakeCase(declarations)) continue;
+      hostedTools.push({ type: key, at: `${at}.${key}` });
+    }
+  });
+  return { tools, hostedTools };
+}
+
+/**
+ * Reads `toolConfig`.
+ * @throws {GatewayError} of status 400 for a mode that is none of the documented ones
+ */
+function decodeToolChoice(body: JsonObject): ToolChoice | null {
+  const config = memberOf(body, 'toolConfig');
+  const calling = isObject(config) ? memberOf(config, 'functionCallingConfig') : null;
+  if (!isObject(calling) || !isObject(config)) return null;
+  const mode = textOrNull(calling.mode)?.toUpperCase() ?? 'MODE_UNSPECIFIED';
+  if (mode === 'NONE') return { mode: 'none' };
+  const required = mode === 'ANY';
+  if (!required && mode !== 'AUTO' && mode !== 'VALIDATED' && mode !== 'MODE_UNSPECIFIED') {
+    const at = `${keyOf(body, 'toolConfig')}.${keyOf(config, 'functionCallingConfig')}.mode`;
+    throw wrongValue(at, "'AUTO', 'ANY', 'NONE' or 'VALIDATED'");
+  }
+  const names = listOf(memberOf(calling, 'allowedFunctionNames')).filter((name) => typeof name === 'string');
+  const [name] = names;
+  if (name === undefined)
+    return mode === 'MODE_UNSPECIFIED' ? null : { mode: required ? 'required' : 'auto' };
+  return required && names.length === 1 ? { mode: 'named', name } : { mode: 'allowed', names, required };
+}
+
+function decodeFunction(declaration: unknown, at: string): Tool {
+  if (!isObject(declaration)) throw wrongValue(at, 'an object');
+  const { name } = declaration;
+  if (typeof name !== 'string' || name === '') throw wrongValue(`${at}.name`, 'a name that is not empty');
+  return {
+    name,
+    description: textOrNull(declaration.description),
+    parameters: decodeParameters(declaration),
+    strict: null,
+  };
+}
+
+function decodeParameters(declaration: JsonObject): JsonObject | null {
+  const schema = memberOf(declaration, 'parametersJsonSchema');
+  if (isObject(schema)) return schema;
+  return isObject(declaration.parameters) ? decodeSchema(declaration.parameters) : null;
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
 }

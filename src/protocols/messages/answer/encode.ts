@@ -5,7 +5,7 @@ import { GatewayError } from '../../../errors.js';
 import { isObjectText } from '../../../wire/json.js';
 import { quoted } from '../../../wire/quoted.js';
 import { answerCallId } from '../call-ids.js';
-import { encodeText } from '../request/content-encode.js';
+import { encodeText } from '../request/encode.js';
 import { encodeFinish } from './finish.js';
 import { encodeUsage } from './usage.js';
 

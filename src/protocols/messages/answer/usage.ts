@@ -1,7 +1,6 @@
 import type { Usage } from '../../../conversation/usage.js';
 import { isObject } from '../../../wire/json.js';
-import { numberNames, readNumbers } from '../../../wire/json-numbers.js';
-import { lastObjectStart, objectAfterKey } from '../../../wire/json-object.js';
+import { lastObjectStart, numberNames, objectAfterKey, readNumbers } from '../../../wire/json-skip.js';
 
 const needle = Buffer.from('"usage"');
 const wanted = numberNames([

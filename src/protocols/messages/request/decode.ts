@@ -1,17 +1,27 @@
 import { effortOfBudget, effortOfWord } from '../../../conversation/effort.js';
+import { isHttpUrl, registeredType } from '../../../conversation/media-source.js';
 import {
+  type AssistantPart,
   type ConversationRequest,
   type Effort,
   efforts,
+  type MediaPart,
+  type MediaSource,
   type OutputFormat,
   type Reasoning,
+  type ReasoningPart,
+  type TextPart,
+  type Tool,
+  type ToolCallPart,
+  type ToolChoice,
+  type ToolResultPart,
+  type Turn,
 } from '../../../conversation/request.js';
+import { carriedSignature } from '../../../conversation/signature.js';
 import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../../wire/json.js';
-import { decodeStop, wrongValue } from '../../../wire/reading.js';
+import { decodeStop, requireText, wrongValue } from '../../../wire/reading.js';
 import { untranslatable } from '../../unsupported.js';
-import { decodeTexts } from './content-decode.js';
-import { decodeParallelCalls, decodeToolChoice, decodeTools } from './tools-decode.js';
-import { decodeMessages } from './turns-decode.js';
+import { originalCallId } from '../call-ids.js';
 
 /**
  * Reads the body of `POST /v1/messages` or of its question for the number of tokens; see `TextCodec.decodeRequest`.
@@ -104,4 +114,301 @@ function decodeEffort(config: unknown): Effort | null {
   const effort = typeof word === 'string' ? effortOfWord(word) : null;
   if (effort === null) throw wrongValue('output_config.effort', `one of ${efforts.join(', ')}`);
   return effort;
+}
+
+type ContentPart = TextPart | MediaPart;
+
+/**
+ * Reads content as blocks: a string is one text, nothing is none.
+ * @param at path of the content in the client's body
+ * @throws {GatewayError} of status 400 for anything else
+ */
+function blocksOf(content: unknown, at: string): readonly JsonObject[] {
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  if (content === null || content === undefined) return [];
+  if (!Array.isArray(content)) throw wrongValue(at, 'a string or an array of blocks');
+  const wrong = content.findIndex((block: unknown) => !isObject(block));
+  if (wrong !== -1) throw wrongValue(`${at}[${wrong}]`, "an object with a 'type'");
+  return content as JsonObject[];
+}
+
+/**
+ * Reads the texts of a system prompt or a system message, without empty ones.
+ * @throws {GatewayError} of status 400 for a block that is no text
+ */
+function decodeTexts(content: unknown, at: string): string[] {
+  return blocksOf(content, at)
+    .map((block, index) => {
+      const blockAt = `${at}[${index}]`;
+      if (block.type !== 'text') throw untranslatable(blockAt, `of type '${String(block.type)}'`);
+      return requireText(block, 'text', blockAt);
+    })
+    .filter((text) => text !== '');
+}
+
+/**
+ * Reads a block of a user's message or of a tool's result. Documents of text become texts, and what is said of
+ * others stands before them; `citations` and `cache_control` are dropped.
+ * @param at path of the block in the client's body
+ * @param out takes the parts: a document of blocks and a search result have several
+ * @throws {GatewayError} of status 400 for blocks that are broken or that no other protocol knows
+ */
+function decodeBlock(block: JsonObject, at: string, out: ContentPart[]): void {
+  switch (block.type) {
+    case 'text':
+      out.push({ kind: 'text', text: requireText(block, 'text', at) });
+      return;
+    case 'image':
+      out.push(decodeImage(block, at));
+      return;
+    case 'document':
+      decodeDocument(block, at, out);
+      return;
+    case 'search_result':
+      decodeSearchResult(block, at, out);
+      return;
+    default:
+      throw untranslatable(at, `of type '${String(block.type)}'`);
+  }
+}
+
+function decodeImage(block: JsonObject, at: string): MediaPart {
+  const source = requireSource(block, at);
+  return { kind: 'image', source: decodeSource(source, at, null), detail: null, name: null, at };
+}
+
+function decodeDocument(block: JsonObject, at: string, out: ContentPart[]): void {
+  const source = requireSource(block, at);
+  const title = textOrNull(block.title) ?? '';
+  const context = textOrNull(block.context) ?? '';
+  if (source.type === 'text') {
+    const text = requireText(source, 'data', `${at}.source`);
+    out.push({ kind: 'text', text: titled([title, context], text) });
+  } else if (source.type === 'content') {
+    const head = titled([title, context], '');
+    if (head !== '') out.push({ kind: 'text', text: head });
+    const contentAt = `${at}.source.content`;
+    blocksOf(source.content, contentAt).forEach((inner, index) => {
+      decodeBlock(inner, `${contentAt}[${index}]`, out);
+    });
+  } else {
+    const media = decodeSource(source, at, 'application/pdf');
+    if (context !== '') out.push({ kind: 'text', text: context });
+    out.push({ kind: 'document', source: media, detail: null, name: fileName(title, media), at });
+  }
+}
+
+/** Elsewhere a title is the name of a file, whose ending tells the type. */
+function fileName(title: string, { mediaType }: MediaSource): string | null {
+  if (title === '') return null;
+  const isNamed = mediaType !== 'application/pdf' || title.toLowerCase().endsWith('.pdf');
+  return isNamed ? title : `${title}.pdf`;
+}
+
+/** A search result becomes its text, under a head that says what it is of: the model is to name its sources. */
+function decodeSearchResult(block: JsonObject, at: string, out: ContentPart[]): void {
+  const text = decodeTexts(block.content, `${at}.content`).join('\n\n');
+  out.push({
+    kind: 'text',
+    text: titled([textOrNull(block.title) ?? '', textOrNull(block.source) ?? ''], text),
+  });
+}
+
+function titled(head: readonly string[], text: string): string {
+  const lines = head.filter((line) => line !== '').join('\n');
+  return lines === '' || text === '' ? lines + text : `${lines}\n\n${text}`;
+}
+
+/** @param spareType type of media that is not said: a document by URL is always a PDF here */
+function decodeSource(source: JsonObject, at: string, spareType: string | null): MediaSource {
+  if (source.type === 'url')
+    return { kind: 'url', url: requireUrl(source, `${at}.source`), mediaType: spareType };
+  if (source.type !== 'base64') throw untranslatable(`${at}.source`, `of type '${String(source.type)}'`);
+  const mediaType = registeredType(textOrNull(source.media_type) ?? spareType ?? '');
+  return { kind: 'data', mediaType, data: requireText(source, 'data', `${at}.source`) };
+}
+
+function requireUrl(source: JsonObject, at: string): string {
+  const url = requireText(source, 'url', at);
+  if (!isHttpUrl(url)) throw wrongValue(`${at}.url`, 'an http(s) URL');
+  return url;
+}
+
+function requireSource(block: JsonObject, at: string): JsonObject {
+  if (!isObject(block.source)) throw wrongValue(`${at}.source`, "an object with a 'type'");
+  return block.source;
+}
+
+/** Names of the tools by the ids of their calls: results name the id alone. */
+type ToolNames = Map<string, string>;
+
+/**
+ * Reads `messages`, each as a turn of its own; those without content are left out.
+ * @param system takes the texts of system messages before any other
+ * @throws {GatewayError} of status 400 for roles and blocks that cannot be translated
+ */
+function decodeMessages(messages: unknown, system: string[]): Turn[] {
+  if (!Array.isArray(messages)) throw wrongValue('messages', 'an array');
+  const turns: Turn[] = [];
+  const toolNames: ToolNames = new Map();
+  messages.forEach((message: unknown, index) => {
+    const at = `messages[${index}]`;
+    if (!isObject(message)) throw wrongValue(at, "an object with a 'role'");
+    const { role, content } = message;
+    const contentAt = `${at}.content`;
+    if (role === 'user') {
+      const parts = decodeUser(blocksOf(content, contentAt), contentAt, toolNames);
+      if (parts.length > 0) turns.push({ role, parts });
+    } else if (role === 'assistant') {
+      const parts = decodeAssistant(blocksOf(content, contentAt), contentAt, toolNames);
+      if (parts.length > 0) turns.push({ role, parts });
+    } else if (role === 'system') {
+      const texts = decodeTexts(content, contentAt);
+      if (turns.length === 0) system.push(...texts);
+      else if (texts.length > 0) turns.push({ role, text: texts.join('\n\n') });
+    } else {
+      throw untranslatable(at, `with the role '${String(role)}'`);
+    }
+  });
+  return turns;
+}
+
+function decodeUser(
+  blocks: readonly JsonObject[],
+  at: string,
+  toolNames: ToolNames,
+): (TextPart | MediaPart | ToolResultPart)[] {
+  const results: ToolResultPart[] = [];
+  const rest: (TextPart | MediaPart)[] = [];
+  blocks.forEach((block, index) => {
+    const blockAt = `${at}[${index}]`;
+    if (block.type === 'tool_result') results.push(decodeResult(block, blockAt, toolNames));
+    else decodeBlock(block, blockAt, rest);
+  });
+  return results.length === 0 ? rest : [...results, ...rest];
+}
+
+function decodeResult(block: JsonObject, at: string, toolNames: ToolNames): ToolResultPart {
+  const callId = originalCallId(requireText(block, 'tool_use_id', at));
+  const content: (TextPart | MediaPart)[] = [];
+  blocksOf(block.content, `${at}.content`).forEach((inner, index) => {
+    decodeBlock(inner, `${at}.content[${index}]`, content);
+  });
+  const name = toolNames.get(callId) ?? '';
+  return { kind: 'toolResult', callId, name, content, isError: block.is_error === true, at };
+}
+
+function decodeAssistant(blocks: readonly JsonObject[], at: string, toolNames: ToolNames): AssistantPart[] {
+  const parts: AssistantPart[] = [];
+  blocks.forEach((block, index) => {
+    const blockAt = `${at}[${index}]`;
+    switch (block.type) {
+      case 'text':
+        // An empty text is none: some clients put one beside their calls.
+        if (block.text !== '') parts.push({ kind: 'text', text: requireText(block, 'text', blockAt) });
+        return;
+      case 'tool_use': {
+        const call = decodeCall(block, blockAt);
+        toolNames.set(call.id, call.name);
+        parts.push(call);
+        return;
+      }
+      case 'thinking':
+      case 'redacted_thinking':
+        parts.push(decodeReasoningPart(block));
+        return;
+      default:
+        throw untranslatable(blockAt, `of type '${String(block.type)}' in a turn of the assistant`);
+    }
+  });
+  return parts;
+}
+
+function decodeCall(block: JsonObject, at: string): ToolCallPart {
+  const { input } = block;
+  if (input !== undefined && !isObject(input)) throw wrongValue(`${at}.input`, 'an object');
+  const name = requireText(block, 'name', at);
+  if (name === '') throw wrongValue(`${at}.name`, "the tool's name");
+  return {
+    kind: 'toolCall',
+    id: originalCallId(requireText(block, 'id', at)),
+    name,
+    input: input === undefined ? '{}' : JSON.stringify(input),
+    custom: false,
+    at,
+  };
+}
+
+/** A signature that is missing or empty is that of reasoning from a protocol that has none. */
+function decodeReasoningPart(block: JsonObject): ReasoningPart {
+  if (block.type === 'redacted_thinking')
+    return {
+      kind: 'reasoning',
+      text: '',
+      signature: carriedSignature('messages', textOrNull(block.data) ?? '', true),
+    };
+  return {
+    kind: 'reasoning',
+    text: textOrNull(block.thinking) ?? '',
+    signature: carriedSignature('messages', textOrNull(block.signature) ?? '', false),
+  };
+}
+
+type HostedTools = ConversationRequest['hostedTools'];
+
+/**
+ * Reads `tools`. Those with a type of their own, such as `web_search_20250305`, have schemas and runners that their
+ * vendor alone has.
+ * @throws {GatewayError} of status 400 for a tool without a name
+ */
+function decodeTools(list: unknown): { readonly tools: Tool[]; readonly hostedTools: HostedTools } {
+  const tools: Tool[] = [];
+  const hostedTools: HostedTools[number][] = [];
+  const entries: readonly unknown[] = Array.isArray(list) ? list : [];
+  entries.forEach((tool, index) => {
+    const at = `tools[${index}]`;
+    if (!isObject(tool)) throw wrongValue(at, 'an object');
+    const type = tool.type ?? 'custom';
+    if (type !== 'custom') {
+      hostedTools.push({ type: String(type), at });
+      return;
+    }
+    const { name } = tool;
+    if (typeof name !== 'string' || name === '') throw wrongValue(`${at}.name`, 'a name that is not empty');
+    tools.push({
+      name,
+      description: textOrNull(tool.description),
+      parameters: isObject(tool.input_schema) ? tool.input_schema : null,
+      strict: typeof tool.strict === 'boolean' ? tool.strict : null,
+    });
+  });
+  return { tools, hostedTools };
+}
+
+/**
+ * Reads `tool_choice`, apart from what it says of parallel calls.
+ * @throws {GatewayError} of status 400 for a choice that is none of the documented forms
+ */
+function decodeToolChoice(choice: unknown): ToolChoice | null {
+  if (choice === undefined || choice === null) return null;
+  if (!isObject(choice)) throw wrongValue('tool_choice', "an object with a 'type'");
+  switch (choice.type) {
+    case 'auto':
+    case 'none':
+      return { mode: choice.type };
+    case 'any':
+      return { mode: 'required' };
+    case 'tool':
+      if (typeof choice.name !== 'string' || choice.name === '')
+        throw wrongValue('tool_choice.name', "the tool's name");
+      return { mode: 'named', name: choice.name };
+    default:
+      throw untranslatable('tool_choice', `of type '${String(choice.type)}'`);
+  }
+}
+
+/** Whether calls may come several at once, as `tool_choice` says it: by the opposite. Null where it says nothing. */
+function decodeParallelCalls(choice: unknown): boolean | null {
+  const disabled = isObject(choice) ? choice.disable_parallel_tool_use : null;
+  return typeof disabled === 'boolean' ? !disabled : null;
 }

@@ -1,11 +1,23 @@
 import type { TargetOptions } from '../../../conversation/codec.js';
-import type { ConversationRequest, Effort } from '../../../conversation/request.js';
-import type { JsonObject } from '../../../wire/json.js';
+import type {
+  AssistantPart,
+  ConversationRequest,
+  Effort,
+  MediaPart,
+  TextPart,
+  TextProtocolName,
+  Tool,
+  ToolCallPart,
+  ToolChoice,
+  ToolResultPart,
+} from '../../../conversation/request.js';
+import { signatureFor } from '../../../conversation/signature.js';
+import { GatewayError } from '../../../errors.js';
+import { isObjectText, type JsonObject } from '../../../wire/json.js';
+import { quoted } from '../../../wire/quoted.js';
 import { wholeOrNull } from '../../../wire/reading.js';
-import { unsupportedSetting } from '../../unsupported.js';
-import { isBlank } from './content-encode.js';
-import { encodeTools } from './tools-encode.js';
-import { encodeMessages } from './turns-encode.js';
+import { refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
+import { legalCallId } from '../call-ids.js';
 
 /** Stands for a setting that the protocol does not have. */
 const jsonOnly =
@@ -137,4 +149,308 @@ function fit(
 ): { budget: number; limit: number } {
   if (maxTokens === null) return { budget: wanted, limit: Math.max(spareLimit, wanted + answerTokens) };
   return { budget: wanted < maxTokens ? wanted : maxTokens - answerTokens, limit: maxTokens };
+}
+
+/** Images that the protocol takes, by their media types. */
+const imageTypes = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
+
+/** What stands for a failed result that says nothing: the protocol wants a content beside `is_error`. */
+const bareError = 'The tool failed.';
+
+/** True for a text that the protocol refuses as a block: one without anything but white space. */
+function isBlank(text: string): boolean {
+  return text.trim() === '';
+}
+
+/** The JSON text of a text block. */
+export function encodeText(text: string): string {
+  return `{"type":"text","text":${quoted(text)}}`;
+}
+
+/**
+ * Writes the JSON text of a block of a user's message.
+ * @throws {GatewayError} of status 400 for media that the protocol has no block for
+ */
+function encodeBlock(part: TextPart | MediaPart): string {
+  if (part.kind === 'text') return encodeText(part.text);
+  if (part.kind === 'image') return encodeImage(part);
+  if (part.kind === 'document') return encodeDocument(part);
+  throw unsupportedAt(part.at, 'messages', `(${part.kind})`);
+}
+
+/**
+ * Writes the JSON text of a `tool_result` block. A single text is its content as a string, anything else an array.
+ * @throws {GatewayError} of status 400, as `encodeBlock`
+ */
+function encodeResult({ callId, content, isError }: ToolResultPart): string {
+  let text = `{"type":"tool_result","tool_use_id":${JSON.stringify(legalCallId(callId))}`;
+  const said = content.filter((part) => part.kind !== 'text' || !isBlank(part.text));
+  const [first] = said;
+  if (said.length === 1 && first?.kind === 'text') text += `,"content":${quoted(first.text)}`;
+  else if (said.length > 0) text += `,"content":[${said.map(encodeBlock).join(',')}]`;
+  else if (isError) text += `,"content":${JSON.stringify(bareError)}`;
+  return isError ? `${text},"is_error":true}` : `${text}}`;
+}
+
+function encodeImage({ source, at }: MediaPart): string {
+  if (source.kind === 'url') return `{"type":"image","source":${urlSource(source.url)}}`;
+  if (!imageTypes.includes(source.mediaType))
+    throw unsupportedAt(at, 'messages', `of type '${source.mediaType}'`);
+  return `{"type":"image","source":${dataSource(source.mediaType, source.data)}}`;
+}
+
+function encodeDocument({ source, name, at }: MediaPart): string {
+  const title = name === null || name === '' ? '' : `,"title":${JSON.stringify(name)}`;
+  if (source.kind === 'url') return `{"type":"document","source":${urlSource(source.url)}${title}}`;
+  const { mediaType, data } = source;
+  if (mediaType === 'application/pdf')
+    return `{"type":"document","source":${dataSource(mediaType, data)}${title}}`;
+  if (!mediaType.startsWith('text/') && mediaType !== 'application/json')
+    throw unsupportedAt(at, 'messages', `of type '${mediaType}'`);
+  const text = Buffer.from(data, 'base64').toString('utf8');
+  return `{"type":"document","source":{"type":"text","media_type":"text/plain","data":${JSON.stringify(text)}}${title}}`;
+}
+
+function dataSource(mediaType: string, data: string): string {
+  return `{"type":"base64","media_type":"${mediaType}","data":${quoted(data)}}`;
+}
+
+function urlSource(url: string): string {
+  return `{"type":"url","url":${JSON.stringify(url)}}`;
+}
+
+interface EncodedMessages {
+  /** JSON text of the array. */
+  readonly text: string;
+  /**
+   * Thinking with a budget can be on: the upstream wants the turn whose calls have just been answered to begin with the
+   * thinking that led to them, and none for an answer that is begun in the request.
+   */
+  readonly mayThink: boolean;
+}
+
+/** What holds the conversation in the protocols of clients. */
+const conversationNames: Readonly<Record<TextProtocolName, string>> = {
+  chat: 'messages',
+  responses: 'input',
+  messages: 'messages',
+  generateContent: 'contents',
+};
+
+/** Turns of one role in a row are one message. */
+type Message = UserMessage | AssistantMessage;
+
+interface UserMessage {
+  readonly role: 'user';
+  readonly results: ToolResultPart[];
+  readonly rest: (TextPart | MediaPart)[];
+}
+
+interface AssistantMessage {
+  readonly role: 'assistant';
+  /** In the order in which it was written. */
+  readonly spoken: Spoken[];
+  readonly calls: ToolCallPart[];
+}
+
+/** A text, or the JSON text of a thinking block. */
+type Spoken = { readonly text: string } | { readonly thinking: string };
+
+/**
+ * Writes `messages`. Instructions in the middle of the conversation become texts of the user where they stand;
+ * reasoning is kept where an upstream of this protocol signed it. A message is written the same way in every later
+ * request of the conversation.
+ * @throws {GatewayError} of status 400, naming the client's field, for parts that the protocol cannot say, and for a
+ * conversation that does not begin with the user
+ */
+function encodeMessages(request: ConversationRequest): EncodedMessages {
+  const messages = collect(request);
+  trimPrefill(messages);
+  const [first] = messages;
+  if (first === undefined) throw nothingSaid(request.from);
+  if (first.role !== 'user')
+    throw unsupportedSetting(request, 'prefill', 'messages', 'beginning with a turn of the assistant');
+  return { text: `[${messages.map(encodeMessage).join(',')}]`, mayThink: mayThink(messages) };
+}
+
+/** The 400 for a conversation that has instructions at the most. */
+function nothingSaid(from: TextProtocolName): GatewayError {
+  const param = conversationNames[from];
+  return new GatewayError(
+    'invalid_value',
+    `Invalid value for '${param}': this model needs at least one message of the user that is not empty. ` +
+      'Send what the model is to answer as a message of the user.',
+    { param },
+  );
+}
+
+function collect({ turns }: ConversationRequest): Message[] {
+  const messages: Message[] = [];
+  for (const turn of turns) {
+    if (turn.role === 'system') {
+      if (!isBlank(turn.text)) userMessage(messages).rest.push({ kind: 'text', text: turn.text });
+    } else if (turn.role === 'user') {
+      for (const part of turn.parts) {
+        if (part.kind === 'toolResult') userMessage(messages).results.push(part);
+        else if (part.kind !== 'text' || !isBlank(part.text)) userMessage(messages).rest.push(part);
+      }
+    } else {
+      for (const part of turn.parts) addAssistantPart(messages, part);
+    }
+  }
+  return messages;
+}
+
+function userMessage(messages: Message[]): UserMessage {
+  const last = messages.at(-1);
+  if (last?.role === 'user') return last;
+  const message: UserMessage = { role: 'user', results: [], rest: [] };
+  messages.push(message);
+  return message;
+}
+
+function assistantMessage(messages: Message[]): AssistantMessage {
+  const last = messages.at(-1);
+  if (last?.role === 'assistant') return last;
+  const message: AssistantMessage = { role: 'assistant', spoken: [], calls: [] };
+  messages.push(message);
+  return message;
+}
+
+function addAssistantPart(messages: Message[], part: AssistantPart): void {
+  if (part.kind === 'toolCall') {
+    assistantMessage(messages).calls.push(part);
+  } else if (part.kind === 'reasoning') {
+    const signature = signatureFor('messages', part.signature);
+    if (signature === null) return;
+    const value = JSON.stringify(signature.value);
+    const thinking = signature.redacted
+      ? `{"type":"redacted_thinking","data":${value}}`
+      : `{"type":"thinking","thinking":${JSON.stringify(part.text)},"signature":${value}}`;
+    assistantMessage(messages).spoken.push({ thinking });
+  } else if (part.kind === 'text' || part.kind === 'refusal') {
+    if (!isBlank(part.text)) assistantMessage(messages).spoken.push({ text: part.text });
+  } else {
+    throw unsupportedAt(part.at, 'messages', `(${part.kind} of the assistant)`);
+  }
+}
+
+/** The upstream goes on where a last message of the assistant ends: it wants no white space there, and no thinking. */
+function trimPrefill(messages: Message[]): void {
+  const last = messages.at(-1);
+  if (last?.role !== 'assistant') return;
+  const texts = last.spoken.filter((each) => 'text' in each);
+  const final = texts.pop();
+  last.spoken.length = 0;
+  last.spoken.push(...texts);
+  if (final !== undefined) last.spoken.push({ text: final.text.trimEnd() });
+  if (last.spoken.length === 0 && last.calls.length === 0) messages.pop();
+}
+
+function mayThink(messages: readonly Message[]): boolean {
+  const last = messages.at(-1);
+  if (last?.role !== 'user') return false;
+  const answered = messages.at(-2);
+  if (last.results.length === 0 || answered?.role !== 'assistant') return true;
+  const [first] = answered.spoken;
+  return first !== undefined && 'thinking' in first;
+}
+
+function encodeMessage(message: Message): string {
+  const blocks =
+    message.role === 'user'
+      ? [...message.results.map(encodeResult), ...message.rest.map(encodeBlock)]
+      : [...message.spoken.map(encodeSpoken), ...message.calls.map(encodeCall)];
+  return `{"role":"${message.role}","content":[${blocks.join(',')}]}`;
+}
+
+function encodeSpoken(spoken: Spoken): string {
+  return 'text' in spoken ? encodeText(spoken.text) : spoken.thinking;
+}
+
+/** The arguments are passed on as they were written: so large numbers keep all their digits. */
+function encodeCall({ id, name, input, custom, at }: ToolCallPart): string {
+  if (custom) throw unsupportedAt(at, 'messages', '(call of a custom tool)');
+  if (!isObjectText(input)) {
+    throw new GatewayError(
+      'invalid_value',
+      `Invalid value for '${at}': the arguments of the call of '${name}' are not a JSON object.`,
+      { param: at },
+    );
+  }
+  return `{"type":"tool_use","id":${JSON.stringify(legalCallId(id))},"name":${JSON.stringify(name)},"input":${input}}`;
+}
+
+interface EncodedTools {
+  /** Undefined where there are none. */
+  readonly tools: readonly JsonObject[] | undefined;
+  readonly toolChoice: JsonObject | undefined;
+  /** The answer must be a call, which the upstream does not allow beside thinking. */
+  readonly forced: boolean;
+}
+
+/**
+ * Writes `tools` and `tool_choice`. A choice among some of the tools leaves out the others.
+ * @throws {GatewayError} of status 400, naming the client's field, for tools that the protocol does not know
+ */
+function encodeTools(request: ConversationRequest, target: TargetOptions): EncodedTools {
+  refuseHostedTools(request, target, 'messages');
+  const custom = request.tools.find((tool) => tool.custom !== undefined);
+  if (custom !== undefined)
+    throw unsupportedSetting(request, 'customTools', 'messages', `with the custom tool '${custom.name}'`);
+  // The upstream refuses a choice where there is nothing to choose from.
+  if (request.tools.length === 0) return { tools: undefined, toolChoice: undefined, forced: false };
+  const choice = presentChoice(request);
+  const tools =
+    choice?.mode === 'allowed'
+      ? request.tools.filter(({ name }) => choice.names.includes(name))
+      : request.tools;
+  const toolChoice = encodeToolChoice(choice, request.parallelCalls);
+  const forced = toolChoice?.type === 'any' || toolChoice?.type === 'tool';
+  return { tools: tools.map(encodeTool), toolChoice, forced };
+}
+
+/**
+ * Leaves out of a choice the names that no tool has, since they may be of tools that were dropped: null for one that
+ * names no other.
+ */
+function presentChoice({ tools, toolChoice }: ConversationRequest): ToolChoice | null {
+  const has = (wanted: string) => tools.some(({ name }) => name === wanted);
+  if (toolChoice?.mode === 'named') return has(toolChoice.name) ? toolChoice : null;
+  if (toolChoice?.mode !== 'allowed') return toolChoice;
+  const names = toolChoice.names.filter(has);
+  return names.length === 0 ? null : { ...toolChoice, names };
+}
+
+function encodeTool({ name, description, parameters, strict }: Tool): JsonObject {
+  return {
+    name,
+    description: description ?? undefined,
+    input_schema: inputSchema(parameters),
+    strict: strict === true ? true : undefined,
+  };
+}
+
+/** The upstream wants the type to be said. */
+function inputSchema(parameters: JsonObject | null): JsonObject {
+  if (parameters === null) return { type: 'object', properties: {} };
+  return parameters.type === undefined ? { type: 'object', ...parameters } : parameters;
+}
+
+function encodeToolChoice(choice: ToolChoice | null, parallelCalls: boolean | null): JsonObject | undefined {
+  const single = parallelCalls === false ? true : undefined;
+  switch (choice?.mode) {
+    case undefined:
+      return single === undefined ? undefined : { type: 'auto', disable_parallel_tool_use: true };
+    case 'none':
+      return { type: 'none' };
+    case 'named':
+      return { type: 'tool', name: choice.name, disable_parallel_tool_use: single };
+    case 'required':
+      return { type: 'any', disable_parallel_tool_use: single };
+    case 'auto':
+      return { type: 'auto', disable_parallel_tool_use: single };
+    case 'allowed':
+      return { type: choice.required ? 'any' : 'auto', disable_parallel_tool_use: single };
+  }
 }

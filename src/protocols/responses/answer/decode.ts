@@ -10,7 +10,7 @@ import { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../../wire/json.js';
 import { failureOf } from '../failure.js';
 import { sealReasoning } from '../reasoning.js';
-import { joinedTexts } from '../request/turns-decode.js';
+import { joinedTexts } from '../request/decode.js';
 import { decodeFinish } from './finish.js';
 import { decodeUsage } from './usage.js';
 

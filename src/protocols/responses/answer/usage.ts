@@ -1,6 +1,6 @@
 import type { Usage } from '../../../conversation/usage.js';
 import { countOf, isObject } from '../../../wire/json.js';
-import { lastObjectStart } from '../../../wire/json-object.js';
+import { lastObjectStart } from '../../../wire/json-skip.js';
 import { createUsageReader, tokenNames } from '../../openai-shared/usage.js';
 
 const needle = Buffer.from('"usage"');

@@ -1,9 +1,21 @@
 import type { TargetOptions } from '../../../conversation/codec.js';
-import type { ConversationRequest } from '../../../conversation/request.js';
-import { refuseHostedTools, unsupportedSetting } from '../../unsupported.js';
-import { hashOf } from '../ids.js';
-import { encodeTool, encodeToolChoice } from './tools-encode.js';
-import { encodeInput } from './turns-encode.js';
+import type {
+  AssistantPart,
+  ConversationRequest,
+  MediaPart,
+  ReasoningPart,
+  TextPart,
+  Tool,
+  ToolCallPart,
+  ToolChoice,
+  ToolResultPart,
+  Turn,
+  UserPart,
+} from '../../../conversation/request.js';
+import { quoted } from '../../../wire/quoted.js';
+import { refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
+import { hashOf, legalCallId } from '../ids.js';
+import { openReasoning } from '../reasoning.js';
 
 /** The protocol takes no lower limit of output tokens. */
 const leastOutputTokens = 16;
@@ -82,4 +94,176 @@ function included({ reasoning, logprobs }: ConversationRequest): string {
   if (logprobs !== null) include.push('"message.output_text.logprobs"');
   if (include.length === 0) return '';
   return `,"include":[${include.join(',')}]${logprobs === null ? '' : `,"top_logprobs":${logprobs}`}`;
+}
+
+/** Writes the output of a tool: one text as a string, all else as parts. */
+function encodeOutput(content: readonly (TextPart | MediaPart)[], isError: boolean): string {
+  const [first, second] = content;
+  if (content.length === 0) return '""';
+  if (content.length === 1 && first?.kind === 'text') return quoted(first.text);
+  if (isError && content.length === 2 && first?.kind === 'text' && second?.kind === 'text')
+    return JSON.stringify(`${first.text} ${second.text}`);
+  return `[${content.map(contentPart).join(',')}]`;
+}
+
+/**
+ * Writes a part of a user's message or of an output.
+ * @throws {GatewayError} of status 400 for media that the protocol has no part for
+ */
+function contentPart(part: TextPart | MediaPart): string {
+  switch (part.kind) {
+    case 'text':
+      return textPart('input_text', part.text);
+    case 'image':
+      return `{"type":"input_image","image_url":${urlOf(part)},"detail":${JSON.stringify(part.detail ?? 'auto')}}`;
+    case 'document':
+      return filePart(part);
+    default:
+      throw unsupportedAt(part.at, 'responses', `(${part.kind})`);
+  }
+}
+
+function filePart(part: MediaPart): string {
+  const { source, name } = part;
+  if (source.kind === 'url') {
+    const filename = name === null ? '' : `,"filename":${JSON.stringify(name)}`;
+    return `{"type":"input_file","file_url":${urlOf(part)}${filename}}`;
+  }
+  // Bytes without a name are refused.
+  const filename = name ?? (source.mediaType === 'application/pdf' ? 'document.pdf' : 'document');
+  return `{"type":"input_file","filename":${JSON.stringify(filename)},"file_data":${urlOf(part)}}`;
+}
+
+/** JSON text of the URL, or of the bytes as one. */
+function urlOf({ source }: MediaPart): string {
+  return JSON.stringify(
+    source.kind === 'url' ? source.url : `data:${source.mediaType};base64,${source.data}`,
+  );
+}
+
+/** Writes a text. */
+function textPart(type: string, text: string): string {
+  return `{"type":"${type}","text":${quoted(text)}}`;
+}
+
+/**
+ * Encodes turns as items: each message, call, output and reasoning is one of its own.
+ * @returns the JSON text of each. What a turn becomes depends on the turns before it alone.
+ * @throws {GatewayError} naming the part that the protocol cannot say
+ */
+function encodeInput(turns: readonly Turn[]): string[] {
+  const items: string[] = [];
+  /** Calls whose outputs are of a type of their own. */
+  const customCalls = new Set<string>();
+  for (const turn of turns) {
+    if (turn.role === 'system') items.push(messageItem('developer', textPart('input_text', turn.text)));
+    else if (turn.role === 'user') encodeUser(turn.parts, customCalls, items);
+    else encodeAssistant(turn.parts, customCalls, items);
+  }
+  return items;
+}
+
+function messageItem(role: string, parts: string): string {
+  return `{"type":"message","role":"${role}","content":[${parts}]}`;
+}
+
+function encodeUser(parts: readonly UserPart[], customCalls: ReadonlySet<string>, items: string[]): void {
+  let content = '';
+  for (const part of parts) {
+    if (part.kind === 'toolResult') items.push(outputItem(part, customCalls));
+    else content += (content === '' ? '' : ',') + contentPart(part);
+  }
+  if (content !== '') items.push(messageItem('user', content));
+}
+
+function encodeAssistant(parts: readonly AssistantPart[], customCalls: Set<string>, items: string[]): void {
+  let content = '';
+  const close = (): void => {
+    if (content !== '') items.push(messageItem('assistant', content));
+    content = '';
+  };
+  for (const part of parts) {
+    switch (part.kind) {
+      case 'text':
+        content += (content === '' ? '' : ',') + textPart('output_text', part.text);
+        break;
+      case 'refusal':
+        content += `${content === '' ? '' : ','}{"type":"refusal","refusal":${JSON.stringify(part.text)}}`;
+        break;
+      case 'toolCall':
+        close();
+        if (part.custom) customCalls.add(part.id);
+        items.push(callItem(part));
+        break;
+      case 'reasoning': {
+        const item = reasoningItem(part);
+        if (item === null) break;
+        close();
+        items.push(item);
+        break;
+      }
+      default:
+        throw unsupportedAt(part.at, 'responses', `of the assistant (${part.kind})`);
+    }
+  }
+  close();
+}
+
+function callItem({ id, name, input, custom }: ToolCallPart): string {
+  const call = `"call_id":${JSON.stringify(legalCallId(id))},"name":${JSON.stringify(name)}`;
+  return custom
+    ? `{"type":"custom_tool_call",${call},"input":${JSON.stringify(input)}}`
+    : `{"type":"function_call",${call},"arguments":${JSON.stringify(input)}}`;
+}
+
+/** Null for reasoning that another vendor's model wrote: the upstream takes only what it encrypted itself. */
+function reasoningItem({ text, signature }: ReasoningPart): string | null {
+  const encrypted = openReasoning(signature);
+  if (encrypted === null) return null;
+  const { id, content } = encrypted;
+  const own = id === '' ? '' : `"id":${JSON.stringify(id)},`;
+  const summary = text === '' ? '' : textPart('summary_text', text);
+  return `{"type":"reasoning",${own}"summary":[${summary}],"encrypted_content":${JSON.stringify(content)}}`;
+}
+
+function outputItem(part: ToolResultPart, customCalls: ReadonlySet<string>): string {
+  const { callId, isError } = part;
+  // The protocol has no member for a failure: it says so in the text.
+  const content: readonly (TextPart | MediaPart)[] = isError
+    ? [{ kind: 'text', text: 'Error:' }, ...part.content]
+    : part.content;
+  const type = customCalls.has(callId) ? 'custom_tool_call_output' : 'function_call_output';
+  return `{"type":"${type}","call_id":${JSON.stringify(legalCallId(callId))},"output":${encodeOutput(content, isError)}}`;
+}
+
+const plainText = { type: 'text' };
+const noParameters = '{"type":"object","properties":{}}';
+
+/** Writes a tool. */
+function encodeTool({ name, description, parameters, strict, custom }: Tool): string {
+  let tool = `{"type":"${custom === undefined ? 'function' : 'custom'}","name":${JSON.stringify(name)}`;
+  if (description !== null) tool += `,"description":${JSON.stringify(description)}`;
+  if (custom !== undefined) return `${tool},"format":${JSON.stringify(custom.format ?? plainText)}}`;
+  // Left out, `strict` would be taken for true, which it is in no other protocol.
+  const schema = parameters === null ? noParameters : JSON.stringify(parameters);
+  return `${tool},"parameters":${schema},"strict":${strict ?? false}}`;
+}
+
+/** Writes `tool_choice`. */
+function encodeToolChoice(choice: ToolChoice, tools: readonly Tool[]): string {
+  switch (choice.mode) {
+    case 'named':
+      return namedTool(choice.name, tools);
+    case 'allowed': {
+      const named = choice.names.map((name) => namedTool(name, tools)).join(',');
+      return `{"type":"allowed_tools","mode":"${choice.required ? 'required' : 'auto'}","tools":[${named}]}`;
+    }
+    default:
+      return `"${choice.mode}"`;
+  }
+}
+
+function namedTool(name: string, tools: readonly Tool[]): string {
+  const isCustom = tools.some((tool) => tool.name === name && tool.custom !== undefined);
+  return `{"type":"${isCustom ? 'custom' : 'function'}","name":${JSON.stringify(name)}}`;
 }

@@ -8,7 +8,7 @@ import { decodeFinish } from '../answer/finish.js';
 import { decodeUsage } from '../answer/usage.js';
 import { failureOf, foreignEvent, notResponses, standingOf } from '../failure.js';
 import { bitOf, type ItemState, ItemStates, kindOf } from '../item-states.js';
-import { joinedTexts } from '../request/turns-decode.js';
+import { joinedTexts } from '../request/decode.js';
 
 /** Most characters of a call's arguments that may come before its name. */
 const mostEarly = 8 * 1024 * 1024;

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import type { Answer, AnswerPart } from '../../../../src/conversation/answer.js';
-import { chatCodec } from '../../../../src/protocols/chat/codec.js';
+import { chatCodec } from '../../../../src/protocols/chat/index.js';
 import type { JsonObject } from '../../../../src/wire/json.js';
 import { context, refusal } from '../samples.js';
 

@@ -6,7 +6,7 @@ import type {
   Turn,
   UserPart,
 } from '../../../../src/conversation/request.js';
-import { chatCodec } from '../../../../src/protocols/chat/codec.js';
+import { chatCodec } from '../../../../src/protocols/chat/index.js';
 import { encode, plain, refusal, target } from '../samples.js';
 
 const text = (value: string): UserPart & AssistantPart => ({ kind: 'text', text: value });

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import type { StreamEvent } from '../../../../src/conversation/events.js';
-import { chatCodec } from '../../../../src/protocols/chat/codec.js';
+import { chatCodec } from '../../../../src/protocols/chat/index.js';
 import type { JsonObject } from '../../../../src/wire/json.js';
 import { fc } from '../../../support/seed.js';
 import { brief, chunk, decodeStream } from '../samples.js';

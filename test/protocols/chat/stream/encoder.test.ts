@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import type { StreamEvent } from '../../../../src/conversation/events.js';
 import { GatewayError } from '../../../../src/errors.js';
-import { chatCodec } from '../../../../src/protocols/chat/codec.js';
+import { chatCodec } from '../../../../src/protocols/chat/index.js';
 import { brief, context, decodeStream } from '../samples.js';
 
 const base = '"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m"';

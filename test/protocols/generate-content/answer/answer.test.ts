@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import type { Answer, AnswerPart } from '../../../../src/conversation/answer.js';
-import { generateContentCodec } from '../../../../src/protocols/generate-content/codec.js';
+import { generateContentCodec } from '../../../../src/protocols/generate-content/index.js';
 import type { JsonObject } from '../../../../src/wire/json.js';
 import { context, refusalOf, token, usage } from '../samples.js';
 

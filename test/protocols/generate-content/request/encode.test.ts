@@ -9,7 +9,7 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../../../src/conversation/request.js';
-import { generateContentCodec } from '../../../../src/protocols/generate-content/codec.js';
+import { generateContentCodec } from '../../../../src/protocols/generate-content/index.js';
 import { encode, encodeTurns, foreignToken, refusalOf, request, target, token } from '../samples.js';
 
 const says = (text: string): Turn => ({ role: 'user', parts: [{ kind: 'text', text }] });

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import type { StreamEvent } from '../../../../src/conversation/events.js';
-import { generateContentCodec } from '../../../../src/protocols/generate-content/codec.js';
+import { generateContentCodec } from '../../../../src/protocols/generate-content/index.js';
 import type { JsonObject } from '../../../../src/wire/json.js';
 import { decodeBlocks, token } from '../samples.js';
 

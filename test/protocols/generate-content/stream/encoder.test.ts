@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import type { StreamEvent } from '../../../../src/conversation/events.js';
 import { GatewayError } from '../../../../src/errors.js';
-import { generateContentCodec } from '../../../../src/protocols/generate-content/codec.js';
+import { generateContentCodec } from '../../../../src/protocols/generate-content/index.js';
 import { blocksOf, context, decodeBlocks, encodeEvents, usage } from '../samples.js';
 
 const start: StreamEvent = { kind: 'start', usage: null };

@@ -2,7 +2,7 @@ import { test } from 'tap';
 import type { Answer, AnswerChoice, AnswerPart } from '../../../../src/conversation/answer.js';
 import type { AnswerContext } from '../../../../src/conversation/codec.js';
 import { GatewayError } from '../../../../src/errors.js';
-import { messagesCodec } from '../../../../src/protocols/messages/codec.js';
+import { messagesCodec } from '../../../../src/protocols/messages/index.js';
 import { context, source, token } from '../samples.js';
 
 const usage = { input: 20, output: 9, cached: 8, cacheWritten: 2, reasoning: 4 };

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { messagesCodec } from '../../../../src/protocols/messages/codec.js';
+import { messagesCodec } from '../../../../src/protocols/messages/index.js';
 import { fc } from '../../../support/seed.js';
 import { decodeStream, source, token } from '../samples.js';
 

@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import type { Answer, AnswerPart } from '../../../../src/conversation/answer.js';
 import { openSignature } from '../../../../src/conversation/signature.js';
-import { responsesCodec } from '../../../../src/protocols/responses/codec.js';
+import { responsesCodec } from '../../../../src/protocols/responses/index.js';
 import { context, errorOf } from '../conversation.js';
 import { callSteps, encodeAll, end, finish, start, textStep, usage, usageObject } from '../steps.js';
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'tap';
 import { GatewayError } from '../../../../src/errors.js';
-import { responsesCodec } from '../../../../src/protocols/responses/codec.js';
-import { compactResponses } from '../../../../src/protocols/responses/index.js';
+import { compactResponses, responsesCodec } from '../../../../src/protocols/responses/index.js';
 import { compactRequest, responsesRequest } from '../../../../src/protocols/responses/request/schema.js';
 import type { JsonObject } from '../../../../src/wire/json.js';
 import { fc } from '../../../support/seed.js';

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { responsesCodec } from '../../../../src/protocols/responses/codec.js';
+import { responsesCodec } from '../../../../src/protocols/responses/index.js';
 import { agentBody } from '../bodies.js';
 import { decode, errorOf, plain, sealer } from '../conversation.js';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'tap';
 import type { MediaPart, ToolResultPart, Turn } from '../../../../src/conversation/request.js';
 import { sealSignature } from '../../../../src/conversation/signature.js';
-import { responsesCodec } from '../../../../src/protocols/responses/codec.js';
+import { responsesCodec } from '../../../../src/protocols/responses/index.js';
 import { openReasoning } from '../../../../src/protocols/responses/reasoning.js';
 import { fc } from '../../../support/seed.js';
 import { agentBody, everything } from '../bodies.js';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'tap';
 import type { StreamEvent } from '../../../../src/conversation/events.js';
 import { openSignature } from '../../../../src/conversation/signature.js';
-import { responsesCodec } from '../../../../src/protocols/responses/codec.js';
+import { responsesCodec } from '../../../../src/protocols/responses/index.js';
 import { fc } from '../../../support/seed.js';
 
 type Event = Readonly<Record<string, unknown>> & { readonly type: string };

@@ -3,7 +3,7 @@ import type { FinishReason } from '../../../../src/conversation/answer.js';
 import type { AnswerContext } from '../../../../src/conversation/codec.js';
 import type { StreamEvent } from '../../../../src/conversation/events.js';
 import { GatewayError } from '../../../../src/errors.js';
-import { responsesCodec } from '../../../../src/protocols/responses/codec.js';
+import { responsesCodec } from '../../../../src/protocols/responses/index.js';
 import { context, decode } from '../conversation.js';
 import {
   answerSteps,
