@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { WebSocket } from 'ws';
 import { type DemoGateway, startGateway } from './support/gateway.js';
 
-// Lists the files of `src` of which one call runs anything, by the counts of V8: `npm run crossed`.
+// Lists the files of `src` of which one call runs what does not run without it, by the counts of V8: `npm run crossed`.
 
 const root = fileURLToPath(new URL('../src', import.meta.url));
 const left = `simulator${sep}`;
@@ -51,29 +51,39 @@ inspector.connect();
 await inspector.post('Profiler.enable');
 await inspector.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
 
-/** @returns the files of which a function has run since the last time */
-async function files(): Promise<readonly string[]> {
+/** @returns names of the functions that have run since the last time, by file */
+async function ran(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const { result } = await inspector.post('Profiler.takePreciseCoverage');
-  const ran = result.filter(({ functions }) =>
-    functions.some(({ functionName, ranges }) => functionName !== '' && (ranges[0]?.count ?? 0) > 0),
-  );
-  return ran
+  const files = result
     .filter(({ url }) => url.startsWith('file:'))
-    .map(({ url }) => relative(root, fileURLToPath(url)))
-    .filter((path) => !path.startsWith('..') && !path.startsWith(left))
-    .sort();
+    .map(({ url, functions }) => {
+      const names = functions.filter(({ functionName, ranges }) => functionName !== '' && ranges[0]?.count);
+      return [
+        relative(root, fileURLToPath(url)),
+        new Set(names.map(({ functionName }) => functionName)),
+      ] as const;
+    });
+  return new Map(files.filter(([path]) => !path.startsWith('..') && !path.startsWith(left)));
+}
+
+/** Runs something, with what it leaves to timers. */
+async function watched(run: () => unknown): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  await ran();
+  await run();
+  await new Promise((resolve) => setTimeout(resolve, 600));
+  return ran();
 }
 
 for (const [name, [kind, call]] of Object.entries(calls)) {
   const ends: (() => unknown)[] = [];
   const gateway = await startGateway({ teardown: (end) => ends.push(end as () => unknown) }, { demo: kind });
-  // What happens once is not of a call.
+  // What happens once is not of a call, nor is what timers do without one.
   for (let warm = 0; warm < 3; warm++) await call(gateway);
-  await new Promise((resolve) => setTimeout(resolve, 300));
-  await files();
-  await call(gateway);
-  await new Promise((resolve) => setTimeout(resolve, 300));
-  const crossed = await files();
+  const atRest = await watched(() => {});
+  const crossed = [...(await watched(() => call(gateway)))]
+    .filter(([path, names]) => [...names].some((name) => !atRest.get(path)?.has(name)))
+    .map(([path]) => path)
+    .sort();
   process.stdout.write(`${name}: ${crossed.length} files\n`);
   if (process.argv.includes('--list')) process.stdout.write(`  ${crossed.join('\n  ')}\n`);
   for (const end of ends.reverse()) await end();

@@ -1,7 +1,7 @@
 import type { GatewayPath } from '../flow/call.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import type { UpstreamExchange } from '../upstream/client.js';
-import type { RelayedAttempt } from './relayed-attempt.js';
+import type { RelayedAttempt } from './attempts.js';
 
 /** An attempt, and what the call takes over from the one that answers it. */
 export interface HedgedAttempt {

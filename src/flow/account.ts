@@ -3,7 +3,7 @@ import { clientAddress } from '../http/client-address.js';
 import { type CallRecord, none } from '../metrics/call-record.js';
 import { targetName } from '../metrics/target-name.js';
 import type { Call, CallOutcome } from './call.js';
-import { costOfCall, isMetered } from './consumption.js';
+import { costOfCall, isMetered } from './limited-call.js';
 import { keepMemory } from './memory-budget.js';
 import type { Services } from './services.js';
 

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Asker, Attempts } from '../attempts/attempts.js';
+import { type AttemptJudge, type AttemptOwner, RelayedAttempt } from '../attempts/attempts.js';
 import { Hedge, type HedgedAttempt } from '../attempts/hedge.js';
-import { type AttemptJudge, type AttemptOwner, RelayedAttempt } from '../attempts/relayed-attempt.js';
 import type { FailedAttempt } from '../attempts/verdict.js';
 import type { Target } from '../config/types.js';
 import type { ConversationRequest } from '../conversation/request.js';
@@ -20,7 +20,7 @@ import { account } from './account.js';
 import { ownLines, timingLine } from './answer.js';
 import { rateBound } from './body-rate.js';
 import type { Call, ResolvedCall, RoutedCall } from './call.js';
-import { attemptDeadlines, deadlinesLeft, timeLeft } from './deadlines.js';
+import { attemptDeadlines, deadlinesLeft, timeLeft } from './call.js';
 import { fetchMedia, remoteMedia } from './fetch-media.js';
 import { keepMemory, takeAnswerMemory, takeMemory } from './memory-budget.js';
 import { mediaPlaces } from './own-address.js';
@@ -31,14 +31,14 @@ import {
   prepareTranslated,
   prepareUpload,
   translatedEndpoint,
+  upstreamHead,
 } from './prepare.js';
 import { refuse } from './refuse.js';
 import { Relay } from './relay.js';
+import { aimAt, routeCall } from './resolve.js';
 import type { SocketCall } from './responses-socket/socket-call.js';
-import { aimAt, routeCall } from './route.js';
 import type { Services } from './services.js';
 import { socketRequest } from './socket-request.js';
-import { upstreamHead } from './upstream-head.js';
 
 /** Bytes of all media of a call that are fetched by URL. */
 const mostFetched = 20 * 1024 * 1024;

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
+import type { AttemptOwner } from '../attempts/attempts.js';
 import { readErrorAnswer } from '../attempts/error-answer.js';
 import { failureError, statusError } from '../attempts/failure.js';
-import type { AttemptOwner } from '../attempts/relayed-attempt.js';
 import { type FaultPlace, GatewayError } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange.js';
 import { Swept } from '../http/sweep.js';
@@ -23,7 +23,7 @@ import {
   streamLines,
 } from './answer.js';
 import type { CallOutcome, RoutedCall } from './call.js';
-import { noteUsage } from './consumption.js';
+import { noteUsage } from './limited-call.js';
 import { countAnswerMemory, releaseBody, takeAnswerMemory } from './memory-budget.js';
 import { keepAliveBytes, refuse, refuseStream } from './refuse.js';
 import type { Services } from './services.js';

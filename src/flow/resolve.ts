@@ -1,7 +1,13 @@
-import type { Protocol } from '../config/types.js';
+import { performance } from 'node:perf_hooks';
+import { hashBytes, ownerHash } from '../attempts/affinity.js';
+import { Attempts } from '../attempts/attempts.js';
+import { anyTarget, type RouteRequest } from '../attempts/choose.js';
+import { parseWishes, type TargetWishes } from '../attempts/wishes.js';
+import type { Protocol, Target } from '../config/types.js';
 import { GatewayError } from '../errors.js';
-import type { AuthenticatedCall, Call, ResolvedCall } from './call.js';
-import { steerable } from './route.js';
+import type { SteeringMember } from '../wire/steering-members.js';
+import type { AuthenticatedCall, Call, ResolvedCall, RoutedCall } from './call.js';
+import type { Services } from './services.js';
 
 /** SDKs of generateContent put the resource's collection before its name. */
 const collection = 'models/';
@@ -75,4 +81,107 @@ function nameOf(call: Call, protocol: Protocol): string {
 
 function printable(name: string): string {
   return name.length > 200 ? `${name.slice(0, 200)}…` : name;
+}
+
+/** A shorter body grows at every turn within the part that decides, and has nothing that is worth a prompt cache. */
+const leastBytes = 2048;
+
+/**
+ * The targets to try for a call, in order, and the first of them.
+ * @throws {GatewayError} `overloaded` when none may be asked now, and of status 400 or 403 for what the call says of
+ * its targets
+ */
+export function routeCall(services: Services, call: ResolvedCall, all: readonly Target[]): Attempts {
+  const targets = steerable(call.steering, all);
+  const wishes = wishesOf(call);
+  call.affinity = affinityOf(call, targets);
+  // Where there is no choice, what the upstream itself says is worth more than that it has failed before.
+  if (targets.length === 1 && wishes === null) return attemptsAt(services, call, targets, call.validatedAt);
+  const request: RouteRequest =
+    wishes === null && call.affinity === null ? anyTarget : { affinity: call.affinity, wishes };
+  const now = performance.now();
+  const chosen = services.chooser.choose(targets, request, now);
+  if (chosen.length > 0) return attemptsAt(services, call, chosen, now);
+  const at = services.chooser.retryAt(targets, request, now);
+  if (at === Number.POSITIVE_INFINITY)
+    throw new GatewayError(
+      'invalid_value',
+      'The model has no target that x-gateway-target leaves.',
+      atHeader,
+    );
+  throw new GatewayError('overloaded', 'No upstream of this model can take calls at the moment.', {
+    retryAfter: Math.max(1, Math.ceil((at - now) / 1000)),
+  });
+}
+
+/** A call over a socket goes where those before it went, if that is among the targets. */
+function attemptsAt(
+  services: Services,
+  call: ResolvedCall,
+  chosen: readonly Target[],
+  now: number,
+): Attempts {
+  const { socketCall } = call;
+  if (socketCall === null) return new Attempts(services, call, chosen, now);
+  const attempts = new Attempts(services, call, socketCall.upstreamSession.arrange(chosen), now);
+  attempts.key = socketCall.upstreamSession.keyFor(attempts.target) ?? attempts.key;
+  return attempts;
+}
+
+const atHeader = { param: 'x-gateway-target' };
+
+function wishesOf({ exchange, key }: ResolvedCall): TargetWishes | null {
+  const { gatewayTarget } = exchange.head;
+  if (gatewayTarget === '') return null;
+  if (!key.mayRoute)
+    throw new GatewayError('permission_denied', 'This key may not choose targets.', atHeader);
+  const parsed = parseWishes(gatewayTarget);
+  if (!parsed.ok) throw new GatewayError('invalid_value', parsed.problem, atHeader);
+  return parsed.wishes;
+}
+
+/** Gives a call on with a target, which is about to be asked. */
+export function aimAt<Of extends ResolvedCall>(call: Of, target: Target): Of & RoutedCall {
+  call.target = target;
+  return call as Of & RoutedCall;
+}
+
+/** Only where there is a choice, of targets or of keys. */
+function affinityOf({ body, key, model, running }: ResolvedCall, targets: readonly Target[]): number | null {
+  if (!running.snapshot.routing.affinity || body === null || body.length < leastBytes) return null;
+  if (targets.length === 1 && (targets[0]?.upstream.apiKeys.length ?? 0) < 2) return null;
+  return hashBytes(ownerHash(key.id, model.name), body, 0, body.length);
+}
+
+/**
+ * The targets that may be asked with members which could lead an upstream elsewhere: those whose upstream's config
+ * allows all of them.
+ * @throws {GatewayError} of status 400 when there is none
+ */
+export function steerable(
+  steering: readonly SteeringMember[],
+  targets: readonly Target[],
+): readonly Target[] {
+  if (steering.length === 0) return targets;
+  const allowed = targets.filter((target) => mayBeSteered(steering, target));
+  if (allowed.length === 0 && targets.length > 0) throw steered(steering, targets);
+  return allowed;
+}
+
+function mayBeSteered(steering: readonly SteeringMember[], { upstream }: Target): boolean {
+  return steering.every((name) => upstream.allowMembers.has(name));
+}
+
+function steered(steering: readonly SteeringMember[], targets: readonly Target[]): GatewayError {
+  // What no upstream allows is named; where each allows something else, all of it.
+  const refused = steering.filter((name) => !targets.some((target) => mayBeSteered([name], target)));
+  const named = refused.length === 0 ? steering : refused;
+  const [first = ''] = named;
+  return new GatewayError(
+    'unsupported_parameter',
+    `The request has ${named.map((name) => `'${name}'`).join(' and ')}, which could lead an upstream elsewhere than ` +
+      `the gateway's routing says: leave it out. An operator can allow it with "allowMembers": ` +
+      `${JSON.stringify(named)} in the config of the model's upstreams.`,
+    { param: first },
+  );
 }

@@ -17,7 +17,7 @@ import { formLimits } from './form-limits.js';
 import { isCoded } from './intake.js';
 import { keepMemory, takeMemory } from './memory-budget.js';
 import { refuse } from './refuse.js';
-import { steerable } from './route.js';
+import { steerable } from './resolve.js';
 import type { Services } from './services.js';
 import type { UploadBody } from './upload-body.js';
 import { readValidated } from './validate.js';

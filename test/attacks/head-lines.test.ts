@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { type Protocol, type Upstream, type UpstreamKind, upstreamKinds } from '../../src/config/types.js';
 import { GatewayError } from '../../src/errors.js';
-import { credentialLine, vendorLines } from '../../src/protocols/credentials/upstream-lines.js';
+import { credentialLine, vendorLines } from '../../src/protocols/credentials/credentials.js';
 import { upstreamQuery } from '../../src/protocols/realtime/query.js';
 import { handshakeOf } from '../../src/upstream/socket-handshake.js';
 import type { SocketRequest } from '../../src/upstream/socket-types.js';

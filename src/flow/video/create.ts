@@ -24,12 +24,11 @@ import { answerRefusal, ownLines, passedLines, timingLine } from '../answer.js';
 import { type Answered, ask, failedRequest, isFailure } from '../ask.js';
 import { answerJson, attend } from '../attend.js';
 import type { AuthenticatedCall, Call, ResolvedCall } from '../call.js';
-import { deadlinesLeft } from '../deadlines.js';
+import { deadlinesLeft } from '../call.js';
 import { detachMemory, takeMemory } from '../memory-budget.js';
-import { findModel } from '../resolve.js';
-import { routeCall } from '../route.js';
+import { idempotencyMark, keyMark } from '../prepare.js';
+import { findModel, routeCall } from '../resolve.js';
 import type { Services } from '../services.js';
-import { idempotencyMark, keyMark } from '../upstream-head.js';
 import { secretOf, showContext, shownTask } from './answer.js';
 
 const answerBytes = 4 * 1024 * 1024;

@@ -14,8 +14,8 @@ import { noLines } from '../../wire/head.js';
 import { type Answered, ask, isFailure } from '../ask.js';
 import type { WaitingClient } from '../attend.js';
 import type { Call } from '../call.js';
+import { keyMark, markedKey } from '../prepare.js';
 import type { Services } from '../services.js';
-import { keyMark, markedKey } from '../upstream-head.js';
 import { secretOf, upstreamOf } from './answer.js';
 
 /** A client that asks how a task stands is not kept waiting for an upstream that does not say. */
