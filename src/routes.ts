@@ -15,9 +15,11 @@ import type { ErrorFormat } from './protocols/error-formats/error-format.js';
 import { google } from './protocols/error-formats/google.js';
 import { jimeng } from './protocols/error-formats/jimeng.js';
 import { kling } from './protocols/error-formats/kling.js';
-import { openai } from './protocols/error-formats/openai.js';
-import { rerank as rerankErrorFormat } from './protocols/error-formats/rerank.js';
-import { responses as responsesErrorFormat } from './protocols/error-formats/responses.js';
+import {
+  openai,
+  rerank as rerankErrorFormat,
+  responses as responsesErrorFormat,
+} from './protocols/error-formats/openai.js';
 import { generateContent, countTokens as googleCountTokens } from './protocols/generate-content/index.js';
 import {
   generateContentRequest,

@@ -66,11 +66,11 @@ async function ran(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   return new Map(files.filter(([path]) => !path.startsWith('..') && !path.startsWith(left)));
 }
 
-/** Runs something, with what it leaves to timers. */
-async function watched(run: () => unknown): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+/** Runs something, and what timers have to do within some milliseconds. */
+async function watched(run: () => unknown, ms: number): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   await ran();
   await run();
-  await new Promise((resolve) => setTimeout(resolve, 600));
+  await new Promise((resolve) => setTimeout(resolve, ms));
   return ran();
 }
 
@@ -79,8 +79,8 @@ for (const [name, [kind, call]] of Object.entries(calls)) {
   const gateway = await startGateway({ teardown: (end) => ends.push(end as () => unknown) }, { demo: kind });
   // What happens once is not of a call, nor is what timers do without one.
   for (let warm = 0; warm < 3; warm++) await call(gateway);
-  const atRest = await watched(() => {});
-  const crossed = [...(await watched(() => call(gateway)))]
+  const atRest = await watched(() => {}, 5000);
+  const crossed = [...(await watched(() => call(gateway), 300))]
     .filter(([path, names]) => [...names].some((name) => !atRest.get(path)?.has(name)))
     .map(([path]) => path)
     .sort();

@@ -1,10 +1,10 @@
 import { type ConfigFiles, errorCode, pairProblem } from './files.js';
 import { parseHostPattern, parseNetwork, portRange } from './networks.js';
 import type { Problem } from './problem.js';
-import { parseRedisUrl } from './redis-url.js';
-import { createReport, propertiesOf, propertyOf, type Report, textsOf } from './report.js';
+import { createReport, propertiesOf, propertyOf, type Report, textsOf } from './problem.js';
 import { defaults } from './resolve.js';
 import { servableProtocols } from './servable.js';
+import { parseRedisUrl } from './store-settings.js';
 import { type Protocol, protocols, type UpstreamKind, upstreamKinds } from './types.js';
 
 const longestName = 256;

@@ -6,10 +6,9 @@ import { Settings } from 'typebox/system';
 import { compileValidator } from '../schema/validator.js';
 import { crossProblems } from './check.js';
 import { createConfigFiles, errorCode } from './files.js';
-import { ConfigError, formatPath, type Problem } from './problem.js';
+import { ConfigError, formatPath, type Problem, suggest } from './problem.js';
 import { type ResolvedConfig, resolveConfig } from './resolve.js';
 import { type ConfigFile, configSchema } from './schema.js';
-import { suggest } from './suggest.js';
 
 export interface ConfigSource {
   readonly environment: Environment;

@@ -6,7 +6,7 @@ export interface Problem {
 }
 
 /** A way into a JSON value: property names and array indices. */
-export type PathSegments = readonly (string | number)[];
+type PathSegments = readonly (string | number)[];
 
 const plainName = /^[\w$-]+$/;
 
@@ -38,4 +38,92 @@ export class ConfigError extends Error {
     this.name = 'ConfigError';
     this.problems = problems;
   }
+}
+
+/** Where the checks put what they find, and how they name a value without giving a secret away. */
+export interface Report {
+  add(path: PathSegments, message: string): void;
+  /** `no upstream is named "mian"; did you mean "main"?` */
+  addUnknown(path: PathSegments, kind: string, given: string, known: Iterable<string>): void;
+  readonly problems: readonly Problem[];
+}
+
+/** @param hidden paths of strings that came from the environment: their text is not repeated */
+export function createReport(hidden: ReadonlySet<string>): Report {
+  const problems: Problem[] = [];
+  const add = (segments: PathSegments, message: string): void => {
+    problems.push({ path: formatPath(segments), message });
+  };
+  return {
+    problems,
+    add,
+    addUnknown(segments, kind, given, known) {
+      if (hidden.has(formatPath(segments)))
+        add(segments, `no ${kind} has the name that the environment gave`);
+      else add(segments, `no ${kind} is named ${JSON.stringify(given)}${suggest(given, known)}`);
+    },
+  };
+}
+
+/** The properties of an object; none for anything else. The checks run on files whose shape may be wrong. */
+export function propertiesOf(value: unknown): [string, unknown][] {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.entries(value) : [];
+}
+
+/** One property of an object, or `undefined` for anything else. */
+export function propertyOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+    ? Reflect.get(value, name)
+    : undefined;
+}
+
+/** The strings of an array with their places. */
+export function textsOf(value: unknown): [number, string][] {
+  if (!Array.isArray(value)) return [];
+  return value.flatMap((item: unknown, index): [number, string][] =>
+    typeof item === 'string' ? [[index, item]] : [],
+  );
+}
+
+/**
+ * Finds the name that somebody probably meant.
+ * @returns ` did you mean "main"?` with its leading semicolon, or an empty string when nothing is near.
+ */
+export function suggest(given: string, known: Iterable<string>): string {
+  const limit = Math.min(3, Math.ceil(given.length / 3));
+  let best: string | null = null;
+  let bestDistance = limit + 1;
+  for (const name of known) {
+    if (Math.abs(name.length - given.length) >= bestDistance) continue;
+    const distance = editDistance(given.toLowerCase(), name.toLowerCase());
+    if (distance < bestDistance) {
+      best = name;
+      bestDistance = distance;
+    }
+  }
+  return best === null ? '' : `; did you mean ${JSON.stringify(best)}?`;
+}
+
+/** Insertions, deletions, replacements and swaps of neighbours between two names (optimal string alignment). */
+function editDistance(a: string, b: string): number {
+  let beforePrevious: number[] = [];
+  let previous = Array.from({ length: b.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= a.length; row += 1) {
+    const current = [row];
+    for (let column = 1; column <= b.length; column += 1) {
+      const same = a[row - 1] === b[column - 1];
+      let cost = Math.min(
+        (previous[column] ?? 0) + 1,
+        (current[column - 1] ?? 0) + 1,
+        (previous[column - 1] ?? 0) + (same ? 0 : 1),
+      );
+      if (row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]) {
+        cost = Math.min(cost, (beforePrevious[column - 2] ?? 0) + 1);
+      }
+      current.push(cost);
+    }
+    beforePrevious = previous;
+    previous = current;
+  }
+  return previous[b.length] ?? 0;
 }

@@ -24,8 +24,7 @@ import type { Services } from './services.js';
 import { Upload } from './upload.js';
 import { type ValidatedBody, validateBody } from './validate.js';
 import { serveContent } from './video/content-relay.js';
-import { showTask } from './video/show.js';
-import { makesTask, takeAction, takeCreate } from './video/take.js';
+import { makesTask, showTask, takeAction, takeCreate } from './video/take.js';
 
 /**
  * The life of a request, in order: route, authenticate, take its place among the calls of its key (`admit`), take in the

@@ -13,7 +13,6 @@ import { account } from './account.js';
 import { type Admitted, admit } from './admit.js';
 import { rateBound, tooSlow } from './body-rate.js';
 import type { AuthenticatedCall } from './call.js';
-import { formLimits } from './form-limits.js';
 import { isCoded } from './intake.js';
 import { keepMemory, takeMemory } from './memory-budget.js';
 import { refuse } from './refuse.js';
@@ -21,6 +20,7 @@ import { steerable } from './resolve.js';
 import type { Services } from './services.js';
 import type { UploadBody } from './upload-body.js';
 import { readValidated } from './validate.js';
+import { formLimits } from './whole-form.js';
 
 /** Smaller forms are read whole, so that they are checked before an upstream hears of them and can be sent again. */
 const wholeBytes = 1024 * 1024;

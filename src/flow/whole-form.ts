@@ -1,8 +1,8 @@
+import type { Snapshot } from '../config/types.js';
 import type { RequestBodySource } from '../upstream/client.js';
-import { boundaryOf, type FormPart, readForm } from '../wire/multipart.js';
+import { boundaryOf, type FormPart, type MultipartLimits, readForm } from '../wire/multipart.js';
 import { PartNames, type PartRules } from '../wire/part-names.js';
 import type { Call } from './call.js';
-import { formLimits } from './form-limits.js';
 import type { UploadBody } from './upload-body.js';
 
 /** A form that is in memory as a whole. */
@@ -36,4 +36,14 @@ export class WholeForm implements UploadBody {
     const body = [this.#body.subarray(0, start), Buffer.from(model), this.#body.subarray(end)];
     return { body, source: null };
   }
+}
+
+const mostParts = 128;
+const partHeadBytes = 8 * 1024;
+/** A prompt of 32,000 characters at four bytes each fits. */
+const fieldBytes = 256 * 1024;
+
+/** What a form may be like. */
+export function formLimits({ limits }: Snapshot): MultipartLimits {
+  return { parts: mostParts, headerBytes: partHeadBytes, fieldBytes, fileBytes: limits.uploadBytes };
 }

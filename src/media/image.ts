@@ -1,3 +1,5 @@
+import { GatewayError } from '../errors.js';
+
 /** An image that a client gave: where it is, or what it is. */
 export type ImageSource =
   | { readonly kind: 'url'; readonly url: string; readonly at: string }
@@ -15,3 +17,84 @@ export type ImageSource =
 export type ImageUrl = Extract<ImageSource, { readonly kind: 'url' }>;
 /** An image that is here. */
 export type ImageBytes = Extract<ImageSource, { readonly kind: 'bytes' }>;
+
+/** A file as it was uploaded or fetched. */
+export interface ImageFile {
+  readonly data: Buffer;
+  /** Media type that came with it, or null. */
+  readonly contentType: string | null;
+  readonly filename: string | null;
+}
+
+/**
+ * Reads an image from the bytes of a file. Clients that do not know a file's type send
+ * `application/octet-stream`: then the first bytes tell it.
+ * @param at path of the image in the client's body
+ * @throws {GatewayError} of status 400, naming that path, for a file without bytes
+ */
+export function readImageFile({ data, contentType, filename }: ImageFile, at: string): ImageBytes {
+  if (data.length === 0)
+    throw new GatewayError('invalid_value', `Invalid value for '${at}': the file is empty.`, { param: at });
+  return { kind: 'bytes', bytes: data, mediaType: declaredImageType(contentType, data), filename, at };
+}
+
+/** Media type where nothing tells which one it is (RFC 2046 section 4.5.1). */
+export const unknownType = 'application/octet-stream';
+
+/** The bytes that files of a type begin with, at their offset. */
+const signatures: readonly {
+  readonly type: string;
+  readonly parts: readonly (readonly [number, string])[];
+}[] = [
+  { type: 'image/png', parts: [[0, '\x89PNG\r\n\x1a\n']] },
+  { type: 'image/jpeg', parts: [[0, '\xff\xd8\xff']] },
+  {
+    type: 'image/webp',
+    parts: [
+      [0, 'RIFF'],
+      [8, 'WEBP'],
+    ],
+  },
+  { type: 'image/gif', parts: [[0, 'GIF87a']] },
+  { type: 'image/gif', parts: [[0, 'GIF89a']] },
+];
+
+/** How many bytes of a file `imageType` looks at. */
+export const signatureBytes = 12;
+
+/** A media type as it may stand in a header (RFC 6838 section 4.2). */
+const wellFormed = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/;
+
+const extensions: Readonly<Record<string, string>> = {
+  'image/png': 'png',
+  'image/jpeg': 'jpg',
+  'image/webp': 'webp',
+  'image/gif': 'gif',
+};
+
+/**
+ * The media type of an image by the bytes that it begins with: PNG, JPEG, WebP or GIF.
+ * @returns null for anything else
+ */
+export function imageType(bytes: Buffer): string | null {
+  const head = bytes.toString('latin1', 0, signatureBytes);
+  return signatures.find(({ parts }) => parts.every(([at, text]) => head.startsWith(text, at)))?.type ?? null;
+}
+
+/**
+ * The media type of an image that was sent with one: lower-case and without parameters, by its first bytes where what
+ * was sent names no image, and `application/octet-stream` where neither tells.
+ */
+export function declaredImageType(declared: string | null, bytes: Buffer): string {
+  const [essence = ''] = (declared ?? '').split(';', 1);
+  const named = essence.trim().toLowerCase();
+  const type = wellFormed.test(named) ? named : '';
+  // A name that many clients have for JPEG, which no registry knows.
+  if (type === 'image/jpg') return 'image/jpeg';
+  return type.startsWith('image/') ? type : (imageType(bytes) ?? (type || unknownType));
+}
+
+/** The usual ending of a file of the media type, without a dot; `bin` for a type that is not known here. */
+export function imageExtension(mediaType: string): string {
+  return Object.hasOwn(extensions, mediaType) ? (extensions[mediaType] as string) : 'bin';
+}

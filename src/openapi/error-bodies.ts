@@ -4,8 +4,7 @@ import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
 import { google } from '../protocols/error-formats/google.js';
 import { jimeng } from '../protocols/error-formats/jimeng.js';
 import { kling } from '../protocols/error-formats/kling.js';
-import { openai } from '../protocols/error-formats/openai.js';
-import { rerank } from '../protocols/error-formats/rerank.js';
+import { openai, rerank } from '../protocols/error-formats/openai.js';
 import type { NamedSchema } from './schemas.js';
 
 const text = Type.String();

@@ -1,5 +1,5 @@
 import type { VendorWords } from '../config/types.js';
-import type { PlacedRoute, Wildcard } from './paths.js';
+import type { Route } from '../routes.js';
 import type { JsonSchema, Parameter, Reference } from './types.js';
 
 const string: JsonSchema = { type: 'string' };
@@ -41,7 +41,7 @@ const messagesPages: Readonly<Record<string, Parameter>> = {
 };
 
 /** Parameters that stand once in the document, by the name under which operations refer to them. */
-export type SharedParameters = Readonly<Record<string, Parameter>>;
+type SharedParameters = Readonly<Record<string, Parameter>>;
 
 /** @param words real vendor words, each of which makes another header name */
 export function describeParameters(words: VendorWords): SharedParameters {
@@ -160,4 +160,50 @@ function versionHeaders(words: VendorWords): SharedParameters {
       [optionalName(name), header(name, 'With `x-api-key` it asks for the messages list.', date)],
     ]),
   );
+}
+
+/** A route with its place in the document. */
+interface PlacedRoute {
+  readonly route: Route;
+  /** Path with `{name}` for each parameter. */
+  readonly template: string;
+  /** Names of the parameters, in order. */
+  readonly parameters: readonly Wildcard[];
+}
+
+interface Wildcard {
+  readonly name: string;
+  /** The value may hold slashes. */
+  readonly spansSlashes: boolean;
+}
+
+const wildcard = /\{([A-Za-z][A-Za-z0-9_]*)(\.\.\.)?\}(:?)/g;
+
+/**
+ * Gives every route its place. Templates that differ in the names of their parameters alone are one to OpenAPI: the
+ * names of the first then hold for all.
+ * @throws {Error} for two routes of one method that OpenAPI could not tell apart
+ */
+export function placeRoutes(routes: readonly Route[]): readonly PlacedRoute[] {
+  const templates = new Map<string, string>();
+  const taken = new Set<string>();
+  return routes.map((route) => {
+    const shape = route.path.replace(wildcard, '{}$3');
+    const template = templates.get(shape) ?? route.path.replace(wildcard, '{$1}$3');
+    templates.set(shape, template);
+    const place = `${route.method} ${shape}`;
+    if (taken.has(place))
+      throw new Error(`OpenAPI cannot tell ${route.method} ${route.path} from another route.`);
+    taken.add(place);
+    return { route, template, parameters: wildcardsOf(template, route.path) };
+  });
+}
+
+/** @param path of the route, whose wildcards have the places of those of the template, perhaps under other names */
+function wildcardsOf(template: string, path: string): readonly Wildcard[] {
+  const own = [...path.matchAll(wildcard)];
+  return [...template.matchAll(wildcard)].map(([, name = ''], index) => {
+    const [, , dots, action] = own[index] ?? [];
+    return { name, spansSlashes: dots !== undefined || action === ':' };
+  });
 }

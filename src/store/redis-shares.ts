@@ -1,6 +1,5 @@
 import type { RedisStoreSettings } from '../config/types.js';
-import { createRedisLink } from './redis-link.js';
-import { textsOf } from './redis-values.js';
+import { createRedisLink, textsOf } from './redis-link.js';
 import type { HostAnswer, HostStatement, ShareStore } from './shares.js';
 import { storeUnavailable } from './unavailable.js';
 

@@ -1,7 +1,6 @@
 import type { RedisStoreSettings } from '../config/types.js';
 import { createRedisLedger } from './redis-ledger.js';
-import { createRedisLink, type SendRedis } from './redis-link.js';
-import { clockSkewMs, milliseconds, textsOf } from './redis-values.js';
+import { clockSkewMs, createRedisLink, milliseconds, type SendRedis, textsOf } from './redis-link.js';
 import { expiryOf, firstRevision } from './revision.js';
 import type { Ledger, ListOrder, Store, StoredPage, StoredRecord } from './store.js';
 

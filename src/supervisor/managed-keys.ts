@@ -6,8 +6,8 @@ import { createKeyBook } from '../keys/key-book.js';
 import { watchKeys } from '../keys/key-watch.js';
 import { toWire, wholeToWire } from '../keys/key-wire.js';
 import type { KeyChange } from '../keys/managed-key.js';
+import { withoutMaking } from '../store/create.js';
 import type { Store } from '../store/store.js';
-import { withoutMaking } from '../store/unmade.js';
 import { tell } from './keep.js';
 import type { WorkerOrder } from './messages.js';
 

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
-import { setTimeout } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type AdminSources, adminRoutes } from '../admin/endpoints.js';
 import type { LimitInUse } from '../admin/limits.js';
@@ -20,7 +20,6 @@ import type { MetricsSnapshot } from '../metrics/snapshot.js';
 import { createTotals } from '../metrics/totals.js';
 import { mayHoldAnything } from '../store/create.js';
 import type { Ledger, Store } from '../store/store.js';
-import { type Collector, createCollector } from './collect.js';
 import type { ManagedKeys } from './managed-keys.js';
 import type { Collected, Inspected, WorkerOrder } from './messages.js';
 import { formatAddress } from './port.js';
@@ -291,7 +290,7 @@ export async function untilFree<Opened>(
       isSaid = true;
       log.warn("the operators' address is still in use, it is tried again and again");
     }
-    await setTimeout(retryMs);
+    await sleep(retryMs);
   }
   return null;
 }
@@ -363,5 +362,62 @@ function createLive({ counted, counts, gateway, tellAll, log }: LiveOptions): Li
     inspections: () => inspector.collect(),
     onInspected: (child, { id, inspection }) => inspector.onPart(child, id, inspection),
     onGone: (child) => inspector.onGone(child),
+  };
+}
+
+/** How long a worker may take to answer: one that is stuck must not hold up the page of all others. */
+const answerMs = 1000;
+
+interface Collector<Child, Part> {
+  /** Asks every process. @returns what those said that answered in time */
+  collect(): Promise<readonly Part[]>;
+  /** Hears of an answer. */
+  onPart(child: Child, id: number, part: Part): void;
+  /** A process is gone: nobody waits for it any more. */
+  onGone(child: Child): void;
+}
+
+interface Question<Child, Part> {
+  readonly waiting: Set<Child>;
+  readonly parts: Part[];
+  readonly settle: () => void;
+}
+
+/**
+ * Puts one question to all processes at a time.
+ * @param ask sends the question, and says to whom
+ */
+export function createCollector<Child, Part>(ask: (id: number) => readonly Child[]): Collector<Child, Part> {
+  const open = new Map<number, Question<Child, Part>>();
+  let count = 0;
+
+  const drop = (question: Question<Child, Part>, child: Child): void => {
+    if (question.waiting.delete(child) && question.waiting.size === 0) question.settle();
+  };
+
+  return {
+    collect: () =>
+      new Promise((resolve) => {
+        const id = ++count;
+        const parts: Part[] = [];
+        const settle = (): void => {
+          clearTimeout(timer);
+          open.delete(id);
+          resolve(parts);
+        };
+        const timer = setTimeout(settle, answerMs);
+        const waiting = new Set(ask(id));
+        open.set(id, { waiting, parts, settle });
+        if (waiting.size === 0) settle();
+      }),
+    onPart(child, id, part) {
+      const question = open.get(id);
+      if (question === undefined || !question.waiting.has(child)) return;
+      question.parts.push(part);
+      drop(question, child);
+    },
+    onGone(child) {
+      for (const question of [...open.values()]) drop(question, child);
+    },
   };
 }

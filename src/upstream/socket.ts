@@ -11,7 +11,6 @@ import { performance } from 'node:perf_hooks';
 import { type FaultPlace, GatewayError, guard, surfaceFault } from '../errors.js';
 import type { Dialer } from './dialer.js';
 import { tlsFailureDetail } from './secure.js';
-import { closePayload } from './socket-close.js';
 import { controlFrame, createFrameWriter, type FrameSink } from './socket-frames.js';
 import {
   connectRaw,
@@ -20,7 +19,7 @@ import {
   type RawListener,
   UpgradeAnswer,
 } from './socket-handshake.js';
-import { FrameReader } from './socket-reader.js';
+import { closePayload, FrameReader } from './socket-reader.js';
 import type { SocketListener, SocketRequest, UpstreamSocket } from './socket-types.js';
 import { Timed, TimerWheel } from './timers.js';
 import type { UpstreamFailureReason } from './types.js';

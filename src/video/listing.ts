@@ -1,6 +1,5 @@
 import type { Store } from '../store/store.js';
-import { taskCollection } from './book.js';
-import { readTask } from './record.js';
+import { readTask, taskCollection } from './book.js';
 import type { VideoTask } from './task.js';
 
 export interface TaskPage {

@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { type Test, test } from 'tap';
 import { startAdmin } from '../../src/admin/listener.js';
 import { type TaskStore, taskRoutes } from '../../src/admin/tasks.js';
-import { writeTask } from '../../src/video/record.js';
+import { writeTask } from '../../src/video/book.js';
 import type { VideoTask } from '../../src/video/task.js';
 import { demoKeyHash } from '../support/demo-key.js';
 import { eventually } from '../support/eventually.js';

@@ -27,8 +27,6 @@ const modules = [
   'flow/upload',
   'flow/relay',
   'attempts/attempts',
-  'attempts/relayed-attempt',
-  'attempts/backoff',
   'attempts/hedge',
   'flow/forward',
   'flow/attend',
@@ -38,7 +36,6 @@ const modules = [
   'flow/realtime/sessions',
   'flow/responses-socket/socket',
   'flow/responses-socket/upstream-session',
-
   'flow/video/create',
   'flow/video/content-relay',
   'flow/images/convert',

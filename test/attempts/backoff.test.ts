@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { backoffMs } from '../../src/attempts/backoff.js';
+import { backoffMs } from '../../src/attempts/attempts.js';
 
 test('the bound doubles up to the longest, and the draw is a part of it', async (t) => {
   t.same(

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { parseRedisUrl } from '../../src/config/redis-url.js';
+import { parseRedisUrl } from '../../src/config/store-settings.js';
 
 const plain = { host: 'a', port: 6379, tls: false, username: null, password: null, database: 0 };
 

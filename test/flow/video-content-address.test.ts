@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { ownSecrets } from '../../src/config/own-secrets.js';
+import { ownSecrets } from '../../src/config/snapshot.js';
 import type { Upstream } from '../../src/config/types.js';
 import { isForClients } from '../../src/flow/video/answer.js';
 import { compat, faces } from '../support/media/faces.js';

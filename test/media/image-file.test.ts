@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { readImageFile } from '../../src/media/image-file.js';
+import { readImageFile } from '../../src/media/image.js';
 
 const jpeg = Buffer.from('ffd8ffe0', 'hex');
 

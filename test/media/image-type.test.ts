@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { declaredImageType, imageExtension, imageType } from '../../src/media/image-type.js';
+import { declaredImageType, imageExtension, imageType } from '../../src/media/image.js';
 
 const heads: readonly (readonly [string, string])[] = [
   ['image/png', '89504e470d0a1a0a0000'],

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { createOperationWords } from '../../src/openapi/operation-words.js';
-import { placeRoutes } from '../../src/openapi/paths.js';
+import { placeRoutes } from '../../src/openapi/parameters.js';
 import { buildRoutes, type Route } from '../../src/routes.js';
 import { words } from './samples.js';
 

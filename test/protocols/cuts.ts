@@ -1,4 +1,4 @@
-import { ownSecrets } from '../../src/config/own-secrets.js';
+import { ownSecrets } from '../../src/config/snapshot.js';
 import type { AnswerContext } from '../../src/conversation/codec.js';
 import type { TextProtocolName } from '../../src/conversation/request.js';
 import { isWholeEvent } from '../../src/flow/answer.js';

@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'tap';
-import { createStore } from '../../src/store/create.js';
-import { withoutMaking } from '../../src/store/unmade.js';
+import { createStore, withoutMaking } from '../../src/store/create.js';
 
 test('who only reads makes no files, and reads them as soon as somebody else has made them', async (t) => {
   const path = join(t.testdir(), 'data');

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { ownSecrets } from '../../src/config/own-secrets.js';
+import { ownSecrets } from '../../src/config/snapshot.js';
 import { speech, transcriptions } from '../../src/protocols/audio/index.js';
 import { chat } from '../../src/protocols/chat/index.js';
 import { embeddings } from '../../src/protocols/embeddings/index.js';

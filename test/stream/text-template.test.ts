@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { ownSecrets } from '../../src/config/own-secrets.js';
+import { ownSecrets } from '../../src/config/snapshot.js';
 import type { AnswerContext } from '../../src/conversation/codec.js';
 import type { StreamEvent } from '../../src/conversation/events.js';
 import { textProtocols } from '../../src/conversation/request.js';

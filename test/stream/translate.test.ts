@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { ownSecrets } from '../../src/config/own-secrets.js';
+import { ownSecrets } from '../../src/config/snapshot.js';
 import type { AnswerContext, StreamDecoder, StreamEncoder, TextCodec } from '../../src/conversation/codec.js';
 import { GatewayError } from '../../src/errors.js';
 import { ArrayTransform } from '../../src/stream/reframe.js';

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { createCollector } from '../../src/supervisor/collect.js';
+import { createCollector } from '../../src/supervisor/operate.js';
 
 test('every process is asked, and what each says comes together', async (t) => {
   const collector = createCollector<string, number>(() => ['a', 'b', 'c']);

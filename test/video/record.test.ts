@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { advance, failedTask } from '../../src/video/advance.js';
-import { readTask, writeTask } from '../../src/video/record.js';
+import { readTask, writeTask } from '../../src/video/book.js';
 import { fc } from '../support/seed.js';
 import { result, sampleTask, start, taskAt, update } from './samples.js';
 

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { quoted } from '../../src/wire/quoted.js';
+import { quoted } from '../../src/wire/json.js';
 import { fc } from '../support/seed.js';
 
 test('a text is quoted as JSON.stringify does it', async (t) => {

@@ -14,13 +14,12 @@ import {
   writeAnswer,
 } from '../../protocols/images/answer.js';
 import { readDashscopeAnswer, readOpenaiAnswer } from '../../protocols/images/answer-decode.js';
-import type { ImageCall } from '../../protocols/images/call.js';
 import { decodeImageBody } from '../../protocols/images/decode.js';
 import { decodeImageForm } from '../../protocols/images/decode-form.js';
 import { encodeDashscope } from '../../protocols/images/encode-dashscope.js';
 import { encodeOpenai } from '../../protocols/images/encode-openai.js';
 import { imagesToFetch, withFetched } from '../../protocols/images/fetched.js';
-import type { ImageOperation, ImageRequest } from '../../protocols/images/request.js';
+import type { ImageCall, ImageOperation, ImageRequest } from '../../protocols/images/request.js';
 import { imageForm } from '../../protocols/images/schema.js';
 import type { Endpoint } from '../../protocols/protocol.js';
 import type { CompiledSchema } from '../../schema/compile.js';

@@ -10,16 +10,19 @@ import {
   submitGuard,
 } from '../../video/faces/vendorj.js';
 import { readVendorkBody, vendorkGuard } from '../../video/faces/vendork.js';
+import { videoFaces } from '../../video/formats.js';
 import type { VideoFormat, VideoRequest } from '../../video/task.js';
 import { type JsonObject, parseJson, parseObject } from '../../wire/json.js';
 import { lookThrough, type MemberGuard } from '../../wire/member-guard.js';
 import { isMultipart } from '../../wire/multipart.js';
 import { queryParameter } from '../../wire/query.js';
+import { answerJson, attend } from '../attend.js';
 import type { AuthenticatedCall, Call } from '../call.js';
 import type { Services } from '../services.js';
 import { WholeForm } from '../whole-form.js';
+import { findTask, showContext, shownTask, taskNotFound } from './answer.js';
 import { createTask } from './create.js';
-import { showTask } from './show.js';
+import { refreshed } from './poll.js';
 
 /** Makes the task that a call's body asks for. */
 export function takeCreate(
@@ -84,4 +87,21 @@ function jsonOf(call: Call, guard: MemberGuard, types: readonly string[] = jsonT
     'unsupported_media_type',
     `The content type '${type.slice(0, longestEcho)}' is not taken here. Send the body as ${types.join(' or ')}.`,
   );
+}
+
+/** Answers how a task stands, in the format in which it was asked, whichever it was made in. */
+export function showTask(services: Services, call: Call, format: VideoFormat, id: string): void {
+  const face = videoFaces[format];
+  attend(services, call, async (waiting) => {
+    const booked = await findTask(services, call, id);
+    const context = showContext(call, id);
+    if (booked === null) {
+      const missing = face.missing(id, context);
+      if (missing === null) throw taskNotFound(id);
+      answerJson(services, call, 200, missing);
+      return;
+    }
+    const task = await refreshed(services, call, waiting, booked);
+    answerJson(services, call, 200, face.shown(shownTask(call, task), context));
+  });
 }

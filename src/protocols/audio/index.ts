@@ -11,8 +11,14 @@ import { parseObject, textOrNull } from '../../wire/json.js';
 import { firstEventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
 import { upstreamError } from '../error-formats/upstream-error.js';
 import { never } from '../once.js';
+import { createUsageReader, tokenNames } from '../openai-shared/usage.js';
 import type { Endpoint } from '../protocol.js';
-import { audioUsage } from './usage.js';
+
+/**
+ * Finds the last `usage` in the bytes of an answer or in the end of a stream; one that counts seconds in place of tokens
+ * is none.
+ */
+export const { lastUsage: audioUsage } = createUsageReader(tokenNames);
 
 /*
  * The streams of transcriptions and of speech: events of a `type` in their data, and in their name from some upstreams.

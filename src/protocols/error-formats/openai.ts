@@ -58,3 +58,28 @@ export const openai: ErrorFormat = {
   // Without an `event:` line (the 4.x SDK wraps a chunk that has one) and without `[DONE]` after it.
   errorEvent: (error) => `data: {"error":${openaiError(error)}}\n\n`,
 };
+
+/** `/v1/rerank`: the chat family's, with the message at the top as well, where Cohere's clients look for it. */
+export const rerank: ErrorFormat = {
+  ...openai,
+  errorBody: (error) => `{"message":${JSON.stringify(error.message)},"error":${openaiError(error)}}`,
+};
+
+/**
+ * The error event of a responses stream. The members stand in the event itself, as the protocol has them, and once
+ * more under `error`: without that one version of the SDK takes it for an event like any other and does not raise it.
+ * @param sequence number of the event in its stream
+ */
+export function responsesErrorEvent(error: GatewayError, sequence: number): string {
+  const param = JSON.stringify(error.param);
+  return (
+    `event: error\ndata: {"type":"error","sequence_number":${sequence},"code":${JSON.stringify(error.code)},` +
+    `"message":${JSON.stringify(error.message)},"param":${param},"error":${openaiError(error)}}\n\n`
+  );
+}
+
+/** The responses endpoints: bodies as all of OpenAI's, and streams with named events. */
+export const responses: ErrorFormat = {
+  ...openai,
+  errorEvent: (error) => responsesErrorEvent(error, 0),
+};

@@ -1,6 +1,5 @@
 import type { AnswerContext } from '../../conversation/codec.js';
-import { isObject, parseJson } from '../../wire/json.js';
-import { quoted } from '../../wire/quoted.js';
+import { isObject, parseJson, quoted } from '../../wire/json.js';
 
 /*
  * JSON texts of the parts of an answer, the same in a stream and in a whole answer. The signature of the reasoning before

@@ -1,6 +1,6 @@
 import type { Usage } from '../../conversation/usage.js';
 import { GatewayError } from '../../errors.js';
-import { imageType, signatureBytes, unknownType } from '../../media/image-type.js';
+import { imageType, signatureBytes, unknownType } from '../../media/image.js';
 import type { ImageFormat } from './request.js';
 
 /** One image of an answer: at least one of `url` and `base64` is there. */

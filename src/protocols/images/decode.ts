@@ -3,10 +3,9 @@ import type { ImageSource } from '../../media/image.js';
 import { readImageText } from '../../media/image-text.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
 import { wrongValue } from '../../wire/reading.js';
-import { formOf } from './forms.js';
-import { imageOnGeneration } from './refusals.js';
 import type { ImageOperation, ImageRequest, NamedFile } from './request.js';
-import { mostImages } from './schema.js';
+import { imageOnGeneration } from './request.js';
+import { formOf, mostImages } from './schema.js';
 import { decodeSettings } from './settings.js';
 
 const longestPrompt = 32_000;

@@ -1,9 +1,8 @@
 import type { ImageSource } from '../../media/image.js';
 import { base64Of } from '../../media/image-text.js';
 import type { JsonObject } from '../../wire/json.js';
-import type { ImageCall } from './call.js';
-import { unsupportedByUpstream } from './refusals.js';
-import type { ImageRequest } from './request.js';
+import type { ImageCall, ImageRequest } from './request.js';
+import { unsupportedByUpstream } from './request.js';
 import { writeSize } from './settings.js';
 
 /**

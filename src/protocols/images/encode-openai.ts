@@ -1,10 +1,9 @@
 import { GatewayError } from '../../errors.js';
 import type { ImageBytes, ImageSource } from '../../media/image.js';
+import { imageExtension } from '../../media/image.js';
 import { base64Of } from '../../media/image-text.js';
-import { imageExtension } from '../../media/image-type.js';
 import { writeForm } from '../../wire/form-data.js';
-import type { ImageCall } from './call.js';
-import type { ImageRequest } from './request.js';
+import type { ImageCall, ImageRequest } from './request.js';
 import { writeSize } from './settings.js';
 
 /** What a form or a body is given of a request besides its images, in the order in which it is written. */

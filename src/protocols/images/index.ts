@@ -1,8 +1,7 @@
 import { reportedMetering } from '../../conversation/stream-rules.js';
 import { always } from '../once.js';
 import type { Endpoint } from '../protocol.js';
-import { judgeEnd, judgeStart, marks } from './stream-rules.js';
-import { lastUsage } from './usage.js';
+import { judgeEnd, judgeStart, lastUsage, marks } from './stream-rules.js';
 
 const images: Omit<Endpoint, 'upstreamPath' | 'mayStream'> = {
   protocol: 'images',

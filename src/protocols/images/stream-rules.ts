@@ -3,7 +3,7 @@ import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
 import { firstEventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
 import { upstreamError } from '../error-formats/upstream-error.js';
-import { lastUsage } from './usage.js';
+import { createUsageReader, tokenNames } from '../openai-shared/usage.js';
 
 /** How many of a stream's last events tell how it ended: comments and `[DONE]` may follow the last image. */
 const finalEvents = 4;
@@ -101,3 +101,6 @@ function notImages(what: string): GatewayError {
     `The upstream's stream is not of the images protocol: it holds ${what}.`,
   );
 }
+
+/** Finds the last `usage` in the bytes of an answer or in the end of a stream. */
+export const { lastUsage } = createUsageReader(tokenNames);

@@ -1,5 +1,5 @@
 import type { TokenLogprob, UrlCitation } from '../../conversation/answer.js';
-import { quoted } from '../../wire/quoted.js';
+import { quoted } from '../../wire/json.js';
 import { legalCallId } from './ids.js';
 import type { ClientName } from './namespaces.js';
 

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../../wire/json.js';
 import { failureKind } from '../failure.js';
-import { framesOf } from '../frames.js';
+import { framesOf } from '../members.js';
 import { aspectRatioFor } from '../shape.js';
 import type { TaskUpdate, VideoRequest, VideoWire } from '../task.js';
 import { refuseForeign, refuseVendorkMembers, unsayable } from '../unsayable.js';

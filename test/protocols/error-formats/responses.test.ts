@@ -1,7 +1,6 @@
 import { test } from 'tap';
 import { GatewayError } from '../../../src/errors.js';
-import { openai } from '../../../src/protocols/error-formats/openai.js';
-import { responses, responsesErrorEvent } from '../../../src/protocols/error-formats/responses.js';
+import { openai, responses, responsesErrorEvent } from '../../../src/protocols/error-formats/openai.js';
 
 const error = new GatewayError('invalid_value', 'Not "this".', { param: 'input[0]' });
 

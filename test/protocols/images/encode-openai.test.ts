@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import type { ImageSource } from '../../../src/media/image.js';
-import type { ImageCall } from '../../../src/protocols/images/call.js';
 import { encodeOpenai } from '../../../src/protocols/images/encode-openai.js';
+import type { ImageCall } from '../../../src/protocols/images/request.js';
 import { imageUrl, jpeg, jsonOf, plain, png } from './samples.js';
 
 const source = (bytes: Buffer, mediaType: string, filename: string | null = null): ImageSource => ({

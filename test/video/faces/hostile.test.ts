@@ -1,12 +1,12 @@
 import { test } from 'tap';
 import { GatewayError } from '../../../src/errors.js';
 import { newTask } from '../../../src/video/advance.js';
+import { readTask, writeTask } from '../../../src/video/book.js';
 import { readCompatBody, readCompatForm } from '../../../src/video/faces/compat.js';
 import { readGenericBody } from '../../../src/video/faces/generic.js';
 import { readVendorjQuery, readVendorjSubmit } from '../../../src/video/faces/vendorj.js';
 import { readVendorkBody } from '../../../src/video/faces/vendork.js';
 import { videoWires } from '../../../src/video/formats.js';
-import { readTask, writeTask } from '../../../src/video/record.js';
 import { type VideoRequest, videoFormats } from '../../../src/video/task.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { fc } from '../../support/seed.js';

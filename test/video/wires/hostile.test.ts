@@ -1,8 +1,8 @@
 import { test } from 'tap';
 import { GatewayError } from '../../../src/errors.js';
 import { advance, submitted } from '../../../src/video/advance.js';
+import { readTask, writeTask } from '../../../src/video/book.js';
 import { videoFaces, videoWires } from '../../../src/video/formats.js';
-import { readTask, writeTask } from '../../../src/video/record.js';
 import { type VideoTask, videoFormats } from '../../../src/video/task.js';
 import { fc } from '../../support/seed.js';
 import { context, sampleTask, start } from '../samples.js';

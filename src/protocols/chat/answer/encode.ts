@@ -1,7 +1,7 @@
 import type { Answer, AnswerChoice, TokenLogprob } from '../../../conversation/answer.js';
 import type { AnswerContext } from '../../../conversation/codec.js';
 import type { ToolCallPart } from '../../../conversation/request.js';
-import { quoted } from '../../../wire/quoted.js';
+import { quoted } from '../../../wire/json.js';
 import { encodeCitation, encodeLogprobs } from '../annotations.js';
 import { encodeFinish } from './finish.js';
 import { encodeUsage } from './usage.js';

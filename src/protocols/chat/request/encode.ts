@@ -11,7 +11,7 @@ import type {
   Turn,
 } from '../../../conversation/request.js';
 import type { JsonObject } from '../../../wire/json.js';
-import { quoted } from '../../../wire/quoted.js';
+import { quoted } from '../../../wire/json.js';
 import { refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
 
 /** Stop sequences that the protocol takes. */

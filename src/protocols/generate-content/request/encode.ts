@@ -13,8 +13,7 @@ import type {
 } from '../../../conversation/request.js';
 import { signatureFor } from '../../../conversation/signature.js';
 import { GatewayError } from '../../../errors.js';
-import { isObjectText, type JsonObject } from '../../../wire/json.js';
-import { quoted } from '../../../wire/quoted.js';
+import { isObjectText, type JsonObject, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';
 import { refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
 import { encodeReasoning } from '../reasoning.js';

@@ -12,7 +12,7 @@ import type {
   Turn,
   UserPart,
 } from '../../../conversation/request.js';
-import { quoted } from '../../../wire/quoted.js';
+import { quoted } from '../../../wire/json.js';
 import { refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
 import { hashOf, legalCallId } from '../ids.js';
 import { openReasoning } from '../reasoning.js';
