@@ -340,15 +340,13 @@ export function wholeNumber(bytes: Buffer, from: number): number {
   return at > from && ended && Number.isSafeInteger(value) ? value : -1;
 }
 
-const OPEN = 0x7b;
-
 /**
  * Where the object behind the quoted key that stands at `keyAt` begins, or -1 when its value is no object.
  * @param keyLength length of the key with its quotes
  */
 export function objectAfterKey(bytes: Buffer, keyAt: number, keyLength: number): number {
   const value = afterColon(bytes, keyAt + keyLength - 1);
-  return value !== -1 && bytes[value] === OPEN ? value : -1;
+  return value !== -1 && bytes[value] === OPEN_BRACE ? value : -1;
 }
 
 /** So much of an end is searched by a loop: a call into native code and its set-up cost more than that. */

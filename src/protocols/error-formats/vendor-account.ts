@@ -228,12 +228,10 @@ function lastWord(word: string): string {
 
 const longestName = 100;
 
-/*
- * By which words it is told that an upstream's error is about the gateway's own key or account there: see
- * `vendor-account.ts`.
+/**
+ * Of the gateway's own key at an upstream: codes, types and reasons as vendors write them, in lower case and without
+ * what stands between their words.
  */
-
-/** Codes, types and reasons as vendors write them, in lower case and without what stands between their words. */
 const keyWords: ReadonlySet<string> = new Set([
   'invalidapikey',
   'invalidapikeyerror',
