@@ -1,4 +1,4 @@
-import { textFormatType } from '../metrics/text-format.js';
+import { textFormatType } from '../metrics/exposition.js';
 import { json } from './answer.js';
 import { type ConfigDesk, configRoutes } from './config.js';
 import { consoleRoutes, liveRoutes } from './console-live.js';

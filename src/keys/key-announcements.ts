@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { GatewayError } from '../errors.js';
 import type { Store } from '../store/store.js';
-import { foreverMs } from './key-retention.js';
-import { isObject, parse } from './managed-key.js';
+import { isObject, type ManagedKey, parse } from './managed-key.js';
 
 /**
  * Which keys were changed lately: one small record that everybody reads often. Each announcement in it has a mark of
@@ -118,4 +117,19 @@ function isAnnouncement(value: unknown): value is Announcement {
   const [mark, ids]: unknown[] = value;
   if (typeof mark !== 'string') return false;
   return ids === null || (Array.isArray(ids) && ids.every((id) => typeof id === 'string'));
+}
+
+/** What has no end in a store where every record has one: a hundred years. */
+export const foreverMs = 100 * 365 * 24 * 60 * 60 * 1000;
+
+/** A key that was revoked or has expired is still shown to operators for so long, and its id is not free. */
+const endedMs = 30 * 24 * 60 * 60 * 1000;
+
+/**
+ * How long the record of a key is kept from now on, in milliseconds.
+ * @param now Unix milliseconds
+ */
+export function retentionMs({ expiresAt, revokedAt }: ManagedKey, now: number): number {
+  const end = Math.min(expiresAt ?? Number.POSITIVE_INFINITY, revokedAt ?? Number.POSITIVE_INFINITY);
+  return end === Number.POSITIVE_INFINITY ? foreverMs : Math.max(1, end + endedMs - now);
 }

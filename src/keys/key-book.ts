@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
 import { GatewayError } from '../errors.js';
 import type { Store } from '../store/store.js';
-import { type Announcements, createAnnouncer } from './key-announcements.js';
-import { createKeyCount, type KeyCount } from './key-count.js';
+import { type Announcements, createAnnouncer, retentionMs } from './key-announcements.js';
 import {
   createKeyFeed,
   type FoundKey,
@@ -12,7 +12,6 @@ import {
   keyCollection,
 } from './key-feed.js';
 import type { KeyUpdate, NewKey } from './key-input.js';
-import { retentionMs } from './key-retention.js';
 import { type FormerKey, type ManagedKey, writeManagedKey } from './managed-key.js';
 import { hashKey, newKey } from './secret.js';
 
@@ -22,7 +21,7 @@ const mostListed = 1000;
 /** Former keys of one key that work at a time; the oldest ones go first. */
 const mostFormer = 4;
 
-export interface KeyBookOptions {
+interface KeyBookOptions {
   /** True for an id that the config file has given away. */
   taken(id: string): boolean;
   /** Records in the store, of ended keys, too; 100,000 unless said otherwise. */
@@ -272,4 +271,66 @@ function idTaken(): GatewayError {
 
 function changedMeanwhile(): GatewayError {
   return new GatewayError('conflict', 'The key was changed meanwhile: read it again.');
+}
+
+const recountMs = 60_000;
+const pageSize = 1000;
+
+/** Bounds how many keys there are. */
+interface KeyCount {
+  /**
+   * Does what makes one more key.
+   * @throws {GatewayError} `conflict` when there are as many as there may be; whatever `make` throws
+   */
+  add(make: () => Promise<void>): Promise<void>;
+}
+
+/**
+ * Counts the keys of a store when the last count is a minute old, and adds those of this process in between. So the
+ * bound holds for one process, and several may pass it by what the others make within a minute.
+ */
+function createKeyCount(store: Store, most: number): KeyCount {
+  let counted: Promise<number> | null = null;
+  let countedAt = Number.NEGATIVE_INFINITY;
+  /** Made since the count began. */
+  let made = 0;
+  let making = 0;
+
+  const count = (): Promise<number> => {
+    if (counted !== null && performance.now() - countedAt < recountMs) return counted;
+    countedAt = performance.now();
+    made = 0;
+    const counting = countRecords(store);
+    counted = counting;
+    counting.catch(() => {
+      if (counted === counting) counted = null;
+    });
+    return counting;
+  };
+
+  return {
+    async add(make) {
+      if ((await count()) + made + making >= most) {
+        throw new GatewayError('conflict', `There are ${most} keys already, and there can be no more.`);
+      }
+      making++;
+      try {
+        await make();
+        made++;
+      } finally {
+        making--;
+      }
+    },
+  };
+}
+
+async function countRecords(store: Store): Promise<number> {
+  let total = 0;
+  let from: string | null = null;
+  do {
+    const page = await store.list(keyCollection, pageSize, from);
+    total += page.records.length;
+    from = page.next;
+  } while (from !== null);
+  return total;
 }

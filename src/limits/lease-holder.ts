@@ -4,7 +4,7 @@
  * 1. `flow/admit` makes the call's limits (`pools.ts`) into demands: so many units of each pool.
  * 2. `take`: where this worker holds the units of all of them, the call is let in, without a message.
  * 3. `acquire`: where one is short, the call is denied at once if it is known that nobody has more, or else waits in the
- *    line of that pool (`waiting-line.ts`), and the primary is asked (`messages.ts`).
+ *    line of that pool (`WaitingLine`), and the primary is asked (`messages.ts`).
  * 4. The owner grants what it has free; where that is too little it asks the other hosts for their shares (`ShareSource`)
  *    and recalls what its other workers have idle, and then answers, with too little where there is no more.
  * 5. With the answer the calls of the line are let in or denied, first come first served; after a second without one the
@@ -16,7 +16,7 @@
 
 import { type AdmissionHost, LeaseAdmission } from './admission.js';
 import type { Admission, Decision, Denial, Pending } from './decision.js';
-import { type HeldPool, HeldPools, type HeldUnits } from './held-pool.js';
+import { DecidedCalls, type HeldPool, HeldPools, type HeldUnits, WaitingCall } from './held-pool.js';
 import {
   type HolderMessage,
   type OwnerMessage,
@@ -31,7 +31,6 @@ import {
 import { type Demand, isGivenBack, type Pool } from './pool.js';
 import { type PoolView, untouched, viewOf } from './pool-view.js';
 import { bucketMs, bucketOf } from './sliding-window.js';
-import { DecidedCalls, WaitingCall } from './waiting-line.js';
 
 /** After a recall, what becomes idle goes back at once for so long. */
 const recalledMs = 1000;

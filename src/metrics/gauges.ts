@@ -1,3 +1,4 @@
+import type { Target } from '../config/types.js';
 import { type GaugeFamily, type GaugeName, gaugeFamilies } from './families.js';
 import type { ProcessGauges } from './process-gauges.js';
 import { SeriesTable } from './series.js';
@@ -7,7 +8,7 @@ import { mapValues, NumberTable, type SeriesLimits } from './tables.js';
 export const targetStates = ['closed', 'cooling', 'open', 'half-open'] as const;
 
 /** A target at one worker. */
-export interface TargetGauge {
+interface TargetGauge {
   /** The upstream's name, and the model's name there. */
   readonly upstream: string;
   readonly model: string;
@@ -16,7 +17,7 @@ export interface TargetGauge {
   readonly inFlight: number;
 }
 
-export interface UpstreamGauges {
+interface UpstreamGauges {
   /** Connections of any state, and those of them without and with a request. */
   readonly open: number;
   readonly idle: number;
@@ -91,4 +92,17 @@ export function readGauges(sources: GaugeSources, limits: SeriesLimits): GaugeTa
 /** What a target is called in labels. */
 export function targetLabel(upstream: string, model: string): string {
   return `${upstream}/${model}`;
+}
+
+/** A target is another object after each reload, and its name then the same. */
+const names = new WeakMap<Target, string>();
+
+/** Upstream and model there, as people read it; made once for each target. */
+export function targetName(target: Target): string {
+  let name = names.get(target);
+  if (name === undefined) {
+    name = targetLabel(target.upstream.name, target.model);
+    names.set(target, name);
+  }
+  return name;
 }

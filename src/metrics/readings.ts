@@ -1,7 +1,7 @@
 import type { LatencyView } from '../admin/live-state.js';
 import { type CounterName, type GaugeName, type HistogramName, histogramFamilies } from './families.js';
-import { percentile } from './histogram.js';
 import type { HistogramRows, NumberRows } from './snapshot.js';
+import { percentile } from './tables.js';
 
 /** Calls `visit` with the label values and the number of every series of a family. */
 export function eachSeries(

@@ -1,6 +1,5 @@
 import { requestSeries } from '../wire/request-id.js';
 import { type CallTable, keptColumns, rowLength } from './call-table.js';
-import { packColumns } from './columns.js';
 
 /** The form of pages. */
 export const version = 2;
@@ -19,4 +18,93 @@ export function writePage(table: CallTable): string {
 /** What the numbered ids of its calls begin with; null where it has none. */
 function seriesOf({ ids, length }: CallTable): string | null {
   return ids.length < length ? requestSeries : null;
+}
+
+/** Widths of a number in bytes; 0 where all are the same whole one, 8 where they are not whole or lie far apart. */
+const widths = [0, 1, 2, 4, 8] as const;
+type Width = (typeof widths)[number];
+
+const double = 8;
+const headBytes = 1 + double;
+
+/** Where columns are written before they are handed out; kept, since it holds those of one caller at a time. */
+let bytes = Buffer.alloc(0);
+
+/**
+ * Packs a table of numbers by its columns, of which most hold numbers that are alike. For each column: the width of its
+ * numbers (a byte), the least of them (a double), and how far above it each of them is. Of width 8 are doubles that
+ * stand for themselves. All of it is little-endian.
+ * @param rows one row after the other
+ * @param rowLength numbers of a row
+ * @param columns how many of them, the first ones, are packed
+ * @param count rows
+ * @returns bytes that hold until the next call
+ */
+export function packColumns(rows: Float64Array, rowLength: number, columns: number, count: number): Buffer {
+  const most = columns * (headBytes + double * count);
+  if (bytes.length < most) bytes = Buffer.allocUnsafeSlow(most);
+  const packed = bytes;
+  const behind = count * rowLength;
+  let end = 0;
+  for (let column = 0; column < columns; column++) {
+    const first = rows[column] as number;
+    let least = first;
+    let greatest = first;
+    let areWhole = first === Math.floor(first);
+    let index = column + rowLength;
+    // Most columns hold one number again and again.
+    while (index < behind && rows[index] === first) index += rowLength;
+    for (; index < behind; index += rowLength) {
+      const value = rows[index] as number;
+      if (value < least) least = value;
+      if (value > greatest) greatest = value;
+      if (value !== Math.floor(value)) areWhole = false;
+    }
+    const width = areWhole ? widthOf(greatest - least) : double;
+    packed[end] = width;
+    packed.writeDoubleLE(width === double ? 0 : least, end + 1);
+    end += headBytes;
+    if (width === 0) continue;
+    for (let index = column; index < behind; index += rowLength, end += width) {
+      if (width === double) packed.writeDoubleLE(rows[index] as number, end);
+      else writeWhole(packed, ((rows[index] as number) - least) | 0, width, end);
+    }
+  }
+  return packed.subarray(0, end);
+}
+
+function widthOf(span: number): Width {
+  if (span <= 0) return 0;
+  if (span < 0x100) return 1;
+  if (span < 0x1_0000) return 2;
+  return span < 0x1_0000_0000 ? 4 : double;
+}
+
+function writeWhole(packed: Buffer, value: number, width: Width, at: number): void {
+  packed[at] = value;
+  if (width === 1) return;
+  packed[at + 1] = value >> 8;
+  if (width === 2) return;
+  packed[at + 2] = value >> 16;
+  packed[at + 3] = value >> 24;
+}
+
+/** @returns rows of what `packColumns` has packed, or null for bytes that are not of so many columns and rows */
+export function unpackColumns(packed: Buffer, columns: number, count: number): Float64Array | null {
+  const rows = new Float64Array(columns * count);
+  let at = 0;
+  for (let column = 0; column < columns; column++) {
+    const width = widths.find((each) => each === packed[at]);
+    if (width === undefined || packed.length < at + headBytes + width * count) return null;
+    const least = packed.readDoubleLE(at + 1);
+    at += headBytes;
+    for (let row = 0; row < count; row++, at += width)
+      rows[row * columns + column] =
+        width === double ? packed.readDoubleLE(at) : least + whole(packed, at, width);
+  }
+  return at === packed.length ? rows : null;
+}
+
+function whole(packed: Buffer, at: number, width: Exclude<Width, typeof double>): number {
+  return width === 0 ? 0 : packed.readUIntLE(at, width);
 }

@@ -3,7 +3,7 @@ import { type Test, test } from 'tap';
 import type { StoreSettings } from '../../src/config/types.js';
 import { createStore } from '../../src/store/create.js';
 import type { LedgerRecord } from '../../src/usage/ledger-record.js';
-import { readPage } from '../../src/usage/read-page.js';
+import { readPage } from '../../src/usage/queries.js';
 import { usageLedger } from '../../src/usage/sums.js';
 import { eventually } from '../support/eventually.js';
 import { type DemoGateway, startGateway } from '../support/gateway.js';

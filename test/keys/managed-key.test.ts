@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { foreverMs, retentionMs } from '../../src/keys/key-retention.js';
+import { foreverMs, retentionMs } from '../../src/keys/key-announcements.js';
 import { readManagedKey, writeManagedKey } from '../../src/keys/managed-key.js';
 import { fc } from '../support/seed.js';
 import { anyKey, managedKey } from './samples.js';

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { latencyBounds, ownBounds } from '../../src/metrics/families.js';
-import { Histogram } from '../../src/metrics/histogram.js';
+import { Histogram } from '../../src/metrics/tables.js';
 import { fc } from '../support/seed.js';
 
 const allBounds = [latencyBounds, ownBounds, [1]];

@@ -1,6 +1,6 @@
 import { Counter, Histogram, Registry } from 'prom-client';
 import { test } from 'tap';
-import { histogramText, numberText } from '../../src/metrics/text-format.js';
+import { histogramText, numberText } from '../../src/metrics/exposition.js';
 import { fc } from '../support/seed.js';
 import { parseText } from './parse-text.js';
 

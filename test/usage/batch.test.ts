@@ -1,7 +1,7 @@
 import { test } from 'tap';
-import { UsageBatch } from '../../src/usage/batch.js';
 import { CallTable, tableSpanMs } from '../../src/usage/call-table.js';
-import { readPage } from '../../src/usage/read-page.js';
+import { readPage } from '../../src/usage/queries.js';
+import { UsageBatch } from '../../src/usage/writer.js';
 import { addUsage, uncounted } from './records.js';
 
 const midnight = Date.UTC(2026, 2, 10);

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { packColumns, unpackColumns } from '../../src/usage/columns.js';
+import { packColumns, unpackColumns } from '../../src/usage/page.js';
 import { fc } from '../support/seed.js';
 
 const numbers = fc.oneof(

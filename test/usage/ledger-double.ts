@@ -1,6 +1,6 @@
 import { GatewayError } from '../../src/errors.js';
 import type { Ledger, LedgerBatch } from '../../src/store/store.js';
-import { readPage } from '../../src/usage/read-page.js';
+import { readPage } from '../../src/usage/queries.js';
 
 /** A ledger in memory that fails on demand. */
 export interface LedgerDouble extends Pick<Ledger, 'append'> {

@@ -2,7 +2,7 @@ import { test } from 'tap';
 import { CallTable, tableSpanMs } from '../../src/usage/call-table.js';
 import type { LedgerRecord } from '../../src/usage/ledger-record.js';
 import { writePage } from '../../src/usage/page.js';
-import { readPage } from '../../src/usage/read-page.js';
+import { readPage } from '../../src/usage/queries.js';
 import { requestIdOf, requestSeries } from '../../src/wire/request-id.js';
 import { fc } from '../support/seed.js';
 import { addRecord, anyRecord, ledgerRecord } from './records.js';

@@ -4,13 +4,11 @@ import { join } from 'node:path';
 import t, { test } from 'tap';
 import { createEmbeddedStore } from '../../src/store/embedded.js';
 import type { LedgerLine } from '../../src/store/store.js';
-import { UsageBatch } from '../../src/usage/batch.js';
 import { CallTable } from '../../src/usage/call-table.js';
 import type { LedgerRecord } from '../../src/usage/ledger-record.js';
-import { exportUsage, reportUsage, type UsageExport } from '../../src/usage/queries.js';
-import { readPage } from '../../src/usage/read-page.js';
+import { exportUsage, readPage, reportUsage, type UsageExport } from '../../src/usage/queries.js';
 import { usageLedger } from '../../src/usage/sums.js';
-import { createUsageWriter } from '../../src/usage/writer.js';
+import { createUsageWriter, UsageBatch } from '../../src/usage/writer.js';
 import { addRecord, addUsage, ledgerRecord, recordOfLine, uncounted } from './records.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'usage-'));

@@ -1,7 +1,7 @@
 import type { Protocol } from '../../src/config/types.js';
 import type { Usage } from '../../src/conversation/usage.js';
 import { type CallRecord, none, outcomes } from '../../src/metrics/call-record.js';
-import type { CallTimes } from '../../src/metrics/call-times.js';
+import type { CallTimes } from '../../src/metrics/tables.js';
 import { type LedgerRecord, tokenSources } from '../../src/usage/ledger-record.js';
 import { callRecord } from '../support/call-record.js';
 import { fc } from '../support/seed.js';
