@@ -1,4 +1,4 @@
-/** Who is at fault: it decides what is logged loudly and, later, what counts against a target. */
+/** Who is at fault: it decides what is logged loudly. */
 export type ErrorSource = 'client' | 'gateway' | 'upstream';
 
 interface ErrorEntry {

@@ -10,7 +10,7 @@ export type Verdict = 'next' | 'same' | 'stop';
 interface Progress {
   /** Some byte of the request may have reached the upstream. */
   readonly bytesSent: boolean;
-  /** Some byte of an answer has reached the client. */
+  /** Some byte of an answer has reached the client, were it a sign of life. */
   readonly headRelayed: boolean;
   /** The whole request is still in memory. */
   readonly replayable: boolean;

@@ -1,7 +1,6 @@
 import { type ConfigFiles, errorCode, pairProblem } from './files.js';
 import { parseHostPattern, parseNetwork, portRange } from './networks.js';
-import type { Problem } from './problem.js';
-import { createReport, propertiesOf, propertyOf, type Report, textsOf } from './problem.js';
+import { createReport, type Problem, propertiesOf, propertyOf, type Report, textsOf } from './problem.js';
 import { defaults } from './resolve.js';
 import { servableProtocols } from './servable.js';
 import { parseRedisUrl } from './store-settings.js';

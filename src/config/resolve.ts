@@ -303,7 +303,6 @@ function resolveLimits(limits: FileModel['limits']): RateLimits | null {
   return { requestsPerMinute: null, tokensPerMinute: null, concurrent: null, ...limits };
 }
 
-/** A secret that lasts as long as the process that makes it. */
 /** The bounds of bodies, with every default filled in. */
 export function byteLimits(given: ConfigFile['limits'] = {}): Snapshot['limits'] {
   const limits = { ...defaults.limits, ...given };
@@ -312,6 +311,7 @@ export function byteLimits(given: ConfigFile['limits'] = {}): Snapshot['limits']
   return { bufferedBytesPerKey: share, ...limits };
 }
 
+/** A secret that lasts as long as the process that makes it. */
 export function madeUpSecret(): ResolvedConfig['secret'] {
   return { text: randomBytes(32).toString('base64url'), given: false };
 }

@@ -27,7 +27,7 @@ type Next<Of extends Call> = (services: Services, call: Of) => void;
 /** Who waits for a call to be let in. */
 export interface Admitted {
   onAdmitted(): void;
-  /** Instead: `rate_limit_exceeded`, or `store_unavailable`. */
+  /** Instead: `rate_limit_exceeded`, `budget_exceeded` or `store_unavailable`. */
   onNotAdmitted(fault: unknown): void;
 }
 
@@ -89,14 +89,14 @@ function acquire(services: Services, { limited, taking, demands, waiter }: Lacki
   return false;
 }
 
-/** The same for a call without a body, which goes on with `next` once it is let in. */
+/** As `admit`, for a call without a body, which goes on with `next` once it is let in. */
 export function admitThen(services: Services, call: AuthenticatedCall, next: Next<AuthenticatedCall>): void {
   const queued = new Queued(services, call, next);
   if (admit(services, call, queued)) next(services, call);
   else call.exchange.listener = queued;
 }
 
-/** The same for a download of what an earlier call has made: it is one of the calls at once, and no request. */
+/** As `admitThen`, for a download of what an earlier call has made: it is one of the calls at once, and no request. */
 export function admitDownload(
   services: Services,
   call: AuthenticatedCall,

@@ -1,6 +1,11 @@
 import { performance } from 'node:perf_hooks';
-import type { Asker, Attempts } from '../attempts/attempts.js';
-import { type AttemptJudge, type AttemptOwner, RelayedAttempt } from '../attempts/attempts.js';
+import {
+  type Asker,
+  type AttemptJudge,
+  type AttemptOwner,
+  type Attempts,
+  RelayedAttempt,
+} from '../attempts/attempts.js';
 import { Hedge, type HedgedAttempt } from '../attempts/hedge.js';
 import type { FailedAttempt } from '../attempts/verdict.js';
 import type { Target } from '../config/types.js';
@@ -19,8 +24,14 @@ import type {
 import { account } from './account.js';
 import { ownLines, timingLine } from './answer.js';
 import { rateBound } from './body-rate.js';
-import type { Call, ResolvedCall, RoutedCall } from './call.js';
-import { attemptDeadlines, deadlinesLeft, timeLeft } from './call.js';
+import {
+  attemptDeadlines,
+  type Call,
+  deadlinesLeft,
+  type ResolvedCall,
+  type RoutedCall,
+  timeLeft,
+} from './call.js';
 import { fetchMedia, remoteMedia } from './fetch-media.js';
 import { keepMemory, takeAnswerMemory, takeMemory } from './memory-budget.js';
 import { mediaPlaces } from './own-address.js';

@@ -1,8 +1,7 @@
 import { handFault } from '../errors.js';
 import type { Writable } from '../wire/head.js';
 import { EventRuns, firstEventEnd, parseEvent } from '../wire/sse.js';
-import type { SocketOffer } from './exchange.js';
-import { Exchange } from './exchange.js';
+import { Exchange, type SocketOffer } from './exchange.js';
 import type { RequestHead } from './request-head.js';
 import type { AnswerHead, ChunkReceiver, ClientLink, SinkOwner } from './response-sink.js';
 import type { ClientSocket } from './socket.js';

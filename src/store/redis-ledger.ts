@@ -1,6 +1,5 @@
 import { batchMark, checkBatch, checkSumRange, withinSafe, writerTtlMs } from './ledger-format.js';
-import type { RedisLink, SendRedis } from './redis-link.js';
-import { clockSkewMs, milliseconds, textsOf } from './redis-link.js';
+import { clockSkewMs, milliseconds, type RedisLink, type SendRedis, textsOf } from './redis-link.js';
 import { expiryOf } from './revision.js';
 import type { Ledger, LedgerBatch, LedgerLine, LinePage, SumPage } from './store.js';
 

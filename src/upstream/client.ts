@@ -81,15 +81,6 @@ export function createUpstreamClient(dialer = createDialer()): UpstreamClient {
   return { send, stats, close };
 }
 
-/**
- * The connections of one origin.
- *
- *   send ──► idle stack (last in, first out) ──► begin
- *        ──► below the cap: new connection ────► begin once connected
- *        ──► queue (first in, first out) ──────► begin when a connection comes free
- *
- * A streamed request takes no used connection: where the cap leaves no room, a free one is closed for it.
- */
 /** An idle connection is closed after this long: below the 5 s after which many servers close theirs. */
 const idleCloseMs = 4000;
 
@@ -100,6 +91,15 @@ interface PoolContext extends ConnectionContext {
   onEmpty(pool: Pool): void;
 }
 
+/**
+ * The connections of one origin.
+ *
+ *   send ──► idle stack (last in, first out) ──► begin
+ *        ──► below the cap: new connection ────► begin once connected
+ *        ──► queue (first in, first out) ──────► begin when a connection comes free
+ *
+ * A streamed request takes no used connection: where the cap leaves no room, a free one is closed for it.
+ */
 export class Pool {
   /** The newest origin of this identity: its caps may change with a reload. */
   origin: Origin;

@@ -1,6 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import type { Asker, Attempts, Backoff } from '../../attempts/attempts.js';
-import { Attempt } from '../../attempts/attempts.js';
+import { type Asker, Attempt, type Attempts, type Backoff } from '../../attempts/attempts.js';
 import { readErrorAnswer } from '../../attempts/error-answer.js';
 import { failureError } from '../../attempts/failure.js';
 import type { FailedAttempt } from '../../attempts/verdict.js';

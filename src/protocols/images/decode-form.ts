@@ -1,11 +1,9 @@
 import { GatewayError } from '../../errors.js';
-import type { ImageSource } from '../../media/image.js';
-import { readImageFile } from '../../media/image.js';
+import { type ImageSource, readImageFile } from '../../media/image.js';
 import { readImageText } from '../../media/image-text.js';
 import type { FormPart } from '../../wire/multipart.js';
 import { promptRequest } from './decode.js';
-import type { ImageOperation, ImageRequest, NamedFile } from './request.js';
-import { imageOnGeneration } from './request.js';
+import { type ImageOperation, type ImageRequest, imageOnGeneration, type NamedFile } from './request.js';
 import { formFields, formFieldsType } from './schema.js';
 
 /** The files of a form: one image or several, with or without brackets behind the name. */

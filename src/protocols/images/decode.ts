@@ -3,8 +3,7 @@ import type { ImageSource } from '../../media/image.js';
 import { readImageText } from '../../media/image-text.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
 import { wrongValue } from '../../wire/reading.js';
-import type { ImageOperation, ImageRequest, NamedFile } from './request.js';
-import { imageOnGeneration } from './request.js';
+import { type ImageOperation, type ImageRequest, imageOnGeneration, type NamedFile } from './request.js';
 import { formOf, mostImages } from './schema.js';
 import { decodeSettings } from './settings.js';
 

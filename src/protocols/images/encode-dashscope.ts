@@ -1,8 +1,7 @@
 import type { ImageSource } from '../../media/image.js';
 import { base64Of } from '../../media/image-text.js';
 import type { JsonObject } from '../../wire/json.js';
-import type { ImageCall, ImageRequest } from './request.js';
-import { unsupportedByUpstream } from './request.js';
+import { type ImageCall, type ImageRequest, unsupportedByUpstream } from './request.js';
 import { writeSize } from './settings.js';
 
 /**

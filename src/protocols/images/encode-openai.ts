@@ -1,6 +1,5 @@
 import { GatewayError } from '../../errors.js';
-import type { ImageBytes, ImageSource } from '../../media/image.js';
-import { imageExtension } from '../../media/image.js';
+import { type ImageBytes, type ImageSource, imageExtension } from '../../media/image.js';
 import { base64Of } from '../../media/image-text.js';
 import { writeForm } from '../../wire/form-data.js';
 import type { ImageCall, ImageRequest } from './request.js';

@@ -1,5 +1,4 @@
-import type { ImageSource, ImageUrl } from '../../media/image.js';
-import { type ImageFile, readImageFile } from '../../media/image.js';
+import { type ImageFile, type ImageSource, type ImageUrl, readImageFile } from '../../media/image.js';
 import type { ImageRequest } from './request.js';
 
 /** How an upstream takes requests: `openai-files` takes the images of an edit only as files. */

@@ -1,7 +1,6 @@
 import { Type } from 'typebox';
 import { GatewayError } from '../../errors.js';
-import type { ImageSource } from '../../media/image.js';
-import { readImageFile } from '../../media/image.js';
+import { type ImageSource, readImageFile } from '../../media/image.js';
 import { readImageText } from '../../media/image-text.js';
 import { compileSchema } from '../../schema/compile.js';
 import { name, nullable, text } from '../../schema/members.js';

@@ -1,5 +1,4 @@
-import type { ImageSource } from '../../media/image.js';
-import { imageExtension } from '../../media/image.js';
+import { type ImageSource, imageExtension } from '../../media/image.js';
 import { upstreamError } from '../../protocols/error-formats/upstream-error.js';
 import { type FormField, writeForm } from '../../wire/form-data.js';
 import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../wire/json.js';

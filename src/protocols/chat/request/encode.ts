@@ -10,8 +10,7 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../../conversation/request.js';
-import type { JsonObject } from '../../../wire/json.js';
-import { quoted } from '../../../wire/json.js';
+import { type JsonObject, quoted } from '../../../wire/json.js';
 import { refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
 
 /** Stop sequences that the protocol takes. */

@@ -1,8 +1,7 @@
 import type { AnswerContext, StreamEncoder } from '../../../conversation/codec.js';
 import type { StreamEvent } from '../../../conversation/events.js';
 import type { Usage } from '../../../conversation/usage.js';
-import type { RawTextFrame } from '../../../wire/raw-text.js';
-import { framed, rawBytes } from '../../../wire/raw-text.js';
+import { framed, type RawTextFrame, rawBytes } from '../../../wire/raw-text.js';
 import { openai } from '../../error-formats/openai.js';
 import { encodeCitation, encodeLogprobs } from '../annotations.js';
 import { answerHead, callId } from '../answer/encode.js';

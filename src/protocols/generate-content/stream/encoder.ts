@@ -3,8 +3,7 @@ import type { AnswerContext, StreamEncoder } from '../../../conversation/codec.j
 import type { StreamEvent } from '../../../conversation/events.js';
 import type { Usage } from '../../../conversation/usage.js';
 import { GatewayError } from '../../../errors.js';
-import type { RawTextFrame } from '../../../wire/raw-text.js';
-import { framed, rawBytes } from '../../../wire/raw-text.js';
+import { framed, type RawTextFrame, rawBytes } from '../../../wire/raw-text.js';
 import { google } from '../../error-formats/google.js';
 import { answerEnd, blockedPrompt } from '../answer/encode.js';
 import { encodeFinish } from '../answer/finish.js';

@@ -1,8 +1,7 @@
 import type { AnswerContext, StreamEncoder } from '../../../conversation/codec.js';
 import type { StreamEvent } from '../../../conversation/events.js';
 import type { Usage } from '../../../conversation/usage.js';
-import type { RawTextFrame } from '../../../wire/raw-text.js';
-import { framed } from '../../../wire/raw-text.js';
+import { framed, type RawTextFrame } from '../../../wire/raw-text.js';
 import { anthropic } from '../../error-formats/anthropic.js';
 import { messageHead } from '../answer/encode.js';
 import { encodeFinish } from '../answer/finish.js';
