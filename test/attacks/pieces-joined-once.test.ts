@@ -2,8 +2,8 @@ import t, { test } from 'tap';
 import type { Exchange, SocketOffer } from '../../src/http/exchange.js';
 import { type MessageHandler, serveMessage } from '../../src/http/message-response.js';
 import { RequestHead } from '../../src/http/request-head.js';
+import { SizedAnswer } from '../../src/http/sized.js';
 import type { ClientSocket } from '../../src/http/socket.js';
-import { SizedAnswer } from '../../src/http/uws-response.js';
 import { messageIdOf, requestIdOf } from '../../src/wire/request-id.js';
 
 /** Counts the bytes that are copied from one buffer to another while `work` runs. */

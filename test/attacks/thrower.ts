@@ -42,7 +42,7 @@ const modules = [
   'wire/byte-blocks',
   'http/exchange',
   'http/socket',
-  'http/uws-response',
+  'http/sized',
   'http/body-stream',
   'upstream/connection',
   'upstream/exchange',

@@ -5,7 +5,7 @@ import { connect as connectTls } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { type Test, test } from 'tap';
 import type { Exchange } from '../../src/http/exchange.js';
-import { SizedAnswer } from '../../src/http/uws-response.js';
+import { SizedAnswer } from '../../src/http/sized.js';
 import { fc } from '../support/seed.js';
 import { headAnd, hear, startServer, turns, Wire } from './http-server.js';
 import { hashOf, MB, next, noise } from './uploads.js';

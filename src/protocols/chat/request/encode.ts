@@ -285,7 +285,7 @@ function named(name: string, tools: readonly Tool[]): JsonObject | undefined {
     : { type: 'custom', custom: { name } };
 }
 
-/** In this protocol a grammar stands in a member of its own; see `inputFormat` in `tools-decode.ts`. */
+/** In this protocol a grammar stands in a member of its own; see `inputFormat` in `decode.ts`. */
 function inputFormat(format: JsonObject | null): JsonObject | undefined {
   if (format === null) return undefined;
   if (format.type !== 'grammar' || format.grammar !== undefined) return format;
