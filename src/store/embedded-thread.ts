@@ -1,7 +1,7 @@
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { constants } from 'node:os';
-import { join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
+import { claimName, sweepClaims } from './claims.js';
+import { type EmbeddedBase, openBase } from './embedded-base.js';
 import type {
   EmbeddedAnswer,
   EmbeddedCall,
@@ -10,20 +10,15 @@ import type {
   NumberedCall,
 } from './embedded-calls.js';
 import { doWork } from './embedded-exit.js';
-import { type Environment, type OpenLmdb, openEnvironment } from './environment.js';
-import { appendBatch, type LedgerBase, readLines, readSums, sweepLines } from './ledgers.js';
-import { nameKey } from './record-format.js';
+import { appendBatch, readLines, readSums, sweepLines } from './ledgers.js';
 import {
-  type Bytes,
   createRecord,
   getRecord,
   listRecords,
-  type Records,
   removeRecord,
   replaceRecord,
   sweepRecords,
 } from './records.js';
-import { expiryOf } from './revision.js';
 
 /** Runs as a thread of its own, started by `createEmbeddedStore`: everything here may wait for the disk. */
 
@@ -161,133 +156,4 @@ function sweepSome(base: EmbeddedBase): boolean {
   records.records.readerCheck();
   claims.readerCheck();
   return false;
-}
-
-/** The open databases of an embedded store. */
-interface EmbeddedBase {
-  readonly records: Records;
-  readonly claims: Bytes;
-  readonly changeRecords: Environment['change'];
-  readonly changeClaims: Environment['change'];
-  /** Opens the ledgers when they are first needed. */
-  ledgers(): OpenLedgers;
-  /** Some process has made ledgers here. */
-  hasLedgers(): boolean;
-  close(): void;
-}
-
-/** The open databases of the ledgers. */
-interface OpenLedgers extends LedgerBase {
-  readonly change: Environment['change'];
-}
-
-/** Address space, of which a ledger of months needs more than the records do. */
-const ledgerMapBytes = 2 ** 38;
-
-const claimsPrefix = 'claims';
-
-/**
- * Opens the databases under a folder: `records`, and the claims apart from them. A claim lasts for seconds and is made
- * often, so that no disk need be waited for: a killed process loses nothing by that, only a machine that goes down
- * may, and after that the claims begin anew, in a folder that is named after the machine's start. Ledgers are apart from
- * the records too: whoever makes a record does not wait until a long batch is written.
- * @throws Error when they cannot be opened
- */
-export function openBase(open: OpenLmdb, folder: string): EmbeddedBase {
-  const boot = bootId();
-  const claimsName = boot === null ? claimsPrefix : `${claimsPrefix}-${boot}`;
-  removeOldClaims(folder, claimsName);
-  const opened: Environment[] = [];
-  const close = (): void => {
-    for (const environment of opened) environment.close();
-  };
-  try {
-    const records = openEnvironment(open, join(folder, 'records'), { durable: true });
-    opened.push(records);
-    const claims = openEnvironment(open, join(folder, claimsName), { durable: boot === null });
-    opened.push(claims);
-    const ledgerFolder = join(folder, 'ledgers');
-    let ledgers: OpenLedgers | null = null;
-    const openLedgers = (): OpenLedgers => {
-      const environment = openEnvironment(open, ledgerFolder, { durable: true, mapBytes: ledgerMapBytes });
-      opened.push(environment);
-      return {
-        lines: environment.database('lines'),
-        retention: environment.database('retention'),
-        sums: { records: environment.database('sums'), expiry: environment.database('expiry') },
-        change: environment.change,
-      };
-    };
-    return {
-      records: { records: records.database('records'), expiry: records.database('expiry') },
-      claims: claims.database('claims'),
-      changeRecords: records.change,
-      changeClaims: claims.change,
-      ledgers() {
-        ledgers ??= openLedgers();
-        return ledgers;
-      },
-      hasLedgers: () => ledgers !== null || existsSync(ledgerFolder),
-      close,
-    };
-  } catch (error) {
-    close();
-    throw error;
-  }
-}
-
-/** What Linux calls this start of the machine; null where nobody says. */
-function bootId(): string | null {
-  try {
-    const text = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-    return /^[0-9a-f-]{36}$/.test(text) ? text : null;
-  } catch {
-    return null;
-  }
-}
-
-/** Nobody has them open any more: the processes that had went down with the machine. */
-function removeOldClaims(folder: string, current: string): void {
-  let names: string[];
-  try {
-    names = readdirSync(folder);
-  } catch {
-    return;
-  }
-  for (const name of names) {
-    if (!name.startsWith(`${claimsPrefix}-`) || name === current) continue;
-    rmSync(join(folder, name), { recursive: true, force: true });
-  }
-}
-
-/**
- * Takes a name for a while. Belongs into a write transaction.
- * @returns false while somebody has it
- */
-function claimName(claims: Bytes, name: string, ttlMs: number): boolean {
-  const key = nameKey(name);
-  const now = Date.now();
-  const held = claims.get(key);
-  if (held !== undefined && held.readDoubleBE() > now) return false;
-  const until = Buffer.alloc(8);
-  until.writeDoubleBE(expiryOf(ttlMs, now));
-  void claims.put(key, until);
-  return true;
-}
-
-/**
- * Removes claims that have expired. Belongs into a write transaction.
- * @param after key behind which it begins, or null
- * @param most how many claims are looked at
- * @returns the last key that was looked at, or null when there are no more
- */
-function sweepClaims(claims: Bytes, after: Buffer | null, most: number): Buffer | null {
-  const now = Date.now();
-  const start = after ?? Buffer.from([0]);
-  let last: Buffer | null = null;
-  for (const { key, value } of [...claims.getRange({ start, limit: most })]) {
-    if (value.readDoubleBE() <= now) void claims.remove(key);
-    last = key;
-  }
-  return last === null || (after !== null && last.equals(after)) ? null : last;
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { open } from 'lmdb';
 import t, { test } from 'tap';
-import { openBase } from '../../src/store/embedded-thread.js';
+import { openBase } from '../../src/store/embedded-base.js';
 import { nameKey } from '../../src/store/record-format.js';
 import { getRecord, sweepRecords, upsertRecord } from '../../src/store/records.js';
 import { createRedisStore } from '../../src/store/redis.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { open } from 'lmdb';
 import t, { test } from 'tap';
 import { createEmbeddedStore } from '../../src/store/embedded.js';
-import { openBase } from '../../src/store/embedded-thread.js';
+import { openBase } from '../../src/store/embedded-base.js';
 import { nameKey, readExpiryKey } from '../../src/store/record-format.js';
 import { createRedisStore } from '../../src/store/redis.js';
 import { redisSettings } from '../suites/store.js';

@@ -1,0 +1,102 @@
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Environment, type OpenLmdb, openEnvironment } from './environment.js';
+import type { LedgerBase } from './ledgers.js';
+import type { Bytes, Records } from './records.js';
+
+/** The open databases of an embedded store. */
+export interface EmbeddedBase {
+  readonly records: Records;
+  readonly claims: Bytes;
+  readonly changeRecords: Environment['change'];
+  readonly changeClaims: Environment['change'];
+  /** Opens the ledgers when they are first needed. */
+  ledgers(): OpenLedgers;
+  /** Some process has made ledgers here. */
+  hasLedgers(): boolean;
+  close(): void;
+}
+
+/** The open databases of the ledgers. */
+export interface OpenLedgers extends LedgerBase {
+  readonly change: Environment['change'];
+}
+
+/** Address space, of which a ledger of months needs more than the records do. */
+const ledgerMapBytes = 2 ** 38;
+
+const claimsPrefix = 'claims';
+
+/**
+ * Opens the databases under a folder: `records`, and the claims apart from them. A claim lasts for seconds and is made
+ * often, so that no disk need be waited for: a killed process loses nothing by that, only a machine that goes down
+ * may, and after that the claims begin anew, in a folder that is named after the machine's start. Ledgers are apart from
+ * the records too: whoever makes a record does not wait until a long batch is written.
+ * @throws Error when they cannot be opened
+ */
+export function openBase(open: OpenLmdb, folder: string): EmbeddedBase {
+  const boot = bootId();
+  const claimsName = boot === null ? claimsPrefix : `${claimsPrefix}-${boot}`;
+  removeOldClaims(folder, claimsName);
+  const opened: Environment[] = [];
+  const close = (): void => {
+    for (const environment of opened) environment.close();
+  };
+  try {
+    const records = openEnvironment(open, join(folder, 'records'), { durable: true });
+    opened.push(records);
+    const claims = openEnvironment(open, join(folder, claimsName), { durable: boot === null });
+    opened.push(claims);
+    const ledgerFolder = join(folder, 'ledgers');
+    let ledgers: OpenLedgers | null = null;
+    const openLedgers = (): OpenLedgers => {
+      const environment = openEnvironment(open, ledgerFolder, { durable: true, mapBytes: ledgerMapBytes });
+      opened.push(environment);
+      return {
+        lines: environment.database('lines'),
+        retention: environment.database('retention'),
+        sums: { records: environment.database('sums'), expiry: environment.database('expiry') },
+        change: environment.change,
+      };
+    };
+    return {
+      records: { records: records.database('records'), expiry: records.database('expiry') },
+      claims: claims.database('claims'),
+      changeRecords: records.change,
+      changeClaims: claims.change,
+      ledgers() {
+        ledgers ??= openLedgers();
+        return ledgers;
+      },
+      hasLedgers: () => ledgers !== null || existsSync(ledgerFolder),
+      close,
+    };
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+/** What Linux calls this start of the machine; null where nobody says. */
+function bootId(): string | null {
+  try {
+    const text = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+    return /^[0-9a-f-]{36}$/.test(text) ? text : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Nobody has them open any more: the processes that had went down with the machine. */
+function removeOldClaims(folder: string, current: string): void {
+  let names: string[];
+  try {
+    names = readdirSync(folder);
+  } catch {
+    return;
+  }
+  for (const name of names) {
+    if (!name.startsWith(`${claimsPrefix}-`) || name === current) continue;
+    rmSync(join(folder, name), { recursive: true, force: true });
+  }
+}
