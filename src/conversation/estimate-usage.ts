@@ -1,5 +1,5 @@
 import type { Answer } from './answer.js';
-import type { AssistantPart, ConversationRequest, MediaPart, TextPart, Tool, UserPart } from './request.js';
+import type { ConversationRequest, MediaPart, TextPart, UserPart } from './request.js';
 import type { Metering } from './stream-rules.js';
 import type { Usage } from './usage.js';
 
@@ -110,71 +110,4 @@ export function inexactUsage({ brokenBy, estimates, reported, input, output }: I
   if (reported !== null) return { ...reported, output: Math.max(reported.output, answered), partial: true };
   if (brokenBy === 'upstream' && output === 0) return null;
   return { input, output: answered, cached: 0, cacheWritten: 0, reasoning: 0, partial: true };
-}
-
-/** Bytes of UTF-8 that make a token: in texts of European languages about four, in JSON fewer. */
-const textBytes = 4;
-const jsonBytes = 3;
-/** What surrounds a message, or a tool, besides its content. */
-const messageTokens = 4;
-const toolTokens = 12;
-/** An image of a common size, and a page of a document. */
-const imageTokens = 1500;
-/** So many bytes of a document, a sound or a film count for as much as an image. */
-const mediaBytes = 64 * 1024;
-
-/**
- * Estimates the input tokens of a request, always alike for the same one: a token for every four bytes of text in
- * UTF-8 and every three of JSON (arguments and schemas), four tokens for each message and twelve for each tool besides,
- * 1500 for an image, and as much for every 64 KiB of another medium, of which one by URL counts once. What a
- * tokenizer would say differs by a fifth and more.
- */
-export function estimateTokens({ system, turns, tools, format }: ConversationRequest): number {
-  let tokens = 0;
-  for (const text of system) tokens += messageTokens + textTokens(text);
-  for (const turn of turns) {
-    tokens += messageTokens;
-    if (turn.role === 'system') tokens += textTokens(turn.text);
-    else for (const part of turn.parts) tokens += partTokens(part);
-  }
-  for (const tool of tools) tokens += toolTokens + definitionTokens(tool);
-  if (format?.kind === 'schema') tokens += jsonTokens(JSON.stringify(format.schema));
-  return tokens;
-}
-
-function partTokens(part: UserPart | AssistantPart): number {
-  switch (part.kind) {
-    case 'text':
-    case 'refusal':
-    case 'reasoning':
-      return textTokens(part.text);
-    case 'toolCall':
-      return messageTokens + textTokens(part.name) + jsonTokens(part.input);
-    case 'toolResult': {
-      let tokens = messageTokens;
-      for (const each of part.content) tokens += partTokens(each);
-      return tokens;
-    }
-    default:
-      return mediaTokens(part);
-  }
-}
-
-function mediaTokens({ kind, source }: MediaPart): number {
-  if (kind === 'image' || source.kind === 'url') return imageTokens;
-  // Four characters of base64 are three bytes.
-  return imageTokens * Math.max(1, Math.ceil((source.data.length * 0.75) / mediaBytes));
-}
-
-function definitionTokens({ name, description, parameters }: Tool): number {
-  const schema = parameters === null ? 0 : jsonTokens(JSON.stringify(parameters));
-  return textTokens(name) + textTokens(description ?? '') + schema;
-}
-
-function textTokens(text: string): number {
-  return Math.ceil(Buffer.byteLength(text) / textBytes);
-}
-
-function jsonTokens(text: string): number {
-  return Math.ceil(Buffer.byteLength(text) / jsonBytes);
 }

@@ -1,8 +1,9 @@
 import type { ExchangeListener } from '../http/exchange.js';
 import { account } from './account.js';
-import { ownLines, timingLine } from './answer.js';
+import { ownLines } from './answer.js';
 import type { Call } from './call.js';
 import type { Services } from './services.js';
+import { timingLine } from './timing.js';
 
 /** The client's side of a call while something is waited for: the store, an upstream, a file. */
 export class WaitingClient implements ExchangeListener {

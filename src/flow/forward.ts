@@ -22,7 +22,7 @@ import type {
   UpstreamHandler,
 } from '../upstream/client.js';
 import { account } from './account.js';
-import { ownLines, timingLine } from './answer.js';
+import { ownLines } from './answer.js';
 import { rateBound } from './body-rate.js';
 import {
   attemptDeadlines,
@@ -50,6 +50,7 @@ import { aimAt, routeCall } from './resolve.js';
 import type { SocketCall } from './responses-socket/socket-call.js';
 import type { Services } from './services.js';
 import { socketRequest } from './socket-request.js';
+import { timingLine } from './timing.js';
 
 /** Bytes of all media of a call that are fetched by URL. */
 const mostFetched = 20 * 1024 * 1024;

@@ -6,8 +6,9 @@ import {
 import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
 import { modelList, modelListErrorFormat, modelObject } from '../protocols/models/list.js';
 import type { Route } from '../routes.js';
-import { ownLines, timingLine } from './answer.js';
+import { ownLines } from './answer.js';
 import type { AuthenticatedCall } from './call.js';
+import { timingLine } from './timing.js';
 
 /** The error format of a model listing, which the request's headers choose; null for every other route. */
 export function modelsErrorFormat(route: Route, source: CredentialSource): ErrorFormat | null {

@@ -23,7 +23,7 @@ import {
   streamLines,
 } from './answer.js';
 import type { CallOutcome, RoutedCall } from './call.js';
-import { noteUsage } from './limited-call.js';
+import { noteUsage } from './consumption.js';
 import { countAnswerMemory, releaseBody, takeAnswerMemory } from './memory-budget.js';
 import { keepAliveBytes, refuse, refuseStream } from './refuse.js';
 import type { Services } from './services.js';

@@ -253,7 +253,7 @@ function leafFor<T>(root: Node<T>, parts: readonly PathPart[]): Leaf<T> {
         node = node.parameter;
         break;
       case 'suffix':
-        return leafOfAction(node, part.action, names);
+        return actingLeaf(node, part.action, names);
       case 'greedy':
         node.greedy ??= createLeaf(names);
         return node.greedy;
@@ -293,7 +293,7 @@ function claimName<T>(node: Node<T>, name: string): void {
   }
 }
 
-function leafOfAction<T>(node: Node<T>, action: string, names: readonly string[]): Leaf<T> {
+function actingLeaf<T>(node: Node<T>, action: string, names: readonly string[]): Leaf<T> {
   const known = node.actionLeaves[node.actions.indexOf(action)];
   if (known !== undefined) return known;
   const leaf = createLeaf<T>(names);

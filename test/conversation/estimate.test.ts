@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { estimateTokens } from '../../src/conversation/estimate-usage.js';
+import { estimateTokens } from '../../src/conversation/estimate.js';
 import type { MediaPart, Turn } from '../../src/conversation/request.js';
 import { plain } from '../protocols/messages/samples.js';
 

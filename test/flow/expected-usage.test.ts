@@ -1,6 +1,6 @@
 import { test } from 'tap';
-import { expectedUsage } from '../../src/flow/admit.js';
 import type { Call } from '../../src/flow/call.js';
+import { expectedUsage } from '../../src/flow/expected-usage.js';
 import { validateBody } from '../../src/flow/validate.js';
 import { chat } from '../../src/protocols/chat/index.js';
 import { chatRequest } from '../../src/protocols/chat/request/schema.js';

@@ -31,13 +31,14 @@ import {
   sliceOf,
 } from '../../wire/range.js';
 import { account } from '../account.js';
-import { beginningFailure, ownLines, timingLine } from '../answer.js';
+import { beginningFailure, ownLines } from '../answer.js';
 import { attend } from '../attend.js';
 import type { AuthenticatedCall, Call, CallOutcome } from '../call.js';
 import { filePlaces } from '../own-address.js';
 import { markedKey, oneOffHead } from '../prepare.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
+import { timingLine } from '../timing.js';
 import { findTask, taskNotFound, upstreamOf } from './answer.js';
 import { mostDownloads } from './downloads.js';
 import { refreshed } from './poll.js';

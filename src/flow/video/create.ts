@@ -19,7 +19,7 @@ import type { VideoCall, VideoRequest, VideoTask, VideoWire } from '../../video/
 import { headerLine, joinLines } from '../../wire/head.js';
 import { account } from '../account.js';
 import { admitResolved } from '../admit.js';
-import { answerRefusal, ownLines, passedLines, timingLine } from '../answer.js';
+import { answerRefusal, ownLines, passedLines } from '../answer.js';
 import { type Answered, ask, failedRequest, isFailure } from '../ask.js';
 import { answerJson, attend } from '../attend.js';
 import { type AuthenticatedCall, type Call, deadlinesLeft, type ResolvedCall } from '../call.js';
@@ -27,6 +27,7 @@ import { detachMemory, takeMemory } from '../memory-budget.js';
 import { idempotencyMark, keyMark } from '../prepare.js';
 import { findModel, routeCall } from '../resolve.js';
 import type { Services } from '../services.js';
+import { timingLine } from '../timing.js';
 import { secretOf, showContext, shownTask } from './answer.js';
 
 const answerBytes = 4 * 1024 * 1024;

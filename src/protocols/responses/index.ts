@@ -1,65 +1,16 @@
 import type { TextCodec } from '../../conversation/codec.js';
-import { openSignature } from '../../conversation/signature.js';
 import { conversationMetering, wholeAnswers } from '../../conversation/stream-rules.js';
-import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
-import { type Sealer, sealMark } from '../../wire/seal.js';
 import { never, responsesOnce } from '../once.js';
 import { bodyOutputLimit, type Endpoint } from '../protocol.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
 import { lastUsage } from './answer/usage.js';
-import { expandCompaction, isCompaction } from './compact.js';
-import { openReasoning } from './reasoning.js';
 import { decodeCompactRequest, decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
+import { restore } from './restore.js';
 import { createDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
 import { judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
-
-/** What a text that was sealed here begins with. */
-const sealTag = sealMark.toString('latin1', 1);
-
-/**
- * Gives the items of a body back what a client carries for the gateway; see `Translation.restore`. Reasoning gets the
- * id and the encrypted text that its upstream gave it, or is left out where that was none of this protocol's, and a
- * compaction that was made here becomes a message of the user's.
- * @throws {GatewayError} of status 400 for a compaction that does not open
- */
-function restore(body: JsonObject, sealer: Sealer): JsonObject | null {
-  const { input } = body;
-  if (!Array.isArray(input)) return null;
-  let restored: unknown[] | null = null;
-  input.forEach((item: unknown, index) => {
-    const own = isObject(item) ? restoreItem(item, `input[${index}]`, sealer) : item;
-    if (own !== item) restored ??= input.slice(0, index);
-    if (own !== null || item === null) restored?.push(own);
-  });
-  return restored === null ? null : { ...body, input: restored };
-}
-
-/** @returns the same item where nothing of ours is in it, or null for one that has to be left out */
-function restoreItem(item: JsonObject, at: string, sealer: Sealer): JsonObject | null {
-  const carried = textOrNull(item.encrypted_content);
-  if (carried === null) return item;
-  if (item.type === 'reasoning') return restoreReasoning(item, carried);
-  if (!isCompaction(item) || !carried.startsWith(sealTag)) return item;
-  const text = expandCompaction(item, at, sealer);
-  return { type: 'message', role: 'user', content: [{ type: 'input_text', text }] };
-}
-
-function restoreReasoning(item: JsonObject, token: string): JsonObject | null {
-  if (openSignature(token) === null) return item;
-  const opened = openReasoning(token);
-  if (opened === null) return null;
-  const { id, content } = opened;
-  const members = Object.entries(item).flatMap(([key, value]): [string, unknown][] => {
-    if (key === 'encrypted_content') return [[key, content]];
-    if (key !== 'id') return [[key, value]];
-    return id === '' ? [] : [[key, id]];
-  });
-  if (id !== '' && !Object.hasOwn(item, 'id')) members.push(['id', id]);
-  return Object.fromEntries(members);
-}
 
 /** The responses protocol's translation. */
 export const responsesCodec: TextCodec = {

@@ -1,0 +1,69 @@
+import type { Key, Model } from '../config/types.js';
+import type { Usage } from '../conversation/usage.js';
+import type { CallOutcome } from '../metrics/call-record.js';
+import type { AnswerTransform } from '../stream/answer-transform.js';
+import type { ResponseHead } from '../upstream/client.js';
+import { costOf } from '../usage/cost.js';
+import type { Running } from './running.js';
+
+/** What a call has used, and by what it is priced. */
+export interface Consumption {
+  readonly model: Model | null;
+  usage: Usage | null;
+  isCharged: boolean;
+  mediaSeconds: number;
+  readonly units: number;
+  costNanos: number;
+}
+
+/**
+ * Notes what a call has used whose request an upstream was sent, when nothing of its answer passes any more. An error
+ * answer has used nothing; a client that left before any answer has used its input.
+ * @param head of the upstream's answer, or null when none has come
+ */
+export function noteUsage(
+  call: Consumption,
+  transform: AnswerTransform | null,
+  head: ResponseHead | null,
+  outcome: CallOutcome,
+): void {
+  if (transform === null || (head !== null && head.status >= 400)) return;
+  const isFailed = outcome === 'upstream_error';
+  call.usage ??= transform.usageAtEnd(isFailed ? 'upstream' : outcome === 'client_gone' ? 'client' : null);
+  call.mediaSeconds = transform.mediaSeconds;
+  call.isCharged = head !== null && !isFailed;
+}
+
+/** What tells whether a call has a line in the ledger. */
+interface MeteredCall {
+  readonly key: Key | null;
+  readonly model: Model | null;
+  readonly isOfTask: boolean;
+  readonly running: Running;
+}
+
+/**
+ * Whether a call has a line in the ledger: one of a known key that asked a model for something. What nobody can be
+ * charged for would flood it, and so would clients that ask how their tasks stand.
+ */
+export function isMetered({ key, model, isOfTask, running }: MeteredCall): boolean {
+  return running.snapshot.usage.ledger && key !== null && model !== null && !isOfTask;
+}
+
+/**
+ * The cost of a call that has ended, in whole nano-dollars by its model's price: of its tokens, and, when an upstream
+ * has served it, of its images and seconds and of the call itself. Computed once; what the call has used must be known.
+ */
+export function costOfCall(call: Consumption): number {
+  if (call.costNanos < 0) call.costNanos = computeCost(call);
+  return call.costNanos;
+}
+
+function computeCost({ model, usage, isCharged, mediaSeconds, units }: Consumption): number {
+  if (model === null || model.price === null || (usage === null && !isCharged)) return 0;
+  return costOf(model.price, {
+    usage,
+    seconds: isCharged ? mediaSeconds : 0,
+    calls: isCharged ? units : 0,
+  });
+}

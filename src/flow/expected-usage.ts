@@ -1,0 +1,111 @@
+import { bodyEstimate, estimatedUsage } from '../conversation/estimate-usage.js';
+import type { Usage } from '../conversation/usage.js';
+import { GatewayError } from '../errors.js';
+import { bodyOutputLimit, type OutputLimit } from '../protocols/protocol.js';
+import type { OutputSpans } from '../schema/accept.js';
+import { defaultScanLimits, findValues, type Span } from '../wire/json-scan.js';
+import { endOfValue, wholeNumber } from '../wire/json-skip.js';
+import { skipSpace } from '../wire/json-space.js';
+import type { Call } from './call.js';
+
+/** Output of a call that sets no limit to it. */
+const presumedOutput = 1000;
+const openBrace = 0x7b;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+const quote = 0x22;
+/** Of a text, when it is spoken. */
+const bytesOfSpokenSecond = 15;
+/** Of a recording, as it is usually packed. */
+const bytesOfRecordedSecond = 16_000;
+/** Of a recording whose length nobody has told. */
+const presumedSeconds = 60;
+
+/** The tokens for which a call is taken until its upstream has counted them: those of both sides. */
+export function expectedTokens(call: Call): number {
+  return expectedInput(call) + expectedOutput(call);
+}
+
+/** The same, apart: they do not cost the same. */
+export function expectedUsage(call: Call): Usage {
+  return estimatedUsage(expectedInput(call), expectedOutput(call));
+}
+
+/** Of what it says, by its length. */
+function expectedInput({ body, route, upload }: Call): number {
+  return body === null || upload !== null || route?.endpoint == null ? 0 : bodyEstimate(body);
+}
+
+/** What it lets an upstream answer. */
+function expectedOutput({ body, route, upload, validated }: Call): number {
+  const limit = route?.endpoint?.outputLimit ?? null;
+  if (body === null || upload !== null) return 0;
+  return limit === null ? 0 : outputTokens(body, limit, validated?.output ?? null);
+}
+
+/** The seconds of audio or video for which a call is taken until they are known. */
+export function expectedSeconds({ mediaSeconds, route, body, upload, exchange }: Call): number {
+  if (mediaSeconds > 0 || route?.endpoint?.metering.seconds == null) return mediaSeconds;
+  if (upload === null) return (body?.length ?? 0) / bytesOfSpokenSecond;
+  const { contentLength } = exchange.head;
+  return contentLength > 0 ? contentLength / bytesOfRecordedSecond : presumedSeconds;
+}
+
+/** @param noted what the check of the body has seen, or null */
+function outputTokens(body: Buffer, limit: OutputLimit, noted: OutputSpans | null): number {
+  try {
+    if (limit === bodyOutputLimit && noted !== null)
+      return (largest(body, noted.limits) ?? presumedOutput) * (numberAt(body, noted.choices) ?? 1);
+    const from = limit.within === null ? skipSpace(body, 0) : objectAt(body, limit.within, noted);
+    if (from === -1) return presumedOutput;
+    const { choices, fields, each } = limit;
+    const spans = findValues(body, from, [...fields, ...choices, each ?? '']);
+    const tokens = largest(body, spans.slice(0, fields.length)) ?? presumedOutput;
+    const answers = largest(body, spans.slice(fields.length, -1)) ?? 1;
+    return tokens * answers * (each === null ? 1 : elementsAt(body, spans.at(-1) ?? null));
+  } catch (fault) {
+    // A key that stands twice: what is used in the end will tell.
+    if (fault instanceof GatewayError) return presumedOutput;
+    throw fault;
+  }
+}
+
+/** Where an object of the body begins, by any of its names; -1 where there is none. */
+function objectAt(body: Buffer, names: readonly string[], noted: OutputSpans | null): number {
+  const span =
+    noted === null ? findValues(body, skipSpace(body, 0), names).find((each) => each !== null) : noted.config;
+  return span == null || body[span.start] !== openBrace ? -1 : span.start;
+}
+
+function largest(body: Buffer, spans: readonly (Span | null)[]): number | null {
+  let most: number | null = null;
+  for (const span of spans) {
+    const value = numberAt(body, span);
+    if (value !== null && (most === null || value > most)) most = value;
+  }
+  return most;
+}
+
+/** Texts or lists in a list; 1 for what is none, as a list of numbers is none. */
+function elementsAt(body: Buffer, span: Span | null): number {
+  if (span === null || body[span.start] !== openBracket) return 1;
+  const first = body[skipSpace(body, span.start + 1)];
+  if (first !== quote && first !== openBracket) return 1;
+  let count = 0;
+  for (let at = span.start; at < span.end; count++) {
+    at = endOfValue(body, skipSpace(body, at + 1), defaultScanLimits.maxDepth);
+    if (at === -1) return Math.max(1, count);
+    at = skipSpace(body, at);
+    if (body[at] === closeBracket) at = span.end;
+  }
+  return count;
+}
+
+/** A whole number above 0; null for all else. */
+function numberAt(body: Buffer, span: Span | null): number | null {
+  if (span === null) return null;
+  // Nearly all are digits and nothing else, for which no string need be made.
+  const digits = wholeNumber(body, span.start);
+  const value = digits === -1 ? Number(body.toString('latin1', span.start, span.end)) : digits;
+  return Number.isSafeInteger(value) && value > 0 ? value : null;
+}
