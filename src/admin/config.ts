@@ -160,6 +160,7 @@ function modelView({ protocols, targets, price, limits, hedgeMs }: ResolvedModel
         maxTokensField: translation.maxTokensField,
         thinking: thinkingOf(translation),
         jsonSchema: translation.jsonSchema,
+        customTools: translation.customTools,
         hostedTools: translation.hostedTools,
       },
       priority: target.priority,

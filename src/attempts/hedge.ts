@@ -8,6 +8,8 @@ export interface HedgedAttempt {
   readonly attempt: RelayedAttempt;
   readonly transform: AnswerTransform;
   readonly path: GatewayPath;
+  /** See `Call.leftOut`. */
+  readonly leftOut: readonly string[];
 }
 
 /**

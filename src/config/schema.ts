@@ -327,8 +327,12 @@ const translation = Type.Object(
       '`false` for generateContent upstreams that know only the older form of schemas.',
       Type.Boolean(),
     ),
+    customTools: optional(
+      '`true` for chat upstreams that know tools of free text (`type: "custom"`); elsewhere these are functions.',
+      Type.Boolean(),
+    ),
     hostedTools: optional(
-      '`drop` leaves out tools that only another vendor can run.',
+      'Tools that only another vendor can run are left out; `reject` refuses them.',
       Type.Enum(['reject', 'drop']),
     ),
   },

@@ -4,7 +4,14 @@ import type { RawTextFrame } from '../wire/raw-text.js';
 import type { Sealer } from '../wire/seal.js';
 import type { Answer } from './answer.js';
 import type { StreamEvent } from './events.js';
+import type { LeftOut } from './left-out.js';
 import type { ConversationRequest } from './request.js';
+
+/** What requests of a protocol may hold. What holds more is changed by `fit/`, not by an encoder. */
+export interface RequestRules {
+  /** Tools that take free text; `option`: where the target's `translation.customTools` says so. */
+  readonly customTools: 'always' | 'option' | 'never';
+}
 
 /** What an encoder of requests has to know of the target. */
 export interface TargetOptions {
@@ -22,6 +29,8 @@ export interface TargetOptions {
   readonly jsonSchema: boolean;
   /** A stream's usage may be asked for (chat). */
   readonly streamUsage: boolean;
+  /** The model takes tools of free text as such (chat). */
+  readonly customTools: boolean;
   /** What becomes of tools that only another vendor can run. */
   readonly hostedTools: 'reject' | 'drop';
 }
@@ -86,6 +95,8 @@ export interface StreamEncoder {
 
 /** A text protocol's translation to and from the neutral types. Stateless; safe to share. */
 export interface TextCodec {
+  /** What a request is changed to before it is encoded. */
+  readonly rules: RequestRules;
   /**
    * @param body a whole parsed body that has passed the endpoint's schema
    * @param stream whether the answer is to be streamed
@@ -93,11 +104,13 @@ export interface TextCodec {
    */
   decodeRequest(body: JsonObject, stream: boolean, sealer: Sealer): ConversationRequest;
   /**
+   * @param request as `fitRequest` gives it for `rules`
+   * @param leftOut is told what the body does not have of it
    * @returns the body's JSON text. Deterministic: settings, system and tools first, the conversation last, so that the
    * body of a conversation's next turn begins with this one's bytes (but for the closing brackets).
    * @throws {GatewayError} of status 400, naming the client's field, for what this protocol cannot say
    */
-  encodeRequest(request: ConversationRequest, target: TargetOptions): string;
+  encodeRequest(request: ConversationRequest, target: TargetOptions, leftOut: LeftOut): string;
   /** @throws {GatewayError} `upstream_error` for an answer that is none of the protocol */
   decodeAnswer(body: JsonObject, source: AnswerSource): Answer;
   /** @returns the JSON text of the whole answer */

@@ -129,6 +129,8 @@ export interface ConversationRequest {
   /** The client's protocol: refusals name its fields. */
   readonly from: TextProtocolName;
   readonly stream: boolean;
+  /** Members of the client's body that are not in here, whatever the target is. */
+  readonly leftOut: readonly string[];
   /** Texts at the start of the conversation that instruct the model; protocols with one text join them by a blank line. */
   readonly system: readonly string[];
   readonly turns: readonly Turn[];

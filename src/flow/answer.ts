@@ -90,12 +90,18 @@ function requestIdLine({ errorFormat, exchange }: Call): string {
   return errorFormat.requestIdHeader === null ? '' : `\r\n${errorFormat.requestIdHeader}: ${exchange.id}`;
 }
 
+/** What a translated call lost on its way. */
+function leftOutLine({ leftOut }: Call): string {
+  return leftOut.length === 0 ? '' : `\r\nx-gateway-left-out: ${leftOut.join(', ')}`;
+}
+
 /** Header lines of an answer that hands on an upstream's, each with CRLF before it. */
 export function answerLines(call: Call, head: ResponseHead): string {
   // What was translated is the gateway's own JSON.
   const type = call.path === 'translated' ? json : passedType(call, head);
   return (
     `\r\nx-gateway-path: ${call.path}` +
+    leftOutLine(call) +
     requestIdLine(call) +
     (type === null ? '' : `\r\ncontent-type: ${type}`) +
     passedLines(call, head) +
@@ -115,6 +121,7 @@ export function streamLines(call: Call, head: ResponseHead | null): string {
     streamTypes[call.framing] +
     requestIdLine(call) +
     `\r\nx-gateway-path: ${call.path}` +
+    leftOutLine(call) +
     (head === null ? '' : passedLines(call, head)) +
     rateLines(call) +
     timingLine(call)

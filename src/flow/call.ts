@@ -23,6 +23,7 @@ export type GatewayPath = 'exact' | 'spliced' | 'translated';
 
 const none: Readonly<Record<string, string>> = {};
 const noSteering: readonly never[] = [];
+const nothing: readonly string[] = [];
 
 /** What a call takes up of a bounded number. */
 export interface Place {
@@ -51,6 +52,8 @@ export class Call implements Guarded {
   model: Model | null = null;
   target: Target | null = null;
   path: GatewayPath | null = null;
+  /** Members of its body that the target which answered did not get, since its protocol cannot say them. */
+  leftOut: readonly string[] = nothing;
   /** How the events of a streamed answer are framed. */
   framing: 'sse' | 'array' = 'sse';
   error: GatewayError | null = null;

@@ -189,11 +189,12 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
   }
 
   /** What becomes of an attempt is what becomes of the call from now on. */
-  #adopt({ attempt, transform, path }: HedgedAttempt): void {
+  #adopt({ attempt, transform, path, leftOut }: HedgedAttempt): void {
     this.#attempt = attempt;
     this.#transform = transform;
     this.#call.target = attempt.target;
     this.#call.path = path;
+    this.#call.leftOut = leftOut;
     this.#relay?.reset(transform, attempt);
   }
 
@@ -227,7 +228,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
       call.retries++;
       budget.spend();
       this.#services.recorder.recordHedge(this.#modelName, 'sent');
-      return { attempt, transform: prepared.transform, path: prepared.path };
+      return { attempt, transform: prepared.transform, path: prepared.path, leftOut: prepared.leftOut };
     } catch (fault) {
       // The first is still under way.
       attempt?.leave();
@@ -335,6 +336,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
   #send(target: Target, prepared: Prepared): void {
     const call = this.#call;
     call.path = prepared.path;
+    call.leftOut = prepared.leftOut;
     if (prepared.path === 'translated') this.#hold(prepared.body);
     this.#relay ??= new Relay(this.#services, call, this);
     const relay = this.#relay;
@@ -349,7 +351,12 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
         ? this.#post(target, this.#attempts.key, prepared, deadlines, attempt)
         : this.#sendOverSocket(call.socketCall, target, prepared, deadlines, attempt);
     if (mayHedge(call) && !this.#isOnce)
-      this.#startHedge({ attempt, transform: prepared.transform, path: prepared.path });
+      this.#startHedge({
+        attempt,
+        transform: prepared.transform,
+        path: prepared.path,
+        leftOut: prepared.leftOut,
+      });
   }
 
   #post(

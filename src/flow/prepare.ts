@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import type { Protocol, Target, Upstream } from '../config/types.js';
 import type { AnswerContext } from '../conversation/codec.js';
 import { bodyEstimate, inputEstimate } from '../conversation/estimate-usage.js';
+import { fitRequest } from '../conversation/fit/fit.js';
+import { LeftOut } from '../conversation/left-out.js';
 import type { ConversationRequest } from '../conversation/request.js';
 import { signatureMark } from '../conversation/signature.js';
 import { GatewayError } from '../errors.js';
@@ -34,6 +36,8 @@ import type { UploadBody } from './upload-body.js';
 /** One attempt at a target, ready to be sent. */
 export interface Prepared extends HeadParts {
   readonly path: GatewayPath;
+  /** Members of the client's body that it does not have. */
+  readonly leftOut: readonly string[];
   readonly body: readonly Buffer[];
   /** Where the rest of the body comes from, or null when it is whole. */
   readonly source: RequestBodySource | null;
@@ -43,6 +47,7 @@ export interface Prepared extends HeadParts {
 }
 
 const json = 'application/json';
+const nothing: readonly string[] = [];
 
 /** Prepares a call for a target that takes it as it came, but for the few bytes that have to differ. */
 export function prepareNative(call: Call, endpoint: Endpoint, target: Target): Prepared {
@@ -63,6 +68,7 @@ export function prepareNative(call: Call, endpoint: Endpoint, target: Target): P
   });
   return {
     path: edited || changed !== null ? 'spliced' : 'exact',
+    leftOut: nothing,
     upstreamPath: nativePath(call, endpoint, target),
     wire: endpoint.protocol,
     contentType: json,
@@ -87,6 +93,7 @@ export function prepareUpload(call: Call, upload: UploadBody, endpoint: Endpoint
   const model = call.validated?.model === target.model ? null : target.model;
   return {
     path: model === null ? 'exact' : 'spliced',
+    leftOut: nothing,
     upstreamPath: endpoint.upstreamPath(target.model, false),
     wire: endpoint.protocol,
     contentType: upload.contentType,
@@ -156,7 +163,9 @@ export function prepareTranslated(
   const upstream = translatedEndpoint(target);
   const theirs = upstream.translation.codec;
   const ours = translation.codec;
-  const body = theirs.encodeRequest(request, target.translation);
+  const leftOut = new LeftOut(request.leftOut);
+  const { request: fitted, restorer } = fitRequest(request, theirs.rules, target.translation, leftOut);
+  const body = theirs.encodeRequest(fitted, target.translation, leftOut);
   const context = answerContext(call, request);
   return {
     path: 'translated',
@@ -165,12 +174,14 @@ export function prepareTranslated(
     contentType: json,
     body: [Buffer.from(body)],
     source: null,
+    leftOut: leftOut.names,
     once: upstream.once,
     transform: new TranslatedTransform({
       theirs,
       source: { model: target.model },
       ours,
       context,
+      restorer,
       inputEstimate: inputEstimate(request, body.length),
       secrets: target.upstream.secrets,
     }),

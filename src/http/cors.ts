@@ -18,7 +18,7 @@ export interface Cors {
 }
 
 const exposed =
-  'x-request-id, request-id, x-upstream-request-id, x-gateway-path, server-timing, retry-after, retry-after-ms, ' +
+  'x-request-id, request-id, x-upstream-request-id, x-gateway-path, x-gateway-left-out, server-timing, retry-after, retry-after-ms, ' +
   'x-should-retry, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, ' +
   'x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, content-range, etag';
 /** Names of headers and the commas between them: nothing that could end the line. */

@@ -11,6 +11,11 @@ export const responseHeaders: Readonly<Record<string, Header>> = {
     description: 'How the answer came: as it was, with bytes replaced, or translated from another protocol.',
     schema: { type: 'string', enum: ['exact', 'spliced', 'translated'] },
   },
+  'x-gateway-left-out': {
+    description:
+      'Members of the request that the model which answered did not get; only where there are any.',
+    schema: { type: 'string' },
+  },
   'server-timing': { description: 'Where the time went, in milliseconds.', schema: { type: 'string' } },
   'retry-after': {
     description: 'Seconds to wait before the next request.',

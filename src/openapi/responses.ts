@@ -44,7 +44,7 @@ function goodResponses(route: Route, { answer }: OperationWords): Readonly<Recor
 }
 
 function headersOf({ endpoint }: Route): Readonly<Record<string, Reference>> {
-  return endpoint === null ? headerReferences() : headerReferences('x-gateway-path');
+  return endpoint === null ? headerReferences() : headerReferences('x-gateway-path', 'x-gateway-left-out');
 }
 
 /** @throws {Error} for an operation that has no JSON answer */

@@ -3,14 +3,7 @@ import type { ConversationRequest, TextProtocolName } from '../conversation/requ
 import { GatewayError } from '../errors.js';
 
 /** Settings that some protocol cannot say and that may not be dropped. */
-export type RefusableSetting =
-  | 'candidates'
-  | 'stop'
-  | 'logprobs'
-  | 'logitBias'
-  | 'customTools'
-  | 'toolChoice'
-  | 'prefill';
+export type RefusableSetting = 'candidates' | 'stop' | 'logprobs' | 'logitBias' | 'toolChoice' | 'prefill';
 
 /** What the setting is called in each protocol, as a caller writes it. */
 const names: Readonly<Record<TextProtocolName, Readonly<Record<RefusableSetting, string>>>> = {
@@ -19,7 +12,6 @@ const names: Readonly<Record<TextProtocolName, Readonly<Record<RefusableSetting,
     stop: 'stop',
     logprobs: 'logprobs',
     logitBias: 'logit_bias',
-    customTools: 'tools',
     toolChoice: 'tool_choice',
     prefill: 'messages',
   },
@@ -28,7 +20,6 @@ const names: Readonly<Record<TextProtocolName, Readonly<Record<RefusableSetting,
     stop: 'stop',
     logprobs: 'include',
     logitBias: 'logit_bias',
-    customTools: 'tools',
     toolChoice: 'tool_choice',
     prefill: 'input',
   },
@@ -37,7 +28,6 @@ const names: Readonly<Record<TextProtocolName, Readonly<Record<RefusableSetting,
     stop: 'stop_sequences',
     logprobs: 'logprobs',
     logitBias: 'logit_bias',
-    customTools: 'tools',
     toolChoice: 'tool_choice',
     prefill: 'messages',
   },
@@ -46,7 +36,6 @@ const names: Readonly<Record<TextProtocolName, Readonly<Record<RefusableSetting,
     stop: 'generationConfig.stopSequences',
     logprobs: 'generationConfig.responseLogprobs',
     logitBias: 'logitBias',
-    customTools: 'tools',
     toolChoice: 'toolConfig.functionCallingConfig',
     prefill: 'contents',
   },

@@ -15,6 +15,7 @@ import {
   tokensOf,
 } from '../conversation/estimate-usage.js';
 import type { StreamEvent } from '../conversation/events.js';
+import type { AnswerRestorer } from '../conversation/fit/fitted.js';
 import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
 import { keyFailure, tellable } from '../protocols/error-formats/own-secrets.js';
@@ -47,6 +48,8 @@ export interface TranslationParts {
   /** The client's. */
   readonly ours: TextCodec;
   readonly context: AnswerContext;
+  /** See `fitRequest`. */
+  readonly restorer: AnswerRestorer | null;
   /** Input tokens that the request is thought to have cost, for an upstream that reports nothing. */
   readonly inputEstimate: number;
   /** Of the gateway at the upstream: no answer may tell its keys, and no error any of them. */
@@ -117,12 +120,13 @@ export class TranslatedTransform implements AnswerTransform {
   }
 
   whole(body: Buffer): Buffer {
-    const { ours, context, secrets } = this.#parts;
+    const { ours, context, restorer, secrets } = this.#parts;
     const ofKey = keyFailure(body, secrets);
     if (ofKey !== null) throw ofKey;
     const answer = this.#decodeAnswer(body.toString('utf8'));
     this.usage = answer.usage ?? estimatedUsage(this.#parts.inputEstimate, answerTokens(answer));
-    return writeOut(rawBytes(ours.encodeAnswer({ choices: answer.choices, usage: this.usage }, context)));
+    const restored = restorer === null ? answer : restorer.answer(answer);
+    return writeOut(rawBytes(ours.encodeAnswer({ choices: restored.choices, usage: this.usage }, context)));
   }
 
   /** @throws {GatewayError} for what is no answer, with nothing of our account in its words */
@@ -180,6 +184,9 @@ class StreamTranslation {
   /** The protocol's own end has come, or an error. */
   isOver = false;
 
+  /** Of what was decoded, in order; only where the answer is to be restored. */
+  readonly #ordered: StreamEvent[] = [];
+  readonly #restorer: AnswerRestorer | null;
   readonly #inputEstimate: number;
   readonly #secrets: OwnSecrets;
   /** Characters of texts and arguments that passed. */
@@ -189,7 +196,8 @@ class StreamTranslation {
   /** What is known of the usage is all of it. */
   isUsageWhole = false;
 
-  constructor({ theirs, source, ours, context, inputEstimate, secrets }: TranslationParts) {
+  constructor({ theirs, source, ours, context, restorer, inputEstimate, secrets }: TranslationParts) {
+    this.#restorer = restorer;
     this.#secrets = secrets;
     this.encoder = ours.createEncoder(context);
     this.#decoder = theirs.createDecoder(source);
@@ -247,7 +255,7 @@ class StreamTranslation {
    * @returns what to send for them, or null when the event at `at` is none of these; `#passedTo` is where they end
    */
   #passTexts(bytes: string, at: number): string | null {
-    if (!this.encoder.takesRawText()) return null;
+    if (this.#restorer?.changesText === true || !this.encoder.takesRawText()) return null;
     const texts = this.#texts;
     this.#passedTo = this.#template.collect(bytes, at, texts);
     if (this.#passedTo === -1) return null;
@@ -330,7 +338,7 @@ class StreamTranslation {
     for (const event of this.#decoded) {
       if (event.kind === 'end' && this.usage === null) this.#estimate();
       if ('text' in event) this.length += event.text.length;
-      this.#sequence.push(event, this.#steps);
+      this.#push(event);
       if (event.kind === 'usage') {
         this.usage = event.usage;
         this.isUsageWhole = true;
@@ -339,6 +347,16 @@ class StreamTranslation {
     this.#decoded.length = 0;
     const last = this.#steps.at(-1);
     if (last?.kind === 'end' || last?.kind === 'error') this.isOver = true;
+  }
+
+  #push(event: StreamEvent): void {
+    if (this.#restorer === null) {
+      this.#sequence.push(event, this.#steps);
+      return;
+    }
+    this.#sequence.push(event, this.#ordered);
+    for (const each of this.#ordered) this.#restorer.event(each, this.#steps);
+    this.#ordered.length = 0;
   }
 
   /** SDKs require a usage: where the upstream reports none, it is estimated, and marked as such in the ledger. */

@@ -250,7 +250,6 @@ for (const sdk of sdks) {
         [{ previous_response_id: 'resp_1' }, 'previous_response_id'],
         [{ conversation: 'conv_1' }, 'conversation'],
         [{ background: true }, 'background'],
-        [{ tools: [{ type: 'file_search', vector_store_ids: ['v'] }] }, 'tools[0]'],
         [{ input: [{ type: 'item_reference', id: 'msg_1' }] }, 'input[0]'],
       ];
       for (const [more, param] of bad) {

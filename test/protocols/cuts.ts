@@ -49,6 +49,7 @@ export function transformOf(upstream: TextProtocolName, { client, framing }: Rea
     source: { model: 'u' },
     ours: textEndpoints[client.protocol].translation.codec,
     context,
+    restorer: null,
     inputEstimate: 5,
     secrets: ownSecrets([], []),
   });

@@ -7,6 +7,7 @@ import { createSealer } from '../../src/wire/seal.js';
 import { clients } from '../suites/translation/session.js';
 import { tools } from '../suites/translation/tool-scenarios.js';
 import { firstText, interruptions, requestBodies, rounds, system } from './growing-conversation.js';
+import { writeRequest } from './write-request.js';
 
 const sealer = createSealer('a secret for the tests of growing conversations');
 
@@ -18,6 +19,7 @@ const plain: TargetOptions = {
   adaptiveThinking: false,
   thinkingLevels: false,
   jsonSchema: true,
+  customTools: false,
   hostedTools: 'reject',
 };
 const targets: Readonly<Record<string, TargetOptions>> = {
@@ -85,7 +87,7 @@ for (const client of clients) {
     const ours = textEndpoints[client.protocol].translation.codec;
     const theirs = textEndpoints[upstream].translation.codec;
     const translate = (body: JsonObject, target: TargetOptions): string =>
-      theirs.encodeRequest(ours.decodeRequest(body, true, sealer), target);
+      writeRequest(theirs, ours.decodeRequest(body, true, sealer), target);
     const fitting = exceptions.find((each) => each.client === client.protocol && each.upstream === upstream);
 
     for (const [name, target] of Object.entries(targets)) {

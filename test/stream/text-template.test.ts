@@ -116,6 +116,7 @@ test('a text that is not decoded on its way comes out the same, between every tw
               source,
               ours,
               context,
+              restorer: null,
               inputEstimate: 0,
               secrets,
             });
@@ -167,6 +168,7 @@ test('an estimate counts the characters of texts that were not decoded, too', as
     source,
     ours: textEndpoints.messages.translation.codec,
     context,
+    restorer: null,
     inputEstimate: 0,
     secrets,
   });

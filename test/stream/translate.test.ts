@@ -42,6 +42,7 @@ const encoder = (): StreamEncoder => ({
 });
 
 const codec: TextCodec = {
+  rules: { customTools: 'always' },
   decodeRequest: () => {
     throw new Error('not needed');
   },
@@ -60,6 +61,7 @@ const transform = () =>
     source: { model: 'm' },
     ours: codec,
     context: {} as AnswerContext,
+    restorer: null,
     inputEstimate: 0,
     secrets: ownSecrets([], []),
   });

@@ -14,6 +14,7 @@ import { judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
 
 /** The responses protocol's translation. */
 export const responsesCodec: TextCodec = {
+  rules: { customTools: 'always' },
   decodeRequest,
   encodeRequest,
   decodeAnswer,

@@ -4,6 +4,7 @@ import type { ConversationRequest } from '../../../src/conversation/request.js';
 import { GatewayError } from '../../../src/errors.js';
 import { chatCodec } from '../../../src/protocols/chat/index.js';
 import type { JsonObject } from '../../../src/wire/json.js';
+import { writeRequest } from '../write-request.js';
 
 /** Chat has nothing to seal: a call of either is a mistake. */
 const sealer = {
@@ -23,6 +24,7 @@ export const target: TargetOptions = {
   adaptiveThinking: false,
   thinkingLevels: false,
   jsonSchema: true,
+  customTools: true,
   hostedTools: 'reject',
 };
 
@@ -42,6 +44,7 @@ export const context: AnswerContext = {
 export const plain: ConversationRequest = {
   from: 'messages',
   stream: false,
+  leftOut: [],
   system: [],
   turns: [{ role: 'user', parts: [{ kind: 'text', text: 'hi' }] }],
   tools: [],
@@ -79,7 +82,7 @@ export function decodeMessages(...messages: readonly JsonObject[]): Conversation
 }
 
 export function encode(more: Partial<ConversationRequest>, options: Partial<TargetOptions> = {}): JsonObject {
-  return JSON.parse(chatCodec.encodeRequest({ ...plain, ...more }, { ...target, ...options })) as JsonObject;
+  return JSON.parse(writeRequest(chatCodec, { ...plain, ...more }, { ...target, ...options })) as JsonObject;
 }
 
 /** What the call throws, as kind and parameter; a call that does not throw gives null. */

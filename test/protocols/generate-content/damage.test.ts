@@ -5,6 +5,7 @@ import { generateContentCodec } from '../../../src/protocols/generate-content/in
 import { generateContentRequest } from '../../../src/protocols/generate-content/request/schema.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { fc } from '../../support/seed.js';
+import { writeRequest } from '../write-request.js';
 import { context, decodeBlocks, encodeEvents, sealer, target } from './samples.js';
 
 /** Any JSON, made of the protocol's words. */
@@ -135,7 +136,7 @@ test('whatever a client sends is translated, or refused with the place that is w
       try {
         const request = generateContentCodec.decodeRequest(given, false, sealer);
         JSON.parse(
-          generateContentCodec.encodeRequest(request, { ...target, jsonSchema, hostedTools: 'drop' }),
+          writeRequest(generateContentCodec, request, { ...target, jsonSchema, hostedTools: 'drop' }),
         );
         translated++;
       } catch (error) {

@@ -3,6 +3,7 @@ import { test } from 'tap';
 import { generateContentCodec } from '../../../src/protocols/generate-content/index.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { fc } from '../../support/seed.js';
+import { writeRequest } from '../write-request.js';
 import { sealer, target, token } from './samples.js';
 
 /*
@@ -10,7 +11,7 @@ import { sealer, target, token } from './samples.js';
  * but what is dropped by intent.
  */
 
-const { decodeRequest, encodeRequest } = generateContentCodec;
+const { decodeRequest } = generateContentCodec;
 const word = fc.string({ unit: 'binary', minLength: 1, maxLength: 12 });
 const name = fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_-]{0,11}$/);
 const optional = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined });
@@ -162,7 +163,11 @@ function sealed(value: unknown): unknown {
 }
 
 const bodyOf = (body: JsonObject) =>
-  encodeRequest(decodeRequest(sealed(JSON.parse(JSON.stringify(body))) as JsonObject, false, sealer), target);
+  writeRequest(
+    generateContentCodec,
+    decodeRequest(sealed(JSON.parse(JSON.stringify(body))) as JsonObject, false, sealer),
+    target,
+  );
 
 test('a request comes back as it was', async () => {
   fc.assert(

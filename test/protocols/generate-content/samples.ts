@@ -6,6 +6,7 @@ import type { Usage } from '../../../src/conversation/usage.js';
 import { GatewayError } from '../../../src/errors.js';
 import { generateContentCodec } from '../../../src/protocols/generate-content/index.js';
 import type { JsonObject } from '../../../src/wire/json.js';
+import { writeRequest } from '../write-request.js';
 
 export const sealer = { seal: (text: string) => text, open: (text: string) => text };
 
@@ -17,6 +18,7 @@ export const target: TargetOptions = {
   adaptiveThinking: false,
   thinkingLevels: false,
   jsonSchema: true,
+  customTools: false,
   hostedTools: 'reject',
 };
 
@@ -61,7 +63,7 @@ export function encode(
   options: Partial<TargetOptions> = {},
 ): JsonObject {
   return JSON.parse(
-    generateContentCodec.encodeRequest(request(given), { ...target, ...options }),
+    writeRequest(generateContentCodec, request(given), { ...target, ...options }),
   ) as JsonObject;
 }
 

@@ -5,6 +5,7 @@ import { sealSignature } from '../../../src/conversation/signature.js';
 import { messagesCodec } from '../../../src/protocols/messages/index.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { createSealer } from '../../../src/wire/seal.js';
+import { writeRequest } from '../write-request.js';
 
 const sealer = createSealer('a secret of the tests');
 
@@ -16,6 +17,7 @@ export const target: TargetOptions = {
   adaptiveThinking: false,
   thinkingLevels: false,
   jsonSchema: true,
+  customTools: false,
   hostedTools: 'reject',
 };
 
@@ -37,6 +39,7 @@ export const source = { model: 'up' };
 export const plain: ConversationRequest = {
   from: 'chat',
   stream: false,
+  leftOut: [],
   system: [],
   turns: [{ role: 'user', parts: [{ kind: 'text', text: 'hi' }] }],
   tools: [],
@@ -85,7 +88,7 @@ export function encode(
 }
 
 export function encodeText(request: ConversationRequest, options: Partial<TargetOptions> = {}): string {
-  return messagesCodec.encodeRequest(request, { ...target, ...options });
+  return writeRequest(messagesCodec, request, { ...target, ...options });
 }
 
 /** The neutral events of a stream that is given as the data of its events, read to its end. */

@@ -4,6 +4,7 @@ import { GatewayError } from '../../../src/errors.js';
 import { responsesCodec } from '../../../src/protocols/responses/index.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { createSealer } from '../../../src/wire/seal.js';
+import { writeRequest } from '../write-request.js';
 
 export const sealer = createSealer('a secret of the tests');
 
@@ -15,6 +16,7 @@ export const target: TargetOptions = {
   adaptiveThinking: false,
   thinkingLevels: false,
   jsonSchema: true,
+  customTools: false,
   hostedTools: 'reject',
 };
 
@@ -34,6 +36,7 @@ export const context: AnswerContext = {
 export const plain: ConversationRequest = {
   from: 'chat',
   stream: false,
+  leftOut: [],
   system: [],
   turns: [{ role: 'user', parts: [{ kind: 'text', text: 'hi' }] }],
   tools: [],
@@ -67,7 +70,7 @@ export function decode(members: JsonObject, stream = false): ConversationRequest
 
 /** Encodes `plain` with these members, and parses the text. */
 export function encode(members: Partial<ConversationRequest>, options = target): JsonObject {
-  return JSON.parse(responsesCodec.encodeRequest({ ...plain, ...members }, options)) as JsonObject;
+  return JSON.parse(writeRequest(responsesCodec, { ...plain, ...members }, options)) as JsonObject;
 }
 
 /** The error that a step throws. */

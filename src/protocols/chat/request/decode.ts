@@ -31,6 +31,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
   return {
     from: 'chat',
     stream,
+    leftOut: [],
     system,
     turns,
     tools,

@@ -35,6 +35,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
   return {
     from: 'generateContent',
     stream,
+    leftOut: [],
     system: decodeSystem(memberOf(body, 'systemInstruction'), keyOf(body, 'systemInstruction')),
     turns: decodeContents(body.contents),
     tools,

@@ -15,7 +15,7 @@ import { signatureFor } from '../../../conversation/signature.js';
 import { GatewayError } from '../../../errors.js';
 import { isObjectText, type JsonObject, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';
-import { refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
+import { refuseHostedTools, unsupportedSetting } from '../../unsupported.js';
 import { encodeReasoning } from '../reasoning.js';
 import { encodeSchema } from '../schema-encode.js';
 
@@ -251,8 +251,7 @@ function modelMembers(part: Exclude<AssistantPart, { readonly kind: 'reasoning' 
   return mediaMembers(part);
 }
 
-function callMembers({ id, name, input, custom, at }: ToolCallPart): string {
-  if (custom) throw unsupportedAt(at, 'generateContent', '(a call of a custom tool)');
+function callMembers({ id, name, input, at }: ToolCallPart): string {
   const args = input.trim() === '' ? '{}' : input;
   if (!isObjectText(args)) {
     throw new GatewayError(
@@ -278,14 +277,6 @@ const noParameters: JsonObject = { type: 'object', properties: {} };
 function encodeTools(request: ConversationRequest, target: TargetOptions): JsonObject[] | undefined {
   const { tools } = request;
   refuseHostedTools(request, target, 'generateContent');
-  const custom = tools.find((tool) => tool.custom !== undefined);
-  if (custom !== undefined)
-    throw unsupportedSetting(
-      request,
-      'customTools',
-      'generateContent',
-      `with the custom tool '${custom.name}', which takes free text,`,
-    );
   if (tools.length === 0) return undefined;
   return [{ functionDeclarations: tools.map((tool) => encodeFunction(tool, target)) }];
 }

@@ -37,6 +37,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
   return {
     from: 'messages',
     stream,
+    leftOut: [],
     system,
     turns,
     tools,

@@ -368,8 +368,7 @@ function encodeSpoken(spoken: Spoken): string {
 }
 
 /** The arguments are passed on as they were written: so large numbers keep all their digits. */
-function encodeCall({ id, name, input, custom, at }: ToolCallPart): string {
-  if (custom) throw unsupportedAt(at, 'messages', '(call of a custom tool)');
+function encodeCall({ id, name, input, at }: ToolCallPart): string {
   if (!isObjectText(input)) {
     throw new GatewayError(
       'invalid_value',
@@ -394,9 +393,6 @@ interface EncodedTools {
  */
 function encodeTools(request: ConversationRequest, target: TargetOptions): EncodedTools {
   refuseHostedTools(request, target, 'messages');
-  const custom = request.tools.find((tool) => tool.custom !== undefined);
-  if (custom !== undefined)
-    throw unsupportedSetting(request, 'customTools', 'messages', `with the custom tool '${custom.name}'`);
   // The upstream refuses a choice where there is nothing to choose from.
   if (request.tools.length === 0) return { tools: undefined, toolChoice: undefined, forced: false };
   const choice = presentChoice(request);

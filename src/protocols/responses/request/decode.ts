@@ -87,6 +87,7 @@ function decodeBody(body: JsonObject, stream: boolean, sealer: Sealer): DecodedB
   const request: ConversationRequest = {
     from: 'responses',
     stream,
+    leftOut: [],
     system:
       typeof body.instructions === 'string' && body.instructions !== ''
         ? [body.instructions, ...input.system]

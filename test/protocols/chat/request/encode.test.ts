@@ -7,6 +7,7 @@ import type {
   UserPart,
 } from '../../../../src/conversation/request.js';
 import { chatCodec } from '../../../../src/protocols/chat/index.js';
+import { writeRequest } from '../../write-request.js';
 import { encode, plain, refusal, target } from '../samples.js';
 
 const text = (value: string): UserPart & AssistantPart => ({ kind: 'text', text: value });
@@ -42,11 +43,12 @@ const said = (...parts: UserPart[]) => messages(user(...parts));
 
 test('settings go before the conversation, absent ones not at all', async (t) => {
   t.equal(
-    chatCodec.encodeRequest(plain, target),
+    writeRequest(chatCodec, plain, target),
     '{"model":"up","messages":[{"role":"user","content":"hi"}]}',
   );
   t.equal(
-    chatCodec.encodeRequest(
+    writeRequest(
+      chatCodec,
       {
         ...plain,
         stream: true,
@@ -238,7 +240,8 @@ test('an assistant turn is one message', async (t) => {
 
 test('a tool call and its result, as the protocol spells them', async (t) => {
   t.equal(
-    chatCodec.encodeRequest(
+    writeRequest(
+      chatCodec,
       { ...plain, turns: [assistant(call('call_1')), user(result('call_1', [text('42')]))] },
       target,
     ),
@@ -328,7 +331,7 @@ test('the next turn of a conversation begins with the bytes of this one', async 
     { role: 'system' as const, text: 's' },
     user(text('more')),
   ];
-  const body = (count: number) => chatCodec.encodeRequest({ ...plain, turns: turns.slice(0, count) }, target);
+  const body = (count: number) => writeRequest(chatCodec, { ...plain, turns: turns.slice(0, count) }, target);
   for (let count = 1; count < turns.length; count++)
     t.ok(body(count + 1).startsWith(body(count).slice(0, -2)), `${count} turns`);
 });

@@ -5,6 +5,7 @@ import { compactResponses, responsesCodec } from '../../../../src/protocols/resp
 import { compactRequest, responsesRequest } from '../../../../src/protocols/responses/request/schema.js';
 import type { JsonObject } from '../../../../src/wire/json.js';
 import { fc } from '../../../support/seed.js';
+import { writeRequest } from '../../write-request.js';
 import { everything } from '../bodies.js';
 import { sealer, target } from '../conversation.js';
 import { damage, type Json } from '../damage.js';
@@ -59,7 +60,7 @@ test('a body that passed the check is translated, or refused by a name in it', a
       const { decodeRequest } = isCompaction ? compactCodec : responsesCodec;
       try {
         const request = decodeRequest(body, false, sealer);
-        JSON.parse(responsesCodec.encodeRequest(request, target));
+        JSON.parse(writeRequest(responsesCodec, request, target));
         translated++;
       } catch (error) {
         assert.ok(error instanceof GatewayError, String(error));

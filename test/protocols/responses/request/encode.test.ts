@@ -5,6 +5,7 @@ import { sealSignature } from '../../../../src/conversation/signature.js';
 import { responsesCodec } from '../../../../src/protocols/responses/index.js';
 import { openReasoning } from '../../../../src/protocols/responses/reasoning.js';
 import { fc } from '../../../support/seed.js';
+import { writeRequest } from '../../write-request.js';
 import { agentBody, everything } from '../bodies.js';
 import { decode, encode, errorOf, plain, target } from '../conversation.js';
 import { turnsArbitrary } from '../turns.js';
@@ -40,7 +41,7 @@ const media = (kind: MediaPart['kind'], more: Partial<MediaPart> = {}): MediaPar
 
 test('the least of a request', async (t) => {
   t.equal(
-    responsesCodec.encodeRequest(plain, target),
+    writeRequest(responsesCodec, plain, target),
     '{"model":"up","store":false,"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}]}',
   );
 });
@@ -299,8 +300,8 @@ test('a body that is decoded and encoded says the same', async (t) => {
 test('the body of the next turn begins with the bytes of this one', async (t) => {
   fc.assert(
     fc.property(turnsArbitrary, turnsArbitrary, (turns, more) => {
-      const first = responsesCodec.encodeRequest({ ...plain, turns: [...turns, user] }, target);
-      const next = responsesCodec.encodeRequest({ ...plain, turns: [...turns, user, ...more, user] }, target);
+      const first = writeRequest(responsesCodec, { ...plain, turns: [...turns, user] }, target);
+      const next = writeRequest(responsesCodec, { ...plain, turns: [...turns, user, ...more, user] }, target);
       assert.ok(next.startsWith(first.slice(0, -2)));
     }),
     { numRuns: 300 },

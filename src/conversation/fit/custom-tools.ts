@@ -1,0 +1,113 @@
+import type { JsonObject } from '../../wire/json.js';
+import type { Answer, AnswerPart } from '../answer.js';
+import type { RequestRules, TargetOptions } from '../codec.js';
+import type { StreamEvent } from '../events.js';
+import type { AssistantPart, ConversationRequest, Tool, ToolCallPart, Turn } from '../request.js';
+import type { AnswerRestorer, Fitted } from './fitted.js';
+import { MemberText, memberOf } from './member-text.js';
+
+/** Argument of the function that stands for a tool of free text. */
+const argument = 'input';
+
+/**
+ * Tools that take free text (Codex's `apply_patch`, `exec`) are for most models functions with one text argument, calls
+ * in the history included. Calls of them come back as what the client knows.
+ */
+export function fitCustomTools(
+  request: ConversationRequest,
+  { customTools }: RequestRules,
+  target: TargetOptions,
+): Fitted {
+  if (customTools === 'always' || (customTools === 'option' && target.customTools))
+    return { request, restorer: null };
+  const names = new Set(request.tools.filter(({ custom }) => custom !== undefined).map(({ name }) => name));
+  const turns = request.turns.some(callsCustom) ? request.turns.map(withFunctions) : request.turns;
+  if (names.size === 0)
+    return { request: turns === request.turns ? request : { ...request, turns }, restorer: null };
+  return {
+    request: { ...request, turns, tools: request.tools.map(asFunction) },
+    restorer: new CustomCalls(names),
+  };
+}
+
+function isCustomCall(part: AssistantPart): part is ToolCallPart {
+  return part.kind === 'toolCall' && part.custom;
+}
+
+function callsCustom(turn: Turn): boolean {
+  return turn.role === 'assistant' && turn.parts.some(isCustomCall);
+}
+
+function withFunctions(turn: Turn): Turn {
+  if (turn.role !== 'assistant') return turn;
+  const parts = turn.parts.map((part) =>
+    isCustomCall(part) ? { ...part, custom: false, input: JSON.stringify({ [argument]: part.input }) } : part,
+  );
+  return { ...turn, parts };
+}
+
+function asFunction(tool: Tool): Tool {
+  const { name, description, custom } = tool;
+  if (custom === undefined) return tool;
+  return {
+    name,
+    description: [description, grammarOf(custom.format)].filter((text) => text !== null).join('\n\n') || null,
+    parameters: {
+      type: 'object',
+      properties: {
+        [argument]: { type: 'string', description: 'The whole input of the tool, as plain text.' },
+      },
+      required: [argument],
+      additionalProperties: false,
+    },
+    strict: null,
+  };
+}
+
+/** What the upstream would have held the text to, the model has to be told. */
+function grammarOf(format: JsonObject | null): string | null {
+  if (format?.type !== 'grammar' || typeof format.definition !== 'string') return null;
+  const syntax = typeof format.syntax === 'string' ? ` (${format.syntax})` : '';
+  return `The input must follow this grammar${syntax}:\n${format.definition}`;
+}
+
+/** Takes the text out of the arguments of the functions that stand for tools of free text. */
+class CustomCalls implements AnswerRestorer {
+  readonly changesText = false;
+  readonly #names: ReadonlySet<string>;
+  /** Of the call that is open, where it is of such a tool. */
+  #text: MemberText | null = null;
+
+  constructor(names: ReadonlySet<string>) {
+    this.#names = names;
+  }
+
+  event(event: StreamEvent, out: StreamEvent[]): void {
+    if (event.kind === 'callStart' && !event.custom && this.#names.has(event.name)) {
+      this.#text = new MemberText(argument);
+      out.push({ ...event, custom: true });
+    } else if (event.kind === 'callArguments' && this.#text !== null) {
+      const text = this.#text.add(event.text);
+      if (text !== '') out.push({ ...event, text });
+    } else if (event.kind === 'callEnd' && this.#text !== null) {
+      const text = this.#text.end();
+      const { choice, call } = event;
+      if (text !== '' || this.#text.isEmpty) out.push({ kind: 'callArguments', choice, call, text });
+      this.#text = null;
+      out.push(event);
+    } else out.push(event);
+  }
+
+  answer(answer: Answer): Answer {
+    const choices = answer.choices.map((choice) => ({
+      ...choice,
+      parts: choice.parts.map((part) => this.#restored(part)),
+    }));
+    return { ...answer, choices };
+  }
+
+  #restored(part: AnswerPart): AnswerPart {
+    if (part.kind !== 'toolCall' || part.custom || !this.#names.has(part.name)) return part;
+    return { ...part, custom: true, input: memberOf(part.input, argument) };
+  }
+}

@@ -1,0 +1,44 @@
+import type { RequestRules, TargetOptions } from '../codec.js';
+import type { StreamEvent } from '../events.js';
+import type { LeftOut } from '../left-out.js';
+import type { ConversationRequest } from '../request.js';
+import { fitCustomTools } from './custom-tools.js';
+import type { AnswerRestorer, Fit, Fitted } from './fitted.js';
+
+/** In the order in which a request is changed. */
+const fits: readonly Fit[] = [fitCustomTools];
+
+/** Changes a request so that an encoder can write it for its target; see the files of this folder. */
+export function fitRequest(
+  request: ConversationRequest,
+  rules: RequestRules,
+  target: TargetOptions,
+  leftOut: LeftOut,
+): Fitted {
+  let fitted = request;
+  const restorers: AnswerRestorer[] = [];
+  for (const fit of fits) {
+    const { request: next, restorer } = fit(fitted, rules, target, leftOut);
+    fitted = next;
+    if (restorer !== null) restorers.unshift(restorer);
+  }
+  return { request: fitted, restorer: joined(restorers) };
+}
+
+/** @param restorers the one of the last change first */
+function joined(restorers: readonly AnswerRestorer[]): AnswerRestorer | null {
+  if (restorers.length < 2) return restorers[0] ?? null;
+  return {
+    changesText: restorers.some(({ changesText }) => changesText),
+    event: (event, out) => {
+      let events = [event];
+      for (const restorer of restorers) {
+        const next: StreamEvent[] = [];
+        for (const each of events) restorer.event(each, next);
+        events = next;
+      }
+      out.push(...events);
+    },
+    answer: (answer) => restorers.reduce((each, restorer) => restorer.answer(each), answer),
+  };
+}

@@ -1,0 +1,35 @@
+import type { Answer } from '../answer.js';
+import type { RequestRules, TargetOptions } from '../codec.js';
+import type { StreamEvent } from '../events.js';
+import type { LeftOut } from '../left-out.js';
+import type { ConversationRequest } from '../request.js';
+
+/** Makes an answer again what the client expects, after its request was changed. One for each attempt. */
+export interface AnswerRestorer {
+  /** Texts may come out otherwise than they went in; else they need not be decoded on their way. */
+  readonly changesText: boolean;
+  /**
+   * Takes the events of a stream in their order (`stream/sequence.ts`).
+   * @param out where those go that the client is to get
+   */
+  event(event: StreamEvent, out: StreamEvent[]): void;
+  answer(answer: Answer): Answer;
+}
+
+/** A request as a target can take it. */
+export interface Fitted {
+  readonly request: ConversationRequest;
+  /** Null where the answer is right as it comes. */
+  readonly restorer: AnswerRestorer | null;
+}
+
+/**
+ * One change of a request, for one thing that a target does not know.
+ * @returns the request itself where nothing has to be changed
+ */
+export type Fit = (
+  request: ConversationRequest,
+  rules: RequestRules,
+  target: TargetOptions,
+  leftOut: LeftOut,
+) => Fitted;

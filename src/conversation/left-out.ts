@@ -1,0 +1,26 @@
+/** So many names are told of one call. */
+const mostNames = 32;
+/** The members of all protocols are made of these. */
+const plainName = /^[A-Za-z][\w.-]{0,63}$/;
+
+/**
+ * What a translated request loses on its way to a target: names of members of the client's body, each once, never their
+ * values. They stand in a header of the answer, so a name that could not stand there is not taken.
+ */
+export class LeftOut {
+  readonly #names: Set<string>;
+
+  /** @param names that are lost whatever the target is */
+  constructor(names: readonly string[] = []) {
+    this.#names = new Set();
+    for (const name of names) this.add(name);
+  }
+
+  add(name: string): void {
+    if (this.#names.size < mostNames && plainName.test(name)) this.#names.add(name);
+  }
+
+  get names(): readonly string[] {
+    return [...this.#names];
+  }
+}

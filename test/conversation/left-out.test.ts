@@ -1,0 +1,17 @@
+import { test } from 'tap';
+import { LeftOut } from '../../src/conversation/left-out.js';
+
+test('a name is told once, in the order in which it was met', async (t) => {
+  const leftOut = new LeftOut(['top_k', 'cache_control']);
+  leftOut.add('generationConfig.topK');
+  leftOut.add('top_k');
+  t.strictSame(leftOut.names, ['top_k', 'cache_control', 'generationConfig.topK']);
+});
+
+test('what cannot stand in a header is not told, nor a client’s thousandth name', async (t) => {
+  const leftOut = new LeftOut();
+  for (const name of ['', 'a\r\nb: c', 'a b', 'é', 'a,b', '1', 'x'.repeat(65)]) leftOut.add(name);
+  t.strictSame(leftOut.names, []);
+  for (let i = 0; i < 1000; i++) leftOut.add(`m${i}`);
+  t.equal(leftOut.names.length, 32);
+});
