@@ -116,7 +116,8 @@ class EmbeddedLink {
 
   #start(): Worker {
     const exitState = createExitState();
-    const thread = new Worker(new URL('./embedded-thread.js', import.meta.url), {
+    // By its name in package.json: a worker's bundle holds this module, and lies elsewhere.
+    const thread = new Worker(new URL(import.meta.resolve('#store-thread')), {
       workerData: { folder: this.#path, exitState } satisfies EmbeddedThreadData,
       execArgv: [],
     });
