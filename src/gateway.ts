@@ -58,6 +58,8 @@ export interface Gateway {
   swap(snapshot: Snapshot): void;
   /** The managed keys are not what they were: sessions end whose key is none any more. */
   onKeysChanged(): void;
+  /** Takes no more connections, and serves on those that there are. */
+  stopListening(): Promise<void>;
   /**
    * Stops accepting and resolves when every call has ended.
    * @param graceMs for so long what still comes on idle connections is served; a moment unless given
@@ -263,6 +265,10 @@ class ComposedGateway implements Gateway {
 
   onKeysChanged(): void {
     this.#services.sessions.review(this.#services.running);
+  }
+
+  stopListening(): Promise<void> {
+    return this.#server.stopListening();
   }
 
   async drain(graceMs?: number): Promise<void> {

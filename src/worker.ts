@@ -132,6 +132,17 @@ async function finish(served: Gateway): Promise<void> {
   report({ type: 'collected', id: 0, snapshot: served.metrics() }, () => end(0));
 }
 
+async function stopListening(): Promise<void> {
+  await gateway?.stopListening();
+  report({ type: 'stopped-listening' });
+}
+
+/** Not behind the orders before it where it has begun to leave: that is over only with the last call. */
+function stop(): void {
+  if (leaving) stopListening().catch(fail);
+  else orders = orders.then(stopListening).catch(fail);
+}
+
 function drain({ graceMs }: WorkerOrder & { type: 'drain' }): void {
   if (leaving) leave(graceMs).catch(fail);
   else orders = orders.then(() => leave(graceMs)).catch(fail);
@@ -159,6 +170,9 @@ function onMessage(message: unknown): void {
       break;
     case 'inspect':
       tellInspection((order as WorkerOrder & { type: 'inspect' }).id);
+      break;
+    case 'stop-listening':
+      stop();
       break;
     case 'drain':
       drain(order as WorkerOrder & { type: 'drain' });
