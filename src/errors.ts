@@ -101,6 +101,15 @@ export type UpstreamFailureReason =
   | 'truncated'
   | 'closed';
 
+/**
+ * Why an answer that had begun is given up. What is `unusable_answer` is the upstream's own doing; more than the gateway
+ * takes (`answer_too_large`), no memory for it (`no_room`) and a fault of the gateway's own are not.
+ */
+export type GivenUpBy = 'unusable_answer' | 'answer_too_large' | 'no_room' | 'gateway_fault';
+
+/** How an attempt came to no answer, or to no whole or usable one. */
+export type AttemptFailure = UpstreamFailureReason | GivenUpBy;
+
 export interface ErrorDetails {
   /** Path of the parameter at fault, as a caller writes it: `messages[2].content`. */
   readonly param?: string | null;
@@ -114,6 +123,8 @@ export interface ErrorDetails {
   readonly unrepeatable?: boolean;
   /** The upstream does not accept the gateway's own key or account: the status that says so. */
   readonly vendorAccountStatus?: 401 | 402 | 403;
+  /** It is more than the gateway takes, which says nothing against whoever sent it. */
+  readonly tooLarge?: boolean;
   /** Hidden from callers, shown in the log. */
   readonly cause?: unknown;
 }
@@ -129,6 +140,7 @@ export class GatewayError extends Error {
   readonly allow: string | null;
   readonly unrepeatable: boolean;
   readonly vendorAccountStatus: 401 | 402 | 403 | null;
+  readonly tooLarge: boolean;
 
   constructor(kind: ErrorKind, message?: string | null, details?: ErrorDetails) {
     const entry = errorTable[kind];
@@ -144,6 +156,7 @@ export class GatewayError extends Error {
     this.allow = details?.allow ?? null;
     this.unrepeatable = details?.unrepeatable ?? false;
     this.vendorAccountStatus = details?.vendorAccountStatus ?? null;
+    this.tooLarge = details?.tooLarge ?? false;
   }
 }
 

@@ -1,17 +1,11 @@
 import { performance } from 'node:perf_hooks';
 import type { Target, Upstream } from '../config/types.js';
-import { type FaultPlace, GatewayError, guard } from '../errors.js';
+import { type AttemptFailure, type FaultPlace, GatewayError, type GivenUpBy, guard } from '../errors.js';
 import type { Call, ResolvedCall } from '../flow/call.js';
 import type { Services } from '../flow/services.js';
 import { resultOfFailure, resultOfStatus } from '../metrics/results.js';
 import { Gather } from '../stream/gather.js';
-import type {
-  ResponseHead,
-  UpstreamExchange,
-  UpstreamFailure,
-  UpstreamFailureReason,
-  UpstreamHandler,
-} from '../upstream/client.js';
+import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
 import { readErrorAnswer } from './error-answer.js';
 import { secondsOf } from './failure.js';
 import type { TargetHealth } from './health.js';
@@ -277,7 +271,7 @@ export class Attempt {
   }
 
   /** @param headSeen the answer had begun */
-  failed(reason: UpstreamFailureReason | 'unusable_answer', headSeen: boolean): void {
+  failed(reason: AttemptFailure, headSeen: boolean): void {
     if (this.#isOver) return;
     this.#endFound(findingOfFailure(reason, headSeen), reason, null);
     this.#services.recorder.recordAttempt(this.target, resultOfFailure(reason));
@@ -334,8 +328,10 @@ export interface AttemptOwner {
    * @param head null where nothing of it may be passed on
    */
   onErrorAnswer(error: GatewayError, head: ResponseHead | null): void;
-  /** @param failure null when the upstream answered, and its answer is of no use */
+  /** @param failure null when the upstream answered, and its answer was given up: `onGivenUp` has said why */
   onAttemptFailed(error: GatewayError, failure: UpstreamFailure | null): void;
+  /** An answer that had begun is given up, before it is cancelled: only what the upstream has done counts against it. */
+  onGivenUp(reason: GivenUpBy): void;
   /** A good answer turns out to say that our account is not accepted. */
   onVendorAccountRefused(error: GatewayError): void;
 }
@@ -359,8 +355,6 @@ export interface AttemptJudge {
   onTaken(attempt: RelayedAttempt): void;
   /** @returns true when another attempt of the call is still under way, and takes its place */
   survives(attempt: RelayedAttempt): boolean;
-  /** The client is still there: an answer that is given up, also at its very end, is then of no use. */
-  readonly isWanted: boolean;
   /** The client has all that it asked for: how the upstream's connection ends is of no interest any more. */
   readonly hasWholeAnswer: boolean;
 }
@@ -373,7 +367,6 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
   exchange: UpstreamExchange | null = null;
   readonly #judge: AttemptJudge;
   readonly #handler: UpstreamHandler;
-  #headSeen = false;
   /** Its answer has been given up, and the call goes on without it. */
   #isPassedOver = false;
   /** An error answer that is still coming. */
@@ -394,7 +387,6 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
   }
 
   onHead(head: ResponseHead): void {
-    this.#headSeen = true;
     const { status } = head;
     if (status < 400) {
       this.answered();
@@ -464,8 +456,7 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
   }
 
   cancel(): void {
-    if (this.#judge.isWanted && this.#headSeen) this.failed('unusable_answer', true);
-    else this.leave();
+    this.leave();
     this.exchange?.cancel();
   }
 }

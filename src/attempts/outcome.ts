@@ -1,4 +1,4 @@
-import type { UpstreamFailureReason } from '../errors.js';
+import type { AttemptFailure, GatewayError, GivenUpBy } from '../errors.js';
 
 /** No upstream keeps itself away for longer, whatever it says. */
 export const longestRetryAfterMs = 600_000;
@@ -44,6 +44,11 @@ export function findingOfStatus(status: number): Finding {
   return status >= 500 ? 'failure' : 'success';
 }
 
+/** Why an answer is given up that fails a call with this error. */
+export function givenUpBy(error: GatewayError): GivenUpBy {
+  return error.tooLarge ? 'answer_too_large' : 'unusable_answer';
+}
+
 /** Whether a status speaks of the key that a request came with: another key may do better. */
 export function isOfKey(status: number): boolean {
   return status === 401 || status === 402 || status === 403 || status === 429;
@@ -53,15 +58,13 @@ export function isOfKey(status: number): boolean {
  * What it says that there was no answer, or no whole one.
  * @param headSeen the answer had begun: its time may then have run out because its reader was slow
  */
-export function findingOfFailure(
-  reason: UpstreamFailureReason | 'unusable_answer',
-  headSeen: boolean,
-): Finding {
+export function findingOfFailure(reason: AttemptFailure, headSeen: boolean): Finding {
   switch (reason) {
     case 'queue_full':
     case 'no_room':
     case 'closed':
     case 'answer_too_large':
+    case 'gateway_fault':
       return 'uncounted';
     case 'total_timeout':
       return headSeen ? 'uncounted' : 'failure';

@@ -1,4 +1,4 @@
-import type { UpstreamFailureReason } from '../errors.js';
+import type { AttemptFailure } from '../errors.js';
 import { resendableMs } from '../upstream/types.js';
 
 /**
@@ -22,7 +22,7 @@ interface Progress {
 
 /** An attempt without an answer, or with one that is none. */
 export interface BrokenAttempt extends Progress {
-  readonly reason: UpstreamFailureReason | 'unusable_answer';
+  readonly reason: AttemptFailure;
 }
 
 /** An attempt that the upstream answered with an error. */
@@ -37,8 +37,8 @@ export type FailedAttempt = BrokenAttempt | AnsweredAttempt;
  * The retry rule, and the only place that knows it. Once something was relayed nothing is tried again. Before the
  * request was sent, the next candidate is free. After it was sent, only what proves that the upstream gave up
  * (a broken connection, an answer that is none, an error of its own) moves on; a deadline stops, since the work may
- * still be going on and the caller has waited long enough, and so does an answer that is too large, or finds no room here,
- * since it was given.
+ * still be going on and the caller has waited long enough, and so does an answer that is too large, finds no room here,
+ * or met a fault of ours, since it was given.
  * A connection that breaks proves it only within a second of sending: what cuts silent calls cuts them at work. What
  * must not be done twice moves on only after an answer which proves that it was not done (`provesUndone`).
  *
@@ -71,6 +71,7 @@ function mayGoOn(attempt: FailedAttempt): boolean {
     case 'total_timeout':
     case 'answer_too_large':
     case 'no_room':
+    case 'gateway_fault':
       return false;
     // An answer all the same.
     case 'unusable_answer':

@@ -10,7 +10,7 @@ import { Hedge, type HedgedAttempt } from '../attempts/hedge.js';
 import type { FailedAttempt } from '../attempts/verdict.js';
 import type { Target } from '../config/types.js';
 import type { ConversationRequest } from '../conversation/request.js';
-import { GatewayError, guard } from '../errors.js';
+import { GatewayError, type GivenUpBy, guard } from '../errors.js';
 import type { Endpoint, Translation } from '../protocols/protocol.js';
 import { warmUpAnswer } from '../protocols/responses/socket-message.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
@@ -92,6 +92,8 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
   #attempt: RelayedAttempt | null = null;
   /** Of the attempt. */
   #transform: AnswerTransform | null = null;
+  /** Why the answer of the attempt was given up. */
+  #givenUp: GivenUpBy = 'unusable_answer';
   /** Time went by before the first attempt. */
   #isLate = false;
   /** While a second target may be asked beside the first, or is. */
@@ -102,10 +104,6 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
     this.#call = call;
     this.#endpoint = endpoint;
     this.#attempts = attempts;
-  }
-
-  get isWanted(): boolean {
-    return this.#call.exchange.alive;
   }
 
   get hasWholeAnswer(): boolean {
@@ -138,6 +136,11 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
     this.#attempt?.report(this.#call, error);
   }
 
+  onGivenUp(reason: GivenUpBy): void {
+    this.#givenUp = reason;
+    this.#attempt?.failed(reason, true);
+  }
+
   get #isReplayable(): boolean {
     return this.#call.upload?.canReplay ?? this.#call.body !== null;
   }
@@ -150,7 +153,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
 
   /** Whether there is an attempt to follow one that failed: then `#goOn` begins it. */
   #mayGoOn(attempt: FailedAttempt): boolean {
-    return this.isWanted && this.#attempts.mayGoOn(attempt);
+    return this.#call.exchange.alive && this.#attempts.mayGoOn(attempt);
   }
 
   #goOn(failure: GatewayError | null): void {
@@ -463,7 +466,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
     const { vendorAccountStatus } = error;
     const mayGoOn = this.#mayGoOn(
       vendorAccountStatus === null
-        ? { ...progress, reason: failure?.reason ?? 'unusable_answer' }
+        ? { ...progress, reason: failure?.reason ?? this.#givenUp }
         : { ...progress, reason: 'error_answer', status: vendorAccountStatus },
     );
     if (mayGoOn) this.#goOn(error);

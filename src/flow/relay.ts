@@ -2,7 +2,8 @@ import { performance } from 'node:perf_hooks';
 import type { AttemptOwner } from '../attempts/attempts.js';
 import { readErrorAnswer } from '../attempts/error-answer.js';
 import { failureError, statusError } from '../attempts/failure.js';
-import { type FaultPlace, GatewayError } from '../errors.js';
+import { givenUpBy } from '../attempts/outcome.js';
+import { type FaultPlace, GatewayError, type GivenUpBy } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange.js';
 import { Swept } from '../http/sweep.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
@@ -289,13 +290,13 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     refuse(this.#services, this.#call, fault, head);
   }
 
-  /** Gives an answer up that cannot be used, before any of it was relayed. */
-  #give(error: GatewayError, failure: UpstreamFailure | null = null): void {
+  /** Gives an answer up that cannot be used: another target may be asked while none of it was relayed. */
+  #give(error: GatewayError, failure: UpstreamFailure | null = null, reason = givenUpBy(error)): void {
     const phase = this.#phase;
     this.#phase = over;
     if (error.vendorAccountStatus !== null) this.#owner.onVendorAccountRefused(error);
-    this.upstream?.cancel();
-    if (this.committed) this.#failStream(error, phase);
+    this.#giveUp(reason);
+    if (this.committed) this.#failStream(error, reason, phase);
     else this.#owner.onAttemptFailed(error, failure);
   }
 
@@ -309,11 +310,17 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   /** A mistake of ours costs its own call and nothing else. */
   #failByUs(fault: unknown): void {
     this.#services.reportFault('upstream', fault, this.#call);
-    this.#give(new GatewayError('internal_error', null, { cause: fault }));
+    this.#give(new GatewayError('internal_error', null, { cause: fault }), null, 'gateway_fault');
   }
 
-  #failStream(error: GatewayError, phase = this.#phase): void {
+  /** Nothing more is read of the present attempt's answer. */
+  #giveUp(reason: GivenUpBy): void {
+    this.#owner.onGivenUp(reason);
     this.upstream?.cancel();
+  }
+
+  #failStream(error: GatewayError, reason = givenUpBy(error), phase = this.#phase): void {
+    this.#giveUp(reason);
     this.#endStream(phase, error);
     this.#settle('upstream_error');
   }
@@ -379,7 +386,11 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   #outgrown({ transform, head }: Answering, before: Buffer): void {
     if (head.status >= 400) this.#tellError(head, this.#errorOf(head, before) ?? statusError(head, before));
     else if (!transform.divisible)
-      this.#give(new GatewayError('upstream_error', "The upstream's answer is too large to be changed."));
+      this.#give(
+        new GatewayError('upstream_error', "The upstream's answer is too large to be changed.", {
+          tooLarge: true,
+        }),
+      );
     else this.#beginBytes(transform, head);
   }
 
@@ -435,9 +446,10 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     } catch (fault) {
       if (!(fault instanceof GatewayError)) throw fault;
       const { upstream } = this;
-      if (this.committed) this.#failStream(fault);
       // What was asked of the target was answered: it has not failed, and no other is asked.
+      if (this.committed) this.#failStream(fault, 'no_room');
       else {
+        this.#owner.onGivenUp('no_room');
         this.refuse(fault, null);
         upstream?.cancel();
       }
@@ -496,7 +508,9 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     if (run === null) return true;
     if (runs.overlong && !transform.divisible) {
       this.#give(
-        new GatewayError('upstream_error', 'An event of the upstream is too large to be passed on.'),
+        new GatewayError('upstream_error', 'An event of the upstream is too large to be passed on.', {
+          tooLarge: true,
+        }),
       );
       return true;
     }
@@ -535,7 +549,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   /** The error's words have left with what was passed last. */
   #endFailed(error: GatewayError): void {
     if (error.vendorAccountStatus !== null) this.#owner.onVendorAccountRefused(error);
-    this.upstream?.cancel();
+    this.#giveUp(givenUpBy(error));
     this.#call.error = error;
     this.#call.exchange.end();
     this.#settle('upstream_error');
@@ -565,7 +579,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     if (error !== null) this.#failStream(error);
     else if (transform.error !== null) this.#endFailed(transform.error);
     else {
-      if (failed) this.upstream?.cancel();
+      if (failed) this.#giveUp('unusable_answer');
       exchange.end();
       this.#settle(failed ? 'upstream_error' : 'complete');
     }

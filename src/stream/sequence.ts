@@ -87,6 +87,7 @@ export class Sequence {
         error: new GatewayError(
           'upstream_error',
           'The upstream writes several tool calls at once, and too much of them to keep.',
+          { tooLarge: true },
         ),
       });
       return;

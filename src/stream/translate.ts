@@ -329,7 +329,9 @@ class StreamTranslation {
     this.#decoded.length = 0;
     this.#decoded.push({
       kind: 'error',
-      error: new GatewayError('upstream_error', 'The answer is too long to be translated.'),
+      error: new GatewayError('upstream_error', 'The answer is too long to be translated.', {
+        tooLarge: true,
+      }),
     });
   }
 

@@ -90,7 +90,9 @@ class BlockEncoder implements StreamEncoder {
         return this.#release(event.choice, this.#choiceOf(event.choice));
       case 'callArguments':
         if (this.#heldCharacters + this.#arguments.length + event.text.length > mostCharacters)
-          return this.#fail(new GatewayError('upstream_error', 'A tool call is too long to be kept.'));
+          return this.#fail(
+            new GatewayError('upstream_error', 'A tool call is too long to be kept.', { tooLarge: true }),
+          );
         this.#arguments += event.text;
         return '';
       case 'callEnd':

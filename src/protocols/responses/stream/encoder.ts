@@ -68,7 +68,9 @@ abstract class Encoder implements StreamEncoder {
     if (event.kind === 'error') return this.#fail(event.error);
     this.#characters += charactersOf(event);
     if (this.#characters > mostCharacters) {
-      return this.#fail(new GatewayError('upstream_error', 'The answer is too long to be kept.'));
+      return this.#fail(
+        new GatewayError('upstream_error', 'The answer is too long to be kept.', { tooLarge: true }),
+      );
     }
     const started = this.writer.start();
     if (event.kind === 'start' || event.kind === 'usage') {
