@@ -90,6 +90,8 @@ export type BrokenBy = 'client' | 'upstream' | null;
 /** What is known of an answer whose upstream did not report its usage, or not all of it. */
 interface InexactAnswer {
   readonly brokenBy: BrokenBy;
+  /** Something of it has left for the client: the gateway's own signs of life are nothing of it. */
+  readonly hasPassed: boolean;
   readonly estimates: Metering['estimates'];
   /** What was reported before it broke off. */
   readonly reported: Usage | null;
@@ -103,11 +105,12 @@ interface InexactAnswer {
  * The usage of an answer that was not reported whole. For one that broke off it is what was reported and what has
  * passed; an upstream that failed before any of it passed has used nothing.
  */
-export function inexactUsage({ brokenBy, estimates, reported, input, output }: InexactAnswer): Usage | null {
+export function inexactUsage(answer: InexactAnswer): Usage | null {
+  const { brokenBy, hasPassed, estimates, reported, input, output } = answer;
   if (estimates === 'none') return reported;
+  if (brokenBy === 'upstream' && !hasPassed) return null;
   const answered = estimates === 'conversation' ? output : 0;
   if (brokenBy === null) return reported ?? estimatedUsage(input, answered);
   if (reported !== null) return { ...reported, output: Math.max(reported.output, answered), partial: true };
-  if (brokenBy === 'upstream' && output === 0) return null;
   return { input, output: answered, cached: 0, cacheWritten: 0, reasoning: 0, partial: true };
 }

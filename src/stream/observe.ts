@@ -291,6 +291,7 @@ export class ObservedTransform implements AnswerTransform {
     if (reported !== null && isWhole) return reported;
     return inexactUsage({
       brokenBy,
+      hasPassed: this.#passed > 0,
       estimates,
       reported,
       input: this.#observed.inputEstimate,

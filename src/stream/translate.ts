@@ -104,6 +104,7 @@ export class TranslatedTransform implements AnswerTransform {
     if (reported !== null && (brokenBy === null || isWhole)) return reported;
     return inexactUsage({
       brokenBy,
+      hasPassed: stream?.hasPassed ?? false,
       estimates: 'conversation',
       reported,
       input: this.#parts.inputEstimate,
@@ -193,6 +194,8 @@ class StreamTranslation {
   length = 0;
   /** Bytes of events that may be in memory still, beside their texts. */
   kept = 0;
+  /** What was judged to be part of an answer has left. */
+  hasPassed = false;
   /** What is known of the usage is all of it. */
   isUsageWhole = false;
 
@@ -224,6 +227,7 @@ class StreamTranslation {
   pass(run: Buffer): Buffer {
     const ofKey = keyFailure(run, this.#secrets);
     if (ofKey !== null) return this.#breakOff(ofKey);
+    this.hasPassed = true;
     let at = this.#judgedTo;
     this.#judgedTo = 0;
     let out = this.#encode();

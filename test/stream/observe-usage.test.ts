@@ -49,6 +49,15 @@ test('before anything was streamed, a client that leaves has used its input, and
   t.equal(observed(chat).usageAtEnd('upstream'), null);
 });
 
+test('an upstream that fails once an event has left has used the input, whatever the event said', (t) => {
+  const each = observed(chat);
+  each.judge(sse(delta('')));
+  t.equal(each.usageAtEnd('upstream'), null, 'it has been judged, and has not left');
+  each.pass(sse(delta('')));
+  t.strictSame(each.usageAtEnd('upstream'), { input: 100, output: 0, ...nothing, partial: true });
+  t.end();
+});
+
 test('whole answers without a report are estimated', async (t) => {
   const streamed = observed(chat);
   streamed.pass(sse(delta('Hello'), delta(' world!')));
