@@ -193,8 +193,6 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     if (!this.committed) {
       this.#phase = over;
       this.#owner.onAttemptFailed(error, failure);
-    } else if (phase.name === 'bytes') {
-      this.#cut(error);
     } else if (this.#transform?.isComplete) {
       // All of the answer was there; how the connection ended says nothing about it.
       this.#endComplete(this.#transform);
@@ -279,8 +277,6 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   /** Ends a call that no attempt will answer. @param head of the upstream's answer that the error tells of, or null */
   refuse(fault: unknown, head: ResponseHead | null): void {
     if (this.committed) {
-      // Nothing can be said in an answer that is no event stream.
-      if (this.#phase.name === 'bytes') this.#call.exchange.abort();
       if (fault instanceof GatewayError) this.#failStream(fault);
       else this.#failByUs(fault);
       return;
@@ -319,8 +315,14 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     this.upstream?.cancel();
   }
 
+  /** Ends an answer that has begun, and will not come to its end. */
   #failStream(error: GatewayError, reason = givenUpBy(error), phase = this.#phase): void {
     this.#giveUp(reason);
+    // Nothing can be said in an answer that is no event stream.
+    if (phase.name === 'bytes') {
+      this.#cut(error);
+      return;
+    }
     this.#endStream(phase, error);
     this.#settle('upstream_error');
   }

@@ -290,10 +290,6 @@ class StreamTranslation {
       this.#decoder.finish(this.#decoded);
       this.#order();
     }
-    if (!this.isOver) {
-      const error = new GatewayError('upstream_error', "The upstream's stream ended before it was complete.");
-      this.#steps.push({ kind: 'error', error });
-    }
     return writeOut(this.#encode());
   }
 

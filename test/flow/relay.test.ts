@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { test } from 'tap';
+import { ObservedTransform } from '../../src/stream/observe.js';
 import { startGateway, testKey } from '../support/gateway.js';
 import { chatRequest, exchange, open, readAnswer } from '../support/raw-client.js';
 import {
@@ -252,6 +254,33 @@ test('a large JSON answer passes whole, and one that breaks off cuts the connect
   const socket = await open(gateway.port, chatRequest(plain));
   const cut = await readAnswer(socket);
   t.ok(cut.body.length < large.length);
+  t.match(await gateway.line((line) => line.outcome === 'upstream_error'), { status: 200 });
+});
+
+test('a fault of ours in an answer that passes as it comes cuts the connection, and nothing is added to it', async (t) => {
+  const { prototype } = ObservedTransform;
+  const { note } = prototype;
+  const marker = 'behind this the gateway fails';
+  prototype.note = function (piece) {
+    if (piece.includes(marker)) throw new Error('a mistake in the gateway');
+    note.call(this, piece);
+  };
+  t.teardown(() => {
+    prototype.note = note;
+  });
+  const begin = `{"choices":[{"message":{"content":"${'a'.repeat(1_000_000)}`;
+  const upstream = await startRawUpstream(t, ({ socket }) => {
+    const head = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n';
+    socket.write(head + chunk(begin));
+  });
+  const gateway = await startGateway(t, { upstreams: [upstream.url] });
+  const client = await open(gateway.port, chatRequest(plain));
+  const answer = readAnswer(client);
+  await once(client, 'data');
+  upstream.requests[0]?.socket.write(chunk(marker) + lastChunk);
+  const { body } = await answer;
+  t.ok(client.destroyed, 'it has no end');
+  t.notOk(body.includes('error'));
   t.match(await gateway.line((line) => line.outcome === 'upstream_error'), { status: 200 });
 });
 
