@@ -125,6 +125,8 @@ export interface ErrorDetails {
   readonly vendorAccountStatus?: 401 | 402 | 403;
   /** It is more than the gateway takes, which says nothing against whoever sent it. */
   readonly tooLarge?: boolean;
+  /** An upstream's stream came to its end before its first event, as one that breaks off does. */
+  readonly unbegun?: boolean;
   /** Hidden from callers, shown in the log. */
   readonly cause?: unknown;
 }
@@ -141,6 +143,7 @@ export class GatewayError extends Error {
   readonly unrepeatable: boolean;
   readonly vendorAccountStatus: 401 | 402 | 403 | null;
   readonly tooLarge: boolean;
+  readonly unbegun: boolean;
 
   constructor(kind: ErrorKind, message?: string | null, details?: ErrorDetails) {
     const entry = errorTable[kind];
@@ -157,6 +160,7 @@ export class GatewayError extends Error {
     this.unrepeatable = details?.unrepeatable ?? false;
     this.vendorAccountStatus = details?.vendorAccountStatus ?? null;
     this.tooLarge = details?.tooLarge ?? false;
+    this.unbegun = details?.unbegun ?? false;
   }
 }
 

@@ -521,7 +521,8 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
       const verdict = runs.overlong ? 'meaningful' : transform.judge(run);
       if (verdict === 'silence') return true;
       if (verdict !== 'meaningful') {
-        this.#give(verdict);
+        if (verdict.unbegun) this.#giveUnbegun(verdict);
+        else this.#give(verdict);
         return true;
       }
       this.#judged = true;

@@ -120,7 +120,7 @@ export function readChoiceEvent(
 
 /** The failure of a stream that comes to its end mark with no choice in it. */
 export function emptyStream(): GatewayError {
-  return new GatewayError('upstream_error', "The upstream's stream has no answer in it.");
+  return new GatewayError('upstream_error', "The upstream's stream has no answer in it.", { unbegun: true });
 }
 
 /** Some upstreams have an empty reason in every chunk. */
