@@ -328,8 +328,11 @@ export interface AttemptOwner {
    * @param head null where nothing of it may be passed on
    */
   onErrorAnswer(error: GatewayError, head: ResponseHead | null): void;
-  /** @param failure null when the upstream answered, and its answer was given up: `onGivenUp` has said why */
-  onAttemptFailed(error: GatewayError, failure: UpstreamFailure | null): void;
+  /**
+   * @param failure null when the upstream answered, and its answer was given up: `onGivenUp` has said why
+   * @param head of the answer that tells of the error; null where there was none, or nothing of it may be passed on
+   */
+  onAttemptFailed(error: GatewayError, failure: UpstreamFailure | null, head: ResponseHead | null): void;
   /** An answer that had begun is given up, before it is cancelled: only what the upstream has done counts against it. */
   onGivenUp(reason: GivenUpBy): void;
   /** A good answer turns out to say that our account is not accepted. */

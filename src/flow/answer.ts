@@ -47,11 +47,13 @@ function holdsKey({ target }: Call, text: string): boolean {
   return target?.upstream.secrets.keys.some((key) => text.includes(key)) === true;
 }
 
-/** Header lines of an upstream's answer that are handed on, each with CRLF before it. */
-export function passedLines(call: Call, head: ResponseHead): string {
+/**
+ * Header lines of an upstream's answer that are handed on, each with CRLF before it.
+ * @param isError it is told as an error, whatever its status: then no word of it may name our account
+ */
+export function passedLines(call: Call, head: ResponseHead, isError = head.status >= 400): string {
   const { fields } = head;
   const isLimited = call.limited !== null;
-  const isError = head.status >= 400;
   let lines = '';
   for (let i = 0; i < fields.length; i += 2) {
     const value = fields[i + 1] as string;

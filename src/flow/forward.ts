@@ -454,7 +454,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
     else this.#relay.refuse(fault, head);
   }
 
-  onAttemptFailed(error: GatewayError, failure: UpstreamFailure | null): void {
+  onAttemptFailed(error: GatewayError, failure: UpstreamFailure | null, head: ResponseHead | null): void {
     const progress = {
       bytesSent: failure?.bytesSent ?? true,
       headRelayed: false,
@@ -470,7 +470,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
         : { ...progress, reason: 'error_answer', status: vendorAccountStatus },
     );
     if (mayGoOn) this.#goOn(error);
-    else this.#end(error, null);
+    else this.#end(error, head);
   }
 }
 

@@ -37,7 +37,7 @@ export function refuse(
   if (call.body === null && (chunked || contentLength > call.running.snapshot.limits.uploadBytes))
     exchange.closing = true;
   let lines = ownLines(call);
-  if (head !== null) lines += passedLines(call, head);
+  if (head !== null) lines += passedLines(call, head, true);
   if (error.retryAfter !== null && (head === null || head.get('retry-after') === null))
     lines += `\r\nretry-after: ${error.retryAfter}`;
   if (error.allow !== null) lines += `\r\nallow: ${error.allow}`;

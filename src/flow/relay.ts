@@ -72,6 +72,11 @@ type Phase =
   | { readonly name: 'sent'; readonly head: ResponseHead }
   | { readonly name: 'over' };
 
+/** Whether an error is what the upstream's answer itself says. Of one about our account nothing passes. */
+function tellsItself({ source, vendorAccountStatus }: GatewayError): boolean {
+  return source === 'upstream' && vendorAccountStatus === null;
+}
+
 const waiting: Phase = { name: 'waiting' };
 const over: Phase = { name: 'over' };
 
@@ -192,7 +197,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     this.#call.sentAt = this.upstream?.sentAt ?? 0;
     if (!this.committed) {
       this.#phase = over;
-      this.#owner.onAttemptFailed(error, failure);
+      this.#owner.onAttemptFailed(error, failure, null);
     } else if (this.#transform?.isComplete) {
       // All of the answer was there; how the connection ended says nothing about it.
       this.#endComplete(this.#transform);
@@ -293,7 +298,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     if (error.vendorAccountStatus !== null) this.#owner.onVendorAccountRefused(error);
     this.#giveUp(reason);
     if (this.committed) this.#failStream(error, reason, phase);
-    else this.#owner.onAttemptFailed(error, failure);
+    else this.#owner.onAttemptFailed(error, failure, tellsItself(error) ? this.#head : null);
   }
 
   /** Gives up a stream that ended before its first event: it goes elsewhere as a call whose connection broke does. */

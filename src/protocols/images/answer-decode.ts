@@ -66,7 +66,8 @@ function failureOf(answer: JsonObject): GatewayError | null {
   const ofVendorAccount = vendorAccountFailure(answer);
   if (ofVendorAccount !== null) return ofVendorAccount;
   const message = filledOrNull(answer.message) ?? 'The upstream answered with an error.';
-  if (limits.test(code)) return new GatewayError('rate_limit_exceeded', message);
+  if (limits.test(code))
+    return new GatewayError('rate_limit_exceeded', message, { answered: { status: 429, code: null } });
   if (refusals.test(code))
     return new GatewayError('invalid_request', message, { answered: { status: 400, code } });
   return new GatewayError('upstream_error', message);
