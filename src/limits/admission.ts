@@ -1,5 +1,5 @@
 import type { Admission } from './decision.js';
-import type { HeldPool, HeldPools } from './held-pool.js';
+import type { FoundPools, HeldPool, HeldPools } from './held-pool.js';
 import { type Demand, isGivenBack, type Pool } from './pool.js';
 
 /** What an admission does with its units when it knows more. */
@@ -12,7 +12,7 @@ export interface AdmissionHost {
   /** Of units that are used up for good, so many are. */
   spend(held: HeldPool, amount: number): void;
   /** The units are given back whose users do that. @param found as in `HeldPools.at` */
-  release(demands: readonly Demand[], found: HeldPool[]): void;
+  release(demands: readonly Demand[], found: FoundPools): void;
 }
 
 /** A part of a unit counts as a whole one. */
@@ -36,14 +36,14 @@ export class LeaseAdmission implements Admission {
   readonly demands: readonly Demand[];
   readonly #host: AdmissionHost;
   /** As in `HeldPools.at`. */
-  readonly #found: HeldPool[];
+  readonly #found: FoundPools;
   readonly #bucket: number;
   /** What was really used, by demand, where that is known. */
   #used: (number | undefined)[] | null = null;
   #isReleased = false;
 
   /** @param bucket when its units were taken, in the terms of `SlidingWindow` */
-  constructor(host: AdmissionHost, demands: readonly Demand[], found: HeldPool[], bucket: number) {
+  constructor(host: AdmissionHost, demands: readonly Demand[], found: FoundPools, bucket: number) {
     this.#host = host;
     this.demands = demands;
     this.#found = found;

@@ -347,6 +347,17 @@ class AskedPool {
   }
 }
 
+/**
+ * What calls under the same limits have found of their pools before, by the indexes of these: see `HeldPools.at`. As long
+ * as the pools are many: an array that grows would take three times the memory, and there is one for each key.
+ */
+export type FoundPools = (HeldPool | null)[];
+
+/** For calls under so many limits, before the first of them. */
+export function nothingFound({ length }: { readonly length: number }): FoundPools {
+  return new Array<HeldPool | null>(length).fill(null);
+}
+
 /** Sweeps that lie further ahead than this are looked at again then. A power of two. */
 const mostTicks = 1024;
 
@@ -395,14 +406,28 @@ export class HeldPools {
   /**
    * The same as `of`, for calls that fall under the same limits one after the other: to look a name up means to touch
    * memory that is in no cache any more.
-   * @param found what was found for such calls before, by the same indexes; empty at first
+   * @param found what was found for such calls before
    */
-  at(found: HeldPool[], index: number, pool: Pool): HeldPool {
-    const before = found[index];
-    if (before !== undefined && before.home === this && before.name === pool.name) return before;
+  at(found: FoundPools, index: number, pool: Pool): HeldPool {
+    const before = this.#before(found, index, pool);
+    if (before !== null) return before;
     const held = this.of(pool);
     found[index] = held;
     return held;
+  }
+
+  /** The same, but null where nothing is known of the pool: none is made. */
+  seen(found: FoundPools, index: number, pool: Pool): HeldPool | null {
+    const before = this.#before(found, index, pool);
+    if (before !== null) return before;
+    const held = this.#byName.get(pool.name) ?? null;
+    found[index] = held;
+    return held;
+  }
+
+  #before(found: FoundPools, index: number, { name }: Pool): HeldPool | null {
+    const before = found[index] ?? null;
+    return before !== null && before.home === this && before.name === name ? before : null;
   }
 
   values(): Iterable<HeldPool> {

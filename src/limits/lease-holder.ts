@@ -16,7 +16,15 @@
 
 import { type AdmissionHost, LeaseAdmission } from './admission.js';
 import type { Admission, Decision, Denial, Pending } from './decision.js';
-import { DecidedCalls, type HeldPool, HeldPools, type HeldUnits, WaitingCall } from './held-pool.js';
+import {
+  DecidedCalls,
+  type FoundPools,
+  type HeldPool,
+  HeldPools,
+  type HeldUnits,
+  nothingFound,
+  WaitingCall,
+} from './held-pool.js';
 import {
   type HolderMessage,
   type OwnerMessage,
@@ -65,12 +73,12 @@ export interface LeaseHolder {
   /**
    * Takes the units of all demands where this worker has them, as it has for nearly every call.
    * @param demands each pool once
-   * @param found what was found for calls with demands of the same pools before: one array for all of them, empty at
-   * first, which the holder fills
+   * @param found what was found for calls with demands of the same pools before: one array for all of them, which the
+   * holder fills
    * @param now by the holder's clock, looked at just now
    * @returns null where it has not, and then nothing was taken: `acquire` tells more
    */
-  take(demands: readonly Demand[], found: HeldPool[], now: number): Admission | null;
+  take(demands: readonly Demand[], found: FoundPools, now: number): Admission | null;
   /**
    * As `take`, and waits for units, or says why not.
    * @param onDecided called once, later, when the result is `pending` and is not cancelled
@@ -89,14 +97,18 @@ export interface LeaseHolder {
   close(): void;
   /** How often it has ticked. */
   readonly ticks: number;
-  /** What a caller may be told of a limit, as it was a moment ago. */
-  peek(pool: Pool): PoolView;
+  /**
+   * What a caller may be told of a limit, as it was a moment ago.
+   * @param found what was found before, where it is asked often, with the pool at an index
+   */
+  peek(pool: Pool, found?: FoundPools, index?: number): PoolView;
   /** The pools of which this worker knows anything. */
   inspect(): HeldUnits[];
 }
 
 const atOnce = (run: () => void): void => run();
 const closed = (): 'closed' => 'closed';
+const one = { length: 1 };
 
 /** Makes a holder that has nothing yet. */
 export function createLeaseHolder(options: LeaseHolderOptions): LeaseHolder {
@@ -132,7 +144,7 @@ class Holder implements LeaseHolder, AdmissionHost {
     this.#maxWaitMs = maxWaitMs;
   }
 
-  take(demands: readonly Demand[], found: HeldPool[], now: number): Admission | null {
+  take(demands: readonly Demand[], found: FoundPools, now: number): Admission | null {
     this.#seenAt = now;
     if (this.#firstShort(demands, found, ++this.#sequence, now) !== -1) return null;
     return this.#admit(demands, found, now);
@@ -142,7 +154,7 @@ class Holder implements LeaseHolder, AdmissionHost {
     const now = this.#now();
     this.#seenAt = now;
     const sequence = ++this.#sequence;
-    const found: HeldPool[] = [];
+    const found = nothingFound(demands);
     const short = this.#firstShort(demands, found, sequence, now);
     if (short === -1) return this.#admit(demands, found, now);
     const denial = this.#refuse(demands, sequence, now);
@@ -227,10 +239,9 @@ class Holder implements LeaseHolder, AdmissionHost {
     this.#outbox.flushNow();
   }
 
-  peek(pool: Pool): PoolView {
-    const held = this.pools.get(pool.name);
-    if (held === undefined) return untouched(pool);
-    return viewOf(pool, held, this.#seenAt);
+  peek(pool: Pool, found: FoundPools = nothingFound(one), index = 0): PoolView {
+    const held = this.pools.seen(found, index, pool);
+    return held === null ? untouched(pool) : viewOf(pool, held, this.#seenAt);
   }
 
   inspect(): HeldUnits[] {
@@ -261,7 +272,7 @@ class Holder implements LeaseHolder, AdmissionHost {
     this.#outbox.flush();
   }
 
-  release(demands: readonly Demand[], found: HeldPool[]): void {
+  release(demands: readonly Demand[], found: FoundPools): void {
     let isFreed = false;
     for (let i = 0; i < demands.length; i++) {
       const { pool, amount } = demands[i] as Demand;
@@ -277,7 +288,7 @@ class Holder implements LeaseHolder, AdmissionHost {
   }
 
   /** @returns the index of the first demand that cannot be met before those who came earlier, or -1 */
-  #firstShort(demands: readonly Demand[], found: HeldPool[], sequence: number, now: number): number {
+  #firstShort(demands: readonly Demand[], found: FoundPools, sequence: number, now: number): number {
     for (let i = 0; i < demands.length; i++) {
       const { pool, amount } = demands[i] as Demand;
       const held = this.pools.at(found, i, pool);
@@ -288,7 +299,7 @@ class Holder implements LeaseHolder, AdmissionHost {
   }
 
   /** Takes the units of demands that `#firstShort` has just found to be met. */
-  #admit(demands: readonly Demand[], found: HeldPool[], now: number): Admission {
+  #admit(demands: readonly Demand[], found: FoundPools, now: number): Admission {
     for (let i = 0; i < demands.length; i++) {
       const held = found[i] as HeldPool;
       held.take((demands[i] as Demand).amount, now);
@@ -423,7 +434,7 @@ class Holder implements LeaseHolder, AdmissionHost {
   #decideLine(held: HeldPool, now: number, isEnd: boolean): void {
     const { line, through } = held.asking;
     for (let waiting = line.first; waiting !== null; waiting = line.first) {
-      const found: HeldPool[] = [];
+      const found = nothingFound(waiting.demands);
       const short = this.#firstShort(waiting.demands, found, waiting.sequence, now);
       if (short === -1) {
         line.remove(waiting);

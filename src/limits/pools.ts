@@ -1,5 +1,5 @@
 import type { Budget, Key, Model, RateLimits } from '../config/types.js';
-import type { HeldPool } from './held-pool.js';
+import { type FoundPools, nothingFound } from './held-pool.js';
 import type { Demand, Pool } from './pool.js';
 import { RateLines } from './rate-headers.js';
 
@@ -15,7 +15,7 @@ export interface CallPools {
   /** What such calls are told of their requests and tokens, as far as their limits are known by then. */
   readonly rateLines: RateLines;
   /** Where a worker's holder has found the pools: see `LeaseHolder.take`. */
-  readonly found: HeldPool[];
+  readonly found: FoundPools;
   /** One of each pool: the demands of a call where no tokens are limited, and the parts that every call has. */
   readonly ones: readonly Demand[];
 }
@@ -23,6 +23,8 @@ export interface CallPools {
 /** The pools of the calls of one key. */
 interface PoolsOfKey {
   readonly key: Key;
+  /** Its own and those of its groups, each once. */
+  readonly pools: readonly Pool[];
   readonly first: CallPools;
   /** Of calls that only take up a connection; null until there was one. */
   atOnce: CallPools | null;
@@ -46,7 +48,10 @@ export class PoolTable {
   /** What a call of the key takes in its place that counts among those under way, and as no request. */
   atOnce(key: Key): CallPools {
     const known = this.#ofKey(key);
-    known.atOnce ??= atOnceOf(key);
+    known.atOnce ??= makeCallPools(
+      known.pools.filter(({ kind }) => kind === 'slots'),
+      known.first.rateLines,
+    );
     return known.atOnce;
   }
 
@@ -54,13 +59,13 @@ export class PoolTable {
   rest(key: Key, model: Model): CallPools {
     const known = this.#ofKey(key);
     if (model.limits === null) {
-      known.rest ??= restOf(key, model);
+      known.rest ??= restOf(known, noPools);
       return known.rest;
     }
     known.byModel ??= new Map();
     let pools = known.byModel.get(model);
     if (pools === undefined) {
-      pools = restOf(key, model);
+      pools = restOf(known, modelPools(model));
       known.byModel.set(model, pools);
     }
     return pools;
@@ -74,8 +79,8 @@ export class PoolTable {
 
   #add(key: Key): PoolsOfKey {
     const pools = once(keyPools(key));
-    const first = makeCallPools(pools.filter(isKnownFirst), pools);
-    const added = { key, first, atOnce: null, rest: null, byModel: null };
+    const first = makeCallPools(pools.filter(isKnownFirst), rateLinesOf(pools));
+    const added = { key, pools, first, atOnce: null, rest: null, byModel: null };
     this.#byKey.set(key, added);
     return added;
   }
@@ -86,18 +91,9 @@ function isKnownFirst({ name }: Pool): boolean {
   return !name.endsWith(':tokens');
 }
 
-function atOnceOf(key: Key): CallPools {
-  const pools = once(keyPools(key));
-  return makeCallPools(
-    pools.filter(({ kind }) => kind === 'slots'),
-    pools,
-  );
-}
-
-function restOf(key: Key, model: Model): CallPools {
-  const ofKey = once(keyPools(key));
-  const ofModel = modelPools(model);
-  return makeCallPools([...ofKey.filter((pool) => !isKnownFirst(pool)), ...ofModel], [...ofKey, ...ofModel]);
+function restOf({ pools, first }: PoolsOfKey, ofModel: readonly Pool[]): CallPools {
+  const rateLines = ofModel.length === 0 ? first.rateLines : rateLinesOf([...pools, ...ofModel]);
+  return makeCallPools([...pools.filter((pool) => !isKnownFirst(pool)), ...ofModel], rateLines);
 }
 
 /** A group that is named twice has its limits once. */
@@ -192,18 +188,20 @@ function poolsOf(owner: string, limits: RateLimits | null): Pool[] {
   return pools;
 }
 
-/** @param told those of which calls hear */
-function makeCallPools(pools: readonly Pool[], told: readonly Pool[]): CallPools {
-  const tokens = pools.flatMap(({ name }, index) => (name.endsWith(':tokens') ? [index] : []));
-  const ending = (end: string) => told.filter(({ name }) => name.endsWith(end));
+function makeCallPools(pools: readonly Pool[], rateLines: RateLines): CallPools {
+  const indexes = pools.flatMap(({ name }, index) => (name.endsWith(':tokens') ? [index] : []));
   const ones = pools.map((pool) => ({ pool, amount: 1 }));
-  return {
-    pools,
-    tokens,
-    rateLines: new RateLines(ending(':requests'), ending(':tokens')),
-    found: [],
-    ones,
-  };
+  const tokens = indexes.length === 0 ? noIndexes : indexes;
+  return { pools, tokens, rateLines, found: nothingFound(pools), ones };
+}
+
+const noPools: readonly Pool[] = [];
+const noIndexes: readonly number[] = [];
+
+/** @param pools those of which calls hear */
+function rateLinesOf(pools: readonly Pool[]): RateLines {
+  const ending = (end: string) => pools.filter(({ name }) => name.endsWith(end));
+  return new RateLines(ending(':requests'), ending(':tokens'));
 }
 
 type LimitedKey = LimitedParts['keys'] extends Iterable<infer Each> ? Each : never;

@@ -1,3 +1,4 @@
+import { type FoundPools, nothingFound } from './held-pool.js';
 import type { LeaseHolder } from './lease-holder.js';
 import type { Pool } from './pool.js';
 import { type PoolView, tightest } from './pool-view.js';
@@ -93,21 +94,24 @@ export type RateFamily = 'chat' | 'messages';
 
 /** What the callers that fall under the same limits are told of them. */
 export class RateLines {
-  readonly #requests: readonly Pool[];
-  readonly #tokens: readonly Pool[];
-  /** What was told last, and at which tick of the holder, until whose end it is told again; -1 where it is not. */
+  /** Of requests, then of tokens. */
+  readonly #pools: readonly Pool[];
+  readonly #requests: number;
+  readonly #found: FoundPools;
   #family: RateFamily | null = null;
-  #text = '';
+  /** At which tick of the holder they were told last, and what is told again until its end; null where it is not. */
   #tick = -1;
+  #text: string | null = null;
 
   constructor(requests: readonly Pool[], tokens: readonly Pool[]) {
-    this.#requests = requests;
-    this.#tokens = tokens;
+    this.#pools = [...requests, ...tokens];
+    this.#requests = requests.length;
+    this.#found = nothingFound(this.#pools);
   }
 
   /**
-   * What `text` has returned since the holder last ticked, while there is a lot left: to write it anew takes as long as
-   * the limits themselves.
+   * What `text` has returned since the holder last ticked, while there is a lot left and many ask: to write it anew takes
+   * as long as the limits themselves.
    * @param ticks of the holder
    */
   lately(family: RateFamily, ticks: number): string | null {
@@ -120,22 +124,26 @@ export class RateLines {
    */
   text(family: RateFamily, vendor: string, holder: Pick<LeaseHolder, 'peek' | 'ticks'>): string {
     const views: RateViews = {
-      requests: viewOf(this.#requests, holder),
-      tokens: viewOf(this.#tokens, holder),
+      requests: this.#view(0, this.#requests, holder),
+      tokens: this.#view(this.#requests, this.#pools.length, holder),
     };
     const lines = family === 'chat' ? chatRateLines(views) : messagesRateLines(views, Date.now(), vendor);
-    const isToldAgain = isPlenty(views.requests, callsOfPlenty) && isPlenty(views.tokens, tokensOfPlenty);
+    const isPlentiful = isPlenty(views.requests, callsOfPlenty) && isPlenty(views.tokens, tokensOfPlenty);
+    // The texts of thousands of keys that are each asked once in a while would only take up memory.
+    const isKept = isPlentiful && this.#tick === holder.ticks && this.#family === family;
     this.#family = family;
+    this.#tick = holder.ticks;
     // In one piece: every answer would walk again over all that it was put together of.
-    this.#text = isToldAgain ? Buffer.from(lines, 'latin1').toString('latin1') : lines;
-    this.#tick = isToldAgain ? holder.ticks : -1;
-    return this.#text;
+    this.#text = isKept ? Buffer.from(lines, 'latin1').toString('latin1') : null;
+    return this.#text ?? lines;
   }
-}
 
-function viewOf(pools: readonly Pool[], holder: Pick<LeaseHolder, 'peek'>): PoolView | null {
-  if (pools.length === 1) return holder.peek(pools[0] as Pool);
-  return tightest(pools.map((pool) => holder.peek(pool)));
+  #view(first: number, behind: number, holder: Pick<LeaseHolder, 'peek'>): PoolView | null {
+    const found = this.#found;
+    if (behind - first === 1) return holder.peek(this.#pools[first] as Pool, found, first);
+    const pools = this.#pools.slice(first, behind);
+    return tightest(pools.map((pool, index) => holder.peek(pool, found, first + index)));
+  }
 }
 
 /** Nobody counts on the last unit of what there is a lot of. */
