@@ -3,7 +3,17 @@ import type { Origin } from '../upstream/origin.js';
 import { createKeyShares } from './key-shares.js';
 import type { ResolvedConfig, ResolvedModel, ResolvedUpstream } from './resolve.js';
 import { nativeProtocols, wireProtocol } from './servable.js';
-import type { Key, KeyMark, Model, OwnSecrets, Snapshot, Target, Upstream, UpstreamKind } from './types.js';
+import type {
+  Key,
+  KeyMark,
+  Model,
+  OwnSecrets,
+  Protocol,
+  Snapshot,
+  Target,
+  Upstream,
+  UpstreamKind,
+} from './types.js';
 
 interface Surroundings {
   /** `http://127.0.0.1:PORT` of the running simulator; null when no upstream is of that kind. */
@@ -19,9 +29,10 @@ export function buildSnapshot(config: ResolvedConfig, surroundings: Surroundings
   const upstreams = new Map(
     config.upstreams.map((upstream) => [upstream.name, buildUpstream(upstream, surroundings)]),
   );
+  const setOf = createSharedSets();
   const models = new Map(
     config.models
-      .map((model) => buildModel(model, upstreams))
+      .map((model) => buildModel(model, upstreams, setOf))
       .sort(byName)
       .map((model) => [model.name, model]),
   );
@@ -99,14 +110,28 @@ function isTranslated({ protocols, targets }: Model): boolean {
   return targets.some((target) => [...protocols].some((protocol) => !target.native.has(protocol)));
 }
 
-function buildModel(model: ResolvedModel, upstreams: ReadonlyMap<string, Upstream>): Model {
+type SetOf = (protocols: Iterable<Protocol>) => ReadonlySet<Protocol>;
+
+/** Gives one set for the same protocols: calls for thousands of models then look into few of them, at every step. */
+function createSharedSets(): SetOf {
+  const sets = new Map<string, ReadonlySet<Protocol>>();
+  return (protocols) => {
+    const made = new Set(protocols);
+    const names = [...made].join();
+    const known = sets.get(names) ?? made;
+    sets.set(names, known);
+    return known;
+  };
+}
+
+function buildModel(model: ResolvedModel, upstreams: ReadonlyMap<string, Upstream>, setOf: SetOf): Model {
   const targets = model.targets.map((target): Target => {
     const upstream = upstreams.get(target.upstream);
     if (upstream === undefined) throw new Error(`the model ${model.name} has a target without an upstream`);
     return {
       upstream,
       model: target.model,
-      native: nativeProtocols(upstream.kind, target.responses),
+      native: setOf(nativeProtocols(upstream.kind, target.responses)),
       wire: wireProtocol(upstream.kind, target.responses),
       images: target.images,
       translation: { ...target.translation, model: target.model, streamUsage: upstream.injectUsage },
@@ -116,7 +141,7 @@ function buildModel(model: ResolvedModel, upstreams: ReadonlyMap<string, Upstrea
   });
   return {
     name: model.name,
-    protocols: new Set(model.protocols),
+    protocols: setOf(model.protocols),
     targets: targets.sort((a, b) => a.priority - b.priority),
     created: model.created,
     price: model.price,

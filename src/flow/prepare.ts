@@ -202,8 +202,11 @@ function answerContext(call: Call, request: ConversationRequest): AnswerContext 
   };
 }
 
-/** What every request to a target begins with, made and checked once for each path and key. */
-const prefixes = new WeakMap<Target, Map<string, readonly HeadLines[]>>();
+/**
+ * What every request to an upstream begins with, made and checked once for each path and key. Not for each of its models,
+ * of which there may be thousands: their calls write the same bytes, which are then near the processor.
+ */
+const prefixes = new WeakMap<Upstream, Map<string, readonly HeadLines[]>>();
 
 const contentTypeLine = headerLinesOf('content-type');
 const requestIdLine = writableLinesOf('x-request-id');
@@ -225,7 +228,7 @@ interface HeadParts {
  */
 export function upstreamHead(call: Call, target: Target, key: number, parts: HeadParts): HeadLines {
   const { head, id } = call.exchange;
-  const prefix = prefixesOf(target, parts.upstreamPath)[key];
+  const prefix = prefixesOf(target.upstream, parts.upstreamPath)[key];
   if (prefix === undefined) throw new Error(`the upstream ${target.upstream.name} has no key ${key}`);
   return joinLines(
     prefix,
@@ -301,18 +304,18 @@ export function markedKey(upstream: Upstream, mark: string | null): string | nul
   return upstream.apiKeys.find((key) => keyMark(key) === mark) ?? anyKey(upstream);
 }
 
-function prefixesOf(target: Target, path: string): readonly HeadLines[] {
-  const known = prefixes.get(target);
+function prefixesOf(upstream: Upstream, path: string): readonly HeadLines[] {
+  const known = prefixes.get(upstream);
   const found = known?.get(path);
   if (found !== undefined) return found;
-  const made = makePrefixes(target, path);
-  if (known === undefined) prefixes.set(target, new Map([[path, made]]));
+  const made = makePrefixes(upstream, path);
+  if (known === undefined) prefixes.set(upstream, new Map([[path, made]]));
   else known.set(path, made);
   return made;
 }
 
 /** One for each of the upstream's keys. */
-function makePrefixes({ upstream }: Target, path: string): readonly HeadLines[] {
+function makePrefixes(upstream: Upstream, path: string): readonly HeadLines[] {
   const start = startOf(upstream, 'POST', path);
   if (upstream.apiKeys.length === 0) return [start];
   return upstream.apiKeys.map((key) => joinLines(start, credentialLine(upstream.kind, key)));
