@@ -44,7 +44,7 @@ function hasLimits({ limits, groupLimits }: Key): boolean {
 function takeFirst(services: Services, call: Call, pools: CallPools, waiter: Admitted): boolean {
   const limited = new LimitedCall(services.limits, pools.rateLines);
   call.limited = limited;
-  if (pools.pools.length === 0) return true;
+  if (pools.ones.length === 0) return true;
   const first = new Taking(services.limits, pools);
   limited.first = first;
   if (first.take(pools.ones, services.hostClock.at(call.authenticatedAt))) return true;
@@ -119,7 +119,7 @@ export function admitResolved(services: Services, call: ResolvedCall, next: Next
   call.limited ??= new LimitedCall(services.limits, pools.rateLines);
   const { limited } = call;
   limited.rateLines = pools.rateLines;
-  if (pools.pools.length === 0 && price === null) {
+  if (pools.ones.length === 0 && price === null) {
     limited.isAdmitted = true;
     next(services, call);
     return;

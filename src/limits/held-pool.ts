@@ -347,17 +347,6 @@ class AskedPool {
   }
 }
 
-/**
- * What calls under the same limits have found of their pools before, by the indexes of these: see `HeldPools.at`. As long
- * as the pools are many: an array that grows would take three times the memory, and there is one for each key.
- */
-export type FoundPools = (HeldPool | null)[];
-
-/** For calls under so many limits, before the first of them. */
-export function nothingFound({ length }: { readonly length: number }): FoundPools {
-  return new Array<HeldPool | null>(length).fill(null);
-}
-
 /** Sweeps that lie further ahead than this are looked at again then. A power of two. */
 const mostTicks = 1024;
 
@@ -380,8 +369,20 @@ export class HeldPools {
 
   /** A pool, made with its slice where there is none of its name. */
   of(pool: Pool): HeldPool {
+    return this.seen(pool) ?? this.#note(pool, this.add(pool, this.sliceOf(pool)));
+  }
+
+  /** The same, but null where nothing is known of the pool: none is made. */
+  seen(pool: Pool): HeldPool | null {
+    const { held } = pool;
+    if (held instanceof HeldPool && held.home === this && held.name === pool.name) return held;
     const known = this.#byName.get(pool.name);
-    return known ?? this.add(pool, this.sliceOf(pool));
+    return known === undefined ? null : this.#note(pool, known);
+  }
+
+  #note(pool: Pool, held: HeldPool): HeldPool {
+    pool.held = held;
+    return held;
   }
 
   /** Makes a pool of which so many units were leased without being asked for. */
@@ -401,33 +402,6 @@ export class HeldPools {
 
   sliceOf(pool: Pool): number {
     return sliceOf(pool, this.#slices.sliceDivisor);
-  }
-
-  /**
-   * The same as `of`, for calls that fall under the same limits one after the other: to look a name up means to touch
-   * memory that is in no cache any more.
-   * @param found what was found for such calls before
-   */
-  at(found: FoundPools, index: number, pool: Pool): HeldPool {
-    const before = this.#before(found, index, pool);
-    if (before !== null) return before;
-    const held = this.of(pool);
-    found[index] = held;
-    return held;
-  }
-
-  /** The same, but null where nothing is known of the pool: none is made. */
-  seen(found: FoundPools, index: number, pool: Pool): HeldPool | null {
-    const before = this.#before(found, index, pool);
-    if (before !== null) return before;
-    const held = this.#byName.get(pool.name) ?? null;
-    found[index] = held;
-    return held;
-  }
-
-  #before(found: FoundPools, index: number, { name }: Pool): HeldPool | null {
-    const before = found[index] ?? null;
-    return before !== null && before.home === this && before.name === name ? before : null;
   }
 
   values(): Iterable<HeldPool> {

@@ -16,15 +16,7 @@
 
 import { type AdmissionHost, LeaseAdmission } from './admission.js';
 import type { Admission, Decision, Denial, Pending } from './decision.js';
-import {
-  DecidedCalls,
-  type FoundPools,
-  type HeldPool,
-  HeldPools,
-  type HeldUnits,
-  nothingFound,
-  WaitingCall,
-} from './held-pool.js';
+import { DecidedCalls, type HeldPool, HeldPools, type HeldUnits, WaitingCall } from './held-pool.js';
 import {
   type HolderMessage,
   type OwnerMessage,
@@ -73,12 +65,10 @@ export interface LeaseHolder {
   /**
    * Takes the units of all demands where this worker has them, as it has for nearly every call.
    * @param demands each pool once
-   * @param found what was found for calls with demands of the same pools before: one array for all of them, which the
-   * holder fills
    * @param now by the holder's clock, looked at just now
    * @returns null where it has not, and then nothing was taken: `acquire` tells more
    */
-  take(demands: readonly Demand[], found: FoundPools, now: number): Admission | null;
+  take(demands: readonly Demand[], now: number): Admission | null;
   /**
    * As `take`, and waits for units, or says why not.
    * @param onDecided called once, later, when the result is `pending` and is not cancelled
@@ -97,18 +87,14 @@ export interface LeaseHolder {
   close(): void;
   /** How often it has ticked. */
   readonly ticks: number;
-  /**
-   * What a caller may be told of a limit, as it was a moment ago.
-   * @param found what was found before, where it is asked often, with the pool at an index
-   */
-  peek(pool: Pool, found?: FoundPools, index?: number): PoolView;
+  /** What a caller may be told of a limit, as it was a moment ago. */
+  peek(pool: Pool): PoolView;
   /** The pools of which this worker knows anything. */
   inspect(): HeldUnits[];
 }
 
 const atOnce = (run: () => void): void => run();
 const closed = (): 'closed' => 'closed';
-const one = { length: 1 };
 
 /** Makes a holder that has nothing yet. */
 export function createLeaseHolder(options: LeaseHolderOptions): LeaseHolder {
@@ -144,19 +130,18 @@ class Holder implements LeaseHolder, AdmissionHost {
     this.#maxWaitMs = maxWaitMs;
   }
 
-  take(demands: readonly Demand[], found: FoundPools, now: number): Admission | null {
+  take(demands: readonly Demand[], now: number): Admission | null {
     this.#seenAt = now;
-    if (this.#firstShort(demands, found, ++this.#sequence, now) !== -1) return null;
-    return this.#admit(demands, found, now);
+    if (this.#firstShort(demands, ++this.#sequence, now) !== -1) return null;
+    return this.#admit(demands, now);
   }
 
   acquire(demands: readonly Demand[], onDecided: (decision: Decision) => void): Decision | Pending {
     const now = this.#now();
     this.#seenAt = now;
     const sequence = ++this.#sequence;
-    const found = nothingFound(demands);
-    const short = this.#firstShort(demands, found, sequence, now);
-    if (short === -1) return this.#admit(demands, found, now);
+    const short = this.#firstShort(demands, sequence, now);
+    if (short === -1) return this.#admit(demands, now);
     const denial = this.#refuse(demands, sequence, now);
     if (denial !== null) return denial;
     const onCancel = (cancelled: WaitingCall) => this.#cancel(cancelled);
@@ -239,8 +224,8 @@ class Holder implements LeaseHolder, AdmissionHost {
     this.#outbox.flushNow();
   }
 
-  peek(pool: Pool, found: FoundPools = nothingFound(one), index = 0): PoolView {
-    const held = this.pools.seen(found, index, pool);
+  peek(pool: Pool): PoolView {
+    const held = this.pools.seen(pool);
     return held === null ? untouched(pool) : viewOf(pool, held, this.#seenAt);
   }
 
@@ -272,12 +257,12 @@ class Holder implements LeaseHolder, AdmissionHost {
     this.#outbox.flush();
   }
 
-  release(demands: readonly Demand[], found: FoundPools): void {
+  release(demands: readonly Demand[]): void {
     let isFreed = false;
     for (let i = 0; i < demands.length; i++) {
       const { pool, amount } = demands[i] as Demand;
       if (!isGivenBack(pool)) continue;
-      const held = this.pools.at(found, i, pool);
+      const held = this.pools.of(pool);
       held.inUse -= amount;
       held.available += amount;
       if (!held.isWanted) continue;
@@ -288,10 +273,10 @@ class Holder implements LeaseHolder, AdmissionHost {
   }
 
   /** @returns the index of the first demand that cannot be met before those who came earlier, or -1 */
-  #firstShort(demands: readonly Demand[], found: FoundPools, sequence: number, now: number): number {
+  #firstShort(demands: readonly Demand[], sequence: number, now: number): number {
     for (let i = 0; i < demands.length; i++) {
       const { pool, amount } = demands[i] as Demand;
-      const held = this.pools.at(found, i, pool);
+      const held = this.pools.of(pool);
       held.collect(now);
       if (held.isShort(amount, sequence) || (amount > 0 && this.#isLapsed(pool, now))) return i;
     }
@@ -299,13 +284,14 @@ class Holder implements LeaseHolder, AdmissionHost {
   }
 
   /** Takes the units of demands that `#firstShort` has just found to be met. */
-  #admit(demands: readonly Demand[], found: FoundPools, now: number): Admission {
+  #admit(demands: readonly Demand[], now: number): Admission {
     for (let i = 0; i < demands.length; i++) {
-      const held = found[i] as HeldPool;
-      held.take((demands[i] as Demand).amount, now);
+      const { pool, amount } = demands[i] as Demand;
+      const held = this.pools.of(pool);
+      held.take(amount, now);
       if (held.runsOut) this.#askAhead(held);
     }
-    return new LeaseAdmission(this, demands, found, bucketOf(now));
+    return new LeaseAdmission(this, demands, bucketOf(now));
   }
 
   /** Asks for more units of a pool that will be short soon, so that no call has to wait for them. */
@@ -434,11 +420,10 @@ class Holder implements LeaseHolder, AdmissionHost {
   #decideLine(held: HeldPool, now: number, isEnd: boolean): void {
     const { line, through } = held.asking;
     for (let waiting = line.first; waiting !== null; waiting = line.first) {
-      const found = nothingFound(waiting.demands);
-      const short = this.#firstShort(waiting.demands, found, waiting.sequence, now);
+      const short = this.#firstShort(waiting.demands, waiting.sequence, now);
       if (short === -1) {
         line.remove(waiting);
-        this.#decided.add(waiting, this.#admit(waiting.demands, found, now));
+        this.#decided.add(waiting, this.#admit(waiting.demands, now));
         continue;
       }
       const { pool, amount } = waiting.demands[short] as Demand;
@@ -474,10 +459,8 @@ class Holder implements LeaseHolder, AdmissionHost {
       return;
     }
     waiting.line?.remove(waiting);
-    const found = waiting.demands.map(({ pool }) => this.pools.of(pool));
-    for (const [index, { amount }] of waiting.demands.entries())
-      this.overuse(found[index] as HeldPool, amount);
-    this.#decided.add(waiting, new LeaseAdmission(this, waiting.demands, found, bucketOf(now)));
+    for (const { pool, amount } of waiting.demands) this.overuse(this.pools.of(pool), amount);
+    this.#decided.add(waiting, new LeaseAdmission(this, waiting.demands, bucketOf(now)));
   }
 
   #cancel(waiting: WaitingCall): void {

@@ -1,6 +1,5 @@
 import type { Budget, Key, Model, RateLimits } from '../config/types.js';
-import { type FoundPools, nothingFound } from './held-pool.js';
-import type { Demand, Pool } from './pool.js';
+import type { Demand, Pool, PoolKind } from './pool.js';
 import { RateLines } from './rate-headers.js';
 
 /**
@@ -8,23 +7,21 @@ import { RateLines } from './rate-headers.js';
  * is read, and all others, once its model is known.
  */
 export interface CallPools {
-  /** Each once; the key's own first, so that a key that has used up its own does not wait in line for what is shared. */
-  readonly pools: readonly Pool[];
+  /**
+   * One of each pool, which is there once: the demands of a call where no tokens are limited, and the parts that every
+   * call has. The key's own pools come first, so that a key that has used up its own does not wait in line for what is
+   * shared.
+   */
+  readonly ones: readonly Demand[];
   /** Indexes of the pools of which a call takes as many as it has tokens. */
   readonly tokens: readonly number[];
   /** What such calls are told of their requests and tokens, as far as their limits are known by then. */
   readonly rateLines: RateLines;
-  /** Where a worker's holder has found the pools: see `LeaseHolder.take`. */
-  readonly found: FoundPools;
-  /** One of each pool: the demands of a call where no tokens are limited, and the parts that every call has. */
-  readonly ones: readonly Demand[];
 }
 
 /** The pools of the calls of one key. */
 interface PoolsOfKey {
   readonly key: Key;
-  /** Its own and those of its groups, each once. */
-  readonly pools: readonly Pool[];
   readonly first: CallPools;
   /** Of calls that only take up a connection; null until there was one. */
   atOnce: CallPools | null;
@@ -48,10 +45,7 @@ export class PoolTable {
   /** What a call of the key takes in its place that counts among those under way, and as no request. */
   atOnce(key: Key): CallPools {
     const known = this.#ofKey(key);
-    known.atOnce ??= makeCallPools(
-      known.pools.filter(({ kind }) => kind === 'slots'),
-      known.first.rateLines,
-    );
+    known.atOnce ??= atOnceOf(known.first);
     return known.atOnce;
   }
 
@@ -59,13 +53,13 @@ export class PoolTable {
   rest(key: Key, model: Model): CallPools {
     const known = this.#ofKey(key);
     if (model.limits === null) {
-      known.rest ??= restOf(known, noPools);
+      known.rest ??= restOf(known.first, noPools);
       return known.rest;
     }
     known.byModel ??= new Map();
     let pools = known.byModel.get(model);
     if (pools === undefined) {
-      pools = restOf(known, modelPools(model));
+      pools = restOf(known.first, modelPools(model));
       known.byModel.set(model, pools);
     }
     return pools;
@@ -80,7 +74,7 @@ export class PoolTable {
   #add(key: Key): PoolsOfKey {
     const pools = once(keyPools(key));
     const first = makeCallPools(pools.filter(isKnownFirst), rateLinesOf(pools));
-    const added = { key, pools, first, atOnce: null, rest: null, byModel: null };
+    const added = { key, first, atOnce: null, rest: null, byModel: null };
     this.#byKey.set(key, added);
     return added;
   }
@@ -91,9 +85,18 @@ function isKnownFirst({ name }: Pool): boolean {
   return !name.endsWith(':tokens');
 }
 
-function restOf({ pools, first }: PoolsOfKey, ofModel: readonly Pool[]): CallPools {
-  const rateLines = ofModel.length === 0 ? first.rateLines : rateLinesOf([...pools, ...ofModel]);
-  return makeCallPools([...pools.filter((pool) => !isKnownFirst(pool)), ...ofModel], rateLines);
+function atOnceOf({ ones, rateLines }: CallPools): CallPools {
+  const pools = ones.map(({ pool }) => pool);
+  return makeCallPools(
+    pools.filter(({ kind }) => kind === 'slots'),
+    rateLines,
+  );
+}
+
+function restOf({ rateLines: known }: CallPools, ofModel: readonly Pool[]): CallPools {
+  const rateLines =
+    ofModel.length === 0 ? known : rateLinesOf([...known.requests, ...known.tokens, ...ofModel]);
+  return makeCallPools([...known.tokens, ...ofModel], rateLines);
 }
 
 /** A group that is named twice has its limits once. */
@@ -126,7 +129,7 @@ const budgetMark = ':budget:';
  */
 export function budgetPool(keyId: string, { usd }: Budget, period: string): Pool {
   const limit = Math.min(Number.MAX_SAFE_INTEGER, Math.max(1, Math.round(usd * unitsPerDollar)));
-  return { name: `key:${keyId}${budgetMark}${period}`, kind: 'spend', limit };
+  return makePool(`key:${keyId}${budgetMark}${period}`, 'spend', limit);
 }
 
 /** Finds a pool among those of `allPools`, which hold that of a budget for no period, and so for each. */
@@ -134,7 +137,7 @@ export function findPool(pools: ReadonlyMap<string, Pool>, name: string): Pool |
   const mark = name.lastIndexOf(budgetMark);
   if (mark === -1) return pools.get(name);
   const ofAnyPeriod = pools.get(name.slice(0, mark + budgetMark.length));
-  return ofAnyPeriod === undefined ? undefined : { ...ofAnyPeriod, name };
+  return ofAnyPeriod === undefined ? undefined : makePool(name, ofAnyPeriod.kind, ofAnyPeriod.limit);
 }
 
 /** Whatever of a config has limits. */
@@ -175,28 +178,34 @@ function modelPools({ name, limits }: Model): Pool[] {
   return poolsOf(`model:${name}`, limits);
 }
 
+function makePool(name: string, kind: PoolKind, limit: number): Pool {
+  return { name, kind, limit, held: null };
+}
+
 /** The last word of a name tells what is counted; the first, for whom. */
 function poolsOf(owner: string, limits: RateLimits | null): Pool[] {
   const pools: Pool[] = [];
   if (limits === null) return pools;
   const { requestsPerMinute, tokensPerMinute, concurrent } = limits;
-  if (requestsPerMinute !== null)
-    pools.push({ name: `${owner}:requests`, kind: 'window', limit: requestsPerMinute });
-  if (tokensPerMinute !== null)
-    pools.push({ name: `${owner}:tokens`, kind: 'window', limit: tokensPerMinute });
-  if (concurrent !== null) pools.push({ name: `${owner}:concurrent`, kind: 'slots', limit: concurrent });
+  if (requestsPerMinute !== null) pools.push(makePool(`${owner}:requests`, 'window', requestsPerMinute));
+  if (tokensPerMinute !== null) pools.push(makePool(`${owner}:tokens`, 'window', tokensPerMinute));
+  if (concurrent !== null) pools.push(makePool(`${owner}:concurrent`, 'slots', concurrent));
   return pools;
 }
 
 function makeCallPools(pools: readonly Pool[], rateLines: RateLines): CallPools {
-  const indexes = pools.flatMap(({ name }, index) => (name.endsWith(':tokens') ? [index] : []));
-  const ones = pools.map((pool) => ({ pool, amount: 1 }));
-  const tokens = indexes.length === 0 ? noIndexes : indexes;
-  return { pools, tokens, rateLines, found: nothingFound(pools), ones };
+  const tokens = pools.flatMap((pool, index) => (isKnownFirst(pool) ? [] : [index]));
+  return { ones: pools.map((pool) => ({ pool, amount: 1 })), tokens: sharedIndexes(tokens), rateLines };
+}
+
+/** Nearly all lists of indexes are one of these: there are two for each key. */
+const usualIndexes: readonly (readonly number[])[] = [[], [0], [0, 1]];
+
+function sharedIndexes(indexes: readonly number[]): readonly number[] {
+  return usualIndexes.find((usual) => usual.join() === indexes.join()) ?? indexes;
 }
 
 const noPools: readonly Pool[] = [];
-const noIndexes: readonly number[] = [];
 
 /** @param pools those of which calls hear */
 function rateLinesOf(pools: readonly Pool[]): RateLines {

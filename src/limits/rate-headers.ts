@@ -1,4 +1,3 @@
-import { type FoundPools, nothingFound } from './held-pool.js';
 import type { LeaseHolder } from './lease-holder.js';
 import type { Pool } from './pool.js';
 import { type PoolView, tightest } from './pool-view.js';
@@ -94,19 +93,17 @@ export type RateFamily = 'chat' | 'messages';
 
 /** What the callers that fall under the same limits are told of them. */
 export class RateLines {
-  /** Of requests, then of tokens. */
-  readonly #pools: readonly Pool[];
-  readonly #requests: number;
-  readonly #found: FoundPools;
+  /** Limits of each kind, of which there is most often one. */
+  readonly requests: readonly Pool[];
+  readonly tokens: readonly Pool[];
   #family: RateFamily | null = null;
   /** At which tick of the holder they were told last, and what is told again until its end; null where it is not. */
   #tick = -1;
   #text: string | null = null;
 
   constructor(requests: readonly Pool[], tokens: readonly Pool[]) {
-    this.#pools = [...requests, ...tokens];
-    this.#requests = requests.length;
-    this.#found = nothingFound(this.#pools);
+    this.requests = requests;
+    this.tokens = tokens;
   }
 
   /**
@@ -124,8 +121,8 @@ export class RateLines {
    */
   text(family: RateFamily, vendor: string, holder: Pick<LeaseHolder, 'peek' | 'ticks'>): string {
     const views: RateViews = {
-      requests: this.#view(0, this.#requests, holder),
-      tokens: this.#view(this.#requests, this.#pools.length, holder),
+      requests: viewOf(this.requests, holder),
+      tokens: viewOf(this.tokens, holder),
     };
     const lines = family === 'chat' ? chatRateLines(views) : messagesRateLines(views, Date.now(), vendor);
     const isPlentiful = isPlenty(views.requests, callsOfPlenty) && isPlenty(views.tokens, tokensOfPlenty);
@@ -137,13 +134,11 @@ export class RateLines {
     this.#text = isKept ? Buffer.from(lines, 'latin1').toString('latin1') : null;
     return this.#text ?? lines;
   }
+}
 
-  #view(first: number, behind: number, holder: Pick<LeaseHolder, 'peek'>): PoolView | null {
-    const found = this.#found;
-    if (behind - first === 1) return holder.peek(this.#pools[first] as Pool, found, first);
-    const pools = this.#pools.slice(first, behind);
-    return tightest(pools.map((pool, index) => holder.peek(pool, found, first + index)));
-  }
+function viewOf(pools: readonly Pool[], holder: Pick<LeaseHolder, 'peek'>): PoolView | null {
+  if (pools.length === 1) return holder.peek(pools[0] as Pool);
+  return tightest(pools.map((pool) => holder.peek(pool)));
 }
 
 /** Nobody counts on the last unit of what there is a lot of. */
