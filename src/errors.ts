@@ -89,6 +89,7 @@ export type ErrorKind = keyof typeof errorTable;
 export type UpstreamFailureReason =
   | 'connect_failed'
   | 'connect_timeout'
+  | 'proxy_failed'
   | 'tls_failed'
   | 'queue_full'
   | 'no_room'

@@ -5,6 +5,7 @@ import { isObject, type JsonObject, parseJson, parseObject, textOrNull } from '.
 const told: Record<UpstreamFailureReason, readonly [ErrorKind, string]> = {
   connect_failed: ['upstream_error', 'The upstream cannot be reached.'],
   connect_timeout: ['upstream_timeout', 'The upstream did not accept a connection in time.'],
+  proxy_failed: ['upstream_error', 'The upstream cannot be reached.'],
   tls_failed: ['upstream_error', 'The upstream could not be trusted: its TLS handshake failed.'],
   queue_full: ['overloaded', 'Too many requests wait for this upstream, try again shortly.'],
   no_room: [

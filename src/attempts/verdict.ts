@@ -42,8 +42,8 @@ export type FailedAttempt = BrokenAttempt | AnsweredAttempt;
  * A connection that breaks proves it only within a second of sending: what cuts silent calls cuts them at work. What
  * must not be done twice moves on only after an answer which proves that it was not done (`provesUndone`).
  *
- * Where there is no other candidate, the same one is asked again if it refused the connection or broke it before
- * anything was sent: a server that restarts does that. A reused connection that turned out to be dead comes here only
+ * Where there is no other candidate, the same one is asked again if it refused the connection, or its proxy did, or it
+ * broke it before anything was sent: a server that restarts does that. A reused connection that turned out to be dead comes here only
  * when the fresh one in its place was refused: the client has sent the request again by itself, and nothing of it was
  * ever looked at.
  * @param hasNext there is another candidate
@@ -122,5 +122,5 @@ function isUpstreamsOwn(status: number): boolean {
 }
 
 function isPassing({ reason, bytesSent }: FailedAttempt): boolean {
-  return reason === 'connect_failed' || (reason === 'reset' && !bytesSent);
+  return reason === 'connect_failed' || reason === 'proxy_failed' || (reason === 'reset' && !bytesSent);
 }

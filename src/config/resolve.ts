@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { TargetOptions } from '../conversation/codec.js';
+import type { ClientCertificate, EgressProxy } from '../upstream/origin.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import type { ConfigFiles } from './files.js';
 import { parseHostPattern, parseNetwork, portRange } from './networks.js';
+import { resolveProxy } from './proxy.js';
 import type { ConfigFile } from './schema.js';
 import { resolveStore } from './store-settings.js';
 import type {
@@ -29,7 +31,9 @@ export interface ResolvedUpstream {
     readonly ca: string | null;
     readonly verify: boolean;
     readonly serverName: string | null;
+    readonly clientCertificate: ClientCertificate | null;
   };
+  readonly proxy: EgressProxy | null;
   readonly injectUsage: boolean;
   readonly responsesSocket: boolean;
   readonly fetchPrivate: boolean;
@@ -166,6 +170,7 @@ export const defaults = {
     ],
     denyNetworks: [],
     denyHosts: [],
+    proxy: null,
   },
   outage: { budgets: 'closed', rates: 'open' },
   usage: { ledger: true, lineDays: 30, sumDays: 400 },
@@ -218,7 +223,7 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
     timeouts: { ...defaults.timeouts, ...file.timeouts },
     routing: { ...defaults.routing, ...file.routing },
     sockets: socketSettings(file.sockets),
-    fetch: resolveFetch(file.fetch ?? {}),
+    fetch: resolveFetch(file.fetch ?? {}, files),
     store: resolveStore(file.store ?? { kind: 'embedded' }, files),
     outage: { ...defaults.outage, ...file.outage },
     usage: { ...defaults.usage, ...file.usage },
@@ -234,7 +239,9 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
         ca: upstream.tls?.ca === undefined ? null : files.certificate(upstream.tls.ca).text,
         verify: upstream.tls?.verify ?? true,
         serverName: upstream.tls?.serverName ?? null,
+        clientCertificate: clientCertificate(upstream.tls ?? {}, files),
       },
+      proxy: proxyOf(upstream, files),
       injectUsage: upstream.injectUsage ?? defaults.injectUsage,
       responsesSocket: upstream.responsesSocket ?? false,
       fetchPrivate: upstream.fetchPrivate ?? false,
@@ -283,8 +290,25 @@ function resolveTls(tls: { readonly cert: string; readonly key: string }, files:
   return { cert, key, fingerprint: files.fingerprint([cert, key]) };
 }
 
-function resolveFetch({ ports, denyNetworks, denyHosts }: NonNullable<ConfigFile['fetch']>): FetchSettings {
+type FileTls = NonNullable<ConfigFile['upstreams'][string]['tls']>;
+
+function clientCertificate({ cert, key }: FileTls, files: ConfigFiles): ClientCertificate | null {
+  if (cert === undefined || key === undefined) return null;
+  return { cert: files.certificate(cert).text ?? '', key: files.privateKey(key).text ?? '' };
+}
+
+function proxyOf(
+  { proxy, proxyCa }: { readonly proxy?: string; readonly proxyCa?: string },
+  files: ConfigFiles,
+): EgressProxy | null {
+  if (proxy === undefined) return null;
+  return resolveProxy(proxy, proxyCa === undefined ? null : files.certificate(proxyCa).text);
+}
+
+function resolveFetch(fetch: NonNullable<ConfigFile['fetch']>, files: ConfigFiles): FetchSettings {
+  const { ports, denyNetworks, denyHosts } = fetch;
   return {
+    proxy: proxyOf(fetch, files),
     ports: ports?.map(portRange) ?? defaults.fetch.ports,
     denyNetworks: denyNetworks?.flatMap((text) => parseNetwork(text) ?? []) ?? [],
     denyHosts: denyHosts?.flatMap((text) => parseHostPattern(text) ?? []) ?? [],

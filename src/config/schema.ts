@@ -261,11 +261,24 @@ const upstream = Type.Object(
       Type.Object(
         {
           ca: optional('Certificates of the authority that is trusted: a PEM file, or its text.', text),
+          cert: optional(
+            'Certificate that is shown to it where it asks for one, with its chain: a PEM file, or its text. Read again with every reload.',
+            text,
+          ),
+          key: optional('Private key of `cert`, without a passphrase: a PEM file, or its text.', text),
           verify: optional('`false` for tests only.', Type.Boolean()),
           serverName: optional('Name in the certificate, where it is not the host of `baseUrl`.', text),
         },
         closed,
       ),
+    ),
+    proxy: optional(
+      '`http://user:password@host:port` of a proxy through which all connections to it go, by CONNECT; `https://` for TLS to the proxy.',
+      text,
+    ),
+    proxyCa: optional(
+      "Certificates of the authority that is trusted for an `https://` proxy, in place of the system's: a PEM file, or its text.",
+      text,
     ),
     injectUsage: optional('Ask for the usage of streams where the client did not.', Type.Boolean()),
     responsesSocket: optional('It takes responses over a WebSocket, too.', Type.Boolean()),
@@ -308,6 +321,11 @@ const fetch = Type.Object(
       'The same for names: `"files.example.com"`, `"*.example.com"` for all below it.',
       Type.Array(text),
     ),
+    proxy: optional(
+      "Proxy through which everything is fetched that is not at an upstream's own origin, as in `upstreams.*.proxy`. It looks the names up: of the rules, those for names, ports and addresses in URLs hold.",
+      text,
+    ),
+    proxyCa: optional('As in `upstreams.*.proxyCa`.', text),
   },
   closed,
 );

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Origin } from '../upstream/origin.js';
+import type { ClientCertificate, EgressProxy, Origin } from '../upstream/origin.js';
 import { createKeyShares } from './key-shares.js';
 import type { ResolvedConfig, ResolvedModel, ResolvedUpstream } from './resolve.js';
 import { nativeProtocols, wireProtocol } from './servable.js';
@@ -87,6 +87,7 @@ function buildUpstream(upstream: ResolvedUpstream, surroundings: Surroundings): 
     kind: upstream.kind,
     origin: createOrigin(baseUrl, {
       ...upstream.tls,
+      proxy: upstream.proxy,
       maxConnections: upstream.maxConnections,
       maxWaiting: upstream.maxWaiting,
     }),
@@ -173,14 +174,16 @@ interface OriginOptions {
   readonly ca: string | null;
   readonly verify: boolean;
   readonly serverName: string | null;
+  readonly clientCertificate: ClientCertificate | null;
+  readonly proxy: EgressProxy | null;
   readonly maxConnections: number;
   readonly maxWaiting: number;
 }
 
 /**
  * Makes the origin of a base URL. Its identity holds all that makes one connection as good as another: scheme, host,
- * port, and for TLS the name that is asked for, the authority that is trusted and whether anything is checked. What
- * differs in any of these never shares a connection.
+ * port, and for TLS the name that is asked for, the authority that is trusted, whether anything is checked and which
+ * certificate is shown; and the proxy before it. What differs in any of these never shares a connection.
  * @param baseUrl an http or https URL
  */
 export function createOrigin(baseUrl: string, options: OriginOptions): Origin {
@@ -192,19 +195,35 @@ export function createOrigin(baseUrl: string, options: OriginOptions): Origin {
   const serverName = secure ? (options.serverName ?? host) : null;
   const ca = secure ? options.ca : null;
   const verify = secure ? options.verify : true;
-  const caHash = ca === null ? '' : createHash('sha256').update(ca).digest('hex');
+  const clientCertificate = secure ? options.clientCertificate : null;
+  const { proxy } = options;
   return {
-    identity: JSON.stringify([secure ? 'https' : 'http', host, port, serverName, caHash, verify]),
+    identity: JSON.stringify([
+      secure ? 'https' : 'http',
+      host,
+      port,
+      serverName,
+      ca === null ? '' : hashOf(ca),
+      verify,
+      clientCertificate === null ? '' : hashOf(JSON.stringify(clientCertificate)),
+      proxy?.identity ?? '',
+    ]),
     secure,
     host,
     port,
     authority: url.host,
     serverName,
     ca,
+    clientCertificate,
+    proxy,
     verify,
     maxConnections: options.maxConnections,
     maxWaiting: options.maxWaiting,
   };
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
 }
 
 /** Shorter values are words. */

@@ -1,6 +1,6 @@
 import type { TargetOptions } from '../conversation/codec.js';
 import { type TextProtocolName, textProtocols } from '../conversation/request.js';
-import type { Origin } from '../upstream/origin.js';
+import type { EgressProxy, Origin } from '../upstream/origin.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import type { Network } from './networks.js';
 
@@ -222,6 +222,8 @@ export interface FetchSettings {
   /** Networks and hosts that are never asked. Hosts as URLs have them; `*.name` for all below a name. */
   readonly denyNetworks: readonly Network[];
   readonly denyHosts: readonly string[];
+  /** Through which all is fetched that is not at an upstream's own origin; null for none. */
+  readonly proxy: EgressProxy | null;
 }
 
 /** Real vendor words beside the neutral ones: `{vendorc: ['anthropic'], …}`. */

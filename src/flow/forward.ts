@@ -299,6 +299,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
       maxBytes,
       timeoutMs: timeLeft(call),
       places: mediaPlaces(call, target.upstream),
+      dialer: this.#services.dialer,
       owner: call,
       rate: rateBound(call.running.snapshot),
       hold: (bytes: number) => {

@@ -4,6 +4,7 @@ import type { AttemptFailure } from '../errors.js';
 export type AttemptResult =
   | 'ok'
   | 'refused'
+  | 'proxy_failed'
   | 'tls_failed'
   | 'queue_full'
   | 'reset'
@@ -19,6 +20,7 @@ export type AttemptResult =
 const resultOfReason: Readonly<Record<AttemptFailure, AttemptResult>> = {
   connect_failed: 'refused',
   connect_timeout: 'timeout',
+  proxy_failed: 'proxy_failed',
   tls_failed: 'tls_failed',
   queue_full: 'queue_full',
   no_room: 'too_large',

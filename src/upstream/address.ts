@@ -61,6 +61,17 @@ export function isPublicAddress(address: string): boolean {
   }
 }
 
+const privateEndings = ['.localhost', '.local', '.internal'];
+
+/**
+ * Whether a name is of the own host (RFC 6761 section 6.3), the local network (RFC 6762 section 3) or a private one, as
+ * far as the name itself tells.
+ * @param name lower-case, without a dot at its end
+ */
+export function isPrivateName(name: string): boolean {
+  return !name.includes('.') || privateEndings.some((ending) => name.endsWith(ending));
+}
+
 /** The bytes of an address without a zone: 4 or 16. */
 export function addressBytes(address: string): Uint8Array {
   return isIP(address) === 4 ? bytes4(address) : bytes6(address);

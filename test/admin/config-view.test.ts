@@ -41,6 +41,7 @@ const plainSecrets: Secrets = {
 function fullConfig(secrets: Secrets, isCluster: boolean) {
   const limits = { requestsPerMinute: 11, tokensPerMinute: 12, concurrent: 13 };
   const storeUrl = `rediss://${secrets.user}:${secrets.password}@redis.example.com:7000/0`;
+  const proxy = `https://${secrets.user}:${secrets.password}@proxy.example.com:3128`;
   return {
     listen: {
       host: '127.0.0.2',
@@ -109,6 +110,8 @@ function fullConfig(secrets: Secrets, isCluster: boolean) {
       ports: [443, '8000-8999'],
       denyNetworks: ['192.0.2.0/24', 'fd00::/8'],
       denyHosts: ['a.example', '*.b.example'],
+      proxy: proxy.replace('proxy.example.com', '[fd00::1]'),
+      proxyCa: 'ca.pem',
     },
     secret: secrets.secret,
     defaultModels: { rerank: 'm', moderations: 'm', realtime: 'm' },
@@ -118,7 +121,15 @@ function fullConfig(secrets: Secrets, isCluster: boolean) {
         baseUrl: 'https://api.example.com/v1',
         apiKeys: secrets.apiKeys,
         headers: { 'x-organization': secrets.header },
-        tls: { ca: 'ca.pem', verify: false, serverName: 'inner.example.com' },
+        tls: {
+          ca: 'ca.pem',
+          cert: 'client.pem',
+          key: 'client.key',
+          verify: false,
+          serverName: 'inner.example.com',
+        },
+        proxy,
+        proxyCa: 'ca.pem',
         injectUsage: false,
         responsesSocket: true,
         allowMembers: ['provider'],
@@ -211,9 +222,12 @@ test('the view of a config is its file: whoever puts the secrets back has the sa
         main: {
           apiKeys: [hiddenText, hiddenText],
           headers: { 'x-organization': hiddenText },
-          tls: { ca: hiddenText },
+          tls: { ca: hiddenText, cert: hiddenText, key: hiddenText },
+          proxy: `https://${hiddenText}@proxy.example.com:3128`,
+          proxyCa: hiddenText,
         },
       },
+      fetch: { proxy: `https://${hiddenText}@[fd00::1]:3128`, proxyCa: hiddenText },
       keys: [{ hash: hiddenText }],
     });
     view.admin.token = file.admin.token;
@@ -224,7 +238,12 @@ test('the view of a config is its file: whoever puts the secrets back has the sa
       apiKeys: plainSecrets.apiKeys,
       headers: file.upstreams.main.headers,
     });
-    view.upstreams.main.tls.ca = 'ca.pem';
+    Object.assign(view.upstreams.main.tls, { ca: 'ca.pem', cert: 'client.pem', key: 'client.key' });
+    for (const [shownOf, written] of [
+      [view.upstreams.main, file.upstreams.main],
+      [view.fetch, file.fetch],
+    ])
+      Object.assign(shownOf, { proxy: written.proxy, proxyCa: written.proxyCa });
     view.keys[0].hash = plainSecrets.hash;
     t.strictSame(parse(view), config);
   }
@@ -279,8 +298,11 @@ test('no secret of a config is ever shown, written in the file or taken from the
       }
       const config = parseConfig(written, { environment, directory, created: 1 });
       const view = shown(config);
-      const [, ofCertificate = ''] = (config.upstreams[0]?.tls.ca ?? '').split('\n');
-      for (const text of [...texts, config.keys[0]?.hash ?? '', ofCertificate]) {
+      const [upstream] = config.upstreams;
+      const { cert = '', key = '' } = upstream?.tls.clientCertificate ?? {};
+      const pems = [upstream?.tls.ca ?? '', cert, key].map((pem) => pem.split('\n')[1] ?? '');
+      const basic = upstream?.proxy?.authorization?.split(' ')[1] ?? '';
+      for (const text of [...texts, config.keys[0]?.hash ?? '', ...pems, basic]) {
         if (view.includes(text)) throw new Error(`${text} is shown`);
       }
     }),

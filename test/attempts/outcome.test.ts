@@ -23,6 +23,7 @@ test('what a missing answer says about it', async (t) => {
   for (const reason of [
     'connect_failed',
     'connect_timeout',
+    'proxy_failed',
     'tls_failed',
     'reset',
     'first_byte_timeout',

@@ -1,3 +1,8 @@
+import { readFileSync } from 'node:fs';
+
+const fixtures = new URL('../../../test/fixtures/tls/', import.meta.url);
+const pem = (name: string) => readFileSync(new URL(name, fixtures), 'utf8');
+
 export const hash = `sha256:${'ab'.repeat(32)}`;
 /** Stands where a secret may stand: no message may hold it. */
 export const secret = 'sk-very-secret';
@@ -113,6 +118,71 @@ export const badConfigs: readonly { at: string; value: unknown; problems: string
     at: 'upstreams/main/tls',
     value: { ca: '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----' },
     problems: ['upstreams.main.tls.ca: holds a certificate that cannot be parsed'],
+  },
+  {
+    at: 'upstreams/main/tls',
+    value: { cert: pem('client.pem'), key: pem('localhost.key') },
+    problems: ['upstreams.main.tls.key: is not the key of the certificate in cert'],
+  },
+  {
+    at: 'upstreams/main/tls',
+    value: { cert: pem('client.pem') },
+    problems: ['upstreams.main.tls.key: is required beside cert'],
+  },
+  {
+    at: 'upstreams/main/tls',
+    value: { key: pem('client.key') },
+    problems: ['upstreams.main.tls.cert: is required beside key'],
+  },
+  {
+    at: 'upstreams/main/tls',
+    value: { cert: pem('client.key'), key: pem('client.pem') },
+    problems: [
+      'upstreams.main.tls.cert: holds no PEM certificate',
+      'upstreams.main.tls.key: holds no PEM private key',
+    ],
+  },
+  {
+    at: 'upstreams/main/tls',
+    value: { cert: 'gone.pem', key: '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----' },
+    problems: [
+      'upstreams.main.tls.cert: the file cannot be read (ENOENT)',
+      'upstreams.main.tls.key: holds a private key that cannot be read, or only with a passphrase',
+    ],
+  },
+  ...[
+    [`socks5://u:${secret}@x`, 'must be an http:// or https:// URL'],
+    [`${secret}.example:3128`, 'must be an http:// or https:// URL'],
+    [
+      `http://u:${secret}%@x`,
+      'is not a valid URL; write what is no letter or digit of a password as "%" and two hex digits',
+    ],
+    [
+      `http://u:${secret}@x:99999`,
+      'is not a valid URL; write what is no letter or digit of a password as "%" and two hex digits',
+    ],
+    [`http://u:${secret}@x/path`, 'may have no path'],
+    [`http://u:${secret}@x/?a`, 'may not hold a query'],
+    [`http://u:${secret}@x/#a`, 'may not hold a fragment'],
+    [`http://u%3Av:${secret}@x`, 'may have no colon in its user name'],
+  ].flatMap(([value, problem]) => [
+    { at: 'upstreams/main/proxy', value, problems: [`upstreams.main.proxy: ${problem}`] },
+    { at: 'fetch', value: { proxy: value }, problems: [`fetch.proxy: ${problem}`] },
+  ]),
+  {
+    at: 'upstreams/main/proxyCa',
+    value: pem('ca.pem'),
+    problems: ['upstreams.main.proxyCa: needs an https proxy'],
+  },
+  {
+    at: 'fetch',
+    value: { proxy: 'https://x', proxyCa: 'gone.pem' },
+    problems: ['fetch.proxyCa: the file cannot be read (ENOENT)'],
+  },
+  {
+    at: 'upstreams/local/proxy',
+    value: 'http://x',
+    problems: ['upstreams.local.proxy: the simulator is built in and takes none'],
   },
   {
     at: 'upstreams/main',

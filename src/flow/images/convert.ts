@@ -185,7 +185,8 @@ class Conversion implements Asker {
     const rate = rateBound(call.running.snapshot);
     let bytes = 0;
     try {
-      const limits = { maxBytes, timeoutMs: timeLeft(call), places, rate, hold };
+      const { dialer } = this.#services;
+      const limits = { maxBytes, timeoutMs: timeLeft(call), places, dialer, rate, hold };
       const files = await fetchFiles(wanted, limits, this.#waiting);
       for (const file of files.values()) bytes += file.bytes.length;
       hold(fetchCopies * bytes);
