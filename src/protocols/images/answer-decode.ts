@@ -4,6 +4,7 @@ import {
   countOf,
   isObject,
   type JsonObject,
+  listOf,
   numberOrNull,
   parseObject,
   textOrNull,
@@ -123,13 +124,9 @@ function usageOf(usage: unknown): ImageUsage | null {
 }
 
 function wholeOrNull(value: unknown): number | null {
-  return Number.isSafeInteger(value) ? (value as number) : null;
+  return typeof value === 'number' && Number.isSafeInteger(value) ? value : null;
 }
 
 function filledOrNull(value: unknown): string | null {
   return textOrNull(value) || null;
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }

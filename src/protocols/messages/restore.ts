@@ -1,5 +1,5 @@
 import { openSignature } from '../../conversation/signature.js';
-import { isObject, type JsonObject } from '../../wire/json.js';
+import { isList, isObject, type JsonObject } from '../../wire/json.js';
 
 /**
  * Makes a body fit for an upstream of this protocol; see `Translation.restore`. A thinking block with a token gets the
@@ -16,10 +16,10 @@ export function restore(body: JsonObject): JsonObject | null {
  * @returns the list with what was changed, or null for one without change, or what is no list
  */
 function changed(list: unknown, change: (entry: JsonObject) => JsonObject | null): unknown[] | null {
-  if (!Array.isArray(list)) return null;
+  if (!isList(list)) return null;
   const entries: unknown[] = [];
   let isChanged = false;
-  for (const entry of list as readonly unknown[]) {
+  for (const entry of list) {
     const next = isObject(entry) ? change(entry) : entry;
     isChanged ||= next !== entry;
     if (next !== null || entry === null) entries.push(next);

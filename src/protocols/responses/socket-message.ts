@@ -103,7 +103,8 @@ function idOf(text: string): string | null | undefined {
 function textOf(text: string): string | undefined {
   if (!text.startsWith('"')) return undefined;
   try {
-    return JSON.parse(text) as string;
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'string' ? value : undefined;
   } catch {
     return undefined;
   }

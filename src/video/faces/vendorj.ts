@@ -3,7 +3,7 @@ import type { ImageSource } from '../../media/image.js';
 import { readImageText } from '../../media/image-text.js';
 import { compileSchema } from '../../schema/compile.js';
 import { name, nullable, text } from '../../schema/members.js';
-import { type JsonObject, numberOrNull, textOrNull } from '../../wire/json.js';
+import { type JsonObject, listOf, numberOrNull, textOrNull } from '../../wire/json.js';
 import { wrongValue } from '../../wire/reading.js';
 import { vendorjCode } from '../failure.js';
 import { framesPerSecond, missingMember, requireBody } from '../members.js';
@@ -92,7 +92,7 @@ export function readVendorjQuery(body: JsonObject): { readonly id: string } {
 
 function readImages(body: JsonObject, member: string): ImageSource[] {
   const list = body[member];
-  const texts: readonly unknown[] = Array.isArray(list) ? list : [];
+  const texts = listOf(list);
   return texts.map((image, index) => readImageText(String(image), `${member}[${index}]`));
 }
 

@@ -1,7 +1,7 @@
 import type { Answer, AnswerChoice, AnswerPart } from '../../../conversation/answer.js';
 import type { ToolCallPart } from '../../../conversation/request.js';
 import { GatewayError } from '../../../errors.js';
-import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../../wire/json.js';
+import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
 import { upstreamError } from '../../error-formats/upstream-error.js';
 import { decodeCitations, decodeLogprobs } from '../annotations.js';
 import { decodeFinish } from './finish.js';
@@ -24,9 +24,8 @@ export function decodeAnswer(body: JsonObject): Answer {
 /** Text of a message or delta: a string or, from some upstreams, an array with text parts. */
 export function contentText(content: unknown): string {
   if (typeof content === 'string') return content;
-  if (!Array.isArray(content)) return '';
   let text = '';
-  for (const part of content as readonly unknown[])
+  for (const part of listOf(content))
     if (isObject(part) && part.type === 'text' && typeof part.text === 'string') text += part.text;
   return text;
 }
@@ -43,8 +42,9 @@ export function argumentsText(value: unknown): string {
 }
 
 function messageChoices(choices: unknown): JsonObject[] {
-  if (!Array.isArray(choices)) return [];
-  return choices.filter((choice: unknown) => isObject(choice) && isObject(choice.message)) as JsonObject[];
+  return listOf(choices)
+    .filter(isObject)
+    .filter(({ message }) => isObject(message));
 }
 
 function decodeChoice(choice: JsonObject): AnswerChoice {
@@ -71,7 +71,7 @@ function decodeChoice(choice: JsonObject): AnswerChoice {
 
 /** A call without a name is none: nobody could answer it. An id that is missing stays empty. */
 function decodeCalls(message: JsonObject): ToolCallPart[] {
-  const calls: readonly unknown[] = Array.isArray(message.tool_calls) ? message.tool_calls : [];
+  const calls = listOf(message.tool_calls);
   const parts: ToolCallPart[] = [];
   for (const call of calls) {
     if (!isObject(call)) continue;

@@ -1,7 +1,7 @@
 import type { StreamDecoder } from '../../../conversation/codec.js';
 import type { StreamEvent } from '../../../conversation/events.js';
 import { GatewayError } from '../../../errors.js';
-import { isObject, type JsonObject, textOrNull } from '../../../wire/json.js';
+import { isObject, type JsonObject, listOf, textOrNull } from '../../../wire/json.js';
 import { emptyStream, foreignStream, readChoiceEvent } from '../../openai-shared/choice-stream.js';
 import { decodeCitations, decodeLogprobs } from '../annotations.js';
 import { contentText, reasoningText } from '../answer/decode.js';
@@ -76,13 +76,11 @@ function decodeChunk(progress: Progress, chunk: JsonObject, out: StreamEvent[]):
     progress.started = true;
     out.push({ kind: 'start', usage: null });
   }
-  if (Array.isArray(chunk.choices)) {
-    for (const choice of chunk.choices as readonly unknown[]) {
-      const failure = isObject(choice) ? decodeChoice(progress, choice, out) : null;
-      if (failure !== null) {
-        fail(progress, failure, out);
-        return;
-      }
+  for (const choice of listOf(chunk.choices)) {
+    const failure = isObject(choice) ? decodeChoice(progress, choice, out) : null;
+    if (failure !== null) {
+      fail(progress, failure, out);
+      return;
     }
   }
   const usage = decodeUsage(chunk.usage);

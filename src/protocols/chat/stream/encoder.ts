@@ -1,10 +1,11 @@
+import { answerCallId } from '../../../conversation/call-id.js';
 import type { AnswerContext, StreamEncoder } from '../../../conversation/codec.js';
 import type { StreamEvent } from '../../../conversation/events.js';
 import type { Usage } from '../../../conversation/usage.js';
 import { framed, type RawTextFrame, rawBytes } from '../../../wire/raw-text.js';
 import { openai } from '../../error-formats/openai.js';
 import { encodeCitation, encodeLogprobs } from '../annotations.js';
-import { answerHead, callId } from '../answer/encode.js';
+import { answerHead } from '../answer/encode.js';
 import { encodeFinish } from '../answer/finish.js';
 import { encodeUsage } from '../answer/usage.js';
 
@@ -45,11 +46,11 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
 
   function callStart({ choice, call, id, name, custom }: CallStart): string {
     const before = opening(choice);
-    (choices[choice] as Choice).hasCalls = true;
+    choices[choice] = { hasCalls: true };
     inCustomCall = custom;
     const kind = custom ? 'custom' : 'function';
     const input = custom ? 'input' : 'arguments';
-    const ids = `"index":${call},"id":${JSON.stringify(callId(id, context, choice, call))}`;
+    const ids = `"index":${call},"id":${JSON.stringify(answerCallId(id, context, choice, call))}`;
     const named = `"type":"${kind}","${kind}":{"name":${JSON.stringify(name)},"${input}":""}`;
     return before + chunk(choice, `"tool_calls":[{${ids},${named}}]`);
   }

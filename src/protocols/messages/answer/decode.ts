@@ -2,7 +2,7 @@ import type { Answer, AnswerPart } from '../../../conversation/answer.js';
 import type { AnswerSource } from '../../../conversation/codec.js';
 import { sealSignature } from '../../../conversation/signature.js';
 import { GatewayError } from '../../../errors.js';
-import { isObject, type JsonObject, textOrNull } from '../../../wire/json.js';
+import { isList, isObject, type JsonObject, textOrNull } from '../../../wire/json.js';
 import { failureOf } from '../failure.js';
 import { decodeFinish } from './finish.js';
 import { decodeUsage } from './usage.js';
@@ -15,10 +15,9 @@ import { decodeUsage } from './usage.js';
 export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
   if (isObject(body.error)) throw failureOf(body);
   const { content } = body;
-  if (!Array.isArray(content))
-    throw new GatewayError('upstream_error', 'The upstream answered without a message.');
+  if (!isList(content)) throw new GatewayError('upstream_error', 'The upstream answered without a message.');
   const parts: AnswerPart[] = [];
-  for (const block of content as readonly unknown[]) {
+  for (const block of content) {
     const part = isObject(block) ? decodeBlock(block, source) : null;
     if (part !== null) parts.push(part);
   }

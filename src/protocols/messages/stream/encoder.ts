@@ -6,7 +6,7 @@ import { anthropic } from '../../error-formats/anthropic.js';
 import { messageHead } from '../answer/encode.js';
 import { encodeFinish } from '../answer/finish.js';
 import { encodeUsage } from '../answer/usage.js';
-import { answerCallId } from '../call-ids.js';
+import { toolUseId } from '../call-ids.js';
 
 type Block = 'text' | 'thinking' | 'call';
 type Finish = Extract<StreamEvent, { kind: 'finish' }>;
@@ -141,7 +141,7 @@ class Encoder implements StreamEncoder {
   }
 
   #callStart(id: string, name: string): string {
-    const ids = `"id":${JSON.stringify(answerCallId(id, this.#context, this.#calls++))},"name":${JSON.stringify(name)}`;
+    const ids = `"id":${JSON.stringify(toolUseId(id, this.#context, this.#calls++))},"name":${JSON.stringify(name)}`;
     return this.#openBlock('call', `{"type":"tool_use",${ids},"input":{}}`);
   }
 

@@ -135,12 +135,12 @@ class ResponseEncoder extends Encoder {
       case 'text': {
         if (event.text === '' && event.logprobs === undefined) return '';
         const opened = this.#openMessage();
-        return opened + (this.#message as OpenMessage).addText(event.text, event.logprobs);
+        return opened + (this.#message?.addText(event.text, event.logprobs) ?? '');
       }
       case 'refusal': {
         if (event.text === '') return '';
         const opened = this.#openMessage();
-        return opened + (this.#message as OpenMessage).addRefusal(event.text);
+        return opened + (this.#message?.addRefusal(event.text) ?? '');
       }
       case 'citation':
         return this.#message?.addCitation(event.citation) ?? '';

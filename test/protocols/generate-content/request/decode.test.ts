@@ -226,6 +226,14 @@ test('what no other protocol can say is refused by its path', async (t) => {
       },
       'contents[0].parts[0].file_data.file_uri',
     ],
+    [
+      { contents: [{ parts: [{ inline_data: { mime_type: '', data: 'AA==' } }] }] },
+      'contents[0].parts[0].inline_data.mime_type',
+    ],
+    [
+      { contents: [{ parts: [{ inlineData: { mimeType: '', data: 'AA==' } }] }] },
+      'contents[0].parts[0].inlineData.mimeType',
+    ],
   ];
   for (const [body, param] of bodies) {
     const refusal = refusalOf(() => decode(body));
