@@ -348,7 +348,7 @@ class Walk {
   #steers(guard: MemberGuard, start: number, end: number): boolean {
     const entry = guard.entryOf(this.#body.toString('latin1', start, end));
     if (entry?.kind !== 'steering' || entry.within !== null) return false;
-    this.#steering.push(entry.spellings[0] as SteeringMember);
+    this.#steering.push(entry.steering);
     return true;
   }
 

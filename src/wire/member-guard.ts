@@ -33,10 +33,21 @@ export interface GuardSpec {
 }
 
 /** What a guard has to say of a name. */
-export interface GuardEntry {
+export type GuardEntry = OwnEntry | SteeringEntry;
+
+interface OwnEntry extends AnyEntry {
+  readonly kind: 'read' | 'barred';
+  readonly steering: null;
+}
+
+interface SteeringEntry extends AnyEntry {
+  readonly kind: 'steering';
+  readonly steering: SteeringMember;
+}
+
+interface AnyEntry {
   /** How it is spelled; the first is advised. */
   readonly spellings: readonly string[];
-  readonly kind: 'read' | 'barred' | 'steering';
   /** Its bit among those that are read, from 0; else -1. */
   readonly index: number;
   readonly isNoted: boolean;
@@ -71,24 +82,26 @@ export class MemberGuard {
       this.#set(folded, {
         spellings: [...(known?.spellings ?? []), name],
         kind: 'read',
+        steering: null,
         index: known?.index ?? this.#entries.size,
         isNoted: notes.includes(name),
         within: guards.get(folded) ?? null,
       });
     }
-    for (const name of bars) this.#add(name, 'barred');
+    for (const name of bars)
+      this.#add(name, { ...unread, spellings: [name], kind: 'barred', steering: null });
     if (!steers) return;
     for (const name of steeringMembers) {
       // What SDKs merge into a body, some servers take as it is and merge themselves, over what was checked.
       const isMerged = name === extraBody && !isInner;
-      this.#add(name, 'steering', isMerged ? new MemberGuard(mergedInto(spec), true) : null);
+      const within = isMerged ? new MemberGuard(mergedInto(spec), true) : null;
+      this.#add(name, { ...unread, spellings: [name], kind: 'steering', steering: name, within });
     }
   }
 
-  #add(name: string, kind: 'barred' | 'steering', within: MemberGuard | null = null): void {
+  #add(name: string, entry: GuardEntry): void {
     const folded = foldName(name);
-    if (this.#entries.has(folded)) return;
-    this.#set(folded, { spellings: [name], kind, index: -1, isNoted: false, within });
+    if (!this.#entries.has(folded)) this.#set(folded, entry);
   }
 
   #set(folded: string, entry: GuardEntry): void {
@@ -146,6 +159,9 @@ export function lookThrough(body: Buffer, guard: MemberGuard): FoundMembers {
 }
 
 const extraBody = 'extra_body';
+
+/** What names have in common that are not read. */
+const unread = { index: -1, isNoted: false, within: null };
 
 /** The guard of what is merged into an object: nothing there may stand for what is read of the object itself. */
 function mergedInto({ reads }: GuardSpec): GuardSpec {
@@ -272,8 +288,7 @@ class Walk {
   #value(entry: GuardEntry | null, at: number, place: string, levels: number): number {
     const isObject = this.#body[at] === OPEN_BRACE;
     const within = entry?.within ?? null;
-    if (entry?.kind === 'steering' && (within === null || !isObject))
-      this.#steering.push(entry.spellings[0] as SteeringMember);
+    if (entry?.kind === 'steering' && (within === null || !isObject)) this.#steering.push(entry.steering);
     const end =
       within !== null && isObject && entry !== null
         ? this.object(within, at, `${place}${entry.spellings[0]}.`, levels)
