@@ -4,6 +4,10 @@ import { type AttemptFailure, type FaultPlace, GatewayError, type GivenUpBy, gua
 import type { Call, ResolvedCall } from '../flow/call.js';
 import type { Services } from '../flow/services.js';
 import { resultOfFailure, resultOfStatus } from '../metrics/results.js';
+import {
+  isVendorAccountError,
+  type VendorAccountError,
+} from '../protocols/error-formats/vendor-account-error.js';
 import { Gather } from '../stream/gather.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
 import { readErrorAnswer } from './error-answer.js';
@@ -56,7 +60,9 @@ export class Attempts {
     this.#call = call;
     this.#targets = targets;
     this.lookedAt = now;
-    this.target = targets[0] as Target;
+    const [first] = targets;
+    if (first === undefined) throw new Error('a call has no target that it may be sent to');
+    this.target = first;
     this.health = services.health.of(this.target);
     if (this.health.keys !== null) this.#chooseKey();
   }
@@ -182,15 +188,17 @@ export class Attempts {
 
   /** Index of the next target that may be asked; beyond the last when there is none. */
   #nextAt(now: number): number {
-    let at = this.#index + 1;
-    while (at < this.#targets.length && !this.#services.health.of(this.#targets[at] as Target).mayTake(now))
-      at++;
-    return at;
+    for (let at = this.#index + 1; ; at++) {
+      const target = this.#targets[at];
+      if (target === undefined || this.#services.health.of(target).mayTake(now)) return at;
+    }
   }
 
   #moveTo(index: number): void {
+    const target = this.#targets[index];
+    if (target === undefined) return;
     this.#index = index;
-    this.target = this.#targets[index] as Target;
+    this.target = target;
     this.health = this.#services.health.of(this.target);
     this.key = 0;
     this.#keysAsked = 1;
@@ -303,7 +311,7 @@ export function noteVendorAccountRefused(
   services: Services,
   call: Call,
   asked: { readonly upstream: Upstream; readonly model: string; readonly apiKey: string | null },
-  error: GatewayError,
+  error: VendorAccountError,
 ): void {
   const { upstream, model, apiKey } = asked;
   const key = Math.max(0, upstream.apiKeys.indexOf(apiKey ?? ''));
@@ -314,7 +322,7 @@ export function noteVendorAccountRefused(
   }
   const start = { target, health: services.health.of(target), key, lookedAt: performance.now() };
   const attempt = new Attempt(services, start);
-  attempt.refusedAs(error.vendorAccountStatus as number);
+  attempt.refusedAs(error.vendorAccountStatus);
   attempt.report(call, error);
 }
 
@@ -336,7 +344,7 @@ export interface AttemptOwner {
   /** An answer that had begun is given up, before it is cancelled: only what the upstream has done counts against it. */
   onGivenUp(reason: GivenUpBy): void;
   /** A good answer turns out to say that our account is not accepted. */
-  onVendorAccountRefused(error: GatewayError): void;
+  onVendorAccountRefused(error: VendorAccountError): void;
 }
 
 /** Who may have another target asked in place of an answer. */
@@ -365,6 +373,12 @@ export interface AttemptJudge {
 /** An answer that is given up is read to its end up to this size, so that its connection can be used again. */
 const mostDiscarded = 64 * 1024;
 
+/** An error answer that is not judged yet, and what has come of it. */
+interface ErrorAnswerSoFar {
+  readonly head: ResponseHead;
+  readonly body: Gather;
+}
+
 /** An attempt whose answer is handed on while it comes. */
 export class RelayedAttempt extends Attempt implements UpstreamHandler, UpstreamExchange {
   exchange: UpstreamExchange | null = null;
@@ -373,7 +387,7 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
   /** Its answer has been given up, and the call goes on without it. */
   #isPassedOver = false;
   /** An error answer that is still coming. */
-  #refusal: { readonly head: ResponseHead; readonly body: Gather } | null = null;
+  #refusal: ErrorAnswerSoFar | null = null;
 
   constructor(services: Services, attempts: Attempts, judge: AttemptJudge, handler: UpstreamHandler) {
     super(services, attempts);
@@ -397,9 +411,10 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
       this.#handler.onHead(head);
       return;
     }
-    this.#refusal = { head, body: new Gather(judgedErrorBytes) };
+    const refusal = { head, body: new Gather(judgedErrorBytes) };
+    this.#refusal = refusal;
     // The upstream's own failure is one whatever its body says. Of any other the body tells whose it is.
-    if (status >= 500) this.#decide();
+    if (status >= 500) this.#decide(refusal);
   }
 
   onData(chunk: Buffer): boolean {
@@ -409,19 +424,19 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
     const { body, head } = refusal;
     const room = body.roomFor(chunk.length, head.contentLength);
     if (room !== -1 && this.#judge.holds(room) && body.add(chunk, head.contentLength)) return true;
-    if (this.#decide()) this.exchange?.cancel();
+    if (this.#decide(refusal)) this.exchange?.cancel();
     return this.#isPassedOver || this.#handler.onData(chunk);
   }
 
   onEnd(): void {
-    if (this.#refusal !== null) this.#decide();
+    if (this.#refusal !== null) this.#decide(this.#refusal);
     // It may find that the answer is of no use, and cancel.
     if (!this.#isPassedOver) this.#handler.onEnd();
     this.succeeded();
   }
 
   onFailure(failure: UpstreamFailure): void {
-    if (this.#refusal !== null) this.#decide();
+    if (this.#refusal !== null) this.#decide(this.#refusal);
     if (this.#judge.hasWholeAnswer) this.succeeded();
     else this.failed(failure.reason, failure.headSeen);
     if (!this.#isPassedOver && !this.#judge.survives(this)) this.#handler.onFailure(failure);
@@ -433,15 +448,14 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
   }
 
   /** Judges an error answer by what has come of it, and hands it on or gives it up. @returns whether it was given up */
-  #decide(): boolean {
-    const { head, body } = this.#refusal as { readonly head: ResponseHead; readonly body: Gather };
+  #decide({ head, body }: ErrorAnswerSoFar): boolean {
     this.#refusal = null;
     const come = body.take();
     // Whoever it is handed to counts it anew.
     if (come.length > 0) this.#judge.holds(0);
     const { status, error } = readErrorAnswer(this.target.upstream, head, come);
     this.refused(head, status);
-    if (error !== null && error.vendorAccountStatus !== null) this.#judge.onVendorAccountAnswer(this, error);
+    if (isVendorAccountError(error)) this.#judge.onVendorAccountAnswer(this, error);
     if (this.#judge.passesOver(this, status)) {
       this.#isPassedOver = true;
       const isUnread = head.status >= 500 && (head.contentLength < 0 || head.contentLength > mostDiscarded);

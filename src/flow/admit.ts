@@ -110,8 +110,8 @@ export function admitDownload(
  */
 export function admitResolved(services: Services, call: ResolvedCall, next: Next<ResolvedCall>): void {
   const { key, model } = call;
-  const price = priceOf(key, model);
-  if (call.limited === null && model.limits === null && price === null) {
+  const charge = chargeOf(key, model);
+  if (call.limited === null && model.limits === null && charge === null) {
     next(services, call);
     return;
   }
@@ -119,7 +119,7 @@ export function admitResolved(services: Services, call: ResolvedCall, next: Next
   call.limited ??= new LimitedCall(services.limits, pools.rateLines);
   const { limited } = call;
   limited.rateLines = pools.rateLines;
-  if (pools.ones.length === 0 && price === null) {
+  if (pools.ones.length === 0 && charge === null) {
     limited.isAdmitted = true;
     next(services, call);
     return;
@@ -127,9 +127,9 @@ export function admitResolved(services: Services, call: ResolvedCall, next: Next
   const rest = new Taking(services.limits, pools);
   limited.rest = rest;
   const demands =
-    price === null
+    charge === null
       ? demandsOf(pools, pools.tokens.length > 0 ? expectedTokens(call) : 0)
-      : demandsWithBudget(call, limited, rest, price);
+      : demandsWithBudget(call, limited, rest, charge);
   if (!rest.take(demands, services.hostClock.at(call.validatedAt))) {
     const queued = new Queued(services, call, next);
     if (!acquire(services, { limited, taking: rest, demands, waiter: queued })) {
@@ -141,22 +141,26 @@ export function admitResolved(services: Services, call: ResolvedCall, next: Next
   next(services, call);
 }
 
-/** What a call costs its key's budget; null where there is none to be kept to. */
-function priceOf({ budget }: Key, { price }: Model): Price | null {
-  return budget === null || price === null || isFree(price) ? null : price;
+/** What a call costs, and the budget that pays for it. */
+interface Charge {
+  readonly price: Price;
+  readonly budget: Budget;
+}
+
+/** Null for a call that costs nothing, or whose key has no budget. */
+function chargeOf({ budget }: Key, { price }: Model): Charge | null {
+  return budget === null || price === null || isFree(price) ? null : { price, budget };
 }
 
 function demandsWithBudget(
   call: ResolvedCall,
   limited: LimitedCall,
   { pools }: Taking,
-  price: Price,
+  { price, budget }: Charge,
 ): readonly Demand[] {
-  const { key } = call;
-  const budget = key.budget as Budget;
   const usage = expectedUsage(call);
   const demands = demandsOf(pools, usage.input + usage.output);
-  limited.budget = budgetOf(key, budget, Date.now());
+  limited.budget = budgetOf(call.key, budget, Date.now());
   const { pool } = limited.budget;
   const cost = costOf(price, { usage, seconds: expectedSeconds(call), calls: call.units });
   // Whatever is expected: a budget that is used up lets no call in, and a guess beyond it refuses none for ever.
@@ -169,11 +173,14 @@ function enter(services: Services, limited: LimitedCall, taking: Taking, decisio
     taking.admission = decision;
     return;
   }
-  const { budget } = limited;
-  const isBudget = decision.pool === budget?.pool;
   if (decision.reason === 'unknown') throw undecided;
-  services.reportLimit(isBudget ? 'budget' : unitOf(decision.pool));
-  throw isBudget ? overBudget(budget as PeriodBudget) : denied(decision);
+  const { budget } = limited;
+  if (budget !== null && decision.pool === budget.pool) {
+    services.reportLimit('budget');
+    throw overBudget(budget);
+  }
+  services.reportLimit(unitOf(decision.pool));
+  throw denied(decision);
 }
 
 /** A call that waits for units which its worker does not have. */

@@ -4,6 +4,7 @@ import { type ErrorAnswer, readErrorAnswer } from '../attempts/error-answer.js';
 import type { FailedAttempt } from '../attempts/verdict.js';
 import type { Protocol, Upstream } from '../config/types.js';
 import type { FaultPlace } from '../errors.js';
+import { isVendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
 import { always, never } from '../protocols/once.js';
 import { Gather } from '../stream/gather.js';
 import type {
@@ -151,7 +152,8 @@ class Collector implements UpstreamHandler {
   }
 
   onEnd(): void {
-    const head = this.#head as ResponseHead;
+    const head = this.#head;
+    if (head === null) throw new Error('an answer has ended that has not begun');
     const body = this.#gather.take();
     const refusal = head.status < 400 ? null : readErrorAnswer(this.#room.upstream, head, body);
     if (refusal !== null) this.#onRefusal(head, refusal);
@@ -161,7 +163,7 @@ class Collector implements UpstreamHandler {
   #onRefusal(head: ResponseHead, { status, error }: ErrorAnswer): void {
     const { attempt, call } = this.#room;
     attempt?.refused(head, status);
-    if (error !== null && error.vendorAccountStatus !== null) attempt?.report(call, error);
+    if (isVendorAccountError(error)) attempt?.report(call, error);
   }
 
   onFailure(failure: UpstreamFailure): void {

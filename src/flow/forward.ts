@@ -11,6 +11,7 @@ import type { FailedAttempt } from '../attempts/verdict.js';
 import type { Target } from '../config/types.js';
 import type { ConversationRequest } from '../conversation/request.js';
 import { GatewayError, type GivenUpBy, guard } from '../errors.js';
+import type { VendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
 import type { Endpoint, Translation } from '../protocols/protocol.js';
 import { warmUpAnswer } from '../protocols/responses/socket-message.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
@@ -131,8 +132,8 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
     attempt.report(this.#call, error);
   }
 
-  onVendorAccountRefused(error: GatewayError): void {
-    this.#attempt?.refusedAs(error.vendorAccountStatus as number);
+  onVendorAccountRefused(error: VendorAccountError): void {
+    this.#attempt?.refusedAs(error.vendorAccountStatus);
     this.#attempt?.report(this.#call, error);
   }
 
@@ -219,14 +220,15 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
 
   #beginSecond(): HedgedAttempt | null {
     const call = this.#call;
+    const relay = this.#relay;
     const budget = this.#services.hedges.of(call.model);
-    if (!budget.isFree || !this.#attempts.skip()) return null;
+    if (relay === null || !budget.isFree || !this.#attempts.skip()) return null;
     const { target, key } = this.#attempts;
     let attempt: RelayedAttempt | null = null;
     try {
       const prepared = prepareHedge(this.#services, call, this.#endpoint, target);
       if (prepared === null) return null;
-      attempt = new RelayedAttempt(this.#services, this.#attempts, this, this.#relay as Relay);
+      attempt = new RelayedAttempt(this.#services, this.#attempts, this, relay);
       attempt.exchange = this.#post(target, key, prepared, deadlinesLeft(call), attempt);
       call.retries++;
       budget.spend();

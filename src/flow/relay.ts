@@ -6,6 +6,7 @@ import { givenUpBy } from '../attempts/outcome.js';
 import { type FaultPlace, GatewayError, type GivenUpBy } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange.js';
 import { Swept } from '../http/sweep.js';
+import { isVendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import { Beginning, beginningBytes, Gather } from '../stream/gather.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
@@ -295,7 +296,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   #give(error: GatewayError, failure: UpstreamFailure | null = null, reason = givenUpBy(error)): void {
     const phase = this.#phase;
     this.#phase = over;
-    if (error.vendorAccountStatus !== null) this.#owner.onVendorAccountRefused(error);
+    if (isVendorAccountError(error)) this.#owner.onVendorAccountRefused(error);
     this.#giveUp(reason);
     if (this.committed) this.#failStream(error, reason, phase);
     else this.#owner.onAttemptFailed(error, failure, tellsItself(error) ? this.#head : null);
@@ -361,7 +362,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   #onBytes({ transform, beginning }: Bytes, chunk: Buffer): boolean {
     const failure = beginning.failureIn(chunk);
     if (failure !== null) {
-      this.#owner.onVendorAccountRefused(failure);
+      if (isVendorAccountError(failure)) this.#owner.onVendorAccountRefused(failure);
       this.upstream?.cancel();
       this.#cut(failure);
       return true;
@@ -410,10 +411,10 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   #tellError(head: ResponseHead, error: GatewayError): void {
     this.#phase = over;
     // Of one below, the attempt has read the body.
-    if (head.status >= 500 && error.vendorAccountStatus !== null) this.#owner.onVendorAccountRefused(error);
+    if (head.status >= 500 && isVendorAccountError(error)) this.#owner.onVendorAccountRefused(error);
     this.upstream?.cancel();
     // Of an answer about our account nothing passes, its headers included.
-    this.#owner.onErrorAnswer(error, error.vendorAccountStatus === null ? head : null);
+    this.#owner.onErrorAnswer(error, isVendorAccountError(error) ? null : head);
   }
 
   #beginBytes(transform: AnswerTransform, head: ResponseHead): void {
@@ -556,7 +557,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
 
   /** The error's words have left with what was passed last. */
   #endFailed(error: GatewayError): void {
-    if (error.vendorAccountStatus !== null) this.#owner.onVendorAccountRefused(error);
+    if (isVendorAccountError(error)) this.#owner.onVendorAccountRefused(error);
     this.#giveUp(givenUpBy(error));
     this.#call.error = error;
     this.#call.exchange.end();

@@ -254,8 +254,9 @@ export function createBodyPool(limit: number): BodyPool {
     },
     trim() {
       for (const buffers of free) {
-        while (unused > 0 && buffers !== undefined && buffers.length > 0) {
-          const size = (buffers.shift() as Buffer).length;
+        while (unused > 0) {
+          const size = buffers?.shift()?.length;
+          if (size === undefined) break;
           waiting -= size;
           unused -= size;
         }

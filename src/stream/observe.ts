@@ -167,7 +167,6 @@ export class ObservedTransform implements AnswerTransform {
   pass(run: Buffer): Buffer {
     if (!this.#started) {
       this.#started = true;
-      this.#tail = new Tail();
       if (this.#early !== null) run = Buffer.concat([this.#early, run]);
       this.#early = null;
       if (this.#rules.usageAtStart !== null) this.#usageAtStart = this.#rules.usageAtStart(run);
@@ -183,7 +182,8 @@ export class ObservedTransform implements AnswerTransform {
       run = run.subarray(0, failure.start);
     }
     if (run.includes(errorWord)) run = this.#withoutVendorAccount(run);
-    (this.#tail as Tail).add(run);
+    this.#tail ??= new Tail();
+    this.#tail.add(run);
     this.#count(run);
     if (this.#rules.marksEnd !== null) this.#ended ||= this.#rules.marksEnd(run);
     if (!this.#observed.hideUsage) return run;

@@ -88,11 +88,13 @@ export class TranslatedTransform implements AnswerTransform {
   }
 
   pass(run: Buffer): Buffer {
-    return this.#noted(this.#streaming().pass(run));
+    const stream = this.#streaming();
+    return this.#noted(stream, stream.pass(run));
   }
 
   end(): TransformEnd {
-    const last = this.#noted(this.#streaming().end());
+    const stream = this.#streaming();
+    const last = this.#noted(stream, stream.end());
     // The words of an error are in what is still to be sent.
     return { last, error: null, failed: this.error !== null };
   }
@@ -153,10 +155,9 @@ export class TranslatedTransform implements AnswerTransform {
     return this.#stream;
   }
 
-  #noted(bytes: Buffer): Buffer {
-    const { error, usage } = this.#stream as StreamTranslation;
-    this.error = error;
-    this.usage = usage;
+  #noted(stream: StreamTranslation, bytes: Buffer): Buffer {
+    this.error = stream.error;
+    this.usage = stream.usage;
     return bytes;
   }
 }

@@ -1,3 +1,4 @@
+import { lookup as systemLookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 
 /** First bits of IPv4 addresses that are not public (IANA's registry of special-purpose addresses, and multicast). */
@@ -101,6 +102,9 @@ export type Resolver = (
     addresses: readonly { readonly address: string; readonly family: number }[],
   ) => void,
 ) => void;
+
+/** The system's own, which knows `/etc/hosts`. */
+export const systemResolver: Resolver = (name, options, done) => systemLookup(name, options, done);
 
 /**
  * Makes a lookup for sockets that refuses a name as soon as one of its addresses may not be used. A socket connects to

@@ -193,8 +193,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner, 
       return;
     }
     this.#refreshIdle(exchange);
-    while (this.#held.length > 0) {
-      const piece = this.#held.shift() as Buffer;
+    for (let piece = this.#held.shift(); piece !== undefined; piece = this.#held.shift()) {
       this.#deliver(piece, piece.length);
       if (this.#exchange !== exchange || this.#paused) return;
     }

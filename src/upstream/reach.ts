@@ -59,7 +59,9 @@ export function reachUrl(
       tell(reached(target, target.remote.host, options));
     } else {
       target.remote.lookup(target.remote.host, {}, (error, address) => {
-        tell(error === null ? reached(target, address as string, options) : refused(error));
+        if (error !== null) tell(refused(error));
+        // One address is asked for, and not all.
+        else if (typeof address === 'string') tell(reached(target, address, options));
       });
     }
   });

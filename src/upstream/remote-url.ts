@@ -1,7 +1,7 @@
 /** What holds for every URL that somebody else has named and that is fetched from here. */
 import { createHash } from 'node:crypto';
-import { lookup as systemLookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
+import { errorCode } from '../errors.js';
 import {
   addressBytes,
   carriedAddress,
@@ -11,6 +11,7 @@ import {
   LookupError,
   type Resolver,
   sharesBits,
+  systemResolver,
 } from './address.js';
 import type { EgressProxy, Origin } from './origin.js';
 
@@ -63,7 +64,7 @@ const longestHost = 254;
  * @throws {Refusal} for another scheme, credentials, or a name, port or address that may not be asked
  */
 export function checkRemote(url: URL, options: RemoteOptions): RemoteHost {
-  const { allowPrivate, rules, resolve = systemLookup as Resolver, isPublic = isPublicAddress } = options;
+  const { allowPrivate, rules, resolve = systemResolver, isPublic = isPublicAddress } = options;
   const isOwn = url.origin === options.privateOrigin;
   const isOpen = allowPrivate || isOwn;
   const allows = (address: string): boolean =>
@@ -138,8 +139,8 @@ function portOf({ port, protocol }: URL): number {
 export function refusalReason(error: unknown): string {
   if (error instanceof Refusal) return error.message;
   if (error instanceof LookupError) return unreachable;
-  const { code = '' } = error as NodeJS.ErrnoException;
-  if (/CERT|TLS|SSL|SIGNATURE|ISSUER|EPROTO/.test(code)) return 'no secure connection to it can be made';
+  if (/CERT|TLS|SSL|SIGNATURE|ISSUER|EPROTO/.test(errorCode(error)))
+    return 'no secure connection to it can be made';
   return 'the connection to it failed';
 }
 

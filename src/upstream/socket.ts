@@ -89,7 +89,8 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
       wheel.set(this, performance.now() + connectMs);
     } catch (error) {
       // Node refuses a port out of range and a broken PEM text with an exception, and what cannot be written is.
-      const detail = error instanceof GatewayError ? String(error.cause) : (error as Error).message;
+      const said = error instanceof GatewayError ? error.cause : error;
+      const detail = said instanceof Error ? said.message : String(said);
       process.nextTick(this.#guard(() => this.#fail('connect_failed', detail)));
     }
   }
@@ -209,11 +210,11 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
   }
 
   onReady(): void {
-    if (this.#state !== 'connecting') return;
+    const handshake = this.#handshake;
+    if (this.#state !== 'connecting' || handshake === null) return;
     this.#state = 'asked';
     // What came before is the proxy's.
     this.#bytesRead = this.raw.bytesRead;
-    const handshake = this.#handshake as Handshake;
     this.#handshake = null;
     this.#answer = new UpgradeAnswer(handshake, this.#request.protocols);
     wheel.set(this, performance.now() + this.#request.firstByteMs);
@@ -235,7 +236,8 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
   }
 
   #readAnswer(bytes: Buffer, length: number): void {
-    const answer = this.#answer as UpgradeAnswer;
+    const answer = this.#answer;
+    if (answer === null) return;
     switch (answer.read(bytes, length)) {
       case 'malformed':
         this.#fail('malformed_answer', answer.problem);

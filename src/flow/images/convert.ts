@@ -6,6 +6,7 @@ import type { Target } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import { keyFailure } from '../../protocols/error-formats/own-secrets.js';
 import { toldError } from '../../protocols/error-formats/vendor-account.js';
+import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
 import {
   type ImageAnswer,
   missingBytes,
@@ -110,14 +111,18 @@ class Conversion implements Asker {
     }
     const attempt = new Attempt(this.#services, this.#attempts);
     const answer = await this.#send(attempt, imageCall);
-    if (!isFailure(answer)) call.answeredAt = performance.now();
-    const read = isFailure(answer) ? failureError(answer) : readImageAnswer(target, answer);
+    if (isFailure(answer)) {
+      this.#onRefusal(attempt, answer, failureError(answer));
+      return;
+    }
+    call.answeredAt = performance.now();
+    const read = readImageAnswer(target, answer);
     if (read instanceof GatewayError) {
       this.#onRefusal(attempt, answer, read);
       return;
     }
     attempt.succeeded();
-    await this.#onImages(target, answer as Answered, read);
+    await this.#onImages(target, answer, read);
   }
 
   /** The target gave no images. */
@@ -125,7 +130,7 @@ class Conversion implements Asker {
     const isGood = !isFailure(answer) && answer.head.status < 400;
     // Some upstreams tell a mistake of the caller with status 200.
     const isUnusable = isGood && error.kind !== 'invalid_request';
-    if (isGood && error.vendorAccountStatus !== null) {
+    if (isGood && isVendorAccountError(error)) {
       attempt.refusedAs(error.vendorAccountStatus);
       attempt.report(this.#call, error);
     } else if (isUnusable) attempt.failed('unusable_answer', true);

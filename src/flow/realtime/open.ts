@@ -7,6 +7,7 @@ import type { Target } from '../../config/types.js';
 import { type FaultPlace, GatewayError } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
 import type { VendorHeaders } from '../../protocols/credentials/credentials.js';
+import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
 import { lookThroughQuery, upstreamQuery } from '../../protocols/realtime/query.js';
 import type { ResponseHead, UpstreamFailure } from '../../upstream/client.js';
 import { openSocket, type SocketListener, type UpstreamSocket } from '../../upstream/socket.js';
@@ -83,8 +84,10 @@ class Opening implements Asker, SocketListener, ExchangeListener {
 
   onOpen(): void {
     const { exchange } = this.#call;
-    const upstream = this.#upstream as UpstreamSocket;
-    const attempt = this.#attempt as Attempt;
+    const upstream = this.#upstream;
+    const attempt = this.#attempt;
+    if (upstream === null || attempt === null)
+      throw new Error('a WebSocket has opened that was not asked for');
     attempt.answered();
     this.#bridge = new Bridge(this.#services, this.#call, upstream, attempt);
     exchange.listener = null;
@@ -95,7 +98,7 @@ class Opening implements Asker, SocketListener, ExchangeListener {
     const call = this.#call;
     const isError = head.status >= 400;
     const { status, error } = readErrorAnswer(call.target.upstream, head, body);
-    const isOfVendorAccount = isError && error !== null && error.vendorAccountStatus !== null;
+    const isOfVendorAccount = isError && isVendorAccountError(error);
     if (isError) this.#attempt?.refused(head, status);
     else this.#attempt?.failed('unusable_answer', true);
     if (isOfVendorAccount) this.#attempt?.report(call, error);

@@ -6,6 +6,7 @@ import type { Upstream } from '../../config/types.js';
 import { type FaultPlace, GatewayError, guard } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
 import { secretFailure } from '../../protocols/error-formats/own-secrets.js';
+import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
 import { never } from '../../protocols/once.js';
 import { Beginning, Gather } from '../../stream/gather.js';
 import type {
@@ -324,17 +325,15 @@ class ContentRelay implements UpstreamHandler, ExchangeListener {
       return;
     }
     const problem = problemOf(head, range);
+    const part = head.status === 206 ? parseContentRange(head.get('content-range')) : null;
     // Elsewhere our account is not known.
     if (this.#url === null && head.status >= 400 && problem?.kind === 'upstream_error') {
       this.#refusal = { head, problem, body: new Gather(refusalBytes) };
     } else if (problem !== null) {
       this.#refuse(problem);
-    } else if (head.status === 206) {
-      const { length, ...slice } = parseContentRange(head.get('content-range')) as Slice & {
-        length: number;
-      };
-      this.#left = slice.last - slice.first + 1;
-      this.#sendPart(head, slice, length);
+    } else if (part !== null) {
+      this.#left = part.last - part.first + 1;
+      this.#sendPart(head, part, part.length);
     } else if (range === null || contentLength === -1) {
       this.#left = contentLength;
       this.#answer(200, head, '', contentLength);
@@ -367,7 +366,7 @@ class ContentRelay implements UpstreamHandler, ExchangeListener {
   /** Our account is known at the upstream alone, and not where it keeps its files. */
   #noteFailure(error: GatewayError): void {
     const { source } = this.#request;
-    if (source.kind !== 'path' || this.#url !== null || error.vendorAccountStatus === null) return;
+    if (source.kind !== 'path' || this.#url !== null || !isVendorAccountError(error)) return;
     const { upstream, model } = source;
     noteVendorAccountRefused(this.#services, this.#call, { upstream, model, apiKey: this.#apiKey }, error);
   }
@@ -376,7 +375,7 @@ class ContentRelay implements UpstreamHandler, ExchangeListener {
     this.#refusal = null;
     const { source } = this.#request;
     const { error } = readErrorAnswer(source.upstream, head, body.take());
-    if (error !== null && error.vendorAccountStatus !== null) this.#refuseFor(error);
+    if (isVendorAccountError(error)) this.#refuseFor(error);
     else this.#refuse(problem);
   }
 

@@ -4,6 +4,7 @@ import { failureError, statusError } from '../../attempts/failure.js';
 import type { Upstream } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import { toldError } from '../../protocols/error-formats/vendor-account.js';
+import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
 import { hasEnded } from '../../video/advance.js';
 import type { BookedTask } from '../../video/book.js';
@@ -61,7 +62,7 @@ export async function refreshed(
   waiting.cancel = () => {};
   const change = changeBy(call, answer, task, upstream);
   const { error } = call;
-  if (error !== null && error.vendorAccountStatus !== null)
+  if (isVendorAccountError(error))
     noteVendorAccountRefused(services, call, { upstream, model: task.upstream.model, apiKey }, error);
   return change === null ? task : ((await services.book.update(booked, change)) ?? task);
 }
@@ -78,7 +79,8 @@ function changeBy(
     call.answeredAt = performance.now();
     const { head, body, refusal } = answer;
     // It says nothing of the task, whatever it looks like.
-    if (refusal?.error != null && refusal.error.vendorAccountStatus !== null) throw refusal.error;
+    const refused = refusal?.error ?? null;
+    if (isVendorAccountError(refused)) throw refused;
     const polled = { status: head.status, body, isMaker: hasMakersKey(upstream, task) };
     const change = changeByPoll(task, polled, Date.now());
     if (change === null) throw statusError(head, body);
