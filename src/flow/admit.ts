@@ -4,6 +4,7 @@ import type { ExchangeListener } from '../http/exchange.js';
 import type { Decision, Denial } from '../limits/decision.js';
 import type { Demand, Pool } from '../limits/pool.js';
 import { type CallPools, demandsOf } from '../limits/pools.js';
+import { nanosPerDollar } from '../money.js';
 import { costOf, isFree } from '../usage/cost.js';
 import { account } from './account.js';
 import { budgetOf, type PeriodBudget } from './budget.js';
@@ -12,8 +13,6 @@ import { expectedSeconds, expectedTokens, expectedUsage } from './expected-usage
 import { LimitedCall, Taking } from './limited-call.js';
 import { refuse } from './refuse.js';
 import type { Services } from './services.js';
-
-const nanosOfDollar = 1e9;
 
 /** What a call does once its limits let it. */
 type Next<Of extends Call> = (services: Services, call: Of) => void;
@@ -234,7 +233,7 @@ const undecided = new GatewayError(
 );
 
 function overBudget({ pool, endsAt }: PeriodBudget): GatewayError {
-  const dollars = pool.limit / nanosOfDollar;
+  const dollars = pool.limit / nanosPerDollar;
   const until = new Date(endsAt).toISOString();
   return new GatewayError(
     'budget_exceeded',

@@ -1,4 +1,5 @@
 import type { Budget, Key, Model, RateLimits } from '../config/types.js';
+import { nanosPerDollar } from '../money.js';
 import type { Demand, Pool, PoolKind } from './pool.js';
 import { RateLines } from './rate-headers.js';
 
@@ -119,8 +120,6 @@ export function demandsOf({ ones, tokens: indexes }: CallPools, tokens: number):
   return demands;
 }
 
-/** Billionths of a dollar are the units of budgets. */
-const unitsPerDollar = 1e9;
 const budgetMark = ':budget:';
 
 /**
@@ -128,7 +127,7 @@ const budgetMark = ':budget:';
  * @param period tells it from the others of the key
  */
 export function budgetPool(keyId: string, { usd }: Budget, period: string): Pool {
-  const limit = Math.min(Number.MAX_SAFE_INTEGER, Math.max(1, Math.round(usd * unitsPerDollar)));
+  const limit = Math.min(Number.MAX_SAFE_INTEGER, Math.max(1, Math.round(usd * nanosPerDollar)));
   return makePool(`key:${keyId}${budgetMark}${period}`, 'spend', limit);
 }
 

@@ -9,6 +9,7 @@ import {
 } from '../wire/json-skip.js';
 import { skipSpace } from '../wire/json-space.js';
 import { type FoundMembers, type MemberGuard, noMembers } from '../wire/member-guard.js';
+import { outputMembers } from '../wire/routed-members.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import {
   type AcceptNode,
@@ -32,19 +33,6 @@ export interface Accepted {
   readonly output: OutputSpans;
   readonly members: FoundMembers;
 }
-
-/**
- * Top-level members by which a body says how much it may be answered. They are looked for in bodies of whatever protocol:
- * one that a protocol does not have is refused or ignored by its upstreams, and no other meaning is known of any.
- */
-export const outputMembers = {
-  /** Tokens of one answer: the largest counts, since upstreams differ in which of them they read. */
-  limits: ['max_completion_tokens', 'max_tokens', 'max_output_tokens'],
-  /** How many answers are asked for. */
-  choices: ['n'],
-  /** An object in which others have these. */
-  configs: ['generationConfig', 'generation_config'],
-} as const;
 
 /** Where the values of `outputMembers` stand in a body. */
 export interface OutputSpans {

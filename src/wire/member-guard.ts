@@ -3,6 +3,7 @@ import { GatewayError } from '../errors.js';
 import { defaultScanLimits, endOfString, type Span } from './json-scan.js';
 import { afterColon, endOfValue } from './json-skip.js';
 import { skipSpace } from './json-space.js';
+import { routedMembers } from './routed-members.js';
 import { type SteeringMember, steeringMembers } from './steering-members.js';
 
 /*
@@ -11,12 +12,6 @@ import { type SteeringMember, steeringMembers } from './steering-members.js';
  * take a snake and a camel name, and of two equal names some take the first and some the last. What is checked and
  * counted here must be what an upstream reads, so a member that could be taken for one of ours is refused.
  */
-
-/** Members of whatever body by which calls are routed, limited or metered: nobody may send them past that. */
-export const routedMembers: readonly string[] = [
-  ...['model', 'stream', 'stream_options', 'n'],
-  ...['max_completion_tokens', 'max_tokens', 'max_output_tokens'],
-];
 
 /** Which members of an object have to be clear. */
 export interface GuardSpec {

@@ -3,7 +3,8 @@ import { GatewayError } from '../../../errors.js';
 import { type CompiledSchema, compileSchema, type MixedBody } from '../../../schema/compile.js';
 import { flag, mapOf, name, nullable, otherType, record, text } from '../../../schema/members.js';
 import { isObject } from '../../../wire/json.js';
-import { MemberGuard, routedMembers } from '../../../wire/member-guard.js';
+import { MemberGuard } from '../../../wire/member-guard.js';
+import { routedMembers } from '../../../wire/routed-members.js';
 
 const contentTypes = ['input_text', 'input_image', 'input_file', 'output_text', 'refusal'];
 const contentPart = Type.Union([
