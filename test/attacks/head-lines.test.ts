@@ -40,7 +40,7 @@ const socket = (more: Partial<SocketRequest>): SocketRequest => ({
   ...more,
 });
 
-const upstream = { headers: [] } as unknown as Upstream;
+const upstream = { kind: 'simulator', headers: [] } as unknown as Upstream;
 const silent = { openaiBeta: '', vendorcBeta: '', vendorcVersion: '' };
 const vendor = (wire: Protocol, more: Partial<typeof silent>) =>
   vendorLines(wire, { ...silent, ...more }, upstream);
