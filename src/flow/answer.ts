@@ -5,7 +5,8 @@ import { vendorAccountFailureOf } from '../protocols/error-formats/vendor-accoun
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import type { ResponseHead } from '../upstream/client.js';
 import { parseJson, parseObject } from '../wire/json.js';
-import { looksLikeText, textStart } from '../wire/json-space.js';
+import { textStart } from '../wire/json-skip.js';
+import { looksLikeText } from '../wire/plain-text.js';
 import { parseEvent } from '../wire/sse.js';
 import type { Call, CallOutcome } from './call.js';
 import { timingLine } from './timing.js';

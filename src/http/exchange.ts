@@ -1,11 +1,12 @@
 import type { HttpResponse, us_socket_context_t } from 'uWebSockets.js';
 import { type FaultPlace, type GatewayError, type Guarded, surfaceFault } from '../errors.js';
 import type { Writable } from '../wire/head.js';
+import { isBodyless } from '../wire/head.js';
 import { requestIdOf, requestSeries } from '../wire/request-id.js';
 import { type BodyCollector, type BodyPool, type BodyReceiver, collectBody } from './body.js';
 import { type BodyStream, type BodyStreamReceiver, streamBody } from './body-stream.js';
 import type { RequestHead } from './request-head.js';
-import { type AnswerHead, type ClientLink, isBodyless, type SinkOwner } from './response-sink.js';
+import type { AnswerHead, ClientLink, SinkOwner } from './response-sink.js';
 import { type SweepList, Swept } from './sweep.js';
 
 /** At four seconds a round, five minutes. */

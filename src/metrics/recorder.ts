@@ -2,7 +2,7 @@ import type { Target } from '../config/types.js';
 import type { FaultPlace } from '../errors.js';
 import type { CallRecord } from './call-record.js';
 import { noLabel } from './families.js';
-import { type GaugeSources, readGauges, targetName } from './gauges.js';
+import { type GaugeSources, readGauges, targetLabel } from './gauges.js';
 import type { AttemptResult } from './results.js';
 import { noPlace } from './series.js';
 import { type MetricsSnapshot, snapshotOf } from './snapshot.js';
@@ -15,6 +15,19 @@ import {
   type Tables,
   type TimeTables,
 } from './tables.js';
+
+/** A target is another object after each reload, and its name then the same. */
+const targetNames = new WeakMap<Target, string>();
+
+/** Upstream and model there, as people read it; made once for each target. */
+export function targetName(target: Target): string {
+  let name = targetNames.get(target);
+  if (name === undefined) {
+    name = targetLabel(target.upstream.name, target.model);
+    targetNames.set(target, name);
+  }
+  return name;
+}
 
 /** What is counted of calls that have ended alike, but for their times: of each, and the sums of them all. */
 export interface CountedCalls

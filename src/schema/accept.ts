@@ -1,4 +1,4 @@
-import { type BodySpans, defaultScanLimits, longString, type Span } from '../wire/json-scan.js';
+import type { BodySpans, Span } from '../wire/json-scan.js';
 import {
   afterColon,
   endOfLiteral,
@@ -6,8 +6,10 @@ import {
   endOfPlain,
   endOfText,
   endOfValue,
+  longString,
+  mostDepth,
+  skipSpace,
 } from '../wire/json-skip.js';
-import { skipSpace } from '../wire/json-space.js';
 import { type FoundMembers, type MemberGuard, noMembers } from '../wire/member-guard.js';
 import { outputMembers } from '../wire/routed-members.js';
 import type { SteeringMember } from '../wire/steering-members.js';
@@ -151,7 +153,7 @@ class Walk {
   #run(body: Buffer): Accepted | null {
     const start = skipSpace(body, 0);
     if (body[start] !== OPEN_BRACE) return null;
-    const end = this.#members(this.#rule, start, defaultScanLimits.maxDepth - 1);
+    const end = this.#members(this.#rule, start, mostDepth - 1);
     if (end === -1 || skipSpace(body, end) !== body.length) return null;
     const model = this.#modelName();
     if (model === null) return null;
@@ -386,7 +388,7 @@ class Walk {
       const close = endOfPlain(body, at + 1);
       const start = close === -1 ? -1 : afterColon(body, close);
       if (start === -1) return false;
-      const end = endOfValue(body, start, defaultScanLimits.maxDepth);
+      const end = endOfValue(body, start, mostDepth);
       if (end === -1) return false;
       if (close - at - 1 === usageKey.length && holds(body, at + 1, usageKey)) {
         if (this.#usageStart !== -1) return false;

@@ -13,7 +13,7 @@ import { keyAt, keyFailure, quotedKeyError, tellable } from '../protocols/error-
 import { vendorAccountFailureOf } from '../protocols/error-formats/vendor-account.js';
 import { vendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
 import { parseObject } from '../wire/json.js';
-import { skipSpace } from '../wire/json-space.js';
+import { skipSpace } from '../wire/json-skip.js';
 import { firstEventEnd, lastEventEnd, parseEvent } from '../wire/sse.js';
 import type { AnswerTransform, TransformEnd } from './answer-transform.js';
 import { streamedCharacters, writtenCharacters } from './streamed-text.js';

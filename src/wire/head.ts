@@ -216,11 +216,16 @@ function heed(head: ParsedHead, framing: Framing, name: string, value: string): 
   }
 }
 
+/** Answers that have no body (RFC 9112 section 6.3), and no length of one (RFC 9110 section 8.6). */
+export function isBodyless(status: number): boolean {
+  return status < 200 || status === 204 || status === 304;
+}
+
 /** RFC 9112 section 6.3: how the body of this answer ends. */
 function settle(head: ParsedHead, framing: Framing, toHead: boolean): ParsedHead | string {
   if (framing.chunked && framing.length !== -1) return 'transfer-encoding together with content-length';
   if (head.minor === 0) head.reusable = false;
-  if (toHead || head.status < 200 || head.status === 204 || head.status === 304) {
+  if (toHead || isBodyless(head.status)) {
     head.contentLength = 0;
   } else if (framing.chunked) {
     head.chunked = true;

@@ -1,8 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { GatewayError } from '../errors.js';
-import { defaultScanLimits, endOfString, type Span } from './json-scan.js';
-import { afterColon, endOfValue } from './json-skip.js';
-import { skipSpace } from './json-space.js';
+import type { Span } from './json-scan.js';
+import { afterColon, endOfString, endOfValue, mostDepth, skipSpace } from './json-skip.js';
 import { routedMembers } from './routed-members.js';
 import { type SteeringMember, steeringMembers } from './steering-members.js';
 
@@ -136,7 +135,7 @@ export class MemberGuard {
    */
   look(body: Buffer, open: number, holder = 'request body'): FoundMembers | null {
     const walk = new Walk(body, holder);
-    return walk.object(this, open, '', defaultScanLimits.maxDepth) === -1 ? null : walk.found();
+    return walk.object(this, open, '', mostDepth) === -1 ? null : walk.found();
   }
 }
 
@@ -149,7 +148,7 @@ export function lookThrough(body: Buffer, guard: MemberGuard): FoundMembers {
   if (found !== null) return found;
   throw new GatewayError(
     'invalid_request',
-    `The request body is nested deeper than ${defaultScanLimits.maxDepth} levels: flatten it, or send the deep part as a string.`,
+    `The request body is nested deeper than ${mostDepth} levels: flatten it, or send the deep part as a string.`,
   );
 }
 
@@ -323,7 +322,7 @@ class Walk {
       if (value === -1) break;
       const name = guard.concerns(body, at + 1, close) ? this.#nameAt(at, close) : null;
       if (name !== null && guard.entryOf(name) === wanted) names.push(name);
-      const end = endOfValue(body, value, defaultScanLimits.maxDepth);
+      const end = endOfValue(body, value, mostDepth);
       if (end === -1) break;
       at = skipSpace(body, end);
       if (body[at] === COMMA) at = skipSpace(body, at + 1);

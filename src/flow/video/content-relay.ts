@@ -21,7 +21,7 @@ import { videoWires } from '../../video/formats.js';
 import type { VideoTask } from '../../video/task.js';
 import { type VideoVariant, videoVariant } from '../../video/variants.js';
 import { type HeadLines, headerLine, joinLines, noLines, requestLine } from '../../wire/head.js';
-import { looksLikeText } from '../../wire/json-space.js';
+import { looksLikeText } from '../../wire/plain-text.js';
 import { queryParameter } from '../../wire/query.js';
 import {
   type ByteRange,

@@ -3,8 +3,7 @@
 import { GatewayError } from '../../errors.js';
 import { isObject, parseObject } from '../../wire/json.js';
 import { findJsonFault, invalidJson } from '../../wire/json-fault.js';
-import { withoutMembers } from '../../wire/json-skip.js';
-import { skipSpace } from '../../wire/json-space.js';
+import { skipSpace, withoutMembers } from '../../wire/json-skip.js';
 import { type FoundMembers, noMembers } from '../../wire/member-guard.js';
 import type { SteeringMember } from '../../wire/steering-members.js';
 import { messageGuard } from './request/schema.js';
