@@ -16,6 +16,14 @@ import type { TargetHealth } from './health.js';
 import { type AttemptOutcome, type Finding, findingOfFailure, findingOfStatus, isOfKey } from './outcome.js';
 import { type FailedAttempt, verdict } from './verdict.js';
 
+/** Error answers are read up to this size to see what they are about. */
+const judgedErrorBytes = 256 * 1024;
+/** An answer that is given up is read to its end up to this size, so that its connection can be used again. */
+const mostDiscarded = 64 * 1024;
+/** Before the first try again, in milliseconds; twice as long before each that follows. */
+const baseMs = 100;
+const longestMs = 2000;
+
 /** Asks a target for a call: relays its answer, collects it, opens a socket there, or submits a task. */
 export interface Asker {
   /**
@@ -326,9 +334,6 @@ export function noteVendorAccountRefused(
   attempt.report(call, error);
 }
 
-/** Error answers are read up to this size to see what they are about. */
-const judgedErrorBytes = 256 * 1024;
-
 /** Who decides what follows an attempt that failed before anything was relayed. */
 export interface AttemptOwner {
   /**
@@ -369,9 +374,6 @@ export interface AttemptJudge {
   /** The client has all that it asked for: how the upstream's connection ends is of no interest any more. */
   readonly hasWholeAnswer: boolean;
 }
-
-/** An answer that is given up is read to its end up to this size, so that its connection can be used again. */
-const mostDiscarded = 64 * 1024;
 
 /** An error answer that is not judged yet, and what has come of it. */
 interface ErrorAnswerSoFar {
@@ -477,10 +479,6 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
     this.exchange?.cancel();
   }
 }
-
-/** Before the first try again, in milliseconds; twice as long before each that follows. */
-const baseMs = 100;
-const longestMs = 2000;
 
 /**
  * How long to wait before the same target is asked again: anything up to a bound that grows (full jitter), since calls

@@ -2,6 +2,13 @@ import type { RoutingSettings } from '../config/types.js';
 import { hashText, keyScore } from './affinity.js';
 import { type FailedCall, longestRetryAfterMs, restMs } from './outcome.js';
 
+/** Lower is better. */
+const well = 0;
+const resting = 1;
+const barred = 2;
+/** Beyond any span of time that a config may set. */
+const mostDoublings = 31;
+
 /** The state of a key for operators, who know it by its place in the config. */
 export interface KeyStatus {
   /** Milliseconds until it may be used again, or is as good as the others; 0 when it is now. */
@@ -121,11 +128,3 @@ export class KeyHealth {
     return now < (this.#restUntil[key] as number) ? resting : well;
   }
 }
-
-/** Lower is better. */
-const well = 0;
-const resting = 1;
-const barred = 2;
-
-/** Beyond any span of time that a config may set. */
-const mostDoublings = 31;

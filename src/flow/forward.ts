@@ -63,6 +63,7 @@ const translatedCopies = 2;
 const fetchCopies = (fetchedCopies * 4) / 3;
 /** One call may not take more than this part of what a worker may hold. */
 const fetchShare = 8;
+const atPrevious = { param: 'previous_response_id' };
 
 /** A call on its way. */
 export interface Sending {
@@ -476,8 +477,6 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
     else this.#end(error, head);
   }
 }
-
-const atPrevious = { param: 'previous_response_id' };
 
 /** Whether a call may go to two targets at once: its body is at hand, and its answer no stream. */
 function mayHedge({ model, body, upload, socketCall, validated, retries }: Call): boolean {

@@ -16,6 +16,8 @@ const restAfterRefillMs = 20;
 /** A worker with so many calls since the last sweep is busy, and asks for more when what it has lasts for less than this. */
 const busyCalls = 8;
 const askAheadSeconds = 0.25;
+/** Sweeps that lie further ahead than this are looked at again then. A power of two. */
+const mostTicks = 1024;
 
 /** One pool's numbers at a worker. At every moment `available`, `inUse`, `spent` and `inWindow` make `held`. */
 export interface HeldUnits {
@@ -346,9 +348,6 @@ class AskedPool {
     return this.#denials <= 1 ? 0 : firstRestMs * 2 ** (this.#denials - 2);
   }
 }
-
-/** Sweeps that lie further ahead than this are looked at again then. A power of two. */
-const mostTicks = 1024;
 
 /** The pools of which a worker has used anything lately, or has other units than its slice. */
 export class HeldPools {
