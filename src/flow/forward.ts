@@ -23,7 +23,7 @@ import type {
   UpstreamHandler,
 } from '../upstream/client.js';
 import { account } from './account.js';
-import { ownLines } from './answer.js';
+import { ownLines } from './answer-lines.js';
 import { rateBound } from './body-rate.js';
 import {
   attemptDeadlines,

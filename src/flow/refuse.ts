@@ -3,7 +3,7 @@ import { acceptedCodings } from '../http/content-coding.js';
 import type { ResponseHead } from '../upstream/client.js';
 import { parseEvent } from '../wire/sse.js';
 import { account } from './account.js';
-import { ownLines, passedLines } from './answer.js';
+import { ownLines, passedLines } from './answer-lines.js';
 import type { Call } from './call.js';
 import type { Services } from './services.js';
 import { timingLine } from './timing.js';

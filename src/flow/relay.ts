@@ -12,8 +12,10 @@ import { Beginning, beginningBytes, Gather } from '../stream/gather.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
 import { EventRuns } from '../wire/sse.js';
 import { account } from './account.js';
+import { answerLines, streamLines } from './answer-lines.js';
+import type { CallOutcome, RoutedCall } from './call.js';
+import { noteUsage } from './consumption.js';
 import {
-  answerLines,
   answerOutcome,
   answerRefusal,
   beginningFailure,
@@ -22,10 +24,7 @@ import {
   isMedia,
   isWholeEvent,
   leavesWhole,
-  streamLines,
-} from './answer.js';
-import type { CallOutcome, RoutedCall } from './call.js';
-import { noteUsage } from './consumption.js';
+} from './judge-answer.js';
 import { countAnswerMemory, releaseBody, takeAnswerMemory } from './memory-budget.js';
 import { keepAliveBytes, refuse, refuseStream } from './refuse.js';
 import type { Services } from './services.js';

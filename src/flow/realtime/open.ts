@@ -14,7 +14,7 @@ import { openSocket, type SocketListener, type UpstreamSocket } from '../../upst
 import { queryParameter } from '../../wire/query.js';
 import { account } from '../account.js';
 import { admitResolved } from '../admit.js';
-import { answerLines } from '../answer.js';
+import { answerLines } from '../answer-lines.js';
 import type { AuthenticatedCall, Call, ResolvedCall, SessionCall } from '../call.js';
 import { refuse } from '../refuse.js';
 import { aimAt, findModel, routeCall } from '../resolve.js';

@@ -32,9 +32,10 @@ import {
   sliceOf,
 } from '../../wire/range.js';
 import { account } from '../account.js';
-import { beginningFailure, ownLines } from '../answer.js';
+import { ownLines } from '../answer-lines.js';
 import { attend } from '../attend.js';
 import type { AuthenticatedCall, Call, CallOutcome } from '../call.js';
+import { beginningFailure } from '../judge-answer.js';
 import { filePlaces } from '../own-address.js';
 import { markedKey, oneOffHead } from '../prepare.js';
 import { refuse } from '../refuse.js';

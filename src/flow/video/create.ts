@@ -23,10 +23,11 @@ import type { VideoCall, VideoRequest, VideoTask, VideoWire } from '../../video/
 import { headerLine, joinLines } from '../../wire/head.js';
 import { account } from '../account.js';
 import { admitResolved } from '../admit.js';
-import { answerRefusal, ownLines, passedLines } from '../answer.js';
+import { ownLines, passedLines } from '../answer-lines.js';
 import { type Answered, ask, failedRequest, isFailure } from '../ask.js';
 import { answerJson, attend } from '../attend.js';
 import { type AuthenticatedCall, type Call, deadlinesLeft, type ResolvedCall } from '../call.js';
+import { answerRefusal } from '../judge-answer.js';
 import { detachMemory, takeMemory } from '../memory-budget.js';
 import { idempotencyMark, keyMark } from '../prepare.js';
 import { findModel, routeCall } from '../resolve.js';
