@@ -18,7 +18,7 @@ import type { Services } from './services.js';
 type Next<Of extends Call> = (services: Services, call: Of) => void;
 
 /** Who waits for a call to be let in. */
-export interface Admitted {
+export interface AdmissionListener {
   onAdmitted(): void;
   /** Instead: `rate_limit_exceeded`, `budget_exceeded` or `store_unavailable`. */
   onNotAdmitted(fault: unknown): void;
@@ -31,7 +31,7 @@ export interface Admitted {
  * @returns whether it is let in at once
  * @throws {GatewayError} as `admitResolved` does
  */
-export function admit(services: Services, call: AuthenticatedCall, waiter: Admitted): boolean {
+export function admit(services: Services, call: AuthenticatedCall, waiter: AdmissionListener): boolean {
   return !hasLimits(call.key) || takeFirst(services, call, call.running.pools.first(call.key), waiter);
 }
 
@@ -40,7 +40,7 @@ function hasLimits({ limits, groupLimits }: Key): boolean {
 }
 
 /** @returns whether the call is let in at once @throws {GatewayError} as `admitResolved` does */
-function takeFirst(services: Services, call: Call, pools: CallPools, waiter: Admitted): boolean {
+function takeFirst(services: Services, call: Call, pools: CallPools, waiter: AdmissionListener): boolean {
   const limited = new LimitedCall(services.limits, pools.rateLines);
   call.limited = limited;
   if (pools.ones.length === 0) return true;
@@ -55,7 +55,7 @@ interface Lacking {
   readonly limited: LimitedCall;
   readonly taking: Taking;
   readonly demands: readonly Demand[];
-  readonly waiter: Admitted;
+  readonly waiter: AdmissionListener;
 }
 
 /** @returns whether the call is let in at once; else it waits, and its waiter hears more. @throws as `enter` does */
@@ -183,7 +183,7 @@ function enter(services: Services, limited: LimitedCall, taking: Taking, decisio
 }
 
 /** A call that waits for units which its worker does not have. */
-class Queued<Of extends Call> implements Admitted, ExchangeListener {
+class Queued<Of extends Call> implements AdmissionListener, ExchangeListener {
   readonly #services: Services;
   readonly #call: Of;
   readonly #next: Next<Of>;

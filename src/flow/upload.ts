@@ -10,7 +10,7 @@ import { ByteBlocks } from '../wire/byte-blocks.js';
 import { boundaryOf, MultipartDecoder, type PartHead, type PartReceiver } from '../wire/multipart.js';
 import { PartNames } from '../wire/part-names.js';
 import { account } from './account.js';
-import { type Admitted, admit } from './admit.js';
+import { type AdmissionListener, admit } from './admit.js';
 import { rateBound, tooSlow } from './body-rate.js';
 import type { AuthenticatedCall } from './call.js';
 import { isCoded } from './intake.js';
@@ -59,7 +59,13 @@ interface ModelField {
  */
 export class Upload
   extends Swept
-  implements BodyStreamReceiver, ExchangeListener, PartReceiver, UploadBody, RequestBodySource, Admitted
+  implements
+    BodyStreamReceiver,
+    ExchangeListener,
+    PartReceiver,
+    UploadBody,
+    RequestBodySource,
+    AdmissionListener
 {
   readonly contentType: string;
   readonly #services: Services;
