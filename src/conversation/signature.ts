@@ -22,13 +22,13 @@ export interface Signature {
 }
 
 /** Makes the token that a client carries. */
-export function sealSignature({ protocol, model, value, redacted }: Signature): string {
+export function tagSignature({ protocol, model, value, redacted }: Signature): string {
   const name = Buffer.from(model).toString('base64url');
   return `${tag}${redacted ? 'r' : 's'}.${protocol}.${name}.${value}`;
 }
 
 /**
- * The token for what a client of a protocol carries in its opaque field: as it is when this gateway made it, sealed as
+ * The token for what a client of a protocol carries in its opaque field: as it is when this gateway made it, tagged as
  * its own vendor's when an upstream of the client's protocol did, and null for nothing.
  */
 export function carriedSignature(
@@ -37,11 +37,11 @@ export function carriedSignature(
   redacted: boolean,
 ): string | null {
   if (value === '') return null;
-  return value.startsWith(tag) ? value : sealSignature({ protocol, model: '', value, redacted });
+  return value.startsWith(tag) ? value : tagSignature({ protocol, model: '', value, redacted });
 }
 
 /** @returns what a token holds, or null when it is not one of ours. */
-export function openSignature(token: string | null): Signature | null {
+export function untagSignature(token: string | null): Signature | null {
   if (token === null || !token.startsWith(tag)) return null;
   const kindEnd = token.indexOf('.', tag.length);
   const protocolEnd = token.indexOf('.', kindEnd + 1);
@@ -59,7 +59,7 @@ export function openSignature(token: string | null): Signature | null {
 
 /** @returns what a token holds when an upstream of this protocol made it, else null: then its reasoning is dropped. */
 export function signatureFor(protocol: TextProtocolName, token: string | null): Signature | null {
-  const signature = openSignature(token);
+  const signature = untagSignature(token);
   return signature?.protocol === protocol ? signature : null;
 }
 

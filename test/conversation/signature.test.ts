@@ -1,9 +1,9 @@
 import { test } from 'tap';
 import {
-  openSignature,
-  sealSignature,
   signatureFor,
   signatureMark,
+  tagSignature,
+  untagSignature,
 } from '../../src/conversation/signature.js';
 import { fc } from '../support/seed.js';
 
@@ -22,23 +22,23 @@ const signature = fc.record({
 test('a token gives back what was put into it', async () => {
   fc.assert(
     fc.property(signature, (given) => {
-      const opened = openSignature(sealSignature(given));
+      const opened = untagSignature(tagSignature(given));
       return JSON.stringify(opened) === JSON.stringify(given);
     }),
   );
 });
 
 test('a token is for its own vendor alone', async (t) => {
-  const token = sealSignature({ protocol: 'messages', model: 'claude-4.5', value: 'a.b=', redacted: false });
+  const token = tagSignature({ protocol: 'messages', model: 'claude-4.5', value: 'a.b=', redacted: false });
   t.equal(signatureFor('messages', token)?.value, 'a.b=');
   t.equal(signatureFor('generateContent', token), null);
   t.equal(signatureFor('messages', 'EqQBCkYIBRgCKkA='), null, 'a vendor made it, not this gateway');
   t.equal(signatureFor('messages', null), null);
   for (const broken of ['gw1.', 'gw1.s', 'gw1.s.messages', 'gw1.s.messages.x', 'gw1.s.other.x.y'])
-    t.equal(openSignature(broken), null, broken);
+    t.equal(untagSignature(broken), null, broken);
 });
 
 test('a body that carries a token has its mark', async (t) => {
-  const token = sealSignature({ protocol: 'messages', model: 'm', value: 'v', redacted: true });
+  const token = tagSignature({ protocol: 'messages', model: 'm', value: 'v', redacted: true });
   t.ok(Buffer.from(JSON.stringify({ signature: token })).includes(signatureMark));
 });

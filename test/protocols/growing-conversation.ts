@@ -1,5 +1,5 @@
 import type { TextProtocolName } from '../../src/conversation/request.js';
-import { sealSignature } from '../../src/conversation/signature.js';
+import { tagSignature } from '../../src/conversation/signature.js';
 import type { JsonObject } from '../../src/wire/json.js';
 import { chatClient } from '../suites/translation/chat-client.js';
 import type { Client } from '../suites/translation/client.js';
@@ -206,7 +206,7 @@ function signatureOf(upstream: TextProtocolName): string | null {
   if (upstream === 'chat') return null;
   const encrypted = upstream === 'responses';
   const value = encrypted ? 'rs_1:c2ln+/A=' : 'c2ln+/A=';
-  return sealSignature({ protocol: upstream, model: 'u', value, redacted: encrypted });
+  return tagSignature({ protocol: upstream, model: 'u', value, redacted: encrypted });
 }
 
 /**

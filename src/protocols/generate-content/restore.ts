@@ -1,4 +1,4 @@
-import { openSignature } from '../../conversation/signature.js';
+import { untagSignature } from '../../conversation/signature.js';
 import { isList, isObject, type JsonObject } from '../../wire/json.js';
 import { keyOf, memberOf, snakeCase } from './spelling.js';
 
@@ -73,7 +73,7 @@ function restorePart(part: JsonObject): RestoredPart {
   let isForeign = false;
   for (const key of signatureKeys) {
     const token = part[key];
-    const signature = typeof token === 'string' ? openSignature(token) : null;
+    const signature = typeof token === 'string' ? untagSignature(token) : null;
     if (signature === null) continue;
     if (signature.protocol === 'generateContent') {
       restored = { ...restored, [key]: signature.value };

@@ -1,4 +1,4 @@
-import { openSignature } from '../../conversation/signature.js';
+import { untagSignature } from '../../conversation/signature.js';
 import { isList, isObject, type JsonObject } from '../../wire/json.js';
 
 /**
@@ -37,7 +37,7 @@ function restoreBlock(block: JsonObject): JsonObject | null {
   const isRedacted = block.type === 'redacted_thinking';
   if (block.type !== 'thinking' && !isRedacted) return block;
   const token = isRedacted ? block.data : block.signature;
-  const signature = typeof token === 'string' ? openSignature(token) : null;
+  const signature = typeof token === 'string' ? untagSignature(token) : null;
   if (signature === null) return block;
   const { protocol, value, redacted } = signature;
   if (protocol !== 'messages') return null;

@@ -1,6 +1,6 @@
 import type { Answer, AnswerChoice, AnswerPart } from '../../../conversation/answer.js';
 import type { AnswerSource } from '../../../conversation/codec.js';
-import { sealSignature } from '../../../conversation/signature.js';
+import { tagSignature } from '../../../conversation/signature.js';
 import { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
 import { failureOf } from '../failure.js';
@@ -41,10 +41,10 @@ export function isBlocked({ promptFeedback }: JsonObject): boolean {
   return isObject(promptFeedback) && isReason(promptFeedback.blockReason);
 }
 
-/** The sealed signature that stands on a part, or null. */
+/** The tagged signature that stands on a part, or null. */
 export function signatureOf(part: JsonObject, { model }: AnswerSource): string | null {
   const value = textOrNull(part.thoughtSignature) || null;
-  return value && sealSignature({ protocol: 'generateContent', model, value, redacted: false });
+  return value && tagSignature({ protocol: 'generateContent', model, value, redacted: false });
 }
 
 /** What is called by a part, or null for one that calls nothing. Ids are left out by most models. */

@@ -1,6 +1,6 @@
 import type { Answer, AnswerPart } from '../../../conversation/answer.js';
 import type { AnswerSource } from '../../../conversation/codec.js';
-import { sealSignature } from '../../../conversation/signature.js';
+import { tagSignature } from '../../../conversation/signature.js';
 import { GatewayError } from '../../../errors.js';
 import { isList, isObject, type JsonObject, textOrNull } from '../../../wire/json.js';
 import { failureOf } from '../failure.js';
@@ -31,8 +31,8 @@ export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
 }
 
 /** The token in which a client carries a signature of this protocol, or encrypted thinking. */
-export function sealOwn(value: string, redacted: boolean, { model }: AnswerSource): string {
-  return sealSignature({ protocol: 'messages', model, value, redacted });
+export function tagOwn(value: string, redacted: boolean, { model }: AnswerSource): string {
+  return tagSignature({ protocol: 'messages', model, value, redacted });
 }
 
 /** The JSON text of a call's input as it stands in a block; empty for none. */
@@ -50,11 +50,11 @@ function decodeBlock(block: JsonObject, source: AnswerSource): AnswerPart | null
       const text = textOrNull(block.thinking) ?? '';
       const value = textOrNull(block.signature) ?? '';
       if (text === '' && value === '') return null;
-      return { kind: 'reasoning', text, signature: value === '' ? null : sealOwn(value, false, source) };
+      return { kind: 'reasoning', text, signature: value === '' ? null : tagOwn(value, false, source) };
     }
     case 'redacted_thinking': {
       const value = textOrNull(block.data) ?? '';
-      return value === '' ? null : { kind: 'reasoning', text: '', signature: sealOwn(value, true, source) };
+      return value === '' ? null : { kind: 'reasoning', text: '', signature: tagOwn(value, true, source) };
     }
     case 'tool_use': {
       // A call without a name is none: nobody could answer it.
