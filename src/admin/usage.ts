@@ -1,4 +1,4 @@
-import { nanosPerDollar } from '../money.js';
+import { nanosPerDollar } from '../config/types.js';
 import type { Ledger } from '../store/store.js';
 import { dayOf } from '../usage/budget.js';
 import { type Cell, csvRow } from '../usage/csv.js';

@@ -1,5 +1,4 @@
-import type { Budget, Key, Model, RateLimits } from '../config/types.js';
-import { nanosPerDollar } from '../money.js';
+import { type Budget, type Key, type Model, nanosPerDollar, type RateLimits } from '../config/types.js';
 import type { Demand, Pool, PoolKind } from './pool.js';
 import { RateLines } from './rate-headers.js';
 
