@@ -334,6 +334,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
 
   #endStream(phase: Phase, error: GatewayError): void {
     refuseStream(this.#call, error, {
+      number: this.#transform?.nextNumber ?? 0,
       insideEvent: phase.name === 'events' && phase.runs.overlong,
       words: (event) => this.#transform?.lastWords(error, event) ?? null,
     });

@@ -122,6 +122,8 @@ export class ObservedTransform implements AnswerTransform {
   /** Comments before the first event. */
   #early: Buffer | null = null;
   #usageAtStart: Usage | null = null;
+  /** Number of the last event in the last run that was too long for the tail. */
+  #number: number | null = null;
   #started = false;
   #ended = false;
   /** Bytes of the answer that have passed. */
@@ -186,6 +188,7 @@ export class ObservedTransform implements AnswerTransform {
     this.#tail ??= new Tail();
     this.#tail.add(run);
     this.#count(run);
+    if (run.length > tailBytes) this.#number = this.#rules.lastNumber?.(run) ?? this.#number;
     if (this.#rules.marksEnd !== null) this.#ended ||= this.#rules.marksEnd(run);
     if (!this.#observed.hideUsage) return run;
     const hidden = this.#rules.findUsageEvent(run);
@@ -259,6 +262,12 @@ export class ObservedTransform implements AnswerTransform {
           : null,
       failed: state === 'failed',
     };
+  }
+
+  get nextNumber(): number {
+    const tail = this.#tail?.bytes() ?? null;
+    const last = (tail === null ? null : this.#rules.lastNumber?.(tail)) ?? this.#number;
+    return last === null ? 0 : last + 1;
   }
 
   lastWords(_error: GatewayError, event: string): string {

@@ -66,6 +66,8 @@ export class TranslatedTransform implements AnswerTransform {
   readonly endsItself = true;
   error: GatewayError | null = null;
   readonly broken = null;
+  /** Its encoder numbers what it says last. */
+  readonly nextNumber = 0;
   usage: Usage | null = null;
   readonly mediaSeconds = 0;
   readonly #parts: TranslationParts;

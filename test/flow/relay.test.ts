@@ -3,6 +3,7 @@ import { test } from 'tap';
 import { ObservedTransform } from '../../src/stream/observe.js';
 import { startGateway, testKey } from '../support/gateway.js';
 import { chatRequest, exchange, open, readAnswer } from '../support/raw-client.js';
+import { postBytes } from '../support/translated.js';
 import {
   chatEvent,
   chunk,
@@ -132,6 +133,37 @@ test('an upstream that dies in the middle of a stream becomes the error event', 
     const last = answer.body.slice(first.length);
     t.match(last, /^data: \{"error":\{.*"code":"upstream_error"\}\}\n\n$/);
     t.notMatch(last, /DONE/);
+  }
+});
+
+test('the error event of a responses stream has the number behind the last event’s', async (t) => {
+  const event = (type: string, sequence_number: number, more: object = {}): string =>
+    `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number, ...more })}\n\n`;
+  const created = event('response.created', 0, {
+    response: { metadata: { sequence_number: '77' }, instructions: 'x'.repeat(5000) },
+  });
+  const delta = event('response.output_text.delta', 8, { delta: '"sequence_number":99' });
+  const streams = [
+    [created, 1],
+    [created + delta, 9],
+    [delta + created.replace('"sequence_number":0', '"sequence_number": 9'), 10],
+    ['event: response.in_progress\ndata: {"type":"response.in_progress"}\n\n', 0],
+  ] as const;
+  const upstream = await startRawUpstream(t, ({ socket }, index) =>
+    socket.write(streamHead + chunk(streams[index]?.[0] ?? '') + lastChunk),
+  );
+  const { port } = await startGateway(t, {
+    upstreams: [upstream.url],
+    protocols: ['responses'],
+    target: { responses: true },
+  });
+  for (const [text, number] of streams) {
+    const answer = await exchange(
+      port,
+      postBytes('/v1/responses', { model: 'm', input: 'hi', stream: true }),
+    );
+    t.ok(answer.body.startsWith(text));
+    t.match(answer.body.slice(text.length), `"sequence_number":${number},`);
   }
 });
 

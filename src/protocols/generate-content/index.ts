@@ -47,6 +47,7 @@ export const generateContent: Endpoint = {
   judgeStart,
   usageAtStart: null,
   marksEnd,
+  lastNumber: null,
   judgeEnd,
   findUsageEvent: () => null,
   usageOf: lastUsage,

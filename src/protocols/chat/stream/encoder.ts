@@ -103,7 +103,7 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
           usage = event.usage;
           return '';
         case 'error':
-          return openai.errorEvent(event.error, '');
+          return openai.errorEvent(event.error, '', 0);
         case 'end':
           return `${usage === null || !context.includeUsage ? '' : usageChunk(head, usage)}data: [DONE]\n\n`;
       }

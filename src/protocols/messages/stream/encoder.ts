@@ -96,7 +96,7 @@ class Encoder implements StreamEncoder {
       case 'citation':
         return '';
       case 'error':
-        return anthropic.errorEvent(event.error, `req_${this.#context.id}`);
+        return anthropic.errorEvent(event.error, `req_${this.#context.id}`, 0);
       case 'end':
         return this.#end();
     }
