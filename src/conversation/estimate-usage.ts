@@ -1,9 +1,10 @@
+import { textWeight } from '../wire/text-weight.js';
 import type { Answer } from './answer.js';
 import type { ConversationRequest, MediaPart, TextPart, UserPart } from './request.js';
 import type { Metering } from './stream-rules.js';
 import type { Usage } from './usage.js';
 
-const charactersOfToken = 4;
+const weightOfToken = 4;
 /** Whatever its size: how many tokens a medium is depends on the model. */
 export const mediumTokens = 1500;
 
@@ -71,17 +72,17 @@ function isBase64(body: Buffer, from: number, to: number): boolean {
   return true;
 }
 
-/** The tokens that so many characters of an answer are taken for. */
-export function tokensOf(characters: number): number {
-  return Math.ceil(characters / charactersOfToken);
+/** @param weight of a text (`textWeight`), or its bytes where nobody has read it, which come to about the same */
+export function tokensOf(weight: number): number {
+  return Math.ceil(weight / weightOfToken);
 }
 
 /** The tokens that a whole answer is taken for. */
 export function answerTokens({ choices }: Answer): number {
-  let characters = 0;
+  let weight = 0;
   for (const { parts } of choices)
-    for (const part of parts) characters += part.kind === 'toolCall' ? part.input.length : part.text.length;
-  return tokensOf(characters);
+    for (const part of parts) weight += textWeight(part.kind === 'toolCall' ? part.input : part.text);
+  return tokensOf(weight);
 }
 
 /** Who ended an answer before it was whole; null for a whole one. */

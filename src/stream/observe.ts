@@ -17,7 +17,7 @@ import { skipSpace } from '../wire/json-skip.js';
 import { firstEventEnd, lastEventEnd, parseEvent } from '../wire/sse.js';
 import type { AnswerTransform, TransformEnd } from './answer-transform.js';
 import { hasPlainLines, OwnEvents } from './own-events.js';
-import { streamedCharacters, writtenCharacters } from './streamed-text.js';
+import { streamedWeight, writtenWeight } from './streamed-text.js';
 import { Tail } from './tail.js';
 
 /** Answers up to this size leave in one piece, so that an upstream that dies in their middle is still an error status. */
@@ -312,7 +312,7 @@ export class ObservedTransform implements AnswerTransform {
 
   #outputEstimate(tail: Buffer | null): number {
     if (tail === null) return this.#wholeTokens;
-    const written = this.#started ? streamedCharacters(tail, this.#passed) : this.#passed;
+    const written = this.#started ? streamedWeight(tail, this.#passed) : this.#passed;
     const ofText = this.#passedOfMedia === 0 ? 1 : 1 - this.#passedOfMedia / this.#passed;
     return this.#media * mediumTokens + tokensOf(written * ofText);
   }
@@ -325,7 +325,7 @@ export class ObservedTransform implements AnswerTransform {
     if (ofVendorAccount !== null) throw ofVendorAccount;
     this.#usage = usage;
     if (this.#usage === null && estimates === 'conversation')
-      this.#wholeTokens = tokensOf(writtenCharacters(parseObject(body.toString('utf8'))));
+      this.#wholeTokens = tokensOf(writtenWeight(parseObject(body.toString('utf8'))));
     if (seconds !== null) this.mediaSeconds = seconds(body, body.length, body);
     return this.#observed.amend === null ? body : this.#observed.amend(body);
   }

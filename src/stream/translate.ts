@@ -21,8 +21,9 @@ import { GatewayError } from '../errors.js';
 import { keyFailure, tellable } from '../protocols/error-formats/own-secrets.js';
 import { toldError, vendorAccountFailureOf } from '../protocols/error-formats/vendor-account.js';
 import { parseObject } from '../wire/json.js';
-import { plainLength, plainText, rawBytes } from '../wire/raw-text.js';
+import { plainText, rawBytes } from '../wire/raw-text.js';
 import { firstEventEnd, parseEvent } from '../wire/sse.js';
+import { rawTextWeight, textWeight } from '../wire/text-weight.js';
 import type { AnswerTransform, TransformEnd } from './answer-transform.js';
 import { Sequence } from './sequence.js';
 import { TextTemplate } from './text-template.js';
@@ -112,7 +113,7 @@ export class TranslatedTransform implements AnswerTransform {
       estimates: 'conversation',
       reported,
       input: this.#parts.inputEstimate,
-      output: tokensOf(stream?.length ?? 0),
+      output: tokensOf(stream?.weight ?? 0),
     });
   }
 
@@ -143,7 +144,7 @@ export class TranslatedTransform implements AnswerTransform {
         throw new GatewayError('upstream_error', "The upstream's answer is not a JSON object.");
       const answer = theirs.decodeAnswer(parsed, source);
       // One that says nothing may be an error in a form of its own.
-      const failure = answerTokens(answer) === 0 ? vendorAccountFailureOf(text, 'own', secrets) : null;
+      const failure = saysNothing(answer) ? vendorAccountFailureOf(text, 'own', secrets) : null;
       if (failure !== null) throw failure;
       return answer;
     } catch (fault) {
@@ -162,6 +163,12 @@ export class TranslatedTransform implements AnswerTransform {
     this.usage = stream.usage;
     return bytes;
   }
+}
+
+function saysNothing({ choices }: Answer): boolean {
+  return choices.every(({ parts }) =>
+    parts.every((part) => (part.kind === 'toolCall' ? part.input : part.text) === ''),
+  );
 }
 
 /** @param text one byte a character */
@@ -193,8 +200,8 @@ class StreamTranslation {
   readonly #restorer: AnswerRestorer | null;
   readonly #inputEstimate: number;
   readonly #secrets: OwnSecrets;
-  /** Characters of texts and arguments that passed. */
-  length = 0;
+  /** Of texts and arguments that passed, in quarters of a token. */
+  weight = 0;
   /** Bytes of events that may be in memory still, beside their texts. */
   kept = 0;
   /** What was judged to be part of an answer has left. */
@@ -266,7 +273,7 @@ class StreamTranslation {
     const texts = this.#texts;
     this.#passedTo = this.#template.collect(bytes, at, texts);
     if (this.#passedTo === -1) return null;
-    for (const text of texts) this.length += plainLength(text);
+    for (const text of texts) this.weight += rawTextWeight(text);
     let out = this.#encodeText(texts[0] as string);
     const frame = this.encoder.rawTextFrame();
     if (frame === null) {
@@ -342,7 +349,7 @@ class StreamTranslation {
   #order(): void {
     for (const event of this.#decoded) {
       if (event.kind === 'end' && this.usage === null) this.#estimate();
-      if ('text' in event) this.length += event.text.length;
+      if ('text' in event) this.weight += textWeight(event.text);
       this.#push(event);
       if (event.kind === 'usage') {
         this.usage = event.usage;
@@ -366,7 +373,7 @@ class StreamTranslation {
 
   /** SDKs require a usage: where the upstream reports none, it is estimated, and marked as such in the ledger. */
   #estimate(): void {
-    this.usage = estimatedUsage(this.#inputEstimate, tokensOf(this.length));
+    this.usage = estimatedUsage(this.#inputEstimate, tokensOf(this.weight));
     this.isUsageWhole = true;
     this.#steps.push({ kind: 'usage', usage: this.usage });
   }

@@ -70,6 +70,16 @@ test('whole answers without a report are estimated', async (t) => {
   t.strictSame(vectors.usageAtEnd(null), { input: 100, output: 0, ...nothing, estimated: true });
 });
 
+test('a text of an East Asian script is a token a character, streamed or whole', (t) => {
+  const each = observed(chat);
+  each.pass(sse(delta('漢字かな'), delta('한글')));
+  t.strictSame(each.usageAtEnd('client'), { input: 100, output: 6, ...nothing, partial: true });
+  const whole = observed(chat);
+  whole.whole(Buffer.from('{"choices":[{"message":{"content":"漢字かな한글"}}]}'));
+  t.match(whole.usageAtEnd(null), { output: 6, estimated: true });
+  t.end();
+});
+
 test('a messages stream that breaks off has its exact input', async (t) => {
   const start = { type: 'message_start', message: { usage: { input_tokens: 42, output_tokens: 1 } } };
   const text = { type: 'content_block_delta', delta: { type: 'text_delta', text: 'x'.repeat(40) } };
