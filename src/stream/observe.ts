@@ -18,7 +18,7 @@ import { firstEventEnd, lastEventEnd, parseEvent } from '../wire/sse.js';
 import type { AnswerTransform, TransformEnd } from './answer-transform.js';
 import { hasPlainLines, OwnEvents } from './own-events.js';
 import { streamedWeight, writtenWeight } from './streamed-text.js';
-import { Tail } from './tail.js';
+import { Tail, tailBytes } from './tail.js';
 
 /** Answers up to this size leave in one piece, so that an upstream that dies in their middle is still an error status. */
 const wholeBytes = 256 * 1024;
