@@ -11,7 +11,7 @@ interface Progress {
   /** Some byte of the request may have reached the upstream. */
   readonly bytesSent: boolean;
   /** Some byte of an answer has reached the client, were it a sign of life. */
-  readonly headRelayed: boolean;
+  readonly committed: boolean;
   /** The whole request is still in memory. */
   readonly replayable: boolean;
   /** It makes or keeps something at the upstream, which a second time would be made twice. */
@@ -57,7 +57,7 @@ export function verdict(attempt: FailedAttempt, hasNext: boolean, mayRepeat: boo
 
 /** Whether it is right to ask any target again. */
 function mayGoOn(attempt: FailedAttempt): boolean {
-  if (attempt.headRelayed) return false;
+  if (attempt.committed) return false;
   // An answer is proof that the request was sent, or as much of it as matters.
   if (attempt.reason === 'error_answer') {
     if (!attempt.replayable || !isUpstreamsOwn(attempt.status)) return false;

@@ -118,7 +118,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
       reason: 'error_answer',
       status,
       bytesSent: true,
-      headRelayed: this.#relay?.committed ?? false,
+      committed: this.#relay?.committed ?? false,
       replayable: this.#isReplayable,
       once: this.#isOnce,
       sentMs: performance.now() - attempt.sentAt,
@@ -461,7 +461,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
   onAttemptFailed(error: GatewayError, failure: UpstreamFailure | null, head: ResponseHead | null): void {
     const progress = {
       bytesSent: failure?.bytesSent ?? true,
-      headRelayed: false,
+      committed: false,
       replayable: this.#isReplayable,
       // What is limited was not done.
       once: this.#isOnce && (failure !== null || error.kind !== 'rate_limit_exceeded'),

@@ -280,7 +280,7 @@ class Conversion implements Asker {
 function unusable({ kind, vendorAccountStatus }: GatewayError): FailedAttempt {
   const progress = {
     bytesSent: true,
-    headRelayed: false,
+    committed: false,
     replayable: true,
     once: kind !== 'rate_limit_exceeded',
     sentMs: 0,
