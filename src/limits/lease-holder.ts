@@ -29,7 +29,7 @@ import {
   someOf,
 } from './messages.js';
 import { type Demand, isGivenBack, type Pool } from './pool.js';
-import { type PoolView, untouched, viewOf } from './pool-view.js';
+import { type PoolView, poolViewOf, untouched } from './pool-view.js';
 import { bucketMs, bucketOf } from './sliding-window.js';
 
 /** After a recall, what becomes idle goes back at once for so long. */
@@ -226,7 +226,7 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   peek(pool: Pool): PoolView {
     const held = this.pools.seen(pool);
-    return held === null ? untouched(pool) : viewOf(pool, held, this.#seenAt);
+    return held === null ? untouched(pool) : poolViewOf(pool, held, this.#seenAt);
   }
 
   inspect(): HeldUnits[] {

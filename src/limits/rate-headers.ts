@@ -121,8 +121,8 @@ export class RateLines {
    */
   text(family: RateFamily, vendor: string, holder: Pick<LeaseHolder, 'peek' | 'ticks'>): string {
     const views: RateViews = {
-      requests: viewOf(this.requests, holder),
-      tokens: viewOf(this.tokens, holder),
+      requests: tightestOf(this.requests, holder),
+      tokens: tightestOf(this.tokens, holder),
     };
     const lines = family === 'chat' ? chatRateLines(views) : messagesRateLines(views, Date.now(), vendor);
     const isPlentiful = isPlenty(views.requests, callsOfPlenty) && isPlenty(views.tokens, tokensOfPlenty);
@@ -136,7 +136,7 @@ export class RateLines {
   }
 }
 
-function viewOf(pools: readonly Pool[], holder: Pick<LeaseHolder, 'peek'>): PoolView | null {
+function tightestOf(pools: readonly Pool[], holder: Pick<LeaseHolder, 'peek'>): PoolView | null {
   if (pools.length === 1) return holder.peek(pools[0] as Pool);
   return tightest(pools.map((pool) => holder.peek(pool)));
 }
