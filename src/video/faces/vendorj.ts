@@ -107,13 +107,17 @@ const states: Readonly<Record<TaskState, string>> = {
   failed: 'done',
 };
 
-interface Outcome {
+interface ReportedError {
   readonly code: number;
   readonly message: string;
 }
 
-function envelope(data: JsonObject, { requestId, elapsedMs }: ShowContext, outcome: Outcome | null): string {
-  const { code, message } = outcome ?? { code: success, message: 'Success' };
+function envelope(
+  data: JsonObject,
+  { requestId, elapsedMs }: ShowContext,
+  reported: ReportedError | null,
+): string {
+  const { code, message } = reported ?? { code: success, message: 'Success' };
   return JSON.stringify({
     code,
     message,
@@ -134,17 +138,17 @@ function shownData(status: string, url: string | null): JsonObject {
   };
 }
 
-function outcomeOf({ state, error }: VideoTask): Outcome | null {
+function reportedErrorOf({ state, error }: VideoTask): ReportedError | null {
   if (state !== 'failed' || error === null) return null;
   return { code: vendorjCode(error), message: error.message };
 }
 
 /** The vendor answers everything with 200; a task that failed has another code than that of success. */
 export const vendorjFace: VideoFace = {
-  created: (task, context) => envelope({ task_id: task.id }, context, outcomeOf(task)),
+  created: (task, context) => envelope({ task_id: task.id }, context, reportedErrorOf(task)),
   shown(task, context) {
     const url = task.state === 'completed' ? videoUrl(task, context) : null;
-    return envelope(shownData(states[task.state], url), context, outcomeOf(task));
+    return envelope(shownData(states[task.state], url), context, reportedErrorOf(task));
   },
   missing: (_id, context) => envelope(shownData('not_found', null), context, null),
 };
