@@ -28,8 +28,8 @@ import {
   matchesTag,
   parseContentRange,
   parseRange,
-  type Slice,
-  sliceOf,
+  type SatisfiedRange,
+  satisfiedRange,
 } from '../../wire/range.js';
 import { account } from '../account.js';
 import { ownLines } from '../answer-lines.js';
@@ -339,9 +339,9 @@ class ContentRelay implements UpstreamHandler, ExchangeListener {
       this.#left = contentLength;
       this.#answer(200, head, '', contentLength);
     } else {
-      const slice = sliceOf(range, contentLength);
-      if (slice === null) this.#refuseRange(`bytes */${contentLength}`);
-      else this.#sendSlice(head, slice);
+      const satisfied = satisfiedRange(range, contentLength);
+      if (satisfied === null) this.#refuseRange(`bytes */${contentLength}`);
+      else this.#sendRange(head, satisfied);
     }
   }
 
@@ -380,16 +380,16 @@ class ContentRelay implements UpstreamHandler, ExchangeListener {
     else this.#refuse(problem);
   }
 
-  /** Sends a slice of the whole, which is what comes. */
-  #sendSlice(head: ResponseHead, slice: Slice): void {
-    this.#skip = slice.first;
-    this.#left = slice.last - slice.first + 1;
-    this.#isCut = slice.last + 1 < head.contentLength;
-    this.#sendPart(head, slice, head.contentLength);
+  /** Sends the range out of the whole, which is what comes. */
+  #sendRange(head: ResponseHead, satisfied: SatisfiedRange): void {
+    this.#skip = satisfied.first;
+    this.#left = satisfied.last - satisfied.first + 1;
+    this.#isCut = satisfied.last + 1 < head.contentLength;
+    this.#sendPart(head, satisfied, head.contentLength);
   }
 
   /** @param length of the whole, or -1 where nobody knows */
-  #sendPart(head: ResponseHead, { first, last }: Slice, length: number): void {
+  #sendPart(head: ResponseHead, { first, last }: SatisfiedRange, length: number): void {
     const whole = length === -1 ? '*' : length;
     this.#answer(206, head, `\r\ncontent-range: bytes ${first}-${last}/${whole}`, this.#left);
   }
@@ -481,17 +481,20 @@ function problemOf(head: ResponseHead, range: ByteRange | null): GatewayError | 
 }
 
 /** A part may end early or late, but never begin elsewhere. Where the last bytes begin, only the length tells. */
-function isAsked(range: ByteRange, { first, last, length }: Slice & { readonly length: number }): boolean {
+function isAsked(
+  range: ByteRange,
+  { first, last, length }: SatisfiedRange & { readonly length: number },
+): boolean {
   if (!('suffix' in range)) return first === range.first;
-  const slice = length === -1 ? null : sliceOf(range, length);
-  return slice === null ? length === -1 : first === slice.first && last === slice.last;
+  const satisfied = length === -1 ? null : satisfiedRange(range, length);
+  return satisfied === null ? length === -1 : first === satisfied.first && last === satisfied.last;
 }
 
 /**
  * A part has the length of its range. One without a length is chunked: where the length is gone, the part was of the
  * video's compressed form.
  */
-function isWhole(head: ResponseHead, { first, last }: Slice): boolean {
+function isWhole(head: ResponseHead, { first, last }: SatisfiedRange): boolean {
   const { contentLength } = head;
   if (contentLength === -1) return head.get('transfer-encoding') !== null;
   return contentLength === last - first + 1;
