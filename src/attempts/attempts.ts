@@ -262,7 +262,7 @@ export class Attempt {
    * The answer is an error.
    * @param status by which it is judged: see `readErrorAnswer`
    */
-  refused(head: ResponseHead, status: number): void {
+  answeredError(head: ResponseHead, status: number): void {
     if (this.#isOver) return;
     const seconds = secondsOf(head.get('retry-after'));
     this.#endFound(
@@ -274,7 +274,7 @@ export class Attempt {
   }
 
   /** What began as a good answer says that our account is not accepted. */
-  refusedAs(status: number): void {
+  rejectedAs(status: number): void {
     if (this.#isOver) return;
     this.#endFound(findingOfStatus(status), `status ${status}`, null);
     this.#services.recorder.recordAttempt(this.target, resultOfStatus(status));
@@ -330,7 +330,7 @@ export function noteVendorAccountRefused(
   }
   const start = { target, health: services.health.of(target), key, lookedAt: performance.now() };
   const attempt = new Attempt(services, start);
-  attempt.refusedAs(error.vendorAccountStatus);
+  attempt.rejectedAs(error.vendorAccountStatus);
   attempt.report(call, error);
 }
 
@@ -456,7 +456,7 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
     // Whoever it is handed to counts it anew.
     if (come.length > 0) this.#judge.holds(0);
     const { status, error } = readErrorAnswer(this.target.upstream, head, come);
-    this.refused(head, status);
+    this.answeredError(head, status);
     if (isVendorAccountError(error)) this.#judge.onVendorAccountAnswer(this, error);
     if (this.#judge.passesOver(this, status)) {
       this.#isPassedOver = true;

@@ -8,10 +8,10 @@ export const restMs = 1000;
 /** An attempt that the target has failed. */
 export interface FailedCall {
   /**
-   * `limited`: refused for the number of calls (429), which says nothing against the target. `refused`: the key or its
+   * `limited`: refused for the number of calls (429), which says nothing against the target. `rejected`: the key or its
    * account is not accepted. `doubted`: refused for missing rights, which may be the key's lack or nobody's to have.
    */
-  readonly kind: 'failure' | 'limited' | 'refused' | 'doubted';
+  readonly kind: 'failure' | 'limited' | 'rejected' | 'doubted';
   /** What happened, in a few words for operators. */
   readonly error: string;
   /** How long the target asks to be left alone, in milliseconds; null where it did not say. */
@@ -34,7 +34,7 @@ export type Finding = 'success' | 'uncounted' | FailedCall['kind'];
 export function findingOfStatus(status: number): Finding {
   if (status === 429) return 'limited';
   // The key or the balance is ours, and every call would be told the same.
-  if (status === 401 || status === 402) return 'refused';
+  if (status === 401 || status === 402) return 'rejected';
   // Rights may be ours or a matter of what was asked.
   if (status === 403) return 'doubted';
   // A lock and a slow request are of one call.

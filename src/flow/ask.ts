@@ -162,7 +162,7 @@ class Collector implements UpstreamHandler {
 
   #onRefusal(head: ResponseHead, { status, error }: ErrorAnswer): void {
     const { attempt, call } = this.#room;
-    attempt?.refused(head, status);
+    attempt?.answeredError(head, status);
     if (isVendorAccountError(error)) attempt?.report(call, error);
   }
 
@@ -170,7 +170,7 @@ class Collector implements UpstreamHandler {
     const head = this.#head;
     // Its status was told, though not all of its body.
     if (head !== null && head.status >= 400)
-      this.#room.attempt?.refused(
+      this.#room.attempt?.answeredError(
         head,
         readErrorAnswer(this.#room.upstream, head, this.#gather.take()).status,
       );

@@ -134,7 +134,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
   }
 
   onVendorAccountRefused(error: VendorAccountError): void {
-    this.#attempt?.refusedAs(error.vendorAccountStatus);
+    this.#attempt?.rejectedAs(error.vendorAccountStatus);
     this.#attempt?.report(this.#call, error);
   }
 

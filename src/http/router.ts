@@ -44,7 +44,7 @@ export function createRouter<T>(entries: readonly RouterEntry<T>[]): Router<T> {
       const leaf = walk.locate(path);
       if (leaf === null) return notFound;
       const answer = leaf.answers[leaf.methods.indexOf(method)];
-      if (answer === undefined) return leaf.refused;
+      if (answer === undefined) return leaf.notAllowed;
       if (leaf.names.length === 0) return answer;
       const params = walk.readParams(leaf.names, path);
       return params === null ? notFound : { kind: 'found', value: answer.value, params };
@@ -193,7 +193,7 @@ interface Leaf<T> {
   readonly methods: string[];
   /** Parallel to `methods`; without parameters. */
   readonly answers: Found<T>[];
-  refused: MethodNotAllowed;
+  notAllowed: MethodNotAllowed;
 }
 
 /**
@@ -267,7 +267,7 @@ function leafFor<T>(root: Node<T>, parts: readonly PathPart[]): Leaf<T> {
 function addMethod<T>(leaf: Leaf<T>, method: string, value: T): void {
   leaf.methods.push(method);
   leaf.answers.push(Object.freeze({ kind: 'found', value, params: noParams }));
-  leaf.refused = refusal(leaf.methods);
+  leaf.notAllowed = refusal(leaf.methods);
 }
 
 /** The child that continues with `path` at `offset`, or null. */
@@ -279,7 +279,7 @@ function staticChild<T>(node: Node<T>, path: string, offset: number): Node<T> | 
 }
 
 function createLeaf<T>(names: readonly string[]): Leaf<T> {
-  return { names, methods: [], answers: [], refused: refusal([]) };
+  return { names, methods: [], answers: [], notAllowed: refusal([]) };
 }
 
 function refusal(methods: readonly string[]): MethodNotAllowed {

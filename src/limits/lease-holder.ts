@@ -302,7 +302,7 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   /** A denial that needs nobody's word, or null. */
   #refuse(demands: readonly Demand[], sequence: number, now: number): Denial | null {
-    let refused: Denial | null = null;
+    let denied: Denial | null = null;
     for (const demand of demands) {
       const { pool, amount } = demand;
       if (amount > pool.limit) return { outcome: 'denied', pool, reason: 'tooLarge', retryAfterMs: 0 };
@@ -311,9 +311,9 @@ class Holder implements LeaseHolder, AdmissionHost {
       const isShort = held.isShort(amount, sequence) || this.#isLapsed(pool, now);
       if (!isShort || !this.#isHopeless(held, amount, now)) continue;
       const denial = held.denial(demand, now, !this.#isConnected);
-      if (refused === null || denial.retryAfterMs > refused.retryAfterMs) refused = denial;
+      if (denied === null || denial.retryAfterMs > denied.retryAfterMs) denied = denial;
     }
-    return refused;
+    return denied;
   }
 
   /** What is held of it must not be used now. What is spent was reserved for good. */

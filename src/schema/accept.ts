@@ -218,7 +218,7 @@ class Walk {
       const end = endOfText(body, from);
       return end === -1 || (end === from && rule.nonEmpty) ? -1 : end + 1;
     }
-    if (!rule.refused) {
+    if (!rule.excluded) {
       for (let i = 0; i < constants.length; i++) {
         const constant = constants[i] as Uint8Array;
         const end = from + constant.length;

@@ -59,7 +59,7 @@ export function reachUrl(
       tell(reached(target, target.remote.host, options));
     } else {
       target.remote.lookup(target.remote.host, {}, (error, address) => {
-        if (error !== null) tell(refused(error));
+        if (error !== null) tell(fetchFailed(error));
         // One address is asked for, and not all.
         else if (typeof address === 'string') tell(reached(target, address, options));
       });
@@ -92,7 +92,7 @@ function targetOf(text: string, options: ReachOptions): Target | GatewayError {
     const url = new URL(text);
     return { url, remote: checkRemote(url, options) };
   } catch (error) {
-    return refused(error);
+    return fetchFailed(error);
   }
 }
 
@@ -102,7 +102,7 @@ function reached({ url, remote }: Target, address: string, options: ReachOptions
   return { origin, path: url.pathname + url.search };
 }
 
-function refused(error: unknown): GatewayError {
+function fetchFailed(error: unknown): GatewayError {
   const reason = refusalReason(error);
   return new GatewayError('upstream_error', `The upstream named a file that cannot be fetched: ${reason}.`, {
     cause: error,

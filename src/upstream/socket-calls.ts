@@ -149,7 +149,7 @@ export class SocketCalls implements SocketListener {
     return false;
   }
 
-  onRefused(head: ResponseHead, body: Buffer): void {
+  onDeclined(head: ResponseHead, body: Buffer): void {
     const exchange = this.#exchange;
     this.#exchange = null;
     this.#gone();

@@ -68,7 +68,7 @@ export function handshakeOf(request: SocketRequest): Handshake {
 const maxRefusalBytes = 64 * 1024;
 
 /** What an answer has come to: `refused` until its body is complete, then `over`. */
-type Answered = 'more' | 'open' | 'malformed' | 'refused' | 'over';
+type Answered = 'more' | 'open' | 'malformed' | 'declined' | 'over';
 
 /** Reads the answer to an upgrade: one that accepts it, or another with the beginning of its body. No I/O. */
 export class UpgradeAnswer {
@@ -134,7 +134,7 @@ export class UpgradeAnswer {
       this.#size += more;
     }
     // Malformed or cut: its status says enough.
-    return size === -1 || reader.done || this.#size === maxRefusalBytes ? 'over' : 'refused';
+    return size === -1 || reader.done || this.#size === maxRefusalBytes ? 'over' : 'declined';
   }
 
   #refuse(problem: string): Answered {

@@ -51,7 +51,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
   readonly #request: SocketRequest;
   readonly #dialer: Dialer;
   readonly #listener: SocketListener;
-  #state: 'connecting' | 'asked' | 'refused' | 'open' | 'closing' | 'over' = 'connecting';
+  #state: 'connecting' | 'asked' | 'declined' | 'open' | 'closing' | 'over' = 'connecting';
   /** The way to the origin is there: what fails before the request is sent is the TLS handshake. */
   #transportUp = false;
   #handshake: Handshake | null = null;
@@ -168,7 +168,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
       case 'asked':
         this.#fail('first_byte_timeout', 'no answer in time');
         break;
-      case 'refused':
+      case 'declined':
         this.#refuse();
         break;
       case 'open':
@@ -224,7 +224,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
   onRead(bytes: Buffer, length: number): boolean {
     switch (this.#state) {
       case 'asked':
-      case 'refused':
+      case 'declined':
         this.#readAnswer(bytes, length);
         break;
       case 'open':
@@ -247,9 +247,9 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
         // What came together with the answer.
         if (this.#state === 'open') this.#take(bytes, answer.next, length);
         break;
-      case 'refused':
-        if (this.#state === 'refused') return;
-        this.#state = 'refused';
+      case 'declined':
+        if (this.#state === 'declined') return;
+        this.#state = 'declined';
         wheel.set(this, performance.now() + refusalMs);
         break;
       case 'over':
@@ -270,7 +270,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
     const answer = this.#answer;
     if (answer === null || answer.head === null) return;
     this.terminate();
-    this.#listener.onRefused(answer.head, answer.body());
+    this.#listener.onDeclined(answer.head, answer.body());
   }
 
   /** Reads frames. A listener that throws must not leave a half-read connection behind. */
@@ -379,7 +379,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialL
       case 'asked':
         this.#fail('reset', this.raw.bytesRead === this.#bytesRead ? beforeAnswer : withinAnswer);
         break;
-      case 'refused':
+      case 'declined':
         this.#refuse();
         break;
       case 'open':

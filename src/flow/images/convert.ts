@@ -132,7 +132,7 @@ class Conversion implements Asker {
     // Some upstreams tell a mistake of the caller with status 200.
     const isUnusable = isGood && error.kind !== 'invalid_request';
     if (isGood && isVendorAccountError(error)) {
-      attempt.refusedAs(error.vendorAccountStatus);
+      attempt.rejectedAs(error.vendorAccountStatus);
       attempt.report(this.#call, error);
     } else if (isUnusable) attempt.failed('unusable_answer', true);
     else if (isGood) attempt.succeeded();

@@ -94,12 +94,12 @@ class Opening implements Asker, SocketListener, ExchangeListener {
     this.#bridge.begin(offers(exchange.head.socketProtocols, subprotocol) ? subprotocol : '');
   }
 
-  onRefused(head: ResponseHead, body: Buffer): void {
+  onDeclined(head: ResponseHead, body: Buffer): void {
     const call = this.#call;
     const isError = head.status >= 400;
     const { status, error } = readErrorAnswer(call.target.upstream, head, body);
     const isOfVendorAccount = isError && isVendorAccountError(error);
-    if (isError) this.#attempt?.refused(head, status);
+    if (isError) this.#attempt?.answeredError(head, status);
     else this.#attempt?.failed('unusable_answer', true);
     if (isOfVendorAccount) this.#attempt?.report(call, error);
     const reason = isError ? 'error_answer' : 'unusable_answer';

@@ -300,7 +300,7 @@ class Submitting implements Asker, ExchangeListener {
     const error = vendorAccountErrorIn(choice, answer);
     if (error === null) return null;
     const status = error.vendorAccountStatus;
-    this.#attempt?.refusedAs(status);
+    this.#attempt?.rejectedAs(status);
     this.#attempt?.report(this.#call, error);
     return {
       reason: 'error_answer',

@@ -79,8 +79,8 @@ function changeBy(
     call.answeredAt = performance.now();
     const { head, body, refusal } = answer;
     // It says nothing of the task, whatever it looks like.
-    const refused = refusal?.error ?? null;
-    if (isVendorAccountError(refused)) throw refused;
+    const told = refusal?.error ?? null;
+    if (isVendorAccountError(told)) throw told;
     const polled = { status: head.status, body, isMaker: hasMakersKey(upstream, task) };
     const change = changeByPoll(task, polled, Date.now());
     if (change === null) throw statusError(head, body);

@@ -229,9 +229,11 @@ function addAssistantTurns(
     }
   }
   if (text === null && refusal === null && calls.length === 0) return index;
-  const refused = refusal === null ? '' : `,"refusal":${quoted(refusal)}`;
+  const refusalMember = refusal === null ? '' : `,"refusal":${quoted(refusal)}`;
   const called = calls.length === 0 ? '' : `,"tool_calls":[${calls.join(',')}]`;
-  messages.push(`{"role":"assistant","content":${text === null ? 'null' : quoted(text)}${refused}${called}}`);
+  messages.push(
+    `{"role":"assistant","content":${text === null ? 'null' : quoted(text)}${refusalMember}${called}}`,
+  );
   return index;
 }
 
