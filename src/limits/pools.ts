@@ -207,7 +207,8 @@ const noPools: readonly Pool[] = [];
 
 /** @param pools those of which calls hear */
 function rateLinesOf(pools: readonly Pool[]): RateLines {
-  const ending = (end: string) => pools.filter(({ name }) => name.endsWith(end));
+  // The copy has no room to spare, which would be that of 16 more for each list of each key.
+  const ending = (end: string) => pools.filter(({ name }) => name.endsWith(end)).slice();
   return new RateLines(ending(':requests'), ending(':tokens'));
 }
 
