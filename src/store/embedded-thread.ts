@@ -10,7 +10,7 @@ import type {
   NumberedCall,
 } from './embedded-calls.js';
 import { doWork } from './embedded-exit.js';
-import { appendBatch, mergeSums, readLines, readSums, sweepLines } from './ledgers.js';
+import { appendBatch, hasSumsToMerge, mergeSums, readLines, readSums, sweepLines } from './ledgers.js';
 import {
   createRecord,
   getRecord,
@@ -58,9 +58,16 @@ async function serve(calls: readonly NumberedCall[]): Promise<void> {
   });
   await attempt(of('claim'), ({ changeClaims }, run) => changeClaims(run));
   await attempt(of('create', 'replace', 'remove'), ({ changeRecords }, run) => changeRecords(run));
-  await attempt(of('readLines', 'readSums'), (base, run) => {
+  await attempt(of('readLines'), (base, run) => {
+    base.ledgers().lines.resetReadTxn();
+    run();
+  });
+  await attempt(of('readSums'), (base, run) => {
     const { change, ...ledgers } = base.ledgers();
-    for (const ledger of firstPagesOfSums(calls)) change(() => mergeSums(ledgers, ledger));
+    ledgers.lines.resetReadTxn();
+    for (const ledger of firstPagesOfSums(calls)) {
+      if (hasSumsToMerge(ledgers, ledger)) change(() => mergeSums(ledgers, ledger));
+    }
     ledgers.lines.resetReadTxn();
     run();
   });

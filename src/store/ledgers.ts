@@ -2,7 +2,7 @@ import { batchMark, lineBound, lineKey, lineTime, withinSafe, writerTtlMs } from
 import { nameKey, readRecord, recordKey } from './record-format.js';
 import { type Bytes, getRecord, type Records, upsertRecord } from './records.js';
 import type { LedgerBatch, LedgerLine, LinePage, SumPage } from './store.js';
-import { appendToSumLog, takeSumLog } from './sum-log.js';
+import { appendToSumLog, isSumLogEmpty, takeSumLog } from './sum-log.js';
 
 /** The ledgers of an embedded store: their lines, and beside them records that are swept like all others. */
 export interface LedgerBase {
@@ -43,6 +43,11 @@ export function appendBatch(base: LedgerBase, ledger: string, batch: LedgerBatch
   const entry = { expiresAt: steppedExpiry(ttlMs), ids, names, values };
   if (appendToSumLog(base.sumLog, ledger, entry)) mergeSums(base, ledger);
   return true;
+}
+
+/** Whether `mergeSums` would change anything. */
+export function hasSumsToMerge(base: LedgerBase, ledger: string): boolean {
+  return !isSumLogEmpty(base.sumLog, ledger);
 }
 
 /**

@@ -38,13 +38,16 @@ const double = Float64Array.BYTES_PER_ELEMENT;
  * @returns true when it is time to merge the log
  */
 export function appendToSumLog(log: Bytes, ledger: string, entry: SumLogEntry): boolean {
-  const { first, behind } = boundsOf(ledger);
-  const [last] = [...log.getKeys({ start: behind, end: first, reverse: true, limit: 1 })];
+  const last = lastKey(log, ledger);
   const { place, bytes } = last === undefined ? { place: 0, bytes: 0 } : readEntryKey(last);
   const written = writeEntry(entry);
   const total = bytes + written.length;
   void log.put(entryKey(ledger, place + 1, total), written);
   return place + 1 >= mostEntries || total >= mostBytes;
+}
+
+export function isSumLogEmpty(log: Bytes, ledger: string): boolean {
+  return lastKey(log, ledger) === undefined;
 }
 
 /**
@@ -97,6 +100,12 @@ function readEntry(bytes: Buffer): SumLogEntry {
   const values = new Float64Array((bytes.length - valuesAt) / double);
   new Uint8Array(values.buffer).set(bytes.subarray(valuesAt));
   return { expiresAt: bytes.readDoubleLE(0), ids, names, values };
+}
+
+function lastKey(log: Bytes, ledger: string): Buffer | undefined {
+  const { first, behind } = boundsOf(ledger);
+  const [last] = [...log.getKeys({ start: behind, end: first, reverse: true, limit: 1 })];
+  return last;
 }
 
 /** Key of an entry: ledger, place, and the bytes of the log up to its end, which tell how long the log is. */
