@@ -1,5 +1,6 @@
 import { secretFailure } from '../protocols/error-formats/own-secrets.js';
 import type { ResponseHead } from '../upstream/client.js';
+import { initialsOf } from '../wire/head.js';
 import type { Call } from './call.js';
 import { timingLine } from './timing.js';
 
@@ -34,6 +35,9 @@ function passedLine(name: string, value: string, isLimited: boolean): string {
   }
 }
 
+/** Letters with which the names of headers begin that are handed on. */
+const passedInitials = initialsOf('rxao');
+
 /** Some servers name a request after what it was sent with. */
 function holdsSecret({ target }: Call, value: string): boolean {
   return target !== null && secretFailure(value, target.upstream.secrets) !== null;
@@ -49,6 +53,7 @@ function holdsKey({ target }: Call, text: string): boolean {
  * @param isError it is told as an error, whatever its status: then no word of it may name our account
  */
 export function passedLines(call: Call, head: ResponseHead, isError = head.status >= 400): string {
+  if (!head.mayHave(passedInitials)) return '';
   const { fields } = head;
   const isLimited = call.limited !== null;
   let lines = '';

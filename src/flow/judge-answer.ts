@@ -18,8 +18,8 @@ export function answerRefusal(head: ResponseHead, streamed: boolean): GatewayErr
   if (head.status >= 300 && head.status < 400)
     return new GatewayError('upstream_error', 'The upstream answered with a redirect.');
   // What the client could decode was decoded there, and its header is gone.
-  const coding = head.get('content-encoding');
-  if (coding !== null && coding.toLowerCase() !== 'identity')
+  const coding = head.contentCoding;
+  if (coding !== null && coding !== 'identity')
     return new GatewayError('upstream_error', 'The upstream compressed its answer in an unknown way.');
   if (head.status >= 400 || streamed === isEventStream(head)) return null;
   return new GatewayError(
