@@ -131,8 +131,9 @@ export class Exchange extends Swept implements SinkOwner {
    */
   bodyBuffer(bytes: number, start: Buffer | null = null): Buffer {
     const before = this.#bodyBuffer;
-    this.#bodyBuffer = this.#host.bodies.take(bytes);
-    const room = this.#bodyBuffer?.subarray(0, bytes) ?? Buffer.allocUnsafe(bytes);
+    const pooled = this.#host.bodies.take(bytes);
+    this.#bodyBuffer = pooled;
+    const room = pooled === null ? Buffer.allocUnsafe(bytes) : partOf(pooled, bytes);
     if (start !== null) room.set(start);
     if (before !== null) this.#host.bodies.give(before);
     return room;
@@ -305,6 +306,11 @@ export class Exchange extends Swept implements SinkOwner {
     host.open--;
     if (host.open === 0) host.onIdle?.();
   }
+}
+
+/** The first bytes of a buffer, which is given as it is where that is all of it. */
+function partOf(buffer: Buffer, bytes: number): Buffer {
+  return buffer.length === bytes ? buffer : buffer.subarray(0, bytes);
 }
 
 /** What the owner of an exchange hears of its client. */
