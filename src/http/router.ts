@@ -32,16 +32,19 @@ const methodSyntax = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
  */
 export function createRouter<T>(entries: readonly RouterEntry<T>[]): Router<T> {
   const root = createNode<T>('');
+  // At each segment static text comes first, so a path that a route has word for word means that route.
+  const plain = new Map<string, Leaf<T>>();
   for (const { method, path, value } of entries) {
     if (!methodSyntax.test(method)) throw new Error(`'${method}' is not a method name (route '${path}').`);
     const leaf = leafFor(root, parsePath(path));
     if (leaf.methods.includes(method)) throw new Error(`The route ${method} ${path} is given twice.`);
     addMethod(leaf, method, value);
+    if (leaf.names.length === 0) plain.set(path, leaf);
   }
   const walk = createWalk(root);
   return {
     find(method, path) {
-      const leaf = walk.locate(path);
+      const leaf = plain.get(path) ?? walk.locate(path);
       if (leaf === null) return notFound;
       const answer = leaf.answers[leaf.methods.indexOf(method)];
       if (answer === undefined) return leaf.notAllowed;
