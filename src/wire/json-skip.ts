@@ -46,6 +46,8 @@ for (const letter of '"\\/bfnrt') escapes[letter.charCodeAt(0)] = 1;
 
 /** First byte at or after `from` that is not JSON white space (RFC 8259 section 2), or the end of the bytes. */
 export function skipSpace(bytes: Uint8Array, from: number): number {
+  // Most texts have none between what they hold.
+  if ((bytes[from] as number) > 0x20) return from;
   const { length } = bytes;
   let at = from;
   while (at < length && isSpace(bytes[at] as number)) at++;
