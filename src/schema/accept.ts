@@ -362,8 +362,8 @@ class Walk {
 
   #noteOutput(guard: number, start: number, end: number): void {
     if (guard <= lastLimit) {
-      this.#limits ??= [];
-      this.#limits.push({ start, end });
+      if (this.#limits === null) this.#limits = [{ start, end }];
+      else this.#limits.push({ start, end });
     } else if (guard === choicesGuard) {
       this.#choicesStart = start;
       this.#choicesEnd = end;
