@@ -4,9 +4,10 @@ import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest } from '../request.js';
 import { fitCustomTools } from './custom-tools.js';
 import type { AnswerRestorer, Fit, Fitted } from './fitted.js';
+import { fitToolResults } from './tool-results.js';
 
 /** In the order in which a request is changed. */
-const fits: readonly Fit[] = [fitCustomTools];
+const fits: readonly Fit[] = [fitCustomTools, fitToolResults];
 
 /** Changes a request so that an encoder can write it for its target; see the files of this folder. */
 export function fitRequest(

@@ -25,7 +25,13 @@ const call = {
 const request: ConversationRequest = {
   ...plain,
   tools: [patch, read],
-  turns: [{ role: 'assistant', parts: [{ kind: 'text', text: 'so' }, call] }],
+  turns: [
+    { role: 'assistant', parts: [{ kind: 'text', text: 'so' }, call] },
+    {
+      role: 'user',
+      parts: [{ kind: 'toolResult', callId: 'c1', name: call.name, content: [], isError: false, at: '' }],
+    },
+  ],
 };
 
 const fit = (given: ConversationRequest, customTools: 'always' | 'option' | 'never', known = false) =>

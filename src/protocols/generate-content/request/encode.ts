@@ -88,18 +88,10 @@ function putFormat(
  * Writes the part of a tool's result.
  * @param names of the functions by the ids of their calls
  * @param inside the media of the result stand in it
- * @throws {GatewayError} of status 400 for the result of a call that is nowhere before it
  */
 function resultPart(result: ToolResultPart, names: ReadonlyMap<string, string>, inside: boolean): string {
-  const { callId, content, isError, at } = result;
+  const { callId, content, isError } = result;
   const name = names.get(callId) ?? result.name;
-  if (name === '') {
-    throw new GatewayError(
-      'invalid_value',
-      `'${at}' is the result of the tool call '${callId}', which is not in the conversation before it.`,
-      { param: at },
-    );
-  }
   const response = responseText(textOf(content), isError);
   let media = '';
   if (inside) for (const part of content) if (part.kind !== 'text') media = joined(media, spokenPart(part));
