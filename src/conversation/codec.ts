@@ -11,6 +11,10 @@ import type { ConversationRequest } from './request.js';
 export interface RequestRules {
   /** Tools that take free text; `option`: where the target's `translation.customTools` says so. */
   readonly customTools: 'always' | 'option' | 'never';
+  /** What the arguments of a call have to be. */
+  readonly callArguments: 'object' | 'text';
+  /** Who may speak first: `user` where the assistant may not, `noCall` where it may not with a call. */
+  readonly firstTurn: 'any' | 'noCall' | 'user';
 }
 
 /** What an encoder of requests has to know of the target. */

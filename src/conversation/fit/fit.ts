@@ -2,12 +2,14 @@ import type { RequestRules, TargetOptions } from '../codec.js';
 import type { StreamEvent } from '../events.js';
 import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest } from '../request.js';
+import { fitCallArguments } from './call-arguments.js';
 import { fitCustomTools } from './custom-tools.js';
+import { fitFirstTurn } from './first-turn.js';
 import type { AnswerRestorer, Fit, Fitted } from './fitted.js';
 import { fitToolResults } from './tool-results.js';
 
 /** In the order in which a request is changed. */
-const fits: readonly Fit[] = [fitCustomTools, fitToolResults];
+const fits: readonly Fit[] = [fitCustomTools, fitCallArguments, fitToolResults, fitFirstTurn];
 
 /** Changes a request so that an encoder can write it for its target; see the files of this folder. */
 export function fitRequest(

@@ -4,6 +4,7 @@ import { fitRequest } from '../../../src/conversation/fit/fit.js';
 import { LeftOut } from '../../../src/conversation/left-out.js';
 import type { ConversationRequest, Tool } from '../../../src/conversation/request.js';
 import { plain, target } from '../../protocols/messages/samples.js';
+import { anything } from './rules.js';
 
 const grammar = { type: 'grammar', syntax: 'lark', definition: 'start: "x"' };
 const patch: Tool = {
@@ -35,7 +36,7 @@ const request: ConversationRequest = {
 };
 
 const fit = (given: ConversationRequest, customTools: 'always' | 'option' | 'never', known = false) =>
-  fitRequest(given, { customTools }, { ...target, customTools: known }, new LeftOut());
+  fitRequest(given, { ...anything, customTools }, { ...target, customTools: known }, new LeftOut());
 
 test('a target that knows tools of free text gets them, and its calls come back as they are', async (t) => {
   for (const fitted of [fit(request, 'always'), fit(request, 'option', true)]) {

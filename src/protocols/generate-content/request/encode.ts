@@ -12,7 +12,6 @@ import type {
   Turn,
 } from '../../../conversation/request.js';
 import { signatureFor } from '../../../conversation/signature.js';
-import { GatewayError } from '../../../errors.js';
 import { isObjectText, type JsonObject, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';
 import { refuseHostedTools, unsupportedSetting } from '../../unsupported.js';
@@ -243,17 +242,9 @@ function modelMembers(part: Exclude<AssistantPart, { readonly kind: 'reasoning' 
   return mediaMembers(part);
 }
 
-function callMembers({ id, name, input, at }: ToolCallPart): string {
-  const args = input.trim() === '' ? '{}' : input;
-  if (!isObjectText(args)) {
-    throw new GatewayError(
-      'invalid_value',
-      `'${at}': the arguments of the call of '${name}' must be the JSON text of an object.`,
-      { param: at },
-    );
-  }
+function callMembers({ id, name, input }: ToolCallPart): string {
   // The text goes in as it is: a parse would round its large numbers.
-  return `"functionCall":{"id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"args":${args}}`;
+  return `"functionCall":{"id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"args":${input}}`;
 }
 
 function signed(members: string, signature: string): string {

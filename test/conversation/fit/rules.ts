@@ -1,0 +1,8 @@
+import type { RequestRules } from '../../../src/conversation/codec.js';
+
+/** Of a protocol that can say everything. */
+export const anything: RequestRules = {
+  customTools: 'always',
+  callArguments: 'text',
+  firstTurn: 'any',
+};
