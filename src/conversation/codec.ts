@@ -15,6 +15,10 @@ export interface RequestRules {
   readonly callArguments: 'object' | 'text';
   /** Who may speak first: `user` where the assistant may not, `noCall` where it may not with a call. */
   readonly firstTurn: 'any' | 'noCall' | 'user';
+  /** An answer may be begun in the request; `option`: by models that do not adapt their thinking. */
+  readonly prefill: 'always' | 'option' | 'never';
+  /** Stop sequences: how many there may be, and whether they may be white space alone. */
+  readonly stop: { readonly most: number; readonly blank: boolean };
 }
 
 /** What an encoder of requests has to know of the target. */

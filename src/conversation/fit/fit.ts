@@ -6,10 +6,19 @@ import { fitCallArguments } from './call-arguments.js';
 import { fitCustomTools } from './custom-tools.js';
 import { fitFirstTurn } from './first-turn.js';
 import type { AnswerRestorer, Fit, Fitted } from './fitted.js';
+import { fitPrefill } from './prefill.js';
+import { fitStopSequences } from './stop-sequences.js';
 import { fitToolResults } from './tool-results.js';
 
 /** In the order in which a request is changed. */
-const fits: readonly Fit[] = [fitCustomTools, fitCallArguments, fitToolResults, fitFirstTurn];
+const fits: readonly Fit[] = [
+  fitStopSequences,
+  fitCustomTools,
+  fitCallArguments,
+  fitToolResults,
+  fitPrefill,
+  fitFirstTurn,
+];
 
 /** Changes a request so that an encoder can write it for its target; see the files of this folder. */
 export function fitRequest(

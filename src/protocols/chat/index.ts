@@ -14,7 +14,13 @@ import { findUsageEvent, judgeEnd, judgeStart, marks } from './stream/rules.js';
 
 /** The chat protocol's translation to and from the neutral types. */
 export const chatCodec: TextCodec = {
-  rules: { customTools: 'option', callArguments: 'text', firstTurn: 'any' },
+  rules: {
+    customTools: 'option',
+    callArguments: 'text',
+    firstTurn: 'any',
+    prefill: 'always',
+    stop: { most: 4, blank: true },
+  },
   decodeRequest,
   encodeRequest,
   decodeAnswer,

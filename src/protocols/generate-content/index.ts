@@ -18,7 +18,13 @@ import { judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
 
 /** The protocol's translation to and from the neutral types. */
 export const generateContentCodec: TextCodec = {
-  rules: { customTools: 'never', callArguments: 'object', firstTurn: 'noCall' },
+  rules: {
+    customTools: 'never',
+    callArguments: 'object',
+    firstTurn: 'noCall',
+    prefill: 'always',
+    stop: { most: 5, blank: true },
+  },
   decodeRequest,
   encodeRequest,
   decodeAnswer,

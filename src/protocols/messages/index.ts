@@ -16,7 +16,13 @@ import { judgeEnd, judgeStart, marks } from './stream/rules.js';
 
 /** The messages protocol to and from the neutral types. */
 export const messagesCodec: TextCodec = {
-  rules: { customTools: 'never', callArguments: 'object', firstTurn: 'user' },
+  rules: {
+    customTools: 'never',
+    callArguments: 'object',
+    firstTurn: 'user',
+    prefill: 'option',
+    stop: { most: Number.POSITIVE_INFINITY, blank: false },
+  },
   decodeRequest,
   encodeRequest,
   decodeAnswer,

@@ -14,7 +14,13 @@ import { judgeEnd, judgeStart, lastNumber, marks, marksEnd } from './stream/rule
 
 /** The responses protocol's translation. */
 export const responsesCodec: TextCodec = {
-  rules: { customTools: 'always', callArguments: 'text', firstTurn: 'any' },
+  rules: {
+    customTools: 'always',
+    callArguments: 'text',
+    firstTurn: 'any',
+    prefill: 'never',
+    stop: { most: 0, blank: true },
+  },
   decodeRequest,
   encodeRequest,
   decodeAnswer,

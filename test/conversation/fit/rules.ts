@@ -5,4 +5,6 @@ export const anything: RequestRules = {
   customTools: 'always',
   callArguments: 'text',
   firstTurn: 'any',
+  prefill: 'always',
+  stop: { most: 100, blank: true },
 };
