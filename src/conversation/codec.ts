@@ -19,6 +19,12 @@ export interface RequestRules {
   readonly prefill: 'always' | 'option' | 'never';
   /** Stop sequences: how many there may be, and whether they may be white space alone. */
   readonly stop: { readonly most: number; readonly blank: boolean };
+  /** Names of tools: how many characters they may have, and what they have to be. */
+  readonly toolNames: { readonly longest: number; readonly legal: RegExp };
+  /** What the schema of an answer may be of. */
+  readonly outputRoot: 'any' | 'object';
+  /** Each object in a schema that is held to has to say that it has no other members. */
+  readonly closedSchemas: boolean;
 }
 
 /** What an encoder of requests has to know of the target. */

@@ -109,6 +109,8 @@ export type OutputFormat =
       readonly description: string | null;
       readonly schema: JsonObject;
       readonly strict: boolean | null;
+      /** The answer is a word, without the quotes of a JSON string. */
+      readonly bare?: boolean | undefined;
     };
 
 export const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;

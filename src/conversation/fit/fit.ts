@@ -3,17 +3,23 @@ import type { StreamEvent } from '../events.js';
 import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest } from '../request.js';
 import { fitCallArguments } from './call-arguments.js';
+import { fitClosedSchemas } from './closed-schemas.js';
 import { fitCustomTools } from './custom-tools.js';
 import { fitFirstTurn } from './first-turn.js';
 import type { AnswerRestorer, Fit, Fitted } from './fitted.js';
+import { fitOutputRoot } from './output-root.js';
 import { fitPrefill } from './prefill.js';
 import { fitStopSequences } from './stop-sequences.js';
+import { fitToolNames } from './tool-names.js';
 import { fitToolResults } from './tool-results.js';
 
 /** In the order in which a request is changed. */
 const fits: readonly Fit[] = [
   fitStopSequences,
+  fitOutputRoot,
+  fitClosedSchemas,
   fitCustomTools,
+  fitToolNames,
   fitCallArguments,
   fitToolResults,
   fitPrefill,

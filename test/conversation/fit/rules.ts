@@ -7,4 +7,7 @@ export const anything: RequestRules = {
   firstTurn: 'any',
   prefill: 'always',
   stop: { most: 100, blank: true },
+  outputRoot: 'any',
+  closedSchemas: false,
+  toolNames: { longest: 1000, legal: /^/ },
 };

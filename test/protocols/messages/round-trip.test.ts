@@ -73,7 +73,9 @@ const tool = fc
   .map(({ description, properties, strict }) => ({
     name: 'f',
     description,
-    input_schema: { type: 'object', properties },
+    input_schema: strict
+      ? { type: 'object', properties, additionalProperties: false }
+      : { type: 'object', properties },
     strict,
   }));
 

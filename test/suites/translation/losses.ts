@@ -15,6 +15,13 @@ export interface Loss {
 /** Every loss that the scenarios may show. What is not here has to work. */
 export const losses: readonly Loss[] = [
   {
+    // The gateway itself ends the answer.
+    clients: ['chat', 'messages', 'generateContent'],
+    wires: ['responses'],
+    scenarios: ['stop sequence'],
+    fate: { kind: 'drop', missing: ['the stop sequences'] },
+  },
+  {
     // Neither protocol says which of the stop sequences was met, so the answer looks like one that ended by itself.
     clients: ['messages'],
     wires: ['chat', 'generateContent'],

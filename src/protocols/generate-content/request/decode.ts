@@ -97,32 +97,26 @@ function isNoText(modality: unknown): boolean {
 
 function decodeFormat(config: JsonObject, at: string): OutputFormat | null {
   const mediaType = textOrNull(memberOf(config, 'responseMimeType')) ?? '';
-  // The bare word of `text/x.enum` would be a JSON string elsewhere.
-  if (mediaType !== '' && mediaType !== 'text/plain' && mediaType !== 'application/json')
+  const schema = outputSchema(config);
+  const isWord = mediaType === enumType && schema !== null;
+  if (!isWord && mediaType !== '' && mediaType !== 'text/plain' && mediaType !== 'application/json')
     throw untranslatable(`${at}.${keyOf(config, 'responseMimeType')}`, `of '${mediaType}'`);
-  const schema = outputSchema(config, at);
-  if (schema !== null) return { kind: 'schema', name: null, description: null, schema, strict: null };
+  if (schema !== null)
+    return { kind: 'schema', name: null, description: null, schema, strict: null, bare: isWord || undefined };
   return mediaType === 'application/json' ? { kind: 'object' } : null;
 }
 
-/** The schema of the answer as JSON Schema. Other protocols take none but that of an object. */
-function outputSchema(config: JsonObject, at: string): JsonObject | null {
+/** The answer is one of the schema's words, and no JSON. */
+const enumType = 'text/x.enum';
+
+/** The schema of the answer as JSON Schema. */
+function outputSchema(config: JsonObject): JsonObject | null {
   for (const name of ['responseJsonSchema', '_responseJsonSchema', 'responseSchema']) {
     const given = memberOf(config, name);
     if (!isObject(given)) continue;
-    const schema = name === 'responseSchema' ? decodeSchema(given) : given;
-    if (!mayBeObject(schema))
-      throw untranslatable(`${at}.${keyOf(config, name)}`, '(a schema of an answer that is not an object)');
-    return schema;
+    return name === 'responseSchema' ? decodeSchema(given) : given;
   }
   return null;
-}
-
-/** False for a schema that no object can meet. */
-function mayBeObject({ type, anyOf, enum: values, items }: JsonObject): boolean {
-  if (type !== undefined) return Array.isArray(type) ? type.includes('object') : type === 'object';
-  if (Array.isArray(anyOf)) return anyOf.some((branch: unknown) => !isObject(branch) || mayBeObject(branch));
-  return values === undefined && items === undefined;
 }
 
 /** Kinds by the ending of a URL's path, for files whose type the client left out. */

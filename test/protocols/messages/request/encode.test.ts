@@ -92,7 +92,9 @@ test('temperature and top_p never go together, and the one that says more goes',
 test('formats of the answer', async (t) => {
   const schema = { type: 'object' };
   const format = { kind: 'schema', name: 'n', description: 'd', schema, strict: true } as const;
-  t.same(encode({ format }).output_config, { format: { type: 'json_schema', schema } });
+  t.same(encode({ format }).output_config, {
+    format: { type: 'json_schema', schema: { ...schema, additionalProperties: false } },
+  });
   const asked = encode({ format: { kind: 'object' }, system: ['a'] });
   t.match(asked.system, [{ text: 'a' }, { type: 'text', text: /JSON object/ }]);
   t.notOk(asked.output_config);
@@ -102,7 +104,12 @@ test('tools', async (t) => {
   const parameters = { properties: { a: { type: 'string' } } };
   t.same(encode({ tools: [f, { ...f, name: 'g', description: 'd', parameters, strict: true }] }).tools, [
     { name: 'f', input_schema: { type: 'object', properties: {} } },
-    { name: 'g', description: 'd', input_schema: { type: 'object', ...parameters }, strict: true },
+    {
+      name: 'g',
+      description: 'd',
+      input_schema: { type: 'object', ...parameters, additionalProperties: false },
+      strict: true,
+    },
   ]);
 });
 

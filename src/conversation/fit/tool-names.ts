@@ -1,0 +1,116 @@
+import { createHash } from 'node:crypto';
+import type { Answer } from '../answer.js';
+import type { RequestRules } from '../codec.js';
+import type { StreamEvent } from '../events.js';
+import type { ConversationRequest, ToolChoice, Turn } from '../request.js';
+import type { AnswerRestorer, Fitted } from './fitted.js';
+
+const hashLength = 8;
+
+/**
+ * Names of tools that a protocol refuses become others that are always the same: as much of the name as fits, and a hash
+ * of all of it. Calls of them come back under the names that the client gave.
+ */
+export function fitToolNames(
+  request: ConversationRequest,
+  { toolNames: { longest, legal } }: RequestRules,
+): Fitted {
+  const originals = new Map<string, string>();
+  /** Names that have been looked at. */
+  const fitted = new Map<string, string>();
+  const nameOf = (name: string): string => {
+    const known = fitted.get(name);
+    if (known !== undefined) return known;
+    const made =
+      name === '' || (name.length <= longest && legal.test(name)) ? name : shortened(name, longest);
+    fitted.set(name, made);
+    if (made !== name) originals.set(made, name);
+    return made;
+  };
+  for (const { name } of request.tools) nameOf(name);
+  for (const name of namesOf(request.turns)) nameOf(name);
+  for (const name of namesIn(request.toolChoice)) nameOf(name);
+  if (originals.size === 0) return { request, restorer: null };
+  return {
+    request: {
+      ...request,
+      tools: request.tools.map((tool) => ({ ...tool, name: nameOf(tool.name) })),
+      turns: request.turns.map((turn) => renamed(turn, nameOf)),
+      toolChoice: renamedChoice(request.toolChoice, nameOf),
+    },
+    restorer: new CallNames(originals),
+  };
+}
+
+/** Letters, digits, `_` and `-`, and a letter or `_` at the start: what every protocol takes. */
+function shortened(name: string, longest: number): string {
+  const hash = createHash('sha256').update(name).digest('base64url').slice(0, hashLength);
+  const plain = name.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, longest - hashLength - 1);
+  return `${/^[A-Za-z_]/.test(plain) ? plain : `_${plain.slice(1)}`}_${hash}`;
+}
+
+type Rename = (name: string) => string;
+
+function* namesOf(turns: readonly Turn[]): Generator<string> {
+  for (const turn of turns) {
+    if (turn.role === 'system') continue;
+    for (const part of turn.parts)
+      if (part.kind === 'toolCall' || part.kind === 'toolResult') yield part.name;
+  }
+}
+
+function renamed(turn: Turn, nameOf: Rename): Turn {
+  if (turn.role === 'user')
+    return {
+      ...turn,
+      parts: turn.parts.map((part) =>
+        part.kind === 'toolResult' ? { ...part, name: nameOf(part.name) } : part,
+      ),
+    };
+  if (turn.role === 'assistant')
+    return {
+      ...turn,
+      parts: turn.parts.map((part) =>
+        part.kind === 'toolCall' ? { ...part, name: nameOf(part.name) } : part,
+      ),
+    };
+  return turn;
+}
+
+function namesIn(choice: ToolChoice | null): readonly string[] {
+  if (choice?.mode === 'named') return [choice.name];
+  return choice?.mode === 'allowed' ? choice.names : [];
+}
+
+function renamedChoice(choice: ToolChoice | null, nameOf: Rename): ToolChoice | null {
+  if (choice?.mode === 'named') return { ...choice, name: nameOf(choice.name) };
+  return choice?.mode === 'allowed' ? { ...choice, names: choice.names.map(nameOf) } : choice;
+}
+
+class CallNames implements AnswerRestorer {
+  readonly changesText = false;
+  /** By the names at the upstream. */
+  readonly #originals: ReadonlyMap<string, string>;
+
+  constructor(originals: ReadonlyMap<string, string>) {
+    this.#originals = originals;
+  }
+
+  event(event: StreamEvent, out: StreamEvent[]): void {
+    out.push(event.kind === 'callStart' ? { ...event, name: this.#original(event.name) } : event);
+  }
+
+  answer(answer: Answer): Answer {
+    const choices = answer.choices.map((choice) => ({
+      ...choice,
+      parts: choice.parts.map((part) =>
+        part.kind === 'toolCall' ? { ...part, name: this.#original(part.name) } : part,
+      ),
+    }));
+    return { ...answer, choices };
+  }
+
+  #original(name: string): string {
+    return this.#originals.get(name) ?? name;
+  }
+}
