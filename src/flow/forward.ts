@@ -414,7 +414,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
       key,
       body,
       once,
-      socketRequest: () => socketRequest(this.#call, target.upstream, upstreamPath, { wire, vendor, key }),
+      socketRequest: () => socketRequest(this.#call, target, upstreamPath, { wire, vendor, key }),
       deadlines,
       handler,
       isWarmUp,

@@ -43,7 +43,7 @@ const socket = (more: Partial<SocketRequest>): SocketRequest => ({
 const upstream = { kind: 'simulator', headers: [] } as unknown as Upstream;
 const silent = { openaiBeta: '', vendorcBeta: '', vendorcVersion: '' };
 const vendor = (wire: Protocol, more: Partial<typeof silent>) =>
-  vendorLines(wire, { ...silent, ...more }, upstream);
+  vendorLines(wire, { ...silent, ...more }, upstream.kind, upstream);
 const linesOf = headerLinesOf('x-a');
 
 /** Every place of a head that takes a text. */

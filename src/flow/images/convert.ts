@@ -26,7 +26,6 @@ import type { Endpoint } from '../../protocols/protocol.js';
 import type { CompiledSchema } from '../../schema/compile.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
 import type { RemoteOptions } from '../../upstream/remote-url.js';
-import { joinLines } from '../../wire/head.js';
 import { parseObject } from '../../wire/json.js';
 import { isMultipart } from '../../wire/multipart.js';
 import { account } from '../account.js';
@@ -41,8 +40,9 @@ import { forward } from '../forward.js';
 import { answerRefusal } from '../judge-answer.js';
 import { keepMemory, takeMemory } from '../memory-budget.js';
 import { filePlaces, mediaPlaces } from '../own-address.js';
-import { idempotencyLine, prepareNative, prepareUpload } from '../prepare.js';
+import { clientLines, prepareNative, prepareUpload } from '../prepare.js';
 import { findModel, routeCall } from '../resolve.js';
+import { ruledBody } from '../ruled-body.js';
 import type { Services } from '../services.js';
 import { readValidated, validateBody } from '../validate.js';
 import { WholeForm } from '../whole-form.js';
@@ -162,9 +162,18 @@ class Conversion implements Asker {
     call.path = 'translated';
     const isReady = imagesToFetch(request, target.images).length === 0;
     const ready = isReady ? request : await this.#withImages(target, request);
-    return target.images === 'dashscope'
-      ? encodeDashscope(ready, target.model)
-      : encodeOpenai(ready, target.model);
+    const written =
+      target.images === 'dashscope'
+        ? encodeDashscope(ready, target.model)
+        : encodeOpenai(ready, target.model);
+    return written.contentType === 'application/json' ? this.#ruled(target, written) : written;
+  }
+
+  #ruled({ rules }: Target, written: ImageCall): ImageCall {
+    if (rules === null) return written;
+    const { protocol } = this.#endpoint;
+    const kind = { protocol, isTranslated: true, isCount: false, model: null, includeUsage: false };
+    return { ...written, body: ruledBody(rules, Buffer.concat(written.body), kind) };
   }
 
   async #withImages(target: Target, request: ImageRequest): Promise<ImageRequest> {
@@ -219,7 +228,8 @@ class Conversion implements Asker {
           upstream,
           wire: 'images',
           apiKey: upstream.apiKeys[key] ?? null,
-          lines: joinLines(call.exchange.head.forwarded, idempotencyLine(call)),
+          lines: clientLines(call, attempt.target),
+          target: attempt.target,
           maxBytes: answerBytes,
           deadlines: deadlinesLeft(call),
           attempt,

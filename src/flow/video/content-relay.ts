@@ -152,6 +152,7 @@ class ContentRelay implements UpstreamHandler, ExchangeListener {
       contentType: null,
       wire: 'video',
       lines: this.#rangeLine(),
+      target: null,
     } as const;
     this.#ask(upstream.origin, oneOffHead(this.#call, upstream, { ...request, apiKey }));
   }

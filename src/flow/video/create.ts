@@ -29,7 +29,7 @@ import { answerJson, attend } from '../attend.js';
 import { type AuthenticatedCall, type Call, deadlinesLeft, type ResolvedCall } from '../call.js';
 import { answerRefusal } from '../judge-answer.js';
 import { detachMemory, takeMemory } from '../memory-budget.js';
-import { idempotencyMark, keyMark } from '../prepare.js';
+import { forwardedLines, idempotencyMark, keyMark } from '../prepare.js';
 import { findModel, routeCall } from '../resolve.js';
 import type { Services } from '../services.js';
 import { timingLine } from '../timing.js';
@@ -336,7 +336,7 @@ class Submitting implements Asker, ExchangeListener {
   #send({ target, submission, apiKey }: Choice): Promise<Answered | UpstreamFailure> {
     const call = this.#call;
     call.path = 'translated';
-    const { forwarded } = call.exchange.head;
+    const forwarded = forwardedLines(call, target);
     this.#attempt = new Attempt(this.#services, this.#attempts);
     return new Promise((resolve) => {
       ask(
@@ -348,6 +348,7 @@ class Submitting implements Asker, ExchangeListener {
           wire: 'video',
           apiKey,
           lines: joinLines(forwarded, headerLine('idempotency-key', this.#once?.mark ?? this.#id)),
+          target,
           maxBytes: answerBytes,
           deadlines: deadlinesLeft(call),
           attempt: this.#attempt,

@@ -50,6 +50,7 @@ export async function refreshed(
         wire: 'video',
         apiKey,
         lines: noLines,
+        target: null,
         maxBytes: answerBytes,
         attempt: null,
         once: false,

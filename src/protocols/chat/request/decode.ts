@@ -86,7 +86,7 @@ function decodeFormat(format: unknown): OutputFormat | null {
 function decodeReasoning(word: unknown): Reasoning | null {
   if (word === undefined || word === null) return null;
   const effort = typeof word === 'string' ? effortOfWord(word) : null;
-  if (effort === null) throw wrongValue('reasoning_effort', `one of ${efforts.join(', ')}`);
+  if (effort === null) throw wrongValue('reasoning_effort', `a word such as ${efforts.join(', ')}`);
   return { effort, budget: null, show: true, summary: null };
 }
 
