@@ -38,6 +38,7 @@ import { keepMemory, takeAnswerMemory, takeMemory } from './memory-budget.js';
 import { mediaPlaces } from './own-address.js';
 import {
   decodeCall,
+  nativeBody,
   type Prepared,
   prepareNative,
   prepareTranslated,
@@ -149,8 +150,8 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
 
   /** Asked again, the present target would make or keep it twice. */
   get #isOnce(): boolean {
-    const { body, path } = this.#call;
-    return path !== 'translated' && this.#endpoint.once(body === null ? [] : [body]);
+    const { path } = this.#call;
+    return path !== 'translated' && this.#endpoint.once(nativeBody(this.#call, this.#endpoint));
   }
 
   /** Whether there is an attempt to follow one that failed: then `#goOn` begins it. */

@@ -90,6 +90,14 @@ export function prepareNative(call: Call, endpoint: Endpoint, target: Target): P
   };
 }
 
+/** The body that the present target of a call gets, but for its model's name; nothing where it is not at hand. */
+export function nativeBody({ body, target }: Call, endpoint: Endpoint): readonly Buffer[] {
+  if (body === null) return [];
+  const rules = target?.rules ?? null;
+  if (rules === null) return [body];
+  return ruledBody(rules, body, nativeKind(endpoint, { model: null, includeUsage: false }));
+}
+
 function nativeKind({ protocol, translation }: Endpoint, edits: BodyEdits): RuledBody {
   return { protocol, isTranslated: false, isCount: translation?.answerHere != null, ...edits };
 }
