@@ -100,6 +100,7 @@ const ZERO = 0x30;
 const NINE = 0x39;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
+const LOWER_N = 0x6e;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
@@ -129,26 +130,46 @@ interface Found {
   readonly edit: MemberEdit | null;
 }
 
-/** One look at a body, from its beginning to its end. */
+/** A stretch of the body, and what takes its place. */
+interface Replacement {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+/** One look at a body. */
 class Walk {
   readonly #body: Buffer;
-  readonly #pieces: Buffer[] = [];
-  /** Everything before it is in the pieces. */
-  #done = 0;
+  /** They do not overlap. Those within an object are found before those around it. */
+  readonly #replacements: Replacement[] = [];
 
   constructor(body: Buffer) {
     this.#body = body;
   }
 
   pieces(): Buffer[] {
-    if (this.#pieces.length === 0) return [this.#body];
-    if (this.#done < this.#body.length) this.#pieces.push(this.#body.subarray(this.#done));
-    return this.#pieces;
+    const body = this.#body;
+    if (this.#replacements.length === 0) return [body];
+    const pieces: Buffer[] = [];
+    let done = 0;
+    // Where one only adds, it stands before what is replaced there.
+    for (const { start, end, text } of this.#replacements.sort(
+      (a, b) => a.start - b.start || a.end - b.end,
+    )) {
+      if (start > done) pieces.push(body.subarray(done, start));
+      if (text !== '') pieces.push(Buffer.from(text));
+      done = end;
+    }
+    if (done < body.length) pieces.push(body.subarray(done));
+    return pieces;
   }
 
-  object(open: number, edits: ObjectEdits): void {
-    const found = this.#members(open, edits);
-    const fates = found.map((member) => this.#fate(member, found, edits));
+  /** @returns the offset behind it */
+  object(open: number, edits: ObjectEdits): number {
+    const found: Found[] = [];
+    const objectEnd = this.#readMembers(open, edits, found);
+    const names = new Names(found);
+    const fates = found.map((member) => this.#fate(member, names, edits));
     const last = fates.findLastIndex((fate) => fate !== null);
     this.#add(open + 1, found, edits, last !== -1);
     for (const [index, member] of found.entries()) {
@@ -158,30 +179,54 @@ class Walk {
       else if (index < last) this.#replace(member.start, found[index + 1]?.start ?? member.end, '');
       else this.#replace(found[index - 1]?.end ?? member.start, member.end, '');
     }
+    return objectEnd;
   }
 
-  #members(open: number, edits: ObjectEdits): readonly Found[] {
+  #readMembers(open: number, edits: ObjectEdits, found: Found[]): number {
     const body = this.#body;
-    const found: Found[] = [];
     if (body[open] !== OPEN_BRACE) throw invalidJson(body);
     let at = skipSpace(body, open + 1);
-    if (body[at] === CLOSE_BRACE) return found;
+    if (body[at] === CLOSE_BRACE) return at + 1;
     for (;;) {
       const close = body[at] === QUOTE ? endOfString(body, at + 1) : -1;
       const value = close === -1 ? -1 : afterColon(body, close);
-      const end = value === -1 ? -1 : endOfValue(body, value, defaultScanLimits.maxDepth);
-      if (end === -1) throw invalidJson(body);
+      if (value === -1) throw invalidJson(body);
       const name = this.#name(at, close + 1);
-      found.push({
-        start: at,
-        nameEnd: close + 1,
-        value,
-        end,
-        name,
-        edit: edits.members.get(name) ?? null,
-      });
+      const edit = edits.members.get(name) ?? null;
+      const isRead = edit !== null && isOnlyRead(edit);
+      const end = isRead ? this.#inside(value, edit.within, edit.each) : this.#end(value);
+      found.push({ start: at, nameEnd: close + 1, value, end, name, edit });
       at = skipSpace(body, end);
-      if (body[at] === CLOSE_BRACE) return found;
+      if (body[at] === CLOSE_BRACE) return at + 1;
+      if (body[at] !== COMMA) throw invalidJson(body);
+      at = skipSpace(body, at + 1);
+    }
+  }
+
+  #end(value: number): number {
+    const end = endOfValue(this.#body, value, defaultScanLimits.maxDepth);
+    if (end === -1) throw invalidJson(this.#body);
+    return end;
+  }
+
+  /** Looks into a value whatever it is. @returns the offset behind it */
+  #inside(value: number, within: ObjectEdits | null, each: ObjectEdits | null): number {
+    const first = this.#body[value];
+    if (within !== null && first === OPEN_BRACE) return this.object(value, within);
+    if (each !== null && first === OPEN_BRACKET) return this.#list(value, each);
+    const end = this.#end(value);
+    const made = within !== null && first === LOWER_N ? madeObject(within) : null;
+    if (made !== null) this.#replace(value, end, made);
+    return end;
+  }
+
+  #list(open: number, edits: ObjectEdits): number {
+    const body = this.#body;
+    let at = skipSpace(body, open + 1);
+    if (body[at] === CLOSE_BRACKET) return at + 1;
+    for (;;) {
+      at = skipSpace(body, body[at] === OPEN_BRACE ? this.object(at, edits) : this.#end(at));
+      if (body[at] === CLOSE_BRACKET) return at + 1;
       if (body[at] !== COMMA) throw invalidJson(body);
       at = skipSpace(body, at + 1);
     }
@@ -199,72 +244,64 @@ class Walk {
   }
 
   /** @returns null for a member that is left out */
-  #fate(member: Found, all: readonly Found[], { members }: ObjectEdits): Fate | null {
+  #fate(member: Found, names: Names, { members }: ObjectEdits): Fate | null {
     const { name, edit } = member;
-    if (edit === null) return unchanged;
+    if (edit === null || isOnlyRead(edit)) return unchanged;
     const { rename } = edit;
-    const has = (other: string): boolean => all.some((each) => each.name === other);
-    if (edit.isDropped || (rename !== null && has(rename))) return null;
+    if (edit.isDropped || (rename !== null && names.has(rename))) return null;
     const text = this.#text(member);
     if (edit.json !== null) return edit.json === text ? unchanged : { ...unchanged, json: edit.json };
-    const then = rename === null ? null : (members.get(rename)?.change ?? null);
-    const changed = text === null ? null : applied(then, applied(edit.change, text));
     if (text === null) return { ...unchanged, rename };
+    const then = rename === null ? null : (members.get(rename)?.change ?? null);
+    const changed = applied(then, applied(edit.change, text));
     if (changed === null) return null;
     const become = edit.become?.(changed) ?? null;
     if (become === null) return { ...unchanged, rename, json: changed === text ? null : changed };
-    const others = become.filter(([other]) => other === name || !has(other));
+    const others = become.filter(([other]) => other === name || !names.has(other));
     return others.length === 0 ? null : { ...unchanged, members: others };
   }
 
-  #write(member: Found, { rename, json, members }: Fate, { members: all }: ObjectEdits): void {
-    if (members !== null) {
-      this.#replace(member.start, member.end, members.map(memberText).join(','));
-      return;
-    }
-    if (rename !== null) this.#replace(member.start, member.nameEnd, JSON.stringify(rename));
-    if (json !== null) {
-      this.#replace(member.value, member.end, json);
-      return;
-    }
-    const { edit } = member;
-    if (edit === null) return;
-    const within = edit.within ?? (rename === null ? null : (all.get(rename)?.within ?? null));
-    const first = this.#body[member.value];
-    if (within !== null && first === OPEN_BRACE) this.object(member.value, within);
-    else if (within !== null && this.#text(member) === 'null') {
-      const made = madeObject(within);
-      if (made !== null) this.#replace(member.value, member.end, made);
-    } else if (edit.each !== null && first === OPEN_BRACKET) this.#list(member.value, edit.each);
-  }
-
-  #list(open: number, edits: ObjectEdits): void {
-    const body = this.#body;
-    let at = skipSpace(body, open + 1);
-    while (body[at] !== CLOSE_BRACKET) {
-      const end = endOfValue(body, at, defaultScanLimits.maxDepth);
-      if (end === -1) throw invalidJson(body);
-      if (body[at] === OPEN_BRACE) this.object(at, edits);
-      at = skipSpace(body, end);
-      if (body[at] === COMMA) at = skipSpace(body, at + 1);
-    }
+  #write(member: Found, { rename, json, members }: Fate, edits: ObjectEdits): void {
+    const { start, nameEnd, value, end, edit } = member;
+    if (members !== null) this.#replace(start, end, members.map(memberText).join(','));
+    if (rename !== null) this.#replace(start, nameEnd, JSON.stringify(rename));
+    if (json !== null) this.#replace(value, end, json);
+    if (edit === null || isOnlyRead(edit) || edit.json !== null || json !== null || members !== null) return;
+    const renamed = rename === null ? null : (edits.members.get(rename)?.within ?? null);
+    this.#inside(value, edit.within ?? renamed, edit.each);
   }
 
   /** Puts what an object lacks before its first member. */
-  #add(at: number, found: readonly Found[], edits: ObjectEdits, hasMore: boolean): void {
-    const lacking = [...new Set(edits.members.values())].filter(
-      (edit) => !found.some((member) => member.edit === edit),
-    );
+  #add(at: number, found: readonly Found[], { members }: ObjectEdits, hasMore: boolean): void {
+    const had = new Set(found.map(({ edit }) => edit));
+    const lacking = [...new Set(members.values())].filter((edit) => !had.has(edit));
     const text = lacking.flatMap((edit) => madeMember(edit) ?? []).join(',');
     if (text !== '') this.#replace(at, at, hasMore ? `${text},` : text);
   }
 
   #replace(start: number, end: number, text: string): void {
-    const body = this.#body;
-    if (start > this.#done) this.#pieces.push(body.subarray(this.#done, start));
-    if (text !== '') this.#pieces.push(Buffer.from(text));
-    this.#done = end;
+    this.#replacements.push({ start, end, text });
   }
+}
+
+/** The names of an object's members, which are looked for only where one may take another's. */
+class Names {
+  readonly #found: readonly Found[];
+  #names: Set<string> | null = null;
+
+  constructor(found: readonly Found[]) {
+    this.#found = found;
+  }
+
+  has(name: string): boolean {
+    this.#names ??= new Set(this.#found.map((member) => member.name));
+    return this.#names.has(name);
+  }
+}
+
+/** Whether nothing becomes of a member itself, but of what is in it. */
+function isOnlyRead({ isDropped, json, rename, change, become }: MemberEdit): boolean {
+  return !isDropped && json === null && rename === null && change === null && become === null;
 }
 
 /** What stands in the place of a member. */
