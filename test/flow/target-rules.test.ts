@@ -288,6 +288,21 @@ test('bodies of embeddings, rerank and images are changed as well, and counts ge
       path,
     );
   }
+  const drawn = JSON.stringify({
+    output: { choices: [{ message: { content: [{ image: 'https://a.b' }] } }] },
+  });
+  const dashscope = await startRawUpstream(t, jsonAnswer(200, drawn));
+  const other = await startGateway(t, {
+    upstreams: [dashscope.url],
+    protocols: ['images'],
+    target: { images: 'dashscope', rules: { set: { 'parameters.watermark': false } } },
+  });
+  await post(other.port, '/v1/images/generations', { model: 'm', prompt: 'a' });
+  t.match(JSON.parse(dashscope.requests[0]?.body.toString() ?? ''), {
+    model: 'm',
+    input: { messages: [{ content: [{ text: 'a' }] }] },
+    parameters: { watermark: false },
+  });
   const counting = await startTranslated(t, { kind: 'messages', answer, target: { rules: more } });
   const { status } = await post(counting.port, '/v1/messages/count_tokens', {
     model: 'm',
