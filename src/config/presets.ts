@@ -28,7 +28,10 @@ export const presets: Readonly<Record<string, Preset>> = {
       sampling: false,
     },
     translation: { maxTokensField: 'max_completion_tokens' },
-    sources: ['https://learn.microsoft.com/en-us/azure/foundry/openai/how-to/reasoning'],
+    sources: [
+      'https://learn.microsoft.com/en-us/azure/foundry/openai/how-to/reasoning',
+      'https://community.openai.com/t/developer-role-not-accepted-for-o1-o1-mini-o3-mini/1110750/7',
+    ],
   },
   // Opus 4.7 and later refuse budgets and settings of sampling; some of them refuse to be told not to think as well.
   'claude-adaptive': {
@@ -55,7 +58,7 @@ export const presets: Readonly<Record<string, Preset>> = {
       'https://github.com/theopenco/llmgateway/pull/3462',
     ],
   },
-  // The older K2 models ignore the effort, and have no word for one.
+  // K3 refuses an effort of none; K2 models know no efforts, but `thinking`.
   kimi: {
     kinds: ['chat', 'messages'],
     models: 'Kimi K2.5 to K3.1, by the API of Moonshot',
@@ -68,6 +71,7 @@ export const presets: Readonly<Record<string, Preset>> = {
     translation: {},
     sources: [
       'https://platform.kimi.ai/docs/api/models-overview',
+      'https://java.agentscope.io/v2/en/integration/model/kimi',
       'https://github.com/openclaw/openclaw/pull/22194',
     ],
   },
@@ -99,6 +103,7 @@ export const presets: Readonly<Record<string, Preset>> = {
     translation: { maxTokensField: 'max_tokens' },
     sources: [
       'https://docs.z.ai/api-reference/llm/chat-completion',
+      'https://docs.anyfast.ai/api-reference/model-api/zhipu/glm-5.2',
       'https://github.com/openclaw/openclaw/issues/23115',
     ],
   },
@@ -121,6 +126,7 @@ export const presets: Readonly<Record<string, Preset>> = {
     sources: [
       'https://docs.ollama.com/api/openai-compatibility',
       'https://github.com/ollama/ollama/issues/7125',
+      'https://github.com/ollama/ollama/issues/17072',
     ],
   },
 };

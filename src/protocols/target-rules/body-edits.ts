@@ -86,7 +86,7 @@ function addThinking(edits: ObjectEdits, form: ThinkingForm, protocol: Protocol)
 
 /**
  * A budget becomes leave to think as much as the model thinks fit; what turns thinking off is left out
- * (https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking).
+ * (https://platform.claude.com/docs/en/about-claude/models/migration-guide).
  */
 function adaptiveThinking(json: string): string | null {
   const thinking = parseObject(json);
@@ -102,7 +102,7 @@ function toSwitch(json: string): [string, string][] | null {
   return word === null ? null : [['enable_thinking', word === 'none' ? 'false' : 'true']];
 }
 
-/** https://api-docs.deepseek.com/guides/thinking_mode, https://docs.z.ai/guides/capabilities/thinking-mode */
+/** https://api-docs.deepseek.com/guides/thinking_mode, https://docs.z.ai/api-reference/llm/chat-completion */
 function toType(json: string): [string, string][] | null {
   return wordOf(json) === 'none' ? [['thinking', '{"type":"disabled"}']] : null;
 }
