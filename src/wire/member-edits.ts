@@ -204,7 +204,7 @@ class Walk {
   }
 
   #end(value: number): number {
-    const end = endOfValue(this.#body, value, defaultScanLimits.maxDepth);
+    const end = endOfValue(this.#body, value, mostDepth);
     if (end === -1) throw invalidJson(this.#body);
     return end;
   }
