@@ -160,9 +160,6 @@ export interface RateLimits {
   readonly concurrent: number | null;
 }
 
-/** What a dollar is in the units in which money is counted: whole nano-dollars, which add up without rounding. */
-export const nanosPerDollar = 1e9;
-
 export interface Budget {
   readonly usd: number;
   /** Calendar periods in UTC; a week begins on Monday. */
