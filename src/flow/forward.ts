@@ -7,6 +7,7 @@ import {
   RelayedAttempt,
 } from '../attempts/attempts.js';
 import { Hedge, type HedgedAttempt } from '../attempts/hedge.js';
+import { toldStatus } from '../attempts/outcome.js';
 import type { FailedAttempt } from '../attempts/verdict.js';
 import type { Target } from '../config/types.js';
 import type { ConversationRequest } from '../conversation/request.js';
@@ -139,9 +140,11 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
     this.#attempt?.report(this.#call, error);
   }
 
-  onGivenUp(reason: GivenUpBy): void {
+  onGivenUp(reason: GivenUpBy, error: GatewayError): void {
     this.#givenUp = reason;
-    this.#attempt?.failed(reason, true);
+    const status = toldStatus(error);
+    if (status === null || reason !== 'unusable_answer') this.#attempt?.failed(reason, true);
+    else this.#attempt?.rejectedAs(status);
   }
 
   get #isReplayable(): boolean {
@@ -468,11 +471,11 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
       once: this.#isOnce && (failure !== null || error.kind !== 'rate_limit_exceeded'),
       sentMs: failure?.sentMs ?? 0,
     };
-    const { vendorAccountStatus } = error;
+    const status = error.vendorAccountStatus ?? (failure === null ? toldStatus(error) : null);
     const mayGoOn = this.#mayGoOn(
-      vendorAccountStatus === null
+      status === null
         ? { ...progress, reason: failure?.reason ?? this.#givenUp }
-        : { ...progress, reason: 'error_answer', status: vendorAccountStatus },
+        : { ...progress, reason: 'error_answer', status },
     );
     if (mayGoOn) this.#goOn(error);
     else this.#end(error, head);

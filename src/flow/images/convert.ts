@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { type Asker, Attempt, type Attempts } from '../../attempts/attempts.js';
 import { failureError, statusError } from '../../attempts/failure.js';
+import { toldStatus } from '../../attempts/outcome.js';
 import type { FailedAttempt } from '../../attempts/verdict.js';
 import type { Target } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
@@ -134,8 +135,11 @@ class Conversion implements Asker {
     if (isGood && isVendorAccountError(error)) {
       attempt.rejectedAs(error.vendorAccountStatus);
       attempt.report(this.#call, error);
-    } else if (isUnusable) attempt.failed('unusable_answer', true);
-    else if (isGood) attempt.succeeded();
+    } else if (isGood) {
+      const status = toldStatus(error);
+      if (status === null) attempt.failed('unusable_answer', true);
+      else attempt.rejectedAs(status);
+    }
     if (this.#attempts.mayGoOn(isUnusable ? unusable(error) : failedRequest(answer, true))) {
       const backoff = this.#attempts.goOn(error);
       if (backoff !== null) this.#waiting.cancel = () => backoff.cancel();
