@@ -22,6 +22,7 @@ import {
   type HeadLines,
   headerLine,
   headerLinesOf,
+  inOnePiece,
   joinLines,
   linesWhere,
   noLines,
@@ -244,7 +245,7 @@ const prefixes = new WeakMap<ConfiguredHeaders, Map<string, readonly HeadLines[]
 
 const contentTypeLine = headerLinesOf('content-type');
 const requestIdLine = writableLinesOf('x-request-id');
-const jsonLine = contentTypeLine('application/json');
+const jsonLine = inOnePiece(contentTypeLine('application/json'));
 
 /** What the head of a request to a target has of its own. */
 interface HeadParts {
@@ -366,8 +367,8 @@ function prefixesOf(target: Target, path: string): readonly HeadLines[] {
 function makePrefixes(target: Target, path: string): readonly HeadLines[] {
   const { upstream } = target;
   const start = startOf(upstream, 'POST', path, target);
-  if (upstream.apiKeys.length === 0) return [start];
-  return upstream.apiKeys.map((key) => joinLines(start, credentialLine(upstream.kind, key)));
+  if (upstream.apiKeys.length === 0) return [inOnePiece(start)];
+  return upstream.apiKeys.map((key) => inOnePiece(joinLines(start, credentialLine(upstream.kind, key))));
 }
 
 function startOf(upstream: Upstream, method: string, path: string, configured: ConfiguredHeaders): HeadLines {
