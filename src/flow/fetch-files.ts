@@ -12,7 +12,7 @@ export interface FileLimits {
   /** Milliseconds for all of them together. */
   readonly timeoutMs: number;
   /** Where they may be. */
-  readonly places: RemoteOptions;
+  readonly hosts: RemoteOptions;
   readonly dialer: Dialer;
   /** How slow each of them may be. */
   readonly rate: RateBound;
@@ -38,7 +38,7 @@ export interface WantedFile {
  */
 export async function fetchFiles(
   wanted: readonly WantedFile[],
-  { maxBytes, timeoutMs, places, dialer, rate, hold }: FileLimits,
+  { maxBytes, timeoutMs, hosts, dialer, rate, hold }: FileLimits,
   waiting: WaitingClient,
 ): Promise<ReadonlyMap<string, Downloaded>> {
   const deadline = performance.now() + timeoutMs;
@@ -48,7 +48,7 @@ export async function fetchFiles(
     if (files.has(url)) continue;
     const held = maxBytes - left;
     const limits = {
-      ...places,
+      ...hosts,
       dialer,
       maxBytes: left,
       timeoutMs: Math.max(1, deadline - performance.now()),

@@ -16,7 +16,7 @@ export interface FetchLimits {
   /** For all of them. */
   readonly timeoutMs: number;
   /** Where they may be. */
-  readonly places: RemoteOptions;
+  readonly hosts: RemoteOptions;
   readonly dialer: Dialer;
   /** For what it is fetched. */
   readonly owner: Guarded;
@@ -58,7 +58,7 @@ export function fetchMedia(
     cancel = download(
       url,
       {
-        ...limits.places,
+        ...limits.hosts,
         dialer: limits.dialer,
         maxBytes: left,
         timeoutMs: Math.min(longestMs, Math.max(1, deadline - performance.now())),

@@ -36,7 +36,7 @@ import {
 } from './call.js';
 import { fetchMedia, remoteMedia } from './fetch-media.js';
 import { keepMemory, takeAnswerMemory, takeMemory } from './memory-budget.js';
-import { mediaPlaces } from './own-address.js';
+import { mediaHosts } from './own-address.js';
 import {
   decodeCall,
   nativeBody,
@@ -305,7 +305,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
     const limits = {
       maxBytes,
       timeoutMs: timeLeft(call),
-      places: mediaPlaces(call, target.upstream),
+      hosts: mediaHosts(call, target.upstream),
       dialer: this.#services.dialer,
       owner: call,
       rate: rateBound(call.running.snapshot),

@@ -422,7 +422,7 @@ function holds(body: Buffer, at: number, bytes: Uint8Array): boolean {
 }
 
 /** A power of two. */
-const places = 256;
+const buckets = 256;
 /** Longer names are left to the full check. */
 const longestName = 128;
 
@@ -433,7 +433,7 @@ const BACKSLASH = 0x5c;
  * of its bytes; a new one takes the place of another, so the table stays bounded whatever clients send.
  */
 class NameTable {
-  readonly #names = new Array<string>(places).fill('');
+  readonly #names = new Array<string>(buckets).fill('');
 
   /**
    * Reads the inside of a JSON string.
@@ -448,11 +448,11 @@ class NameTable {
       if (byte < 0x20 || byte > 0x7e || byte === BACKSLASH) return null;
       hash = (Math.imul(hash, 31) + byte) | 0;
     }
-    const place = (hash ^ (hash >>> 8)) & (places - 1);
-    const known = this.#names[place] as string;
+    const bucket = (hash ^ (hash >>> 8)) & (buckets - 1);
+    const known = this.#names[bucket] as string;
     if (known.length === length && holdsText(body, start, known)) return known;
     const name = body.toString('latin1', start, end);
-    this.#names[place] = name;
+    this.#names[bucket] = name;
     return name;
   }
 }

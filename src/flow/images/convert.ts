@@ -40,7 +40,7 @@ import { fetchFiles, type WantedFile } from '../fetch-files.js';
 import { forward } from '../forward.js';
 import { answerRefusal } from '../judge-answer.js';
 import { keepMemory, takeMemory } from '../memory-budget.js';
-import { filePlaces, mediaPlaces } from '../own-address.js';
+import { fileHosts, mediaHosts } from '../own-address.js';
 import { clientLines, prepareNative, prepareUpload } from '../prepare.js';
 import { findModel, routeCall } from '../resolve.js';
 import { ruledBody } from '../ruled-body.js';
@@ -182,7 +182,7 @@ class Conversion implements Asker {
 
   async #withImages(target: Target, request: ImageRequest): Promise<ImageRequest> {
     const wanted = imagesToFetch(request, target.images);
-    const files = await this.#fetch(wanted, mediaPlaces(this.#call, target.upstream));
+    const files = await this.#fetch(wanted, mediaHosts(this.#call, target.upstream));
     const read = [...files].map(
       ([url, { bytes, mediaType }]) =>
         [url, { data: bytes, contentType: mediaType, filename: null }] as const,
@@ -190,7 +190,7 @@ class Conversion implements Asker {
     return withFetched(request, new Map(read));
   }
 
-  async #fetch(wanted: readonly WantedFile[], places: RemoteOptions): ReturnType<typeof fetchFiles> {
+  async #fetch(wanted: readonly WantedFile[], hosts: RemoteOptions): ReturnType<typeof fetchFiles> {
     const call = this.#call;
     const { limits } = call.running.snapshot;
     const maxBytes = Math.min(mostFetched, Math.floor(limits.bufferedBytes / fetchShare / fetchCopies));
@@ -205,7 +205,7 @@ class Conversion implements Asker {
     let bytes = 0;
     try {
       const { dialer } = this.#services;
-      const limits = { maxBytes, timeoutMs: timeLeft(call), places, dialer, rate, hold };
+      const limits = { maxBytes, timeoutMs: timeLeft(call), hosts, dialer, rate, hold };
       const files = await fetchFiles(wanted, limits, this.#waiting);
       for (const file of files.values()) bytes += file.bytes.length;
       hold(fetchCopies * bytes);
@@ -269,7 +269,7 @@ class Conversion implements Asker {
   async #withBytes(target: Target, imageAnswer: ImageAnswer, urls: readonly string[]): Promise<ImageAnswer> {
     try {
       const wanted = urls.map((url) => ({ url, at: null }));
-      const files = await this.#fetch(wanted, filePlaces(this.#call, target.upstream));
+      const files = await this.#fetch(wanted, fileHosts(this.#call, target.upstream));
       return withBytes(imageAnswer, new Map([...files].map(([url, { bytes }]) => [url, bytes] as const)));
     } catch (fault) {
       if (!(fault instanceof GatewayError) || fault.kind !== 'invalid_value') throw fault;

@@ -36,7 +36,7 @@ import { ownLines } from '../answer-lines.js';
 import { attend } from '../attend.js';
 import type { AuthenticatedCall, Call, CallOutcome } from '../call.js';
 import { beginningFailure } from '../judge-answer.js';
-import { filePlaces } from '../own-address.js';
+import { fileHosts } from '../own-address.js';
 import { markedKey, oneOffHead } from '../prepare.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
@@ -257,8 +257,8 @@ class ContentRelay implements UpstreamHandler, ExchangeListener {
       }
       this.#fetch(reached);
     };
-    const places = filePlaces(this.#call, upstream);
-    this.#cancelReach = reachUrl(url, places, guard('upstream', this.#call, done, undefined));
+    const hosts = fileHosts(this.#call, upstream);
+    this.#cancelReach = reachUrl(url, hosts, guard('upstream', this.#call, done, undefined));
   }
 
   #fetch({ origin, path }: Reached): void {
