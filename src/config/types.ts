@@ -113,7 +113,7 @@ export interface Target extends ConfiguredHeaders {
   /** Protocols whose calls the target takes as they come. */
   readonly native: ReadonlySet<Protocol>;
   /** The protocol into which calls of the other text protocols are translated; null where none can be. */
-  readonly wire: TextProtocolName | null;
+  readonly translatesTo: TextProtocolName | null;
   /** What a translation for it has to know of it. */
   readonly translation: TargetOptions;
   /** What is changed in bodies for it; null for nothing. */

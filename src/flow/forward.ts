@@ -411,14 +411,14 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
     if (!socketCall.upstreamSession.takes(target, prepared.path === 'translated')) return otherwise();
     socketCall.madeBy = 'session';
     const { isWarmUp } = socketCall;
-    const { upstreamPath, wire, body, once } = prepared;
+    const { upstreamPath, protocol, body, once } = prepared;
     const vendor = this.#call.exchange.head;
     return socketCall.upstreamSession.send({
       target,
       key,
       body,
       once,
-      socketRequest: () => socketRequest(this.#call, target, upstreamPath, { wire, vendor, key }),
+      socketRequest: () => socketRequest(this.#call, target, upstreamPath, { protocol, vendor, key }),
       deadlines,
       handler,
       isWarmUp,

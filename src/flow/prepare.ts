@@ -82,7 +82,7 @@ export function prepareNative(call: Call, endpoint: Endpoint, target: Target): P
     path: sent.length === 1 && sent[0] === call.body ? 'exact' : 'spliced',
     leftOut: nothing,
     upstreamPath: nativePath(call, endpoint, target),
-    wire: endpoint.protocol,
+    protocol: endpoint.protocol,
     contentType: json,
     source: null,
     once: endpoint.once,
@@ -117,7 +117,7 @@ export function prepareUpload(call: Call, upload: UploadBody, endpoint: Endpoint
     path: model === null ? 'exact' : 'spliced',
     leftOut: nothing,
     upstreamPath: endpoint.upstreamPath(target.model, false),
-    wire: endpoint.protocol,
+    protocol: endpoint.protocol,
     contentType: upload.contentType,
     once: endpoint.once,
     ...upload.open(model),
@@ -167,9 +167,9 @@ export function decodeCall(call: Call, { codec, unwrap }: Translation): Conversa
 }
 
 /** How a target that speaks another protocol is asked. */
-export function translatedEndpoint({ wire, model }: Target): TextEndpoint {
-  if (wire === null) throw new Error(`the target ${model} speaks no text protocol`);
-  return textEndpoints[wire];
+export function translatedEndpoint({ translatesTo, model }: Target): TextEndpoint {
+  if (translatesTo === null) throw new Error(`the target ${model} speaks no text protocol`);
+  return textEndpoints[translatesTo];
 }
 
 /**
@@ -196,7 +196,7 @@ export function prepareTranslated(
   return {
     path: 'translated',
     upstreamPath: upstream.upstreamPath(target.model, request.stream),
-    wire: upstream.protocol,
+    protocol: upstream.protocol,
     contentType: json,
     body:
       rules === null
@@ -252,7 +252,7 @@ interface HeadParts {
   /** Under the upstream's base URL, with its query; one of few for a target. */
   readonly upstreamPath: string;
   /** Protocol in which the upstream is called. */
-  readonly wire: Protocol;
+  readonly protocol: Protocol;
   readonly contentType: string;
 }
 
@@ -269,7 +269,7 @@ export function upstreamHead(call: Call, target: Target, key: number, parts: Hea
     prefix,
     typeLine(parts.contentType),
     requestIdLine(id),
-    vendorLines(parts.wire, ruledVendorHeaders(head, target), target.upstream.kind, target),
+    vendorLines(parts.protocol, ruledVendorHeaders(head, target), target.upstream.kind, target),
     clientLines(call, target),
   );
 }
@@ -303,7 +303,7 @@ export interface OneOffRequest {
   readonly path: string;
   /** Null where there is no body. */
   readonly contentType: string | null;
-  readonly wire: Protocol;
+  readonly protocol: Protocol;
   /** Key to sign in with, or null where the upstream has none. */
   readonly apiKey: string | null;
   /** More header lines. */
@@ -321,7 +321,7 @@ export function oneOffHead(call: Call, upstream: Upstream, request: OneOffReques
     request.apiKey === null ? noLines : credentialLine(upstream.kind, request.apiKey),
     request.contentType === null ? noLines : typeLine(request.contentType),
     requestIdLine(id),
-    vendorLines(request.wire, ruledVendorHeaders(head, configured), upstream.kind, configured),
+    vendorLines(request.protocol, ruledVendorHeaders(head, configured), upstream.kind, configured),
     request.lines,
   );
 }

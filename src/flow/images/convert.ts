@@ -230,7 +230,7 @@ class Conversion implements Asker {
           contentType,
           body,
           upstream,
-          wire: 'images',
+          protocol: 'images',
           apiKey: upstream.apiKeys[key] ?? null,
           lines: clientLines(call, attempt.target),
           target: attempt.target,
