@@ -6,7 +6,7 @@ import type { RateBound } from '../upstream/least-rate.js';
 import type { RemoteOptions } from '../upstream/remote-url.js';
 import type { WaitingClient } from './attend.js';
 
-export interface FileLimits {
+export interface FileBounds {
   /** Bytes of all files together. */
   readonly maxBytes: number;
   /** Milliseconds for all of them together. */
@@ -38,7 +38,7 @@ export interface WantedFile {
  */
 export async function fetchFiles(
   wanted: readonly WantedFile[],
-  { maxBytes, timeoutMs, hosts, dialer, rate, hold }: FileLimits,
+  { maxBytes, timeoutMs, hosts, dialer, rate, hold }: FileBounds,
   waiting: WaitingClient,
 ): Promise<ReadonlyMap<string, Downloaded>> {
   const deadline = performance.now() + timeoutMs;
@@ -47,7 +47,7 @@ export async function fetchFiles(
   for (const { url, at } of wanted) {
     if (files.has(url)) continue;
     const held = maxBytes - left;
-    const limits = {
+    const bounds = {
       ...hosts,
       dialer,
       maxBytes: left,
@@ -56,7 +56,7 @@ export async function fetchFiles(
       hold: (bytes: number) => hold(held + bytes),
     };
     const result = await new Promise<Downloaded | GatewayError>((resolve) => {
-      waiting.cancel = download(url, limits, resolve);
+      waiting.cancel = download(url, bounds, resolve);
     });
     if (result instanceof GatewayError) {
       if (result.status === 503) throw result;

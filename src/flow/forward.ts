@@ -302,7 +302,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
     const maxBytes = Math.min(bodyBytes, mostFetched, Math.floor(bufferedBytes / (fetchShare * fetchCopies)));
     const body = call.body?.length ?? 0;
     let held = 0;
-    const limits = {
+    const bounds = {
       maxBytes,
       timeoutMs: timeLeft(call),
       hosts: mediaHosts(call, target.upstream),
@@ -329,7 +329,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
         this.#attempts.cannot(fault);
       }
     };
-    const cancel = fetchMedia(request, wanted, limits, guard('upstream', call, done, undefined));
+    const cancel = fetchMedia(request, wanted, bounds, guard('upstream', call, done, undefined));
     this.#isLate = true;
     this.#relay ??= new Relay(this.#services, call, this);
     // Stands in for the request to the upstream, so that a client that leaves ends the fetch as well.

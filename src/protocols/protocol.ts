@@ -54,7 +54,7 @@ export interface OutputLimit {
 /** Of a body that says so in members of its own. */
 export const bodyOutputLimit: OutputLimit = {
   within: null,
-  fields: outputMembers.limits,
+  fields: outputMembers.maxTokens,
   choices: outputMembers.choices,
   each: null,
 };

@@ -38,7 +38,7 @@ export interface Accepted {
 
 /** Where the values of `outputMembers` stand in a body. */
 export interface OutputSpans {
-  readonly limits: readonly Span[];
+  readonly maxTokens: readonly Span[];
   readonly choices: Span | null;
   readonly config: Span | null;
 }
@@ -58,16 +58,16 @@ const CLOSE_BRACE = 0x7d;
 
 const guardedKeys = [
   ...['model', 'stream', 'stream_options'],
-  ...outputMembers.limits,
+  ...outputMembers.maxTokens,
   ...outputMembers.choices,
   ...outputMembers.configs,
 ];
 /** Positions among these, from 1: up to this one a key may come only once. */
 const lastSingle = 3;
-const lastLimit = lastSingle + outputMembers.limits.length;
-const choicesGuard = lastLimit + 1;
-const noLimits: readonly Span[] = [];
-const noOutputSpans: OutputSpans = { limits: noLimits, choices: null, config: null };
+const lastMaxTokens = lastSingle + outputMembers.maxTokens.length;
+const choicesGuard = lastMaxTokens + 1;
+const noSpans: readonly Span[] = [];
+const noOutputSpans: OutputSpans = { maxTokens: noSpans, choices: null, config: null };
 const usageKey = Uint8Array.from(Buffer.from('include_usage', 'latin1'));
 
 /**
@@ -117,7 +117,7 @@ class Walk {
   #usageStart = -1;
   #usageEnd = -1;
   /** Null where nothing limits the output. */
-  #limits: Span[] | null = null;
+  #maxTokens: Span[] | null = null;
   #choicesStart = -1;
   #choicesEnd = -1;
   #configStart = -1;
@@ -139,7 +139,7 @@ class Walk {
     this.#streamStart = -1;
     this.#optionsStart = -1;
     this.#usageStart = -1;
-    this.#limits = null;
+    this.#maxTokens = null;
     this.#choicesStart = -1;
     this.#configStart = -1;
     this.#reached = 0;
@@ -176,9 +176,10 @@ class Walk {
   }
 
   #outputSpans(): OutputSpans {
-    if (this.#limits === null && this.#choicesStart === -1 && this.#configStart === -1) return noOutputSpans;
+    if (this.#maxTokens === null && this.#choicesStart === -1 && this.#configStart === -1)
+      return noOutputSpans;
     return {
-      limits: this.#limits ?? noLimits,
+      maxTokens: this.#maxTokens ?? noSpans,
       choices: spanOf(this.#choicesStart, this.#choicesEnd),
       config: spanOf(this.#configStart, this.#configEnd),
     };
@@ -361,9 +362,9 @@ class Walk {
   }
 
   #noteOutput(guard: number, start: number, end: number): void {
-    if (guard <= lastLimit) {
-      if (this.#limits === null) this.#limits = [{ start, end }];
-      else this.#limits.push({ start, end });
+    if (guard <= lastMaxTokens) {
+      if (this.#maxTokens === null) this.#maxTokens = [{ start, end }];
+      else this.#maxTokens.push({ start, end });
     } else if (guard === choicesGuard) {
       this.#choicesStart = start;
       this.#choicesEnd = end;

@@ -205,8 +205,8 @@ class Conversion implements Asker {
     let bytes = 0;
     try {
       const { dialer } = this.#services;
-      const limits = { maxBytes, timeoutMs: timeLeft(call), hosts, dialer, rate, hold };
-      const files = await fetchFiles(wanted, limits, this.#waiting);
+      const bounds = { maxBytes, timeoutMs: timeLeft(call), hosts, dialer, rate, hold };
+      const files = await fetchFiles(wanted, bounds, this.#waiting);
       for (const file of files.values()) bytes += file.bytes.length;
       hold(fetchCopies * bytes);
       return files;
