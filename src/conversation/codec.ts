@@ -11,6 +11,8 @@ import type { ConversationRequest } from './request.js';
 export interface RequestRules {
   /** Tools that take free text; `option`: where the target's `translation.customTools` says so. */
   readonly customTools: 'always' | 'option' | 'never';
+  /** Some models adapt their thinking (`translation.thinking`), and have settings of their own for it. */
+  readonly adaptiveThinking: boolean;
 }
 
 /** What an encoder of requests has to know of the target. */

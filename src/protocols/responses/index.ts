@@ -14,7 +14,7 @@ import { judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
 
 /** The responses protocol's translation. */
 export const responsesCodec: TextCodec = {
-  rules: { customTools: 'always' },
+  rules: { customTools: 'always', adaptiveThinking: false },
   decodeRequest,
   encodeRequest,
   decodeAnswer,
