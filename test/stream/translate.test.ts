@@ -42,7 +42,7 @@ const encoder = (): StreamEncoder => ({
 });
 
 const codec: TextCodec = {
-  rules: { customTools: 'always', adaptiveThinking: false },
+  rules: { customTools: 'always', reasoning: 'encrypted', adaptiveThinking: false },
   decodeRequest: () => {
     throw new Error('not needed');
   },

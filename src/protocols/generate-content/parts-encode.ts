@@ -1,4 +1,5 @@
 import type { AnswerContext } from '../../conversation/codec.js';
+import { tokenAsBytes } from '../../conversation/signature.js';
 import { isObject, parseJson, quoted } from '../../wire/json.js';
 
 /*
@@ -38,8 +39,9 @@ export function callId(id: string, context: Pick<AnswerContext, 'id'>, choice: n
   return choice === 0 ? `call_${context.id}_${call}` : `call_${context.id}_${choice}_${call}`;
 }
 
+/** The field is bytes: python's SDK refuses what is no base64. */
 function signatureMember(signature: string | null): string {
-  return signature === null ? '' : `,"thoughtSignature":${JSON.stringify(signature)}`;
+  return signature === null ? '' : `,"thoughtSignature":"${tokenAsBytes(signature)}"`;
 }
 
 function argumentsText(input: string): string {
