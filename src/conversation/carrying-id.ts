@@ -14,17 +14,21 @@ const ownMark = carryingMark.toString();
 const longestId = 16 * 1024;
 /** What is longer than this beside a call is not carried at all. */
 const longestCarried = 256 * 1024;
+/** Tokens of one call; an id that seems to have more is none of ours. */
+const mostTokens = 16;
 const base64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
 
-/** @returns the id with the tokens, or null where it would be too long */
+/** @returns the id with the tokens, or null where they are too many or too long for it */
 export function carryInId(id: string, tokens: readonly string[]): string | null {
+  if (tokens.length > mostTokens) return null;
   let carrying = id;
   for (const token of tokens) carrying += separator + Buffer.from(token).toString('base64url');
   return carrying.length > longestId ? null : carrying;
 }
 
-/** @returns the tokens as one text for a field beside the call, or null where they are too long even for that */
+/** @returns the tokens as one text for a field beside the call, or null where they are too many or too long even for that */
 export function carryBeside(tokens: readonly string[]): string | null {
+  if (tokens.length > mostTokens) return null;
   const carried = tokens.map((token) => Buffer.from(token).toString('base64')).join(separator);
   return carried.length > longestCarried ? null : carried;
 }
@@ -43,8 +47,8 @@ export function cutId(carrying: string): CutId {
 
 /** The tokens in the field beside a call, or that of the signature which it is; none where it is neither. */
 export function tokensIn(carried: string): readonly string[] {
-  const pieces = carried.split(separator);
-  if (!pieces.every((piece) => base64.test(piece))) return [];
+  const pieces = carried.split(separator, mostTokens + 1);
+  if (pieces.length > mostTokens || !pieces.every((piece) => base64.test(piece))) return [];
   return pieces.map(
     (value) =>
       tokenIn(value) ?? sealSignature({ protocol: 'generateContent', model: '', value, redacted: false }),
