@@ -89,6 +89,7 @@ export type ErrorKind = keyof typeof errorTable;
 export type UpstreamFailureReason =
   | 'connect_failed'
   | 'connect_timeout'
+  | 'proxy_failed'
   | 'tls_failed'
   | 'queue_full'
   | 'no_room'
@@ -100,6 +101,15 @@ export type UpstreamFailureReason =
   | 'answer_too_large'
   | 'truncated'
   | 'closed';
+
+/**
+ * Why an answer that had begun is given up. What is `unusable_answer` is the upstream's own doing; more than the gateway
+ * takes (`answer_too_large`), no memory for it (`no_room`) and a fault of the gateway's own are not.
+ */
+export type GivenUpBy = 'unusable_answer' | 'answer_too_large' | 'no_room' | 'gateway_fault';
+
+/** How an attempt came to no answer, or to no whole or usable one. */
+export type AttemptFailure = UpstreamFailureReason | GivenUpBy;
 
 export interface ErrorDetails {
   /** Path of the parameter at fault, as a caller writes it: `messages[2].content`. */
@@ -114,11 +124,20 @@ export interface ErrorDetails {
   readonly unrepeatable?: boolean;
   /** The upstream does not accept the gateway's own key or account: the status that says so. */
   readonly vendorAccountStatus?: 401 | 402 | 403;
+  /** It is more than the gateway takes, which says nothing against whoever sent it. */
+  readonly tooLarge?: boolean;
+  /** An upstream's stream came to its end before its first event, as one that breaks off does. */
+  readonly unbegun?: boolean;
   /** Hidden from callers, shown in the log. */
   readonly cause?: unknown;
 }
 
 /** An error as data: what happened, and what its caller may know of it. */
+/** The code of an error of Node or the system (`ENOENT`), or an empty string. */
+export function errorCode(fault: unknown): string {
+  return fault instanceof Error && 'code' in fault && typeof fault.code === 'string' ? fault.code : '';
+}
+
 export class GatewayError extends Error {
   readonly kind: ErrorKind;
   readonly status: number;
@@ -129,6 +148,8 @@ export class GatewayError extends Error {
   readonly allow: string | null;
   readonly unrepeatable: boolean;
   readonly vendorAccountStatus: 401 | 402 | 403 | null;
+  readonly tooLarge: boolean;
+  readonly unbegun: boolean;
 
   constructor(kind: ErrorKind, message?: string | null, details?: ErrorDetails) {
     const entry = errorTable[kind];
@@ -144,6 +165,8 @@ export class GatewayError extends Error {
     this.allow = details?.allow ?? null;
     this.unrepeatable = details?.unrepeatable ?? false;
     this.vendorAccountStatus = details?.vendorAccountStatus ?? null;
+    this.tooLarge = details?.tooLarge ?? false;
+    this.unbegun = details?.unbegun ?? false;
   }
 }
 

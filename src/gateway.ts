@@ -22,6 +22,7 @@ import { createUnattended } from './flow/unattended.js';
 import { Downloads } from './flow/video/downloads.js';
 import { trustedProxies } from './http/client-address.js';
 import { createMemorySweep } from './http/memory-sweep.js';
+import type { HeaderWords } from './http/request-head.js';
 import { createRouter } from './http/router.js';
 import { createServer, type Server } from './http/server.js';
 import type { SocketLimits } from './http/socket.js';
@@ -58,6 +59,8 @@ export interface Gateway {
   swap(snapshot: Snapshot): void;
   /** The managed keys are not what they were: sessions end whose key is none any more. */
   onKeysChanged(): void;
+  /** Takes no more connections, and serves on those that there are. */
+  stopListening(): Promise<void>;
   /**
    * Stops accepting and resolves when every call has ended.
    * @param graceMs for so long what still comes on idle connections is served; a moment unless given
@@ -145,7 +148,7 @@ class ComposedGateway implements Gateway {
     this.#recordQueue = new RecordQueue((call) => this.#note(call), onReportFault);
     this.#services = this.#createServices(options, dialer, upstream);
     this.#server = createServer({
-      words: snapshot.vendors,
+      words: headerWords(snapshot),
       cors: snapshot.listen.cors,
       readsPeers: snapshot.listen.trustedProxies !== null,
       tls: snapshot.listen.tls,
@@ -257,12 +260,16 @@ class ComposedGateway implements Gateway {
     this.#health.setSettings(snapshot.routing);
     this.#health.retain(targetsOf(snapshot));
     const { cors, trustedProxies: proxies } = snapshot.listen;
-    this.#server.set({ words: snapshot.vendors, cors, readsPeers: proxies !== null });
+    this.#server.set({ words: headerWords(snapshot), cors, readsPeers: proxies !== null });
     this.onKeysChanged();
   }
 
   onKeysChanged(): void {
     this.#services.sessions.review(this.#services.running);
+  }
+
+  stopListening(): Promise<void> {
+    return this.#server.stopListening();
   }
 
   async drain(graceMs?: number): Promise<void> {
@@ -347,4 +354,9 @@ function runningFrom(snapshot: Snapshot, managedKeys: ManagedKeySet | null): Run
     pools: new PoolTable(),
     errorFormatForPath: createErrorFormatForPath(snapshot.vendors),
   };
+}
+
+/** What a server has to know of the config to read the heads of requests. */
+function headerWords({ vendors, passedHeaders }: Snapshot): HeaderWords {
+  return { vendorc: vendors.vendorc, vendorg: vendors.vendorg, passed: passedHeaders };
 }

@@ -1,11 +1,13 @@
-// One worker process: a gateway that the primary starts, reloads and drains over IPC.
+// One worker process: a gateway that the primary starts, reloads and drains over IPC. The build bundles it into one file:
+// to find, read and link several hundred took a worker longer than all the rest of its start.
+import { Compile } from 'typebox/compile';
 import { buildSnapshot } from './config/snapshot.js';
 import { guard } from './errors.js';
 import { createGateway, type Gateway } from './gateway.js';
 import { createManagedKeySet } from './keys/key-set.js';
 import { fromWire } from './keys/key-wire.js';
 import type { OwnerMessage } from './limits/messages.js';
-import { loadCompiler } from './schema/validator.js';
+import { useCompiler } from './schema/validator.js';
 import { heartbeatMs } from './supervisor/heartbeat.js';
 import { createLog } from './supervisor/log.js';
 import { messageType, type WorkerOrder, type WorkerReport } from './supervisor/messages.js';
@@ -13,6 +15,7 @@ import { messageType, type WorkerOrder, type WorkerReport } from './supervisor/m
 /** A last report to the primary is waited for this long before the process ends without it. */
 const lastReportMs = 500;
 
+useCompiler({ Compile });
 const log = createLog('worker', process.env.LOG_LEVEL ?? 'info');
 /** They are there before the gateway is, and stay through its reloads. */
 const managedKeys = createManagedKeySet();
@@ -61,8 +64,6 @@ function survive(error: unknown): void {
 async function start(order: WorkerOrder & { type: 'start' }): Promise<void> {
   const snapshot = buildSnapshot(order.config, order);
   drainMs = snapshot.timeouts.drainMs;
-  // Before it listens: loading stops the process, and whoever is connected then would wait.
-  loadCompiler();
   gateway = createGateway({ snapshot, log: log.logger, sendLease: report, managedKeys });
   for (const message of earlyLeases) gateway.receiveLease(message);
   earlyLeases = [];
@@ -131,6 +132,17 @@ async function finish(served: Gateway): Promise<void> {
   report({ type: 'collected', id: 0, snapshot: served.metrics() }, () => end(0));
 }
 
+async function stopListening(): Promise<void> {
+  await gateway?.stopListening();
+  report({ type: 'stopped-listening' });
+}
+
+/** Not behind the orders before it where it has begun to leave: that is over only with the last call. */
+function stop(): void {
+  if (leaving) stopListening().catch(fail);
+  else orders = orders.then(stopListening).catch(fail);
+}
+
 function drain({ graceMs }: WorkerOrder & { type: 'drain' }): void {
   if (leaving) leave(graceMs).catch(fail);
   else orders = orders.then(() => leave(graceMs)).catch(fail);
@@ -158,6 +170,9 @@ function onMessage(message: unknown): void {
       break;
     case 'inspect':
       tellInspection((order as WorkerOrder & { type: 'inspect' }).id);
+      break;
+    case 'stop-listening':
+      stop();
       break;
     case 'drain':
       drain(order as WorkerOrder & { type: 'drain' });

@@ -24,6 +24,7 @@ const everything = ['attempts', 'config', 'errors', 'http', 'keys', ...protocols
  */
 const arrows: Readonly<Record<string, readonly string[]>> = {
   errors: [],
+  money: [],
   wire: ['errors'],
   conversation: ['errors', 'wire'],
   media: ['errors'],
@@ -60,14 +61,15 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     'wire',
   ],
   keys: ['errors', 'config/types', 'store/store'],
-  limits: ['errors', 'config/types', 'store/shares', 'store/store'],
+  limits: ['errors', 'money', 'config/types', 'store/shares', 'store/store'],
   usage: ['errors', 'metrics', 'config/types', 'store/store', 'conversation/usage', 'wire'],
-  metrics: ['errors', 'config/types', 'conversation/usage', 'admin/live-state'],
+  metrics: ['errors', 'money', 'config/types', 'conversation/usage', 'admin/live-state'],
   admin: [
     'errors',
     'http',
     'keys',
     'metrics',
+    'money',
     'config/resolve',
     'config/types',
     'store',
@@ -88,6 +90,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     'keys',
     'limits',
     'metrics',
+    'money',
     ...protocols,
     'routes',
     'schema',

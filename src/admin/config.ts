@@ -82,11 +82,23 @@ export function configView(config: ResolvedConfig): object {
   };
 }
 
-function fetchView({ ports, denyNetworks, denyHosts }: ResolvedConfig['fetch']): object {
+function fetchView({ ports, denyNetworks, denyHosts, proxy }: ResolvedConfig['fetch']): object {
   return {
+    ...proxyView(proxy),
     ports: ports.map(([first, last]) => (first === last ? first : `${first}-${last}`)),
     denyNetworks: denyNetworks.map(({ address, prefix }) => `${address}/${prefix}`),
     denyHosts,
+  };
+}
+
+function proxyView(proxy: ResolvedUpstream['proxy']): object {
+  if (proxy === null) return {};
+  const { secure, host, port, authorization, ca } = proxy;
+  const user = authorization === null ? '' : `${hiddenText}@`;
+  const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+  return {
+    proxy: `${secure ? 'https' : 'http'}://${user}${address}`,
+    proxyCa: ca === null ? undefined : hiddenText,
   };
 }
 
@@ -129,15 +141,25 @@ function storeView(store: StoreSettings): object {
 }
 
 function upstreamView(upstream: ResolvedUpstream): object {
-  const { ca, verify, serverName } = upstream.tls;
+  const { ca, verify, serverName, clientCertificate } = upstream.tls;
   const isSecure = upstream.baseUrl !== null && /^https:/i.test(upstream.baseUrl);
-  const tls = { ca: ca === null ? undefined : hiddenText, verify, serverName: serverName ?? undefined };
+  const shown = clientCertificate === null ? undefined : hiddenText;
+  const tls = {
+    ca: ca === null ? undefined : hiddenText,
+    cert: shown,
+    key: shown,
+    verify,
+    serverName: serverName ?? undefined,
+  };
   return {
     kind: upstream.kind,
     baseUrl: upstream.baseUrl ?? undefined,
     apiKeys: upstream.apiKeys.map(() => hiddenText),
     headers: Object.fromEntries(upstream.headers.map(([name]) => [name, hiddenText])),
+    preset: upstream.preset ?? undefined,
+    rules: rulesView(upstream.rules),
     tls: isSecure ? tls : undefined,
+    ...proxyView(upstream.proxy),
     injectUsage: upstream.injectUsage,
     responsesSocket: upstream.responsesSocket,
     fetchPrivate: upstream.fetchPrivate,
@@ -163,6 +185,8 @@ function modelView({ protocols, targets, price, limits, hedgeMs }: ResolvedModel
         customTools: translation.customTools,
         hostedTools: translation.hostedTools,
       },
+      preset: target.preset ?? undefined,
+      rules: rulesView(target.rules),
       priority: target.priority,
       weight: target.weight,
     })),
@@ -170,6 +194,35 @@ function modelView({ protocols, targets, price, limits, hedgeMs }: ResolvedModel
     limits: limitsView(limits),
     hedgeMs: hedgeMs ?? undefined,
   };
+}
+
+type Rules = ResolvedUpstream['rules'];
+
+/** Rules as the file has them: presets are shown by their names. */
+function rulesView(rules: Rules): object | undefined {
+  if (rules === null) return undefined;
+  const { drop, keep, set, rename, clamp, efforts, roles, sampling, thinking, headers, betas } = rules;
+  return {
+    drop,
+    keep,
+    set,
+    rename,
+    clamp,
+    efforts,
+    roles,
+    sampling,
+    thinking,
+    headers:
+      headers === undefined
+        ? undefined
+        : { pass: headers.pass, set: hiddenValues(headers.set), drop: headers.drop },
+    betas,
+  };
+}
+
+function hiddenValues(headers: Readonly<Record<string, string>> | undefined): object | undefined {
+  if (headers === undefined) return undefined;
+  return Object.fromEntries(Object.keys(headers).map((name) => [name, hiddenText]));
 }
 
 type Translation = ResolvedModel['targets'][number]['translation'];

@@ -30,13 +30,16 @@ export function limitRoutes(inUse: () => Promise<readonly LimitInUse[]>): readon
       needsToken: true,
       handle: async () => {
         const all = [...(await inUse())].sort((a, b) => (a.name < b.name ? -1 : 1));
-        return json({ limits: all.slice(0, mostLimits).map(viewOf), complete: all.length <= mostLimits });
+        return json({
+          limits: all.slice(0, mostLimits).map(limitViewOf),
+          complete: all.length <= mostLimits,
+        });
       },
     },
   ];
 }
 
-function viewOf({ name, kind, total, limit, free, inWindow, used, leased }: LimitInUse): object {
+function limitViewOf({ name, kind, total, limit, free, inWindow, used, leased }: LimitInUse): object {
   const atWorkers = [...leased.values()].reduce((sum, amount) => sum + amount, 0);
   return { name, kind, limit: total, share: limit, used, free, atWorkers, cooling: inWindow };
 }

@@ -1,3 +1,4 @@
+import { nanosPerDollar } from '../config/types.js';
 import type { Ledger } from '../store/store.js';
 import { dayOf } from '../usage/budget.js';
 import { type Cell, csvRow } from '../usage/csv.js';
@@ -30,7 +31,6 @@ const emptyLedger: UsageLedger = {
   readSums: () => Promise.resolve({ sums: [], next: null }),
 };
 
-const nanoPerDollar = 1e9;
 const msPerSecond = 1000;
 
 /**
@@ -106,7 +106,7 @@ function shownTotals(totals: UsageTotals): UsageTotals & { mediaSeconds: number;
   return {
     ...totals,
     mediaSeconds: totals.mediaMs / msPerSecond,
-    costUsd: totals.costNanoUsd / nanoPerDollar,
+    costUsd: totals.costNanoUsd / nanosPerDollar,
   };
 }
 

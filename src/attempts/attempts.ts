@@ -1,22 +1,28 @@
 import { performance } from 'node:perf_hooks';
 import type { Target, Upstream } from '../config/types.js';
-import { type FaultPlace, GatewayError, guard } from '../errors.js';
+import { type AttemptFailure, type FaultPlace, GatewayError, type GivenUpBy, guard } from '../errors.js';
 import type { Call, ResolvedCall } from '../flow/call.js';
 import type { Services } from '../flow/services.js';
 import { resultOfFailure, resultOfStatus } from '../metrics/results.js';
+import {
+  isVendorAccountError,
+  type VendorAccountError,
+} from '../protocols/error-formats/vendor-account-error.js';
 import { Gather } from '../stream/gather.js';
-import type {
-  ResponseHead,
-  UpstreamExchange,
-  UpstreamFailure,
-  UpstreamFailureReason,
-  UpstreamHandler,
-} from '../upstream/client.js';
+import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
 import { readErrorAnswer } from './error-answer.js';
 import { secondsOf } from './failure.js';
 import type { TargetHealth } from './health.js';
 import { type AttemptOutcome, type Finding, findingOfFailure, findingOfStatus, isOfKey } from './outcome.js';
 import { type FailedAttempt, verdict } from './verdict.js';
+
+/** Error answers are read up to this size to see what they are about. */
+const judgedErrorBytes = 256 * 1024;
+/** An answer that is given up is read to its end up to this size, so that its connection can be used again. */
+const mostDiscarded = 64 * 1024;
+/** Before the first try again, in milliseconds; twice as long before each that follows. */
+const baseMs = 100;
+const longestMs = 2000;
 
 /** Asks a target for a call: relays its answer, collects it, opens a socket there, or submits a task. */
 export interface Asker {
@@ -62,7 +68,9 @@ export class Attempts {
     this.#call = call;
     this.#targets = targets;
     this.lookedAt = now;
-    this.target = targets[0] as Target;
+    const [first] = targets;
+    if (first === undefined) throw new Error('a call has no target that it may be sent to');
+    this.target = first;
     this.health = services.health.of(this.target);
     if (this.health.keys !== null) this.#chooseKey();
   }
@@ -188,15 +196,17 @@ export class Attempts {
 
   /** Index of the next target that may be asked; beyond the last when there is none. */
   #nextAt(now: number): number {
-    let at = this.#index + 1;
-    while (at < this.#targets.length && !this.#services.health.of(this.#targets[at] as Target).mayTake(now))
-      at++;
-    return at;
+    for (let at = this.#index + 1; ; at++) {
+      const target = this.#targets[at];
+      if (target === undefined || this.#services.health.of(target).mayTake(now)) return at;
+    }
   }
 
   #moveTo(index: number): void {
+    const target = this.#targets[index];
+    if (target === undefined) return;
     this.#index = index;
-    this.target = this.#targets[index] as Target;
+    this.target = target;
     this.health = this.#services.health.of(this.target);
     this.key = 0;
     this.#keysAsked = 1;
@@ -252,7 +262,7 @@ export class Attempt {
    * The answer is an error.
    * @param status by which it is judged: see `readErrorAnswer`
    */
-  refused(head: ResponseHead, status: number): void {
+  answeredError(head: ResponseHead, status: number): void {
     if (this.#isOver) return;
     const seconds = secondsOf(head.get('retry-after'));
     this.#endFound(
@@ -264,7 +274,7 @@ export class Attempt {
   }
 
   /** What began as a good answer says that our account is not accepted. */
-  refusedAs(status: number): void {
+  rejectedAs(status: number): void {
     if (this.#isOver) return;
     this.#endFound(findingOfStatus(status), `status ${status}`, null);
     this.#services.recorder.recordAttempt(this.target, resultOfStatus(status));
@@ -277,7 +287,7 @@ export class Attempt {
   }
 
   /** @param headSeen the answer had begun */
-  failed(reason: UpstreamFailureReason | 'unusable_answer', headSeen: boolean): void {
+  failed(reason: AttemptFailure, headSeen: boolean): void {
     if (this.#isOver) return;
     this.#endFound(findingOfFailure(reason, headSeen), reason, null);
     this.#services.recorder.recordAttempt(this.target, resultOfFailure(reason));
@@ -309,7 +319,7 @@ export function noteVendorAccountRefused(
   services: Services,
   call: Call,
   asked: { readonly upstream: Upstream; readonly model: string; readonly apiKey: string | null },
-  error: GatewayError,
+  error: VendorAccountError,
 ): void {
   const { upstream, model, apiKey } = asked;
   const key = Math.max(0, upstream.apiKeys.indexOf(apiKey ?? ''));
@@ -320,12 +330,9 @@ export function noteVendorAccountRefused(
   }
   const start = { target, health: services.health.of(target), key, lookedAt: performance.now() };
   const attempt = new Attempt(services, start);
-  attempt.refusedAs(error.vendorAccountStatus as number);
+  attempt.rejectedAs(error.vendorAccountStatus);
   attempt.report(call, error);
 }
-
-/** Error answers are read up to this size to see what they are about. */
-const judgedErrorBytes = 256 * 1024;
 
 /** Who decides what follows an attempt that failed before anything was relayed. */
 export interface AttemptOwner {
@@ -334,10 +341,15 @@ export interface AttemptOwner {
    * @param head null where nothing of it may be passed on
    */
   onErrorAnswer(error: GatewayError, head: ResponseHead | null): void;
-  /** @param failure null when the upstream answered, and its answer is of no use */
-  onAttemptFailed(error: GatewayError, failure: UpstreamFailure | null): void;
+  /**
+   * @param failure null when the upstream answered, and its answer was given up: `onGivenUp` has said why
+   * @param head of the answer that tells of the error; null where there was none, or nothing of it may be passed on
+   */
+  onAttemptFailed(error: GatewayError, failure: UpstreamFailure | null, head: ResponseHead | null): void;
+  /** An answer that had begun is given up, before it is cancelled: only what the upstream has done counts against it. */
+  onGivenUp(reason: GivenUpBy): void;
   /** A good answer turns out to say that our account is not accepted. */
-  onVendorAccountRefused(error: GatewayError): void;
+  onVendorAccountRefused(error: VendorAccountError): void;
 }
 
 /** Who may have another target asked in place of an answer. */
@@ -359,25 +371,25 @@ export interface AttemptJudge {
   onTaken(attempt: RelayedAttempt): void;
   /** @returns true when another attempt of the call is still under way, and takes its place */
   survives(attempt: RelayedAttempt): boolean;
-  /** The client is still there: an answer that is given up, also at its very end, is then of no use. */
-  readonly isWanted: boolean;
   /** The client has all that it asked for: how the upstream's connection ends is of no interest any more. */
   readonly hasWholeAnswer: boolean;
 }
 
-/** An answer that is given up is read to its end up to this size, so that its connection can be used again. */
-const mostDiscarded = 64 * 1024;
+/** An error answer that is not judged yet, and what has come of it. */
+interface ErrorAnswerSoFar {
+  readonly head: ResponseHead;
+  readonly body: Gather;
+}
 
 /** An attempt whose answer is handed on while it comes. */
 export class RelayedAttempt extends Attempt implements UpstreamHandler, UpstreamExchange {
   exchange: UpstreamExchange | null = null;
   readonly #judge: AttemptJudge;
   readonly #handler: UpstreamHandler;
-  #headSeen = false;
   /** Its answer has been given up, and the call goes on without it. */
   #isPassedOver = false;
   /** An error answer that is still coming. */
-  #refusal: { readonly head: ResponseHead; readonly body: Gather } | null = null;
+  #refusal: ErrorAnswerSoFar | null = null;
 
   constructor(services: Services, attempts: Attempts, judge: AttemptJudge, handler: UpstreamHandler) {
     super(services, attempts);
@@ -394,7 +406,6 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
   }
 
   onHead(head: ResponseHead): void {
-    this.#headSeen = true;
     const { status } = head;
     if (status < 400) {
       this.answered();
@@ -402,9 +413,10 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
       this.#handler.onHead(head);
       return;
     }
-    this.#refusal = { head, body: new Gather(judgedErrorBytes) };
+    const refusal = { head, body: new Gather(judgedErrorBytes) };
+    this.#refusal = refusal;
     // The upstream's own failure is one whatever its body says. Of any other the body tells whose it is.
-    if (status >= 500) this.#decide();
+    if (status >= 500) this.#decide(refusal);
   }
 
   onData(chunk: Buffer): boolean {
@@ -414,19 +426,19 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
     const { body, head } = refusal;
     const room = body.roomFor(chunk.length, head.contentLength);
     if (room !== -1 && this.#judge.holds(room) && body.add(chunk, head.contentLength)) return true;
-    if (this.#decide()) this.exchange?.cancel();
+    if (this.#decide(refusal)) this.exchange?.cancel();
     return this.#isPassedOver || this.#handler.onData(chunk);
   }
 
   onEnd(): void {
-    if (this.#refusal !== null) this.#decide();
+    if (this.#refusal !== null) this.#decide(this.#refusal);
     // It may find that the answer is of no use, and cancel.
     if (!this.#isPassedOver) this.#handler.onEnd();
     this.succeeded();
   }
 
   onFailure(failure: UpstreamFailure): void {
-    if (this.#refusal !== null) this.#decide();
+    if (this.#refusal !== null) this.#decide(this.#refusal);
     if (this.#judge.hasWholeAnswer) this.succeeded();
     else this.failed(failure.reason, failure.headSeen);
     if (!this.#isPassedOver && !this.#judge.survives(this)) this.#handler.onFailure(failure);
@@ -438,15 +450,14 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
   }
 
   /** Judges an error answer by what has come of it, and hands it on or gives it up. @returns whether it was given up */
-  #decide(): boolean {
-    const { head, body } = this.#refusal as { readonly head: ResponseHead; readonly body: Gather };
+  #decide({ head, body }: ErrorAnswerSoFar): boolean {
     this.#refusal = null;
     const come = body.take();
     // Whoever it is handed to counts it anew.
     if (come.length > 0) this.#judge.holds(0);
     const { status, error } = readErrorAnswer(this.target.upstream, head, come);
-    this.refused(head, status);
-    if (error !== null && error.vendorAccountStatus !== null) this.#judge.onVendorAccountAnswer(this, error);
+    this.answeredError(head, status);
+    if (isVendorAccountError(error)) this.#judge.onVendorAccountAnswer(this, error);
     if (this.#judge.passesOver(this, status)) {
       this.#isPassedOver = true;
       const isUnread = head.status >= 500 && (head.contentLength < 0 || head.contentLength > mostDiscarded);
@@ -464,15 +475,10 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
   }
 
   cancel(): void {
-    if (this.#judge.isWanted && this.#headSeen) this.failed('unusable_answer', true);
-    else this.leave();
+    this.leave();
     this.exchange?.cancel();
   }
 }
-
-/** Before the first try again, in milliseconds; twice as long before each that follows. */
-const baseMs = 100;
-const longestMs = 2000;
 
 /**
  * How long to wait before the same target is asked again: anything up to a bound that grows (full jitter), since calls

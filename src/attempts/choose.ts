@@ -50,17 +50,19 @@ export class TargetChooser {
    */
   choose(targets: readonly Target[], request: RouteRequest, now: number): readonly Target[] {
     const { affinity, wishes } = request;
-    if (targets.length === 1 && wishes === null)
-      return this.#health.of(targets[0] as Target).mayTake(now) ? targets : none;
+    const [first] = targets;
+    if (first !== undefined && targets.length === 1 && wishes === null)
+      return this.#health.of(first).mayTake(now) ? targets : none;
     const ordered = targets.slice();
     let count = 0;
     let rank = 0;
     let callsPerWeight = 0;
-    for (let i = 0; i < targets.length; i++) {
-      const target = targets[i] as Target;
-      if (i === 0 || target.priority !== targets[i - 1]?.priority) {
+    let priority: number | null = null;
+    for (const target of targets) {
+      if (target.priority !== priority) {
+        priority = target.priority;
         rank += 2;
-        if (affinity !== null) callsPerWeight = this.#fairShare(targets, i, request, now);
+        if (affinity !== null) callsPerWeight = this.#fairShare(targets, priority, request, now);
       }
       if (wishes !== null && !isAllowed(target, wishes)) continue;
       const health = this.#health.of(target);
@@ -86,25 +88,19 @@ export class TargetChooser {
    */
   retryAt(targets: readonly Target[], { wishes }: RouteRequest, now: number): number {
     let earliest = Number.POSITIVE_INFINITY;
-    for (let i = 0; i < targets.length; i++) {
-      const target = targets[i] as Target;
+    for (const target of targets) {
       if (wishes === null || isAllowed(target, wishes))
         earliest = Math.min(earliest, this.#health.of(target).earliest(now));
     }
     return earliest;
   }
 
-  /**
-   * Calls that targets of one priority may have under way for each unit of their weight, this call among them.
-   * @param start index of the first of them
-   */
-  #fairShare(targets: readonly Target[], start: number, { wishes }: RouteRequest, now: number): number {
-    const priority = targets[start]?.priority;
+  /** Calls that targets of one priority may have under way for each unit of their weight, this call among them. */
+  #fairShare(targets: readonly Target[], priority: number, { wishes }: RouteRequest, now: number): number {
     let calls = 1;
     let weights = 0;
-    for (let i = start; i < targets.length && targets[i]?.priority === priority; i++) {
-      const target = targets[i] as Target;
-      if (wishes !== null && !isAllowed(target, wishes)) continue;
+    for (const target of targets) {
+      if (target.priority !== priority || (wishes !== null && !isAllowed(target, wishes))) continue;
       const health = this.#health.of(target);
       if (!health.mayTake(now) || health.isResting(now)) continue;
       calls += health.inFlight;
@@ -132,27 +128,21 @@ export class TargetChooser {
 
   /** The second draw: among those that share the first one's rank. */
   #balance(ordered: Target[]): void {
-    let end = 1;
-    let weights = (ordered[0] as Target).weight;
-    while (end < ordered.length && this.#ranks[end] === this.#ranks[0]) {
-      weights += (ordered[end] as Target).weight;
-      end++;
-    }
-    if (end === 1) return;
-    let left = this.#random() * weights;
-    let drawn = 0;
-    while (drawn < end - 1) {
-      left -= (ordered[drawn] as Target).weight;
-      if (left < 0) break;
-      drawn++;
-    }
-    const first = ordered[0] as Target;
-    const second = ordered[drawn] as Target;
+    const equals = ordered.filter((_, at) => this.#ranks[at] === this.#ranks[0]);
+    const [first] = equals;
+    if (first === undefined || equals.length === 1) return;
+    let left = this.#random() * equals.reduce((sum, { weight }) => sum + weight, 0);
+    const found = equals.findIndex(({ weight }) => {
+      left -= weight;
+      return left < 0;
+    });
+    const drawn = found === -1 ? equals.length - 1 : found;
+    const second = equals[drawn] ?? first;
     const firstLoad = this.#health.of(first).inFlight * second.weight;
     const secondLoad = this.#health.of(second).inFlight * first.weight;
     if (secondLoad >= firstLoad) return;
-    for (let i = drawn; i > 0; i--) ordered[i] = ordered[i - 1] as Target;
-    ordered[0] = second;
+    ordered.splice(drawn, 1);
+    ordered.unshift(second);
   }
 }
 

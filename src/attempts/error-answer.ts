@@ -11,6 +11,8 @@ import { vendorStatus } from '../video/wires/native-error.js';
 import { isObject, parseJson } from '../wire/json.js';
 import { statusError } from './failure.js';
 
+const longestCause = 8192;
+
 /** What an upstream's error answer comes to. */
 export interface ErrorAnswer {
   /** By which its target and key are judged: 401, 402 or 403 where it is about our account there, whatever it came with. */
@@ -45,8 +47,6 @@ export function readErrorAnswer(upstream: Upstream, head: ResponseHead, body: Bu
 function refusal(account: VendorAccountStatus, status: number, body: Buffer): GatewayError {
   return vendorAccountError(account, `status ${status}: ${body.toString('utf8', 0, longestCause)}`);
 }
-
-const longestCause = 8192;
 
 /** Null for what is no JSON object, and no list of them: some upstreams put theirs into one. */
 function parseAnswer(body: Buffer): unknown {

@@ -2,9 +2,12 @@ import { type ErrorKind, GatewayError } from '../errors.js';
 import type { ResponseHead, UpstreamFailure, UpstreamFailureReason } from '../upstream/client.js';
 import { isObject, type JsonObject, parseJson, parseObject, textOrNull } from '../wire/json.js';
 
+const longestMessage = 2000;
+
 const told: Record<UpstreamFailureReason, readonly [ErrorKind, string]> = {
   connect_failed: ['upstream_error', 'The upstream cannot be reached.'],
   connect_timeout: ['upstream_timeout', 'The upstream did not accept a connection in time.'],
+  proxy_failed: ['upstream_error', 'The upstream cannot be reached.'],
   tls_failed: ['upstream_error', 'The upstream could not be trusted: its TLS handshake failed.'],
   queue_full: ['overloaded', 'Too many requests wait for this upstream, try again shortly.'],
   no_room: [
@@ -50,7 +53,6 @@ const kinds: Readonly<Record<number, ErrorKind>> = {
   504: 'upstream_timeout',
   529: 'overloaded',
 };
-const longestMessage = 2000;
 
 /**
  * What a caller is told of an upstream's error status where the answer itself cannot be handed on: its own 200 has

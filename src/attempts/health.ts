@@ -148,7 +148,7 @@ export class TargetHealth {
     if (outcome !== 'uncounted') {
       this.#note(now, outcome);
       if (this.keys !== null && outcome.kind !== 'failure')
-        this.keys.refused(key, now, outcome, this.#settings);
+        this.keys.rejected(key, now, outcome, this.#settings);
       else if (this.#heed(now, outcome) && counts) {
         this.#fail(now);
         return;
@@ -240,8 +240,10 @@ export class TargetHealth {
     this.#advance(now);
     const index = this.#slot % slotCount;
     this.#slotCalls[index] = (this.#slotCalls[index] as number) + 1;
-    this.#slotFailures[index] = (this.#slotFailures[index] as number) + failures;
     this.#calls++;
+    // Nearly no call fails, and what is not touched need not be fetched from memory.
+    if (failures === 0) return;
+    this.#slotFailures[index] = (this.#slotFailures[index] as number) + failures;
     this.#failures += failures;
   }
 
@@ -254,8 +256,9 @@ export class TargetHealth {
       for (let each = this.#slot + 1; each <= slot; each++) {
         const index = each % slotCount;
         this.#calls -= this.#slotCalls[index] as number;
-        this.#failures -= this.#slotFailures[index] as number;
         this.#slotCalls[index] = 0;
+        if (this.#failures === 0) continue;
+        this.#failures -= this.#slotFailures[index] as number;
         this.#slotFailures[index] = 0;
       }
     }

@@ -59,7 +59,7 @@ export class Hedge implements UpstreamExchange {
     const other = this.without(attempt);
     other?.attempt.leave();
     other?.attempt.cancel();
-    return this.#isFirst(attempt) ? this.#first : (this.#second as HedgedAttempt);
+    return this.#second === null || this.#isFirst(attempt) ? this.#first : this.#second;
   }
 
   #isFirst(attempt: RelayedAttempt): boolean {

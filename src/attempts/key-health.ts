@@ -2,6 +2,13 @@ import type { RoutingSettings } from '../config/types.js';
 import { hashText, keyScore } from './affinity.js';
 import { type FailedCall, longestRetryAfterMs, restMs } from './outcome.js';
 
+/** Lower is better. */
+const well = 0;
+const resting = 1;
+const barred = 2;
+/** Beyond any span of time that a config may set. */
+const mostDoublings = 31;
+
 /** The state of a key for operators, who know it by its place in the config. */
 export interface KeyStatus {
   /** Milliseconds until it may be used again, or is as good as the others; 0 when it is now. */
@@ -19,14 +26,14 @@ export class KeyHealth {
   /** It is better left alone until then. */
   readonly #restUntil: Float64Array;
   /** How often in a row it was told that it is not accepted. */
-  readonly #refusals: Uint8Array;
+  readonly #rejections: Uint8Array;
 
   /** @param apiKeys two or more */
   constructor(apiKeys: readonly string[]) {
     this.#hashes = apiKeys.map((apiKey) => hashText(0, apiKey));
     this.#barredUntil = new Float64Array(apiKeys.length).fill(Number.NEGATIVE_INFINITY);
     this.#restUntil = new Float64Array(apiKeys.length).fill(Number.NEGATIVE_INFINITY);
-    this.#refusals = new Uint8Array(apiKeys.length);
+    this.#rejections = new Uint8Array(apiKeys.length);
   }
 
   get count(): number {
@@ -76,22 +83,22 @@ export class KeyHealth {
 
   /** A call with it was not refused for its sake. */
   accepted(key: number): void {
-    this.#refusals[key] = 0;
+    this.#rejections[key] = 0;
   }
 
   /**
    * A call with it was refused for its sake: it is barred for as long as the upstream asks, when it is not accepted for
    * as long as an ill target would be, and else it rests.
    */
-  refused(key: number, now: number, { kind, retryAfterMs }: FailedCall, settings: RoutingSettings): void {
+  rejected(key: number, now: number, { kind, retryAfterMs }: FailedCall, settings: RoutingSettings): void {
     if (retryAfterMs !== null && retryAfterMs > 0)
       this.#bar(key, now + Math.min(retryAfterMs, longestRetryAfterMs));
     else if (kind === 'limited') this.#rest(key, now + restMs);
     else if (kind === 'doubted') this.#rest(key, now + settings.openMs);
     else if (now >= (this.#barredUntil[key] as number)) {
       // Calls that were under way together are one refusal.
-      const before = this.#refusals[key] as number;
-      this.#refusals[key] = Math.min(before + 1, mostDoublings);
+      const before = this.#rejections[key] as number;
+      this.#rejections[key] = Math.min(before + 1, mostDoublings);
       this.#bar(key, now + Math.min(settings.openMs * 2 ** before, settings.maxOpenMs));
     }
   }
@@ -121,11 +128,3 @@ export class KeyHealth {
     return now < (this.#restUntil[key] as number) ? resting : well;
   }
 }
-
-/** Lower is better. */
-const well = 0;
-const resting = 1;
-const barred = 2;
-
-/** Beyond any span of time that a config may set. */
-const mostDoublings = 31;

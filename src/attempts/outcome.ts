@@ -1,4 +1,4 @@
-import type { UpstreamFailureReason } from '../errors.js';
+import type { AttemptFailure, GatewayError, GivenUpBy } from '../errors.js';
 
 /** No upstream keeps itself away for longer, whatever it says. */
 export const longestRetryAfterMs = 600_000;
@@ -8,10 +8,10 @@ export const restMs = 1000;
 /** An attempt that the target has failed. */
 export interface FailedCall {
   /**
-   * `limited`: refused for the number of calls (429), which says nothing against the target. `refused`: the key or its
+   * `limited`: refused for the number of calls (429), which says nothing against the target. `rejected`: the key or its
    * account is not accepted. `doubted`: refused for missing rights, which may be the key's lack or nobody's to have.
    */
-  readonly kind: 'failure' | 'limited' | 'refused' | 'doubted';
+  readonly kind: 'failure' | 'limited' | 'rejected' | 'doubted';
   /** What happened, in a few words for operators. */
   readonly error: string;
   /** How long the target asks to be left alone, in milliseconds; null where it did not say. */
@@ -34,7 +34,7 @@ export type Finding = 'success' | 'uncounted' | FailedCall['kind'];
 export function findingOfStatus(status: number): Finding {
   if (status === 429) return 'limited';
   // The key or the balance is ours, and every call would be told the same.
-  if (status === 401 || status === 402) return 'refused';
+  if (status === 401 || status === 402) return 'rejected';
   // Rights may be ours or a matter of what was asked.
   if (status === 403) return 'doubted';
   // A lock and a slow request are of one call.
@@ -42,6 +42,11 @@ export function findingOfStatus(status: number): Finding {
   // What is not implemented is not broken.
   if (status === 501 || status === 505) return 'uncounted';
   return status >= 500 ? 'failure' : 'success';
+}
+
+/** Why an answer is given up that fails a call with this error. */
+export function givenUpBy(error: GatewayError): GivenUpBy {
+  return error.tooLarge ? 'answer_too_large' : 'unusable_answer';
 }
 
 /** Whether a status speaks of the key that a request came with: another key may do better. */
@@ -53,15 +58,13 @@ export function isOfKey(status: number): boolean {
  * What it says that there was no answer, or no whole one.
  * @param headSeen the answer had begun: its time may then have run out because its reader was slow
  */
-export function findingOfFailure(
-  reason: UpstreamFailureReason | 'unusable_answer',
-  headSeen: boolean,
-): Finding {
+export function findingOfFailure(reason: AttemptFailure, headSeen: boolean): Finding {
   switch (reason) {
     case 'queue_full':
     case 'no_room':
     case 'closed':
     case 'answer_too_large':
+    case 'gateway_fault':
       return 'uncounted';
     case 'total_timeout':
       return headSeen ? 'uncounted' : 'failure';

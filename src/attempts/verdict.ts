@@ -1,4 +1,4 @@
-import type { UpstreamFailureReason } from '../errors.js';
+import type { AttemptFailure } from '../errors.js';
 import { resendableMs } from '../upstream/types.js';
 
 /**
@@ -11,7 +11,7 @@ interface Progress {
   /** Some byte of the request may have reached the upstream. */
   readonly bytesSent: boolean;
   /** Some byte of an answer has reached the client, were it a sign of life. */
-  readonly headRelayed: boolean;
+  readonly committed: boolean;
   /** The whole request is still in memory. */
   readonly replayable: boolean;
   /** It makes or keeps something at the upstream, which a second time would be made twice. */
@@ -22,7 +22,7 @@ interface Progress {
 
 /** An attempt without an answer, or with one that is none. */
 export interface BrokenAttempt extends Progress {
-  readonly reason: UpstreamFailureReason | 'unusable_answer';
+  readonly reason: AttemptFailure;
 }
 
 /** An attempt that the upstream answered with an error. */
@@ -37,13 +37,13 @@ export type FailedAttempt = BrokenAttempt | AnsweredAttempt;
  * The retry rule, and the only place that knows it. Once something was relayed nothing is tried again. Before the
  * request was sent, the next candidate is free. After it was sent, only what proves that the upstream gave up
  * (a broken connection, an answer that is none, an error of its own) moves on; a deadline stops, since the work may
- * still be going on and the caller has waited long enough, and so does an answer that is too large, or finds no room here,
- * since it was given.
+ * still be going on and the caller has waited long enough, and so does an answer that is too large, finds no room here,
+ * or met a fault of ours, since it was given.
  * A connection that breaks proves it only within a second of sending: what cuts silent calls cuts them at work. What
  * must not be done twice moves on only after an answer which proves that it was not done (`provesUndone`).
  *
- * Where there is no other candidate, the same one is asked again if it refused the connection or broke it before
- * anything was sent: a server that restarts does that. A reused connection that turned out to be dead comes here only
+ * Where there is no other candidate, the same one is asked again if it refused the connection, or its proxy did, or it
+ * broke it before anything was sent: a server that restarts does that. A reused connection that turned out to be dead comes here only
  * when the fresh one in its place was refused: the client has sent the request again by itself, and nothing of it was
  * ever looked at.
  * @param hasNext there is another candidate
@@ -57,7 +57,7 @@ export function verdict(attempt: FailedAttempt, hasNext: boolean, mayRepeat: boo
 
 /** Whether it is right to ask any target again. */
 function mayGoOn(attempt: FailedAttempt): boolean {
-  if (attempt.headRelayed) return false;
+  if (attempt.committed) return false;
   // An answer is proof that the request was sent, or as much of it as matters.
   if (attempt.reason === 'error_answer') {
     if (!attempt.replayable || !isUpstreamsOwn(attempt.status)) return false;
@@ -71,6 +71,7 @@ function mayGoOn(attempt: FailedAttempt): boolean {
     case 'total_timeout':
     case 'answer_too_large':
     case 'no_room':
+    case 'gateway_fault':
       return false;
     // An answer all the same.
     case 'unusable_answer':
@@ -121,5 +122,5 @@ function isUpstreamsOwn(status: number): boolean {
 }
 
 function isPassing({ reason, bytesSent }: FailedAttempt): boolean {
-  return reason === 'connect_failed' || (reason === 'reset' && !bytesSent);
+  return reason === 'connect_failed' || reason === 'proxy_failed' || (reason === 'reset' && !bytesSent);
 }

@@ -64,7 +64,7 @@ export function isAllowed(target: Target, { wanted, excluded }: TargetWishes): b
 }
 
 function isAmong(target: Target, names: readonly string[]): boolean {
-  for (let i = 0; i < names.length; i++) if (isNamed(target, names[i] as string)) return true;
+  for (const name of names) if (isNamed(target, name)) return true;
   return false;
 }
 

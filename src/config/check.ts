@@ -1,6 +1,9 @@
-import { type ConfigFiles, errorCode, pairProblem } from './files.js';
+import { checkRules } from './check-rules.js';
+import { type ConfigFiles, errorCode, isKeyOf, pairProblem } from './files.js';
+import { refusedHeaders, token } from './headers.js';
 import { parseHostPattern, parseNetwork, portRange } from './networks.js';
 import { createReport, type Problem, propertiesOf, propertyOf, type Report, textsOf } from './problem.js';
+import { parseProxyUrl } from './proxy.js';
 import { defaults } from './resolve.js';
 import { servableProtocols } from './servable.js';
 import { parseRedisUrl } from './store-settings.js';
@@ -22,7 +25,7 @@ export function crossProblems(
   checkListen(report, propertyOf(file, 'listen'), options.files);
   checkVendors(report, propertyOf(file, 'vendors'));
   checkLimits(report, propertyOf(file, 'limits'));
-  checkFetch(report, propertyOf(file, 'fetch'));
+  checkFetch(report, propertyOf(file, 'fetch'), options.files);
   checkSockets(report, propertyOf(file, 'sockets'));
   checkStore(report, propertyOf(file, 'store'));
   const given = propertyOf(file, 'upstreams');
@@ -153,7 +156,8 @@ function checkLimits(report: Report, limits: unknown): void {
     report.add(path, 'must be at most bufferedBytes, which all keys together may hold');
 }
 
-function checkFetch(report: Report, fetch: unknown): void {
+function checkFetch(report: Report, fetch: unknown, files: ConfigFiles): void {
+  checkProxy(report, ['fetch'], fetch, files);
   for (const [index, range] of textsOf(propertyOf(fetch, 'ports'))) {
     const [first, last] = portRange(range);
     if (!/^\d{1,5}-\d{1,5}$/.test(range) || (first >= 1 && first <= last && last <= 65_535)) continue;
@@ -199,6 +203,7 @@ function checkModel(
     }
     const kind = propertyOf(upstreams.get(upstream), 'kind');
     checkTargetName(report, name, { target, index, kind });
+    checkRules(report, target, { path: ['models', name, 'targets', index], kind, protocols: offered });
     if (isResponsesTarget(target) && kind !== 'chat' && kind !== 'simulator') {
       report.add(
         ['models', name, 'targets', index, 'responses'],
@@ -324,37 +329,14 @@ function checkCluster(report: Report, urls: readonly [number, string][]): void {
   }
 }
 
-/** RFC 9110 section 5.6.2. */
-const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-
-/** Headers that the gateway writes itself, by reason. */
-const refusedHeaders = new Map<string, string>([
-  ...['content-length', 'transfer-encoding', 'trailer', 'te', 'expect'].map(
-    (name) => [name, 'it frames the message, which the gateway does'] as const,
-  ),
-  ...['connection', 'keep-alive', 'proxy-connection', 'upgrade'].map(
-    (name) => [name, 'it belongs to one connection, which the gateway manages'] as const,
-  ),
-  ...['host', 'content-type', 'content-encoding', 'accept-encoding', 'x-request-id'].map(
-    (name) => [name, 'the gateway sets it for each request'] as const,
-  ),
-  ...[
-    'authorization',
-    'proxy-authorization',
-    'x-api-key',
-    'x-goog-api-key',
-    'x-vendorg-api-key',
-    'cookie',
-  ].map((name) => [name, 'it carries a credential; put it into apiKeys'] as const),
-]);
-
 /** Checks what the schema cannot say of one upstream. */
 function checkUpstream(report: Report, name: string, upstream: unknown, files: ConfigFiles): void {
   const at = (...rest: (string | number)[]): (string | number)[] => ['upstreams', name, ...rest];
+  checkRules(report, upstream, { path: at(), kind: propertyOf(upstream, 'kind'), protocols: null });
   const baseUrl = propertyOf(upstream, 'baseUrl');
   const tls = propertyOf(upstream, 'tls');
   if (propertyOf(upstream, 'kind') === 'simulator') {
-    for (const property of ['baseUrl', 'tls']) {
+    for (const property of ['baseUrl', 'tls', 'proxy', 'proxyCa']) {
       if (propertyOf(upstream, property) !== undefined) {
         report.add(at(property), 'the simulator is built in and takes none');
       }
@@ -374,6 +356,8 @@ function checkUpstream(report: Report, name: string, upstream: unknown, files: C
     const { problem } = files.certificate(ca);
     if (problem !== null) report.add(at('tls', 'ca'), problem);
   }
+  checkClientCertificate(report, at('tls'), tls, files);
+  checkProxy(report, at(), upstream, files);
   const seen = new Set<string>();
   for (const [field] of propertiesOf(propertyOf(upstream, 'headers'))) {
     const lower = field.toLowerCase();
@@ -383,6 +367,46 @@ function checkUpstream(report: Report, name: string, upstream: unknown, files: C
     else if (seen.has(lower)) report.add(at('headers', field), 'is given twice in different cases');
     seen.add(lower);
   }
+}
+
+function checkClientCertificate(
+  report: Report,
+  at: (string | number)[],
+  tls: unknown,
+  files: ConfigFiles,
+): void {
+  const [cert, key] = [propertyOf(tls, 'cert'), propertyOf(tls, 'key')];
+  if (cert !== undefined && key === undefined) report.add([...at, 'key'], 'is required beside cert');
+  if (key !== undefined && cert === undefined) report.add([...at, 'cert'], 'is required beside key');
+  const read = (name: string, value: unknown, kind: 'certificate' | 'privateKey'): string | null => {
+    if (typeof value !== 'string' || value === '') return null;
+    const { text, problem } = files[kind](value);
+    if (problem !== null) report.add([...at, name], problem);
+    return text;
+  };
+  const [certText, keyText] = [read('cert', cert, 'certificate'), read('key', key, 'privateKey')];
+  if (certText === null || keyText === null) return;
+  if (!isKeyOf(keyText, certText)) {
+    report.add([...at, 'key'], 'is not the key of the certificate in cert');
+    return;
+  }
+  const problem = pairProblem(certText, keyText);
+  if (problem !== null) report.add(at, problem);
+}
+
+/** Checks `proxy` and `proxyCa` of an upstream, or of what is fetched. */
+function checkProxy(report: Report, at: (string | number)[], owner: unknown, files: ConfigFiles): void {
+  const [proxy, ca] = [propertyOf(owner, 'proxy'), propertyOf(owner, 'proxyCa')];
+  if (typeof proxy === 'string' && proxy !== '') {
+    const address = parseProxyUrl(proxy);
+    if ('problem' in address) report.add([...at, 'proxy'], address.problem);
+  }
+  if (ca === undefined) return;
+  if (typeof proxy !== 'string' || !/^https:/i.test(proxy))
+    report.add([...at, 'proxyCa'], 'needs an https proxy');
+  if (typeof ca !== 'string' || ca === '') return;
+  const { problem } = files.certificate(ca);
+  if (problem !== null) report.add([...at, 'proxyCa'], problem);
 }
 
 function baseUrlProblem(baseUrl: string): string | null {

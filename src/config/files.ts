@@ -1,4 +1,4 @@
-import { createHash, X509Certificate } from 'node:crypto';
+import { createHash, createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
@@ -12,6 +12,8 @@ export type Read =
 export interface ConfigFiles {
   /** Takes PEM text as it is, or a path to it; gives certificates that were parsed once. */
   certificate(pathOrPem: string): Read;
+  /** The same of a private key. */
+  privateKey(pathOrPem: string): Read;
   /** A file's text. */
   read(path: string): Read;
   absolute(path: string): string;
@@ -34,10 +36,10 @@ export function createConfigFiles(directory: string): ConfigFiles {
     seen.set(name, result);
     return result;
   };
+  const pemText = (pathOrPem: string): Read =>
+    pathOrPem.includes('-----BEGIN') ? { text: pathOrPem, problem: null } : read(pathOrPem);
   const certificate = (pathOrPem: string): Read => {
-    const source: Read = pathOrPem.includes('-----BEGIN')
-      ? { text: pathOrPem, problem: null }
-      : read(pathOrPem);
+    const source = pemText(pathOrPem);
     if (source.problem !== null) return source;
     const blocks = source.text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
     if (blocks.length === 0) return { text: null, problem: 'holds no PEM certificate' };
@@ -48,12 +50,25 @@ export function createConfigFiles(directory: string): ConfigFiles {
     }
     return { text: blocks.join('\n'), problem: null };
   };
+  const privateKey = (pathOrPem: string): Read => {
+    const source = pemText(pathOrPem);
+    if (source.problem !== null) return source;
+    const [block] =
+      source.text.match(/-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?-----END [A-Z ]*PRIVATE KEY-----/) ?? [];
+    if (block === undefined) return { text: null, problem: 'holds no PEM private key' };
+    try {
+      createPrivateKey(block);
+    } catch {
+      return { text: null, problem: 'holds a private key that cannot be read, or only with a passphrase' };
+    }
+    return { text: block, problem: null };
+  };
   const fingerprint = (paths: readonly string[]): string => {
     const hash = createHash('sha256');
     for (const path of paths) hash.update(JSON.stringify(read(path).text));
     return hash.digest('hex');
   };
-  return { certificate, read, absolute, fingerprint };
+  return { certificate, privateKey, read, absolute, fingerprint };
 }
 
 function readText(name: string): Read {
@@ -68,6 +83,11 @@ function readText(name: string): Read {
 export function errorCode(error: unknown): string {
   const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
   return typeof code === 'string' ? code : 'unknown error';
+}
+
+/** Whether a private key is that of a certificate, the first of its chain. Both were parsed before. */
+export function isKeyOf(key: string, cert: string): boolean {
+  return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
 }
 
 /** Why a certificate and its private key cannot serve together, or null. */

@@ -1,8 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import type { TargetOptions } from '../conversation/codec.js';
+import type { ClientCertificate, EgressProxy } from '../upstream/origin.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import type { ConfigFiles } from './files.js';
 import { parseHostPattern, parseNetwork, portRange } from './networks.js';
+import { type Preset, presetOf } from './presets.js';
+import { resolveProxy } from './proxy.js';
+import type { RuleSettings } from './rules-schema.js';
 import type { ConfigFile } from './schema.js';
 import { resolveStore } from './store-settings.js';
 import type {
@@ -25,11 +29,17 @@ export interface ResolvedUpstream {
   readonly baseUrl: string | null;
   readonly apiKeys: readonly string[];
   readonly headers: readonly (readonly [string, string])[];
+  /** Name of a preset, or null. */
+  readonly preset: string | null;
+  /** As the file has them; null where it has none. */
+  readonly rules: RuleSettings | null;
   readonly tls: {
     readonly ca: string | null;
     readonly verify: boolean;
     readonly serverName: string | null;
+    readonly clientCertificate: ClientCertificate | null;
   };
+  readonly proxy: EgressProxy | null;
   readonly injectUsage: boolean;
   readonly responsesSocket: boolean;
   readonly fetchPrivate: boolean;
@@ -53,6 +63,8 @@ export interface ResolvedModel {
     readonly responses: boolean | 'only';
     readonly images: 'openai' | 'openai-files' | 'dashscope';
     readonly translation: TranslationSettings;
+    readonly preset: string | null;
+    readonly rules: RuleSettings | null;
   }[];
   readonly price: Price | null;
   readonly limits: RateLimits | null;
@@ -166,6 +178,7 @@ export const defaults = {
     ],
     denyNetworks: [],
     denyHosts: [],
+    proxy: null,
   },
   outage: { budgets: 'closed', rates: 'open' },
   usage: { ledger: true, lineDays: 30, sumDays: 400 },
@@ -218,7 +231,7 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
     timeouts: { ...defaults.timeouts, ...file.timeouts },
     routing: { ...defaults.routing, ...file.routing },
     sockets: socketSettings(file.sockets),
-    fetch: resolveFetch(file.fetch ?? {}),
+    fetch: resolveFetch(file.fetch ?? {}, files),
     store: resolveStore(file.store ?? { kind: 'embedded' }, files),
     outage: { ...defaults.outage, ...file.outage },
     usage: { ...defaults.usage, ...file.usage },
@@ -230,11 +243,15 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
       baseUrl: upstream.baseUrl ?? null,
       apiKeys: upstream.apiKeys ?? [],
       headers: Object.entries(upstream.headers ?? {}).map(([field, value]) => [field.toLowerCase(), value]),
+      preset: upstream.preset ?? null,
+      rules: upstream.rules ?? null,
       tls: {
         ca: upstream.tls?.ca === undefined ? null : files.certificate(upstream.tls.ca).text,
         verify: upstream.tls?.verify ?? true,
         serverName: upstream.tls?.serverName ?? null,
+        clientCertificate: clientCertificate(upstream.tls ?? {}, files),
       },
+      proxy: proxyOf(upstream, files),
       injectUsage: upstream.injectUsage ?? defaults.injectUsage,
       responsesSocket: upstream.responsesSocket ?? false,
       fetchPrivate: upstream.fetchPrivate ?? false,
@@ -252,7 +269,12 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
         weight: target.weight ?? 1,
         responses: target.responses ?? false,
         images: target.images ?? 'openai',
-        translation: resolveTranslation(target.translation ?? {}),
+        translation: resolveTranslation(
+          presetOf(target.preset ?? file.upstreams[target.upstream]?.preset),
+          target.translation,
+        ),
+        preset: target.preset ?? null,
+        rules: target.rules ?? null,
       })),
       price: model.price === undefined ? null : resolvePrice(model.price),
       limits: resolveLimits(model.limits),
@@ -283,8 +305,25 @@ function resolveTls(tls: { readonly cert: string; readonly key: string }, files:
   return { cert, key, fingerprint: files.fingerprint([cert, key]) };
 }
 
-function resolveFetch({ ports, denyNetworks, denyHosts }: NonNullable<ConfigFile['fetch']>): FetchSettings {
+type FileTls = NonNullable<ConfigFile['upstreams'][string]['tls']>;
+
+function clientCertificate({ cert, key }: FileTls, files: ConfigFiles): ClientCertificate | null {
+  if (cert === undefined || key === undefined) return null;
+  return { cert: files.certificate(cert).text ?? '', key: files.privateKey(key).text ?? '' };
+}
+
+function proxyOf(
+  { proxy, proxyCa }: { readonly proxy?: string; readonly proxyCa?: string },
+  files: ConfigFiles,
+): EgressProxy | null {
+  if (proxy === undefined) return null;
+  return resolveProxy(proxy, proxyCa === undefined ? null : files.certificate(proxyCa).text);
+}
+
+function resolveFetch(fetch: NonNullable<ConfigFile['fetch']>, files: ConfigFiles): FetchSettings {
+  const { ports, denyNetworks, denyHosts } = fetch;
   return {
+    proxy: proxyOf(fetch, files),
     ports: ports?.map(portRange) ?? defaults.fetch.ports,
     denyNetworks: denyNetworks?.flatMap((text) => parseNetwork(text) ?? []) ?? [],
     denyHosts: denyHosts?.flatMap((text) => parseHostPattern(text) ?? []) ?? [],
@@ -319,7 +358,8 @@ export function madeUpSecret(): ResolvedConfig['secret'] {
 
 type FileTranslation = NonNullable<ConfigFile['models'][string]['targets'][number]['translation']>;
 
-function resolveTranslation({ thinking, ...settings }: FileTranslation): TranslationSettings {
+function resolveTranslation(preset: Preset | null, given: FileTranslation = {}): TranslationSettings {
+  const { thinking, ...settings } = { ...preset?.translation, ...given };
   return {
     ...defaults.translation,
     ...settings,

@@ -1,9 +1,22 @@
 import { createHash } from 'node:crypto';
-import type { Origin } from '../upstream/origin.js';
+import type { ClientCertificate, EgressProxy, Origin } from '../upstream/origin.js';
 import { createKeyShares } from './key-shares.js';
+import { presetOf } from './presets.js';
 import type { ResolvedConfig, ResolvedModel, ResolvedUpstream } from './resolve.js';
+import { mergeHeaders, mergeRules } from './rules.js';
+import type { RuleSettings } from './rules-schema.js';
 import { nativeProtocols, wireProtocol } from './servable.js';
-import type { Key, KeyMark, Model, OwnSecrets, Snapshot, Target, Upstream, UpstreamKind } from './types.js';
+import type {
+  Key,
+  KeyMark,
+  Model,
+  OwnSecrets,
+  Protocol,
+  Snapshot,
+  Target,
+  Upstream,
+  UpstreamKind,
+} from './types.js';
 
 interface Surroundings {
   /** `http://127.0.0.1:PORT` of the running simulator; null when no upstream is of that kind. */
@@ -17,11 +30,13 @@ interface Surroundings {
  */
 export function buildSnapshot(config: ResolvedConfig, surroundings: Surroundings): Snapshot {
   const upstreams = new Map(
-    config.upstreams.map((upstream) => [upstream.name, buildUpstream(upstream, surroundings)]),
+    config.upstreams.map((upstream) => [upstream.name, buildUpstream(upstream, config, surroundings)]),
   );
+  const given = new Map(config.upstreams.map((upstream) => [upstream.name, upstream]));
+  const setOf = createSharedSets();
   const models = new Map(
     config.models
-      .map((model) => buildModel(model, upstreams))
+      .map((model) => buildModel(model, upstreams, given, setOf))
       .sort(byName)
       .map((model) => [model.name, model]),
   );
@@ -39,6 +54,7 @@ export function buildSnapshot(config: ResolvedConfig, surroundings: Surroundings
     outage: config.outage,
     usage: config.usage,
     translates: [...models.values()].some(isTranslated),
+    passedHeaders: passedHeaders([...upstreams.values()], [...models.values()]),
     secret: config.secret.text,
     defaultModels: config.defaultModels,
     upstreams,
@@ -68,7 +84,37 @@ function byName(a: { readonly name: string }, b: { readonly name: string }): num
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
 }
 
-function buildUpstream(upstream: ResolvedUpstream, surroundings: Surroundings): Upstream {
+type ResolvedTarget = ResolvedModel['targets'][number];
+
+/** The rules of an upstream, and of a target of it where there is one; what wins comes last. */
+function layersOf(upstream: ResolvedUpstream, target: ResolvedTarget | null): readonly RuleSettings[] {
+  const preset = target?.preset == null ? presetOf(upstream.preset) : null;
+  const layers = [preset?.rules, upstream.rules, presetOf(target?.preset)?.rules, target?.rules];
+  return layers.filter((layer) => layer != null);
+}
+
+function passedHeaders(upstreams: readonly Upstream[], models: readonly Model[]): readonly string[] {
+  const holders = [...upstreams, ...models.flatMap(({ targets }) => targets)];
+  return [...new Set(holders.flatMap(({ clientHeaders }) => [...(clientHeaders?.pass ?? [])]))];
+}
+
+/** Every header that some call to the upstream has of the config. */
+function allHeaders(
+  upstream: ResolvedUpstream,
+  { models }: ResolvedConfig,
+): readonly (readonly [string, string])[] {
+  const targets = models.flatMap((model) =>
+    model.targets.filter((target) => target.upstream === upstream.name),
+  );
+  const layers = [upstream, ...targets].flatMap(({ rules }) => Object.entries(rules?.headers?.set ?? {}));
+  return [...upstream.headers, ...layers];
+}
+
+function buildUpstream(
+  upstream: ResolvedUpstream,
+  config: ResolvedConfig,
+  surroundings: Surroundings,
+): Upstream {
   const baseUrl = upstream.kind === 'simulator' ? simulatorBase(surroundings) : upstream.baseUrl;
   if (baseUrl === null) throw new Error(`the upstream ${upstream.name} has no address`);
   return {
@@ -76,6 +122,7 @@ function buildUpstream(upstream: ResolvedUpstream, surroundings: Surroundings): 
     kind: upstream.kind,
     origin: createOrigin(baseUrl, {
       ...upstream.tls,
+      proxy: upstream.proxy,
       maxConnections: upstream.maxConnections,
       maxWaiting: upstream.maxWaiting,
     }),
@@ -85,8 +132,8 @@ function buildUpstream(upstream: ResolvedUpstream, surroundings: Surroundings): 
     fetchPrivate: upstream.fetchPrivate,
     allowMembers: new Set(upstream.allowMembers),
     apiKeys: upstream.apiKeys,
-    headers: upstream.headers,
-    secrets: ownSecrets(upstream.apiKeys, upstream.headers),
+    ...mergeHeaders(upstream.headers, layersOf(upstream, null)),
+    secrets: ownSecrets(upstream.apiKeys, allHeaders(upstream, config)),
   };
 }
 
@@ -99,14 +146,42 @@ function isTranslated({ protocols, targets }: Model): boolean {
   return targets.some((target) => [...protocols].some((protocol) => !target.native.has(protocol)));
 }
 
-function buildModel(model: ResolvedModel, upstreams: ReadonlyMap<string, Upstream>): Model {
+type SetOf = (protocols: Iterable<Protocol>) => ReadonlySet<Protocol>;
+
+/** Gives one set for the same protocols: calls for thousands of models then look into few of them, at every step. */
+function createSharedSets(): SetOf {
+  const sets = new Map<string, ReadonlySet<Protocol>>();
+  return (protocols) => {
+    const made = new Set(protocols);
+    const names = [...made].join();
+    const known = sets.get(names) ?? made;
+    sets.set(names, known);
+    return known;
+  };
+}
+
+function buildModel(
+  model: ResolvedModel,
+  upstreams: ReadonlyMap<string, Upstream>,
+  given: ReadonlyMap<string, ResolvedUpstream>,
+  setOf: SetOf,
+): Model {
   const targets = model.targets.map((target): Target => {
     const upstream = upstreams.get(target.upstream);
-    if (upstream === undefined) throw new Error(`the model ${model.name} has a target without an upstream`);
+    const settings = given.get(target.upstream);
+    if (upstream === undefined || settings === undefined)
+      throw new Error(`the model ${model.name} has a target without an upstream`);
+    const layers = layersOf(settings, target);
+    // Shared where they are the upstream's: thousands of models then begin their requests with the same bytes.
+    const isOwn = target.preset !== null || target.rules !== null;
+    const configured = isOwn ? mergeHeaders(settings.headers, layers) : upstream;
     return {
       upstream,
       model: target.model,
-      native: nativeProtocols(upstream.kind, target.responses),
+      headers: configured.headers,
+      clientHeaders: configured.clientHeaders,
+      rules: mergeRules(layers),
+      native: setOf(nativeProtocols(upstream.kind, target.responses)),
       wire: wireProtocol(upstream.kind, target.responses),
       images: target.images,
       translation: { ...target.translation, model: target.model, streamUsage: upstream.injectUsage },
@@ -116,7 +191,7 @@ function buildModel(model: ResolvedModel, upstreams: ReadonlyMap<string, Upstrea
   });
   return {
     name: model.name,
-    protocols: new Set(model.protocols),
+    protocols: setOf(model.protocols),
     targets: targets.sort((a, b) => a.priority - b.priority),
     created: model.created,
     price: model.price,
@@ -148,14 +223,16 @@ interface OriginOptions {
   readonly ca: string | null;
   readonly verify: boolean;
   readonly serverName: string | null;
+  readonly clientCertificate: ClientCertificate | null;
+  readonly proxy: EgressProxy | null;
   readonly maxConnections: number;
   readonly maxWaiting: number;
 }
 
 /**
  * Makes the origin of a base URL. Its identity holds all that makes one connection as good as another: scheme, host,
- * port, and for TLS the name that is asked for, the authority that is trusted and whether anything is checked. What
- * differs in any of these never shares a connection.
+ * port, and for TLS the name that is asked for, the authority that is trusted, whether anything is checked and which
+ * certificate is shown; and the proxy before it. What differs in any of these never shares a connection.
  * @param baseUrl an http or https URL
  */
 export function createOrigin(baseUrl: string, options: OriginOptions): Origin {
@@ -167,19 +244,35 @@ export function createOrigin(baseUrl: string, options: OriginOptions): Origin {
   const serverName = secure ? (options.serverName ?? host) : null;
   const ca = secure ? options.ca : null;
   const verify = secure ? options.verify : true;
-  const caHash = ca === null ? '' : createHash('sha256').update(ca).digest('hex');
+  const clientCertificate = secure ? options.clientCertificate : null;
+  const { proxy } = options;
   return {
-    identity: JSON.stringify([secure ? 'https' : 'http', host, port, serverName, caHash, verify]),
+    identity: JSON.stringify([
+      secure ? 'https' : 'http',
+      host,
+      port,
+      serverName,
+      ca === null ? '' : hashOf(ca),
+      verify,
+      clientCertificate === null ? '' : hashOf(JSON.stringify(clientCertificate)),
+      proxy?.identity ?? '',
+    ]),
     secure,
     host,
     port,
     authority: url.host,
     serverName,
     ca,
+    clientCertificate,
+    proxy,
     verify,
     maxConnections: options.maxConnections,
     maxWaiting: options.maxWaiting,
   };
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
 }
 
 /** Shorter values are words. */

@@ -1,4 +1,4 @@
-import { sealSignature, tokenIn } from './signature.js';
+import { tagSignature, tokenIn } from './signature.js';
 
 /*
  * Chat has no field for a signature of reasoning, but its clients return the ids of calls as they got them. So tokens of
@@ -51,7 +51,7 @@ export function tokensIn(carried: string): readonly string[] {
   if (pieces.length > mostTokens || !pieces.every((piece) => base64.test(piece))) return [];
   return pieces.map(
     (value) =>
-      tokenIn(value) ?? sealSignature({ protocol: 'generateContent', model: '', value, redacted: false }),
+      tokenIn(value) ?? tagSignature({ protocol: 'generateContent', model: '', value, redacted: false }),
   );
 }
 

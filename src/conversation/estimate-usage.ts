@@ -1,9 +1,10 @@
+import { textWeight } from '../wire/text-weight.js';
 import type { Answer } from './answer.js';
 import type { ConversationRequest, MediaPart, TextPart, UserPart } from './request.js';
 import type { Metering } from './stream-rules.js';
 import type { Usage } from './usage.js';
 
-const charactersOfToken = 4;
+const weightOfToken = 4;
 /** Whatever its size: how many tokens a medium is depends on the model. */
 export const mediumTokens = 1500;
 
@@ -71,17 +72,17 @@ function isBase64(body: Buffer, from: number, to: number): boolean {
   return true;
 }
 
-/** The tokens that so many characters of an answer are taken for. */
-export function tokensOf(characters: number): number {
-  return Math.ceil(characters / charactersOfToken);
+/** @param weight of a text (`textWeight`), or its bytes where nobody has read it, which come to about the same */
+export function tokensOf(weight: number): number {
+  return Math.ceil(weight / weightOfToken);
 }
 
 /** The tokens that a whole answer is taken for. */
 export function answerTokens({ choices }: Answer): number {
-  let characters = 0;
+  let weight = 0;
   for (const { parts } of choices)
-    for (const part of parts) characters += part.kind === 'toolCall' ? part.input.length : part.text.length;
-  return tokensOf(characters);
+    for (const part of parts) weight += textWeight(part.kind === 'toolCall' ? part.input : part.text);
+  return tokensOf(weight);
 }
 
 /** Who ended an answer before it was whole; null for a whole one. */
@@ -90,6 +91,8 @@ export type BrokenBy = 'client' | 'upstream' | null;
 /** What is known of an answer whose upstream did not report its usage, or not all of it. */
 interface InexactAnswer {
   readonly brokenBy: BrokenBy;
+  /** Something of it has left for the client: the gateway's own signs of life are nothing of it. */
+  readonly hasPassed: boolean;
   readonly estimates: Metering['estimates'];
   /** What was reported before it broke off. */
   readonly reported: Usage | null;
@@ -103,11 +106,12 @@ interface InexactAnswer {
  * The usage of an answer that was not reported whole. For one that broke off it is what was reported and what has
  * passed; an upstream that failed before any of it passed has used nothing.
  */
-export function inexactUsage({ brokenBy, estimates, reported, input, output }: InexactAnswer): Usage | null {
+export function inexactUsage(answer: InexactAnswer): Usage | null {
+  const { brokenBy, hasPassed, estimates, reported, input, output } = answer;
   if (estimates === 'none') return reported;
+  if (brokenBy === 'upstream' && !hasPassed) return null;
   const answered = estimates === 'conversation' ? output : 0;
   if (brokenBy === null) return reported ?? estimatedUsage(input, answered);
   if (reported !== null) return { ...reported, output: Math.max(reported.output, answered), partial: true };
-  if (brokenBy === 'upstream' && output === 0) return null;
   return { input, output: answered, cached: 0, cacheWritten: 0, reasoning: 0, partial: true };
 }

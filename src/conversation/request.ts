@@ -114,10 +114,12 @@ export type OutputFormat =
 
 export const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 export type Effort = (typeof efforts)[number];
+/** An effort, or a word in lower case that only some vendor knows. */
+export type EffortWord = Effort | (string & {});
 
 export interface Reasoning {
   /** Null: as much as the upstream thinks fit. */
-  readonly effort: Effort | null;
+  readonly effort: EffortWord | null;
   /** Tokens, where the client named a number, else null. `effort` is set beside it. */
   readonly budget: number | null;
   /** The client's protocol shows reasoning to the client, and the client asked for it. */

@@ -30,7 +30,7 @@ export interface Signature {
 }
 
 /** Makes the token that a client carries. */
-export function sealSignature({ protocol, model, value, redacted }: Signature): string {
+export function tagSignature({ protocol, model, value, redacted }: Signature): string {
   const name = Buffer.from(model).toString('base64url');
   return `${tag}${redacted ? 'r' : 's'}.${protocol}.${name}.${value}`;
 }
@@ -49,7 +49,7 @@ export function tokenIn(text: string): string | null {
 }
 
 /**
- * The token for what a client of a protocol carries in its opaque field: as it is when this gateway made it, sealed as
+ * The token for what a client of a protocol carries in its opaque field: as it is when this gateway made it, tagged as
  * its own vendor's when an upstream of the client's protocol did, and null for nothing.
  */
 export function carriedSignature(
@@ -58,11 +58,11 @@ export function carriedSignature(
   redacted: boolean,
 ): string | null {
   if (value === '') return null;
-  return tokenIn(value) ?? sealSignature({ protocol, model: '', value, redacted });
+  return tokenIn(value) ?? tagSignature({ protocol, model: '', value, redacted });
 }
 
 /** @returns what a token holds, as it is or as base64, or null when it is not one of ours. */
-export function openSignature(carried: string | null): Signature | null {
+export function untagSignature(carried: string | null): Signature | null {
   const token = carried === null ? null : tokenIn(carried);
   if (token === null) return null;
   const kindEnd = token.indexOf('.', tag.length);
@@ -81,12 +81,12 @@ export function openSignature(carried: string | null): Signature | null {
 
 /** Whether a token stands for reasoning that nobody can read beside it. */
 export function isRedacted(token: string): boolean {
-  return openSignature(token)?.redacted ?? false;
+  return untagSignature(token)?.redacted ?? false;
 }
 
 /** @returns what a token holds when an upstream of this protocol made it, else null: then its reasoning is dropped. */
 export function signatureFor(protocol: TextProtocolName, token: string | null): Signature | null {
-  const signature = openSignature(token);
+  const signature = untagSignature(token);
   return signature?.protocol === protocol ? signature : null;
 }
 

@@ -63,6 +63,11 @@ export interface StreamRules {
    * are enough to tell.
    */
   readonly marksEnd: ((run: Buffer) => boolean) | null;
+  /**
+   * Number of the last event in some bytes of a stream that has one, or null. Null in place of the function for protocols
+   * that do not number their events.
+   */
+  readonly lastNumber: ((bytes: Buffer) => number | null) | null;
   /** Judges an ended stream by its last bytes (cut at `tailBytes`, so perhaps inside an event) and what was noted. */
   judgeEnd(tail: Buffer, facts: StreamFacts): StreamEnding;
   /**
@@ -86,6 +91,7 @@ export function wholeAnswers(
     judgeStart: () => 'meaningful',
     usageAtStart: null,
     marksEnd: null,
+    lastNumber: null,
     judgeEnd: () => ({ state: 'complete', usage: null }),
     findUsageEvent: () => null,
     usageOf,

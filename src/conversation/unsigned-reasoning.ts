@@ -1,5 +1,5 @@
 import type { ReasoningPart } from './request.js';
-import { sealSignature, signatureFor } from './signature.js';
+import { signatureFor, tagSignature } from './signature.js';
 
 /*
  * Reasoning of chat upstreams is plain text without a signature, and some refuse the next turn of a tool loop without it
@@ -17,8 +17,8 @@ export type ReasoningName = (typeof reasoningNames)[number];
 export const mostCarried = 512 * 1024;
 
 /** @param model its maker, by its name at the upstream; empty where a client wrote the member itself */
-export function sealUnsigned(name: ReasoningName, model: string): string {
-  return sealSignature({ protocol: 'chat', model, value: name, redacted: false });
+export function tagUnsigned(name: ReasoningName, model: string): string {
+  return tagSignature({ protocol: 'chat', model, value: name, redacted: false });
 }
 
 /** The same token with the text in it; any other as it is. */
@@ -26,7 +26,7 @@ export function withText(token: string, text: string): string {
   const signature = signatureFor('chat', token);
   if (signature === null || signature.redacted) return token;
   const value = `${signature.value}:${Buffer.from(text).toString('base64url')}`;
-  return sealSignature({ ...signature, value, redacted: true });
+  return tagSignature({ ...signature, value, redacted: true });
 }
 
 export interface UnsignedReasoning {

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { clientAddress } from '../http/client-address.js';
 import { type CallRecord, none } from '../metrics/call-record.js';
-import { targetName } from '../metrics/gauges.js';
+import { targetName } from '../metrics/recorder.js';
 import type { Call, CallOutcome } from './call.js';
 import { costOfCall, isMetered } from './consumption.js';
 import { keepMemory } from './memory-budget.js';

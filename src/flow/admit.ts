@@ -1,4 +1,4 @@
-import type { Budget, Key, Model, Price } from '../config/types.js';
+import { type Budget, type Key, type Model, nanosPerDollar, type Price } from '../config/types.js';
 import { GatewayError } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange.js';
 import type { Decision, Denial } from '../limits/decision.js';
@@ -13,13 +13,11 @@ import { LimitedCall, Taking } from './limited-call.js';
 import { refuse } from './refuse.js';
 import type { Services } from './services.js';
 
-const nanosOfDollar = 1e9;
-
 /** What a call does once its limits let it. */
 type Next<Of extends Call> = (services: Services, call: Of) => void;
 
 /** Who waits for a call to be let in. */
-export interface Admitted {
+export interface AdmissionListener {
   onAdmitted(): void;
   /** Instead: `rate_limit_exceeded`, `budget_exceeded` or `store_unavailable`. */
   onNotAdmitted(fault: unknown): void;
@@ -32,7 +30,7 @@ export interface Admitted {
  * @returns whether it is let in at once
  * @throws {GatewayError} as `admitResolved` does
  */
-export function admit(services: Services, call: AuthenticatedCall, waiter: Admitted): boolean {
+export function admit(services: Services, call: AuthenticatedCall, waiter: AdmissionListener): boolean {
   return !hasLimits(call.key) || takeFirst(services, call, call.running.pools.first(call.key), waiter);
 }
 
@@ -41,10 +39,10 @@ function hasLimits({ limits, groupLimits }: Key): boolean {
 }
 
 /** @returns whether the call is let in at once @throws {GatewayError} as `admitResolved` does */
-function takeFirst(services: Services, call: Call, pools: CallPools, waiter: Admitted): boolean {
+function takeFirst(services: Services, call: Call, pools: CallPools, waiter: AdmissionListener): boolean {
   const limited = new LimitedCall(services.limits, pools.rateLines);
   call.limited = limited;
-  if (pools.pools.length === 0) return true;
+  if (pools.ones.length === 0) return true;
   const first = new Taking(services.limits, pools);
   limited.first = first;
   if (first.take(pools.ones, services.hostClock.at(call.authenticatedAt))) return true;
@@ -56,7 +54,7 @@ interface Lacking {
   readonly limited: LimitedCall;
   readonly taking: Taking;
   readonly demands: readonly Demand[];
-  readonly waiter: Admitted;
+  readonly waiter: AdmissionListener;
 }
 
 /** @returns whether the call is let in at once; else it waits, and its waiter hears more. @throws as `enter` does */
@@ -110,8 +108,8 @@ export function admitDownload(
  */
 export function admitResolved(services: Services, call: ResolvedCall, next: Next<ResolvedCall>): void {
   const { key, model } = call;
-  const price = priceOf(key, model);
-  if (call.limited === null && model.limits === null && price === null) {
+  const charge = chargeOf(key, model);
+  if (call.limited === null && model.limits === null && charge === null) {
     next(services, call);
     return;
   }
@@ -119,7 +117,7 @@ export function admitResolved(services: Services, call: ResolvedCall, next: Next
   call.limited ??= new LimitedCall(services.limits, pools.rateLines);
   const { limited } = call;
   limited.rateLines = pools.rateLines;
-  if (pools.pools.length === 0 && price === null) {
+  if (pools.ones.length === 0 && charge === null) {
     limited.isAdmitted = true;
     next(services, call);
     return;
@@ -127,9 +125,9 @@ export function admitResolved(services: Services, call: ResolvedCall, next: Next
   const rest = new Taking(services.limits, pools);
   limited.rest = rest;
   const demands =
-    price === null
+    charge === null
       ? demandsOf(pools, pools.tokens.length > 0 ? expectedTokens(call) : 0)
-      : demandsWithBudget(call, limited, rest, price);
+      : demandsWithBudget(call, limited, rest, charge);
   if (!rest.take(demands, services.hostClock.at(call.validatedAt))) {
     const queued = new Queued(services, call, next);
     if (!acquire(services, { limited, taking: rest, demands, waiter: queued })) {
@@ -141,22 +139,26 @@ export function admitResolved(services: Services, call: ResolvedCall, next: Next
   next(services, call);
 }
 
-/** What a call costs its key's budget; null where there is none to be kept to. */
-function priceOf({ budget }: Key, { price }: Model): Price | null {
-  return budget === null || price === null || isFree(price) ? null : price;
+/** What a call costs, and the budget that pays for it. */
+interface Charge {
+  readonly price: Price;
+  readonly budget: Budget;
+}
+
+/** Null for a call that costs nothing, or whose key has no budget. */
+function chargeOf({ budget }: Key, { price }: Model): Charge | null {
+  return budget === null || price === null || isFree(price) ? null : { price, budget };
 }
 
 function demandsWithBudget(
   call: ResolvedCall,
   limited: LimitedCall,
   { pools }: Taking,
-  price: Price,
+  { price, budget }: Charge,
 ): readonly Demand[] {
-  const { key } = call;
-  const budget = key.budget as Budget;
   const usage = expectedUsage(call);
   const demands = demandsOf(pools, usage.input + usage.output);
-  limited.budget = budgetOf(key, budget, Date.now());
+  limited.budget = budgetOf(call.key, budget, Date.now());
   const { pool } = limited.budget;
   const cost = costOf(price, { usage, seconds: expectedSeconds(call), calls: call.units });
   // Whatever is expected: a budget that is used up lets no call in, and a guess beyond it refuses none for ever.
@@ -169,15 +171,18 @@ function enter(services: Services, limited: LimitedCall, taking: Taking, decisio
     taking.admission = decision;
     return;
   }
-  const { budget } = limited;
-  const isBudget = decision.pool === budget?.pool;
   if (decision.reason === 'unknown') throw undecided;
-  services.reportLimit(isBudget ? 'budget' : unitOf(decision.pool));
-  throw isBudget ? overBudget(budget as PeriodBudget) : denied(decision);
+  const { budget } = limited;
+  if (budget !== null && decision.pool === budget.pool) {
+    services.reportLimit('budget');
+    throw overBudget(budget);
+  }
+  services.reportLimit(unitOf(decision.pool));
+  throw denied(decision);
 }
 
 /** A call that waits for units which its worker does not have. */
-class Queued<Of extends Call> implements Admitted, ExchangeListener {
+class Queued<Of extends Call> implements AdmissionListener, ExchangeListener {
   readonly #services: Services;
   readonly #call: Of;
   readonly #next: Next<Of>;
@@ -227,7 +232,7 @@ const undecided = new GatewayError(
 );
 
 function overBudget({ pool, endsAt }: PeriodBudget): GatewayError {
-  const dollars = pool.limit / nanosOfDollar;
+  const dollars = pool.limit / nanosPerDollar;
   const until = new Date(endsAt).toISOString();
   return new GatewayError(
     'budget_exceeded',

@@ -4,6 +4,7 @@ import { type ErrorAnswer, readErrorAnswer } from '../attempts/error-answer.js';
 import type { FailedAttempt } from '../attempts/verdict.js';
 import type { Protocol, Upstream } from '../config/types.js';
 import type { FaultPlace } from '../errors.js';
+import { isVendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
 import { always, never } from '../protocols/once.js';
 import { Gather } from '../stream/gather.js';
 import type {
@@ -96,7 +97,7 @@ export function isFailure(result: Answered | UpstreamFailure): result is Upstrea
  * @param once asked again, what it asks for would be made twice
  */
 export function failedRequest(result: Answered | UpstreamFailure, once: boolean): FailedAttempt {
-  const shared = { headRelayed: false, replayable: true, once, sentMs: result.sentMs };
+  const shared = { committed: false, replayable: true, once, sentMs: result.sentMs };
   if (isFailure(result)) return { ...shared, reason: result.reason, bytesSent: result.bytesSent };
   const status = result.refusal?.status ?? result.head.status;
   return { ...shared, reason: 'error_answer', status, bytesSent: true };
@@ -151,7 +152,8 @@ class Collector implements UpstreamHandler {
   }
 
   onEnd(): void {
-    const head = this.#head as ResponseHead;
+    const head = this.#head;
+    if (head === null) throw new Error('an answer has ended that has not begun');
     const body = this.#gather.take();
     const refusal = head.status < 400 ? null : readErrorAnswer(this.#room.upstream, head, body);
     if (refusal !== null) this.#onRefusal(head, refusal);
@@ -160,15 +162,15 @@ class Collector implements UpstreamHandler {
 
   #onRefusal(head: ResponseHead, { status, error }: ErrorAnswer): void {
     const { attempt, call } = this.#room;
-    attempt?.refused(head, status);
-    if (error !== null && error.vendorAccountStatus !== null) attempt?.report(call, error);
+    attempt?.answeredError(head, status);
+    if (isVendorAccountError(error)) attempt?.report(call, error);
   }
 
   onFailure(failure: UpstreamFailure): void {
     const head = this.#head;
     // Its status was told, though not all of its body.
     if (head !== null && head.status >= 400)
-      this.#room.attempt?.refused(
+      this.#room.attempt?.answeredError(
         head,
         readErrorAnswer(this.#room.upstream, head, this.#gather.take()).status,
       );

@@ -1,6 +1,6 @@
 import type { ExchangeListener } from '../http/exchange.js';
 import { account } from './account.js';
-import { ownLines } from './answer.js';
+import { ownLines } from './answer-lines.js';
 import type { Call } from './call.js';
 import type { Services } from './services.js';
 import { timingLine } from './timing.js';

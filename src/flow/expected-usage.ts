@@ -3,9 +3,8 @@ import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
 import { bodyOutputLimit, type OutputLimit } from '../protocols/protocol.js';
 import type { OutputSpans } from '../schema/accept.js';
-import { defaultScanLimits, findValues, type Span } from '../wire/json-scan.js';
-import { endOfValue, wholeNumber } from '../wire/json-skip.js';
-import { skipSpace } from '../wire/json-space.js';
+import { findValues, type Span } from '../wire/json-scan.js';
+import { endOfValue, mostDepth, skipSpace, wholeNumber } from '../wire/json-skip.js';
 import type { Call } from './call.js';
 
 /** Output of a call that sets no limit to it. */
@@ -93,7 +92,7 @@ function elementsAt(body: Buffer, span: Span | null): number {
   if (first !== quote && first !== openBracket) return 1;
   let count = 0;
   for (let at = span.start; at < span.end; count++) {
-    at = endOfValue(body, skipSpace(body, at + 1), defaultScanLimits.maxDepth);
+    at = endOfValue(body, skipSpace(body, at + 1), mostDepth);
     if (at === -1) return Math.max(1, count);
     at = skipSpace(body, at);
     if (body[at] === closeBracket) at = span.end;

@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { GatewayError } from '../errors.js';
+import type { Dialer } from '../upstream/dialer.js';
 import { type Downloaded, download } from '../upstream/download.js';
 import type { RateBound } from '../upstream/least-rate.js';
 import type { RemoteOptions } from '../upstream/remote-url.js';
@@ -12,6 +13,7 @@ export interface FileLimits {
   readonly timeoutMs: number;
   /** Where they may be. */
   readonly places: RemoteOptions;
+  readonly dialer: Dialer;
   /** How slow each of them may be. */
   readonly rate: RateBound;
   /**
@@ -36,7 +38,7 @@ export interface WantedFile {
  */
 export async function fetchFiles(
   wanted: readonly WantedFile[],
-  { maxBytes, timeoutMs, places, rate, hold }: FileLimits,
+  { maxBytes, timeoutMs, places, dialer, rate, hold }: FileLimits,
   waiting: WaitingClient,
 ): Promise<ReadonlyMap<string, Downloaded>> {
   const deadline = performance.now() + timeoutMs;
@@ -47,6 +49,7 @@ export async function fetchFiles(
     const held = maxBytes - left;
     const limits = {
       ...places,
+      dialer,
       maxBytes: left,
       timeoutMs: Math.max(1, deadline - performance.now()),
       rate,

@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { ConversationRequest, MediaPart, TextPart, Turn, UserPart } from '../conversation/request.js';
 import { GatewayError, type Guarded, guard } from '../errors.js';
+import type { Dialer } from '../upstream/dialer.js';
 import { type Downloaded, download } from '../upstream/download.js';
 import type { RateBound } from '../upstream/least-rate.js';
 import type { RemoteOptions } from '../upstream/remote-url.js';
@@ -16,6 +17,7 @@ export interface FetchLimits {
   readonly timeoutMs: number;
   /** Where they may be. */
   readonly places: RemoteOptions;
+  readonly dialer: Dialer;
   /** For what it is fetched. */
   readonly owner: Guarded;
   /** How slow each of them may be. */
@@ -57,6 +59,7 @@ export function fetchMedia(
       url,
       {
         ...limits.places,
+        dialer: limits.dialer,
         maxBytes: left,
         timeoutMs: Math.min(longestMs, Math.max(1, deadline - performance.now())),
         rate: limits.rate,

@@ -10,7 +10,8 @@ import { Hedge, type HedgedAttempt } from '../attempts/hedge.js';
 import type { FailedAttempt } from '../attempts/verdict.js';
 import type { Target } from '../config/types.js';
 import type { ConversationRequest } from '../conversation/request.js';
-import { GatewayError, guard } from '../errors.js';
+import { GatewayError, type GivenUpBy, guard } from '../errors.js';
+import type { VendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
 import type { Endpoint, Translation } from '../protocols/protocol.js';
 import { warmUpAnswer } from '../protocols/responses/socket-message.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
@@ -22,7 +23,7 @@ import type {
   UpstreamHandler,
 } from '../upstream/client.js';
 import { account } from './account.js';
-import { ownLines } from './answer.js';
+import { ownLines } from './answer-lines.js';
 import { rateBound } from './body-rate.js';
 import {
   attemptDeadlines,
@@ -37,6 +38,7 @@ import { keepMemory, takeAnswerMemory, takeMemory } from './memory-budget.js';
 import { mediaPlaces } from './own-address.js';
 import {
   decodeCall,
+  nativeBody,
   type Prepared,
   prepareNative,
   prepareTranslated,
@@ -62,6 +64,7 @@ const translatedCopies = 2;
 const fetchCopies = (fetchedCopies * 4) / 3;
 /** One call may not take more than this part of what a worker may hold. */
 const fetchShare = 8;
+const atPrevious = { param: 'previous_response_id' };
 
 /** A call on its way. */
 export interface Sending {
@@ -92,6 +95,8 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
   #attempt: RelayedAttempt | null = null;
   /** Of the attempt. */
   #transform: AnswerTransform | null = null;
+  /** Why the answer of the attempt was given up. */
+  #givenUp: GivenUpBy = 'unusable_answer';
   /** Time went by before the first attempt. */
   #isLate = false;
   /** While a second target may be asked beside the first, or is. */
@@ -104,10 +109,6 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
     this.#attempts = attempts;
   }
 
-  get isWanted(): boolean {
-    return this.#call.exchange.alive;
-  }
-
   get hasWholeAnswer(): boolean {
     return this.#call.accounted || (this.#transform?.isComplete ?? false);
   }
@@ -118,7 +119,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
       reason: 'error_answer',
       status,
       bytesSent: true,
-      headRelayed: this.#relay?.committed ?? false,
+      committed: this.#relay?.committed ?? false,
       replayable: this.#isReplayable,
       once: this.#isOnce,
       sentMs: performance.now() - attempt.sentAt,
@@ -133,9 +134,14 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
     attempt.report(this.#call, error);
   }
 
-  onVendorAccountRefused(error: GatewayError): void {
-    this.#attempt?.refusedAs(error.vendorAccountStatus as number);
+  onVendorAccountRefused(error: VendorAccountError): void {
+    this.#attempt?.rejectedAs(error.vendorAccountStatus);
     this.#attempt?.report(this.#call, error);
+  }
+
+  onGivenUp(reason: GivenUpBy): void {
+    this.#givenUp = reason;
+    this.#attempt?.failed(reason, true);
   }
 
   get #isReplayable(): boolean {
@@ -144,13 +150,13 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
 
   /** Asked again, the present target would make or keep it twice. */
   get #isOnce(): boolean {
-    const { body, path } = this.#call;
-    return path !== 'translated' && this.#endpoint.once(body === null ? [] : [body]);
+    const { path } = this.#call;
+    return path !== 'translated' && this.#endpoint.once(nativeBody(this.#call, this.#endpoint));
   }
 
   /** Whether there is an attempt to follow one that failed: then `#goOn` begins it. */
   #mayGoOn(attempt: FailedAttempt): boolean {
-    return this.isWanted && this.#attempts.mayGoOn(attempt);
+    return this.#call.exchange.alive && this.#attempts.mayGoOn(attempt);
   }
 
   #goOn(failure: GatewayError | null): void {
@@ -216,14 +222,15 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
 
   #beginSecond(): HedgedAttempt | null {
     const call = this.#call;
+    const relay = this.#relay;
     const budget = this.#services.hedges.of(call.model);
-    if (!budget.isFree || !this.#attempts.skip()) return null;
+    if (relay === null || !budget.isFree || !this.#attempts.skip()) return null;
     const { target, key } = this.#attempts;
     let attempt: RelayedAttempt | null = null;
     try {
       const prepared = prepareHedge(this.#services, call, this.#endpoint, target);
       if (prepared === null) return null;
-      attempt = new RelayedAttempt(this.#services, this.#attempts, this, this.#relay as Relay);
+      attempt = new RelayedAttempt(this.#services, this.#attempts, this, relay);
       attempt.exchange = this.#post(target, key, prepared, deadlinesLeft(call), attempt);
       call.retries++;
       budget.spend();
@@ -296,6 +303,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
       maxBytes,
       timeoutMs: timeLeft(call),
       places: mediaPlaces(call, target.upstream),
+      dialer: this.#services.dialer,
       owner: call,
       rate: rateBound(call.running.snapshot),
       hold: (bytes: number) => {
@@ -407,7 +415,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
       key,
       body,
       once,
-      socketRequest: () => socketRequest(this.#call, target.upstream, upstreamPath, { wire, vendor, key }),
+      socketRequest: () => socketRequest(this.#call, target, upstreamPath, { wire, vendor, key }),
       deadlines,
       handler,
       isWarmUp,
@@ -451,10 +459,10 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
     else this.#relay.refuse(fault, head);
   }
 
-  onAttemptFailed(error: GatewayError, failure: UpstreamFailure | null): void {
+  onAttemptFailed(error: GatewayError, failure: UpstreamFailure | null, head: ResponseHead | null): void {
     const progress = {
       bytesSent: failure?.bytesSent ?? true,
-      headRelayed: false,
+      committed: false,
       replayable: this.#isReplayable,
       // What is limited was not done.
       once: this.#isOnce && (failure !== null || error.kind !== 'rate_limit_exceeded'),
@@ -463,15 +471,13 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
     const { vendorAccountStatus } = error;
     const mayGoOn = this.#mayGoOn(
       vendorAccountStatus === null
-        ? { ...progress, reason: failure?.reason ?? 'unusable_answer' }
+        ? { ...progress, reason: failure?.reason ?? this.#givenUp }
         : { ...progress, reason: 'error_answer', status: vendorAccountStatus },
     );
     if (mayGoOn) this.#goOn(error);
-    else this.#end(error, null);
+    else this.#end(error, head);
   }
 }
-
-const atPrevious = { param: 'previous_response_id' };
 
 /** Whether a call may go to two targets at once: its body is at hand, and its answer no stream. */
 function mayHedge({ model, body, upload, socketCall, validated, retries }: Call): boolean {

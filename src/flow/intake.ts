@@ -6,7 +6,7 @@ import type { ExchangeListener } from '../http/exchange.js';
 import { Swept } from '../http/sweep.js';
 import { LeastRate } from '../upstream/least-rate.js';
 import { account } from './account.js';
-import { type Admitted, admit } from './admit.js';
+import { type AdmissionListener, admit } from './admit.js';
 import { rateBound, tooSlow } from './body-rate.js';
 import type { AuthenticatedCall } from './call.js';
 import { keepMemory, takeMemory } from './memory-budget.js';
@@ -25,7 +25,7 @@ const decodedGrowth = 4;
  * Takes in the body of a call: first its place among the calls of its key, then its bytes as there is memory for them,
  * then it decodes them.
  */
-export class Intake extends Swept implements BodyReceiver, ExchangeListener, Admitted {
+export class Intake extends Swept implements BodyReceiver, ExchangeListener, AdmissionListener {
   readonly #services: Services;
   readonly #call: AuthenticatedCall;
   readonly #next: (services: Services, call: AuthenticatedCall) => void;

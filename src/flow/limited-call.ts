@@ -32,7 +32,7 @@ export class Taking {
    * @returns whether the call is let in; else its worker has too little, and nothing was taken
    */
   take(demands: readonly Demand[], now: number): boolean {
-    this.admission = this.#limits.take(demands, this.pools.found, now);
+    this.admission = this.#limits.take(demands, now);
     return this.admission !== null;
   }
 

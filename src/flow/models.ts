@@ -6,14 +6,13 @@ import {
 import type { ErrorFormat } from '../protocols/error-formats/error-format.js';
 import { modelList, modelListErrorFormat, modelObject } from '../protocols/models/list.js';
 import type { Route } from '../routes.js';
-import { ownLines } from './answer.js';
+import { ownLines } from './answer-lines.js';
 import type { AuthenticatedCall } from './call.js';
 import { timingLine } from './timing.js';
 
-/** The error format of a model listing, which the request's headers choose; null for every other route. */
-export function modelsErrorFormat(route: Route, source: CredentialSource): ErrorFormat | null {
-  const format = formatOf(route, source);
-  return format === null ? null : modelListErrorFormat(format);
+/** The error format of a model listing whose format the request's headers choose. */
+export function modelsErrorFormat(source: CredentialSource): ErrorFormat {
+  return modelListErrorFormat(modelListFormat(source));
 }
 
 /**
@@ -22,7 +21,7 @@ export function modelsErrorFormat(route: Route, source: CredentialSource): Error
  */
 export function answerModels(call: AuthenticatedCall, route: Route): void {
   const { exchange, key } = call;
-  const format = formatOf(route, exchange.head) ?? 'chat';
+  const format = formatOf(route, exchange.head);
   const { models } = key;
   const { model: id } = call.params;
   const body =
@@ -30,15 +29,6 @@ export function answerModels(call: AuthenticatedCall, route: Route): void {
   exchange.respond(200, ownLines(call) + timingLine(call), body);
 }
 
-function formatOf(route: Route, source: CredentialSource): ModelListFormat | null {
-  switch (route.operation) {
-    case 'modelList':
-    case 'model':
-      return modelListFormat(source);
-    case 'googleModelList':
-    case 'googleModel':
-      return 'generateContent';
-    default:
-      return null;
-  }
+function formatOf({ auth }: Route, source: CredentialSource): ModelListFormat {
+  return auth === 'modelList' ? modelListFormat(source) : 'generateContent';
 }

@@ -27,11 +27,11 @@ export function createRecentCalls(unixTime: UnixTime): RecentCalls {
     list: () =>
       [...ring.slice(next), ...ring.slice(0, next)]
         .reverse()
-        .map((call) => viewOf(call, unixTime.at(call.endedAt))),
+        .map((call) => recentRequestOf(call, unixTime.at(call.endedAt))),
   };
 }
 
-function viewOf(call: CallRecord, at: number): RecentRequestView {
+function recentRequestOf(call: CallRecord, at: number): RecentRequestView {
   const { usage, firstByteMs, ownMs } = call;
   return {
     id: call.id,

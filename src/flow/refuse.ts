@@ -3,7 +3,7 @@ import { acceptedCodings } from '../http/content-coding.js';
 import type { ResponseHead } from '../upstream/client.js';
 import { parseEvent } from '../wire/sse.js';
 import { account } from './account.js';
-import { ownLines, passedLines } from './answer.js';
+import { ownLines, passedLines } from './answer-lines.js';
 import type { Call } from './call.js';
 import type { Services } from './services.js';
 import { timingLine } from './timing.js';
@@ -37,7 +37,7 @@ export function refuse(
   if (call.body === null && (chunked || contentLength > call.running.snapshot.limits.uploadBytes))
     exchange.closing = true;
   let lines = ownLines(call);
-  if (head !== null) lines += passedLines(call, head);
+  if (head !== null) lines += passedLines(call, head, true);
   if (error.retryAfter !== null && (head === null || head.get('retry-after') === null))
     lines += `\r\nretry-after: ${error.retryAfter}`;
   if (error.allow !== null) lines += `\r\nallow: ${error.allow}`;
@@ -51,6 +51,8 @@ export function refuse(
 }
 
 export interface LastWords {
+  /** Of the error event in its stream. */
+  readonly number: number;
   /** Part of an event has left, and its end never will. */
   readonly insideEvent: boolean;
   /** Makes the last words of the error format's error event; null when nothing but signs of life has left. */
@@ -61,9 +63,13 @@ export interface LastWords {
  * Ends a stream that has begun: what is left of an unfinished event is closed by a blank line, then the error event
  * says what happened, because most SDKs take a clean early end for success. The caller accounts.
  */
-export function refuseStream(call: Call, error: GatewayError, { insideEvent, words }: LastWords): void {
+export function refuseStream(
+  call: Call,
+  error: GatewayError,
+  { number, insideEvent, words }: LastWords,
+): void {
   call.error = error;
-  const event = call.errorFormat.errorEvent(error, call.exchange.id);
+  const event = call.errorFormat.errorEvent(error, call.exchange.id, number);
   const text = words(event) ?? (call.framing === 'array' ? `[${parseEvent(event).data}]` : event);
   call.exchange.write(Buffer.from(insideEvent ? `\n\n${text}` : text));
   call.exchange.end();

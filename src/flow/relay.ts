@@ -2,16 +2,20 @@ import { performance } from 'node:perf_hooks';
 import type { AttemptOwner } from '../attempts/attempts.js';
 import { readErrorAnswer } from '../attempts/error-answer.js';
 import { failureError, statusError } from '../attempts/failure.js';
-import { type FaultPlace, GatewayError } from '../errors.js';
+import { givenUpBy } from '../attempts/outcome.js';
+import { type FaultPlace, GatewayError, type GivenUpBy } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange.js';
 import { Swept } from '../http/sweep.js';
+import { isVendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import { Beginning, beginningBytes, Gather } from '../stream/gather.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
 import { EventRuns } from '../wire/sse.js';
 import { account } from './account.js';
+import { answerLines, streamLines } from './answer-lines.js';
+import type { CallOutcome, RoutedCall } from './call.js';
+import { noteUsage } from './consumption.js';
 import {
-  answerLines,
   answerOutcome,
   answerRefusal,
   beginningFailure,
@@ -20,10 +24,7 @@ import {
   isMedia,
   isWholeEvent,
   leavesWhole,
-  streamLines,
-} from './answer.js';
-import type { CallOutcome, RoutedCall } from './call.js';
-import { noteUsage } from './consumption.js';
+} from './judge-answer.js';
 import { countAnswerMemory, releaseBody, takeAnswerMemory } from './memory-budget.js';
 import { keepAliveBytes, refuse, refuseStream } from './refuse.js';
 import type { Services } from './services.js';
@@ -70,6 +71,11 @@ type Phase =
   | Events
   | { readonly name: 'sent'; readonly head: ResponseHead }
   | { readonly name: 'over' };
+
+/** Whether an error is what the upstream's answer itself says. Of one about our account nothing passes. */
+function tellsItself({ source, vendorAccountStatus }: GatewayError): boolean {
+  return source === 'upstream' && vendorAccountStatus === null;
+}
 
 const waiting: Phase = { name: 'waiting' };
 const over: Phase = { name: 'over' };
@@ -191,9 +197,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     this.#call.sentAt = this.upstream?.sentAt ?? 0;
     if (!this.committed) {
       this.#phase = over;
-      this.#owner.onAttemptFailed(error, failure);
-    } else if (phase.name === 'bytes') {
-      this.#cut(error);
+      this.#owner.onAttemptFailed(error, failure, null);
     } else if (this.#transform?.isComplete) {
       // All of the answer was there; how the connection ended says nothing about it.
       this.#endComplete(this.#transform);
@@ -278,8 +282,6 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   /** Ends a call that no attempt will answer. @param head of the upstream's answer that the error tells of, or null */
   refuse(fault: unknown, head: ResponseHead | null): void {
     if (this.committed) {
-      // Nothing can be said in an answer that is no event stream.
-      if (this.#phase.name === 'bytes') this.#call.exchange.abort();
       if (fault instanceof GatewayError) this.#failStream(fault);
       else this.#failByUs(fault);
       return;
@@ -289,14 +291,14 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     refuse(this.#services, this.#call, fault, head);
   }
 
-  /** Gives an answer up that cannot be used, before any of it was relayed. */
-  #give(error: GatewayError, failure: UpstreamFailure | null = null): void {
+  /** Gives an answer up that cannot be used: another target may be asked while none of it was relayed. */
+  #give(error: GatewayError, failure: UpstreamFailure | null = null, reason = givenUpBy(error)): void {
     const phase = this.#phase;
     this.#phase = over;
-    if (error.vendorAccountStatus !== null) this.#owner.onVendorAccountRefused(error);
-    this.upstream?.cancel();
-    if (this.committed) this.#failStream(error, phase);
-    else this.#owner.onAttemptFailed(error, failure);
+    if (isVendorAccountError(error)) this.#owner.onVendorAccountRefused(error);
+    this.#giveUp(reason);
+    if (this.committed) this.#failStream(error, reason, phase);
+    else this.#owner.onAttemptFailed(error, failure, tellsItself(error) ? this.#head : null);
   }
 
   /** Gives up a stream that ended before its first event: it goes elsewhere as a call whose connection broke does. */
@@ -309,17 +311,30 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   /** A mistake of ours costs its own call and nothing else. */
   #failByUs(fault: unknown): void {
     this.#services.reportFault('upstream', fault, this.#call);
-    this.#give(new GatewayError('internal_error', null, { cause: fault }));
+    this.#give(new GatewayError('internal_error', null, { cause: fault }), null, 'gateway_fault');
   }
 
-  #failStream(error: GatewayError, phase = this.#phase): void {
+  /** Nothing more is read of the present attempt's answer. */
+  #giveUp(reason: GivenUpBy): void {
+    this.#owner.onGivenUp(reason);
     this.upstream?.cancel();
+  }
+
+  /** Ends an answer that has begun, and will not come to its end. */
+  #failStream(error: GatewayError, reason = givenUpBy(error), phase = this.#phase): void {
+    this.#giveUp(reason);
+    // Nothing can be said in an answer that is no event stream.
+    if (phase.name === 'bytes') {
+      this.#cut(error);
+      return;
+    }
     this.#endStream(phase, error);
     this.#settle('upstream_error');
   }
 
   #endStream(phase: Phase, error: GatewayError): void {
     refuseStream(this.#call, error, {
+      number: this.#transform?.nextNumber ?? 0,
       insideEvent: phase.name === 'events' && phase.runs.overlong,
       words: (event) => this.#transform?.lastWords(error, event) ?? null,
     });
@@ -347,7 +362,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   #onBytes({ transform, beginning }: Bytes, chunk: Buffer): boolean {
     const failure = beginning.failureIn(chunk);
     if (failure !== null) {
-      this.#owner.onVendorAccountRefused(failure);
+      if (isVendorAccountError(failure)) this.#owner.onVendorAccountRefused(failure);
       this.upstream?.cancel();
       this.#cut(failure);
       return true;
@@ -379,7 +394,11 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   #outgrown({ transform, head }: Answering, before: Buffer): void {
     if (head.status >= 400) this.#tellError(head, this.#errorOf(head, before) ?? statusError(head, before));
     else if (!transform.divisible)
-      this.#give(new GatewayError('upstream_error', "The upstream's answer is too large to be changed."));
+      this.#give(
+        new GatewayError('upstream_error', "The upstream's answer is too large to be changed.", {
+          tooLarge: true,
+        }),
+      );
     else this.#beginBytes(transform, head);
   }
 
@@ -392,10 +411,10 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   #tellError(head: ResponseHead, error: GatewayError): void {
     this.#phase = over;
     // Of one below, the attempt has read the body.
-    if (head.status >= 500 && error.vendorAccountStatus !== null) this.#owner.onVendorAccountRefused(error);
+    if (head.status >= 500 && isVendorAccountError(error)) this.#owner.onVendorAccountRefused(error);
     this.upstream?.cancel();
     // Of an answer about our account nothing passes, its headers included.
-    this.#owner.onErrorAnswer(error, error.vendorAccountStatus === null ? head : null);
+    this.#owner.onErrorAnswer(error, isVendorAccountError(error) ? null : head);
   }
 
   #beginBytes(transform: AnswerTransform, head: ResponseHead): void {
@@ -435,9 +454,10 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     } catch (fault) {
       if (!(fault instanceof GatewayError)) throw fault;
       const { upstream } = this;
-      if (this.committed) this.#failStream(fault);
       // What was asked of the target was answered: it has not failed, and no other is asked.
+      if (this.committed) this.#failStream(fault, 'no_room');
       else {
+        this.#owner.onGivenUp('no_room');
         this.refuse(fault, null);
         upstream?.cancel();
       }
@@ -496,7 +516,9 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     if (run === null) return true;
     if (runs.overlong && !transform.divisible) {
       this.#give(
-        new GatewayError('upstream_error', 'An event of the upstream is too large to be passed on.'),
+        new GatewayError('upstream_error', 'An event of the upstream is too large to be passed on.', {
+          tooLarge: true,
+        }),
       );
       return true;
     }
@@ -505,7 +527,8 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
       const verdict = runs.overlong ? 'meaningful' : transform.judge(run);
       if (verdict === 'silence') return true;
       if (verdict !== 'meaningful') {
-        this.#give(verdict);
+        if (verdict.unbegun) this.#giveUnbegun(verdict);
+        else this.#give(verdict);
         return true;
       }
       this.#judged = true;
@@ -534,8 +557,8 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
 
   /** The error's words have left with what was passed last. */
   #endFailed(error: GatewayError): void {
-    if (error.vendorAccountStatus !== null) this.#owner.onVendorAccountRefused(error);
-    this.upstream?.cancel();
+    if (isVendorAccountError(error)) this.#owner.onVendorAccountRefused(error);
+    this.#giveUp(givenUpBy(error));
     this.#call.error = error;
     this.#call.exchange.end();
     this.#settle('upstream_error');
@@ -565,7 +588,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     if (error !== null) this.#failStream(error);
     else if (transform.error !== null) this.#endFailed(transform.error);
     else {
-      if (failed) this.upstream?.cancel();
+      if (failed) this.#giveUp('unusable_answer');
       exchange.end();
       this.#settle(failed ? 'upstream_error' : 'complete');
     }

@@ -174,8 +174,8 @@ function mayBeSteered(steering: readonly SteeringMember[], { upstream }: Target)
 
 function steered(steering: readonly SteeringMember[], targets: readonly Target[]): GatewayError {
   // What no upstream allows is named; where each allows something else, all of it.
-  const refused = steering.filter((name) => !targets.some((target) => mayBeSteered([name], target)));
-  const named = refused.length === 0 ? steering : refused;
+  const forbidden = steering.filter((name) => !targets.some((target) => mayBeSteered([name], target)));
+  const named = forbidden.length === 0 ? steering : forbidden;
   const [first = ''] = named;
   return new GatewayError(
     'unsupported_parameter',

@@ -44,7 +44,7 @@ export function serve(services: Services, exchange: Exchange, socketCall: Socket
 
 function begin(services: Services, arrived: Call): void {
   const route = findRoute(arrived);
-  arrived.errorFormat = modelsErrorFormat(route, arrived.exchange.head) ?? route.errorFormat;
+  if (route.auth === 'modelList') arrived.errorFormat = modelsErrorFormat(arrived.exchange.head);
   const call = authenticate(arrived, route);
   switch (route.operation) {
     case 'call':

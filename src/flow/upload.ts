@@ -10,11 +10,12 @@ import { ByteBlocks } from '../wire/byte-blocks.js';
 import { boundaryOf, MultipartDecoder, type PartHead, type PartReceiver } from '../wire/multipart.js';
 import { PartNames } from '../wire/part-names.js';
 import { account } from './account.js';
-import { type Admitted, admit } from './admit.js';
+import { type AdmissionListener, admit } from './admit.js';
 import { rateBound, tooSlow } from './body-rate.js';
 import type { AuthenticatedCall } from './call.js';
 import { isCoded } from './intake.js';
 import { keepMemory, takeMemory } from './memory-budget.js';
+import { largestReceiveBuffer, mostWaiting } from './most-waiting.js';
 import { refuse } from './refuse.js';
 import { steerable } from './resolve.js';
 import type { Services } from './services.js';
@@ -27,10 +28,7 @@ const wholeBytes = 1024 * 1024;
 /** Memory for what arrives is taken in steps as large as what has come, of so many bytes at least and at most. */
 const leastStep = 16 * 1024;
 const mostStep = 1024 * 1024;
-/** What comes of one upload in spite of a stop may not take more than this part of what a worker may hold. */
-const waitingShare = 8;
-/** But this much always, which is what the buffers of a kernel may hold. */
-const leastWaiting = 8 * 1024 * 1024;
+const kernelBytes = largestReceiveBuffer();
 /** Bytes of all fields together, which are kept to the end of the form. */
 const mostFieldBytes = 1024 * 1024;
 /** What a byte of a text may take up in memory, and what a part does beside its texts. */
@@ -59,7 +57,13 @@ interface ModelField {
  */
 export class Upload
   extends Swept
-  implements BodyStreamReceiver, ExchangeListener, PartReceiver, UploadBody, RequestBodySource, Admitted
+  implements
+    BodyStreamReceiver,
+    ExchangeListener,
+    PartReceiver,
+    UploadBody,
+    RequestBodySource,
+    AdmissionListener
 {
   readonly contentType: string;
   readonly #services: Services;
@@ -189,7 +193,7 @@ export class Upload
     const held = call.heldBytes - this.#waiting + bytes;
     const { bufferedBytes } = call.running.snapshot.limits;
     try {
-      if (bytes > Math.max(leastWaiting, bufferedBytes / waitingShare)) throw tooFast();
+      if (bytes > mostWaiting(bufferedBytes, kernelBytes)) throw tooFast();
       if (held > call.heldBytes) takeMemory(this.#services, call, held - call.heldBytes);
       else keepMemory(this.#services, call, held);
     } catch (fault) {

@@ -1,5 +1,6 @@
 import type { OutputSpans } from '../schema/accept.js';
 import type { CompiledSchema } from '../schema/compile.js';
+import { isObject } from '../wire/json.js';
 import { type BodySpans, scanBody } from '../wire/json-scan.js';
 import { type FoundMembers, lookThrough, noMembers } from '../wire/member-guard.js';
 import { parseBody } from '../wire/skeleton.js';
@@ -39,10 +40,9 @@ export function readValidated(model: string, stream: boolean): ValidatedBody {
 /** The verdict on what `accept` does not know, and the reason of every refusal. */
 function parseAndCheck(body: Buffer, schema: CompiledSchema): ValidatedBody {
   const scan = scanBody(body);
-  // The scan has seen that it begins as an object does, and the parse proves it to be one.
-  const value = parseBody(body, scan) as Record<string, unknown>;
+  const value = parseBody(body, scan);
   const members = lookThrough(body, schema.guard);
-  if (!schema.check(value)) throw schema.explain(value);
+  if (!isObject(value) || !schema.check(value)) throw schema.explain(value);
   const { model, stream, stream_options: options } = value;
   return {
     scan,
@@ -55,9 +55,5 @@ function parseAndCheck(body: Buffer, schema: CompiledSchema): ValidatedBody {
 }
 
 function asksForUsage(options: unknown): boolean {
-  return (
-    typeof options === 'object' &&
-    options !== null &&
-    (options as Record<string, unknown>).include_usage === true
-  );
+  return isObject(options) && options.include_usage === true;
 }

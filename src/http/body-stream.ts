@@ -249,10 +249,11 @@ export class BodyBacklog {
     }
   }
 
-  /** Hands the first of what waits to `take`, for which it is valid until `take` returns. Not for an empty backlog. */
+  /** Hands the first of what waits to `take`, for which it is valid until `take` returns. */
   takeFirst(take: (bytes: Buffer) => void): void {
-    const buffer = this.#buffers.shift() as Buffer;
-    const size = this.#sizes.shift() as number;
+    const buffer = this.#buffers.shift();
+    const size = this.#sizes.shift();
+    if (buffer === undefined || size === undefined) return;
     this.#bytes -= size;
     take(buffer.subarray(0, size));
     this.#pool.give(buffer);

@@ -1,5 +1,5 @@
 import zlib from 'node:zlib';
-import { GatewayError } from '../errors.js';
+import { errorCode, GatewayError } from '../errors.js';
 
 type Decoder = (
   body: Buffer,
@@ -41,7 +41,7 @@ export function decodeBody(
 ): void {
   decoder(body, { maxOutputLength: limit }, (error, decoded) => {
     if (error === null) done(decoded);
-    else if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE')
+    else if (errorCode(error) === 'ERR_BUFFER_TOO_LARGE')
       done(
         new GatewayError(
           'request_too_large',

@@ -1,11 +1,12 @@
 import type { HttpResponse, us_socket_context_t } from 'uWebSockets.js';
 import { type FaultPlace, type GatewayError, type Guarded, surfaceFault } from '../errors.js';
 import type { Writable } from '../wire/head.js';
+import { isBodyless } from '../wire/head.js';
 import { requestIdOf, requestSeries } from '../wire/request-id.js';
 import { type BodyCollector, type BodyPool, type BodyReceiver, collectBody } from './body.js';
 import { type BodyStream, type BodyStreamReceiver, streamBody } from './body-stream.js';
 import type { RequestHead } from './request-head.js';
-import { type AnswerHead, type ClientLink, isBodyless, type SinkOwner } from './response-sink.js';
+import type { AnswerHead, ClientLink, SinkOwner } from './response-sink.js';
 import { type SweepList, Swept } from './sweep.js';
 
 /** At four seconds a round, five minutes. */
@@ -130,8 +131,9 @@ export class Exchange extends Swept implements SinkOwner {
    */
   bodyBuffer(bytes: number, start: Buffer | null = null): Buffer {
     const before = this.#bodyBuffer;
-    this.#bodyBuffer = this.#host.bodies.take(bytes);
-    const room = this.#bodyBuffer?.subarray(0, bytes) ?? Buffer.allocUnsafe(bytes);
+    const pooled = this.#host.bodies.take(bytes);
+    this.#bodyBuffer = pooled;
+    const room = pooled === null ? Buffer.allocUnsafe(bytes) : partOf(pooled, bytes);
     if (start !== null) room.set(start);
     if (before !== null) this.#host.bodies.give(before);
     return room;
@@ -304,6 +306,11 @@ export class Exchange extends Swept implements SinkOwner {
     host.open--;
     if (host.open === 0) host.onIdle?.();
   }
+}
+
+/** The first bytes of a buffer, which is given as it is where that is all of it. */
+function partOf(buffer: Buffer, bytes: number): Buffer {
+  return buffer.length === bytes ? buffer : buffer.subarray(0, bytes);
 }
 
 /** What the owner of an exchange hears of its client. */

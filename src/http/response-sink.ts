@@ -73,8 +73,3 @@ export interface BodySource {
 
 /** Both sides of one request. */
 export interface ClientLink extends ResponseSink, BodySource {}
-
-/** Answers that have no body, and no length of one (RFC 9110 section 8.6). */
-export function isBodyless(status: number): boolean {
-  return status === 204 || status === 304;
-}

@@ -32,19 +32,22 @@ const methodSyntax = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
  */
 export function createRouter<T>(entries: readonly RouterEntry<T>[]): Router<T> {
   const root = createNode<T>('');
+  // At each segment static text comes first, so a path that a route has word for word means that route.
+  const plain = new Map<string, Leaf<T>>();
   for (const { method, path, value } of entries) {
     if (!methodSyntax.test(method)) throw new Error(`'${method}' is not a method name (route '${path}').`);
     const leaf = leafFor(root, parsePath(path));
     if (leaf.methods.includes(method)) throw new Error(`The route ${method} ${path} is given twice.`);
     addMethod(leaf, method, value);
+    if (leaf.names.length === 0) plain.set(path, leaf);
   }
   const walk = createWalk(root);
   return {
     find(method, path) {
-      const leaf = walk.locate(path);
+      const leaf = plain.get(path) ?? walk.locate(path);
       if (leaf === null) return notFound;
       const answer = leaf.answers[leaf.methods.indexOf(method)];
-      if (answer === undefined) return leaf.refused;
+      if (answer === undefined) return leaf.notAllowed;
       if (leaf.names.length === 0) return answer;
       const params = walk.readParams(leaf.names, path);
       return params === null ? notFound : { kind: 'found', value: answer.value, params };
@@ -193,7 +196,7 @@ interface Leaf<T> {
   readonly methods: string[];
   /** Parallel to `methods`; without parameters. */
   readonly answers: Found<T>[];
-  refused: MethodNotAllowed;
+  notAllowed: MethodNotAllowed;
 }
 
 /**
@@ -267,7 +270,7 @@ function leafFor<T>(root: Node<T>, parts: readonly PathPart[]): Leaf<T> {
 function addMethod<T>(leaf: Leaf<T>, method: string, value: T): void {
   leaf.methods.push(method);
   leaf.answers.push(Object.freeze({ kind: 'found', value, params: noParams }));
-  leaf.refused = refusal(leaf.methods);
+  leaf.notAllowed = refusal(leaf.methods);
 }
 
 /** The child that continues with `path` at `offset`, or null. */
@@ -279,7 +282,7 @@ function staticChild<T>(node: Node<T>, path: string, offset: number): Node<T> | 
 }
 
 function createLeaf<T>(names: readonly string[]): Leaf<T> {
-  return { names, methods: [], answers: [], refused: refusal([]) };
+  return { names, methods: [], answers: [], notAllowed: refusal([]) };
 }
 
 function refusal(methods: readonly string[]): MethodNotAllowed {

@@ -45,6 +45,8 @@ export interface Server {
   open(): number;
   /** Requests since the start. */
   served(): number;
+  /** Takes no more connections, and serves on those that there are. Resolves when nothing listens any more. */
+  stopListening(): Promise<void>;
   /**
    * Stops accepting; from now on answers end their connections; resolves when the last one open has ended.
    * @param graceMs for so long after it what still comes on idle connections is served; a moment unless given
@@ -61,7 +63,7 @@ const pooledBytes = 32 * 1024 * 1024;
 /** A turn of the event loop that is as short as this took no connection and no request; and how long one is waited for. */
 const quietMs = 0.02;
 const quietPatienceMs = 200;
-/** Between the end of listening and the first answer that ends its connection. */
+/** From the end of listening to the first answer that ends its connection, where nobody knows of the other workers. */
 const drainDelayMs = 100;
 /** Requests on connections that were idle when the drain began are still served for so long. */
 const drainGraceMs = 300;
@@ -135,33 +137,43 @@ class UwsServer implements Server {
     return this.#host.served;
   }
 
-  async drain(graceMs = drainGraceMs): Promise<void> {
+  async stopListening(): Promise<void> {
     if (this.#listening !== null) await quietTurn();
     // The server may have been closed meanwhile.
-    this.#stopListening();
+    this.#closeListener();
+  }
+
+  async drain(graceMs = drainGraceMs): Promise<void> {
+    // Clients that are told to close connect anew: not before every worker has ceased to listen, or they would wait in
+    // the queue of one that closes it in their face. Who has told this one to cease before has waited for all.
+    const delayMs = this.#listening === null ? 0 : drainDelayMs;
+    await this.stopListening();
     const host = this.#host;
     return new Promise((resolve) => {
       let quiet: NodeJS.Timeout | undefined;
+      let last: NodeJS.Immediate | undefined;
       const settle = () => {
         clearTimeout(quiet);
+        clearImmediate(last);
         quiet = setTimeout(() => {
-          if (host.open === 0) resolve();
+          // Sockets are read between the two: on a busy machine a timer is late, and what has come by then is served.
+          last = setImmediate(() => {
+            if (host.open === 0) resolve();
+          });
         }, graceMs);
       };
-      // Clients that are told to close connect anew: not before every worker has stopped to listen, or they would
-      // wait in the queue of one that closes it in their face.
       setTimeout(() => {
         host.draining = true;
         host.onIdle = settle;
         this.#options.onDraining?.();
         if (host.open === 0) settle();
-      }, drainDelayMs);
+      }, delayMs);
     });
   }
 
   close(): void {
     clearInterval(this.#sweepTimer);
-    this.#stopListening();
+    this.#closeListener();
     this.#app.close();
   }
 
@@ -208,7 +220,7 @@ class UwsServer implements Server {
   }
 
   /** Not twice: uWS frees the listening socket, at the end of the server too. */
-  #stopListening(): void {
+  #closeListener(): void {
     if (this.#listening !== null) us_listen_socket_close(this.#listening);
     this.#listening = null;
   }

@@ -1,13 +1,8 @@
 import type { HttpResponse } from 'uWebSockets.js';
 import { STATUS_CODES } from 'node:http';
 import { guard, handFault } from '../errors.js';
-import {
-  type AnswerHead,
-  type ChunkReceiver,
-  type ClientLink,
-  isBodyless,
-  type SinkOwner,
-} from './response-sink.js';
+import { isBodyless } from '../wire/head.js';
+import type { AnswerHead, ChunkReceiver, ClientLink, SinkOwner } from './response-sink.js';
 import { SizedAnswer, type SizedState } from './sized.js';
 
 /** Whole answers up to this size leave in one go: they fit into any socket's buffer. */

@@ -4,8 +4,11 @@ import type { KeyEntry, KeyResolver, ManagedKeySet } from './key-set.js';
 
 /** No key of ours is longer; a longer text is not worth a hash. */
 const longestPresented = 512;
-/** Callers that are remembered in each of two generations: some 10 MB when both are full. */
-const recentCallers = 65_536;
+/**
+ * Callers that are remembered in each of two generations: 12 MB when one is full. As many as there may be managed keys, so
+ * that none of them is hashed again when all take turns.
+ */
+const recentCallers = 100_000;
 
 export interface KeyTable {
   /**
@@ -54,13 +57,18 @@ class RecentCallers {
       this.#old = this.#young;
       this.#young = new Map();
     }
-    this.#young.set(presented, found);
+    this.#young.set(ownText(presented), found);
   }
 
   delete(presented: string): void {
     this.#young.delete(presented);
     this.#old.delete(presented);
   }
+}
+
+/** A copy: a part of a header's value would keep the whole of it in memory. */
+function ownText(presented: string): string {
+  return Buffer.from(presented).toString();
 }
 
 /** `crypto.hash` (Node 20.12) takes half the time of a `Hash` object for texts this short. */

@@ -11,8 +11,8 @@ export interface AdmissionHost {
   overuse(held: HeldPool, amount: number): void;
   /** Of units that are used up for good, so many are. */
   spend(held: HeldPool, amount: number): void;
-  /** The units are given back whose users do that. @param found as in `HeldPools.at` */
-  release(demands: readonly Demand[], found: HeldPool[]): void;
+  /** The units are given back whose users do that. */
+  release(demands: readonly Demand[]): void;
 }
 
 /** A part of a unit counts as a whole one. */
@@ -35,18 +35,15 @@ export class LeaseAdmission implements Admission {
   readonly outcome = 'admitted';
   readonly demands: readonly Demand[];
   readonly #host: AdmissionHost;
-  /** As in `HeldPools.at`. */
-  readonly #found: HeldPool[];
   readonly #bucket: number;
   /** What was really used, by demand, where that is known. */
   #used: (number | undefined)[] | null = null;
   #isReleased = false;
 
   /** @param bucket when its units were taken, in the terms of `SlidingWindow` */
-  constructor(host: AdmissionHost, demands: readonly Demand[], found: HeldPool[], bucket: number) {
+  constructor(host: AdmissionHost, demands: readonly Demand[], bucket: number) {
     this.#host = host;
     this.demands = demands;
-    this.#found = found;
     this.#bucket = bucket;
   }
 
@@ -63,7 +60,7 @@ export class LeaseAdmission implements Admission {
     if (this.#used[index] !== undefined) return;
     const used = wholeUnits(actual);
     this.#used[index] = used;
-    const held = this.#host.pools.at(this.#found, index, demand.pool);
+    const held = this.#host.pools.of(demand.pool);
     putRight(this.#host, held, this.#bucket, demand.amount - used);
     if (demand.pool.kind === 'spend') this.#host.spend(held, used);
   }
@@ -75,7 +72,7 @@ export class LeaseAdmission implements Admission {
       const { pool, amount } = this.demands[index] as Demand;
       if (pool.kind === 'spend') this.settleAt(index, amount);
     }
-    this.#host.release(this.demands, this.#found);
+    this.#host.release(this.demands);
   }
 
   undo(): void {

@@ -16,6 +16,8 @@ const restAfterRefillMs = 20;
 /** A worker with so many calls since the last sweep is busy, and asks for more when what it has lasts for less than this. */
 const busyCalls = 8;
 const askAheadSeconds = 0.25;
+/** Sweeps that lie further ahead than this are looked at again then. A power of two. */
+const mostTicks = 1024;
 
 /** One pool's numbers at a worker. At every moment `available`, `inUse`, `spent` and `inWindow` make `held`. */
 export interface HeldUnits {
@@ -347,9 +349,6 @@ class AskedPool {
   }
 }
 
-/** Sweeps that lie further ahead than this are looked at again then. A power of two. */
-const mostTicks = 1024;
-
 /** The pools of which a worker has used anything lately, or has other units than its slice. */
 export class HeldPools {
   readonly #byName = new Map<string, HeldPool>();
@@ -369,8 +368,20 @@ export class HeldPools {
 
   /** A pool, made with its slice where there is none of its name. */
   of(pool: Pool): HeldPool {
+    return this.seen(pool) ?? this.#note(pool, this.add(pool, this.sliceOf(pool)));
+  }
+
+  /** The same, but null where nothing is known of the pool: none is made. */
+  seen(pool: Pool): HeldPool | null {
+    const { held } = pool;
+    if (held instanceof HeldPool && held.home === this && held.name === pool.name) return held;
     const known = this.#byName.get(pool.name);
-    return known ?? this.add(pool, this.sliceOf(pool));
+    return known === undefined ? null : this.#note(pool, known);
+  }
+
+  #note(pool: Pool, held: HeldPool): HeldPool {
+    pool.held = held;
+    return held;
   }
 
   /** Makes a pool of which so many units were leased without being asked for. */
@@ -390,19 +401,6 @@ export class HeldPools {
 
   sliceOf(pool: Pool): number {
     return sliceOf(pool, this.#slices.sliceDivisor);
-  }
-
-  /**
-   * The same as `of`, for calls that fall under the same limits one after the other: to look a name up means to touch
-   * memory that is in no cache any more.
-   * @param found what was found for such calls before, by the same indexes; empty at first
-   */
-  at(found: HeldPool[], index: number, pool: Pool): HeldPool {
-    const before = found[index];
-    if (before !== undefined && before.home === this && before.name === pool.name) return before;
-    const held = this.of(pool);
-    found[index] = held;
-    return held;
   }
 
   values(): Iterable<HeldPool> {

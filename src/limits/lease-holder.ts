@@ -29,7 +29,7 @@ import {
   someOf,
 } from './messages.js';
 import { type Demand, isGivenBack, type Pool } from './pool.js';
-import { type PoolView, untouched, viewOf } from './pool-view.js';
+import { type PoolView, poolViewOf, untouched } from './pool-view.js';
 import { bucketMs, bucketOf } from './sliding-window.js';
 
 /** After a recall, what becomes idle goes back at once for so long. */
@@ -65,12 +65,10 @@ export interface LeaseHolder {
   /**
    * Takes the units of all demands where this worker has them, as it has for nearly every call.
    * @param demands each pool once
-   * @param found what was found for calls with demands of the same pools before: one array for all of them, empty at
-   * first, which the holder fills
    * @param now by the holder's clock, looked at just now
    * @returns null where it has not, and then nothing was taken: `acquire` tells more
    */
-  take(demands: readonly Demand[], found: HeldPool[], now: number): Admission | null;
+  take(demands: readonly Demand[], now: number): Admission | null;
   /**
    * As `take`, and waits for units, or says why not.
    * @param onDecided called once, later, when the result is `pending` and is not cancelled
@@ -132,19 +130,18 @@ class Holder implements LeaseHolder, AdmissionHost {
     this.#maxWaitMs = maxWaitMs;
   }
 
-  take(demands: readonly Demand[], found: HeldPool[], now: number): Admission | null {
+  take(demands: readonly Demand[], now: number): Admission | null {
     this.#seenAt = now;
-    if (this.#firstShort(demands, found, ++this.#sequence, now) !== -1) return null;
-    return this.#admit(demands, found, now);
+    if (this.#firstShort(demands, ++this.#sequence, now) !== -1) return null;
+    return this.#admit(demands, now);
   }
 
   acquire(demands: readonly Demand[], onDecided: (decision: Decision) => void): Decision | Pending {
     const now = this.#now();
     this.#seenAt = now;
     const sequence = ++this.#sequence;
-    const found: HeldPool[] = [];
-    const short = this.#firstShort(demands, found, sequence, now);
-    if (short === -1) return this.#admit(demands, found, now);
+    const short = this.#firstShort(demands, sequence, now);
+    if (short === -1) return this.#admit(demands, now);
     const denial = this.#refuse(demands, sequence, now);
     if (denial !== null) return denial;
     const onCancel = (cancelled: WaitingCall) => this.#cancel(cancelled);
@@ -228,9 +225,8 @@ class Holder implements LeaseHolder, AdmissionHost {
   }
 
   peek(pool: Pool): PoolView {
-    const held = this.pools.get(pool.name);
-    if (held === undefined) return untouched(pool);
-    return viewOf(pool, held, this.#seenAt);
+    const held = this.pools.seen(pool);
+    return held === null ? untouched(pool) : poolViewOf(pool, held, this.#seenAt);
   }
 
   inspect(): HeldUnits[] {
@@ -261,12 +257,12 @@ class Holder implements LeaseHolder, AdmissionHost {
     this.#outbox.flush();
   }
 
-  release(demands: readonly Demand[], found: HeldPool[]): void {
+  release(demands: readonly Demand[]): void {
     let isFreed = false;
     for (let i = 0; i < demands.length; i++) {
       const { pool, amount } = demands[i] as Demand;
       if (!isGivenBack(pool)) continue;
-      const held = this.pools.at(found, i, pool);
+      const held = this.pools.of(pool);
       held.inUse -= amount;
       held.available += amount;
       if (!held.isWanted) continue;
@@ -277,10 +273,10 @@ class Holder implements LeaseHolder, AdmissionHost {
   }
 
   /** @returns the index of the first demand that cannot be met before those who came earlier, or -1 */
-  #firstShort(demands: readonly Demand[], found: HeldPool[], sequence: number, now: number): number {
+  #firstShort(demands: readonly Demand[], sequence: number, now: number): number {
     for (let i = 0; i < demands.length; i++) {
       const { pool, amount } = demands[i] as Demand;
-      const held = this.pools.at(found, i, pool);
+      const held = this.pools.of(pool);
       held.collect(now);
       if (held.isShort(amount, sequence) || (amount > 0 && this.#isLapsed(pool, now))) return i;
     }
@@ -288,13 +284,14 @@ class Holder implements LeaseHolder, AdmissionHost {
   }
 
   /** Takes the units of demands that `#firstShort` has just found to be met. */
-  #admit(demands: readonly Demand[], found: HeldPool[], now: number): Admission {
+  #admit(demands: readonly Demand[], now: number): Admission {
     for (let i = 0; i < demands.length; i++) {
-      const held = found[i] as HeldPool;
-      held.take((demands[i] as Demand).amount, now);
+      const { pool, amount } = demands[i] as Demand;
+      const held = this.pools.of(pool);
+      held.take(amount, now);
       if (held.runsOut) this.#askAhead(held);
     }
-    return new LeaseAdmission(this, demands, found, bucketOf(now));
+    return new LeaseAdmission(this, demands, bucketOf(now));
   }
 
   /** Asks for more units of a pool that will be short soon, so that no call has to wait for them. */
@@ -305,7 +302,7 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   /** A denial that needs nobody's word, or null. */
   #refuse(demands: readonly Demand[], sequence: number, now: number): Denial | null {
-    let refused: Denial | null = null;
+    let denied: Denial | null = null;
     for (const demand of demands) {
       const { pool, amount } = demand;
       if (amount > pool.limit) return { outcome: 'denied', pool, reason: 'tooLarge', retryAfterMs: 0 };
@@ -314,9 +311,9 @@ class Holder implements LeaseHolder, AdmissionHost {
       const isShort = held.isShort(amount, sequence) || this.#isLapsed(pool, now);
       if (!isShort || !this.#isHopeless(held, amount, now)) continue;
       const denial = held.denial(demand, now, !this.#isConnected);
-      if (refused === null || denial.retryAfterMs > refused.retryAfterMs) refused = denial;
+      if (denied === null || denial.retryAfterMs > denied.retryAfterMs) denied = denial;
     }
-    return refused;
+    return denied;
   }
 
   /** What is held of it must not be used now. What is spent was reserved for good. */
@@ -423,11 +420,10 @@ class Holder implements LeaseHolder, AdmissionHost {
   #decideLine(held: HeldPool, now: number, isEnd: boolean): void {
     const { line, through } = held.asking;
     for (let waiting = line.first; waiting !== null; waiting = line.first) {
-      const found: HeldPool[] = [];
-      const short = this.#firstShort(waiting.demands, found, waiting.sequence, now);
+      const short = this.#firstShort(waiting.demands, waiting.sequence, now);
       if (short === -1) {
         line.remove(waiting);
-        this.#decided.add(waiting, this.#admit(waiting.demands, found, now));
+        this.#decided.add(waiting, this.#admit(waiting.demands, now));
         continue;
       }
       const { pool, amount } = waiting.demands[short] as Demand;
@@ -463,10 +459,8 @@ class Holder implements LeaseHolder, AdmissionHost {
       return;
     }
     waiting.line?.remove(waiting);
-    const found = waiting.demands.map(({ pool }) => this.pools.of(pool));
-    for (const [index, { amount }] of waiting.demands.entries())
-      this.overuse(found[index] as HeldPool, amount);
-    this.#decided.add(waiting, new LeaseAdmission(this, waiting.demands, found, bucketOf(now)));
+    for (const { pool, amount } of waiting.demands) this.overuse(this.pools.of(pool), amount);
+    this.#decided.add(waiting, new LeaseAdmission(this, waiting.demands, bucketOf(now)));
   }
 
   #cancel(waiting: WaitingCall): void {

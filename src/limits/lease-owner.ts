@@ -17,6 +17,8 @@ import { bucketMs } from './sliding-window.js';
 
 /** How long workers may take to answer a recall before somebody is denied without them. */
 const recallMs = 250;
+/** Workers are told of a later end of their term in steps of this. */
+const termStepMs = 1000;
 /** What a worker has used before its end counts for so long. */
 const longestWindowMs = Math.max(...Object.values(windowMsOf).map((ms) => ms ?? 0)) + bucketMs;
 /** All slices of a pool make this part of it at most; the rest goes to whoever asks. */
@@ -465,9 +467,6 @@ class Owner implements LeaseOwner {
     this.#shares.flush();
   }
 }
-
-/** Workers are told of a later end of their term in steps of this. */
-const termStepMs = 1000;
 
 /** A worker as the primary sees it, and what it is about to be told: one message for all that happens at once. */
 class OwnedWorker {

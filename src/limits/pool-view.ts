@@ -16,7 +16,7 @@ export function untouched({ limit }: Pool): PoolView {
 }
 
 /** A pool as a worker knows it. */
-export function viewOf(pool: Pool, held: HeldPool, now: number): PoolView {
+export function poolViewOf(pool: Pool, held: HeldPool, now: number): PoolView {
   const { limit } = pool;
   held.collect(now);
   const used = held.inUse + (held.window?.total ?? 0);

@@ -8,6 +8,11 @@ export interface Pool {
   readonly kind: PoolKind;
   /** Units: requests, tokens, calls at once, billionths of a dollar. A whole number. */
   readonly limit: number;
+  /**
+   * What a worker's holder knows of it, as it was found last: to look a name up with each call means to touch memory that
+   * is in no cache any more. Nobody else's business.
+   */
+  held?: object | null;
 }
 
 /** So many units of a pool. */

@@ -1,6 +1,5 @@
-import type { Budget, Key, Model, RateLimits } from '../config/types.js';
-import type { HeldPool } from './held-pool.js';
-import type { Demand, Pool } from './pool.js';
+import { type Budget, type Key, type Model, nanosPerDollar, type RateLimits } from '../config/types.js';
+import type { Demand, Pool, PoolKind } from './pool.js';
 import { RateLines } from './rate-headers.js';
 
 /**
@@ -8,16 +7,16 @@ import { RateLines } from './rate-headers.js';
  * is read, and all others, once its model is known.
  */
 export interface CallPools {
-  /** Each once; the key's own first, so that a key that has used up its own does not wait in line for what is shared. */
-  readonly pools: readonly Pool[];
+  /**
+   * One of each pool, which is there once: the demands of a call where no tokens are limited, and the parts that every
+   * call has. The key's own pools come first, so that a key that has used up its own does not wait in line for what is
+   * shared.
+   */
+  readonly ones: readonly Demand[];
   /** Indexes of the pools of which a call takes as many as it has tokens. */
   readonly tokens: readonly number[];
   /** What such calls are told of their requests and tokens, as far as their limits are known by then. */
   readonly rateLines: RateLines;
-  /** Where a worker's holder has found the pools: see `LeaseHolder.take`. */
-  readonly found: HeldPool[];
-  /** One of each pool: the demands of a call where no tokens are limited, and the parts that every call has. */
-  readonly ones: readonly Demand[];
 }
 
 /** The pools of the calls of one key. */
@@ -46,7 +45,7 @@ export class PoolTable {
   /** What a call of the key takes in its place that counts among those under way, and as no request. */
   atOnce(key: Key): CallPools {
     const known = this.#ofKey(key);
-    known.atOnce ??= atOnceOf(key);
+    known.atOnce ??= atOnceOf(known.first);
     return known.atOnce;
   }
 
@@ -54,13 +53,13 @@ export class PoolTable {
   rest(key: Key, model: Model): CallPools {
     const known = this.#ofKey(key);
     if (model.limits === null) {
-      known.rest ??= restOf(key, model);
+      known.rest ??= restOf(known.first, noPools);
       return known.rest;
     }
     known.byModel ??= new Map();
     let pools = known.byModel.get(model);
     if (pools === undefined) {
-      pools = restOf(key, model);
+      pools = restOf(known.first, modelPools(model));
       known.byModel.set(model, pools);
     }
     return pools;
@@ -74,7 +73,7 @@ export class PoolTable {
 
   #add(key: Key): PoolsOfKey {
     const pools = once(keyPools(key));
-    const first = makeCallPools(pools.filter(isKnownFirst), pools);
+    const first = makeCallPools(pools.filter(isKnownFirst), rateLinesOf(pools));
     const added = { key, first, atOnce: null, rest: null, byModel: null };
     this.#byKey.set(key, added);
     return added;
@@ -86,18 +85,18 @@ function isKnownFirst({ name }: Pool): boolean {
   return !name.endsWith(':tokens');
 }
 
-function atOnceOf(key: Key): CallPools {
-  const pools = once(keyPools(key));
+function atOnceOf({ ones, rateLines }: CallPools): CallPools {
+  const pools = ones.map(({ pool }) => pool);
   return makeCallPools(
     pools.filter(({ kind }) => kind === 'slots'),
-    pools,
+    rateLines,
   );
 }
 
-function restOf(key: Key, model: Model): CallPools {
-  const ofKey = once(keyPools(key));
-  const ofModel = modelPools(model);
-  return makeCallPools([...ofKey.filter((pool) => !isKnownFirst(pool)), ...ofModel], [...ofKey, ...ofModel]);
+function restOf({ rateLines: known }: CallPools, ofModel: readonly Pool[]): CallPools {
+  const rateLines =
+    ofModel.length === 0 ? known : rateLinesOf([...known.requests, ...known.tokens, ...ofModel]);
+  return makeCallPools([...known.tokens, ...ofModel], rateLines);
 }
 
 /** A group that is named twice has its limits once. */
@@ -120,8 +119,6 @@ export function demandsOf({ ones, tokens: indexes }: CallPools, tokens: number):
   return demands;
 }
 
-/** Billionths of a dollar are the units of budgets. */
-const unitsPerDollar = 1e9;
 const budgetMark = ':budget:';
 
 /**
@@ -129,8 +126,8 @@ const budgetMark = ':budget:';
  * @param period tells it from the others of the key
  */
 export function budgetPool(keyId: string, { usd }: Budget, period: string): Pool {
-  const limit = Math.min(Number.MAX_SAFE_INTEGER, Math.max(1, Math.round(usd * unitsPerDollar)));
-  return { name: `key:${keyId}${budgetMark}${period}`, kind: 'spend', limit };
+  const limit = Math.min(Number.MAX_SAFE_INTEGER, Math.max(1, Math.round(usd * nanosPerDollar)));
+  return makePool(`key:${keyId}${budgetMark}${period}`, 'spend', limit);
 }
 
 /** Finds a pool among those of `allPools`, which hold that of a budget for no period, and so for each. */
@@ -138,7 +135,7 @@ export function findPool(pools: ReadonlyMap<string, Pool>, name: string): Pool |
   const mark = name.lastIndexOf(budgetMark);
   if (mark === -1) return pools.get(name);
   const ofAnyPeriod = pools.get(name.slice(0, mark + budgetMark.length));
-  return ofAnyPeriod === undefined ? undefined : { ...ofAnyPeriod, name };
+  return ofAnyPeriod === undefined ? undefined : makePool(name, ofAnyPeriod.kind, ofAnyPeriod.limit);
 }
 
 /** Whatever of a config has limits. */
@@ -179,31 +176,40 @@ function modelPools({ name, limits }: Model): Pool[] {
   return poolsOf(`model:${name}`, limits);
 }
 
+function makePool(name: string, kind: PoolKind, limit: number): Pool {
+  return { name, kind, limit, held: null };
+}
+
 /** The last word of a name tells what is counted; the first, for whom. */
 function poolsOf(owner: string, limits: RateLimits | null): Pool[] {
   const pools: Pool[] = [];
   if (limits === null) return pools;
   const { requestsPerMinute, tokensPerMinute, concurrent } = limits;
-  if (requestsPerMinute !== null)
-    pools.push({ name: `${owner}:requests`, kind: 'window', limit: requestsPerMinute });
-  if (tokensPerMinute !== null)
-    pools.push({ name: `${owner}:tokens`, kind: 'window', limit: tokensPerMinute });
-  if (concurrent !== null) pools.push({ name: `${owner}:concurrent`, kind: 'slots', limit: concurrent });
+  if (requestsPerMinute !== null) pools.push(makePool(`${owner}:requests`, 'window', requestsPerMinute));
+  if (tokensPerMinute !== null) pools.push(makePool(`${owner}:tokens`, 'window', tokensPerMinute));
+  if (concurrent !== null) pools.push(makePool(`${owner}:concurrent`, 'slots', concurrent));
   return pools;
 }
 
-/** @param told those of which calls hear */
-function makeCallPools(pools: readonly Pool[], told: readonly Pool[]): CallPools {
-  const tokens = pools.flatMap(({ name }, index) => (name.endsWith(':tokens') ? [index] : []));
-  const ending = (end: string) => told.filter(({ name }) => name.endsWith(end));
-  const ones = pools.map((pool) => ({ pool, amount: 1 }));
-  return {
-    pools,
-    tokens,
-    rateLines: new RateLines(ending(':requests'), ending(':tokens')),
-    found: [],
-    ones,
-  };
+function makeCallPools(pools: readonly Pool[], rateLines: RateLines): CallPools {
+  const tokens = pools.flatMap((pool, index) => (isKnownFirst(pool) ? [] : [index]));
+  return { ones: pools.map((pool) => ({ pool, amount: 1 })), tokens: sharedIndexes(tokens), rateLines };
+}
+
+/** Nearly all lists of indexes are one of these: there are two for each key. */
+const usualIndexes: readonly (readonly number[])[] = [[], [0], [0, 1]];
+
+function sharedIndexes(indexes: readonly number[]): readonly number[] {
+  return usualIndexes.find((usual) => usual.join() === indexes.join()) ?? indexes;
+}
+
+const noPools: readonly Pool[] = [];
+
+/** @param pools those of which calls hear */
+function rateLinesOf(pools: readonly Pool[]): RateLines {
+  // The copy has no room to spare, which would be that of 16 more for each list of each key.
+  const ending = (end: string) => pools.filter(({ name }) => name.endsWith(end)).slice();
+  return new RateLines(ending(':requests'), ending(':tokens'));
 }
 
 type LimitedKey = LimitedParts['keys'] extends Iterable<infer Each> ? Each : never;

@@ -93,21 +93,22 @@ export type RateFamily = 'chat' | 'messages';
 
 /** What the callers that fall under the same limits are told of them. */
 export class RateLines {
-  readonly #requests: readonly Pool[];
-  readonly #tokens: readonly Pool[];
-  /** What was told last, and at which tick of the holder, until whose end it is told again; -1 where it is not. */
+  /** Limits of each kind, of which there is most often one. */
+  readonly requests: readonly Pool[];
+  readonly tokens: readonly Pool[];
   #family: RateFamily | null = null;
-  #text = '';
+  /** At which tick of the holder they were told last, and what is told again until its end; null where it is not. */
   #tick = -1;
+  #text: string | null = null;
 
   constructor(requests: readonly Pool[], tokens: readonly Pool[]) {
-    this.#requests = requests;
-    this.#tokens = tokens;
+    this.requests = requests;
+    this.tokens = tokens;
   }
 
   /**
-   * What `text` has returned since the holder last ticked, while there is a lot left: to write it anew takes as long as
-   * the limits themselves.
+   * What `text` has returned since the holder last ticked, while there is a lot left and many ask: to write it anew takes
+   * as long as the limits themselves.
    * @param ticks of the holder
    */
   lately(family: RateFamily, ticks: number): string | null {
@@ -120,20 +121,22 @@ export class RateLines {
    */
   text(family: RateFamily, vendor: string, holder: Pick<LeaseHolder, 'peek' | 'ticks'>): string {
     const views: RateViews = {
-      requests: viewOf(this.#requests, holder),
-      tokens: viewOf(this.#tokens, holder),
+      requests: tightestOf(this.requests, holder),
+      tokens: tightestOf(this.tokens, holder),
     };
     const lines = family === 'chat' ? chatRateLines(views) : messagesRateLines(views, Date.now(), vendor);
-    const isToldAgain = isPlenty(views.requests, callsOfPlenty) && isPlenty(views.tokens, tokensOfPlenty);
+    const isPlentiful = isPlenty(views.requests, callsOfPlenty) && isPlenty(views.tokens, tokensOfPlenty);
+    // The texts of thousands of keys that are each asked once in a while would only take up memory.
+    const isKept = isPlentiful && this.#tick === holder.ticks && this.#family === family;
     this.#family = family;
+    this.#tick = holder.ticks;
     // In one piece: every answer would walk again over all that it was put together of.
-    this.#text = isToldAgain ? Buffer.from(lines, 'latin1').toString('latin1') : lines;
-    this.#tick = isToldAgain ? holder.ticks : -1;
-    return this.#text;
+    this.#text = isKept ? Buffer.from(lines, 'latin1').toString('latin1') : null;
+    return this.#text ?? lines;
   }
 }
 
-function viewOf(pools: readonly Pool[], holder: Pick<LeaseHolder, 'peek'>): PoolView | null {
+function tightestOf(pools: readonly Pool[], holder: Pick<LeaseHolder, 'peek'>): PoolView | null {
   if (pools.length === 1) return holder.peek(pools[0] as Pool);
   return tightest(pools.map((pool) => holder.peek(pool)));
 }

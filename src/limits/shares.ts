@@ -19,6 +19,22 @@ const goneTicks = 5;
 const retryMs = 100;
 /** Pools in one statement. */
 const mostPools = 200;
+/** After another host's wish, what is free goes back at once for so long. */
+const wishedMs = 1000;
+/** What was free for so long goes back. */
+const idleMs = 5000;
+/** A share is stated at least so often, should the store have lost it. */
+const restateMs = 30_000;
+/** After a denial nobody asks again for so long. */
+const dryMs = 100;
+/**
+ * What a host that is cut off may still have under way of what is given back by its users: those calls are counted for
+ * so long after its deadline, and not after that.
+ */
+const slotGraceMs = 15_000;
+/** Seconds of its use that a host has in hand where there is plenty, and the least number of units. */
+const spareSeconds = 4;
+const leastSpare = 8;
 
 export interface ShareKeeperOptions {
   /** Milliseconds of a monotonic clock that all processes of the host share. Never a remembered value. */
@@ -341,23 +357,6 @@ interface Sent {
   readonly shares: readonly PoolShare[];
   readonly pools: readonly PoolStatement[];
 }
-
-/** After another host's wish, what is free goes back at once for so long. */
-const wishedMs = 1000;
-/** What was free for so long goes back. */
-const idleMs = 5000;
-/** A share is stated at least so often, should the store have lost it. */
-const restateMs = 30_000;
-/** After a denial nobody asks again for so long. */
-const dryMs = 100;
-/**
- * What a host that is cut off may still have under way of what is given back by its users: those calls are counted for
- * so long after its deadline, and not after that.
- */
-const slotGraceMs = 15_000;
-/** Seconds of its use that a host has in hand where there is plenty, and the least number of units. */
-const spareSeconds = 4;
-const leastSpare = 8;
 
 /** What a host knows of its share of one pool. The share itself is the pool's `limit`. */
 class PoolShare {

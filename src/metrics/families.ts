@@ -1,3 +1,4 @@
+import { nanosPerDollar } from '../config/types.js';
 /** Upper bounds of buckets in seconds, ascending, each at most two and a half times the one before. */
 export const latencyBounds: readonly number[] = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60, 120, 300, 600,
@@ -89,7 +90,7 @@ export const counterFamilies = {
     'Tokens; cached ones are part of the input, and those for reasoning part of the output.',
     ['model', 'kind'],
   ),
-  gateway_cost_usd_total: counter('Cost of finished requests in USD.', ['model'], 1e9),
+  gateway_cost_usd_total: counter('Cost of finished requests in USD.', ['model'], nanosPerDollar),
   gateway_request_bytes_total: counter('Bytes of request bodies.'),
   gateway_response_bytes_total: counter('Bytes of answers.'),
   gateway_upstream_attempts_total: counter('Attempts at an upstream target.', ['target', 'result']),

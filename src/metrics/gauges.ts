@@ -1,4 +1,3 @@
-import type { Target } from '../config/types.js';
 import { type GaugeFamily, type GaugeName, gaugeFamilies } from './families.js';
 import type { ProcessGauges } from './process-gauges.js';
 import { SeriesTable } from './series.js';
@@ -92,17 +91,4 @@ export function readGauges(sources: GaugeSources, limits: SeriesLimits): GaugeTa
 /** What a target is called in labels. */
 export function targetLabel(upstream: string, model: string): string {
   return `${upstream}/${model}`;
-}
-
-/** A target is another object after each reload, and its name then the same. */
-const names = new WeakMap<Target, string>();
-
-/** Upstream and model there, as people read it; made once for each target. */
-export function targetName(target: Target): string {
-  let name = names.get(target);
-  if (name === undefined) {
-    name = targetLabel(target.upstream.name, target.model);
-    names.set(target, name);
-  }
-  return name;
 }

@@ -2,9 +2,9 @@ import type { Target } from '../config/types.js';
 import type { FaultPlace } from '../errors.js';
 import type { CallRecord } from './call-record.js';
 import { noLabel } from './families.js';
-import { type GaugeSources, readGauges, targetName } from './gauges.js';
+import { type GaugeSources, readGauges, targetLabel } from './gauges.js';
 import type { AttemptResult } from './results.js';
-import { noNumber } from './series.js';
+import { noPlace } from './series.js';
 import { type MetricsSnapshot, snapshotOf } from './snapshot.js';
 import {
   CallHistograms,
@@ -15,6 +15,19 @@ import {
   type Tables,
   type TimeTables,
 } from './tables.js';
+
+/** A target is another object after each reload, and its name then the same. */
+const targetNames = new WeakMap<Target, string>();
+
+/** Upstream and model there, as people read it; made once for each target. */
+export function targetName(target: Target): string {
+  let name = targetNames.get(target);
+  if (name === undefined) {
+    name = targetLabel(target.upstream.name, target.model);
+    targetNames.set(target, name);
+  }
+  return name;
+}
 
 /** What is counted of calls that have ended alike, but for their times: of each, and the sums of them all. */
 export interface CountedCalls
@@ -60,7 +73,7 @@ export interface Recorder {
 /** What is known of a target once it was counted. */
 interface KnownTarget {
   readonly name: string;
-  /** The series of its attempts that went well, as nearly all do. */
+  /** Place of the series of its attempts that went well, as nearly all do. */
   ok: number;
 }
 
@@ -96,7 +109,7 @@ export function createRecorder(sources: GaugeSources, limits: SeriesLimits = def
   const knownOf = (target: Target): KnownTarget => {
     let known = knownTargets.get(target);
     if (known === undefined) {
-      known = { name: targetName(target), ok: noNumber };
+      known = { name: targetName(target), ok: noPlace };
       knownTargets.set(target, known);
     }
     return known;
@@ -109,9 +122,9 @@ export function createRecorder(sources: GaugeSources, limits: SeriesLimits = def
     const key = sums.keyId ?? noLabel;
     const status = statusLabel(sums.status);
     const known = shortcuts.ofCall(protocol, model);
-    const ending = known.numberOf(status, outcome);
-    const number = requests.addAt(ending, calls, protocol, model, status, outcome);
-    if (ending !== number) known.remember(status, outcome, number);
+    const ending = known.placeOf(status, outcome);
+    const place = requests.addAt(ending, calls, protocol, model, status, outcome);
+    if (ending !== place) known.remember(status, outcome, place);
 
     const ofKey = shortcuts.ofKey(key);
     const statusClass = typeof status === 'number' ? Math.floor(status / 100) : 0;
@@ -178,65 +191,72 @@ const classes = [noLabel, '1xx', '2xx', '3xx', '4xx', '5xx'];
 const mostEndings = 8;
 /** Classes of a status: none, and 1xx to 5xx. */
 const classCount = 6;
-/** How calls for a model by a protocol have ended, with the number of the series of those. */
+/** How calls for a model by a protocol have ended, with the place of the series of those. */
 interface Ending {
   readonly status: number | string;
   readonly outcome: string;
-  readonly number: number;
+  readonly place: number;
 }
 
-/** The numbers of the series that calls for one model by one protocol count in, once they are known. */
+/** The places of the series that calls for one model by one protocol count in, once they are known. */
 class CallShortcut {
   readonly endings: Ending[] = [];
-  input = noNumber;
-  output = noNumber;
-  cached = noNumber;
-  reasoning = noNumber;
-  cost = noNumber;
+  input = noPlace;
+  output = noPlace;
+  cached = noPlace;
+  reasoning = noPlace;
+  cost = noPlace;
   times: CallHistograms | null = null;
 
-  /** The number of a series of requests, or `noNumber`. */
-  numberOf(status: number | string, outcome: string): number {
+  /** The place of a series of requests, or `noPlace`. */
+  placeOf(status: number | string, outcome: string): number {
     const { endings } = this;
     for (let i = 0; i < endings.length; i++) {
       const ending = endings[i] as Ending;
-      if (ending.status === status && ending.outcome === outcome) return ending.number;
+      if (ending.status === status && ending.outcome === outcome) return ending.place;
     }
-    return noNumber;
+    return noPlace;
   }
 
-  /** Notes the number that goes with them, for as long as there is room. */
-  remember(status: number | string, outcome: string, number: number): void {
-    if (this.endings.length < mostEndings) this.endings.push({ status, outcome, number });
+  /** Notes the place that goes with them, for as long as there is room. */
+  remember(status: number | string, outcome: string, place: number): void {
+    if (this.endings.length < mostEndings) this.endings.push({ status, outcome, place });
   }
 
   /** Makes it as new. */
   forget(): void {
     this.endings.length = 0;
-    this.input = noNumber;
-    this.output = noNumber;
-    this.cached = noNumber;
-    this.reasoning = noNumber;
-    this.cost = noNumber;
+    this.input = noPlace;
+    this.output = noPlace;
+    this.cached = noPlace;
+    this.reasoning = noPlace;
+    this.cost = noPlace;
     this.times = null;
   }
 }
 
+/** Pairs of protocol and model whose places are remembered, about 400 bytes each. */
+const mostPairs = 8192;
+
 /**
  * Spares most calls most look-ups: a dozen of them, one for each label of each family, cost three times as much. Holds
- * no counts. What comes when it is full finds nothing known, each time anew.
+ * no counts. A pair of protocol and model that comes when there are many finds nothing known, each time anew.
  */
 class Shortcuts {
-  readonly #limit: number;
+  readonly #mostKeys: number;
   readonly #calls = new Map<string, Map<string, CallShortcut>>();
   #callCount = 0;
   readonly #keys = new Map<string, Int32Array>();
   readonly #noCall = new CallShortcut();
-  readonly #noKey = new Int32Array(classCount).fill(noNumber);
+  /**
+   * Of all keys for which there is no more room. Those that have some have taken all series of their family, at least
+   * one each, and so the others share theirs.
+   */
+  readonly #otherKeys = new Int32Array(classCount).fill(noPlace);
 
-  /** @param limit most pairs of protocol and model, and most keys */
-  constructor(limit: number) {
-    this.#limit = limit;
+  /** @param mostSeries of the family of keys */
+  constructor(mostSeries: number) {
+    this.#mostKeys = mostSeries;
   }
 
   /** Good until the next one is asked for. */
@@ -244,13 +264,13 @@ class Shortcuts {
     return this.#calls.get(protocol)?.get(model) ?? this.#addCall(protocol, model);
   }
 
-  /** The numbers of the series of a key by the class of a status. Good until the next one is asked for. */
+  /** The places of the series of a key by the class of a status. */
   ofKey(key: string): Int32Array {
     return this.#keys.get(key) ?? this.#addKey(key);
   }
 
   #addCall(protocol: string, model: string): CallShortcut {
-    if (this.#callCount >= this.#limit) {
+    if (this.#callCount >= mostPairs) {
       this.#noCall.forget();
       return this.#noCall;
     }
@@ -266,8 +286,8 @@ class Shortcuts {
   }
 
   #addKey(key: string): Int32Array {
-    if (this.#keys.size >= this.#limit) return this.#noKey.fill(noNumber);
-    const made = new Int32Array(classCount).fill(noNumber);
+    if (this.#keys.size >= this.#mostKeys) return this.#otherKeys;
+    const made = new Int32Array(classCount).fill(noPlace);
     this.#keys.set(key, made);
     return made;
   }

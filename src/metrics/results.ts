@@ -1,9 +1,10 @@
-import type { UpstreamFailureReason } from '../errors.js';
+import type { AttemptFailure } from '../errors.js';
 
 /** How an attempt at an upstream ended, as it is counted. */
 export type AttemptResult =
   | 'ok'
   | 'refused'
+  | 'proxy_failed'
   | 'tls_failed'
   | 'queue_full'
   | 'reset'
@@ -16,9 +17,10 @@ export type AttemptResult =
   | 'status_4xx'
   | 'status_5xx';
 
-const resultOfReason: Readonly<Record<UpstreamFailureReason | 'unusable_answer', AttemptResult>> = {
+const resultOfReason: Readonly<Record<AttemptFailure, AttemptResult>> = {
   connect_failed: 'refused',
   connect_timeout: 'timeout',
+  proxy_failed: 'proxy_failed',
   tls_failed: 'tls_failed',
   queue_full: 'queue_full',
   no_room: 'too_large',
@@ -31,10 +33,11 @@ const resultOfReason: Readonly<Record<UpstreamFailureReason | 'unusable_answer',
   truncated: 'truncated',
   closed: 'canceled',
   unusable_answer: 'malformed',
+  gateway_fault: 'canceled',
 };
 
 /** The result of an attempt that came to no answer, or to no whole or usable one. */
-export function resultOfFailure(reason: UpstreamFailureReason | 'unusable_answer'): AttemptResult {
+export function resultOfFailure(reason: AttemptFailure): AttemptResult {
   return resultOfReason[reason];
 }
 

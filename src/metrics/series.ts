@@ -3,8 +3,10 @@ import { openLabels, otherLabel } from './families.js';
 /** A status is looked up as the number that it is; what is shown is always text. */
 export type LabelValue = string | number;
 
-/** Stands for a series that was not looked up yet, or has no number of its own. */
-export const noNumber = -1;
+/** Stands for the place of a series that was not looked up yet. */
+export const noPlace = -1;
+/** The first place of those that are shared: from here on downwards. */
+const firstShared = -2;
 
 /** The way to a series, one level for each label; at the last one its number. */
 type Level = Map<LabelValue, Level | number>;
@@ -51,16 +53,25 @@ export class SeriesTable {
 
   /** The number of a series. Takes as many values as there are labels, and allocates nothing for one that is known. */
   find(a: LabelValue = '', b: LabelValue = '', c: LabelValue = '', d: LabelValue = ''): number {
-    if (this.width === 0) return 0;
-    return this.#seek(a, b, c, d) ?? this.#admit(a, b, c, d);
+    return this.numberAt(this.placeOf(a, b, c, d));
   }
 
-  /** The same, or `noNumber` for a series that shares the number of others. */
-  findOwn(a: LabelValue = '', b: LabelValue = '', c: LabelValue = '', d: LabelValue = ''): number {
+  /**
+   * The place of a series, which stays the same for ever, so that nobody need look it up again: its number, or what
+   * stands for the number that it shares with others.
+   */
+  placeOf(a: LabelValue = '', b: LabelValue = '', c: LabelValue = '', d: LabelValue = ''): number {
     if (this.width === 0) return 0;
     const known = this.#seek(a, b, c, d);
     if (known !== undefined) return known;
-    return this.#size < this.#limitOfOwn ? this.#append(a, b, c, d) : noNumber;
+    return this.#size < this.#limitOfOwn ? this.#append(a, b, c, d) : firstShared - this.#share(a, b, c, d);
+  }
+
+  /** The number at a place. That of others is counted as found to be. */
+  numberAt(place: number): number {
+    if (place >= 0) return place;
+    this.overflowed++;
+    return firstShared - place;
   }
 
   #seek(a: LabelValue, b: LabelValue, c: LabelValue, d: LabelValue): number | undefined {
@@ -71,9 +82,8 @@ export class SeriesTable {
     return at as number | undefined;
   }
 
-  #admit(a: LabelValue, b: LabelValue, c: LabelValue, d: LabelValue): number {
-    if (this.#size < this.#limitOfOwn) return this.#append(a, b, c, d);
-    this.overflowed++;
+  /** The number that a series shares for which there is no room. */
+  #share(a: LabelValue, b: LabelValue, c: LabelValue, d: LabelValue): number {
     const [first, second, third, fourth] = this.#names;
     const otherA = folded(first, a);
     const otherB = folded(second, b);

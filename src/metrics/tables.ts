@@ -1,5 +1,5 @@
 import { type CounterName, counterFamilies, type HistogramName, histogramFamilies } from './families.js';
-import { type LabelValue, noNumber, SeriesTable } from './series.js';
+import { type LabelValue, noPlace, SeriesTable } from './series.js';
 
 /**
  * Counts of durations in fixed buckets: `counts[i]` holds those up to and with `bounds[i]` that are above the bound
@@ -124,30 +124,22 @@ export class NumberTable {
   }
 
   /**
-   * The same for a series whose number may be known.
-   * @param number `noNumber` where it is not
-   * @returns the number for the next time, or `noNumber` for a series that has none of its own
+   * The same for a series whose place may be known.
+   * @param place `noPlace` where it is not
+   * @returns the place for the next time
    */
   addAt(
-    number: number,
+    place: number,
     amount: number,
     a?: LabelValue,
     b?: LabelValue,
     c?: LabelValue,
     d?: LabelValue,
   ): number {
-    if (!(amount > 0 && amount <= mostAdded)) return number;
-    if (number === noNumber) return this.#addFirst(amount, a, b, c, d);
-    (this.values[number] as number) += amount;
-    return number;
-  }
-
-  /** Apart from the rest, which is small enough to be inlined. */
-  #addFirst(amount: number, a?: LabelValue, b?: LabelValue, c?: LabelValue, d?: LabelValue): number {
-    const number = this.series.findOwn(a, b, c, d);
-    if (number === noNumber) this.add(amount, a, b, c, d);
-    else (this.values[number] as number) += amount;
-    return number;
+    if (!(amount > 0 && amount <= mostAdded)) return place;
+    const known = place === noPlace ? this.series.placeOf(a, b, c, d) : place;
+    (this.values[this.series.numberAt(known)] as number) += amount;
+    return known;
   }
 }
 
@@ -165,14 +157,7 @@ export class HistogramTable {
 
   /** The histogram of a series. */
   at(a?: LabelValue, b?: LabelValue, c?: LabelValue, d?: LabelValue): Histogram {
-    const number = this.series.find(a, b, c, d);
-    return this.#histograms[number] ?? this.numbered(number);
-  }
-
-  /** The same, or null for a series that shares its histogram with others. */
-  own(a?: LabelValue, b?: LabelValue, c?: LabelValue, d?: LabelValue): Histogram | null {
-    const number = this.series.findOwn(a, b, c, d);
-    return number === noNumber ? null : this.numbered(number);
+    return this.numbered(this.series.find(a, b, c, d));
   }
 
   /** The same by the number of the series, which is below its count. */
@@ -242,9 +227,9 @@ export class CallHistograms implements CallTimes {
   readonly #tables: TimeTables;
   readonly #protocol: string;
   readonly #model: string;
-  /** Asked for when they are first needed, and kept where they are of nothing else. */
-  #duration: Histogram | null = null;
-  #firstByte: Histogram | null = null;
+  /** Of its histograms. */
+  #duration = noPlace;
+  #firstByte = noPlace;
 
   constructor(tables: TimeTables, protocol: string, model: string) {
     this.#tables = tables;
@@ -254,11 +239,12 @@ export class CallHistograms implements CallTimes {
 
   observe(durationMs: number, firstByteMs: number, ownMs: number): void {
     const { duration, firstByte, own } = this.#tables;
-    this.#duration ??= duration.own(this.#protocol);
-    (this.#duration ?? duration.at(this.#protocol)).observe(durationMs / 1000);
+    if (this.#duration === noPlace) this.#duration = duration.series.placeOf(this.#protocol);
+    duration.numbered(duration.series.numberAt(this.#duration)).observe(durationMs / 1000);
     if (firstByteMs >= 0) {
-      this.#firstByte ??= firstByte.own(this.#protocol, this.#model);
-      (this.#firstByte ?? firstByte.at(this.#protocol, this.#model)).observe(firstByteMs / 1000);
+      if (this.#firstByte === noPlace)
+        this.#firstByte = firstByte.series.placeOf(this.#protocol, this.#model);
+      firstByte.numbered(firstByte.series.numberAt(this.#firstByte)).observe(firstByteMs / 1000);
     }
     if (ownMs >= 0) own.observe(ownMs / 1000);
   }

@@ -93,5 +93,7 @@ function hasActingTool(tools = '[]'): boolean {
 }
 
 function membersOf(body: readonly Buffer[], names: ReadonlySet<string>): ReadonlyMap<string, string> | null {
-  return withoutMembers(body.length === 1 ? (body[0] as Buffer) : Buffer.concat(body), names)?.taken ?? null;
+  const [first] = body;
+  const whole = body.length === 1 && first !== undefined ? first : Buffer.concat(body);
+  return withoutMembers(whole, names)?.taken ?? null;
 }

@@ -2,8 +2,8 @@ import type { Protocol } from '../config/types.js';
 import type { TargetOptions, TextCodec } from '../conversation/codec.js';
 import type { ConversationRequest } from '../conversation/request.js';
 import type { StreamRules } from '../conversation/stream-rules.js';
-import { outputMembers } from '../schema/accept.js';
 import type { JsonObject } from '../wire/json.js';
+import { outputMembers } from '../wire/routed-members.js';
 import type { Sealer } from '../wire/seal.js';
 import type { OnceRule } from './once.js';
 

@@ -25,7 +25,7 @@ export interface TextRule {
   /** Null for any text. */
   readonly constants: readonly Uint8Array[] | null;
   /** The constants are what the text must not be. */
-  readonly refused: boolean;
+  readonly excluded: boolean;
 }
 
 export interface NumberRule {
@@ -157,7 +157,7 @@ function constantNode({ type }: SchemaNode, values: readonly unknown[]): AcceptN
   const possible = type === undefined ? values : values.filter((value) => isType(type, value));
   const constants = bytesOf(possible.filter((value) => typeof value === 'string'));
   return nodeOf({
-    text: constants.length === 0 ? null : { nonEmpty: false, constants, refused: false },
+    text: constants.length === 0 ? null : { nonEmpty: false, constants, excluded: false },
     yes: possible.includes(true),
     no: possible.includes(false),
     nil: possible.includes(null),
@@ -191,12 +191,12 @@ function typeNode(type: string, schema: SchemaNode, guard: MemberGuard | null): 
 function textRule({ minLength = 0, not }: SchemaNode): TextRule | null {
   // Beyond one, a length is counted in characters, and long strings have been cut.
   if (minLength > 1) return null;
-  if (not === undefined) return { nonEmpty: minLength === 1, constants: null, refused: false };
+  if (not === undefined) return { nonEmpty: minLength === 1, constants: null, excluded: false };
   if (Object.keys(not).length !== 1 || not.enum === undefined) return null;
   // All must be known: one left out would be accepted.
   const constants = bytesOf(not.enum);
   return constants.length === not.enum.length
-    ? { nonEmpty: minLength === 1, constants, refused: true }
+    ? { nonEmpty: minLength === 1, constants, excluded: true }
     : null;
 }
 
@@ -308,7 +308,7 @@ function joined<T>(some: readonly T[] | null, more: readonly T[] | null): readon
 
 function eitherText(one: TextRule | null, other: TextRule | null): TextRule | null {
   if (one === null || other === null) return one ?? other;
-  if (one.constants === null || one.refused) return one;
-  if (other.constants === null || other.refused) return other;
-  return { nonEmpty: false, constants: [...one.constants, ...other.constants], refused: false };
+  if (one.constants === null || one.excluded) return one;
+  if (other.constants === null || other.excluded) return other;
+  return { nonEmpty: false, constants: [...one.constants, ...other.constants], excluded: false };
 }

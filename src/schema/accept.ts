@@ -1,4 +1,4 @@
-import { type BodySpans, defaultScanLimits, longString, type Span } from '../wire/json-scan.js';
+import type { BodySpans, Span } from '../wire/json-scan.js';
 import {
   afterColon,
   endOfLiteral,
@@ -6,9 +6,12 @@ import {
   endOfPlain,
   endOfText,
   endOfValue,
+  longString,
+  mostDepth,
+  skipSpace,
 } from '../wire/json-skip.js';
-import { skipSpace } from '../wire/json-space.js';
 import { type FoundMembers, type MemberGuard, noMembers } from '../wire/member-guard.js';
+import { outputMembers } from '../wire/routed-members.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import {
   type AcceptNode,
@@ -32,19 +35,6 @@ export interface Accepted {
   readonly output: OutputSpans;
   readonly members: FoundMembers;
 }
-
-/**
- * Top-level members by which a body says how much it may be answered. They are looked for in bodies of whatever protocol:
- * one that a protocol does not have is refused or ignored by its upstreams, and no other meaning is known of any.
- */
-export const outputMembers = {
-  /** Tokens of one answer: the largest counts, since upstreams differ in which of them they read. */
-  limits: ['max_completion_tokens', 'max_tokens', 'max_output_tokens'],
-  /** How many answers are asked for. */
-  choices: ['n'],
-  /** An object in which others have these. */
-  configs: ['generationConfig', 'generation_config'],
-} as const;
 
 /** Where the values of `outputMembers` stand in a body. */
 export interface OutputSpans {
@@ -163,7 +153,7 @@ class Walk {
   #run(body: Buffer): Accepted | null {
     const start = skipSpace(body, 0);
     if (body[start] !== OPEN_BRACE) return null;
-    const end = this.#members(this.#rule, start, defaultScanLimits.maxDepth - 1);
+    const end = this.#members(this.#rule, start, mostDepth - 1);
     if (end === -1 || skipSpace(body, end) !== body.length) return null;
     const model = this.#modelName();
     if (model === null) return null;
@@ -228,7 +218,7 @@ class Walk {
       const end = endOfText(body, from);
       return end === -1 || (end === from && rule.nonEmpty) ? -1 : end + 1;
     }
-    if (!rule.refused) {
+    if (!rule.excluded) {
       for (let i = 0; i < constants.length; i++) {
         const constant = constants[i] as Uint8Array;
         const end = from + constant.length;
@@ -348,7 +338,7 @@ class Walk {
   #steers(guard: MemberGuard, start: number, end: number): boolean {
     const entry = guard.entryOf(this.#body.toString('latin1', start, end));
     if (entry?.kind !== 'steering' || entry.within !== null) return false;
-    this.#steering.push(entry.spellings[0] as SteeringMember);
+    this.#steering.push(entry.steering);
     return true;
   }
 
@@ -372,8 +362,8 @@ class Walk {
 
   #noteOutput(guard: number, start: number, end: number): void {
     if (guard <= lastLimit) {
-      this.#limits ??= [];
-      this.#limits.push({ start, end });
+      if (this.#limits === null) this.#limits = [{ start, end }];
+      else this.#limits.push({ start, end });
     } else if (guard === choicesGuard) {
       this.#choicesStart = start;
       this.#choicesEnd = end;
@@ -398,7 +388,7 @@ class Walk {
       const close = endOfPlain(body, at + 1);
       const start = close === -1 ? -1 : afterColon(body, close);
       if (start === -1) return false;
-      const end = endOfValue(body, start, defaultScanLimits.maxDepth);
+      const end = endOfValue(body, start, mostDepth);
       if (end === -1) return false;
       if (close - at - 1 === usageKey.length && holds(body, at + 1, usageKey)) {
         if (this.#usageStart !== -1) return false;

@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox';
 import { GatewayError } from '../errors.js';
-import { type GuardSpec, MemberGuard, routedMembers } from '../wire/member-guard.js';
+import { type GuardSpec, MemberGuard } from '../wire/member-guard.js';
+import { routedMembers } from '../wire/routed-members.js';
 import { type Accepted, compileAcceptor } from './accept.js';
 import { explain, requireExplainable } from './explain.js';
 import { asSchema, type SchemaNode } from './node.js';

@@ -6,7 +6,7 @@ import { type Directive, DirectiveError, headerDirectives } from './faults/direc
 import { applyFaults } from './faults/faults.js';
 import { generateContentFormat } from './generate-content/answer.js';
 import { type AnswerFormat, bodyReply, type Reply, type Route, type SimulatorRequest } from './http/reply.js';
-import { openExchange, send } from './http/send.js';
+import { openReply, send } from './http/send.js';
 import { dashScopeFormat } from './images/dashscope.js';
 import { resultPath } from './media/result.js';
 import { messagesFormat } from './messages/stream.js';
@@ -96,7 +96,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   }
 
   async function onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const exchange = openExchange(response, request.socket, spoiled);
+    const exchange = openReply(response, request.socket, spoiled);
     const target = request.url ?? '/';
     if (target.startsWith(ownPath) && !target.startsWith(resultPath)) {
       await send(exchange, own(target), { latencyMs: 0, tokensPerSecond: 0 });

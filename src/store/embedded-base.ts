@@ -56,6 +56,7 @@ export function openBase(open: OpenLmdb, folder: string): EmbeddedBase {
         lines: environment.database('lines'),
         retention: environment.database('retention'),
         sums: { records: environment.database('sums'), expiry: environment.database('expiry') },
+        sumLog: environment.database('sum-log'),
         change: environment.change,
       };
     };

@@ -10,7 +10,7 @@ import type {
   NumberedCall,
 } from './embedded-calls.js';
 import { doWork } from './embedded-exit.js';
-import { appendBatch, readLines, readSums, sweepLines } from './ledgers.js';
+import { appendBatch, hasSumsToMerge, mergeSums, readLines, readSums, sweepLines } from './ledgers.js';
 import {
   createRecord,
   getRecord,
@@ -58,8 +58,17 @@ async function serve(calls: readonly NumberedCall[]): Promise<void> {
   });
   await attempt(of('claim'), ({ changeClaims }, run) => changeClaims(run));
   await attempt(of('create', 'replace', 'remove'), ({ changeRecords }, run) => changeRecords(run));
-  await attempt(of('readLines', 'readSums'), (base, run) => {
+  await attempt(of('readLines'), (base, run) => {
     base.ledgers().lines.resetReadTxn();
+    run();
+  });
+  await attempt(of('readSums'), (base, run) => {
+    const { change, ...ledgers } = base.ledgers();
+    ledgers.lines.resetReadTxn();
+    for (const ledger of firstPagesOfSums(calls)) {
+      if (hasSumsToMerge(ledgers, ledger)) change(() => mergeSums(ledgers, ledger));
+    }
+    ledgers.lines.resetReadTxn();
     run();
   });
   await attempt(of('append'), (base, run) => base.ledgers().change(run));
@@ -69,6 +78,13 @@ async function serve(calls: readonly NumberedCall[]): Promise<void> {
     port?.postMessage([{ number: close.number, result: null }] satisfies EmbeddedAnswer[]);
     port?.close();
   }
+}
+
+/** The ledgers of which somebody begins to read the sums. */
+function firstPagesOfSums(calls: readonly NumberedCall[]): Set<string> {
+  const ledgers = new Set<string>();
+  for (const { call } of calls) if (call.name === 'readSums' && call.from === null) ledgers.add(call.ledger);
+  return ledgers;
 }
 
 /** Has calls done, and tells each what came of it: the same failure for all of them, if there is one. */

@@ -22,7 +22,7 @@ const defaultTimeoutMs = 10_000;
 /** Calls under way in this process. */
 const mostWaiting = 4096;
 
-interface Waiting {
+interface PendingCall {
   resolve(result: EmbeddedResults[keyof EmbeddedResults]): void;
   reject(error: Error): void;
   readonly timer: NodeJS.Timeout;
@@ -68,7 +68,7 @@ export function createEmbeddedStore(options: EmbeddedStoreOptions): Store & Ledg
 class EmbeddedLink {
   readonly #path: string;
   readonly #timeoutMs: number;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #waiting = new Map<number, PendingCall>();
   #thread: Worker | null = null;
   #closing: Promise<void> | null = null;
   #lastNumber = 0;
@@ -116,7 +116,8 @@ class EmbeddedLink {
 
   #start(): Worker {
     const exitState = createExitState();
-    const thread = new Worker(new URL('./embedded-thread.js', import.meta.url), {
+    // By its name in package.json: a worker's bundle holds this module, and lies elsewhere.
+    const thread = new Worker(new URL(import.meta.resolve('#store-thread')), {
       workerData: { folder: this.#path, exitState } satisfies EmbeddedThreadData,
       execArgv: [],
     });
@@ -148,7 +149,7 @@ class EmbeddedLink {
   }
 
   /** Ends the wait of a call. @returns undefined when nobody waits for it any more */
-  #take(number: number): Waiting | undefined {
+  #take(number: number): PendingCall | undefined {
     const call = this.#waiting.get(number);
     if (call === undefined) return undefined;
     this.#waiting.delete(number);

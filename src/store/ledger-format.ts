@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { collectionKey, longestName, timeBytes } from './record-format.js';
-import type { LedgerBatch } from './store.js';
+import type { LedgerBatch, LedgerSums } from './store.js';
 
 /** How long a writer of batches is remembered after its last one. */
 export const writerTtlMs = 7 * 24 * 60 * 60 * 1000;
@@ -18,13 +18,23 @@ export function checkBatch({ number, lines, lineTtlMs, sums }: LedgerBatch): voi
   for (const { at } of lines) {
     if (!Number.isSafeInteger(at) || at < 0) throw new RangeError(`${at} is no time of a line`);
   }
-  for (const { id, ttlMs, add } of sums) {
-    checkTtl(ttlMs);
-    if (Buffer.byteLength(id) > longestName) throw new RangeError(`the id of a sum is too long: ${id}`);
-    for (const [name, value] of Object.entries(add)) {
-      if (!Number.isSafeInteger(value)) throw new RangeError(`${value} cannot be added to ${name}`);
-    }
+  checkSums(sums);
+}
+
+function checkSums({ ttlMs, names, ids, values }: LedgerSums): void {
+  checkTtl(ttlMs);
+  if (values.length !== ids.length * names.length) throw new RangeError('there is no number for each name');
+  for (const id of ids) {
+    if (isTooLong(id)) throw new RangeError(`the id of a sum is too long: ${id}`);
   }
+  for (const value of values) {
+    if (!Number.isSafeInteger(value)) throw new RangeError(`${value} cannot be added to a sum`);
+  }
+}
+
+/** A character has three bytes at most, so that few ids need be counted. */
+function isTooLong(id: string): boolean {
+  return id.length * 3 > longestName && Buffer.byteLength(id) > longestName;
 }
 
 /**

@@ -2,6 +2,7 @@ import { batchMark, lineBound, lineKey, lineTime, withinSafe, writerTtlMs } from
 import { nameKey, readRecord, recordKey } from './record-format.js';
 import { type Bytes, getRecord, type Records, upsertRecord } from './records.js';
 import type { LedgerBatch, LedgerLine, LinePage, SumPage } from './store.js';
+import { appendToSumLog, isSumLogEmpty, takeSumLog } from './sum-log.js';
 
 /** The ledgers of an embedded store: their lines, and beside them records that are swept like all others. */
 export interface LedgerBase {
@@ -11,6 +12,8 @@ export interface LedgerBase {
   readonly retention: Bytes;
   /** Sums and what was last taken from each writer, in collections of their own for each ledger. */
   readonly sums: Records;
+  /** What is to be added to the sums. */
+  readonly sumLog: Bytes;
 }
 
 /** Sums are changed all the time; their place in the index of expiry moves once in so long. */
@@ -35,12 +38,28 @@ export function appendBatch(base: LedgerBase, ledger: string, batch: LedgerBatch
   for (const [index, { at, value }] of batch.lines.entries()) {
     void base.lines.put(lineKey(ledger, at, mark, index), Buffer.from(value));
   }
-  for (const { id, ttlMs, add } of batch.sums) {
-    if (Object.keys(add).length === 0) continue;
-    const sum = { collection: sumsOf(ledger), id, expiresAt: steppedExpiry(ttlMs) };
-    upsertRecord(base.sums, sum, (value) => writeValues(added(readValues(value), add)));
-  }
+  const { ids, names, values, ttlMs } = batch.sums;
+  if (ids.length === 0) return true;
+  const entry = { expiresAt: steppedExpiry(ttlMs), ids, names, values };
+  if (appendToSumLog(base.sumLog, ledger, entry)) mergeSums(base, ledger);
   return true;
+}
+
+/** Whether `mergeSums` would change anything. */
+export function hasSumsToMerge(base: LedgerBase, ledger: string): boolean {
+  return !isSumLogEmpty(base.sumLog, ledger);
+}
+
+/**
+ * Adds to the sums of a ledger what its log of sums holds, and empties that. Belongs into a write transaction, and before
+ * the sums are read.
+ */
+export function mergeSums(base: LedgerBase, ledger: string): void {
+  const collection = sumsOf(ledger);
+  for (const { id, expiresAt, add } of takeSumLog(base.sumLog, ledger)) {
+    const change = (value: string | null): string => writeValues(added(readValues(value), add));
+    upsertRecord(base.sums, { collection, id, expiresAt }, change);
+  }
 }
 
 function steppedExpiry(ttlMs: number): number {
@@ -55,10 +74,8 @@ function writeValues(values: ReadonlyMap<string, number>): string {
   return JSON.stringify([...values]);
 }
 
-function added(values: Map<string, number>, add: Readonly<Record<string, number>>): Map<string, number> {
-  for (const [name, value] of Object.entries(add)) {
-    values.set(name, withinSafe((values.get(name) ?? 0) + value));
-  }
+function added(values: Map<string, number>, add: ReadonlyMap<string, number>): Map<string, number> {
+  for (const [name, value] of add) values.set(name, withinSafe((values.get(name) ?? 0) + value));
   return values;
 }
 
@@ -99,7 +116,7 @@ export function readLines(
   return { lines, next: null };
 }
 
-/** A page of sums, as `Ledger.readSums` gives it. */
+/** A page of sums, as `Ledger.readSums` gives it, without what the log of sums holds. */
 export function readSums(
   base: LedgerBase,
   call: {

@@ -1,7 +1,7 @@
 import { batchMark, checkBatch, checkSumRange, withinSafe, writerTtlMs } from './ledger-format.js';
 import { clockSkewMs, milliseconds, type RedisLink, type SendRedis, textsOf } from './redis-link.js';
 import { expiryOf } from './revision.js';
-import type { Ledger, LedgerBatch, LedgerLine, LinePage, SumPage } from './store.js';
+import type { Ledger, LedgerBatch, LedgerLine, LedgerSums, LinePage, SumPage } from './store.js';
 
 interface RedisLedger extends Ledger {
   /** Removes what has expired and does not go by itself. */
@@ -101,18 +101,27 @@ function appendCommand(
     `${writerTtlMs}`,
     milliseconds(batch.lineTtlMs),
     `${batch.lines.length}`,
-    `${batch.sums.length}`,
+    `${batch.sums.ids.length}`,
   ];
   for (const [index, { at, value }] of batch.lines.entries()) {
     values.push(`${at}`, `${mark}${index.toString(16).padStart(placeDigits, '0')}${value}`);
   }
-  for (const { id, ttlMs, add } of batch.sums) {
-    const numbers = Object.entries(add);
+  const { sums } = batch;
+  const [ttl, expiresAt] = [milliseconds(sums.ttlMs), `${expiryOf(sums.ttlMs, now)}`];
+  for (const [row, id] of sums.ids.entries()) {
+    const numbers = numbersOf(sums, row);
     keys.push(names.sum(id));
-    values.push(id, milliseconds(ttlMs), `${expiryOf(ttlMs, now)}`, `${numbers.length}`);
-    for (const [name, value] of numbers) values.push(name, `${value}`);
+    values.push(id, ttl, expiresAt, `${numbers.length / 2}`, ...numbers);
   }
   return { tag: names.lines, command: ['EVAL', appendScript, `${keys.length}`, ...keys, ...values] };
+}
+
+/** The names and numbers of a row, in turn, but for zeros. */
+function numbersOf({ names, values }: LedgerSums, row: number): string[] {
+  return names.flatMap((name, column) => {
+    const value = values[row * names.length + column] as number;
+    return value === 0 ? [] : [name, `${value}`];
+  });
 }
 
 /** The first time that is still kept, by the retention of a ledger, or 0 where nothing was said. */

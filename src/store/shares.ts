@@ -32,7 +32,7 @@ export interface HostStatement {
 }
 
 /** What becomes of one pool of a statement. */
-export interface PoolAnswer {
+export interface ShareAnswer {
   /** Units that the host's share has grown by. */
   readonly granted: number;
   /** Units that are in no share now; below zero where the shares are more than the limit. */
@@ -43,7 +43,7 @@ export interface HostAnswer {
   /** Number of the host's last statement that is remembered; less than that where something was forgotten. */
   readonly seen: number;
   /** In the order of the statement. */
-  readonly pools: readonly PoolAnswer[];
+  readonly pools: readonly ShareAnswer[];
   /** Pools of which other hosts lacked units within the last second, or found that all have too many. */
   readonly wanted: readonly string[];
 }

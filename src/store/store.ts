@@ -58,14 +58,19 @@ export interface LedgerLine {
   readonly value: string;
 }
 
-/** What a batch adds to the numbers of one sum. */
-export interface LedgerSum {
-  /** Any text of at most 500 bytes. */
-  readonly id: string;
-  /** The sum lasts at least so long from now on. */
+/** What a batch adds to the numbers of sums: a row for each sum, and a column for each name. */
+export interface LedgerSums {
+  /** The sums last at least so long from now on. */
   readonly ttlMs: number;
-  /** Whole numbers by name. A name that the sum does not have yet begins with zero. */
-  readonly add: Readonly<Record<string, number>>;
+  /** Of the columns, each once. */
+  readonly names: readonly string[];
+  /** Of the rows, each once: any text of at most 500 bytes. */
+  readonly ids: readonly string[];
+  /**
+   * Whole numbers, one row after the other. A number that the sum does not have yet begins with zero, and zero adds
+   * nothing. One array in place of an object for each sum: there may be thousands, and they pass on to a thread.
+   */
+  readonly values: Float64Array;
 }
 
 /** Lines and what they add to sums: all of it is taken or nothing. */
@@ -80,7 +85,7 @@ export interface LedgerBatch {
   readonly lines: readonly LedgerLine[];
   /** How long lines are kept, counted from their own time: it holds for all lines of the ledger from now on. */
   readonly lineTtlMs: number;
-  readonly sums: readonly LedgerSum[];
+  readonly sums: LedgerSums;
 }
 
 /** One page of lines by their time. Those of the same millisecond have an order of their own, which is always the same. */

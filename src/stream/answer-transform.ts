@@ -39,6 +39,8 @@ export interface AnswerTransform {
   readonly broken: GatewayError | null;
   /** What the upstream has said of the answer's usage so far, or null. */
   readonly usage: Usage | null;
+  /** Number of the event that follows those that have passed, in protocols that number them; else 0. */
+  readonly nextNumber: number;
   /** Seconds of audio in the answer, as far as it tells; else 0. */
   readonly mediaSeconds: number;
 

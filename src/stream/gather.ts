@@ -1,7 +1,7 @@
 import type { OwnSecrets } from '../config/types.js';
 import type { GatewayError } from '../errors.js';
 import { encodedKeyFailure } from '../protocols/error-formats/own-secrets.js';
-import { looksLikeText, textWithin } from '../wire/json-space.js';
+import { looksLikeText, textWithin } from '../wire/plain-text.js';
 
 const firstBytes = 4096;
 /** Room for an answer that is announced as no larger is there from its first bytes on. */

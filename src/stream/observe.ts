@@ -13,10 +13,12 @@ import { keyAt, keyFailure, quotedKeyError, tellable } from '../protocols/error-
 import { vendorAccountFailureOf } from '../protocols/error-formats/vendor-account.js';
 import { vendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
 import { parseObject } from '../wire/json.js';
-import { skipSpace } from '../wire/json-space.js';
+import { skipSpace } from '../wire/json-skip.js';
 import { firstEventEnd, lastEventEnd, parseEvent } from '../wire/sse.js';
 import type { AnswerTransform, TransformEnd } from './answer-transform.js';
-import { streamedCharacters, writtenCharacters } from './streamed-text.js';
+import { hasPlainLines, OwnEvents } from './own-events.js';
+import { streamedWeight, writtenWeight } from './streamed-text.js';
+import { Tail, tailBytes } from './tail.js';
 
 /** Answers up to this size leave in one piece, so that an upstream that dies in their middle is still an error status. */
 const wholeBytes = 256 * 1024;
@@ -36,6 +38,14 @@ const errorKey = Buffer.from('"error');
 const errorWord = errorKey.subarray(1);
 /** What is an error is short. */
 const longestError = 64 * 1024;
+const endMark = '[DONE]';
+const colon = 0x3a;
+const space = 0x20;
+const letterN = 0x6e;
+const letterS = 0x73;
+const quote = 0x22;
+const openBrace = 0x7b;
+const openBracket = 0x5b;
 
 /** Whether a whole answer has an error, and not only a place for one. */
 function hasError(body: Buffer): boolean {
@@ -68,15 +78,6 @@ function isNull(bytes: Buffer, at: number): boolean {
   while (bytes[value] === colon || bytes[value] === space) value++;
   return bytes[value] === letterN;
 }
-
-const endMark = '[DONE]';
-const colon = 0x3a;
-const space = 0x20;
-const letterN = 0x6e;
-const letterS = 0x73;
-const quote = 0x22;
-const openBrace = 0x7b;
-const openBracket = 0x5b;
 
 interface Observed {
   readonly rules: StreamRules;
@@ -114,12 +115,15 @@ export class ObservedTransform implements AnswerTransform {
   readonly mayStream: boolean;
   readonly #observed: Observed;
   readonly #rules: StreamRules;
-  readonly #own: OwnEvents;
+  /** Null for an answer that is no stream. */
+  #own: OwnEvents | null = null;
   #usage: Usage | null = null;
   #tail: Tail | null = null;
   /** Comments before the first event. */
   #early: Buffer | null = null;
   #usageAtStart: Usage | null = null;
+  /** Number of the last event in the last run that was too long for the tail. */
+  #number: number | null = null;
   #started = false;
   #ended = false;
   /** Bytes of the answer that have passed. */
@@ -137,7 +141,6 @@ export class ObservedTransform implements AnswerTransform {
   constructor(observed: Observed) {
     this.#observed = observed;
     this.#rules = observed.rules;
-    this.#own = new OwnEvents(observed.rules.marks);
     this.wholeBytes = observed.amend === null ? wholeBytes : amendedBytes;
     this.divisible = observed.amend === null;
     this.mayStream = observed.mayStream;
@@ -167,7 +170,6 @@ export class ObservedTransform implements AnswerTransform {
   pass(run: Buffer): Buffer {
     if (!this.#started) {
       this.#started = true;
-      this.#tail = new Tail();
       if (this.#early !== null) run = Buffer.concat([this.#early, run]);
       this.#early = null;
       if (this.#rules.usageAtStart !== null) this.#usageAtStart = this.#rules.usageAtStart(run);
@@ -183,8 +185,10 @@ export class ObservedTransform implements AnswerTransform {
       run = run.subarray(0, failure.start);
     }
     if (run.includes(errorWord)) run = this.#withoutVendorAccount(run);
-    (this.#tail as Tail).add(run);
+    this.#tail ??= new Tail();
+    this.#tail.add(run);
     this.#count(run);
+    if (run.length > tailBytes) this.#number = this.#rules.lastNumber?.(run) ?? this.#number;
     if (this.#rules.marksEnd !== null) this.#ended ||= this.#rules.marksEnd(run);
     if (!this.#observed.hideUsage) return run;
     const hidden = this.#rules.findUsageEvent(run);
@@ -194,6 +198,7 @@ export class ObservedTransform implements AnswerTransform {
 
   /** The first event that is none of the protocol's own and may not be passed on, or null. */
   #failureIn(run: Buffer): Failure | null {
+    this.#own ??= new OwnEvents(this.#rules.marks);
     const isPlain = hasPlainLines(run);
     let isFirst = true;
     let from = 0;
@@ -259,6 +264,12 @@ export class ObservedTransform implements AnswerTransform {
     };
   }
 
+  get nextNumber(): number {
+    const tail = this.#tail?.bytes() ?? null;
+    const last = (tail === null ? null : this.#rules.lastNumber?.(tail)) ?? this.#number;
+    return last === null ? 0 : last + 1;
+  }
+
   lastWords(_error: GatewayError, event: string): string {
     return event;
   }
@@ -291,6 +302,7 @@ export class ObservedTransform implements AnswerTransform {
     if (reported !== null && isWhole) return reported;
     return inexactUsage({
       brokenBy,
+      hasPassed: this.#passed > 0,
       estimates,
       reported,
       input: this.#observed.inputEstimate,
@@ -300,7 +312,7 @@ export class ObservedTransform implements AnswerTransform {
 
   #outputEstimate(tail: Buffer | null): number {
     if (tail === null) return this.#wholeTokens;
-    const written = this.#started ? streamedCharacters(tail, this.#passed) : this.#passed;
+    const written = this.#started ? streamedWeight(tail, this.#passed) : this.#passed;
     const ofText = this.#passedOfMedia === 0 ? 1 : 1 - this.#passedOfMedia / this.#passed;
     return this.#media * mediumTokens + tokensOf(written * ofText);
   }
@@ -313,7 +325,7 @@ export class ObservedTransform implements AnswerTransform {
     if (ofVendorAccount !== null) throw ofVendorAccount;
     this.#usage = usage;
     if (this.#usage === null && estimates === 'conversation')
-      this.#wholeTokens = tokensOf(writtenCharacters(parseObject(body.toString('utf8'))));
+      this.#wholeTokens = tokensOf(writtenWeight(parseObject(body.toString('utf8'))));
     if (seconds !== null) this.mediaSeconds = seconds(body, body.length, body);
     return this.#observed.amend === null ? body : this.#observed.amend(body);
   }
@@ -335,103 +347,4 @@ export class ObservedTransform implements AnswerTransform {
     const facts = { usageAtStart: this.#usageAtStart, ended: this.#ended };
     return this.#rules.judgeEnd(this.#tail?.bytes() ?? Buffer.alloc(0), facts);
   }
-}
-
-/** How much of a stream's end is kept: more than its final events, and little enough for Node's buffer pool. */
-export const tailBytes = 1536;
-
-/** Keeps the last bytes of a passing stream, so that its usage and its end are read once, when it is over. */
-export class Tail {
-  #buffer: Buffer | null = null;
-  #length = 0;
-
-  add(run: Buffer): void {
-    this.#buffer ??= Buffer.allocUnsafe(2 * tailBytes);
-    const buffer = this.#buffer;
-    if (run.length >= tailBytes) {
-      run.copy(buffer, 0, run.length - tailBytes);
-      this.#length = tailBytes;
-      return;
-    }
-    if (this.#length + run.length > buffer.length) {
-      buffer.copyWithin(0, this.#length - tailBytes, this.#length);
-      this.#length = tailBytes;
-    }
-    run.copy(buffer, this.#length);
-    this.#length += run.length;
-  }
-
-  /** @returns at most the last `2 * tailBytes` bytes; valid until the next `add` */
-  bytes(): Buffer {
-    return this.#buffer === null ? Buffer.alloc(0) : this.#buffer.subarray(0, this.#length);
-  }
-}
-
-const lf = 0x0a;
-const cr = 0x0d;
-
-/**
- * Finds the events of a stream that lack what its protocol's own have. The events of a stream resemble each other, so the
- * mark is looked for where the last one had it: some 50 ns an event, a fraction of what searching each takes.
- */
-export class OwnEvents {
-  readonly #marks: readonly Buffer[];
-  /** The mark that the last event had, and how far from its beginning. */
-  #mark: Buffer;
-  #offset = 0;
-
-  /** @param marks one of which is in each event of the protocol's own */
-  constructor(marks: readonly Buffer[]) {
-    this.#marks = marks;
-    this.#mark = marks[0] ?? Buffer.alloc(0);
-  }
-
-  /**
-   * @param run whole events
-   * @param from where one of them begins
-   * @param isPlain no line of them ends with a CR: see `hasPlainLines`
-   * @returns where the first one begins that has no mark, or -1
-   */
-  strangeFrom(run: Buffer, from: number, isPlain: boolean): number {
-    for (let start = from; start < run.length; ) {
-      const at = start + this.#offset;
-      let end = isPlain && this.#isMarked(run, at) ? endBehind(run, at) : -1;
-      if (end === -1) {
-        const next = firstEventEnd(run, start, run.length);
-        end = next === -1 ? run.length : next;
-        if (!this.#find(run, start, end)) return start;
-      }
-      start = end;
-    }
-    return -1;
-  }
-
-  #isMarked(run: Buffer, at: number): boolean {
-    const mark = this.#mark;
-    for (let i = 0; i < mark.length; i++) if (run[at + i] !== mark[i]) return false;
-    return mark.length > 0;
-  }
-
-  #find(run: Buffer, start: number, end: number): boolean {
-    const event = run.subarray(start, end);
-    for (const mark of this.#marks) {
-      const at = event.indexOf(mark);
-      if (at === -1) continue;
-      this.#mark = mark;
-      this.#offset = at;
-      return true;
-    }
-    return false;
-  }
-}
-
-/** An event may end with CRs alone, and then an LF belongs to one behind it. */
-export function hasPlainLines(run: Buffer): boolean {
-  return run.indexOf(cr) === -1;
-}
-
-/** Where the event ends that has its mark at `at`, or -1 where that is not plain: its data is one line, and the last. */
-function endBehind(run: Buffer, at: number): number {
-  const lineEnd = run.indexOf(lf, at);
-  return lineEnd !== -1 && run[lineEnd + 1] === lf ? lineEnd + 2 : -1;
 }

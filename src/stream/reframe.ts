@@ -64,6 +64,10 @@ export class ArrayTransform implements AnswerTransform {
     return this.#inner.usage;
   }
 
+  get nextNumber(): number {
+    return this.#inner.nextNumber;
+  }
+
   get mediaSeconds(): number {
     return this.#inner.mediaSeconds;
   }

@@ -1,7 +1,7 @@
 import type { StreamEvent } from '../conversation/events.js';
 import { GatewayError } from '../errors.js';
 
-type CallEvent = Extract<StreamEvent, { readonly call: number }>;
+type CallStart = Extract<StreamEvent, { readonly kind: 'callStart' }>;
 
 /** Characters of events that may wait for an open call. */
 const mostHeld = 8 * 1024 * 1024;
@@ -14,7 +14,7 @@ const leastHeld = 64;
  * and a call without arguments gets an empty object.
  */
 export class Sequence {
-  #open: CallEvent | null = null;
+  #open: CallStart | null = null;
   #isEmpty = true;
   #held: StreamEvent[] = [];
   #heldLength = 0;
@@ -35,7 +35,7 @@ export class Sequence {
     }
     if ('call' in event && event.call === open.call && event.choice === open.choice) {
       if (event.kind === 'callArguments') this.#pass(event, out);
-      else if (event.kind === 'callEnd') this.#end(event, out);
+      else if (event.kind === 'callEnd') this.#end(event, open.custom, out);
       return;
     }
     switch (event.kind) {
@@ -47,7 +47,7 @@ export class Sequence {
         out.push(event);
         return;
       case 'end':
-        this.#end({ kind: 'callEnd', choice: open.choice, call: open.call }, out);
+        this.#end({ kind: 'callEnd', choice: open.choice, call: open.call }, open.custom, out);
         this.push(event, out);
         return;
       default:
@@ -55,7 +55,7 @@ export class Sequence {
     }
   }
 
-  #begin(call: CallEvent): void {
+  #begin(call: CallStart): void {
     this.#open = call;
     this.#isEmpty = true;
   }
@@ -66,10 +66,13 @@ export class Sequence {
     out.push(event);
   }
 
-  #end(event: Extract<StreamEvent, { readonly kind: 'callEnd' }>, out: StreamEvent[]): void {
+  #end(
+    event: Extract<StreamEvent, { readonly kind: 'callEnd' }>,
+    isCustom: boolean,
+    out: StreamEvent[],
+  ): void {
     const { choice, call } = event;
-    const { custom } = this.#open as Extract<StreamEvent, { readonly kind: 'callStart' }>;
-    if (this.#isEmpty) out.push({ kind: 'callArguments', choice, call, text: custom ? '' : '{}' });
+    if (this.#isEmpty) out.push({ kind: 'callArguments', choice, call, text: isCustom ? '' : '{}' });
     out.push(event);
     this.#open = null;
     const held = this.#held;
@@ -87,6 +90,7 @@ export class Sequence {
         error: new GatewayError(
           'upstream_error',
           'The upstream writes several tool calls at once, and too much of them to keep.',
+          { tooLarge: true },
         ),
       });
       return;

@@ -1,5 +1,6 @@
 import { isObject, parseObject } from '../wire/json.js';
 import { firstEventEnd, parseEvent } from '../wire/sse.js';
+import { textWeight } from '../wire/text-weight.js';
 
 /** Members on the way to the text of an answer, or of an event, in any of the text protocols. */
 const containers: ReadonlySet<string> = new Set([
@@ -34,27 +35,27 @@ const objects: ReadonlySet<string> = new Set(['args', 'input']);
 /** Deeper than any protocol goes. */
 const deepest = 12;
 
-/** How many characters of an answer, whole or one event of it, a model has written. */
-export function writtenCharacters(answer: unknown): number {
-  return charactersIn(answer, 0);
+/** How much of an answer, whole or one event of it, a model has written, by `textWeight`. */
+export function writtenWeight(answer: unknown): number {
+  return weightIn(answer, 0);
 }
 
-function charactersIn(value: unknown, depth: number): number {
+function weightIn(value: unknown, depth: number): number {
   if (depth > deepest) return 0;
   let sum = 0;
   if (Array.isArray(value)) {
-    for (const each of value) sum += charactersIn(each, depth + 1);
+    for (const each of value) sum += weightIn(each, depth + 1);
   } else if (isObject(value)) {
     // An event that is done with something repeats what its deltas have said.
     for (const [name, member] of Object.entries(value)) {
       if (typeof member === 'string') {
-        if (texts.has(name) && (depth > 0 || name === 'delta')) sum += member.length;
+        if (texts.has(name) && (depth > 0 || name === 'delta')) sum += textWeight(member);
       } else if (containers.has(name)) {
-        sum += charactersIn(member, depth + 1);
+        sum += weightIn(member, depth + 1);
       } else if (depth > 0 && objects.has(name) && isObject(member)) {
-        const length = JSON.stringify(member).length;
+        const text = JSON.stringify(member);
         // Empty where the arguments follow in pieces.
-        if (length > '{}'.length) sum += length;
+        if (text !== '{}') sum += textWeight(text);
       }
     }
   }
@@ -65,14 +66,14 @@ function charactersIn(value: unknown, depth: number): number {
 const longestUnread = 64 * 1024;
 
 /**
- * How many characters of a stream a model has written, by the text in its last events: what comes with a text is the
- * same in all of them, so those before have had as much of it.
+ * How much of a stream a model has written, by `textWeight`, as the text in its last events tells: what comes with a text
+ * is the same in all of them, so those before have had as much of it.
  * @param tail its last bytes
  * @param bytes of the whole stream so far
  */
-export function streamedCharacters(tail: Buffer, bytes: number): number {
+export function streamedWeight(tail: Buffer, bytes: number): number {
   let read = 0;
-  let characters = 0;
+  let weight = 0;
   let start = 0;
   if (bytes > tail.length) start = Math.max(0, firstEventEnd(tail, 0, tail.length));
   while (start < tail.length) {
@@ -80,10 +81,10 @@ export function streamedCharacters(tail: Buffer, bytes: number): number {
     if (next === -1) break;
     const { data } = parseEvent(tail.toString('utf8', start, next));
     const body = data === null ? null : parseObject(data);
-    if (body !== null) characters += writtenCharacters(body);
+    if (body !== null) weight += writtenWeight(body);
     read += next - start;
     start = next;
   }
   if (read === 0) return Math.min(bytes, longestUnread);
-  return Math.round((characters / read) * bytes);
+  return Math.round((weight / read) * bytes);
 }

@@ -21,8 +21,9 @@ import { GatewayError } from '../errors.js';
 import { keyFailure, tellable } from '../protocols/error-formats/own-secrets.js';
 import { toldError, vendorAccountFailureOf } from '../protocols/error-formats/vendor-account.js';
 import { parseObject } from '../wire/json.js';
-import { plainLength, plainText, rawBytes } from '../wire/raw-text.js';
+import { plainText, rawBytes } from '../wire/raw-text.js';
 import { firstEventEnd, parseEvent } from '../wire/sse.js';
+import { rawTextWeight, textWeight } from '../wire/text-weight.js';
 import type { AnswerTransform, TransformEnd } from './answer-transform.js';
 import { Sequence } from './sequence.js';
 import { TextTemplate } from './text-template.js';
@@ -66,6 +67,8 @@ export class TranslatedTransform implements AnswerTransform {
   readonly endsItself = true;
   error: GatewayError | null = null;
   readonly broken = null;
+  /** Its encoder numbers what it says last. */
+  readonly nextNumber = 0;
   usage: Usage | null = null;
   readonly mediaSeconds = 0;
   readonly #parts: TranslationParts;
@@ -88,11 +91,13 @@ export class TranslatedTransform implements AnswerTransform {
   }
 
   pass(run: Buffer): Buffer {
-    return this.#noted(this.#streaming().pass(run));
+    const stream = this.#streaming();
+    return this.#noted(stream, stream.pass(run));
   }
 
   end(): TransformEnd {
-    const last = this.#noted(this.#streaming().end());
+    const stream = this.#streaming();
+    const last = this.#noted(stream, stream.end());
     // The words of an error are in what is still to be sent.
     return { last, error: null, failed: this.error !== null };
   }
@@ -104,10 +109,11 @@ export class TranslatedTransform implements AnswerTransform {
     if (reported !== null && (brokenBy === null || isWhole)) return reported;
     return inexactUsage({
       brokenBy,
+      hasPassed: stream?.hasPassed ?? false,
       estimates: 'conversation',
       reported,
       input: this.#parts.inputEstimate,
-      output: tokensOf(stream?.length ?? 0),
+      output: tokensOf(stream?.weight ?? 0),
     });
   }
 
@@ -138,7 +144,7 @@ export class TranslatedTransform implements AnswerTransform {
         throw new GatewayError('upstream_error', "The upstream's answer is not a JSON object.");
       const answer = theirs.decodeAnswer(parsed, source);
       // One that says nothing may be an error in a form of its own.
-      const failure = answerTokens(answer) === 0 ? vendorAccountFailureOf(text, 'own', secrets) : null;
+      const failure = saysNothing(answer) ? vendorAccountFailureOf(text, 'own', secrets) : null;
       if (failure !== null) throw failure;
       return answer;
     } catch (fault) {
@@ -152,12 +158,17 @@ export class TranslatedTransform implements AnswerTransform {
     return this.#stream;
   }
 
-  #noted(bytes: Buffer): Buffer {
-    const { error, usage } = this.#stream as StreamTranslation;
-    this.error = error;
-    this.usage = usage;
+  #noted(stream: StreamTranslation, bytes: Buffer): Buffer {
+    this.error = stream.error;
+    this.usage = stream.usage;
     return bytes;
   }
+}
+
+function saysNothing({ choices }: Answer): boolean {
+  return choices.every(({ parts }) =>
+    parts.every((part) => (part.kind === 'toolCall' ? part.input : part.text) === ''),
+  );
 }
 
 /** @param text one byte a character */
@@ -189,10 +200,12 @@ class StreamTranslation {
   readonly #restorer: AnswerRestorer | null;
   readonly #inputEstimate: number;
   readonly #secrets: OwnSecrets;
-  /** Characters of texts and arguments that passed. */
-  length = 0;
+  /** Of texts and arguments that passed, in quarters of a token. */
+  weight = 0;
   /** Bytes of events that may be in memory still, beside their texts. */
   kept = 0;
+  /** What was judged to be part of an answer has left. */
+  hasPassed = false;
   /** What is known of the usage is all of it. */
   isUsageWhole = false;
 
@@ -224,6 +237,7 @@ class StreamTranslation {
   pass(run: Buffer): Buffer {
     const ofKey = keyFailure(run, this.#secrets);
     if (ofKey !== null) return this.#breakOff(ofKey);
+    this.hasPassed = true;
     let at = this.#judgedTo;
     this.#judgedTo = 0;
     let out = this.#encode();
@@ -259,7 +273,7 @@ class StreamTranslation {
     const texts = this.#texts;
     this.#passedTo = this.#template.collect(bytes, at, texts);
     if (this.#passedTo === -1) return null;
-    for (const text of texts) this.length += plainLength(text);
+    for (const text of texts) this.weight += rawTextWeight(text);
     let out = this.#encodeText(texts[0] as string);
     const frame = this.encoder.rawTextFrame();
     if (frame === null) {
@@ -285,10 +299,6 @@ class StreamTranslation {
     if (!this.isOver) {
       this.#decoder.finish(this.#decoded);
       this.#order();
-    }
-    if (!this.isOver) {
-      const error = new GatewayError('upstream_error', "The upstream's stream ended before it was complete.");
-      this.#steps.push({ kind: 'error', error });
     }
     return writeOut(this.#encode());
   }
@@ -329,7 +339,9 @@ class StreamTranslation {
     this.#decoded.length = 0;
     this.#decoded.push({
       kind: 'error',
-      error: new GatewayError('upstream_error', 'The answer is too long to be translated.'),
+      error: new GatewayError('upstream_error', 'The answer is too long to be translated.', {
+        tooLarge: true,
+      }),
     });
   }
 
@@ -337,7 +349,7 @@ class StreamTranslation {
   #order(): void {
     for (const event of this.#decoded) {
       if (event.kind === 'end' && this.usage === null) this.#estimate();
-      if ('text' in event) this.length += event.text.length;
+      if ('text' in event) this.weight += textWeight(event.text);
       this.#push(event);
       if (event.kind === 'usage') {
         this.usage = event.usage;
@@ -361,7 +373,7 @@ class StreamTranslation {
 
   /** SDKs require a usage: where the upstream reports none, it is estimated, and marked as such in the ledger. */
   #estimate(): void {
-    this.usage = estimatedUsage(this.#inputEstimate, tokensOf(this.length));
+    this.usage = estimatedUsage(this.#inputEstimate, tokensOf(this.weight));
     this.isUsageWhole = true;
     this.#steps.push({ kind: 'usage', usage: this.usage });
   }

@@ -139,12 +139,14 @@ interface Restart {
 }
 
 /**
- * Decides when a process that ended is started again: at once after an accident, else after a wait that doubles, so
- * that a process that cannot start does not eat a core.
+ * Decides when a process that ended is started again: at once after an accident, and for the first time after any end of
+ * one that had served, else after a wait that doubles, so that a process that cannot start, or that what it serves ends
+ * again and again, does not eat a core.
  * @param servedMs how long it had served; 0 when it never did
  * @param failures in a row before this one
  */
 export function nextRestart(servedMs: number, failures: number): Restart {
   if (servedMs >= healthyMs) return { failures: 0, delayMs: 0 };
+  if (servedMs > 0 && failures === 0) return { failures: 1, delayMs: 0 };
   return { failures: failures + 1, delayMs: Math.min(longestMs, firstMs * 2 ** failures) };
 }

@@ -19,6 +19,8 @@ export type WorkerOrder =
       readonly config: ResolvedConfig;
       readonly simulatorUrl: string | null;
     }
+  /** It is to take no more connections, and serves on those that it has. */
+  | { readonly type: 'stop-listening' }
   /** `graceMs`: for so long what still comes on idle connections is served. */
   | { readonly type: 'drain'; readonly graceMs: number }
   /** It is to end at once. */
@@ -36,6 +38,8 @@ export type WorkerReport =
   /** Its code is loaded and it takes orders. */
   | { readonly type: 'ready' }
   | { readonly type: 'listening' }
+  /** It takes no more connections, as it was told. */
+  | { readonly type: 'stopped-listening' }
   /** Its event loop turns: told every `heartbeatMs` while it serves. */
   | { readonly type: 'alive' }
   | { readonly type: 'reloaded'; readonly generation: number; readonly problem: string | null }

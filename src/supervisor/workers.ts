@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import type { ResolvedConfig } from '../config/resolve.js';
@@ -58,6 +59,8 @@ export interface WorkerPool {
 const lastWordsMs = 4000;
 /** Longest wait for a successor. */
 const startMs = 30_000;
+/** Longest wait for workers to cease to listen. */
+const stopMs = 5000;
 /** Workers of one place that still drain; the oldest is cut when there are more. */
 const mostLeaving = 4;
 /** How long what comes on idle connections is still served: to the end of a gateway, and where there is another worker. */
@@ -93,6 +96,8 @@ class ForkedWorkers implements WorkerPool {
   #onAllGone: (() => void) | null = null;
   readonly #conditions = createConditions();
   readonly #reloads: Rounds<ChildProcess> = createRounds();
+  readonly #stops: Rounds<ChildProcess> = createRounds();
+  #graceMs: number = graceMs.replaced;
   // It keeps its share of new connections for as long as it has its port, and would answer none of them.
   readonly #heartbeats = watchHeartbeats<ChildProcess>(
     (child) => {
@@ -144,12 +149,11 @@ class ForkedWorkers implements WorkerPool {
     const allGone = new Promise<void>((resolve) => {
       this.#onAllGone = resolve;
     });
-    const order: WorkerOrder = { type: 'drain', graceMs: isReplaced ? graceMs.replaced : graceMs.atEnd };
-    for (const child of this.#running()) {
-      if (this.#started.has(child) || this.#leaving.has(child)) tell(child, order);
-      // It never took a connection, and may not listen to orders yet.
-      else child.kill('SIGKILL');
-    }
+    if (!isReplaced) this.#graceMs = graceMs.atEnd;
+    const takers = this.#running().filter((child) => this.#started.has(child) || this.#leaving.has(child));
+    // The others never took a connection, and may not listen to orders yet.
+    for (const child of this.#running()) if (!takers.includes(child)) child.kill('SIGKILL');
+    await this.#drainTogether(takers);
     const timer = setTimeout(() => {
       this.#log.warn(
         { workers: this.#running().length },
@@ -163,8 +167,8 @@ class ForkedWorkers implements WorkerPool {
   }
 
   hasten(): void {
-    const order: WorkerOrder = { type: 'drain', graceMs: graceMs.atEnd };
-    for (const child of this.#running()) tell(child, order);
+    this.#graceMs = graceMs.atEnd;
+    this.#tellToDrain(this.#running());
   }
 
   kill(): void {
@@ -201,6 +205,9 @@ class ForkedWorkers implements WorkerPool {
       case 'listening':
         this.#onListening(place, child);
         break;
+      case 'stopped-listening':
+        this.#stops.confirm(child);
+        break;
       case 'alive':
         this.#heartbeats.beat(child);
         break;
@@ -229,12 +236,14 @@ class ForkedWorkers implements WorkerPool {
     this.#serving.add(child);
     this.#heartbeats.beat(child);
     this.#changed();
-    for (const before of place.running())
-      if (before !== child && this.#serving.has(before)) this.#retire(place, before);
+    const relieved = place.running().filter((before) => before !== child && this.#serving.has(before));
+    for (const before of relieved) this.#retire(place, before);
+    if (relieved.length > 0) void this.#drainTogether(relieved);
   }
 
   #onExit(child: ChildProcess): void {
     this.#heartbeats.forget(child);
+    this.#stops.confirm(child);
     this.#forget(child);
     this.#options.onGone(child, this.#leaving.delete(child) || this.#isDraining);
     this.#conditions.changed();
@@ -265,11 +274,26 @@ class ForkedWorkers implements WorkerPool {
     if (served) this.#changed();
   }
 
-  /** Has a worker drain, as there is another in its place or there is to be none. */
+  /** Takes a worker out of its place, as there is another in it or there is to be none: it is to drain. */
   #retire(place: KeptProcess, child: ChildProcess): void {
     this.#forget(child);
     this.#leave(place, child);
-    tell(child, { type: 'drain', graceMs: graceMs.replaced } satisfies WorkerOrder);
+  }
+
+  /**
+   * Clients that are told to leave come back at once, and the system resets those that wait for a listener when it is
+   * closed: so no worker tells its clients before all of these have ceased to listen.
+   */
+  async #drainTogether(children: readonly ChildProcess[]): Promise<void> {
+    const stopped = this.#stops.begin(children);
+    for (const child of children) tell(child, { type: 'stop-listening' } satisfies WorkerOrder);
+    await Promise.race([stopped, pause(stopMs, undefined, { ref: false })]);
+    this.#tellToDrain(children);
+  }
+
+  #tellToDrain(children: readonly ChildProcess[]): void {
+    for (const child of children)
+      tell(child, { type: 'drain', graceMs: this.#graceMs } satisfies WorkerOrder);
   }
 
   #leave(place: KeptProcess, child: ChildProcess): void {
@@ -289,14 +313,18 @@ class ForkedWorkers implements WorkerPool {
     const places = this.#places;
     while (places.length < count) places.push(this.#createPlace());
     for (const place of this.#closed) if (place.running().length === 0) this.#closed.delete(place);
+    const surplus: ChildProcess[] = [];
     for (const place of places.splice(count)) {
       place.release();
       this.#closed.add(place);
       for (const child of place.running()) {
-        if (this.#serving.has(child)) this.#retire(place, child);
-        else if (!this.#leaving.has(child)) child.kill('SIGKILL');
+        if (this.#serving.has(child)) {
+          this.#retire(place, child);
+          surplus.push(child);
+        } else if (!this.#leaving.has(child)) child.kill('SIGKILL');
       }
     }
+    if (surplus.length > 0) void this.#drainTogether(surplus);
   }
 
   #isServed(place: KeptProcess): boolean {

@@ -1,3 +1,4 @@
+import { lookup as systemLookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 
 /** First bits of IPv4 addresses that are not public (IANA's registry of special-purpose addresses, and multicast). */
@@ -61,6 +62,17 @@ export function isPublicAddress(address: string): boolean {
   }
 }
 
+const privateEndings = ['.localhost', '.local', '.internal'];
+
+/**
+ * Whether a name is of the own host (RFC 6761 section 6.3), the local network (RFC 6762 section 3) or a private one, as
+ * far as the name itself tells.
+ * @param name lower-case, without a dot at its end
+ */
+export function isPrivateName(name: string): boolean {
+  return !name.includes('.') || privateEndings.some((ending) => name.endsWith(ending));
+}
+
 /** The bytes of an address without a zone: 4 or 16. */
 export function addressBytes(address: string): Uint8Array {
   return isIP(address) === 4 ? bytes4(address) : bytes6(address);
@@ -90,6 +102,9 @@ export type Resolver = (
     addresses: readonly { readonly address: string; readonly family: number }[],
   ) => void,
 ) => void;
+
+/** The system's own, which knows `/etc/hosts`. */
+export const systemResolver: Resolver = (name, options, done) => systemLookup(name, options, done);
 
 /**
  * Makes a lookup for sockets that refuses a name as soon as one of its addresses may not be used. A socket connects to

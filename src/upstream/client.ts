@@ -1,6 +1,6 @@
 /** The gateway's own HTTP/1.1 client: one pool of kept connections per origin. */
 import { performance } from 'node:perf_hooks';
-import { Connection, type ConnectionContext, readBufferBytes } from './connection.js';
+import { Connection, type ConnectionContext, createReading } from './connection.js';
 import { createDialer } from './dialer.js';
 import { ConnectionExchange } from './exchange.js';
 import type { Origin } from './origin.js';
@@ -32,7 +32,7 @@ export function createUpstreamClient(dialer = createDialer()): UpstreamClient {
   const context: PoolContext = {
     wheel: new TimerWheel(),
     dialer,
-    readBuffer: Buffer.allocUnsafeSlow(readBufferBytes),
+    reading: createReading(),
     writer: createRequestWriter(),
     onEmpty: (pool) => {
       if (pools.get(pool.origin.identity) === pool) pools.delete(pool.origin.identity);

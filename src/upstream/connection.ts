@@ -5,16 +5,17 @@
  *        └──────────┴─────────┴──► closed
  */
 
-import { connect, type OnReadOpts, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
-import { type FaultPlace, guard, surfaceFault } from '../errors.js';
+import { type FaultPlace, surfaceFault } from '../errors.js';
 import { AnswerReader } from './answer.js';
 import { decodeContent } from './decode.js';
+import { type DialListener, dial, lateDetail, type Reading } from './dial.js';
 import type { Dialer } from './dialer.js';
 import type { ConnectionExchange } from './exchange.js';
 import type { Origin } from './origin.js';
 import { RequestBody, type RequestBodyOwner } from './request-body.js';
-import { connectSecure, tlsFailureDetail } from './secure.js';
+import { tlsFailureDetail } from './secure.js';
 import { Timed, type TimerWheel } from './timers.js';
 import type { UpstreamFailureReason } from './types.js';
 import type { RequestSink, RequestWriter } from './write.js';
@@ -23,9 +24,14 @@ import type { RequestSink, RequestWriter } from './write.js';
  * Bytes taken from the kernel by one read of a plain connection. Twice as many make a large file a little faster still,
  * but what a slow client leaves of a read is kept for it.
  */
-export const readBufferBytes = 128 * 1024;
+const readBufferBytes = 128 * 1024;
 /** The same for TLS, which gives one record of 16 KB at a time (RFC 8446 section 5.1). */
 const secureReadBufferBytes = 64 * 1024;
+
+/** How all connections of a client are read. */
+export function createReading(): Reading {
+  return { sharedBuffer: Buffer.allocUnsafeSlow(readBufferBytes), ownBytes: secureReadBufferBytes };
+}
 
 function settle(connection: Connection): void {
   connection.settle();
@@ -34,8 +40,7 @@ function settle(connection: Connection): void {
 /** What all connections of a client share. */
 export interface ConnectionContext {
   readonly dialer: Dialer;
-  /** Read buffer of all plain connections: a read has been dealt with before the next one begins. */
-  readonly readBuffer: Buffer;
+  readonly reading: Reading;
   readonly writer: RequestWriter;
 }
 
@@ -52,14 +57,15 @@ interface ConnectionPool {
   replace(connection: Connection, exchange: ConnectionExchange): void;
 }
 
-export class Connection extends Timed implements RequestSink, RequestBodyOwner {
+export class Connection extends Timed implements RequestSink, RequestBodyOwner, DialListener {
   readonly #pool: ConnectionPool;
-  readonly socket: Socket;
+  socket!: Socket;
+  /** What is written is encrypted first. */
   readonly secure: boolean;
   readonly #answer = new AnswerReader();
   #exchange: ConnectionExchange | null;
   #connecting = true;
-  /** TCP is connected: what fails before `#connecting` ends is the TLS handshake. */
+  /** The way to the origin is there: what fails before `#connecting` ends is the TLS handshake. */
   #transportUp = false;
   #closed = false;
   /** Requests served before the running one. */
@@ -89,42 +95,8 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
     this.#pool = pool;
     this.#exchange = exchange;
     const { origin, context } = pool;
-    this.secure = origin.secure;
-    const onread: OnReadOpts = {
-      // Decrypted data may come while another connection's read is being dealt with: no sharing there.
-      buffer: origin.secure ? Buffer.allocUnsafeSlow(secureReadBufferBytes) : context.readBuffer,
-      callback: guard('upstream', this, (length, buffer) => this.#onRead(length, buffer as Buffer), false),
-    };
-    this.socket = origin.secure
-      ? connectSecure(origin, context.dialer, onread)
-      : connect({
-          host: origin.host,
-          port: origin.port,
-          lookup: context.dialer.names.lookup,
-          noDelay: true,
-          onread,
-        });
-    this.socket.on(
-      'connect',
-      this.#guard(() => this.#onTransport()),
-    );
-    if (origin.secure)
-      this.socket.on(
-        'secureConnect',
-        this.#guard(() => this.#onConnected()),
-      );
-    this.socket.on(
-      'end',
-      this.#guard(() => this.#onPeerEnd()),
-    );
-    this.socket.on(
-      'error',
-      this.#guard((error: NodeJS.ErrnoException) => this.#onError(error)),
-    );
-    this.socket.on(
-      'close',
-      this.#guard(() => this.#onClose()),
-    );
+    this.secure = origin.secure || origin.proxy?.secure === true;
+    dial(origin, context.dialer, context.reading, this);
     exchange.connection = this;
     pool.wheel.set(this, Math.min(exchange.totalAt, now + exchange.deadlines.connectMs));
   }
@@ -211,10 +183,6 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
     else exchange.onFault(where, fault);
   }
 
-  #guard<Arguments extends unknown[]>(callback: (...args: Arguments) => void): (...args: Arguments) => void {
-    return guard('upstream', this, callback, undefined);
-  }
-
   /** Reads on after a pause; what was held back is delivered before this returns. */
   resume(): void {
     if (!this.#paused || this.#exchange === null) return;
@@ -225,8 +193,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
       return;
     }
     this.#refreshIdle(exchange);
-    while (this.#held.length > 0) {
-      const piece = this.#held.shift() as Buffer;
+    for (let piece = this.#held.shift(); piece !== undefined; piece = this.#held.shift()) {
       this.#deliver(piece, piece.length);
       if (this.#exchange !== exchange || this.#paused) return;
     }
@@ -249,24 +216,30 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
     else if (now >= exchange.totalAt) exchange.fail('total_timeout', 'the whole request took too long');
     else if (this.#connecting) {
       this.#forgetName();
-      exchange.fail('connect_timeout', 'no connection in time');
+      exchange.fail('connect_timeout', lateDetail(this.#pool.origin, this.#transportUp));
     } else if (this.#sending) exchange.fail('idle_timeout', 'the body of the request is not taken');
     else if (exchange.headSeen) exchange.fail('idle_timeout', 'the answer stalled');
     else exchange.fail('first_byte_timeout', 'no answer in time');
   }
 
-  #onTransport(): void {
-    this.#transportUp = true;
-    if (!this.secure) this.#onConnected();
+  onSocket(socket: Socket): void {
+    this.socket = socket;
   }
 
-  #onConnected(): void {
+  onTransport(): void {
+    this.#transportUp = true;
+  }
+
+  onNoTunnel(detail: string): void {
+    if (!this.#closed) this.#fail('proxy_failed', detail);
+  }
+
+  onReady(): void {
     this.#connecting = false;
     if (this.#exchange !== null) this.beginLate(this.#exchange, performance.now());
   }
 
-  /** @returns false to stop reading. */
-  #onRead(length: number, buffer: Buffer): boolean {
+  onRead(buffer: Buffer, length: number): boolean {
     if (this.#closed) return false;
     if (this.#paused && !this.#ending) {
       this.#held.push(Buffer.from(buffer.subarray(0, length)));
@@ -408,7 +381,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
     else this.destroy();
   }
 
-  #onPeerEnd(): void {
+  onPeerEnd(): void {
     this.#peerEnded = true;
     const exchange = this.#exchange;
     if (this.#closed || this.#connecting) return;
@@ -424,7 +397,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
     else this.#fail('truncated', 'closed within the body of the answer');
   }
 
-  #onError(error: NodeJS.ErrnoException): void {
+  onSocketError(error: NodeJS.ErrnoException): void {
     const words = error.code ?? error.message;
     if (this.#closed || this.#endsLater(words)) return;
     if (!this.#connecting) {
@@ -436,7 +409,7 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
     else this.#fail('connect_failed', words);
   }
 
-  #onClose(): void {
+  onSocketClose(): void {
     if (this.#closed || this.#endsLater('closed by the upstream')) return;
     if (this.#connecting) {
       this.#forgetName();
@@ -444,9 +417,10 @@ export class Connection extends Timed implements RequestSink, RequestBodyOwner {
     } else this.#fail('reset', 'closed by the upstream');
   }
 
-  /** The upstream may have moved. */
+  /** The upstream may have moved, or its proxy. */
   #forgetName(): void {
-    this.#pool.context.dialer.names.forget(this.#pool.origin.host);
+    const { context, origin } = this.#pool;
+    context.dialer.names.forget((origin.proxy ?? origin).host);
   }
 
   /** True when all that is to come has come, and waits for `resume`. @param words how the connection breaks */

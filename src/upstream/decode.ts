@@ -134,5 +134,5 @@ function createStream(coding: Coding, first: Buffer): Transform {
   if (coding === 'gzip') return createGunzip();
   if (coding === 'br') return createBrotliDecompress();
   // RFC 9110 section 8.4.1.2 means the zlib format, but some servers send the bare one: its first byte tells.
-  return ((first[0] as number) & 0x0f) === 8 ? createInflate() : createInflateRaw();
+  return ((first[0] ?? 0) & 0x0f) === 8 ? createInflate() : createInflateRaw();
 }

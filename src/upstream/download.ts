@@ -1,10 +1,22 @@
-import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
-import { request as httpsRequest } from 'node:https';
+import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { type FaultPlace, GatewayError, type Guarded, guard, surfaceFault } from '../errors.js';
 import { ByteBlocks } from '../wire/byte-blocks.js';
+import { createDialer, type Dialer } from './dialer.js';
 import { LeastRate, type RateBound } from './least-rate.js';
-import { checkRemote, isRedirect, Refusal, type RemoteOptions, refusalReason } from './remote-url.js';
+import type { Origin } from './origin.js';
+import {
+  checkRemote,
+  isRedirect,
+  Refusal,
+  type RemoteHost,
+  type RemoteOptions,
+  refusalReason,
+  remoteOrigin,
+} from './remote-url.js';
+import { connectSecure, createSecureProfiles, secureTunnel } from './secure.js';
+import { openTunnel } from './tunnel.js';
 
 const maxRedirects = 3;
 /** Memory for what comes is taken in steps of so many bytes. */
@@ -23,9 +35,14 @@ export interface DownloadOptions extends RemoteOptions {
    * @throws {GatewayError} when there is no room for them: that ends it
    */
   readonly hold?: (bytes: number) => void;
-  /** PEM text of a certificate authority to trust instead of the system's. */
-  readonly ca?: string;
+  /** Of the worker, for connections to proxies; one for this file alone unless given. */
+  readonly dialer?: Dialer;
 }
+
+/** A connection is made for one file, and closed. */
+const caps = { maxConnections: 1, maxWaiting: 0 };
+
+type Connected = (error: Error | null, socket: Socket) => void;
 
 export interface Downloaded {
   readonly bytes: Buffer;
@@ -57,6 +74,8 @@ class Transfer implements Guarded {
   readonly #timer: NodeJS.Timeout;
   #immediate: NodeJS.Immediate | null = null;
   #request: ClientRequest | null = null;
+  /** The connection to a proxy. */
+  #tunnel: Socket | null = null;
   #redirects = 0;
   #over = false;
   /** Bytes that have come. */
@@ -106,8 +125,15 @@ class Transfer implements Guarded {
     clearTimeout(this.#timer);
     if (this.#looks !== null) clearInterval(this.#looks);
     if (this.#immediate !== null) clearImmediate(this.#immediate);
+    this.#leave();
+  }
+
+  /** Gives up the request, and its way there. */
+  #leave(): void {
     this.#request?.destroy();
     this.#request = null;
+    this.#tunnel?.destroy();
+    this.#tunnel = null;
   }
 
   #ask(url: URL): void {
@@ -131,15 +157,11 @@ class Transfer implements Guarded {
   }
 
   #open(url: URL): ClientRequest {
-    const { secure, host, lookup } = checkRemote(url, this.#options);
-    const send = secure ? httpsRequest : httpRequest;
-    return send({
-      host,
-      port: url.port === '' ? undefined : Number(url.port),
+    const remote = checkRemote(url, this.#options);
+    const origin = remoteOrigin(url, remote, remote.host, caps);
+    return request({
       path: url.pathname + url.search,
-      agent: false,
-      lookup,
-      ca: this.#options.ca,
+      createConnection: (_options, connected) => this.#connect(origin, remote.lookup, connected as Connected),
       headers: {
         host: url.host,
         accept: '*/*',
@@ -147,6 +169,29 @@ class Transfer implements Guarded {
         'user-agent': 'model-gateway',
       },
     });
+  }
+
+  /** @returns the connection, or nothing where `connected` gets it later */
+  #connect(origin: Origin, lookup: RemoteHost['lookup'], connected: Connected): Socket | undefined {
+    const { host, port, proxy, secure } = origin;
+    // Names that clients choose are no reason to forget the tickets of upstreams.
+    const secureProfiles = createSecureProfiles();
+    if (proxy === null) {
+      return secure
+        ? connectSecure(origin, { names: { lookup }, secureProfiles })
+        : connect({ host, port, lookup, noDelay: true });
+    }
+    const { dialer = createDialer() } = this.#options;
+    this.#tunnel = openTunnel(proxy, origin, dialer, {
+      onTunnel(tunnel) {
+        connected(null, secure ? secureTunnel(tunnel, origin, secureProfiles) : tunnel);
+        // It was paused for whoever reads it now.
+        if (!secure) tunnel.resume();
+      },
+      onTunnelFailed: (detail) => this.#fail(new Error(detail)),
+      onFault: (where, fault) => this.onFault(where, fault),
+    });
+    return undefined;
   }
 
   #onResponse(url: URL, response: IncomingMessage): void {
@@ -169,8 +214,7 @@ class Transfer implements Guarded {
   }
 
   #redirect(from: URL, location: string): void {
-    this.#request?.destroy();
-    this.#request = null;
+    this.#leave();
     if (++this.#redirects > maxRedirects) this.#fail(new Refusal('there are too many redirects'));
     else if (!URL.canParse(location, from.href)) this.#fail(new Refusal('it redirects to no valid URL'));
     else this.#ask(new URL(location, from.href));

@@ -3,10 +3,10 @@
  * threads) and asks the network for each: a burst of new connections would wait for one another past their deadline.
  */
 
-import { ADDRCONFIG, lookup as systemLookup } from 'node:dns';
+import { ADDRCONFIG } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { performance } from 'node:perf_hooks';
-import type { Resolver } from './address.js';
+import { type Resolver, systemResolver } from './address.js';
 
 /** How long an answer is used: the resolver does not tell its time to live, and services that move give 30 s or more. */
 const keepMs = 15_000;
@@ -25,9 +25,14 @@ export interface NameCache {
   forget(name: string): void;
 }
 
+interface Addresses {
+  readonly first: readonly Address[];
+  readonly others: readonly Address[];
+}
+
 interface Entry {
   /** Those of the family that is tried first, and the others; null while the question is open. */
-  addresses: { readonly first: readonly Address[]; readonly others: readonly Address[] } | null;
+  addresses: Addresses | null;
   /** When the question was asked, and then when it was answered (performance.now). */
   at: number;
   /** How often it has been used. */
@@ -36,7 +41,7 @@ interface Entry {
 }
 
 /** @param resolve in place of the system's resolver, which knows `/etc/hosts` */
-export function createNameCache(resolve: Resolver = systemLookup as Resolver): NameCache {
+export function createNameCache(resolve: Resolver = systemResolver): NameCache {
   const entries = new Map<string, Entry>();
 
   function ask(name: string, entry: Entry): void {
@@ -58,11 +63,12 @@ export function createNameCache(resolve: Resolver = systemLookup as Resolver): N
         return;
       }
       entry.at = performance.now();
-      entry.addresses = {
+      const addresses = {
         first: found.filter(({ family }) => family === head.family),
         others: found.filter(({ family }) => family !== head.family),
       };
-      for (const { all, done } of waiting) give(entry, all, done);
+      entry.addresses = addresses;
+      for (const { all, done } of waiting) give(entry, addresses, all, done);
     });
   }
 
@@ -72,7 +78,7 @@ export function createNameCache(resolve: Resolver = systemLookup as Resolver): N
       const now = performance.now();
       const known = entries.get(name);
       if (known !== undefined && known.addresses !== null && now - known.at < keepMs) {
-        process.nextTick(give, known, all, done);
+        process.nextTick(give, known, known.addresses, all, done);
       } else if (known !== undefined && known.addresses === null && now - known.at < joinMs) {
         known.waiting.push({ all, done });
       } else {
@@ -86,13 +92,9 @@ export function createNameCache(resolve: Resolver = systemLookup as Resolver): N
 }
 
 /** Each use begins with another address, as each question's answer did; the family that comes first stays first. */
-function give(entry: Entry, all: boolean, done: Done): void {
-  const { first, others } = entry.addresses as NonNullable<Entry['addresses']>;
+function give(entry: Entry, { first, others }: Addresses, all: boolean, done: Done): void {
   const turn = entry.uses++ % first.length;
-  if (all) {
-    done(null, [...first.slice(turn), ...first.slice(0, turn), ...others]);
-    return;
-  }
-  const { address, family } = first[turn] as Address;
-  done(null, address, family);
+  const chosen = first[turn];
+  if (all || chosen === undefined) done(null, [...first.slice(turn), ...first.slice(0, turn), ...others]);
+  else done(null, chosen.address, chosen.family);
 }

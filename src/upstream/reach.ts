@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { GatewayError } from '../errors.js';
 import type { Origin } from './origin.js';
 import {
@@ -8,6 +7,7 @@ import {
   type RemoteHost,
   type RemoteOptions,
   refusalReason,
+  remoteOrigin,
 } from './remote-url.js';
 import type { ResponseHead } from './types.js';
 
@@ -15,8 +15,6 @@ const defaultConnections = 1024;
 const defaultWaiting = 1024;
 
 export interface ReachOptions extends RemoteOptions {
-  /** PEM text of a certificate authority to trust instead of the system's. */
-  readonly ca?: string | null;
   /** Most connections to the origin from one worker. */
   readonly maxConnections?: number;
   /** Most requests that wait for one of them in one worker. */
@@ -25,7 +23,10 @@ export interface ReachOptions extends RemoteOptions {
 
 /** Where a file can be had with the upstream client. */
 export interface Reached {
-  /** Its `host` is the address that was checked; its `authority` and `serverName` are of the URL. */
+  /**
+   * Its `host` is the address that was checked, or behind a proxy the URL's; its `authority` and `serverName` are of
+   * the URL, but for the route of an upstream.
+   */
   readonly origin: Origin;
   /** Target of the request line: path and query. */
   readonly path: string;
@@ -34,7 +35,7 @@ export interface Reached {
 /**
  * Finds where a file is that an upstream has named by its URL, with the rules of `download`: http or https, no
  * credentials, and every address of its name on the public internet. The name is looked up once, and the connection
- * goes to an address that was checked. It never shares a connection with an upstream of the config or another name.
+ * goes to an address that was checked; a proxy looks it up by itself. It never shares a connection with an upstream of the config or another name.
  * @param done hears once, never before this returns; the error is `upstream_error`, says nothing of the URL, and tells
  *   a name that does not resolve from one that leads into a private network only in its `cause`
  * @returns a function that gives up; `done` is not called after it. The lookup has no deadline but the resolver's own.
@@ -54,11 +55,13 @@ export function reachUrl(
     const target = targetOf(url, options);
     if (target instanceof GatewayError) {
       tell(target);
-    } else if (target.remote.isAddress) {
+    } else if (target.remote.isAddress || target.remote.route.proxy !== null) {
       tell(reached(target, target.remote.host, options));
     } else {
       target.remote.lookup(target.remote.host, {}, (error, address) => {
-        tell(error === null ? reached(target, address as string, options) : refused(error));
+        if (error !== null) tell(fetchFailed(error));
+        // One address is asked for, and not all.
+        else if (typeof address === 'string') tell(reached(target, address, options));
       });
     }
   });
@@ -89,33 +92,17 @@ function targetOf(text: string, options: ReachOptions): Target | GatewayError {
     const url = new URL(text);
     return { url, remote: checkRemote(url, options) };
   } catch (error) {
-    return refused(error);
+    return fetchFailed(error);
   }
 }
 
 function reached({ url, remote }: Target, address: string, options: ReachOptions): Reached {
-  const { secure, host } = remote;
-  const { ca = null, maxConnections = defaultConnections, maxWaiting = defaultWaiting } = options;
-  const port = url.port === '' ? (secure ? 443 : 80) : Number(url.port);
-  const authority = url.host;
-  const caHash = ca === null ? '' : createHash('sha256').update(ca).digest('hex');
-  const origin: Origin = {
-    identity: JSON.stringify(['reached', secure, address, port, authority, caHash]),
-    secure,
-    host: address,
-    port,
-    authority,
-    // RFC 6066 section 3: without the dot that a name may end with.
-    serverName: secure ? host.replace(/\.$/, '') : null,
-    ca: secure ? ca : null,
-    verify: true,
-    maxConnections,
-    maxWaiting,
-  };
+  const { maxConnections = defaultConnections, maxWaiting = defaultWaiting } = options;
+  const origin = remoteOrigin(url, remote, address, { maxConnections, maxWaiting });
   return { origin, path: url.pathname + url.search };
 }
 
-function refused(error: unknown): GatewayError {
+function fetchFailed(error: unknown): GatewayError {
   const reason = refusalReason(error);
   return new GatewayError('upstream_error', `The upstream named a file that cannot be fetched: ${reason}.`, {
     cause: error,

@@ -1,21 +1,34 @@
 /** What holds for every URL that somebody else has named and that is fetched from here. */
-import { lookup as systemLookup } from 'node:dns';
+import { createHash } from 'node:crypto';
 import { isIP, type LookupFunction } from 'node:net';
+import { errorCode } from '../errors.js';
 import {
   addressBytes,
   carriedAddress,
   checkedLookup,
+  isPrivateName,
   isPublicAddress,
   LookupError,
   type Resolver,
   sharesBits,
+  systemResolver,
 } from './address.js';
+import type { EgressProxy, Origin } from './origin.js';
 
 export interface RemoteOptions {
   /** Hosts that are not on the public internet may be asked too. */
   readonly allowPrivate: boolean;
   /** An origin such as `https://host:8443` that may be asked wherever it is; redirects to it included. */
   readonly privateOrigin?: string | null;
+  /** How that origin is reached and trusted: as its upstream is. Like any other unless given. */
+  readonly ownRoute?: Route;
+  /**
+   * Through which all else is reached, directly unless given. It looks the names up, so that nothing is known of their
+   * addresses: those that are private by themselves are refused.
+   */
+  readonly proxy?: EgressProxy | null;
+  /** PEM text of a certificate authority to trust instead of the system's; not where there is a route of its own. */
+  readonly ca?: string | null;
   /** What the operator allows and denies; nothing beyond the other members unless given. */
   readonly rules?: FetchRules;
   /** In place of the system's resolver. */
@@ -24,6 +37,9 @@ export interface RemoteOptions {
   readonly isPublic?: (address: string) => boolean;
 }
 
+/** The way to an origin, and who is believed to be there. */
+export type Route = Pick<Origin, 'identity' | 'serverName' | 'ca' | 'clientCertificate' | 'proxy' | 'verify'>;
+
 /** Where a URL leads, before its name has been looked up. */
 export interface RemoteHost {
   readonly secure: boolean;
@@ -31,8 +47,9 @@ export interface RemoteHost {
   readonly host: string;
   /** Whether `host` is an address, which has been checked. */
   readonly isAddress: boolean;
-  /** Gives addresses that have all been checked, or a `LookupError`. */
+  /** Gives addresses that have all been checked, or a `LookupError`. Not for what is behind a proxy. */
   readonly lookup: LookupFunction;
+  readonly route: Route;
 }
 
 /** Why a URL is not fetched, in words for those who named it. */
@@ -47,7 +64,7 @@ const longestHost = 254;
  * @throws {Refusal} for another scheme, credentials, or a name, port or address that may not be asked
  */
 export function checkRemote(url: URL, options: RemoteOptions): RemoteHost {
-  const { allowPrivate, rules, resolve = systemLookup as Resolver, isPublic = isPublicAddress } = options;
+  const { allowPrivate, rules, resolve = systemResolver, isPublic = isPublicAddress } = options;
   const isOwn = url.origin === options.privateOrigin;
   const isOpen = allowPrivate || isOwn;
   const allows = (address: string): boolean =>
@@ -65,7 +82,52 @@ export function checkRemote(url: URL, options: RemoteOptions): RemoteHost {
     if (!isOwn && !allowsPort(rules, portOf(url))) throw new Refusal('nothing is fetched from its port');
   }
   if (isAddress && !allows(host)) throw new Refusal(unreachable);
-  return { secure: url.protocol === 'https:', host, isAddress, lookup: checkedLookup(resolve, allows) };
+  const route = routeOf(options, isOwn);
+  if (route.proxy !== null && !isOpen && !isAddress && isPrivateName(withoutEndDots(host)))
+    throw new Refusal(unreachable);
+  return {
+    secure: url.protocol === 'https:',
+    host,
+    isAddress,
+    lookup: checkedLookup(resolve, allows),
+    route,
+  };
+}
+
+function routeOf({ ownRoute, proxy = null, ca = null }: RemoteOptions, isOwn: boolean): Route {
+  if (isOwn && ownRoute !== undefined) return ownRoute;
+  const caHash = ca === null ? '' : createHash('sha256').update(ca).digest('hex');
+  const identity = JSON.stringify([caHash, proxy?.identity ?? '']);
+  return { identity, serverName: null, ca, clientCertificate: null, proxy, verify: true };
+}
+
+/**
+ * The origin of a URL that was checked. It shares a connection with no upstream of the config and no other name.
+ * @param address that was checked, or the URL's host where the proxy looks it up
+ * @param caps most connections from one worker, and most requests that wait for one
+ */
+export function remoteOrigin(
+  url: URL,
+  { secure, host, route }: RemoteHost,
+  address: string,
+  caps: Pick<Origin, 'maxConnections' | 'maxWaiting'>,
+): Origin {
+  const port = portOf(url);
+  const authority = url.host;
+  return {
+    identity: JSON.stringify(['reached', secure, address, port, authority, route.identity]),
+    secure,
+    host: address,
+    port,
+    authority,
+    // RFC 6066 section 3: without the dot that a name may end with.
+    serverName: secure ? (route.serverName ?? host.replace(/\.$/, '')) : null,
+    ca: secure ? route.ca : null,
+    clientCertificate: secure ? route.clientCertificate : null,
+    proxy: route.proxy,
+    verify: route.verify,
+    ...caps,
+  };
 }
 
 function portOf({ port, protocol }: URL): number {
@@ -77,8 +139,8 @@ function portOf({ port, protocol }: URL): number {
 export function refusalReason(error: unknown): string {
   if (error instanceof Refusal) return error.message;
   if (error instanceof LookupError) return unreachable;
-  const { code = '' } = error as NodeJS.ErrnoException;
-  if (/CERT|TLS|SSL|SIGNATURE|ISSUER|EPROTO/.test(code)) return 'no secure connection to it can be made';
+  if (/CERT|TLS|SSL|SIGNATURE|ISSUER|EPROTO/.test(errorCode(error)))
+    return 'no secure connection to it can be made';
   return 'the connection to it failed';
 }
 

@@ -129,8 +129,10 @@ export class RequestBody implements RequestBodySink {
   }
 
   #writePieces(): void {
-    while (!this.isBlocked && this.#nextPiece < this.#pieces.length) {
-      const piece = this.#pieces[this.#nextPiece++] as Buffer;
+    while (!this.isBlocked) {
+      const piece = this.#pieces[this.#nextPiece];
+      if (piece === undefined) break;
+      this.#nextPiece++;
       if (!this.#isExpected(piece)) return;
       this.#put(piece);
     }

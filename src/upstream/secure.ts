@@ -1,5 +1,5 @@
 /** TLS toward upstreams: contexts and session tickets kept per origin identity, and failures in plain words. */
-import { isIP, type OnReadOpts } from 'node:net';
+import { isIP, type OnReadOpts, type Socket } from 'node:net';
 import {
   type ConnectionOptions,
   checkServerIdentity,
@@ -11,6 +11,12 @@ import {
 import type { NameCache } from './names.js';
 import type { Origin } from './origin.js';
 
+/** Who is spoken to over TLS: an origin, or the proxy before it. */
+export type SecurePeer = Pick<
+  Origin,
+  'identity' | 'host' | 'port' | 'serverName' | 'ca' | 'clientCertificate' | 'verify'
+>;
+
 /** Identities remembered at most; the one remembered longest ago goes first. */
 const maxProfiles = 256;
 
@@ -21,23 +27,26 @@ export interface SecureProfile {
   session: Buffer | null;
 }
 
-export type SecureProfiles = (origin: Origin) => SecureProfile;
+export type SecureProfiles = (peer: SecurePeer) => SecureProfile;
 
-/** Makes the store of profiles of one client. The function it gives throws when the CA text is no PEM. */
+/** Makes the store of profiles of one client. The function it gives throws when a PEM text is none. */
 export function createSecureProfiles(): SecureProfiles {
   const profiles = new Map<string, SecureProfile>();
-  return (origin) => {
-    const known = profiles.get(origin.identity);
+  return (peer) => {
+    const known = profiles.get(peer.identity);
     if (known !== undefined) return known;
     const profile: SecureProfile = {
-      context: createSecureContext(origin.ca === null ? {} : { ca: origin.ca }),
+      context: createSecureContext({
+        ...(peer.ca === null ? {} : { ca: peer.ca }),
+        ...peer.clientCertificate,
+      }),
       session: null,
     };
     if (profiles.size >= maxProfiles) {
       const [oldest] = profiles.keys();
       if (oldest !== undefined) profiles.delete(oldest);
     }
-    profiles.set(origin.identity, profile);
+    profiles.set(peer.identity, profile);
     return profile;
   };
 }
@@ -47,28 +56,26 @@ interface WithSession {
   setSession(session: Buffer): void;
 }
 
+interface Means {
+  readonly names: Pick<NameCache, 'lookup'>;
+  readonly secureProfiles: SecureProfiles;
+}
+
 /**
- * Opens a TLS connection. The certificate is checked against the origin's server name unless `verify` is off.
+ * Opens a TLS connection. The certificate is checked against the peer's server name unless `verify` is off.
  * @param onread takes what is read; without it the connection is read as a stream
  */
 export function connectSecure(
-  origin: Origin,
-  { names, secureProfiles }: { readonly names: NameCache; readonly secureProfiles: SecureProfiles },
+  peer: SecurePeer,
+  { names, secureProfiles }: Means,
   onread?: OnReadOpts,
 ): TLSSocket {
-  const profile = secureProfiles(origin);
-  const name = origin.serverName ?? origin.host;
+  const profile = secureProfiles(peer);
   const options: ConnectionOptions & { onread: OnReadOpts | undefined } = {
-    host: origin.host,
-    port: origin.port,
+    host: peer.host,
+    port: peer.port,
     lookup: names.lookup,
-    // RFC 6066 section 3: an address is no server name.
-    servername: isIP(name) === 0 ? name : '',
-    secureContext: profile.context,
-    session: profile.session ?? undefined,
-    rejectUnauthorized: origin.verify,
-    checkServerIdentity: (_host, certificate) => checkServerIdentity(name, certificate),
-    ALPNProtocols: ['http/1.1'],
+    ...handshakeOptions(peer, profile),
     onread,
   };
   const socket = connect(options) as TLSSocket & WithSession;
@@ -78,11 +85,40 @@ export function connectSecure(
   socket.prependOnceListener('connect', () => {
     const { session } = options;
     if (session !== undefined) socket.setSession(session);
-    socket.on('session', (ticket: Buffer) => {
-      profile.session = ticket;
-    });
+    keepTickets(socket, profile);
   });
   return socket;
+}
+
+/**
+ * The same inside a connection that is there already: a tunnel, which ends together with what is given back. It is read
+ * as a stream.
+ * @param tunnel nobody else reads it
+ */
+export function secureTunnel(tunnel: Socket, peer: SecurePeer, secureProfiles: SecureProfiles): TLSSocket {
+  const profile = secureProfiles(peer);
+  const socket = connect({ socket: tunnel, ...handshakeOptions(peer, profile) });
+  keepTickets(socket, profile);
+  return socket;
+}
+
+function handshakeOptions(peer: SecurePeer, profile: SecureProfile): ConnectionOptions {
+  const name = peer.serverName ?? peer.host;
+  return {
+    // RFC 6066 section 3: an address is no server name.
+    servername: isIP(name) === 0 ? name : '',
+    secureContext: profile.context,
+    session: profile.session ?? undefined,
+    rejectUnauthorized: peer.verify,
+    checkServerIdentity: (_host, certificate) => checkServerIdentity(name, certificate),
+    ALPNProtocols: ['http/1.1'],
+  };
+}
+
+function keepTickets(socket: TLSSocket, profile: SecureProfile): void {
+  socket.on('session', (ticket: Buffer) => {
+    profile.session = ticket;
+  });
 }
 
 /** Says why a handshake failed. */

@@ -149,7 +149,7 @@ export class SocketCalls implements SocketListener {
     return false;
   }
 
-  onRefused(head: ResponseHead, body: Buffer): void {
+  onDeclined(head: ResponseHead, body: Buffer): void {
     const exchange = this.#exchange;
     this.#exchange = null;
     this.#gone();
@@ -386,6 +386,7 @@ function guardHandler(handler: UpstreamHandler, owner: SocketExchange): Upstream
 class MessageHead implements ResponseHead {
   readonly fields: readonly string[];
   readonly status: number;
+  readonly contentCoding = null;
   readonly contentType: string;
   readonly contentLength: number;
 
@@ -398,6 +399,10 @@ class MessageHead implements ResponseHead {
 
   get(name: string): string | null {
     return name === 'content-type' ? this.contentType : null;
+  }
+
+  mayHave(): boolean {
+    return false;
   }
 }
 

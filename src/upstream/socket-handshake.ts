@@ -1,7 +1,5 @@
 /** The opening handshake with an upstream (RFC 6455 section 4.1): what is sent, and what is made of the answer. */
 import { createHash, randomBytes } from 'node:crypto';
-import { connect, type Socket } from 'node:net';
-import { type Guarded, guard } from '../errors.js';
 import {
   type HeadLines,
   headerLine,
@@ -11,9 +9,6 @@ import {
   requestLine,
 } from '../wire/head.js';
 import { AnswerReader } from './answer.js';
-import type { Dialer } from './dialer.js';
-import type { Origin } from './origin.js';
-import { connectSecure } from './secure.js';
 import type { SocketRequest } from './socket-types.js';
 
 /** Fields that the handshake itself is made of, or that would give it a body. */
@@ -73,7 +68,7 @@ export function handshakeOf(request: SocketRequest): Handshake {
 const maxRefusalBytes = 64 * 1024;
 
 /** What an answer has come to: `refused` until its body is complete, then `over`. */
-type Answered = 'more' | 'open' | 'malformed' | 'refused' | 'over';
+type Answered = 'more' | 'open' | 'malformed' | 'declined' | 'over';
 
 /** Reads the answer to an upgrade: one that accepts it, or another with the beginning of its body. No I/O. */
 export class UpgradeAnswer {
@@ -139,51 +134,11 @@ export class UpgradeAnswer {
       this.#size += more;
     }
     // Malformed or cut: its status says enough.
-    return size === -1 || reader.done || this.#size === maxRefusalBytes ? 'over' : 'refused';
+    return size === -1 || reader.done || this.#size === maxRefusalBytes ? 'over' : 'declined';
   }
 
   #refuse(problem: string): Answered {
     this.problem = problem;
     return 'malformed';
   }
-}
-
-/** The connection of a WebSocket toward an upstream. */
-/** Plain connections share it: what one read brings is dealt with before the next. */
-const readBuffer = Buffer.allocUnsafeSlow(128 * 1024);
-
-export interface RawListener extends Guarded {
-  /** What is written from now on goes to the upstream and to nobody else. */
-  onReady(): void;
-  /**
-   * The first `length` bytes are what one read brought. They are valid until this returns.
-   * @returns false to stop reading
-   */
-  onRead(bytes: Buffer, length: number): boolean;
-}
-
-/** Opens a connection. Throws when Node refuses the origin. */
-export function connectRaw(origin: Origin, dialer: Dialer, listener: RawListener): Socket {
-  const { host, port } = origin;
-  const onReady = guard('upstream', listener, () => listener.onReady(), undefined);
-  if (!origin.secure) {
-    const read = (length: number, bytes: Uint8Array): boolean => listener.onRead(bytes as Buffer, length);
-    const callback = guard('upstream', listener, read, false);
-    const raw = connect({
-      host,
-      port,
-      lookup: dialer.names.lookup,
-      noDelay: true,
-      onread: { buffer: readBuffer, callback },
-    });
-    return raw.on('connect', onReady);
-  }
-  // Read as a stream: decrypted bytes may come while those of another connection are being dealt with, and a buffer
-  // for each of thousands of sessions would be idle most of the time.
-  const raw = connectSecure(origin, dialer);
-  raw.on('secureConnect', onReady);
-  const read = (bytes: Buffer): void => {
-    if (!listener.onRead(bytes, bytes.length)) raw.pause();
-  };
-  return raw.on('data', guard('upstream', listener, read, undefined));
 }

@@ -27,13 +27,13 @@ export interface SocketRequest {
 }
 
 /**
- * What hears of a socket. Nothing is called before `openSocket` has returned, nothing after onRefused, onFailed or
+ * What hears of a socket. Nothing is called before `openSocket` has returned, nothing after onDeclined, onFailed or
  * onClosed, nothing after terminate().
  */
 export interface SocketListener {
   onOpen(protocol: string): void;
   /** The upstream answered the upgrade with something else. `body` is its beginning, at most 64 KB. */
-  onRefused(head: ResponseHead, body: Buffer): void;
+  onDeclined(head: ResponseHead, body: Buffer): void;
   /** No answer to the upgrade. */
   onFailed(failure: UpstreamFailure): void;
   /**

@@ -9,16 +9,11 @@
 import type { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { type FaultPlace, GatewayError, guard, surfaceFault } from '../errors.js';
+import { type DialListener, dial, lateDetail, type Reading } from './dial.js';
 import type { Dialer } from './dialer.js';
 import { tlsFailureDetail } from './secure.js';
 import { controlFrame, createFrameWriter, type FrameSink } from './socket-frames.js';
-import {
-  connectRaw,
-  type Handshake,
-  handshakeOf,
-  type RawListener,
-  UpgradeAnswer,
-} from './socket-handshake.js';
+import { type Handshake, handshakeOf, UpgradeAnswer } from './socket-handshake.js';
 import { closePayload, FrameReader } from './socket-reader.js';
 import type { SocketListener, SocketRequest, UpstreamSocket } from './socket-types.js';
 import { Timed, TimerWheel } from './timers.js';
@@ -40,6 +35,8 @@ const tryLater = 1013;
 const wheel = new TimerWheel();
 const frames = createFrameWriter();
 const nothing = Buffer.alloc(0);
+/** A buffer for each of thousands of sessions over TLS would be idle most of the time. */
+const reading: Reading = { sharedBuffer: Buffer.allocUnsafeSlow(128 * 1024), ownBytes: 0 };
 
 /** Opens a WebSocket. What goes wrong comes through the listener. */
 export function openSocket(request: SocketRequest, dialer: Dialer, listener: SocketListener): UpstreamSocket {
@@ -48,14 +45,14 @@ export function openSocket(request: SocketRequest, dialer: Dialer, listener: Soc
   return socket;
 }
 
-class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawListener {
+class SocketConnection extends Timed implements UpstreamSocket, FrameSink, DialListener {
   batched = 0;
   raw!: Socket;
   readonly #request: SocketRequest;
   readonly #dialer: Dialer;
   readonly #listener: SocketListener;
-  #state: 'connecting' | 'asked' | 'refused' | 'open' | 'closing' | 'over' = 'connecting';
-  /** TCP is connected: what fails before the request is sent is the TLS handshake. */
+  #state: 'connecting' | 'asked' | 'declined' | 'open' | 'closing' | 'over' = 'connecting';
+  /** The way to the origin is there: what fails before the request is sent is the TLS handshake. */
   #transportUp = false;
   #handshake: Handshake | null = null;
   /** From the request sent to the answer read. */
@@ -72,7 +69,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
   #behind = false;
   /** What the newest ping held that is still to be answered (RFC 6455 section 5.5.3: the newest is enough). */
   #owedPong: Buffer | null = null;
-  /** Bytes read when silence was last looked for. */
+  /** Bytes read when silence was last looked for, or when the request was sent. */
   #bytesRead = 0;
   #heardAt = 0;
   #pinged = false;
@@ -88,30 +85,12 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
     const { origin, connectMs } = this.#request;
     try {
       this.#handshake = handshakeOf(this.#request);
-      this.raw = connectRaw(origin, this.#dialer, this);
-      this.raw.on('connect', () => {
-        this.#transportUp = true;
-      });
-      this.raw.on(
-        'drain',
-        this.#guard(() => this.#onDrain()),
-      );
-      this.raw.on(
-        'end',
-        this.#guard(() => this.#onEnd()),
-      );
-      this.raw.on(
-        'error',
-        this.#guard((error: NodeJS.ErrnoException) => this.#onError(error)),
-      );
-      this.raw.on(
-        'close',
-        this.#guard(() => this.#onGone()),
-      );
+      dial(origin, this.#dialer, reading, this);
       wheel.set(this, performance.now() + connectMs);
     } catch (error) {
       // Node refuses a port out of range and a broken PEM text with an exception, and what cannot be written is.
-      const detail = error instanceof GatewayError ? String(error.cause) : (error as Error).message;
+      const said = error instanceof GatewayError ? error.cause : error;
+      const detail = said instanceof Error ? said.message : String(said);
       process.nextTick(this.#guard(() => this.#fail('connect_failed', detail)));
     }
   }
@@ -184,12 +163,12 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
   expire(now: number): void {
     switch (this.#state) {
       case 'connecting':
-        this.#fail('connect_timeout', 'no connection in time');
+        this.#fail('connect_timeout', lateDetail(this.#request.origin, this.#transportUp));
         break;
       case 'asked':
         this.#fail('first_byte_timeout', 'no answer in time');
         break;
-      case 'refused':
+      case 'declined':
         this.#refuse();
         break;
       case 'open':
@@ -213,10 +192,29 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
     return guard('upstream', this, callback, undefined);
   }
 
+  onSocket(socket: Socket): void {
+    this.raw = socket;
+    socket.on(
+      'drain',
+      this.#guard(() => this.#onDrain()),
+    );
+  }
+
+  onTransport(): void {
+    this.#transportUp = true;
+  }
+
+  onNoTunnel(detail: string): void {
+    if (this.#isOver) wheel.clear(this);
+    else this.#fail('proxy_failed', detail);
+  }
+
   onReady(): void {
-    if (this.#state !== 'connecting') return;
+    const handshake = this.#handshake;
+    if (this.#state !== 'connecting' || handshake === null) return;
     this.#state = 'asked';
-    const handshake = this.#handshake as Handshake;
+    // What came before is the proxy's.
+    this.#bytesRead = this.raw.bytesRead;
     this.#handshake = null;
     this.#answer = new UpgradeAnswer(handshake, this.#request.protocols);
     wheel.set(this, performance.now() + this.#request.firstByteMs);
@@ -226,7 +224,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
   onRead(bytes: Buffer, length: number): boolean {
     switch (this.#state) {
       case 'asked':
-      case 'refused':
+      case 'declined':
         this.#readAnswer(bytes, length);
         break;
       case 'open':
@@ -238,7 +236,8 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
   }
 
   #readAnswer(bytes: Buffer, length: number): void {
-    const answer = this.#answer as UpgradeAnswer;
+    const answer = this.#answer;
+    if (answer === null) return;
     switch (answer.read(bytes, length)) {
       case 'malformed':
         this.#fail('malformed_answer', answer.problem);
@@ -248,9 +247,9 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
         // What came together with the answer.
         if (this.#state === 'open') this.#take(bytes, answer.next, length);
         break;
-      case 'refused':
-        if (this.#state === 'refused') return;
-        this.#state = 'refused';
+      case 'declined':
+        if (this.#state === 'declined') return;
+        this.#state = 'declined';
         wheel.set(this, performance.now() + refusalMs);
         break;
       case 'over':
@@ -271,7 +270,7 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
     const answer = this.#answer;
     if (answer === null || answer.head === null) return;
     this.terminate();
-    this.#listener.onRefused(answer.head, answer.body());
+    this.#listener.onDeclined(answer.head, answer.body());
   }
 
   /** Reads frames. A listener that throws must not leave a half-read connection behind. */
@@ -372,15 +371,15 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
   }
 
   /** The upstream has ended its side, or the connection is gone. */
-  #onEnd(): void {
+  onPeerEnd(): void {
     switch (this.#state) {
       case 'connecting':
         this.#fail(this.#transportUp ? 'tls_failed' : 'connect_failed', 'closed');
         break;
       case 'asked':
-        this.#fail('reset', this.raw.bytesRead === 0 ? beforeAnswer : withinAnswer);
+        this.#fail('reset', this.raw.bytesRead === this.#bytesRead ? beforeAnswer : withinAnswer);
         break;
-      case 'refused':
+      case 'declined':
         this.#refuse();
         break;
       case 'open':
@@ -390,12 +389,12 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
     }
   }
 
-  #onGone(): void {
+  onSocketClose(): void {
     if (this.#isOver) wheel.clear(this);
-    else this.#onEnd();
+    else this.onPeerEnd();
   }
 
-  #onError(error: NodeJS.ErrnoException): void {
+  onSocketError(error: NodeJS.ErrnoException): void {
     const words = error.code ?? error.message;
     if (this.#state === 'asked') this.#fail('reset', words);
     else if (this.#state !== 'connecting') return;
@@ -406,7 +405,8 @@ class SocketConnection extends Timed implements UpstreamSocket, FrameSink, RawLi
   #fail(reason: UpstreamFailureReason, detail: string): void {
     if (this.#state === 'over') return;
     const bytesSent = this.#state !== 'connecting';
-    if (!bytesSent) this.#dialer.names.forget(this.#request.origin.host);
+    const { origin } = this.#request;
+    if (!bytesSent) this.#dialer.names.forget((origin.proxy ?? origin).host);
     this.terminate();
     this.#listener.onFailed({ reason, detail, bytesSent, headSeen: false, sentMs: 0 });
   }

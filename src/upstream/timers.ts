@@ -65,7 +65,7 @@ export class TimerWheel {
 
   #link(entry: Timed, tick: number): void {
     const slot = tick % slotCount;
-    const first = this.#slots[slot] as Timed | null;
+    const first = this.#slots[slot] ?? null;
     entry.tick = tick;
     entry.next = first;
     if (first !== null) first.previous = entry;

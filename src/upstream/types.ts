@@ -26,6 +26,10 @@ export interface ResponseHead {
   readonly fields: readonly string[];
   /** First value of a field, or null. */
   get(name: string): string | null;
+  /** Whether a name may begin with one of these letters: see `initialsOf`. */
+  mayHave(initials: number): boolean;
+  /** Value of the only `content-encoding` field, lower-case, or null; empty when there are several fields. */
+  readonly contentCoding: string | null;
   /** First value of `content-type`, or null. */
   readonly contentType: string | null;
   /** Length of the body where the framing says it (also 0 for HEAD, 204, 304), else -1. */

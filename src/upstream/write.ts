@@ -41,9 +41,8 @@ export interface RequestWriter {
  */
 export function createRequestWriter(): RequestWriter {
   const sinks: RequestSink[] = [];
-  /** Of each sink: the copy of its request, or null for one of `larges`, which are in the same order. */
-  const copies: (Buffer | null)[] = [];
-  const larges: Large[] = [];
+  /** Of each sink: its request, or the copy of it. */
+  const requests: (Buffer | Large)[] = [];
   let batch = Buffer.allocUnsafeSlow(batchBytes);
   let used = 0;
   let armed = false;
@@ -51,34 +50,32 @@ export function createRequestWriter(): RequestWriter {
   const flush = (): void => {
     armed = false;
     let kept = false;
-    let nextLarge = 0;
     for (let i = 0; i < sinks.length; i++) {
       const sink = sinks[i] as RequestSink;
-      const copy = copies[i] as Buffer | null;
-      const large = copy === null ? (larges[nextLarge++] as Large) : null;
+      const request = requests[i] as Buffer | Large;
+      const isCopy = Buffer.isBuffer(request);
       const { socket } = sink;
       // Given up in the same turn: there is nobody to read it.
       if (socket.destroyed) continue;
       try {
         sink.onWrite();
-        if (copy !== null) socket.write(copy);
-        else writeLarge(socket, large as Large);
+        if (isCopy) socket.write(request);
+        else writeLarge(socket, request);
       } catch (fault) {
         handFault(sink, 'upstream', fault);
       }
-      kept ||= copy !== null && !sink.secure && socket.writableLength > 0;
+      kept ||= isCopy && !sink.secure && socket.writableLength > 0;
     }
     sinks.length = 0;
-    copies.length = 0;
-    larges.length = 0;
+    requests.length = 0;
     used = 0;
     // A socket that the kernel did not take all from still reads from the batch.
     if (kept) batch = Buffer.allocUnsafeSlow(batchBytes);
   };
 
-  const enqueue = (sink: RequestSink, copy: Buffer | null): void => {
+  const enqueue = (sink: RequestSink, request: Buffer | Large): void => {
     sinks.push(sink);
-    copies.push(copy);
+    requests.push(request);
     if (armed) return;
     armed = true;
     setImmediate(flush);
@@ -92,8 +89,7 @@ export function createRequestWriter(): RequestWriter {
       const text = headText(request, length);
       const size = text.length + length;
       if (size > copyLimit) {
-        larges.push({ text, body });
-        enqueue(sink, null);
+        enqueue(sink, { text, body });
         return false;
       }
       if (sink.secure) {

@@ -62,8 +62,11 @@ export class CallTable {
   #counted = 0;
   /** By group and column. */
   readonly #sums = new Float64Array(mostCalls * rowLength);
-  /** Indices of the groups of each key. */
-  readonly #byKey = new Map<string | null, number[]>();
+  /** Index of the newest group of each key, and of each group that of the one before of the same key; -1 for none. */
+  readonly #newest = new Map<string | null, number>();
+  readonly #before = new Int16Array(mostCalls);
+  /** Groups, in use or not: new ones for every table, which live for as long as it does, would keep the collector busy. */
+  readonly #made: Mutable<CallGroup>[] = [];
   /** Index of the group of the last call; -1 before the first. */
   #last = -1;
 
@@ -84,7 +87,7 @@ export class CallTable {
     this.#counted = 0;
     this.callGroups.length = 0;
     this.ids.length = 0;
-    this.#byKey.clear();
+    this.#newest.clear();
     this.#last = -1;
   }
 
@@ -170,23 +173,38 @@ export class CallTable {
   }
 
   #find(call: CallRecord): number {
-    const { keyId, groups, protocol, model, target, status, outcome } = call;
-    let ofKey = this.#byKey.get(keyId);
-    if (ofKey === undefined) {
-      ofKey = [];
-      this.#byKey.set(keyId, ofKey);
-    }
-    for (const index of ofKey) {
-      const known = this.callGroups[index];
-      if (known !== undefined && isOf(known, call)) return index;
-    }
-    const tokensKnown = tokenSource(call.usage);
-    const index =
-      this.callGroups.push({ keyId, groups, protocol, model, target, status, outcome, tokensKnown }) - 1;
-    ofKey.push(index);
+    const { keyId } = call;
+    const newest = this.#newest.get(keyId) ?? -1;
+    for (let index = newest; index !== -1; index = this.#before[index] as number)
+      if (isOf(this.callGroups[index] as CallGroup, call)) return index;
+    const index = this.callGroups.push(this.#groupOf(call)) - 1;
+    this.#before[index] = newest;
+    this.#newest.set(keyId, index);
     return index;
   }
+
+  /** The next group, for calls like this one. */
+  #groupOf({ keyId, groups, protocol, model, target, status, outcome, usage }: CallRecord): CallGroup {
+    const tokensKnown = tokenSource(usage);
+    const unused = this.#made[this.callGroups.length];
+    if (unused === undefined) {
+      const made = { keyId, groups, protocol, model, target, status, outcome, tokensKnown };
+      this.#made.push(made);
+      return made;
+    }
+    unused.keyId = keyId;
+    unused.groups = groups;
+    unused.protocol = protocol;
+    unused.model = model;
+    unused.target = target;
+    unused.status = status;
+    unused.outcome = outcome;
+    unused.tokensKnown = tokensKnown;
+    return unused;
+  }
 }
+
+type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
 
 /** Adds a number to a sum. A negative or too large one adds nothing, and no sum exceeds `mostAdded`. */
 function addTo(sums: Float64Array, at: number, value: number): void {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { CallRecord } from '../metrics/call-record.js';
+import type { CallOutcome, CallRecord } from '../metrics/call-record.js';
+import type { LedgerSums } from '../store/store.js';
 import { dayOf, dayStart } from './budget.js';
 import type { TokenSource } from './ledger-record.js';
 
@@ -62,6 +63,8 @@ export interface SumLabels {
 /** A day, a key and a model fit into the id of a sum, which takes 500 bytes. */
 const longestPart = 200;
 const hashDigits = 32;
+/** A name that stands for itself, as most do. */
+const plainName = /^[\w.-]*$/;
 
 /**
  * The id of a sum. Ids sort by the day first. Of a name that is too long for it, the end is replaced by a hash.
@@ -89,6 +92,7 @@ export function labelOf(name: string | null): string | null {
 /** Null is empty, and a name begins with a letter that says so. */
 function part(name: string | null): string {
   if (name === null) return '';
+  if (name.length <= longestPart && plainName.test(name)) return `n${name}`;
   const text = encodeURIComponent(wellFormed(name));
   if (text.length <= longestPart) return `n${text}`;
   const hash = createHash('sha256').update(wellFormed(name)).digest('hex').slice(0, hashDigits);
@@ -144,59 +148,89 @@ function addOne(totals: UsageTotals, name: TotalName, more: number): void {
   totals[name] = Math.min(totals[name] + more, Number.MAX_SAFE_INTEGER);
 }
 
-/** What pages of calls add to the sums of the store, by the ids of these. */
+/** What pages of calls add to the sums of the store. */
 export class SumCollector {
-  readonly #sums = new Map<string, UsageTotals>();
-  /** Those of the day, by key and model. */
-  readonly #ofDay = new Map<string | null, Map<string | null, UsageTotals>>();
+  readonly #ids: string[] = [];
+  /** Rows of the sums, by their ids. */
+  readonly #rows = new Map<string, number>();
+  /** One row after the other, in the order of `totalNames`. */
+  #values = new Float64Array(firstRows * rowLength);
   #dayStart = Number.NaN;
   #day = '';
 
   /**
-   * What calls of one key and model are added to.
+   * Adds calls of one group.
    * @param at Unix milliseconds, in the day of the calls
    * @throws RangeError when the time is none that a calendar has
    */
-  totalsOf(at: number, keyId: string | null, model: string | null): UsageTotals {
+  add(at: number, sums: CallGroupSums): void {
+    const { keyId, model, outcome, tokensKnown } = sums.group;
+    const { calls } = sums;
+    const start = this.#rowOf(at, keyId, model) * rowLength;
+    this.#addTo(start, 'calls', calls);
+    const ending = totalOfOutcome[outcome];
+    if (ending !== null) this.#addTo(start, ending, calls);
+    if (tokensKnown === 'partial' || tokensKnown === 'estimated') this.#addTo(start, 'inexact', calls);
+    for (const name of amountNames) this.#addTo(start, name, Math.round(sums[name]));
+  }
+
+  /** All of it; without the columns in which there are only zeros. */
+  sums(): Omit<LedgerSums, 'ttlMs'> {
+    const count = this.#ids.length;
+    const columns = totalNames.map((_, column) => column).filter((column) => this.#isUsed(column));
+    const values = new Float64Array(count * columns.length);
+    let at = 0;
+    for (let row = 0; row < count; row++) {
+      for (const column of columns) values[at++] = this.#values[row * rowLength + column] as number;
+    }
+    return { ids: this.#ids, names: columns.map((column) => totalNames[column] as TotalName), values };
+  }
+
+  #rowOf(at: number, keyId: string | null, model: string | null): number {
     const start = dayStart(at);
     if (start !== this.#dayStart) {
-      this.#ofDay.clear();
       this.#day = dayOf(at);
       this.#dayStart = start;
     }
-    let ofKey = this.#ofDay.get(keyId);
-    if (ofKey === undefined) {
-      ofKey = new Map();
-      this.#ofDay.set(keyId, ofKey);
-    }
-    const known = ofKey.get(model);
-    if (known !== undefined) return known;
     const id = sumId({ day: this.#day, keyId, model });
-    const totals = this.#sums.get(id) ?? noTotals();
-    this.#sums.set(id, totals);
-    ofKey.set(model, totals);
-    return totals;
+    const known = this.#rows.get(id);
+    if (known !== undefined) return known;
+    const row = this.#ids.push(id) - 1;
+    this.#rows.set(id, row);
+    if (this.#values.length < (row + 1) * rowLength) this.#grow();
+    return row;
   }
 
-  /** Only what is not zero. */
-  sums(): { readonly id: string; readonly add: Readonly<Record<string, number>> }[] {
-    return [...this.#sums].map(([id, totals]) => {
-      const add: Partial<UsageTotals> = {};
-      for (const name of totalNames) if (totals[name] !== 0) add[name] = totals[name];
-      return { id, add };
-    });
+  #grow(): void {
+    const grown = new Float64Array(this.#values.length * 2);
+    grown.set(this.#values);
+    this.#values = grown;
+  }
+
+  #addTo(start: number, name: TotalName, more: number): void {
+    const at = start + columnOf[name];
+    this.#values[at] = Math.min((this.#values[at] as number) + more, Number.MAX_SAFE_INTEGER);
+  }
+
+  #isUsed(column: number): boolean {
+    const behind = this.#ids.length * rowLength;
+    for (let at = column; at < behind; at += rowLength) if (this.#values[at] !== 0) return true;
+    return false;
   }
 }
 
-/** Adds calls that of one group. */
-export function addGroup(totals: UsageTotals, sums: CallGroupSums): void {
-  const { outcome, tokensKnown } = sums.group;
-  const { calls } = sums;
-  addOne(totals, 'calls', calls);
-  if (outcome === 'incomplete') addOne(totals, 'incomplete', calls);
-  if (outcome === 'refused') addOne(totals, 'refused', calls);
-  if (outcome === 'client_gone') addOne(totals, 'clientGone', calls);
-  if (outcome === 'upstream_error') addOne(totals, 'upstreamErrors', calls);
-  if (tokensKnown === 'partial' || tokensKnown === 'estimated') addOne(totals, 'inexact', calls);
-  for (const name of amountNames) addOne(totals, name, Math.round(sums[name]));
-}
+const firstRows = 16;
+const rowLength = totalNames.length;
+const columnOf = Object.fromEntries(totalNames.map((name, column) => [name, column])) as Record<
+  TotalName,
+  number
+>;
+
+/** What is counted of calls that ended in a way, beside that they were calls. */
+const totalOfOutcome: Readonly<Record<CallOutcome, TotalName | null>> = {
+  complete: null,
+  incomplete: 'incomplete',
+  refused: 'refused',
+  client_gone: 'clientGone',
+  upstream_error: 'upstreamErrors',
+};

@@ -7,7 +7,7 @@ import type { Ledger, LedgerBatch, LedgerLine } from '../store/store.js';
 import { CallTable } from './call-table.js';
 import { isTime } from './ledger-record.js';
 import { writePage } from './page.js';
-import { addGroup, type CallGroupSums, SumCollector, usageLedger } from './sums.js';
+import { type CallGroupSums, SumCollector, usageLedger } from './sums.js';
 
 /** How long usage is kept, in milliseconds. */
 interface UsageRetention {
@@ -177,7 +177,7 @@ class BatchWriter implements UsageWriter {
       const number = this.#lastNumber;
       const { lines, sums } = chunk.content;
       const { lineMs, sumMs } = this.#options.retention();
-      const kept = sums.map((sum) => ({ ...sum, ttlMs: sumMs }));
+      const kept = { ...sums, ttlMs: sumMs };
       const batch = { writer: this.#writer, number, lines, lineTtlMs: lineMs, sums: kept };
       const isTaken = await this.#append(batch);
       this.#current = null;
@@ -313,8 +313,7 @@ export class UsageBatch {
   }
 
   readonly #countGroup = (sums: CallGroupSums): CallTimes => {
-    const { keyId, model } = sums.group;
-    addGroup(this.#sums.totalsOf(this.#table.at, keyId, model), sums);
+    this.#sums.add(this.#table.at, sums);
     return this.#record(countedOf(sums), sums.calls);
   };
 

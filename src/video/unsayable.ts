@@ -1,4 +1,5 @@
 import { GatewayError } from '../errors.js';
+import { listOf } from '../wire/json.js';
 import { type Member, memberOf } from './members.js';
 import type { VideoFormat, VideoRequest } from './task.js';
 
@@ -49,7 +50,7 @@ export function refuseForeign({ format, body, form }: VideoRequest, to: VideoFor
     let count = 0;
     for (const name of ['binary_data_base64', 'image_urls']) {
       const list = body[name];
-      const images: readonly unknown[] = Array.isArray(list) ? list : [];
+      const images = listOf(list);
       if (count + images.length > mostImages) throw unsayable(`${name}[${mostImages - count}]`, to);
       count += images.length;
     }

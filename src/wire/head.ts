@@ -14,7 +14,6 @@ const space = 0x20;
 const colon = 0x3a;
 const zero = 0x30;
 
-const terminator = Buffer.from('\r\n\r\n');
 const protocolName = Buffer.from('HTTP/1.');
 
 /** By byte: 0 not a token character (RFC 9110 section 5.6.2), 1 a token character, 2 an upper-case letter. */
@@ -34,8 +33,10 @@ export class ParsedHead {
   status = 0;
   /** Minor version: 0 or 1. */
   minor = 1;
-  /** `[name, value, name, value, …]`, in the order in which they came. */
-  fields: string[] = [];
+  /** Its field lines as they came, until somebody asks for `fields`: most answers have none that anybody wants. */
+  lines = '';
+  /** See `mayHave`; until they are known, those of all names. */
+  initials = -1;
   /** Length of the body where the framing says it (0 for answers that have none), else -1. */
   contentLength = -1;
   /** True when the body comes in chunks. */
@@ -50,6 +51,18 @@ export class ParsedHead {
   contentType: string | null = null;
   /** Offset in the buffer of the first byte after the head. */
   end = 0;
+  #fields: string[] | null = null;
+
+  /** `[name, value, name, value, …]`, in the order in which they came. */
+  get fields(): string[] {
+    this.#fields ??= cutFields(this.lines);
+    return this.#fields;
+  }
+
+  /** Whether a name may begin with one of these letters. @param initials as `initialsOf` gives them */
+  mayHave(initials: number): boolean {
+    return (this.initials & initials) !== 0;
+  }
 
   /** First value of a field, or null. The name is lower-case. */
   get(name: string): string | null {
@@ -59,6 +72,38 @@ export class ParsedHead {
     }
     return null;
   }
+}
+
+/** Letters as bits, without their case. Other characters of a name share theirs. */
+export function initialsOf(letters: string): number {
+  let bits = 0;
+  for (let i = 0; i < letters.length; i++) bits |= initialOf(letters.charCodeAt(i));
+  return bits;
+}
+
+function initialOf(byte: number): number {
+  return 1 << (byte & 0x1f);
+}
+
+/** Cuts field lines that `readFields` has found good. */
+function cutFields(lines: string): string[] {
+  const fields: string[] = [];
+  for (let at = 0; at < lines.length; ) {
+    const lineEnd = lines.indexOf('\r\n', at);
+    const nameEnd = lines.indexOf(':', at);
+    if (lineEnd === at) break;
+    let start = nameEnd + 1;
+    let end = lineEnd;
+    while (start < end && isBlank(lines.charCodeAt(start))) start++;
+    while (end > start && isBlank(lines.charCodeAt(end - 1))) end--;
+    fields.push(lines.slice(at, nameEnd).toLowerCase(), lines.slice(start, end));
+    at = lineEnd + 2;
+  }
+  return fields;
+}
+
+function isBlank(byte: number | undefined): boolean {
+  return byte === space || byte === tab;
 }
 
 /**
@@ -74,13 +119,11 @@ export function parseHead(
   end: number,
   toHead: boolean,
 ): ParsedHead | string | null {
-  if (start === end) return null;
-  const found = buffer.indexOf(terminator, start);
-  const complete = found !== -1 && found + 4 <= end;
-  const size = (complete ? found + 4 : end) - start;
-  if (size > maxHeadBytes || (!complete && size === maxHeadBytes)) return 'head too large';
-  const stop = complete ? found + 4 : buffer.lastIndexOf(lf, end - 1) + 1;
-  if (stop <= start) return null;
+  const limit = Math.min(end, start + maxHeadBytes);
+  // A head that is whole ends before any line of its body: it need not be looked for.
+  const stop = buffer.lastIndexOf(lf, limit - 1) + 1;
+  const unfinished = limit - start === maxHeadBytes ? 'head too large' : null;
+  if (limit === start || stop <= start) return unfinished;
 
   let at = start;
   for (let i = 0; i < 7; i++, at++) {
@@ -106,72 +149,127 @@ export function parseHead(
   }
   if (buffer[at] !== cr || buffer[at + 1] !== lf) return 'malformed status line';
   at += 2;
-  return readFields(head, buffer, start, at, stop, toHead);
+  return readFields(head, buffer, at, stop, toHead) ?? unfinished;
 }
 
 /**
- * Every range that gets here ends with a line feed, which stops all the inner loops: no bounds checks in them.
+ * Every range that gets here ends with a line feed, which stops all the inner loops: no bounds checks in them. Only the
+ * fields that govern the connection and the body are cut out.
  */
 function readFields(
   head: ParsedHead,
   buffer: Buffer,
-  start: number,
   from: number,
   stop: number,
   toHead: boolean,
 ): ParsedHead | string | null {
-  // One string for the whole head; names and values are cut out of it, which costs a tenth of a native call each.
-  const text = buffer.toString('latin1', start, stop);
-  let lower = text;
-  let lowered = false;
   let at = from;
+  let count = 0;
+  let initials = 0;
   const framing = new Framing();
   while (at < stop) {
     if (buffer[at] === cr) {
       if (buffer[at + 1] !== lf) return 'bare carriage return';
+      head.lines = buffer.toString('latin1', from, at);
+      head.initials = initials;
       head.end = at + 2;
       return settle(head, framing, toHead);
     }
     const nameStart = at;
-    let kinds = 0;
-    for (;;) {
-      const kind = tokenBytes[buffer[at] as number] as number;
-      if (kind === 0) break;
-      kinds |= kind;
-      at++;
-    }
-    if (at === nameStart || buffer[at] !== colon) return 'malformed field name';
-    if (kinds > 1 && !lowered) {
-      lowered = true;
-      // Latin-1 keeps its length in lower case, so the same offsets hold.
-      lower = text.toLowerCase();
-    }
-    const name = lower.slice(nameStart - start, at - start);
+    while ((tokenBytes[buffer[at] as number] as number) > 0) at++;
+    const nameEnd = at;
+    if (nameEnd === nameStart || buffer[nameEnd] !== colon) return 'malformed field name';
     at++;
-    while (buffer[at] === space || buffer[at] === tab) at++;
+    while (isBlank(buffer[at])) at++;
     const valueStart = at;
     while (textBytes[buffer[at] as number] === 1) at++;
     if (buffer[at] !== cr || buffer[at + 1] !== lf) return 'malformed field value';
     let valueEnd = at;
-    while (valueEnd > valueStart && (buffer[valueEnd - 1] === space || buffer[valueEnd - 1] === tab)) {
-      valueEnd--;
-    }
-    // A tab is white space here as well (RFC 9110 section 5.6.3), but llhttp takes it for a part of these two: what
-    // two parsers frame differently is refused.
-    if (valueEnd < at && governsFraming(name) && text.slice(valueEnd - start, at - start).includes('\t')) {
-      return 'tab after a framing field';
+    while (valueEnd > valueStart && isBlank(buffer[valueEnd - 1])) valueEnd--;
+    if (++count > maxFields) return 'too many fields';
+    initials |= initialOf(buffer[nameStart] as number);
+    const name = governingName(buffer, nameStart, nameEnd);
+    if (name !== null) {
+      // A tab is white space here as well (RFC 9110 section 5.6.3), but llhttp takes it for a part of these two: what
+      // two parsers frame differently is refused.
+      if (valueEnd < at && governsFraming(name) && buffer.subarray(valueEnd, at).includes(tab))
+        return 'tab after a framing field';
+      const problem =
+        name === 'content-length'
+          ? heedLength(framing, decimalAt(buffer, valueStart, valueEnd))
+          : heed(head, framing, name, valueText(buffer, valueStart, valueEnd));
+      if (problem !== null) return problem;
     }
     at += 2;
-    if (head.fields.length === 2 * maxFields) return 'too many fields';
-    const value = text.slice(valueStart - start, valueEnd - start);
-    head.fields.push(name, value);
-    const problem = heed(head, framing, name, value);
-    if (problem !== null) return problem;
   }
   return null;
 }
 
-function governsFraming(name: string): boolean {
+/** Fields that govern the connection and the body, and the type. */
+const governing = [
+  'connection',
+  'keep-alive',
+  'content-type',
+  'content-length',
+  'content-encoding',
+  'transfer-encoding',
+] as const;
+type GoverningName = (typeof governing)[number];
+
+interface Spelled<Text extends string = string> {
+  readonly text: Text;
+  readonly bytes: Uint8Array;
+}
+
+function byLength<Text extends string>(texts: readonly Text[]): readonly (readonly Spelled<Text>[])[] {
+  const longest = Math.max(...texts.map((text) => text.length));
+  return Array.from({ length: longest + 1 }, (_, length) =>
+    texts
+      .filter((text) => text.length === length)
+      .map((text) => ({ text, bytes: Uint8Array.from(Buffer.from(text, 'latin1')) })),
+  );
+}
+
+const governingNames = byLength(governing);
+/** Values that come again and again: without a string of its own for each head they are compared in no time. */
+const usualValues = byLength([
+  'close',
+  'keep-alive',
+  'chunked',
+  'application/json',
+  'application/json; charset=utf-8',
+  'text/event-stream',
+  'text/event-stream; charset=utf-8',
+]);
+
+const noValues: readonly Spelled[] = [];
+
+/** The name of a field that governs, whatever its case; null for any other. */
+function governingName(buffer: Buffer, start: number, end: number): GoverningName | null {
+  const length = end - start;
+  if (length >= governingNames.length) return null;
+  const names = governingNames[length] as readonly Spelled<GoverningName>[];
+  next: for (let i = 0; i < names.length; i++) {
+    const { text, bytes } = names[i] as Spelled<GoverningName>;
+    // Of all bytes of a token only the letters have another that differs from them in this bit.
+    for (let j = 0; j < length; j++) if (((buffer[start + j] as number) | 0x20) !== bytes[j]) continue next;
+    return text;
+  }
+  return null;
+}
+
+function valueText(buffer: Buffer, start: number, end: number): string {
+  const length = end - start;
+  const values = length < usualValues.length ? (usualValues[length] as readonly Spelled[]) : noValues;
+  next: for (let i = 0; i < values.length; i++) {
+    const { text, bytes } = values[i] as Spelled;
+    for (let j = 0; j < length; j++) if (buffer[start + j] !== bytes[j]) continue next;
+    return text;
+  }
+  return buffer.toString('latin1', start, end);
+}
+
+function governsFraming(name: GoverningName): boolean {
   return name === 'content-length' || name === 'transfer-encoding';
 }
 
@@ -181,46 +279,52 @@ class Framing {
   chunked = false;
 }
 
-/** Takes note of the fields that govern the connection and the body. Names are told apart by length first. */
-function heed(head: ParsedHead, framing: Framing, name: string, value: string): string | null {
-  switch (name.length) {
-    case 10:
-      if (name === 'connection') {
-        if (value !== 'keep-alive' && hasToken(value, 'close')) head.reusable = false;
-      } else if (name === 'keep-alive') {
-        head.keepAliveSeconds = timeoutOf(value);
-      }
+/** Takes note of a field that governs. @returns why the head is refused, or null */
+function heed(
+  head: ParsedHead,
+  framing: Framing,
+  name: Exclude<GoverningName, 'content-length'>,
+  value: string,
+): string | null {
+  switch (name) {
+    case 'connection':
+      if (value !== 'keep-alive' && hasToken(value, 'close')) head.reusable = false;
       return null;
-    case 12:
-      if (name === 'content-type') head.contentType ??= value;
+    case 'keep-alive':
+      head.keepAliveSeconds = timeoutOf(value);
       return null;
-    case 14:
-      if (name !== 'content-length') return null;
-      if (framing.length !== -1) return 'repeated content-length';
-      framing.length = decimal(value);
-      return framing.length === -1 ? 'malformed content-length' : null;
-    case 16:
-      if (name === 'content-encoding') {
-        head.contentCoding = head.contentCoding === null ? value.toLowerCase() : '';
-      }
+    case 'content-type':
+      head.contentType ??= value;
       return null;
-    case 17:
-      if (name !== 'transfer-encoding') return null;
+    case 'content-encoding':
+      head.contentCoding = head.contentCoding === null ? value.toLowerCase() : '';
+      return null;
+    case 'transfer-encoding':
       if (framing.chunked) return 'repeated transfer-encoding';
       if (head.minor === 0) return 'transfer-encoding in an HTTP/1.0 answer';
       if (value.toLowerCase() !== 'chunked') return 'transfer coding other than chunked';
       framing.chunked = true;
       return null;
-    default:
-      return null;
   }
+}
+
+/** The same for the length of the body, -1 where that is none. */
+function heedLength(framing: Framing, length: number): string | null {
+  if (framing.length !== -1) return 'repeated content-length';
+  framing.length = length;
+  return length === -1 ? 'malformed content-length' : null;
+}
+
+/** Answers that have no body (RFC 9112 section 6.3), and no length of one (RFC 9110 section 8.6). */
+export function isBodyless(status: number): boolean {
+  return status < 200 || status === 204 || status === 304;
 }
 
 /** RFC 9112 section 6.3: how the body of this answer ends. */
 function settle(head: ParsedHead, framing: Framing, toHead: boolean): ParsedHead | string {
   if (framing.chunked && framing.length !== -1) return 'transfer-encoding together with content-length';
   if (head.minor === 0) head.reusable = false;
-  if (toHead || head.status < 200 || head.status === 204 || head.status === 304) {
+  if (toHead || isBodyless(head.status)) {
     head.contentLength = 0;
   } else if (framing.chunked) {
     head.chunked = true;
@@ -232,12 +336,12 @@ function settle(head: ParsedHead, framing: Framing, toHead: boolean): ParsedHead
   return head;
 }
 
-/** The number that a string of decimal digits stands for, or -1 when it is none or not exact as a double. */
-function decimal(text: string): number {
-  if (text.length === 0) return -1;
+/** The number that decimal digits stand for, or -1 when they are none or not exact as a double. */
+function decimalAt(bytes: Uint8Array, start: number, end: number): number {
+  if (start === end) return -1;
   let number = 0;
-  for (let i = 0; i < text.length; i++) {
-    const digit = text.charCodeAt(i) - zero;
+  for (let at = start; at < end; at++) {
+    const digit = (bytes[at] as number) - zero;
     if (digit < 0 || digit > 9) return -1;
     number = number * 10 + digit;
     if (number > Number.MAX_SAFE_INTEGER) return -1;
@@ -253,7 +357,8 @@ function hasToken(list: string, token: string): boolean {
 function timeoutOf(value: string): number {
   for (const parameter of value.toLowerCase().split(',')) {
     const trimmed = parameter.trim();
-    if (trimmed.startsWith('timeout=')) return decimal(trimmed.slice(8));
+    if (trimmed.startsWith('timeout='))
+      return decimalAt(Buffer.from(trimmed, 'latin1'), 'timeout='.length, trimmed.length);
   }
   return -1;
 }
@@ -346,6 +451,13 @@ export function joinLines(
   sixth: HeadLines = noLines,
 ): HeadLines {
   return (first + second + third + fourth + fifth + sixth) as HeadLines;
+}
+
+/** Those of some header lines whose names a test lets pass. */
+export function linesWhere(lines: HeadLines, passes: (name: string) => boolean): HeadLines {
+  if (lines === noLines) return noLines;
+  const kept = lines.split('\r\n').filter((line) => line !== '' && passes(line.slice(0, line.indexOf(':'))));
+  return kept.map((line) => `${line}\r\n`).join('') as HeadLines;
 }
 
 /** The names and values of header lines. */

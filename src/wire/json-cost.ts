@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.js';
-import { endOfString } from './json-scan.js';
+import { endOfString } from './json-skip.js';
 
 /*
  * What it costs to parse a JSON text, told before it is parsed: tiny values, of which a few kilobytes may unpack to

@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.js';
-import { skipSpace } from './json-space.js';
+import { skipSpace } from './json-skip.js';
 
 /** Where a text stops being JSON, and what was wanted there. */
 export interface JsonFault {

@@ -1,6 +1,6 @@
 import { GatewayError } from '../errors.js';
 import { findJsonFault, invalidJson } from './json-fault.js';
-import { isSpace, skipSpace } from './json-space.js';
+import { endOfString, isSpace, longString, mostDepth, skipSpace } from './json-skip.js';
 
 /** A stretch of a body: `[start, end)`, in bytes. */
 export interface Span {
@@ -30,15 +30,6 @@ export interface BodyScan extends BodySpans {
   readonly cutBytes: number;
 }
 
-export interface ScanLimits {
-  readonly maxDepth: number;
-}
-
-export const defaultScanLimits: ScanLimits = { maxDepth: 64 };
-
-/** String values longer than this many bytes stay out of the skeleton. No constant of a schema is as long. */
-export const longString = 256;
-
 // Each of the walkers over JSON has these bytes for itself: imported, they make the walk a tenth slower (measured on
 // Node 20 with 8 and 318 KB).
 const QUOTE = 0x22;
@@ -60,22 +51,21 @@ const longestEscapedKey = 6 * 'stream_options'.length;
  * Walks a body once and finds the values that routing and splicing need. It reads structure only: whether the body
  * is JSON at all is for the parse that follows (`parseBody`), and the offsets mean nothing until that has passed.
  * @param body The whole body. Not changed, not kept.
- * @param limits Bound of the nesting depth.
  * @returns Offsets into the body.
  * @throws {GatewayError} `invalid_json` for an empty body, one with a byte order mark, or bytes after its end;
  * `invalid_request` for a body that is not an object or is too deep, `invalid_request_body` for one that repeats one of
  * the keys above. Parsers differ
  * on which of two equal keys counts, and the one that we check must be the one that an upstream reads.
  */
-export function scanBody(body: Buffer, limits: ScanLimits = defaultScanLimits): BodyScan {
+export function scanBody(body: Buffer): BodyScan {
   const start = skipSpace(body, 0);
   if (body[start] !== OPEN_BRACE) throw notAnObject(body, start);
-  const top = scanObject(body, start, bodyKeys, limits.maxDepth);
+  const top = scanObject(body, start, bodyKeys);
   if (top.end !== -1 && skipSpace(body, top.end) !== body.length) throw invalidJson(body);
   const streamOptions = top.values[2] ?? null;
   let includeUsage: Span | null = null;
   if (streamOptions !== null && body[streamOptions.start] === OPEN_BRACE) {
-    includeUsage = scanObject(body, streamOptions.start, optionKeys, limits.maxDepth).values[0] ?? null;
+    includeUsage = scanObject(body, streamOptions.start, optionKeys).values[0] ?? null;
   }
   return {
     open: start + 1,
@@ -105,11 +95,11 @@ interface ObjectScan {
  * @throws {GatewayError} as `scanBody` does
  */
 export function findValues(body: Buffer, from: number, names: readonly string[]): readonly (Span | null)[] {
-  return scanObject(body, from, names, defaultScanLimits.maxDepth).values;
+  return scanObject(body, from, names).values;
 }
 
 /** The loop of `scanBody`: from the `{` at `from` to its `}`, looking for the object's own keys `names`. */
-function scanObject(body: Buffer, from: number, names: readonly string[], maxDepth: number): ObjectScan {
+function scanObject(body: Buffer, from: number, names: readonly string[]): ObjectScan {
   const scan: ObjectScan = {
     end: -1,
     depth: 1,
@@ -150,7 +140,7 @@ function scanObject(body: Buffer, from: number, names: readonly string[], maxDep
       depth++;
       if (depth > deepest) {
         deepest = depth;
-        if (depth > maxDepth) throw tooDeep(maxDepth);
+        if (depth > mostDepth) throw tooDeep();
       }
     } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
       depth--;
@@ -162,38 +152,6 @@ function scanObject(body: Buffer, from: number, names: readonly string[], maxDep
   }
   scan.depth = deepest;
   return scan;
-}
-
-/**
- * Bytes looked at one by one before the native search takes over: a call of `indexOf` costs as much as about 16 turns
- * of the loop, then finds the quote 30 times as fast. Text full of escaped quotes falls back to the loop after each.
- */
-const stride = 16;
-
-/**
- * Finds where a string ends, whatever is in it.
- * @param from Offset of the string's first byte, or of a later one that is not escaped.
- * @returns Offset of the closing quote, or -1.
- */
-export function endOfString(body: Buffer, from: number): number {
-  const length = body.length;
-  let at = from;
-  for (;;) {
-    const stop = Math.min(at + stride, length);
-    while (at < stop) {
-      const byte = body[at] as number;
-      if (byte === QUOTE) return at;
-      at += byte === BACKSLASH ? 2 : 1;
-    }
-    if (at >= length) return -1;
-    const quote = body.indexOf(QUOTE, at);
-    if (quote === -1) return -1;
-    // The byte at `at` is not escaped, so the parity of the backslashes since then decides.
-    let before = quote - 1;
-    while (before >= at && body[before] === BACKSLASH) before--;
-    if (((quote - 1 - before) & 1) === 0) return quote;
-    at = quote + 1;
-  }
 }
 
 /** Index in `names` of the key between the quotes at `start - 1` and `end`, also if spelled with escapes; or -1. */
@@ -262,9 +220,9 @@ function repeatedKey(names: readonly string[], index: number): GatewayError {
   );
 }
 
-function tooDeep(maxDepth: number): GatewayError {
+function tooDeep(): GatewayError {
   return new GatewayError(
     'invalid_request',
-    `The request body is nested deeper than ${maxDepth} levels: flatten it, or send the deep part as a string.`,
+    `The request body is nested deeper than ${mostDepth} levels: flatten it, or send the deep part as a string.`,
   );
 }

@@ -1,6 +1,3 @@
-import { defaultScanLimits, endOfString, longString } from './json-scan.js';
-import { skipSpace } from './json-space.js';
-
 /*
  * The grammar of RFC 8259 over bytes, without values: each function takes the offset where something begins and
  * gives the offset where it ends, or -1 for "not certain", which sends the caller to a full parse. What they accept,
@@ -23,8 +20,20 @@ const LOWER_U = 0x75;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
+/** Levels of nesting that a body may have; the body itself is the first. */
+export const mostDepth = 64;
+
+/** String values longer than this many bytes stay out of the skeleton. No constant of a schema is as long. */
+export const longString = 256;
+
 /** Bytes of a string looked at before the native search for its end begins: most keys and settings are shorter. */
 const shortText = 64;
+
+/**
+ * Bytes looked at one by one before the native search takes over: a call of `indexOf` costs as much as about 16 turns
+ * of the loop, then finds the quote 30 times as fast. Text full of escaped quotes falls back to the loop after each.
+ */
+const stride = 16;
 
 /** 1 for the bytes that stand for themselves in a string. */
 const plain = new Uint8Array(256).fill(1, 0x20);
@@ -34,6 +43,51 @@ plain[BACKSLASH] = 0;
 /** 1 for the letters that may follow a backslash, `u` aside. */
 const escapes = new Uint8Array(256);
 for (const letter of '"\\/bfnrt') escapes[letter.charCodeAt(0)] = 1;
+
+/** First byte at or after `from` that is not JSON white space (RFC 8259 section 2), or the end of the bytes. */
+export function skipSpace(bytes: Uint8Array, from: number): number {
+  // Most texts have none between what they hold.
+  if ((bytes[from] as number) > 0x20) return from;
+  const { length } = bytes;
+  let at = from;
+  while (at < length && isSpace(bytes[at] as number)) at++;
+  return at;
+}
+
+export function isSpace(byte: number): boolean {
+  return byte <= 0x20 && (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09);
+}
+
+/** Where the JSON of a text begins: behind white space, and a byte order mark (RFC 8259 section 8.1). */
+export function textStart(bytes: Buffer): number {
+  return skipSpace(bytes, bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0);
+}
+
+/**
+ * Finds where a string ends, whatever is in it.
+ * @param from Offset of the string's first byte, or of a later one that is not escaped.
+ * @returns Offset of the closing quote, or -1.
+ */
+export function endOfString(body: Buffer, from: number): number {
+  const length = body.length;
+  let at = from;
+  for (;;) {
+    const stop = Math.min(at + stride, length);
+    while (at < stop) {
+      const byte = body[at] as number;
+      if (byte === QUOTE) return at;
+      at += byte === BACKSLASH ? 2 : 1;
+    }
+    if (at >= length) return -1;
+    const quote = body.indexOf(QUOTE, at);
+    if (quote === -1) return -1;
+    // The byte at `at` is not escaped, so the parity of the backslashes since then decides.
+    let before = quote - 1;
+    while (before >= at && body[before] === BACKSLASH) before--;
+    if (((quote - 1 - before) & 1) === 0) return quote;
+    at = quote + 1;
+  }
+}
 
 /**
  * Finds the end of a string that has no escapes, such as a key that is compared byte by byte.
@@ -237,7 +291,7 @@ export function withoutMembers(text: Buffer, names: ReadonlySet<string>): Withou
     const close = endOfString(text, at + 1);
     if (close === -1) return null;
     const value = afterColon(text, close);
-    const end = value === -1 ? -1 : endOfValue(text, value, defaultScanLimits.maxDepth);
+    const end = value === -1 ? -1 : endOfValue(text, value, mostDepth);
     if (end === -1) return null;
     const name = nameAt(text, start, close);
     if (name === null) return null;
@@ -270,12 +324,24 @@ function isEnd(text: Buffer, at: number): boolean {
 
 /** Names of numbers to look for; their values go into `values`, in the same order. */
 export interface NumberNames {
-  readonly names: readonly Buffer[];
+  readonly count: number;
+  /** By their length, of which few names have the same. */
+  readonly byLength: readonly (readonly NumberName[])[];
+}
+
+interface NumberName {
+  readonly index: number;
+  readonly bytes: Uint8Array;
 }
 
 /** @param names plain ASCII, as the keys of an object, without quotes */
 export function numberNames(names: readonly string[]): NumberNames {
-  return { names: names.map((name) => Buffer.from(name)) };
+  const all = names.map((name, index) => ({ index, bytes: Uint8Array.from(Buffer.from(name)) }));
+  const longest = Math.max(...names.map((name) => name.length));
+  const byLength = Array.from({ length: longest + 1 }, (_, length) =>
+    all.filter(({ bytes }) => bytes.length === length),
+  );
+  return { count: names.length, byLength };
 }
 
 /**
@@ -286,8 +352,8 @@ export function numberNames(names: readonly string[]): NumberNames {
  * @returns false when the object does not close
  */
 export function readNumbers(bytes: Buffer, start: number, wanted: NumberNames, values: number[]): boolean {
-  const { names } = wanted;
-  for (let i = 0; i < names.length; i++) values[i] = -1;
+  const { count, byLength } = wanted;
+  for (let i = 0; i < count; i++) values[i] = -1;
   let depth = 0;
   for (let at = start; at < bytes.length; at++) {
     const byte = bytes[at];
@@ -300,7 +366,7 @@ export function readNumbers(bytes: Buffer, start: number, wanted: NumberNames, v
       at = stringEnd(bytes, from);
       const value = skipSpace(bytes, at + 1);
       if (bytes[value] !== COLON) continue;
-      const index = indexOfName(names, bytes, from, at);
+      const index = indexOfName(byLength, bytes, from, at);
       if (index !== -1 && values[index] === -1)
         values[index] = wholeNumber(bytes, skipSpace(bytes, value + 1));
       at = value;
@@ -310,18 +376,22 @@ export function readNumbers(bytes: Buffer, start: number, wanted: NumberNames, v
 }
 
 function stringEnd(bytes: Buffer, from: number): number {
-  let at = from;
-  while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
-  return at;
+  for (let at = from; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (byte === QUOTE) return at;
+    if (byte === BACKSLASH) at++;
+  }
+  return bytes.length;
 }
 
-function indexOfName(names: readonly Buffer[], bytes: Buffer, from: number, to: number): number {
+function indexOfName(byLength: NumberNames['byLength'], bytes: Buffer, from: number, to: number): number {
   const length = to - from;
+  if (length >= byLength.length) return -1;
+  const names = byLength[length] as readonly NumberName[];
   next: for (let i = 0; i < names.length; i++) {
-    const name = names[i] as Buffer;
-    if (name.length !== length) continue;
-    for (let j = 0; j < length; j++) if (name[j] !== bytes[from + j]) continue next;
-    return i;
+    const name = names[i] as NumberName;
+    for (let j = 0; j < length; j++) if (name.bytes[j] !== bytes[from + j]) continue next;
+    return name.index;
   }
   return -1;
 }

@@ -49,6 +49,16 @@ export function isObjectText(text: string): boolean {
   );
 }
 
+/** True for a parsed JSON value that is an array; `Array.isArray` would make its elements `any`. */
+export function isList(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value);
+}
+
+/** The value when it is an array, else an empty one. */
+export function listOf(value: unknown): readonly unknown[] {
+  return isList(value) ? value : [];
+}
+
 /** The value when it is a string, else null. */
 export function textOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null;

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { GatewayError } from '../errors.js';
-import { defaultScanLimits, endOfString, type Span } from './json-scan.js';
-import { afterColon, endOfValue } from './json-skip.js';
-import { skipSpace } from './json-space.js';
+import type { Span } from './json-scan.js';
+import { afterColon, endOfString, endOfValue, mostDepth, skipSpace } from './json-skip.js';
+import { routedMembers } from './routed-members.js';
 import { type SteeringMember, steeringMembers } from './steering-members.js';
 
 /*
@@ -11,12 +11,6 @@ import { type SteeringMember, steeringMembers } from './steering-members.js';
  * take a snake and a camel name, and of two equal names some take the first and some the last. What is checked and
  * counted here must be what an upstream reads, so a member that could be taken for one of ours is refused.
  */
-
-/** Members of whatever body by which calls are routed, limited or metered: nobody may send them past that. */
-export const routedMembers: readonly string[] = [
-  ...['model', 'stream', 'stream_options', 'n'],
-  ...['max_completion_tokens', 'max_tokens', 'max_output_tokens'],
-];
 
 /** Which members of an object have to be clear. */
 export interface GuardSpec {
@@ -33,10 +27,21 @@ export interface GuardSpec {
 }
 
 /** What a guard has to say of a name. */
-export interface GuardEntry {
+export type GuardEntry = OwnEntry | SteeringEntry;
+
+interface OwnEntry extends AnyEntry {
+  readonly kind: 'read' | 'barred';
+  readonly steering: null;
+}
+
+interface SteeringEntry extends AnyEntry {
+  readonly kind: 'steering';
+  readonly steering: SteeringMember;
+}
+
+interface AnyEntry {
   /** How it is spelled; the first is advised. */
   readonly spellings: readonly string[];
-  readonly kind: 'read' | 'barred' | 'steering';
   /** Its bit among those that are read, from 0; else -1. */
   readonly index: number;
   readonly isNoted: boolean;
@@ -71,24 +76,26 @@ export class MemberGuard {
       this.#set(folded, {
         spellings: [...(known?.spellings ?? []), name],
         kind: 'read',
+        steering: null,
         index: known?.index ?? this.#entries.size,
         isNoted: notes.includes(name),
         within: guards.get(folded) ?? null,
       });
     }
-    for (const name of bars) this.#add(name, 'barred');
+    for (const name of bars)
+      this.#add(name, { ...unread, spellings: [name], kind: 'barred', steering: null });
     if (!steers) return;
     for (const name of steeringMembers) {
       // What SDKs merge into a body, some servers take as it is and merge themselves, over what was checked.
       const isMerged = name === extraBody && !isInner;
-      this.#add(name, 'steering', isMerged ? new MemberGuard(mergedInto(spec), true) : null);
+      const within = isMerged ? new MemberGuard(mergedInto(spec), true) : null;
+      this.#add(name, { ...unread, spellings: [name], kind: 'steering', steering: name, within });
     }
   }
 
-  #add(name: string, kind: 'barred' | 'steering', within: MemberGuard | null = null): void {
+  #add(name: string, entry: GuardEntry): void {
     const folded = foldName(name);
-    if (this.#entries.has(folded)) return;
-    this.#set(folded, { spellings: [name], kind, index: -1, isNoted: false, within });
+    if (!this.#entries.has(folded)) this.#set(folded, entry);
   }
 
   #set(folded: string, entry: GuardEntry): void {
@@ -128,7 +135,7 @@ export class MemberGuard {
    */
   look(body: Buffer, open: number, holder = 'request body'): FoundMembers | null {
     const walk = new Walk(body, holder);
-    return walk.object(this, open, '', defaultScanLimits.maxDepth) === -1 ? null : walk.found();
+    return walk.object(this, open, '', mostDepth) === -1 ? null : walk.found();
   }
 }
 
@@ -141,11 +148,14 @@ export function lookThrough(body: Buffer, guard: MemberGuard): FoundMembers {
   if (found !== null) return found;
   throw new GatewayError(
     'invalid_request',
-    `The request body is nested deeper than ${defaultScanLimits.maxDepth} levels: flatten it, or send the deep part as a string.`,
+    `The request body is nested deeper than ${mostDepth} levels: flatten it, or send the deep part as a string.`,
   );
 }
 
 const extraBody = 'extra_body';
+
+/** What names have in common that are not read. */
+const unread = { index: -1, isNoted: false, within: null };
 
 /** The guard of what is merged into an object: nothing there may stand for what is read of the object itself. */
 function mergedInto({ reads }: GuardSpec): GuardSpec {
@@ -272,8 +282,7 @@ class Walk {
   #value(entry: GuardEntry | null, at: number, place: string, levels: number): number {
     const isObject = this.#body[at] === OPEN_BRACE;
     const within = entry?.within ?? null;
-    if (entry?.kind === 'steering' && (within === null || !isObject))
-      this.#steering.push(entry.spellings[0] as SteeringMember);
+    if (entry?.kind === 'steering' && (within === null || !isObject)) this.#steering.push(entry.steering);
     const end =
       within !== null && isObject && entry !== null
         ? this.object(within, at, `${place}${entry.spellings[0]}.`, levels)
@@ -313,7 +322,7 @@ class Walk {
       if (value === -1) break;
       const name = guard.concerns(body, at + 1, close) ? this.#nameAt(at, close) : null;
       if (name !== null && guard.entryOf(name) === wanted) names.push(name);
-      const end = endOfValue(body, value, defaultScanLimits.maxDepth);
+      const end = endOfValue(body, value, mostDepth);
       if (end === -1) break;
       at = skipSpace(body, end);
       if (body[at] === COMMA) at = skipSpace(body, at + 1);

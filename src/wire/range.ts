@@ -1,10 +1,10 @@
-/** Part of a content that a client asks for: from a place to a place or to the end, or the last so many bytes. */
+/** Part of a content that a client asks for: from a byte to a byte or to the end, or the last so many bytes. */
 export type ByteRange =
   | { readonly first: number; readonly last: number | null }
   | { readonly suffix: number };
 
-/** Places in a content, both within it. */
-export interface Slice {
+/** A range that a content has (RFC 9110 section 14.1.1): its first and last byte, both within it. */
+export interface SatisfiedRange {
   readonly first: number;
   readonly last: number;
 }
@@ -24,7 +24,7 @@ export function parseRange(value: string): ByteRange | null {
 }
 
 /** @returns what a range is of a content of `length` bytes, or null when there is nothing of it */
-export function sliceOf(range: ByteRange, length: number): Slice | null {
+export function satisfiedRange(range: ByteRange, length: number): SatisfiedRange | null {
   if ('suffix' in range) {
     if (range.suffix === 0 || length === 0) return null;
     return { first: Math.max(0, length - range.suffix), last: length - 1 };
@@ -37,14 +37,20 @@ const contentRangeForm = /^bytes (\d{1,15})-(\d{1,15})\/(\d{1,15}|\*)$/i;
 
 /**
  * Reads the `content-range` of a partial answer (RFC 9110 section 14.4).
- * @returns the slice and the length of the whole (-1 where it is not told), or null for a value that is not valid
+ * @returns the range and the length of the whole (-1 where it is not told), or null for a value that is not valid
  */
-export function parseContentRange(value: string | null): (Slice & { readonly length: number }) | null {
+export function parseContentRange(
+  value: string | null,
+): (SatisfiedRange & { readonly length: number }) | null {
   const [, first, last, length] = contentRangeForm.exec(value ?? '') ?? [];
   if (first === undefined || last === undefined || length === undefined) return null;
-  const slice = { first: Number(first), last: Number(last), length: length === '*' ? -1 : Number(length) };
-  const isWithin = slice.length === -1 || slice.last < slice.length;
-  return slice.first <= slice.last && isWithin ? slice : null;
+  const satisfied = {
+    first: Number(first),
+    last: Number(last),
+    length: length === '*' ? -1 : Number(length),
+  };
+  const isWithin = satisfied.length === -1 || satisfied.last < satisfied.length;
+  return satisfied.first <= satisfied.last && isWithin ? satisfied : null;
 }
 
 /** True when an `if-none-match` header names the entity tag (RFC 9110 section 13.1.2), compared weakly. */

@@ -9,20 +9,6 @@ export function plainText(raw: string): string {
   return raw.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text;
 }
 
-const BACKSLASH = 0x5c;
-
-/** @returns the length of the text that a raw text stands for, in the characters of JavaScript's strings */
-export function plainLength(raw: string): number {
-  let length = 0;
-  for (let at = 0; at < raw.length; at++) {
-    const byte = raw.charCodeAt(at);
-    if (byte === BACKSLASH) at++;
-    // A character begins with any byte of UTF-8 but a continuation, and one of four bytes is a pair of surrogates.
-    if ((byte & 0xc0) !== 0x80) length += byte >= 0xf0 ? 2 : 1;
-  }
-  return length;
-}
-
 /** @returns a text's bytes in UTF-8, one character a byte */
 export function rawBytes(text: string): string {
   return Buffer.byteLength(text) === text.length ? text : Buffer.from(text).toString('latin1');

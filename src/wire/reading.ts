@@ -21,6 +21,16 @@ export function requireText(holder: JsonObject, key: string, at: string): string
   return value;
 }
 
+/**
+ * The `name` of a tool, or of a call of one.
+ * @param at path of the object in the client's body
+ * @throws {GatewayError} of status 400 for anything but a text that is not empty
+ */
+export function requireName({ name }: JsonObject, at: string): string {
+  if (typeof name !== 'string' || name === '') throw wrongValue(`${at}.name`, 'a name that is not empty');
+  return name;
+}
+
 /** Reads stop sequences, one or a list: empty ones and what is no text are left out. */
 export function decodeStop(stop: unknown): string[] {
   const sequences: readonly unknown[] = Array.isArray(stop) ? stop : [stop];

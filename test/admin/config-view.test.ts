@@ -20,6 +20,7 @@ interface Secrets {
   readonly secret: string;
   readonly apiKeys: readonly string[];
   readonly header: string;
+  readonly ruleHeader: string;
   readonly user: string;
   readonly password: string;
   readonly publicUser: string;
@@ -31,16 +32,35 @@ const plainSecrets: Secrets = {
   secret: 'a-secret-of-the-gateway-that-is-long-enough',
   apiKeys: ['sk-upstream-1', 'sk-upstream-2'],
   header: 'org-of-the-owner',
+  ruleHeader: 'title-of-the-owner',
   user: 'user-of-the-store',
   password: 'password-of-the-store',
   publicUser: 'visitor',
   hash: `sha256:${'0123456789abcdef'.repeat(4)}`,
 };
 
+function fullRules({ ruleHeader }: Secrets) {
+  return {
+    drop: ['seed'],
+    keep: ['n'],
+    set: { service_tier: 'flex', metadata: { a: [1] } },
+    rename: { user: 'safety_identifier' },
+    clamp: { temperature: { min: 0, max: 1 } },
+    efforts: { xhigh: 'high' },
+    roles: { developer: 'user' },
+    sampling: true,
+    thinking: 'enable_thinking',
+    headers: { pass: ['x-app'], set: { 'X-Title': ruleHeader }, drop: ['user-agent'] },
+    betas: { add: ['a-1'], drop: ['b-1'] },
+  };
+}
+
 /** A file that says everything that a file can say, nothing of it as it is without being said. */
 function fullConfig(secrets: Secrets, isCluster: boolean) {
   const limits = { requestsPerMinute: 11, tokensPerMinute: 12, concurrent: 13 };
+  const rules = fullRules(secrets);
   const storeUrl = `rediss://${secrets.user}:${secrets.password}@redis.example.com:7000/0`;
+  const proxy = `https://${secrets.user}:${secrets.password}@proxy.example.com:3128`;
   return {
     listen: {
       host: '127.0.0.2',
@@ -109,6 +129,8 @@ function fullConfig(secrets: Secrets, isCluster: boolean) {
       ports: [443, '8000-8999'],
       denyNetworks: ['192.0.2.0/24', 'fd00::/8'],
       denyHosts: ['a.example', '*.b.example'],
+      proxy: proxy.replace('proxy.example.com', '[fd00::1]'),
+      proxyCa: 'ca.pem',
     },
     secret: secrets.secret,
     defaultModels: { rerank: 'm', moderations: 'm', realtime: 'm' },
@@ -118,7 +140,17 @@ function fullConfig(secrets: Secrets, isCluster: boolean) {
         baseUrl: 'https://api.example.com/v1',
         apiKeys: secrets.apiKeys,
         headers: { 'x-organization': secrets.header },
-        tls: { ca: 'ca.pem', verify: false, serverName: 'inner.example.com' },
+        preset: 'vllm',
+        rules,
+        tls: {
+          ca: 'ca.pem',
+          cert: 'client.pem',
+          key: 'client.key',
+          verify: false,
+          serverName: 'inner.example.com',
+        },
+        proxy,
+        proxyCa: 'ca.pem',
         injectUsage: false,
         responsesSocket: true,
         allowMembers: ['provider'],
@@ -143,6 +175,8 @@ function fullConfig(secrets: Secrets, isCluster: boolean) {
             customTools: true,
             hostedTools: 'reject',
           },
+          preset: 'deepseek',
+          rules,
           priority: index,
           weight: 2,
         })),
@@ -211,9 +245,14 @@ test('the view of a config is its file: whoever puts the secrets back has the sa
         main: {
           apiKeys: [hiddenText, hiddenText],
           headers: { 'x-organization': hiddenText },
-          tls: { ca: hiddenText },
+          preset: 'vllm',
+          rules: { drop: ['seed'], headers: { pass: ['x-app'], set: { 'X-Title': hiddenText } } },
+          tls: { ca: hiddenText, cert: hiddenText, key: hiddenText },
+          proxy: `https://${hiddenText}@proxy.example.com:3128`,
+          proxyCa: hiddenText,
         },
       },
+      fetch: { proxy: `https://${hiddenText}@[fd00::1]:3128`, proxyCa: hiddenText },
       keys: [{ hash: hiddenText }],
     });
     view.admin.token = file.admin.token;
@@ -223,8 +262,15 @@ test('the view of a config is its file: whoever puts the secrets back has the sa
     Object.assign(view.upstreams.main, {
       apiKeys: plainSecrets.apiKeys,
       headers: file.upstreams.main.headers,
+      rules: file.upstreams.main.rules,
     });
-    view.upstreams.main.tls.ca = 'ca.pem';
+    for (const target of view.models.m.targets) target.rules = fullRules(plainSecrets);
+    Object.assign(view.upstreams.main.tls, { ca: 'ca.pem', cert: 'client.pem', key: 'client.key' });
+    for (const [shownOf, written] of [
+      [view.upstreams.main, file.upstreams.main],
+      [view.fetch, file.fetch],
+    ])
+      Object.assign(shownOf, { proxy: written.proxy, proxyCa: written.proxyCa });
     view.keys[0].hash = plainSecrets.hash;
     t.strictSame(parse(view), config);
   }
@@ -262,6 +308,7 @@ test('no secret of a config is ever shown, written in the file or taken from the
     secret: word(32),
     apiKeys: fc.array(word(12), { minLength: 1, maxLength: 3 }),
     header: word(12),
+    ruleHeader: word(12),
     user: word(12),
     password: word(12),
     publicUser: word(12),
@@ -279,8 +326,11 @@ test('no secret of a config is ever shown, written in the file or taken from the
       }
       const config = parseConfig(written, { environment, directory, created: 1 });
       const view = shown(config);
-      const [, ofCertificate = ''] = (config.upstreams[0]?.tls.ca ?? '').split('\n');
-      for (const text of [...texts, config.keys[0]?.hash ?? '', ofCertificate]) {
+      const [upstream] = config.upstreams;
+      const { cert = '', key = '' } = upstream?.tls.clientCertificate ?? {};
+      const pems = [upstream?.tls.ca ?? '', cert, key].map((pem) => pem.split('\n')[1] ?? '');
+      const basic = upstream?.proxy?.authorization?.split(' ')[1] ?? '';
+      for (const text of [...texts, config.keys[0]?.hash ?? '', ...pems, basic]) {
         if (view.includes(text)) throw new Error(`${text} is shown`);
       }
     }),

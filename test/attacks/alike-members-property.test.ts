@@ -6,7 +6,8 @@ import { generateContentRequest } from '../../src/protocols/generate-content/req
 import { messagesRequest } from '../../src/protocols/messages/request/schema.js';
 import { responsesRequest } from '../../src/protocols/responses/request/schema.js';
 import type { CompiledSchema } from '../../src/schema/compile.js';
-import { foldName, routedMembers } from '../../src/wire/member-guard.js';
+import { foldName } from '../../src/wire/member-guard.js';
+import { routedMembers } from '../../src/wire/routed-members.js';
 import { fc, seed } from '../support/seed.js';
 import { alikeOf, escaped } from './alike-members.js';
 

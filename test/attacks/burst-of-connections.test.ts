@@ -68,7 +68,7 @@ test('TLS and WebSocket connections ask through the same memory', async (t) => {
   const secure = { ...plain, secure: true, serverName: 'upstream.example', identity: 'tls' };
   const failures: string[] = [];
   const listener = {
-    ...{ onOpen() {}, onRefused() {}, onMessage() {}, onReadEnd() {}, onDrained() {}, onClosed() {} },
+    ...{ onOpen() {}, onDeclined() {}, onMessage() {}, onReadEnd() {}, onDrained() {}, onClosed() {} },
     hold: () => true,
     onFailed: ({ reason }: { reason: string }) => failures.push(reason),
   };

@@ -40,10 +40,10 @@ const socket = (more: Partial<SocketRequest>): SocketRequest => ({
   ...more,
 });
 
-const upstream = { headers: [] } as unknown as Upstream;
+const upstream = { kind: 'simulator', headers: [] } as unknown as Upstream;
 const silent = { openaiBeta: '', vendorcBeta: '', vendorcVersion: '' };
 const vendor = (wire: Protocol, more: Partial<typeof silent>) =>
-  vendorLines(wire, { ...silent, ...more }, upstream);
+  vendorLines(wire, { ...silent, ...more }, upstream.kind, upstream);
 const linesOf = headerLinesOf('x-a');
 
 /** Every place of a head that takes a text. */

@@ -39,8 +39,8 @@ test('without a hash every key has its share', async (t) => {
 test('a key that is not accepted is left alone, twice as long each time, and its calls go to the others', async (t) => {
   const keys = new KeyHealth(apiKeys);
   const own = hashes.find((hash) => keys.choose(hash, random, 0) === 1) as number;
-  keys.refused(1, 0, failed('refused'), quick);
-  keys.refused(1, 50, failed('refused'), quick);
+  keys.rejected(1, 0, failed('rejected'), quick);
+  keys.rejected(1, 50, failed('rejected'), quick);
   t.not(keys.choose(own, random, 99), 1, 'what was under way together is one refusal');
   t.equal(keys.choose(own, random, 100), 1);
   for (const [at, until] of [
@@ -48,28 +48,28 @@ test('a key that is not accepted is left alone, twice as long each time, and its
     [300, 700],
     [700, 1100],
   ] as const) {
-    keys.refused(1, at, failed('refused'), quick);
+    keys.rejected(1, at, failed('rejected'), quick);
     t.not(keys.choose(own, random, until - 1), 1);
     t.equal(keys.choose(own, random, until), 1);
   }
   keys.accepted(1);
-  keys.refused(1, 2000, failed('refused'), quick);
+  keys.rejected(1, 2000, failed('rejected'), quick);
   t.equal(keys.choose(own, random, 2100), 1, 'it begins anew once it was accepted');
 });
 
 test('a key rests for as long as it is asked to, and shortly where nothing is said', async (t) => {
   const keys = new KeyHealth(['a', 'b']);
-  keys.refused(0, 0, failed('limited', 5000), quick);
+  keys.rejected(0, 0, failed('limited', 5000), quick);
   for (const hash of hashes.slice(0, 100)) t.equal(keys.choose(hash, random, 4999), 1);
   t.equal(keys.mayTake(4999), true);
-  keys.refused(1, 0, failed('limited'), quick);
+  keys.rejected(1, 0, failed('limited'), quick);
   t.equal(keys.hasWell(restMs - 1), false);
   t.equal(keys.choose(1, random, restMs - 1), 1, 'one that merely rests is better than one that is barred');
   t.same(
     keys.status(0).map(({ waitMs }) => waitMs),
     [5000, restMs],
   );
-  keys.refused(1, 0, failed('limited', 3000), quick);
+  keys.rejected(1, 0, failed('limited', 3000), quick);
   t.equal(keys.mayTake(2999), false);
   t.equal(keys.earliest(0), 3000);
   t.equal(keys.choose(1, random, 0), 1, 'the one that is free first');
@@ -79,7 +79,7 @@ test('a target is ill only when all its keys are', async (t) => {
   const make = () => new TargetHealth('u', 'm', { ...quick, failures: 1 }, ['a', 'b']);
   const end = (health: TargetHealth, outcome: FailedCall, key: number) =>
     health.ended(0, health.began(0), outcome, key);
-  for (const failure of [failed('refused'), failed('limited', 100)]) {
+  for (const failure of [failed('rejected'), failed('limited', 100)]) {
     const health = make();
     end(health, failure, 0);
     t.equal(health.mayTake(0), true);
@@ -106,7 +106,7 @@ test('the refusal of a probe with one key leaves its place to the next call', as
   health.ended(0, health.began(0), failed('failure'), 0);
   const probe = health.began(100);
   t.equal(health.mayTake(100), false);
-  health.ended(100, probe, failed('refused'), 0);
+  health.ended(100, probe, failed('rejected'), 0);
   t.equal(health.mayTake(100), true);
 });
 
@@ -114,6 +114,6 @@ test('with one key its refusals are those of the target', async (t) => {
   const health = new TargetHealth('u', 'm', { ...quick, failures: 1 }, ['a']);
   health.ended(0, health.began(0), failed('doubted'));
   t.equal(health.mayTake(0), true);
-  health.ended(0, health.began(0), failed('refused'));
+  health.ended(0, health.began(0), failed('rejected'));
   t.match(health.status(0), { state: 'open', keys: [] });
 });

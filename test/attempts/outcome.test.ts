@@ -4,7 +4,7 @@ import { findingOfFailure, findingOfStatus, isOfKey } from '../../src/attempts/o
 test('what a status says about the target', async (t) => {
   const rows = {
     success: [200, 204, 302, 400, 405, 413, 415, 422],
-    refused: [401, 402],
+    rejected: [401, 402],
     doubted: [403],
     failure: [500, 502, 503, 504, 520, 524, 529, 599],
     limited: [429],
@@ -23,6 +23,7 @@ test('what a missing answer says about it', async (t) => {
   for (const reason of [
     'connect_failed',
     'connect_timeout',
+    'proxy_failed',
     'tls_failed',
     'reset',
     'first_byte_timeout',

@@ -11,7 +11,7 @@ import type { UpstreamFailureReason } from '../../src/errors.js';
 const attempt = (change: Partial<BrokenAttempt>): BrokenAttempt => ({
   reason: 'reset',
   bytesSent: true,
-  headRelayed: false,
+  committed: false,
   replayable: true,
   once: false,
   sentMs: 0,
@@ -21,7 +21,7 @@ const answered = (change: Partial<AnsweredAttempt>): AnsweredAttempt => ({
   reason: 'error_answer',
   status: 500,
   bytesSent: true,
-  headRelayed: false,
+  committed: false,
   replayable: true,
   once: false,
   sentMs: 0,
@@ -34,6 +34,7 @@ type Reason = UpstreamFailureReason | 'unusable_answer';
 const rows: Readonly<Record<Reason, readonly [Verdict, Verdict, Verdict]>> = {
   connect_failed: ['next', 'next', 'stop'],
   connect_timeout: ['next', 'next', 'stop'],
+  proxy_failed: ['next', 'next', 'stop'],
   tls_failed: ['next', 'next', 'stop'],
   queue_full: ['next', 'next', 'stop'],
   reset: ['next', 'next', 'stop'],
@@ -64,7 +65,7 @@ test('every reason, sent and not, replayable and not', async (t) => {
 test('nothing is tried again once something was relayed', async (t) => {
   for (const bytesSent of [true, false]) {
     for (const hasNext of [true, false]) {
-      const relayed = { headRelayed: true, bytesSent };
+      const relayed = { committed: true, bytesSent };
       for (const reason of reasons)
         t.equal(verdict(attempt({ reason, ...relayed }), hasNext, true), 'stop', reason);
       t.equal(verdict(answered(relayed), hasNext, true), 'stop');
@@ -87,7 +88,8 @@ test('an error that is the upstream’s own goes on, and one of the caller’s d
 
 test('the last target is asked again when it refused, or reset before anything was sent', async (t) => {
   for (const reason of reasons) {
-    const due = reason === 'connect_failed' || reason === 'reset' ? 'same' : 'stop';
+    const isRefused = reason === 'connect_failed' || reason === 'proxy_failed';
+    const due = isRefused || reason === 'reset' ? 'same' : 'stop';
     for (const replayable of [true, false]) {
       const unsent = attempt({ reason, bytesSent: false, replayable });
       t.equal(verdict(unsent, false, true), due, reason);
@@ -95,7 +97,7 @@ test('the last target is asked again when it refused, or reset before anything w
       t.not(verdict(unsent, true, true), 'same', reason);
     }
     // Bytes went to a connection that was dead, and the one in its place was refused.
-    t.equal(verdict(attempt({ reason }), false, true), reason === 'connect_failed' ? 'same' : 'stop', reason);
+    t.equal(verdict(attempt({ reason }), false, true), isRefused ? 'same' : 'stop', reason);
     t.equal(verdict(attempt({ reason, replayable: false }), false, true), 'stop', reason);
   }
 });

@@ -1,5 +1,6 @@
 import { test } from 'tap';
 import { demoConfig, isLoopback } from '../../src/config/demo.js';
+import { resolveProxy } from '../../src/config/proxy.js';
 import { defaults, type ResolvedConfig } from '../../src/config/resolve.js';
 import { servableProtocols } from '../../src/config/servable.js';
 import { buildSnapshot, createOrigin, needsSimulator } from '../../src/config/snapshot.js';
@@ -7,7 +8,15 @@ import { hashKey } from '../../src/keys/secret.js';
 import { fc } from '../support/seed.js';
 
 const simulatorUrl = 'http://127.0.0.1:4242';
-const plain = { ca: null, verify: true, serverName: null, maxConnections: 1, maxWaiting: 1 };
+const plain = {
+  ca: null,
+  verify: true,
+  serverName: null,
+  clientCertificate: null,
+  proxy: null,
+  maxConnections: 1,
+  maxWaiting: 1,
+};
 
 function keyOf(config: ResolvedConfig, key: string) {
   return buildSnapshot(config, { simulatorUrl }).keys.get(hashKey(key).slice('sha256:'.length));
@@ -42,6 +51,8 @@ test('names become references, and targets come in order of priority', (t) => {
     responses: false,
     images: 'openai' as const,
     translation,
+    preset: null,
+    rules: null,
   };
   const model = {
     name: 'm',
@@ -162,6 +173,12 @@ test('two origins are the same exactly when one connection may serve both', (t) 
     createOrigin('https://a.example', { ...plain, ca: 'x' }),
     createOrigin('https://a.example', { ...plain, ca: 'y' }),
     createOrigin('https://a.example', { ...plain, verify: false }),
+    createOrigin('https://a.example', { ...plain, clientCertificate: { cert: 'x', key: 'x' } }),
+    createOrigin('https://a.example', { ...plain, clientCertificate: { cert: 'y', key: 'x' } }),
+    ...['http://x', 'https://x', 'http://y', 'http://x:81', 'http://u@x', 'http://u:p@x', 'http://u:q@x'].map(
+      (url) => createOrigin('https://a.example', { ...plain, proxy: resolveProxy(url, null) }),
+    ),
+    createOrigin('https://a.example', { ...plain, proxy: resolveProxy('https://x', 'ca') }),
   ];
   t.equal(new Set([base, ...others.map((origin) => origin.identity)]).size, others.length + 1);
   t.end();

@@ -7,10 +7,10 @@ import {
   tokensIn,
   withoutOwnTokens,
 } from '../../src/conversation/carrying-id.js';
-import { openSignature, sealSignature } from '../../src/conversation/signature.js';
+import { tagSignature, untagSignature } from '../../src/conversation/signature.js';
 
-const signed = sealSignature({ protocol: 'messages', model: 'claude', value: 'U0lH+/=', redacted: false });
-const encrypted = sealSignature({
+const signed = tagSignature({ protocol: 'messages', model: 'claude', value: 'U0lH+/=', redacted: false });
+const encrypted = tagSignature({
   protocol: 'messages',
   model: 'claude',
   value: 'x'.repeat(500),
@@ -28,7 +28,7 @@ test('an id gives back the tokens that it carries', async (t) => {
 test('the signature that another gateway put into an id is a generateContent upstream’s own', async (t) => {
   const { id, tokens } = cutId('call_1__thought__U0lH+/A=');
   t.equal(id, 'call_1');
-  t.match(openSignature(tokens[0] ?? null), {
+  t.match(untagSignature(tokens[0] ?? null), {
     protocol: 'generateContent',
     value: 'U0lH+/A=',
     redacted: false,
@@ -49,7 +49,7 @@ test('any other id stays as it is', async (t) => {
 });
 
 test('what is too long for an id is carried beside it, and no more than a bound', async (t) => {
-  const long = sealSignature({
+  const long = tagSignature({
     protocol: 'messages',
     model: 'm',
     value: 'x'.repeat(20_000),

@@ -53,6 +53,8 @@ test('an answer is estimated by the length of its texts and arguments', async (t
     stopSequence: null,
   };
   t.equal(answerTokens({ choices: [choice], usage: null }), 3);
+  const foreign = { ...choice, parts: [{ kind: 'text', text: '漢字かな' } as const] };
+  t.equal(answerTokens({ choices: [foreign], usage: null }), 4);
   t.equal(tokensOf(0), 0);
   t.strictSame(estimatedUsage(5, 6), {
     input: 5,

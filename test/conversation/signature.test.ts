@@ -1,10 +1,10 @@
 import { test } from 'tap';
 import {
   mayHoldToken,
-  openSignature,
-  sealSignature,
   signatureFor,
+  tagSignature,
   tokenAsBytes,
+  untagSignature,
 } from '../../src/conversation/signature.js';
 import { fc } from '../support/seed.js';
 
@@ -23,7 +23,7 @@ const signature = fc.record({
 test('a token gives back what was put into it', async () => {
   fc.assert(
     fc.property(signature, (given) => {
-      const opened = openSignature(sealSignature(given));
+      const opened = untagSignature(tagSignature(given));
       return JSON.stringify(opened) === JSON.stringify(given);
     }),
   );
@@ -32,25 +32,25 @@ test('a token gives back what was put into it', async () => {
 test('a token that a field of bytes holds is read in both alphabets of base64', async () => {
   fc.assert(
     fc.property(signature, (given) => {
-      const bytes = tokenAsBytes(sealSignature(given));
+      const bytes = tokenAsBytes(tagSignature(given));
       const urlSafe = bytes.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
-      return [bytes, urlSafe].every((text) => JSON.stringify(openSignature(text)) === JSON.stringify(given));
+      return [bytes, urlSafe].every((text) => JSON.stringify(untagSignature(text)) === JSON.stringify(given));
     }),
   );
 });
 
 test('a token is for its own vendor alone', async (t) => {
-  const token = sealSignature({ protocol: 'messages', model: 'claude-4.5', value: 'a.b=', redacted: false });
+  const token = tagSignature({ protocol: 'messages', model: 'claude-4.5', value: 'a.b=', redacted: false });
   t.equal(signatureFor('messages', token)?.value, 'a.b=');
   t.equal(signatureFor('generateContent', token), null);
   t.equal(signatureFor('messages', 'EqQBCkYIBRgCKkA='), null, 'a vendor made it, not this gateway');
   t.equal(signatureFor('messages', null), null);
   for (const broken of ['gw1.', 'gw1.s', 'gw1.s.messages', 'gw1.s.messages.x', 'gw1.s.other.x.y'])
-    t.equal(openSignature(broken), null, broken);
+    t.equal(untagSignature(broken), null, broken);
 });
 
 test('a body that carries a token has its mark', async (t) => {
-  const token = sealSignature({ protocol: 'messages', model: 'm', value: 'v', redacted: true });
+  const token = tagSignature({ protocol: 'messages', model: 'm', value: 'v', redacted: true });
   t.ok(mayHoldToken(Buffer.from(JSON.stringify({ signature: token }))));
   t.ok(mayHoldToken(Buffer.from(JSON.stringify({ signature: tokenAsBytes(token) }))));
   t.notOk(mayHoldToken(Buffer.from('{"signature":"RXdB","text":"gw2. Z3cx"}')));

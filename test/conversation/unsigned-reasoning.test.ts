@@ -1,9 +1,9 @@
 import { test } from 'tap';
-import { openSignature, sealSignature } from '../../src/conversation/signature.js';
-import { sealUnsigned, unsignedReasoning, withText } from '../../src/conversation/unsigned-reasoning.js';
+import { tagSignature, untagSignature } from '../../src/conversation/signature.js';
+import { tagUnsigned, unsignedReasoning, withText } from '../../src/conversation/unsigned-reasoning.js';
 
 const part = (signature: string | null, text = '') => ({ kind: 'reasoning', text, signature }) as const;
-const token = sealUnsigned('reasoning', 'vendor/Model-1');
+const token = tagUnsigned('reasoning', 'vendor/Model-1');
 
 test('reasoning goes back under the name that it came by', async (t) => {
   t.strictSame(unsignedReasoning(part(token, 'hm'), 'vendor/Model-1'), { name: 'reasoning', text: 'hm' });
@@ -16,7 +16,7 @@ test('reasoning goes back under the name that it came by', async (t) => {
     { name: 'reasoning', text: 'all of it' },
     'a token with the text needs none beside it',
   );
-  t.strictSame(unsignedReasoning(part(sealUnsigned('reasoning_content', ''), 'hm'), 'any'), {
+  t.strictSame(unsignedReasoning(part(tagUnsigned('reasoning_content', ''), 'hm'), 'any'), {
     name: 'reasoning_content',
     text: 'hm',
   });
@@ -26,7 +26,7 @@ test('no other model gets it, and nothing gets what is no reasoning of this kind
   t.equal(unsignedReasoning(part(token, 'hm'), 'model-2'), null);
   t.equal(unsignedReasoning(part(null, 'hm'), 'model-1'), null);
   t.equal(unsignedReasoning(part(token), 'model-1'), null, 'without a text');
-  const foreign = sealSignature({ protocol: 'messages', model: 'm', value: 'reasoning', redacted: false });
+  const foreign = tagSignature({ protocol: 'messages', model: 'm', value: 'reasoning', redacted: false });
   t.equal(unsignedReasoning(part(foreign, 'hm'), 'm'), null);
   t.equal(withText(foreign, 'hm'), foreign);
 });
@@ -35,7 +35,7 @@ test('a token that a client made up gives no member but those of reasoning', asy
   for (const value of ['content', '__proto__', 'tool_calls:W10', 'reasoning":1,"x', ''])
     for (const redacted of [false, true])
       t.equal(
-        unsignedReasoning(part(sealSignature({ protocol: 'chat', model: 'm', value, redacted }), 'hm'), 'm'),
+        unsignedReasoning(part(tagSignature({ protocol: 'chat', model: 'm', value, redacted }), 'hm'), 'm'),
         null,
         value,
       );
@@ -44,5 +44,5 @@ test('a token that a client made up gives no member but those of reasoning', asy
 test('a token has its text once', async (t) => {
   const once = withText(token, 'a');
   t.equal(withText(once, 'b'), once);
-  t.match(openSignature(once), { protocol: 'chat', model: 'vendor/Model-1', redacted: true });
+  t.match(untagSignature(once), { protocol: 'chat', model: 'vendor/Model-1', redacted: true });
 });

@@ -8,6 +8,10 @@ import { completions } from '../../src/protocols/completions/index.js';
 import { completionsRequest } from '../../src/protocols/completions/schema.js';
 import { generateContent } from '../../src/protocols/generate-content/index.js';
 import { generateContentRequest } from '../../src/protocols/generate-content/request/schema.js';
+import { messages } from '../../src/protocols/messages/index.js';
+import { messagesRequest } from '../../src/protocols/messages/request/schema.js';
+import { responses } from '../../src/protocols/responses/index.js';
+import { responsesRequest } from '../../src/protocols/responses/request/schema.js';
 
 /** The output that a call with these members is taken for, with what the check of the body has noted and without. */
 function outputOf(members: string, asked = '"messages":[{"role":"user","content":"x"}]'): number {
@@ -32,6 +36,24 @@ test('a call is taken for its output limit, in whatever form the number stands',
   t.equal(outputOf(',"max_completion_tokens":1,"max_tokens":5000'), 5000, 'an upstream may read either');
   t.equal(outputOf(',"max_completion_tokens":null,"max_tokens":256'), 256);
   t.equal(outputOf(',"max_tokens":256,"n":3'), 768);
+  t.end();
+});
+
+test('of several limits the largest counts, whichever stands first and whatever the protocol', (t) => {
+  const members = ['"max_completion_tokens":1', '"max_tokens":5000', '"max_output_tokens":2'];
+  const cases = [
+    [messages, messagesRequest, '"messages":[{"role":"user","content":"x"}]'],
+    [responses, responsesRequest, '"input":"x"'],
+  ] as const;
+  for (const [endpoint, schema, asked] of cases) {
+    for (const order of [members, [...members].reverse()]) {
+      const body = Buffer.from(`{"model":"m",${asked},${order.join()}}`);
+      for (const validated of [schema.accept(body), validateBody(body, schema), null]) {
+        const call = { body, route: { endpoint }, upload: null, validated };
+        t.equal(expectedUsage(call as unknown as Call).output, 5000, endpoint.protocol);
+      }
+    }
+  }
   t.end();
 });
 

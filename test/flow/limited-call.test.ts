@@ -24,6 +24,7 @@ test('an admitted call is told what was told a moment ago, a refused one what is
     return /remaining-requests: (\d+)/.exec(limited.lines(call))?.[1];
   };
   t.equal(remainingToldTo(true), '9000');
+  t.equal(remainingToldTo(true), '9000');
   remaining = 8000;
   t.equal(remainingToldTo(true), '9000');
   remaining = 0;

@@ -1,6 +1,9 @@
+import { once } from 'node:events';
 import { test } from 'tap';
+import { ObservedTransform } from '../../src/stream/observe.js';
 import { startGateway, testKey } from '../support/gateway.js';
 import { chatRequest, exchange, open, readAnswer } from '../support/raw-client.js';
+import { postBytes } from '../support/translated.js';
 import {
   chatEvent,
   chunk,
@@ -133,6 +136,37 @@ test('an upstream that dies in the middle of a stream becomes the error event', 
   }
 });
 
+test('the error event of a responses stream has the number behind the last event’s', async (t) => {
+  const event = (type: string, sequence_number: number, more: object = {}): string =>
+    `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number, ...more })}\n\n`;
+  const created = event('response.created', 0, {
+    response: { metadata: { sequence_number: '77' }, instructions: 'x'.repeat(5000) },
+  });
+  const delta = event('response.output_text.delta', 8, { delta: '"sequence_number":99' });
+  const streams = [
+    [created, 1],
+    [created + delta, 9],
+    [delta + created.replace('"sequence_number":0', '"sequence_number": 9'), 10],
+    ['event: response.in_progress\ndata: {"type":"response.in_progress"}\n\n', 0],
+  ] as const;
+  const upstream = await startRawUpstream(t, ({ socket }, index) =>
+    socket.write(streamHead + chunk(streams[index]?.[0] ?? '') + lastChunk),
+  );
+  const { port } = await startGateway(t, {
+    upstreams: [upstream.url],
+    protocols: ['responses'],
+    target: { responses: true },
+  });
+  for (const [text, number] of streams) {
+    const answer = await exchange(
+      port,
+      postBytes('/v1/responses', { model: 'm', input: 'hi', stream: true }),
+    );
+    t.ok(answer.body.startsWith(text));
+    t.match(answer.body.slice(text.length), `"sequence_number":${number},`);
+  }
+});
+
 test('a stream that ends cleanly but early becomes the error event', async (t) => {
   const first = chatEvent({ role: 'assistant', content: 'h' });
   const upstream = await startRawUpstream(t, ({ socket }) =>
@@ -252,6 +286,33 @@ test('a large JSON answer passes whole, and one that breaks off cuts the connect
   const socket = await open(gateway.port, chatRequest(plain));
   const cut = await readAnswer(socket);
   t.ok(cut.body.length < large.length);
+  t.match(await gateway.line((line) => line.outcome === 'upstream_error'), { status: 200 });
+});
+
+test('a fault of ours in an answer that passes as it comes cuts the connection, and nothing is added to it', async (t) => {
+  const { prototype } = ObservedTransform;
+  const { note } = prototype;
+  const marker = 'behind this the gateway fails';
+  prototype.note = function (piece) {
+    if (piece.includes(marker)) throw new Error('a mistake in the gateway');
+    note.call(this, piece);
+  };
+  t.teardown(() => {
+    prototype.note = note;
+  });
+  const begin = `{"choices":[{"message":{"content":"${'a'.repeat(1_000_000)}`;
+  const upstream = await startRawUpstream(t, ({ socket }) => {
+    const head = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n';
+    socket.write(head + chunk(begin));
+  });
+  const gateway = await startGateway(t, { upstreams: [upstream.url] });
+  const client = await open(gateway.port, chatRequest(plain));
+  const answer = readAnswer(client);
+  await once(client, 'data');
+  upstream.requests[0]?.socket.write(chunk(marker) + lastChunk);
+  const { body } = await answer;
+  t.ok(client.destroyed, 'it has no end');
+  t.notOk(body.includes('error'));
   t.match(await gateway.line((line) => line.outcome === 'upstream_error'), { status: 200 });
 });
 

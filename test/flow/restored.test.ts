@@ -1,14 +1,14 @@
 import { test } from 'tap';
 import { carryInId } from '../../src/conversation/carrying-id.js';
-import { sealSignature, tokenAsBytes } from '../../src/conversation/signature.js';
-import { sealUnsigned } from '../../src/conversation/unsigned-reasoning.js';
+import { tagSignature, tokenAsBytes } from '../../src/conversation/signature.js';
+import { tagUnsigned } from '../../src/conversation/unsigned-reasoning.js';
 import { type JsonObject, parseObject } from '../../src/wire/json.js';
 import { startGateway } from '../support/gateway.js';
 import { post, textProtocols as protocols } from '../support/translated.js';
 import { jsonAnswer, startRawUpstream } from '../support/upstream.js';
 
-const ofChat = sealUnsigned('reasoning_content', 'deepseek');
-const ofMessages = sealSignature({ protocol: 'messages', model: 'claude', value: 'U0lH', redacted: false });
+const ofChat = tagUnsigned('reasoning_content', 'deepseek');
+const ofMessages = tagSignature({ protocol: 'messages', model: 'claude', value: 'U0lH', redacted: false });
 
 /** A gateway whose model `m` is served by an upstream of a kind as it comes; others of its models are translated. */
 async function switchedTo(t: Parameters<typeof startGateway>[0], kind: string) {

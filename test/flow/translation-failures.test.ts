@@ -1,7 +1,8 @@
+import { once } from 'node:events';
 import { type Test, test } from 'tap';
 import { eventually } from '../support/eventually.js';
-import { startGateway } from '../support/gateway.js';
-import { open } from '../support/raw-client.js';
+import { type LogLine, startGateway } from '../support/gateway.js';
+import { open, readAnswer } from '../support/raw-client.js';
 import { post, postBytes, startTranslated, textProtocols } from '../support/translated.js';
 import {
   chatEvent,
@@ -92,6 +93,35 @@ test('an upstream that stays empty after signs of life have left is an error in 
   t.match(responses?.body, /^: keep-alive\n\n(.|\n)*event: error\ndata: \{"type":"error"/);
   t.match(messages?.body, /event: error\ndata: \{"type":"error"/);
   t.match((JSON.parse(array?.body ?? '') as object[]).at(-1), { error: { code: 502 } });
+});
+
+test('an upstream that fails behind signs of life, before any of its answer has left, is not charged for', async (t) => {
+  const event = (data: object): string => chunk(`data: ${JSON.stringify(data)}\n\n`);
+  const begin = { type: 'message_start', message: { usage: { input_tokens: 42, output_tokens: 1 } } };
+  const text = { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'abcd' } };
+  const { port, line, lines, upstream } = await startTranslated(t, {
+    kind: 'messages',
+    answer: ({ socket }, index) => socket.write(streamHead + event(begin) + (index === 0 ? '' : event(text))),
+    config: quick,
+  });
+  const body = { model: 'm', stream: true, messages: messagesBody.messages };
+  for (const index of [0, 1]) {
+    const client = await open(port, postBytes('/v1/chat/completions', body));
+    const answer = readAnswer(client);
+    // A sign of life, or the text.
+    await once(client, 'data');
+    upstream.requests[index]?.socket.destroy();
+    await answer;
+  }
+  const failed = (): readonly LogLine[] => lines.filter(({ outcome }) => outcome === 'upstream_error');
+  await line(() => failed().length === 2);
+  t.match(
+    failed().map(({ inputTokens, outputTokens }) => [inputTokens, outputTokens]),
+    [
+      [undefined, undefined],
+      [42, 1],
+    ],
+  );
 });
 
 test('an upstream that is busy with what the client does not see is filled with signs of life', async (t) => {

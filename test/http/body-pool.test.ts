@@ -14,9 +14,9 @@ test('a buffer that was given back serves the next body of its size', async (t) 
 
 test('small and huge bodies are not kept', async (t) => {
   const pool = createBodyPool(1024 * KB);
-  t.equal(pool.take(16 * KB - 1), null);
+  t.equal(pool.take(511), null);
   t.equal(pool.take(1024 * KB + 1), null);
-  t.equal(pool.take(16 * KB)?.length, 16 * KB);
+  t.equal(pool.take(512)?.length, 512);
   t.equal(pool.take(1024 * KB)?.length, 1024 * KB);
 });
 

@@ -25,3 +25,53 @@ test('a server that drains twice, and is closed then, stops once', async (t) => 
   const [error] = (await once(connect(port, '127.0.0.1'), 'error')) as [NodeJS.ErrnoException];
   t.equal(error.code, 'ECONNREFUSED');
 });
+
+test('a server that drains answers what has come before its last moment, though it was not at work then', async (t) => {
+  const { server, port } = await startServer(t, (exchange) => exchange.respondEmpty(204, '', null));
+  const request = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n';
+  const clients = [connect(port, '127.0.0.1'), connect(port, '127.0.0.1')] as const;
+  for (const client of clients) {
+    client.write(request);
+    await once(client, 'data');
+  }
+  const [leaving, idle] = clients;
+  await server.stopListening();
+  const graceMs = 100;
+  const drained = server.drain(graceMs).then(() => server.close());
+  for (let answer = ''; !/connection: close/i.test(answer); ) {
+    leaving.write(request);
+    const [bytes] = (await once(leaving, 'data')) as [Buffer];
+    answer = bytes.toString('latin1');
+  }
+  let heard = '';
+  idle.on('data', (bytes) => {
+    heard += bytes.toString('latin1');
+  });
+  const closed = once(idle, 'close');
+  idle.write(request);
+  // Until its time is over this process does nothing else.
+  for (const until = performance.now() + 2 * graceMs; performance.now() < until; );
+  await Promise.all([closed, drained]);
+  t.match(heard, /^HTTP\/1\.1 204 /);
+});
+
+test('a server that has ceased to listen serves on the connections that it has, until it drains', async (t) => {
+  const { server, port } = await startServer(t, (exchange) => exchange.respondEmpty(204, '', null));
+  const client = connect(port, '127.0.0.1');
+  const closed = once(client, 'close');
+  const ask = async (): Promise<string> => {
+    client.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
+    const [answer] = (await once(client, 'data')) as [Buffer];
+    return answer.toString('latin1');
+  };
+  await ask();
+  await server.stopListening();
+  const [error] = (await once(connect(port, '127.0.0.1'), 'error')) as [NodeJS.ErrnoException];
+  t.equal(error.code, 'ECONNREFUSED');
+  t.notMatch(await ask(), /connection: close/i);
+  const drained = server.drain(0);
+  // It tells its clients in a turn of its own.
+  while (!/connection: close/i.test(await ask()));
+  await drained;
+  await closed;
+});

@@ -2,7 +2,7 @@ import { test } from 'tap';
 import type { Key, Model, RateLimits } from '../../src/config/types.js';
 import type { Pool } from '../../src/limits/pool.js';
 import { untouched } from '../../src/limits/pool-view.js';
-import { allPools, demandsOf, PoolTable } from '../../src/limits/pools.js';
+import { allPools, type CallPools, demandsOf, PoolTable } from '../../src/limits/pools.js';
 
 const limits = (requests: number | null, tokens: number | null, concurrent: number | null): RateLimits => ({
   requestsPerMinute: requests,
@@ -11,6 +11,11 @@ const limits = (requests: number | null, tokens: number | null, concurrent: numb
 });
 
 const pools = new PoolTable();
+
+/** The limits whose units a call takes together. */
+function poolsOf({ ones }: CallPools): Pool[] {
+  return ones.map(({ pool: { name, kind, limit } }) => ({ name, kind, limit }));
+}
 
 function makeKey(own: RateLimits | null, ...groups: [string, RateLimits][]): Key {
   return {
@@ -41,14 +46,14 @@ function makeModel(own: RateLimits | null): Model {
 test('a call has the limits of its key, its groups and its model, in this order: tokens and the model last', (t) => {
   const key = makeKey(limits(600, 1000, 5), ['g', limits(null, 2000, null)], ['h', limits(7, null, null)]);
   const first = pools.first(key);
-  t.strictSame(first.pools, [
+  t.strictSame(poolsOf(first), [
     { name: 'key:a:requests', kind: 'window', limit: 600 },
     { name: 'key:a:concurrent', kind: 'slots', limit: 5 },
     { name: 'group:h:requests', kind: 'window', limit: 7 },
   ]);
   t.strictSame(first.tokens, []);
   const found = pools.rest(key, makeModel(limits(null, null, 9)));
-  t.strictSame(found.pools, [
+  t.strictSame(poolsOf(found), [
     { name: 'key:a:tokens', kind: 'window', limit: 1000 },
     { name: 'group:g:tokens', kind: 'window', limit: 2000 },
     { name: 'model:m:concurrent', kind: 'slots', limit: 9 },
@@ -78,7 +83,7 @@ test('the list is made once for a key and a model, and a pool stands in it once'
   t.equal(pools.rest(key, one), pools.rest(key, one));
   t.not(pools.rest(key, one), pools.rest(key, other));
   t.equal(pools.first(key), pools.first(key));
-  t.equal(pools.first(key).pools.length, 1);
+  t.equal(pools.first(key).ones.length, 1);
   t.equal(demandsOf(pools.first(key), 5), demandsOf(pools.first(key), 6));
   t.end();
 });
@@ -97,11 +102,11 @@ test('keys and models that take turns have the list of their own each time', (t)
     }
   }
   t.strictSame(
-    made.map((each) => each.pools.map(({ limit }) => limit)),
+    made.map((each) => poolsOf(each).map(({ limit }) => limit)),
     [[10], [10, 4], [20], [20, 4], [], [4]],
   );
   t.strictSame(
-    keys.map((key) => pools.first(key).pools.map(({ limit }) => limit)),
+    keys.map((key) => poolsOf(pools.first(key)).map(({ limit }) => limit)),
     [[1], [2], []],
   );
   t.end();
@@ -109,8 +114,8 @@ test('keys and models that take turns have the list of their own each time', (t)
 
 test('where nothing is limited, nothing is demanded', (t) => {
   const found = pools.rest(makeKey(null), makeModel(null));
-  t.strictSame(pools.first(makeKey(null)).pools, []);
-  t.strictSame(found.pools, []);
+  t.strictSame(poolsOf(pools.first(makeKey(null))), []);
+  t.strictSame(poolsOf(found), []);
   t.strictSame(demandsOf(found, 5), []);
   t.end();
 });

@@ -1,4 +1,4 @@
-import type { HostAnswer, HostStatement, PoolAnswer, PoolStatement } from '../../src/store/shares.js';
+import type { HostAnswer, HostStatement, PoolStatement, ShareAnswer } from '../../src/store/shares.js';
 
 const wishMs = 1000;
 
@@ -38,7 +38,7 @@ export class ShareModel {
     return this.#pools.get(pool) ?? new Map();
   }
 
-  #state(host: string, statement: PoolStatement, now: number): PoolAnswer {
+  #state(host: string, statement: PoolStatement, now: number): ShareAnswer {
     const { pool, limit, held, need, least, want, blockMs } = statement;
     const shares = this.#pools.get(pool) ?? new Map<string, number>();
     this.#pools.set(pool, shares);

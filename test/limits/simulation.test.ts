@@ -1,6 +1,5 @@
 import { test } from 'tap';
 import type { Admission, Decision } from '../../src/limits/decision.js';
-import type { HeldPool } from '../../src/limits/held-pool.js';
 import type { Demand, Pool } from '../../src/limits/pool.js';
 import { fc, integersOf } from '../support/seed.js';
 import { SimulatedHost, type SimulatedWorker } from './host.js';
@@ -80,13 +79,6 @@ function simulate(scale: number, numRuns: number, sliceDivisor = 0): number {
         afterEach: check,
         sliceDivisor,
       });
-      const found = new Map<string, HeldPool[]>();
-      const foundFor = (worker: SimulatedWorker, demanded: number): HeldPool[] => {
-        const name = `${worker.id} ${demanded}`;
-        const known = found.get(name) ?? [];
-        found.set(name, known);
-        return known;
-      };
       let undecided = 0;
       const call = (worker: SimulatedWorker, step: (typeof plan)[number]) => {
         const demands: Demand[] = all
@@ -122,7 +114,7 @@ function simulate(scale: number, numRuns: number, sliceDivisor = 0): number {
             },
           });
         };
-        const admission = worker.holder.take(demands, foundFor(worker, step.demanded), host.now);
+        const admission = worker.holder.take(demands, host.now);
         if (admission !== null) {
           useDecided(admission);
           return;

@@ -1,7 +1,7 @@
 import { carryInId } from '../../src/conversation/carrying-id.js';
 import type { TextProtocolName } from '../../src/conversation/request.js';
-import { sealSignature, tokenAsBytes } from '../../src/conversation/signature.js';
-import { sealUnsigned } from '../../src/conversation/unsigned-reasoning.js';
+import { tagSignature, tokenAsBytes } from '../../src/conversation/signature.js';
+import { tagUnsigned } from '../../src/conversation/unsigned-reasoning.js';
 import type { JsonObject } from '../../src/wire/json.js';
 import { chatClient } from '../suites/translation/chat-client.js';
 import type { Client } from '../suites/translation/client.js';
@@ -223,10 +223,10 @@ const writers: Readonly<Record<TextProtocolName, Writer>> = {
 /** What the upstream's own signature looks like to the client; none where it is not signed to a chat client. */
 function signatureOf(upstream: TextProtocolName, client: TextProtocolName): string | null {
   if (client === 'chat' && (upstream === 'chat' || upstream === 'responses')) return null;
-  if (upstream === 'chat') return sealUnsigned('reasoning_content', 'u');
+  if (upstream === 'chat') return tagUnsigned('reasoning_content', 'u');
   const encrypted = upstream === 'responses';
   const value = encrypted ? 'rs_1:c2ln+/A=' : 'c2ln+/A=';
-  return sealSignature({ protocol: upstream, model: 'u', value, redacted: encrypted });
+  return tagSignature({ protocol: upstream, model: 'u', value, redacted: encrypted });
 }
 
 /**

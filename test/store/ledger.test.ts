@@ -8,6 +8,7 @@ import { nameKey } from '../../src/store/record-format.js';
 import { getRecord, sweepRecords, upsertRecord } from '../../src/store/records.js';
 import { createRedisStore } from '../../src/store/redis.js';
 import { allSums, ledgerBatch, testLedger } from '../suites/ledger.js';
+import { sumTable } from '../suites/ledger-sums.js';
 import { redisSettings } from '../suites/store.js';
 import { eventually } from '../support/eventually.js';
 import { noRedis, startRedis } from '../support/redis.js';
@@ -66,7 +67,7 @@ test('a sum in Redis goes when its time is over, and begins anew', {
   const store = createRedisStore({ ...redisSettings([server?.port ?? 0]), prefix: 'over' });
   t.teardown(() => store.close());
   const append = (number: number, ttlMs: number) =>
-    store.append('over', ledgerBatch({ number, sums: [{ id: 's', ttlMs, add: { n: 1 } }] }));
+    store.append('over', ledgerBatch({ number, sums: sumTable(ttlMs, [{ id: 's', add: { n: 1 } }]) }));
   await append(1, 20);
   await eventually(async () => (await allSums(store, 'over')).size === 0);
   await append(2, 60_000);

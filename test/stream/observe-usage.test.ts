@@ -49,6 +49,15 @@ test('before anything was streamed, a client that leaves has used its input, and
   t.equal(observed(chat).usageAtEnd('upstream'), null);
 });
 
+test('an upstream that fails once an event has left has used the input, whatever the event said', (t) => {
+  const each = observed(chat);
+  each.judge(sse(delta('')));
+  t.equal(each.usageAtEnd('upstream'), null, 'it has been judged, and has not left');
+  each.pass(sse(delta('')));
+  t.strictSame(each.usageAtEnd('upstream'), { input: 100, output: 0, ...nothing, partial: true });
+  t.end();
+});
+
 test('whole answers without a report are estimated', async (t) => {
   const streamed = observed(chat);
   streamed.pass(sse(delta('Hello'), delta(' world!')));
@@ -59,6 +68,16 @@ test('whole answers without a report are estimated', async (t) => {
   const vectors = observed(embeddings);
   vectors.whole(Buffer.from('{"data":[{"embedding":[0.1,0.2]}]}'));
   t.strictSame(vectors.usageAtEnd(null), { input: 100, output: 0, ...nothing, estimated: true });
+});
+
+test('a text of an East Asian script is a token a character, streamed or whole', (t) => {
+  const each = observed(chat);
+  each.pass(sse(delta('漢字かな'), delta('한글')));
+  t.strictSame(each.usageAtEnd('client'), { input: 100, output: 6, ...nothing, partial: true });
+  const whole = observed(chat);
+  whole.whole(Buffer.from('{"choices":[{"message":{"content":"漢字かな한글"}}]}'));
+  t.match(whole.usageAtEnd(null), { output: 6, estimated: true });
+  t.end();
 });
 
 test('a messages stream that breaks off has its exact input', async (t) => {

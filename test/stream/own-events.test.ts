@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { marksOf } from '../../src/conversation/stream-rules.js';
-import { hasPlainLines, OwnEvents } from '../../src/stream/observe.js';
+import { hasPlainLines, OwnEvents } from '../../src/stream/own-events.js';
 
 const own = (id: string, end = '\n\n') => `data: {"id":"${id}","choices":[{"index":0}]}${end}`;
 const spaced = `data: {"choices": [{"index": 0}]}\n\n`;

@@ -1,6 +1,6 @@
 import { test } from 'tap';
-import { Tail } from '../../src/stream/observe.js';
-import { streamedCharacters, writtenCharacters } from '../../src/stream/streamed-text.js';
+import { streamedWeight, writtenWeight } from '../../src/stream/streamed-text.js';
+import { Tail } from '../../src/stream/tail.js';
 
 test('what a model has written is found in the events of every text protocol', async (t) => {
   const events: readonly (readonly [characters: number, event: unknown])[] = [
@@ -20,21 +20,20 @@ test('what a model has written is found in the events of every text protocol', a
     [7, { candidates: [{ content: { parts: [{ functionCall: { name: 'f', args: { a: 1 } } }] } }] }],
     [0, { candidates: [{ content: { parts: [{ inlineData: { mimeType: 'image/png', data: 'AAAA' } }] } }] }],
   ];
-  for (const [characters, event] of events)
-    t.equal(writtenCharacters(event), characters, JSON.stringify(event));
+  for (const [characters, event] of events) t.equal(writtenWeight(event), characters, JSON.stringify(event));
 });
 
 test('the same in whole answers', async (t) => {
-  t.equal(writtenCharacters({ choices: [{ message: { role: 'assistant', content: 'Hello' } }] }), 5);
-  t.equal(writtenCharacters({ id: 'msg', content: [{ type: 'text', text: 'Hello' }], model: 'm' }), 5);
-  t.equal(writtenCharacters({ output: [{ content: [{ text: 'Hello' }] }], instructions: 'Be brief.' }), 5);
-  for (const none of [null, 5, 'text', [], {}]) t.equal(writtenCharacters(none), 0);
+  t.equal(writtenWeight({ choices: [{ message: { role: 'assistant', content: 'Hello' } }] }), 5);
+  t.equal(writtenWeight({ id: 'msg', content: [{ type: 'text', text: 'Hello' }], model: 'm' }), 5);
+  t.equal(writtenWeight({ output: [{ content: [{ text: 'Hello' }] }], instructions: 'Be brief.' }), 5);
+  for (const none of [null, 5, 'text', [], {}]) t.equal(writtenWeight(none), 0);
 });
 
 test('nesting without end is left alone', async (t) => {
   let nested: unknown = { text: 'deep' };
   for (let i = 0; i < 50_000; i++) nested = { content: nested };
-  t.equal(writtenCharacters(nested), 0);
+  t.equal(writtenWeight(nested), 0);
 });
 
 const event = (text: string): Buffer =>
@@ -49,7 +48,7 @@ function afterEvents(texts: readonly string[]): number {
     tail.add(event(text));
     bytes += event(text).length;
   }
-  return streamedCharacters(tail.bytes(), bytes);
+  return streamedWeight(tail.bytes(), bytes);
 }
 
 test('a short stream is counted exactly, and a long one by its last events', async (t) => {
@@ -62,14 +61,14 @@ test('a short stream is counted exactly, and a long one by its last events', asy
 
 test('comments and the end mark are no text', async (t) => {
   const bytes = Buffer.concat([Buffer.from(': ping\n\n'), event('Hello'), Buffer.from('data: [DONE]\n\n')]);
-  t.equal(streamedCharacters(bytes, bytes.length), 5);
-  t.equal(streamedCharacters(Buffer.alloc(0), 0), 0);
+  t.equal(streamedWeight(bytes, bytes.length), 5);
+  t.equal(streamedWeight(Buffer.alloc(0), 0), 0);
 });
 
 test('events that are larger than what is kept count as text, up to a size', async (t) => {
   const tail = new Tail();
   const large = event('x'.repeat(10_000));
   tail.add(large);
-  t.equal(streamedCharacters(tail.bytes(), large.length), large.length);
-  t.equal(streamedCharacters(tail.bytes(), 10_000_000), 64 * 1024);
+  t.equal(streamedWeight(tail.bytes(), large.length), large.length);
+  t.equal(streamedWeight(tail.bytes(), 10_000_000), 64 * 1024);
 });

@@ -138,6 +138,7 @@ test('events become the elements of one array', async (t) => {
     broken: null,
     usage: null,
     mediaSeconds: 0,
+    nextNumber: 0,
     kept: 0,
     usageAtEnd: () => null,
     judge: () => 'meaningful',

@@ -147,6 +147,7 @@ export const scenarios: readonly Scenario[] = [
         told('what all of them met', describeFailures(failures)),
         told('the last of them after', ms(figures.lastFailureMs)),
         held('the new worker answers after', ms(figures.restoredMs), '< 1000 ms', figures.restoredMs < 1000),
+        held('CPU time of its start', ms(figures.restoredCpuMs), '< 350 ms', figures.restoredCpuMs < 350),
         held('failed from then on', failuresAfterwards, '0', failuresAfterwards === 0),
       ];
     },

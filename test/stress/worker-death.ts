@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { runningUs } from '../../bench/proc.js';
 import { eventually } from '../support/eventually.js';
 import { openConnection } from '../support/load/connection.js';
 import { type LoadFailure, startLoad } from '../support/load/load.js';
@@ -30,6 +31,8 @@ export interface WorkerDeathFigures {
   readonly lastFailureMs: number;
   /** From the kill to the first answer of the new worker. */
   readonly restoredMs: number;
+  /** Time that the threads of the new worker were running until then: what is left where others have the cores. */
+  readonly restoredCpuMs: number;
   readonly answers: number;
 }
 
@@ -47,10 +50,13 @@ export function workerDeath(plan: WorkerDeathPlan): Promise<WorkerDeathFigures> 
     await pause(plan.seconds * 1000);
     const workersBefore = new Set([...(await seenWorkers(stage)), ...load.lastAnswerOf.keys()]);
     const workerOf = load.workers();
+    const pidsBefore = new Set(stage.gateway.workerPids());
     const killedAt = clock();
     process.kill(stage.worker, 'SIGKILL');
     await firstAnswer(stage, (worker) => !workersBefore.has(worker));
     const restoredMs = clock() - killedAt;
+    const restoredPid = stage.gateway.workerPids().find((pid) => !pidsBefore.has(pid));
+    const restoredCpuMs = restoredPid === undefined ? Number.NaN : runningUs(restoredPid) / 1000;
     const before = load.failures.length;
     await pause(plan.seconds * 1000);
     await load.stop();
@@ -69,6 +75,7 @@ export function workerDeath(plan: WorkerDeathPlan): Promise<WorkerDeathFigures> 
       failuresAfterwards: failures.length - before,
       lastFailureMs: Math.max(0, ...failures.map(({ at }) => at - killedAt)),
       restoredMs,
+      restoredCpuMs,
       answers: load.answers,
     };
   });

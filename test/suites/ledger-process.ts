@@ -1,6 +1,7 @@
 import type { StoreSettings } from '../../src/config/types.js';
 import { createStore } from '../../src/store/create.js';
 import type { LedgerBatch } from '../../src/store/store.js';
+import { sumTable } from './ledger-sums.js';
 
 /** Runs as its own process, started by the suite of the ledgers: appends batches until it is killed. */
 
@@ -22,7 +23,10 @@ export function countedBatch(writer: string, number: number): LedgerBatch {
     value: `${writer} ${number} ${index}`,
   }));
   const add = { lines: batchLines };
-  const sums = ['all', writer].map((id) => ({ id, ttlMs: 60_000, add }));
+  const sums = sumTable(
+    60_000,
+    ['all', writer].map((id) => ({ id, add })),
+  );
   return { writer, number, lines, lineTtlMs: Date.now(), sums };
 }
 

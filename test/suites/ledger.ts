@@ -6,6 +6,7 @@ import { createStore } from '../../src/store/create.js';
 import type { Ledger, LedgerBatch, LedgerLine, Store } from '../../src/store/store.js';
 import { random } from '../support/seed.js';
 import { batchLines, countedBatch, type LedgerOrder } from './ledger-process.js';
+import { sumTable } from './ledger-sums.js';
 import { type StoreSuite, unavailable } from './store.js';
 
 const minuteMs = 60_000;
@@ -15,7 +16,7 @@ type LedgerStore = Store & Ledger;
 
 /** A batch of which only that is said which a test is about. */
 export function ledgerBatch(change: Partial<LedgerBatch>): LedgerBatch {
-  return { writer: 'w', number: 1, lines: [], lineTtlMs: dayMs, sums: [], ...change };
+  return { writer: 'w', number: 1, lines: [], lineTtlMs: dayMs, sums: sumTable(minuteMs, []), ...change };
 }
 
 /** Every line of a range, read in pages. */
@@ -75,7 +76,7 @@ export function testLedger(name: string, { settings, skip, processes }: StoreSui
       { at: now, value: '' },
       { at: now - 1, value: 'ä€😀 "\n\0' },
     ];
-    const sums = [{ id: 'a', ttlMs: minuteMs, add: { calls: 2, cost: 7 } }];
+    const sums = sumTable(minuteMs, [{ id: 'a', add: { calls: 2, cost: 7 } }]);
     t.equal(await store.append('plain', ledgerBatch({ lines, sums })), true);
     t.same(await allLines(other, 'plain'), [lines[2], lines[0], lines[1]]);
     t.same([...(await allSums(other, 'plain'))], [['a', { calls: 2, cost: 7 }]]);
@@ -89,7 +90,7 @@ export function testLedger(name: string, { settings, skip, processes }: StoreSui
         writer,
         number,
         lines: [{ at: Date.now(), value: `${writer}${number}` }],
-        sums: [{ id: 'x', ttlMs: minuteMs, add: { calls: 1 } }],
+        sums: sumTable(minuteMs, [{ id: 'x', add: { calls: 1 } }]),
       });
     const both = await Promise.all([
       store.append('twice', batch('a', 1)),
@@ -126,8 +127,8 @@ export function testLedger(name: string, { settings, skip, processes }: StoreSui
 
   ledgerTest('sums come in the order of the bytes of their ids, within the range', async (t, store) => {
     const ids = ['', 'a', 'a/b', 'b', 'c{x}', 'ä', '😀', '\uffff', 'l'.repeat(500)];
-    const sums = ids.map((id, index) => ({ id, ttlMs: minuteMs, add: { n: index + 1 } }));
-    await store.append('listed', ledgerBatch({ sums }));
+    const sums = ids.map((id, index) => ({ id, add: { n: index + 1 } }));
+    await store.append('listed', ledgerBatch({ sums: sumTable(minuteMs, sums) }));
     const sorted = [...ids].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
     for (const limit of [1, 4, 9, 20])
       t.same([...(await allSums(store, 'listed', { limit })).keys()], sorted);
@@ -139,7 +140,7 @@ export function testLedger(name: string, { settings, skip, processes }: StoreSui
 
   ledgerTest('numbers are added exactly, and stop where they cannot be counted', async (t, store) => {
     const add = async (number: number, numbers: Record<string, number>) =>
-      store.append('numbers', ledgerBatch({ number, sums: [{ id: 's', ttlMs: minuteMs, add: numbers }] }));
+      store.append('numbers', ledgerBatch({ number, sums: sumTable(minuteMs, [{ id: 's', add: numbers }]) }));
     const most = Number.MAX_SAFE_INTEGER;
     await add(1, { a: most - 5, b: 1, c: 3, ['__proto__']: 4 });
     await add(2, { a: 4, b: most, c: -5 });
@@ -155,18 +156,21 @@ export function testLedger(name: string, { settings, skip, processes }: StoreSui
 
   ledgerTest('a batch that cannot be taken whole is refused whole', async (t, store) => {
     const lines = [{ at: Date.now(), value: 'a' }];
-    const sum = { id: 's', ttlMs: minuteMs, add: { n: 1 } };
+    const sum = { id: 's', add: { n: 1 } };
+    const sums = sumTable(minuteMs, [sum]);
     for (const change of [
       { number: 0 },
       { number: 1.5 },
       { lines: [...lines, { at: 1.5, value: 'b' }] },
       { lines: [...lines, { at: Number.NaN, value: 'b' }] },
       { lineTtlMs: Number.NaN },
-      { sums: [sum, { ...sum, add: { n: 0.5 } }] },
-      { sums: [sum, { ...sum, add: { n: Number.POSITIVE_INFINITY } }] },
-      { sums: [sum, { ...sum, id: '€'.repeat(167) }] },
+      { sums: sumTable(minuteMs, [sum, { id: 'u', add: { n: 0.5 } }]) },
+      { sums: sumTable(minuteMs, [sum, { id: 'u', add: { n: Number.POSITIVE_INFINITY } }]) },
+      { sums: sumTable(Number.NaN, [sum]) },
+      { sums: { ...sums, names: [] } },
+      { sums: sumTable(minuteMs, [sum, { ...sum, id: '€'.repeat(167) }]) },
     ]) {
-      await t.rejects(store.append('refused', ledgerBatch({ lines, sums: [sum], ...change })), RangeError);
+      await t.rejects(store.append('refused', ledgerBatch({ lines, sums, ...change })), RangeError);
     }
     t.same(await allLines(store, 'refused'), []);
     t.equal((await allSums(store, 'refused')).size, 0);

@@ -6,6 +6,13 @@ test('a process that had served for a while is replaced at once, and its past is
   t.end();
 });
 
+test('a process that had served for a moment is replaced at once, and waited with when that comes again', (t) => {
+  const first = nextRestart(1500, 0);
+  t.strictSame(first, { failures: 1, delayMs: 0 });
+  t.strictSame(nextRestart(1500, first.failures), { failures: 2, delayMs: 200 });
+  t.end();
+});
+
 test('a process that keeps failing waits twice as long each time, up to ten seconds', (t) => {
   const delays: number[] = [];
   let failures = 0;

@@ -50,6 +50,8 @@ export function plainOrigin(port: number, more: Partial<Origin> = {}): Origin {
     authority: `127.0.0.1:${port}`,
     serverName: null,
     ca: null,
+    clientCertificate: null,
+    proxy: null,
     verify: true,
     maxConnections: 8,
     maxWaiting: 8,

@@ -89,7 +89,15 @@ test('names, ports and addresses in every form', async (t) => {
 });
 
 test('an identity is shared by nothing that another connection could serve', async (t) => {
-  const fixed = { ca: null, verify: true, serverName: null, maxConnections: 1, maxWaiting: 1 };
+  const fixed = {
+    ca: null,
+    verify: true,
+    serverName: null,
+    clientCertificate: null,
+    proxy: null,
+    maxConnections: 1,
+    maxWaiting: 1,
+  };
   const identities = [
     (await reach('https://a.test/')).origin.identity,
     (await reach('https://b.test/')).origin.identity,

@@ -317,5 +317,5 @@ test('nothing keeps the process once its sockets are over', async (t) => {
   const [code] = await once(child, 'exit');
   clearTimeout(timer);
   t.equal(code, 0);
-  t.equal(out, 'refused '.repeat(5));
+  t.equal(out, 'declined '.repeat(5));
 });

@@ -44,7 +44,7 @@ export class Heard implements SocketListener {
   failure: UpstreamFailure | null = null;
   closed: { code: number; reason: string } | null = null;
   readonly opened: Promise<this>;
-  /** Settles with `onRefused`, `onFailed` or `onClosed`. */
+  /** Settles with `onDeclined`, `onFailed` or `onClosed`. */
   readonly over: Promise<this>;
   readonly socket: UpstreamSocket;
   onEvent: (event: string) => void = () => {};
@@ -72,9 +72,9 @@ export class Heard implements SocketListener {
     this.#open(this);
   }
 
-  onRefused(head: ResponseHead, body: Buffer): void {
+  onDeclined(head: ResponseHead, body: Buffer): void {
     this.refusal = { head, body };
-    this.#note('refused');
+    this.#note('declined');
     this.#settle(this);
   }
 

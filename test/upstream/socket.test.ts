@@ -91,7 +91,7 @@ test('every other answer is a refusal with its head and body', async (t) => {
       ),
     );
     const heard = await new Heard(server.origin).over;
-    t.strictSame(heard.events, ['refused']);
+    t.strictSame(heard.events, ['declined']);
     const { head, body } = heard.refusal!;
     t.equal(head.status, Number(status.slice(0, 3)));
     t.equal(head.contentType, 'application/json');
@@ -138,7 +138,7 @@ test('the body of a refusal is bounded in bytes and in time, and may be cut off'
       const heard = await new Heard(server.origin).over;
       t.equal(heard.refusal?.body.length, length, name);
       t.equal(heard.refusal?.head.contentLength, 1_000_000, name);
-      t.strictSame(heard.events, ['refused'], name);
+      t.strictSame(heard.events, ['declined'], name);
       await eventually(() => server.sockets.every((socket) => socket.destroyed));
     }),
   );

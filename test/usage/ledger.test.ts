@@ -42,7 +42,7 @@ test('records are kept for as many days as the config says at that moment', asyn
   addUsage(ledger);
   await ledger.flush();
   t.match(
-    store.taken.map(({ lineTtlMs, sums }) => [lineTtlMs, sums[0]?.ttlMs]),
+    store.taken.map(({ lineTtlMs, sums }) => [lineTtlMs, sums.ttlMs]),
     [
       [2 * dayMs, 3 * dayMs],
       [5 * dayMs, 3 * dayMs],

@@ -9,6 +9,7 @@ import type { LedgerRecord } from '../../src/usage/ledger-record.js';
 import { exportUsage, readPage, reportUsage, type UsageExport } from '../../src/usage/queries.js';
 import { usageLedger } from '../../src/usage/sums.js';
 import { createUsageWriter, UsageBatch } from '../../src/usage/writer.js';
+import { sumTable } from '../suites/ledger-sums.js';
 import { addRecord, addUsage, ledgerRecord, recordOfLine, uncounted } from './records.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'usage-'));
@@ -147,7 +148,7 @@ test('an export of what several workers wrote at once is in the order of time', 
     number: 1,
     lines,
     lineTtlMs: Date.now(),
-    sums: [],
+    sums: sumTable(1, []),
   });
   const from = start + 1500;
   const until = start + 90_500;
@@ -168,7 +169,13 @@ test('a damaged page is passed over', async (t) => {
   const good = batch.end().lines[0]?.value ?? '';
   const values = ['', '{', good, good.slice(1), '{"v":2}', '{"v":1}'];
   const lines = values.map((value) => ({ at, value }));
-  await store.append(usageLedger, { writer: 'odd', number: 1, lines, lineTtlMs: Date.now(), sums: [] });
+  await store.append(usageLedger, {
+    writer: 'odd',
+    number: 1,
+    lines,
+    lineTtlMs: Date.now(),
+    sums: sumTable(1, []),
+  });
   const exported = (await chunks({ from: at, until: at + 1 })).join('');
   t.same(exported.trimEnd().split('\n').map(recordOfLine), [ledgerRecord({ at })]);
 });

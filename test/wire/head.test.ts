@@ -1,5 +1,15 @@
 import { test } from 'tap';
-import { maxFields, maxHeadBytes, ParsedHead, parseHead } from '../../src/wire/head.js';
+import {
+  headerLine,
+  initialsOf,
+  joinLines,
+  linesWhere,
+  maxFields,
+  maxHeadBytes,
+  noLines,
+  ParsedHead,
+  parseHead,
+} from '../../src/wire/head.js';
 import { fc } from '../support/seed.js';
 
 const parse = (text: string, toHead = false) => {
@@ -25,6 +35,28 @@ test('a plain head is read whole', async (t) => {
   t.equal(head.end, text.length - 5);
   t.equal(head.get('x-a'), 'b c');
   t.equal(head.get('nothing'), null);
+});
+
+test('a head tells with which letters its names begin, whatever their case', async (t) => {
+  const head = good('HTTP/1.1 200 OK\r\nX-A: b\r\ncontent-type: text/plain\r\n\r\n');
+  t.ok(head.mayHave(initialsOf('x')) && head.mayHave(initialsOf('c')) && head.mayHave(initialsOf('rx')));
+  t.notOk(head.mayHave(initialsOf('rao')));
+  t.ok(new ParsedHead().mayHave(initialsOf('r')), 'one that was not read may have all');
+});
+
+test('values lose tabs and spaces around them, and nothing else', async (t) => {
+  const head = good('HTTP/1.1 200 OK\r\nX-A:\t \xa0b\xa0 \t\r\nX-B::\r\nContent-Encoding: \tGZIP\t\r\n\r\n');
+  t.strictSame(head.fields, ['x-a', '\xa0b\xa0', 'x-b', ':', 'content-encoding', 'GZIP']);
+  t.equal(head.contentCoding, 'gzip');
+});
+
+test('the fields that govern are known in every case, and no others', async (t) => {
+  const head = good('HTTP/1.1 200 OK\r\nCONTENT-LENGTH: 5\r\nConnection: Close\r\n\r\n');
+  t.equal(head.contentLength, 5);
+  t.equal(head.reusable, false);
+  const other = good('HTTP/1.1 200 OK\r\ncontent_length: 5\r\nkeep-alivE: timeout=7\r\n\r\n');
+  t.equal(other.contentLength, -1);
+  t.equal(other.keepAliveSeconds, 7);
 });
 
 test('a head inside a larger buffer is read at its place', async (t) => {
@@ -178,6 +210,27 @@ test('what is written as a head is read back', async () => {
       return head.status === status && JSON.stringify(head.fields) === JSON.stringify(expected);
     }),
     { numRuns: 300 },
+  );
+});
+
+test('lines are chosen by their names', async (t) => {
+  const [one, two] = [headerLine('a', 'b: c'), headerLine('d', '')];
+  const lines = joinLines(one, two, one);
+  t.equal(
+    linesWhere(lines, () => true),
+    lines,
+  );
+  t.equal(
+    linesWhere(lines, (name) => name !== 'd'),
+    joinLines(one, one),
+  );
+  t.equal(
+    linesWhere(lines, (name) => name === 'd'),
+    two,
+  );
+  t.equal(
+    linesWhere(noLines, () => true),
+    noLines,
   );
 });
 

@@ -71,7 +71,6 @@ test('nesting is bounded, and the bound is named', (t) => {
   t.match(error, { kind: 'invalid_request', status: 400 });
   t.match(error.message, '64 levels');
   t.match(thrownBy(() => scan(`{"a":${'['.repeat(1e6)}`)).message, '64 levels');
-  t.match(thrownBy(() => scanBody(Buffer.from('{"a":{"b":1}}'), { maxDepth: 1 })).message, /than 1 level/);
   t.equal(scan(`{"a":"${'['.repeat(100)}"}`).depth, 1);
   t.end();
 });

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { decodeStop, requireText, wholeOrNull, wrongValue } from '../../src/wire/reading.js';
+import { decodeStop, requireName, requireText, wholeOrNull, wrongValue } from '../../src/wire/reading.js';
 
 test('a refusal names the path', async (t) => {
   t.match(wrongValue('a[1].b', 'a string'), {
@@ -16,6 +16,16 @@ test('a text is taken or refused', async (t) => {
       name: 'GatewayError',
       kind: 'invalid_value',
       param: 'a.b',
+    });
+});
+
+test('a name is taken, and refused where it is empty or no text', async (t) => {
+  t.equal(requireName({ name: 'f' }, 'a'), 'f');
+  for (const name of [undefined, null, 5, ''])
+    t.throws(() => requireName({ name }, 'a'), {
+      name: 'GatewayError',
+      kind: 'invalid_value',
+      param: 'a.name',
     });
 });
 

@@ -16,7 +16,7 @@ interface RunningConfig {
 }
 
 /** What came of the last thing that was asked for. */
-interface Outcome {
+interface ConfigOutcome {
   readonly isGood: boolean;
   readonly message: string;
   readonly problems: readonly string[];
@@ -24,7 +24,7 @@ interface Outcome {
 
 interface ConfigState {
   readonly running: Signal<RunningConfig | null>;
-  readonly outcome: Signal<Outcome | null>;
+  readonly outcome: Signal<ConfigOutcome | null>;
   readonly wanted: Signal<string>;
   readonly open: Signal<ReadonlySet<string>>;
 }
@@ -38,7 +38,7 @@ const noFile = 'The demo has a config of its own and no file.';
 export function ConfigView() {
   const kept = useKept<ConfigState>('config', () => ({
     running: signal<RunningConfig | null>(null),
-    outcome: signal<Outcome | null>(null),
+    outcome: signal<ConfigOutcome | null>(null),
     wanted: signal(''),
     open: signal<ReadonlySet<string>>(new Set(firstOpen)),
   }));
@@ -102,7 +102,7 @@ export function ConfigView() {
   );
 }
 
-function OutcomeBox({ isGood, message, problems }: Outcome) {
+function OutcomeBox({ isGood, message, problems }: ConfigOutcome) {
   if (isGood) {
     return (
       <div class="config-outcome" data-tone="good">
@@ -203,11 +203,11 @@ async function reload(kept: ConfigState): Promise<boolean> {
   return true;
 }
 
-function good(message: string): Outcome {
+function good(message: string): ConfigOutcome {
   return { isGood: true, message, problems: [] };
 }
 
-function bad(message: string, problems: readonly string[]): Outcome {
+function bad(message: string, problems: readonly string[]): ConfigOutcome {
   return { isGood: false, message, problems };
 }
 

@@ -1,5 +1,5 @@
 import type { BlobUrls } from './blob-urls.js';
-import type { Exchange } from './exchange.js';
+import type { PlaygroundExchange } from './exchange.js';
 import type { GatewayRequest } from './gateway-request.js';
 import type { CallRecord } from './record.js';
 import { type Answer, logBody, readBlob, relay } from './relay.js';
@@ -11,7 +11,7 @@ export interface PlaygroundCall {
   /** Of `performance.now()`. */
   readonly sentAt: number;
   readonly record: CallRecord;
-  readonly exchange: Exchange;
+  readonly exchange: PlaygroundExchange;
   readonly urls: BlobUrls;
   /** The gateway's own address, as its answers name it; empty where it is not known. */
   readonly baseUrl: string;

@@ -1,12 +1,12 @@
 import { duration, whole } from '../format.js';
-import type { Exchange, ExchangeState, Made } from './exchange.js';
+import type { ExchangeState, Made, PlaygroundExchange } from './exchange.js';
 import { parseJson } from './json.js';
 import type { CallRecord } from './record.js';
 import { readRefusal } from './refusal.js';
 import type { DraftCall } from './text-answer.js';
 
 /** A prompt and what came of it, in a list. */
-export function ExchangeItem({ exchange: { prompt, state } }: { readonly exchange: Exchange }) {
+export function ExchangeItem({ exchange: { prompt, state } }: { readonly exchange: PlaygroundExchange }) {
   const { answer, made, progress, problem, end } = state.value;
   const reasoning = answer?.reasoning ?? '';
   const hasText = answer !== null && (answer.text !== '' || answer.calls.length > 0);

@@ -23,7 +23,7 @@ export interface ExchangeState {
 }
 
 /** A prompt and what comes of it. */
-export interface Exchange {
+export interface PlaygroundExchange {
   readonly prompt: string;
   readonly state: ReadonlySignal<ExchangeState>;
   /** Shows the text that has come so far. */
@@ -37,7 +37,7 @@ export interface Exchange {
   end(record: CallRecord, note: string | null): void;
 }
 
-export function createExchange(prompt: string): Exchange {
+export function createPlaygroundExchange(prompt: string): PlaygroundExchange {
   const state = signal<ExchangeState>({ answer: null, made: [], progress: null, problem: null, end: null });
   const change = (changed: Partial<ExchangeState>): void => {
     state.value = { ...state.value, ...changed };

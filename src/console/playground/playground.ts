@@ -7,7 +7,7 @@ import type { Choice, PlaygroundModel } from './choice.js';
 import type { Asked } from './code/samples.js';
 import type { Language } from './code-pane.js';
 import type { Turn } from './conversation.js';
-import { createExchange, type Exchange } from './exchange.js';
+import { createPlaygroundExchange, type PlaygroundExchange } from './exchange.js';
 import { createKey, keepKey, type PlaygroundKey } from './key-field.js';
 import { type CallRecord, emptyRecord } from './record.js';
 import { runChat } from './run-chat.js';
@@ -39,7 +39,7 @@ export interface Playground {
   readonly prompt: Signal<string>;
   /** Why nothing was sent; empty where it was. */
   readonly problem: Signal<string>;
-  readonly exchanges: Signal<readonly Exchange[]>;
+  readonly exchanges: Signal<readonly PlaygroundExchange[]>;
   /** Of the last call. Another object whenever there is something new in the record, which fills in place. */
   readonly last: Signal<{ readonly record: CallRecord }>;
   readonly running: Signal<AbortController | null>;
@@ -61,7 +61,7 @@ export function createPlayground(baseUrl: ReadonlySignal<string>): Playground {
     key: createKey(),
     prompt: signal(''),
     problem: signal(''),
-    exchanges: signal<readonly Exchange[]>([]),
+    exchanges: signal<readonly PlaygroundExchange[]>([]),
     last: signal({ record: emptyRecord() }),
     running: signal<AbortController | null>(null),
     tabs: signal<ChosenTabs>({ current: 0, other: 1 }),
@@ -128,7 +128,7 @@ export async function send(playground: Playground): Promise<void> {
     exchanges.value = [];
   }
   const { turns } = playground;
-  const exchange = createExchange(asked);
+  const exchange = createPlaygroundExchange(asked);
   exchanges.value = [...exchanges.value, exchange];
   const record = emptyRecord();
   last.value = { record };

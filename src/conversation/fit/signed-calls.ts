@@ -5,7 +5,7 @@ import type { RequestRules, TargetOptions } from '../codec.js';
 import type { StreamEvent } from '../events.js';
 import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest, ToolCallPart } from '../request.js';
-import { openSignature, signatureFor } from '../signature.js';
+import { signatureFor, untagSignature } from '../signature.js';
 import { unsignedReasoning } from '../unsigned-reasoning.js';
 import type { AnswerRestorer, Fitted } from './fitted.js';
 
@@ -77,7 +77,7 @@ class SignedCalls implements AnswerRestorer {
   }
 
   #carrying(choice: number, givenId: string): Call {
-    const tokens = (this.#waiting.get(choice) ?? []).filter((token) => openSignature(token) !== null);
+    const tokens = (this.#waiting.get(choice) ?? []).filter((token) => untagSignature(token) !== null);
     this.#waiting.delete(choice);
     if (tokens.length === 0) return { id: givenId };
     const id = givenId === '' ? `call_${randomBytes(12).toString('hex')}` : givenId;

@@ -6,6 +6,7 @@ import type { Target } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import { keyFailure } from '../../protocols/error-formats/own-secrets.js';
 import { toldError } from '../../protocols/error-formats/vendor-account.js';
+import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
 import {
   type ImageAnswer,
   missingBytes,
@@ -25,22 +26,23 @@ import type { Endpoint } from '../../protocols/protocol.js';
 import type { CompiledSchema } from '../../schema/compile.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
 import type { RemoteOptions } from '../../upstream/remote-url.js';
-import { joinLines } from '../../wire/head.js';
 import { parseObject } from '../../wire/json.js';
 import { isMultipart } from '../../wire/multipart.js';
 import { account } from '../account.js';
 import { admitResolved } from '../admit.js';
-import { answerLines, answerRefusal } from '../answer.js';
+import { answerLines } from '../answer-lines.js';
 import { type Answered, ask, failedRequest, isFailure } from '../ask.js';
 import { WaitingClient } from '../attend.js';
 import { rateBound } from '../body-rate.js';
 import { type AuthenticatedCall, type Call, deadlinesLeft, type ResolvedCall, timeLeft } from '../call.js';
 import { fetchFiles, type WantedFile } from '../fetch-files.js';
 import { forward } from '../forward.js';
+import { answerRefusal } from '../judge-answer.js';
 import { keepMemory, takeMemory } from '../memory-budget.js';
 import { filePlaces, mediaPlaces } from '../own-address.js';
-import { idempotencyLine, prepareNative, prepareUpload } from '../prepare.js';
+import { clientLines, prepareNative, prepareUpload } from '../prepare.js';
 import { findModel, routeCall } from '../resolve.js';
+import { ruledBody } from '../ruled-body.js';
 import type { Services } from '../services.js';
 import { readValidated, validateBody } from '../validate.js';
 import { WholeForm } from '../whole-form.js';
@@ -110,14 +112,18 @@ class Conversion implements Asker {
     }
     const attempt = new Attempt(this.#services, this.#attempts);
     const answer = await this.#send(attempt, imageCall);
-    if (!isFailure(answer)) call.answeredAt = performance.now();
-    const read = isFailure(answer) ? failureError(answer) : readImageAnswer(target, answer);
+    if (isFailure(answer)) {
+      this.#onRefusal(attempt, answer, failureError(answer));
+      return;
+    }
+    call.answeredAt = performance.now();
+    const read = readImageAnswer(target, answer);
     if (read instanceof GatewayError) {
       this.#onRefusal(attempt, answer, read);
       return;
     }
     attempt.succeeded();
-    await this.#onImages(target, answer as Answered, read);
+    await this.#onImages(target, answer, read);
   }
 
   /** The target gave no images. */
@@ -125,8 +131,8 @@ class Conversion implements Asker {
     const isGood = !isFailure(answer) && answer.head.status < 400;
     // Some upstreams tell a mistake of the caller with status 200.
     const isUnusable = isGood && error.kind !== 'invalid_request';
-    if (isGood && error.vendorAccountStatus !== null) {
-      attempt.refusedAs(error.vendorAccountStatus);
+    if (isGood && isVendorAccountError(error)) {
+      attempt.rejectedAs(error.vendorAccountStatus);
       attempt.report(this.#call, error);
     } else if (isUnusable) attempt.failed('unusable_answer', true);
     else if (isGood) attempt.succeeded();
@@ -156,9 +162,18 @@ class Conversion implements Asker {
     call.path = 'translated';
     const isReady = imagesToFetch(request, target.images).length === 0;
     const ready = isReady ? request : await this.#withImages(target, request);
-    return target.images === 'dashscope'
-      ? encodeDashscope(ready, target.model)
-      : encodeOpenai(ready, target.model);
+    const written =
+      target.images === 'dashscope'
+        ? encodeDashscope(ready, target.model)
+        : encodeOpenai(ready, target.model);
+    return written.contentType === 'application/json' ? this.#ruled(target, written) : written;
+  }
+
+  #ruled({ rules }: Target, written: ImageCall): ImageCall {
+    if (rules === null) return written;
+    const { protocol } = this.#endpoint;
+    const kind = { protocol, isTranslated: true, isCount: false, model: null, includeUsage: false };
+    return { ...written, body: ruledBody(rules, Buffer.concat(written.body), kind) };
   }
 
   async #withImages(target: Target, request: ImageRequest): Promise<ImageRequest> {
@@ -185,7 +200,8 @@ class Conversion implements Asker {
     const rate = rateBound(call.running.snapshot);
     let bytes = 0;
     try {
-      const limits = { maxBytes, timeoutMs: timeLeft(call), places, rate, hold };
+      const { dialer } = this.#services;
+      const limits = { maxBytes, timeoutMs: timeLeft(call), places, dialer, rate, hold };
       const files = await fetchFiles(wanted, limits, this.#waiting);
       for (const file of files.values()) bytes += file.bytes.length;
       hold(fetchCopies * bytes);
@@ -212,7 +228,8 @@ class Conversion implements Asker {
           upstream,
           wire: 'images',
           apiKey: upstream.apiKeys[key] ?? null,
-          lines: joinLines(call.exchange.head.forwarded, idempotencyLine(call)),
+          lines: clientLines(call, attempt.target),
+          target: attempt.target,
           maxBytes: answerBytes,
           deadlines: deadlinesLeft(call),
           attempt,
@@ -273,7 +290,7 @@ class Conversion implements Asker {
 function unusable({ kind, vendorAccountStatus }: GatewayError): FailedAttempt {
   const progress = {
     bytesSent: true,
-    headRelayed: false,
+    committed: false,
     replayable: true,
     once: kind !== 'rate_limit_exceeded',
     sentMs: 0,

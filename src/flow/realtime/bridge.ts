@@ -10,6 +10,7 @@ import {
 } from '../../http/socket.js';
 import { Swept } from '../../http/sweep.js';
 import { vendorAccountFailureOfClose } from '../../protocols/error-formats/vendor-account.js';
+import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
 import { errorEvent, vendorAccountFailureIn } from '../../protocols/realtime/error-event.js';
 import { judgeEvent, type SessionModel } from '../../protocols/realtime/events.js';
 import { addUsage, usageOfEvent } from '../../protocols/realtime/usage.js';
@@ -219,8 +220,8 @@ export class Bridge extends Swept implements ClientSocketListener, OpenSession {
 
   /** The upstream speaks of our account there, or tells of it: a session can not go on without it. */
   #refuseFor(error: GatewayError): void {
-    if (error.vendorAccountStatus !== null) {
-      this.#attempt.refusedAs(error.vendorAccountStatus);
+    if (isVendorAccountError(error)) {
+      this.#attempt.rejectedAs(error.vendorAccountStatus);
       this.#attempt.report(this.#call, error);
     }
     this.#refuse(error, closeCode.internal);

@@ -7,13 +7,14 @@ import type { Target } from '../../config/types.js';
 import { type FaultPlace, GatewayError } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
 import type { VendorHeaders } from '../../protocols/credentials/credentials.js';
+import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
 import { lookThroughQuery, upstreamQuery } from '../../protocols/realtime/query.js';
 import type { ResponseHead, UpstreamFailure } from '../../upstream/client.js';
 import { openSocket, type SocketListener, type UpstreamSocket } from '../../upstream/socket.js';
 import { queryParameter } from '../../wire/query.js';
 import { account } from '../account.js';
 import { admitResolved } from '../admit.js';
-import { answerLines } from '../answer.js';
+import { answerLines } from '../answer-lines.js';
 import type { AuthenticatedCall, Call, ResolvedCall, SessionCall } from '../call.js';
 import { refuse } from '../refuse.js';
 import { aimAt, findModel, routeCall } from '../resolve.js';
@@ -72,7 +73,7 @@ class Opening implements Asker, SocketListener, ExchangeListener {
     call.path = 'exact';
     call.sentAt = performance.now();
     const shape = { wire: 'realtime', vendor: vendorHeaders(call), key } as const;
-    const request = socketRequest(call, target.upstream, pathAt(call, target), shape);
+    const request = socketRequest(call, target, pathAt(call, target), shape);
     this.#attempt = new Attempt(this.#services, this.#attempts);
     this.#upstream = openSocket(request, this.#services.dialer, this);
   }
@@ -83,20 +84,22 @@ class Opening implements Asker, SocketListener, ExchangeListener {
 
   onOpen(): void {
     const { exchange } = this.#call;
-    const upstream = this.#upstream as UpstreamSocket;
-    const attempt = this.#attempt as Attempt;
+    const upstream = this.#upstream;
+    const attempt = this.#attempt;
+    if (upstream === null || attempt === null)
+      throw new Error('a WebSocket has opened that was not asked for');
     attempt.answered();
     this.#bridge = new Bridge(this.#services, this.#call, upstream, attempt);
     exchange.listener = null;
     this.#bridge.begin(offers(exchange.head.socketProtocols, subprotocol) ? subprotocol : '');
   }
 
-  onRefused(head: ResponseHead, body: Buffer): void {
+  onDeclined(head: ResponseHead, body: Buffer): void {
     const call = this.#call;
     const isError = head.status >= 400;
     const { status, error } = readErrorAnswer(call.target.upstream, head, body);
-    const isOfVendorAccount = isError && error !== null && error.vendorAccountStatus !== null;
-    if (isError) this.#attempt?.refused(head, status);
+    const isOfVendorAccount = isError && isVendorAccountError(error);
+    if (isError) this.#attempt?.answeredError(head, status);
     else this.#attempt?.failed('unusable_answer', true);
     if (isOfVendorAccount) this.#attempt?.report(call, error);
     const reason = isError ? 'error_answer' : 'unusable_answer';
@@ -167,7 +170,7 @@ class Opening implements Asker, SocketListener, ExchangeListener {
 }
 
 /** However long an upgrade takes that is not answered with a socket, it leaves nothing behind. */
-const harmless = { headRelayed: false, replayable: true, once: false, sentMs: 0 };
+const harmless = { committed: false, replayable: true, once: false, sentMs: 0 };
 
 function pathAt({ exchange }: Call, { model }: Target): string {
   const { query } = exchange.head;

@@ -187,7 +187,7 @@ export class SessionPlace implements SocketRooms {
   readonly #key: KeyHold;
   #parts: Part[] = [];
   /** The connection may keep what the client has not taken. */
-  readonly unread: HeldPart;
+  readonly unread: Part;
   readonly received: HeldPart;
   /** The connection was cut, and nothing is left of it. */
   isCut = false;
@@ -208,7 +208,7 @@ export class SessionPlace implements SocketRooms {
   }
 
   /** @returns a sum that is counted until the place is given back */
-  part(): HeldPart {
+  part(): Part {
     const part = new Part(this.#memory, this.#keyId);
     this.#parts.push(part);
     return part;
@@ -218,7 +218,7 @@ export class SessionPlace implements SocketRooms {
   give(): void {
     if (!this.#isHeld) return;
     this.#isHeld = false;
-    const lingering = this.leftBytes + (this.isCut ? 0 : (this.unread as Part).bytes);
+    const lingering = this.leftBytes + (this.isCut ? 0 : this.unread.bytes);
     for (const part of this.#parts) part.end();
     this.#parts = [];
     this.#memory.end(this.#keyId, this.isCut && lingering === 0 ? null : lingering);

@@ -264,12 +264,11 @@ function alternating(
 }
 
 /** So that nobody can tell which is tried first. */
-function shuffled(sockets: ClientSocket[]): ClientSocket[] {
-  for (let at = sockets.length - 1; at > 0; at--) {
-    const other = Math.floor(Math.random() * (at + 1));
-    [sockets[at], sockets[other]] = [sockets[other] as ClientSocket, sockets[at] as ClientSocket];
-  }
-  return sockets;
+function shuffled(sockets: readonly ClientSocket[]): ClientSocket[] {
+  return sockets
+    .map((client) => ({ client, order: Math.random() }))
+    .sort((one, other) => one.order - other.order)
+    .map(({ client }) => client);
 }
 
 function mostOf(sockets: readonly ClientSocket[]): number {

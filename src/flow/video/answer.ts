@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import type { OwnSecrets, Upstream } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import { secretFailure } from '../../protocols/error-formats/own-secrets.js';
-import { isPublicAddress } from '../../upstream/address.js';
+import { isPrivateName, isPublicAddress } from '../../upstream/address.js';
 import type { BookedTask } from '../../video/book.js';
 import type { ShowContext, TaskFailure, VideoTask } from '../../video/task.js';
 import type { Call } from '../call.js';
@@ -66,9 +66,6 @@ export function showContext(call: Call, taskId: string): ShowContext {
   };
 }
 
-/** Names of the own host (RFC 6761 section 6.3), of the local network (RFC 6762 section 3), and of private ones. */
-const privateNames = /\.(?:localhost|local|internal)$/;
-
 /**
  * Whether clients may be told the URL under which an upstream keeps a file: not one into the gateway's own network, or
  * on the upstream itself, which wants the gateway's credentials and is none of their business, nor one that holds them.
@@ -81,7 +78,7 @@ export function isForClients(url: string, upstream: Upstream | null): boolean {
   const host = bareHost(hostname);
   if (upstream !== null && (host === hostOf(upstream) || holdsKey(url, upstream))) return false;
   if (isIP(host) !== 0) return isPublicAddress(host);
-  return host.includes('.') && !privateNames.test(host);
+  return !isPrivateName(host);
 }
 
 function holdsKey(url: string, { secrets }: Upstream): boolean {

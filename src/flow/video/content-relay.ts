@@ -6,6 +6,7 @@ import type { Upstream } from '../../config/types.js';
 import { type FaultPlace, GatewayError, guard } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
 import { secretFailure } from '../../protocols/error-formats/own-secrets.js';
+import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
 import { never } from '../../protocols/once.js';
 import { Beginning, Gather } from '../../stream/gather.js';
 import type {
@@ -20,20 +21,21 @@ import { videoWires } from '../../video/formats.js';
 import type { VideoTask } from '../../video/task.js';
 import { type VideoVariant, videoVariant } from '../../video/variants.js';
 import { type HeadLines, headerLine, joinLines, noLines, requestLine } from '../../wire/head.js';
-import { looksLikeText } from '../../wire/json-space.js';
+import { looksLikeText } from '../../wire/plain-text.js';
 import { queryParameter } from '../../wire/query.js';
 import {
   type ByteRange,
   matchesTag,
   parseContentRange,
   parseRange,
-  type Slice,
-  sliceOf,
+  type SatisfiedRange,
+  satisfiedRange,
 } from '../../wire/range.js';
 import { account } from '../account.js';
-import { beginningFailure, ownLines } from '../answer.js';
+import { ownLines } from '../answer-lines.js';
 import { attend } from '../attend.js';
 import type { AuthenticatedCall, Call, CallOutcome } from '../call.js';
+import { beginningFailure } from '../judge-answer.js';
 import { filePlaces } from '../own-address.js';
 import { markedKey, oneOffHead } from '../prepare.js';
 import { refuse } from '../refuse.js';
@@ -150,6 +152,7 @@ class ContentRelay implements UpstreamHandler, ExchangeListener {
       contentType: null,
       wire: 'video',
       lines: this.#rangeLine(),
+      target: null,
     } as const;
     this.#ask(upstream.origin, oneOffHead(this.#call, upstream, { ...request, apiKey }));
   }
@@ -324,24 +327,22 @@ class ContentRelay implements UpstreamHandler, ExchangeListener {
       return;
     }
     const problem = problemOf(head, range);
+    const part = head.status === 206 ? parseContentRange(head.get('content-range')) : null;
     // Elsewhere our account is not known.
     if (this.#url === null && head.status >= 400 && problem?.kind === 'upstream_error') {
       this.#refusal = { head, problem, body: new Gather(refusalBytes) };
     } else if (problem !== null) {
       this.#refuse(problem);
-    } else if (head.status === 206) {
-      const { length, ...slice } = parseContentRange(head.get('content-range')) as Slice & {
-        length: number;
-      };
-      this.#left = slice.last - slice.first + 1;
-      this.#sendPart(head, slice, length);
+    } else if (part !== null) {
+      this.#left = part.last - part.first + 1;
+      this.#sendPart(head, part, part.length);
     } else if (range === null || contentLength === -1) {
       this.#left = contentLength;
       this.#answer(200, head, '', contentLength);
     } else {
-      const slice = sliceOf(range, contentLength);
-      if (slice === null) this.#refuseRange(`bytes */${contentLength}`);
-      else this.#sendSlice(head, slice);
+      const satisfied = satisfiedRange(range, contentLength);
+      if (satisfied === null) this.#refuseRange(`bytes */${contentLength}`);
+      else this.#sendRange(head, satisfied);
     }
   }
 
@@ -367,7 +368,7 @@ class ContentRelay implements UpstreamHandler, ExchangeListener {
   /** Our account is known at the upstream alone, and not where it keeps its files. */
   #noteFailure(error: GatewayError): void {
     const { source } = this.#request;
-    if (source.kind !== 'path' || this.#url !== null || error.vendorAccountStatus === null) return;
+    if (source.kind !== 'path' || this.#url !== null || !isVendorAccountError(error)) return;
     const { upstream, model } = source;
     noteVendorAccountRefused(this.#services, this.#call, { upstream, model, apiKey: this.#apiKey }, error);
   }
@@ -376,20 +377,20 @@ class ContentRelay implements UpstreamHandler, ExchangeListener {
     this.#refusal = null;
     const { source } = this.#request;
     const { error } = readErrorAnswer(source.upstream, head, body.take());
-    if (error !== null && error.vendorAccountStatus !== null) this.#refuseFor(error);
+    if (isVendorAccountError(error)) this.#refuseFor(error);
     else this.#refuse(problem);
   }
 
-  /** Sends a slice of the whole, which is what comes. */
-  #sendSlice(head: ResponseHead, slice: Slice): void {
-    this.#skip = slice.first;
-    this.#left = slice.last - slice.first + 1;
-    this.#isCut = slice.last + 1 < head.contentLength;
-    this.#sendPart(head, slice, head.contentLength);
+  /** Sends the range out of the whole, which is what comes. */
+  #sendRange(head: ResponseHead, satisfied: SatisfiedRange): void {
+    this.#skip = satisfied.first;
+    this.#left = satisfied.last - satisfied.first + 1;
+    this.#isCut = satisfied.last + 1 < head.contentLength;
+    this.#sendPart(head, satisfied, head.contentLength);
   }
 
   /** @param length of the whole, or -1 where nobody knows */
-  #sendPart(head: ResponseHead, { first, last }: Slice, length: number): void {
+  #sendPart(head: ResponseHead, { first, last }: SatisfiedRange, length: number): void {
     const whole = length === -1 ? '*' : length;
     this.#answer(206, head, `\r\ncontent-range: bytes ${first}-${last}/${whole}`, this.#left);
   }
@@ -481,17 +482,20 @@ function problemOf(head: ResponseHead, range: ByteRange | null): GatewayError | 
 }
 
 /** A part may end early or late, but never begin elsewhere. Where the last bytes begin, only the length tells. */
-function isAsked(range: ByteRange, { first, last, length }: Slice & { readonly length: number }): boolean {
+function isAsked(
+  range: ByteRange,
+  { first, last, length }: SatisfiedRange & { readonly length: number },
+): boolean {
   if (!('suffix' in range)) return first === range.first;
-  const slice = length === -1 ? null : sliceOf(range, length);
-  return slice === null ? length === -1 : first === slice.first && last === slice.last;
+  const satisfied = length === -1 ? null : satisfiedRange(range, length);
+  return satisfied === null ? length === -1 : first === satisfied.first && last === satisfied.last;
 }
 
 /**
  * A part has the length of its range. One without a length is chunked: where the length is gone, the part was of the
  * video's compressed form.
  */
-function isWhole(head: ResponseHead, { first, last }: Slice): boolean {
+function isWhole(head: ResponseHead, { first, last }: SatisfiedRange): boolean {
   const { contentLength } = head;
   if (contentLength === -1) return head.get('transfer-encoding') !== null;
   return contentLength === last - first + 1;

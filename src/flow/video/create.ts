@@ -8,6 +8,10 @@ import type { Model, Target } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import type { ExchangeListener } from '../../http/exchange.js';
 import { toldError } from '../../protocols/error-formats/vendor-account.js';
+import {
+  isVendorAccountError,
+  type VendorAccountError,
+} from '../../protocols/error-formats/vendor-account-error.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
 import { dayMs } from '../../usage/budget.js';
 import { failedTask, newTask, submitted, usualSeconds } from '../../video/advance.js';
@@ -19,12 +23,13 @@ import type { VideoCall, VideoRequest, VideoTask, VideoWire } from '../../video/
 import { headerLine, joinLines } from '../../wire/head.js';
 import { account } from '../account.js';
 import { admitResolved } from '../admit.js';
-import { answerRefusal, ownLines, passedLines } from '../answer.js';
+import { ownLines, passedLines } from '../answer-lines.js';
 import { type Answered, ask, failedRequest, isFailure } from '../ask.js';
 import { answerJson, attend } from '../attend.js';
 import { type AuthenticatedCall, type Call, deadlinesLeft, type ResolvedCall } from '../call.js';
+import { answerRefusal } from '../judge-answer.js';
 import { detachMemory, takeMemory } from '../memory-budget.js';
-import { idempotencyMark, keyMark } from '../prepare.js';
+import { forwardedLines, idempotencyMark, keyMark } from '../prepare.js';
 import { findModel, routeCall } from '../resolve.js';
 import type { Services } from '../services.js';
 import { timingLine } from '../timing.js';
@@ -292,16 +297,16 @@ class Submitting implements Asker, ExchangeListener {
   /** How a submission failed; null for an answer which says that the upstream has made the task, or may have. */
   #failureOf(choice: Choice, answer: Answered | UpstreamFailure): FailedAttempt | null {
     if (!isMade(answer)) return failedRequest(answer, true);
-    const error = vendorAccountErrorIn(choice, answer as Answered);
+    const error = vendorAccountErrorIn(choice, answer);
     if (error === null) return null;
-    const status = error.vendorAccountStatus as number;
-    this.#attempt?.refusedAs(status);
+    const status = error.vendorAccountStatus;
+    this.#attempt?.rejectedAs(status);
     this.#attempt?.report(this.#call, error);
     return {
       reason: 'error_answer',
       status,
       bytesSent: true,
-      headRelayed: false,
+      committed: false,
       replayable: true,
       once: true,
       sentMs: answer.sentMs,
@@ -331,7 +336,7 @@ class Submitting implements Asker, ExchangeListener {
   #send({ target, submission, apiKey }: Choice): Promise<Answered | UpstreamFailure> {
     const call = this.#call;
     call.path = 'translated';
-    const { forwarded } = call.exchange.head;
+    const forwarded = forwardedLines(call, target);
     this.#attempt = new Attempt(this.#services, this.#attempts);
     return new Promise((resolve) => {
       ask(
@@ -343,6 +348,7 @@ class Submitting implements Asker, ExchangeListener {
           wire: 'video',
           apiKey,
           lines: joinLines(forwarded, headerLine('idempotency-key', this.#once?.mark ?? this.#id)),
+          target,
           maxBytes: answerBytes,
           deadlines: deadlinesLeft(call),
           attempt: this.#attempt,
@@ -395,7 +401,7 @@ class Submitting implements Asker, ExchangeListener {
   #refuseWith({ target }: Choice, answer: Answered, unrepeatable: boolean): void {
     const { head } = answer;
     const ours = answer.refusal?.error ?? null;
-    if (ours !== null && ours.vendorAccountStatus !== null) throw ours;
+    if (isVendorAccountError(ours)) throw ours;
     // What is not JSON is told by its status alone.
     const body = ours === null ? answer.body : nothing;
     const call = this.#call;
@@ -476,18 +482,18 @@ function readCreated({ wire, target }: Choice, body: Buffer): ReturnType<VideoWi
 }
 
 /** What a good answer says all the same of our account, or null. */
-function vendorAccountErrorIn(choice: Choice, { head, body }: Answered): GatewayError | null {
+function vendorAccountErrorIn(choice: Choice, { head, body }: Answered): VendorAccountError | null {
   if (answerRefusal(head, false) !== null) return null;
   try {
     readCreated(choice, body);
     return null;
   } catch (fault) {
-    return fault instanceof GatewayError && fault.vendorAccountStatus !== null ? fault : null;
+    return fault instanceof GatewayError && isVendorAccountError(fault) ? fault : null;
   }
 }
 
 /** @returns whether the upstream says that it has made the task */
-function isMade(answer: Answered | UpstreamFailure): boolean {
+function isMade(answer: Answered | UpstreamFailure): answer is Answered {
   return !isFailure(answer) && answer.head.status < 300;
 }
 

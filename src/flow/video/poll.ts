@@ -4,6 +4,7 @@ import { failureError, statusError } from '../../attempts/failure.js';
 import type { Upstream } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import { toldError } from '../../protocols/error-formats/vendor-account.js';
+import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
 import { hasEnded } from '../../video/advance.js';
 import type { BookedTask } from '../../video/book.js';
@@ -49,6 +50,7 @@ export async function refreshed(
         wire: 'video',
         apiKey,
         lines: noLines,
+        target: null,
         maxBytes: answerBytes,
         attempt: null,
         once: false,
@@ -61,7 +63,7 @@ export async function refreshed(
   waiting.cancel = () => {};
   const change = changeBy(call, answer, task, upstream);
   const { error } = call;
-  if (error !== null && error.vendorAccountStatus !== null)
+  if (isVendorAccountError(error))
     noteVendorAccountRefused(services, call, { upstream, model: task.upstream.model, apiKey }, error);
   return change === null ? task : ((await services.book.update(booked, change)) ?? task);
 }
@@ -78,7 +80,8 @@ function changeBy(
     call.answeredAt = performance.now();
     const { head, body, refusal } = answer;
     // It says nothing of the task, whatever it looks like.
-    if (refusal?.error != null && refusal.error.vendorAccountStatus !== null) throw refusal.error;
+    const told = refusal?.error ?? null;
+    if (isVendorAccountError(told)) throw told;
     const polled = { status: head.status, body, isMaker: hasMakersKey(upstream, task) };
     const change = changeByPoll(task, polled, Date.now());
     if (change === null) throw statusError(head, body);

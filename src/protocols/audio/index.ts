@@ -129,6 +129,7 @@ const streaming = {
   judgeStart,
   usageAtStart: null,
   marksEnd,
+  lastNumber: null,
   judgeEnd,
   findUsageEvent: () => null,
   usageOf: audioUsage,

@@ -1,11 +1,10 @@
 import type { TokenLogprob, UrlCitation } from '../../conversation/answer.js';
-import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../wire/json.js';
+import { isList, isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../wire/json.js';
 
 /** Reads the URL citations among the `annotations` of a message or delta; empty for anything else. */
 export function decodeCitations(annotations: unknown): UrlCitation[] {
-  if (!Array.isArray(annotations)) return [];
   const citations: UrlCitation[] = [];
-  for (const annotation of annotations as readonly unknown[]) {
+  for (const annotation of listOf(annotations)) {
     const cited = isObject(annotation) ? annotation.url_citation : null;
     if (!isObject(cited) || typeof cited.url !== 'string') continue;
     citations.push({
@@ -30,14 +29,15 @@ export function encodeCitation(citation: UrlCitation, offset: number): string {
 
 /** Reads `logprobs` of a choice; null when it has none for the text. Entries that are not whole are left out. */
 export function decodeLogprobs(logprobs: unknown): TokenLogprob[] | null {
-  if (!isObject(logprobs) || !Array.isArray(logprobs.content)) return null;
+  if (!isObject(logprobs)) return null;
   const tokens: TokenLogprob[] = [];
-  for (const entry of logprobs.content as readonly unknown[]) {
-    const token = isObject(entry) ? plainLogprob(entry) : null;
+  for (const entry of listOf(logprobs.content)) {
+    if (!isObject(entry)) continue;
+    const token = plainLogprob(entry);
     if (token === null) continue;
-    const top: readonly unknown[] =
-      isObject(entry) && Array.isArray(entry.top_logprobs) ? entry.top_logprobs : [];
-    const alternatives = top.map((each) => (isObject(each) ? plainLogprob(each) : null));
+    const alternatives = listOf(entry.top_logprobs).map((each) =>
+      isObject(each) ? plainLogprob(each) : null,
+    );
     tokens.push({ ...token, top_logprobs: alternatives.filter((each) => each !== null) });
   }
   return tokens.length > 0 ? tokens : null;
@@ -47,8 +47,11 @@ function plainLogprob(entry: JsonObject): Omit<TokenLogprob, 'top_logprobs'> | n
   const { token, bytes } = entry;
   const logprob = numberOrNull(entry.logprob);
   if (typeof token !== 'string' || logprob === null) return null;
-  const whole = Array.isArray(bytes) && bytes.every((byte) => numberOrNull(byte) !== null);
-  return { token, logprob, bytes: whole ? (bytes as number[]) : null };
+  return { token, logprob, bytes: isList(bytes) && bytes.every(isNumber) ? bytes : null };
+}
+
+function isNumber(value: unknown): value is number {
+  return numberOrNull(value) !== null;
 }
 
 /** Writes the `logprobs` of a choice. */

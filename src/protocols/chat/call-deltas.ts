@@ -1,6 +1,6 @@
 import type { StreamEvent } from '../../conversation/events.js';
 import { GatewayError } from '../../errors.js';
-import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
+import { isObject, type JsonObject, listOf, textOrNull } from '../../wire/json.js';
 import { argumentsText } from './answer/decode.js';
 
 /** Calls that an answer may have; SDKs take no more. */
@@ -51,11 +51,9 @@ export function createCallDeltas(choice: number, held: HeldArguments): CallDelta
  * @returns what makes the stream unusable, or null
  */
 export function readCalls(deltas: CallDeltas, delta: JsonObject, out: StreamEvent[]): GatewayError | null {
-  if (Array.isArray(delta.tool_calls)) {
-    for (const fragment of delta.tool_calls as readonly unknown[]) {
-      const error = isObject(fragment) ? readFragment(deltas, fragment, fragment.index, out) : null;
-      if (error !== null) return error;
-    }
+  for (const fragment of listOf(delta.tool_calls)) {
+    const error = isObject(fragment) ? readFragment(deltas, fragment, fragment.index, out) : null;
+    if (error !== null) return error;
   }
   if (!isObject(delta.function_call)) return null;
   return readFragment(deltas, { function: delta.function_call }, functionCallIndex, out);

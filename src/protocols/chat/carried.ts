@@ -1,7 +1,7 @@
 import { cutId, tokensIn } from '../../conversation/carrying-id.js';
 import type { AssistantPart, ReasoningPart } from '../../conversation/request.js';
 import { signatureFor } from '../../conversation/signature.js';
-import { reasoningNames, sealUnsigned } from '../../conversation/unsigned-reasoning.js';
+import { reasoningNames, tagUnsigned } from '../../conversation/unsigned-reasoning.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 
 /*
@@ -52,7 +52,7 @@ export function withReasoning(message: JsonObject, parts: readonly AssistantPart
     return [isReadable ? { ...only, text } : only, ...rest];
   }
   if (leading.length > 0 || name === undefined) return [...leading, ...rest];
-  return [{ kind: 'reasoning', text, signature: sealUnsigned(name, '') }, ...rest];
+  return [{ kind: 'reasoning', text, signature: tagUnsigned(name, '') }, ...rest];
 }
 
 /** Reasoning that a messages upstream signed. */

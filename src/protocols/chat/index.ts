@@ -38,6 +38,7 @@ export const chat: Endpoint = {
   judgeStart,
   usageAtStart: null,
   marksEnd: endsWithMark,
+  lastNumber: null,
   judgeEnd,
   findUsageEvent,
   usageOf: lastUsage,

@@ -23,6 +23,7 @@ export const completions: Endpoint = {
   judgeStart,
   usageAtStart: null,
   marksEnd: endsWithMark,
+  lastNumber: null,
   judgeEnd,
   findUsageEvent,
   usageOf: lastUsage,

@@ -1,7 +1,8 @@
-import type { Protocol, Upstream, UpstreamKind } from '../../config/types.js';
+import type { ConfiguredHeaders, Protocol, UpstreamKind } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import { type HeadLines, headerLinesOf, joinLines, noLines } from '../../wire/head.js';
 import { queryParameter } from '../../wire/query.js';
+import { editedList } from '../../wire/token-list.js';
 
 /** Which credentials a route accepts. */
 export type AuthStyle = 'bearer' | 'messages' | 'generateContent' | 'modelList' | 'realtime';
@@ -179,29 +180,93 @@ const messagesVersionLine = headerLinesOf('anthropic-version');
 /** Version of the messages protocol that translated calls are made in. */
 const ownVersionLine = messagesVersionLine('2023-06-01');
 
+const bearer = (key: string): HeadLines => bearerLine(`Bearer ${key}`);
+
+/** How the gateway signs in at the upstreams of a kind. */
+const credentialLines: Readonly<Record<UpstreamKind, (key: string) => HeadLines>> = {
+  chat: bearer,
+  messages: messagesKeyLine,
+  generateContent: generateContentKeyLine,
+  vendork: bearer,
+  vendorj: bearer,
+  generic: bearer,
+  simulator: bearer,
+};
+
+/**
+ * The same as a target's rules have it: a list of betas that the config sets is none of the client's, and to the client's
+ * own the features are added that the rules name.
+ */
+export function ruledVendorHeaders(
+  client: VendorHeaders,
+  { headers, clientHeaders }: ConfiguredHeaders,
+): VendorHeaders {
+  if (clientHeaders === null) return client;
+  const { without, addedBetas, droppedBetas } = clientHeaders;
+  const listOf = (name: string, own: string): string =>
+    headers.some(([field]) => field === name)
+      ? ''
+      : editedList(without.has(name) ? '' : own, addedBetas, droppedBetas);
+  return {
+    openaiBeta: listOf('openai-beta', client.openaiBeta),
+    vendorcBeta: listOf('anthropic-beta', client.vendorcBeta),
+    vendorcVersion: client.vendorcVersion,
+  };
+}
+
 /** The header line by which the gateway signs in at an upstream. */
 export function credentialLine(kind: UpstreamKind, key: string): HeadLines {
-  switch (kind) {
-    case 'messages':
-      return messagesKeyLine(key);
-    case 'generateContent':
-      return generateContentKeyLine(key);
-    default:
-      return bearerLine(`Bearer ${key}`);
-  }
+  return credentialLines[kind](key);
 }
+
+/** Who has header lines of its own: `openai-beta`, and `anthropic-version` with `anthropic-beta`. */
+type HeaderVendor = 'openai' | 'anthropic';
+
+/** Whose header lines belong to a call in a protocol. */
+const vendorOfProtocol: Readonly<Record<Protocol, HeaderVendor | null>> = {
+  chat: 'openai',
+  responses: 'openai',
+  messages: 'anthropic',
+  generateContent: null,
+  completions: 'openai',
+  embeddings: 'openai',
+  // OpenAI has none.
+  rerank: null,
+  moderations: 'openai',
+  audio: 'openai',
+  images: 'openai',
+  video: 'openai',
+  realtime: 'openai',
+};
+
+/** Whose header lines the upstreams of a kind understand. Those of several kinds are called in the protocol `video`. */
+const vendorsOfKind: Readonly<Record<UpstreamKind, readonly HeaderVendor[]>> = {
+  chat: ['openai'],
+  messages: ['anthropic'],
+  generateContent: [],
+  vendork: [],
+  vendorj: [],
+  generic: [],
+  simulator: ['openai', 'anthropic'],
+};
 
 /**
  * Header lines that only an upstream of the vendor understands: beta features that the client asks for, and the version
  * that the messages protocol wants. Upstreams of other vendors never see them.
- * @param wire protocol in which the upstream is called
+ * @param protocol in which the upstream is called
  * @throws {GatewayError} `internal_error` for a value that cannot be written
  */
-export function vendorLines(wire: Protocol, client: VendorHeaders, upstream: Upstream): HeadLines {
+export function vendorLines(
+  protocol: Protocol,
+  client: VendorHeaders,
+  kind: UpstreamKind,
+  { headers }: Pick<ConfiguredHeaders, 'headers'>,
+): HeadLines {
   const { openaiBeta, vendorcBeta, vendorcVersion } = client;
-  if (wire === 'generateContent') return noLines;
-  if (wire !== 'messages') return openaiBeta === '' ? noLines : openaiBetaLine(openaiBeta);
+  const vendor = vendorOfProtocol[protocol];
+  if (vendor === null || !vendorsOfKind[kind].includes(vendor)) return noLines;
+  if (vendor === 'openai') return openaiBeta === '' ? noLines : openaiBetaLine(openaiBeta);
   const beta = vendorcBeta === '' ? noLines : messagesBetaLine(vendorcBeta);
-  if (upstream.headers.some(([name]) => name === 'anthropic-version')) return beta;
+  if (headers.some(([name]) => name === 'anthropic-version')) return beta;
   return joinLines(vendorcVersion === '' ? ownVersionLine : messagesVersionLine(vendorcVersion), beta);
 }

@@ -1,7 +1,6 @@
 import { isObject } from '../../wire/json.js';
 import { scanBody } from '../../wire/json-scan.js';
-import { afterColon } from '../../wire/json-skip.js';
-import { skipSpace } from '../../wire/json-space.js';
+import { afterColon, skipSpace } from '../../wire/json-skip.js';
 import { parseBody } from '../../wire/skeleton.js';
 
 const QUOTE = 0x22;

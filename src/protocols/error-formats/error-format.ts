@@ -5,8 +5,11 @@ export interface ErrorFormat {
   readonly name: 'openai' | 'anthropic' | 'google' | 'kling' | 'jimeng';
   /** The JSON text of an error body. */
   errorBody(error: GatewayError, requestId: string): string;
-  /** A stream's last words after a failure: complete SSE text, as this error format's SDKs raise it. */
-  errorEvent(error: GatewayError, requestId: string): string;
+  /**
+   * A stream's last words after a failure: complete SSE text, as this error format's SDKs raise it.
+   * @param number of the event in its stream, for protocols that number them
+   */
+  errorEvent(error: GatewayError, requestId: string, number: number): string;
   /** What is sent on a stream that is silent: complete SSE text that its SDKs pass over. */
   readonly keepAlive: string;
   /** Name of a second header that carries the request id, or null. */

@@ -81,5 +81,5 @@ export function responsesErrorEvent(error: GatewayError, sequence: number): stri
 /** The responses endpoints: bodies as all of OpenAI's, and streams with named events. */
 export const responses: ErrorFormat = {
   ...openai,
-  errorEvent: (error) => responsesErrorEvent(error, 0),
+  errorEvent: (error, _requestId, number) => responsesErrorEvent(error, number),
 };

@@ -1,6 +1,6 @@
 import type { OwnSecrets } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
-import { vendorAccountError } from './vendor-account-error.js';
+import { isVendorAccountError, vendorAccountError } from './vendor-account-error.js';
 
 /*
  * What an upstream says when it refuses something may repeat what it was sent: our key, or whose it is. The words of
@@ -75,7 +75,7 @@ export function quotedKeyError(): GatewayError {
 
 /** The same for an error that was made of an upstream's words. @returns what may be told */
 export function tellable(error: GatewayError, secrets: OwnSecrets): GatewayError {
-  if (error.vendorAccountStatus !== null) return error;
+  if (isVendorAccountError(error)) return error;
   const failure = secretFailure(`${error.message}\n${error.code ?? ''}\n${error.param ?? ''}`, secrets);
   if (failure === null || failure.vendorAccountStatus !== null) return failure ?? error;
   return new GatewayError(error.kind, failure.message, {

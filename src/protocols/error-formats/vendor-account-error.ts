@@ -6,6 +6,16 @@ import { GatewayError } from '../../errors.js';
  */
 export type VendorAccountStatus = 401 | 402 | 403;
 
+/** An error about the gateway's account at an upstream. */
+export interface VendorAccountError extends GatewayError {
+  readonly vendorAccountStatus: VendorAccountStatus;
+}
+
+/** True for what `vendorAccountError` gives. */
+export function isVendorAccountError(error: GatewayError | null): error is VendorAccountError {
+  return error !== null && error.vendorAccountStatus !== null;
+}
+
 const longestCause = 8192;
 
 /**

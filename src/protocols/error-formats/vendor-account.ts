@@ -6,7 +6,11 @@ import type { OwnSecrets } from '../../config/types.js';
 import type { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseJson, textOrNull } from '../../wire/json.js';
 import { secretFailure, tellable } from './own-secrets.js';
-import { type VendorAccountStatus, vendorAccountError } from './vendor-account-error.js';
+import {
+  isVendorAccountError,
+  type VendorAccountStatus,
+  vendorAccountError,
+} from './vendor-account-error.js';
 
 /** Of a list of errors, or of choices that may have one. */
 const mostErrors = 16;
@@ -186,9 +190,7 @@ export function vendorAccountFailureOf(
 /** What may be told of an answer of a good status that came to an error: by its text it may be about our account. */
 export function toldError(error: GatewayError, text: string, secrets: OwnSecrets): GatewayError {
   const ofVendorAccount = vendorAccountFailureOf(text, 'strange', secrets);
-  return ofVendorAccount !== null && ofVendorAccount.vendorAccountStatus !== null
-    ? ofVendorAccount
-    : tellable(error, secrets);
+  return isVendorAccountError(ofVendorAccount) ? ofVendorAccount : tellable(error, secrets);
 }
 
 /** A longer text is no sentence about an account. */

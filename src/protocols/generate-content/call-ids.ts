@@ -100,13 +100,12 @@ class Queue {
   #next = 0;
 
   take(): OpenCall | null {
-    while (this.#next < this.calls.length) {
-      const call = this.calls[this.#next++] as OpenCall;
-      // It may have been answered under its other key.
-      if (call.isAnswered) continue;
-      call.isAnswered = true;
-      return call;
-    }
-    return null;
+    let call = this.calls[this.#next];
+    // It may have been answered under its other key.
+    while (call?.isAnswered) call = this.calls[++this.#next];
+    if (call === undefined) return null;
+    this.#next++;
+    call.isAnswered = true;
+    return call;
   }
 }

@@ -1,8 +1,8 @@
 import type { TextCodec } from '../../conversation/codec.js';
 import { estimateTokens } from '../../conversation/estimate.js';
 import { growingMetering, reportedMetering, wholeAnswers } from '../../conversation/stream-rules.js';
-import { outputMembers } from '../../schema/accept.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
+import { outputMembers } from '../../wire/routed-members.js';
 import { generateContentOnce, never } from '../once.js';
 import type { Endpoint } from '../protocol.js';
 import { decodeAnswer } from './answer/decode.js';
@@ -47,6 +47,7 @@ export const generateContent: Endpoint = {
   judgeStart,
   usageAtStart: null,
   marksEnd,
+  lastNumber: null,
   judgeEnd,
   findUsageEvent: () => null,
   usageOf: lastUsage,

@@ -1,5 +1,5 @@
 import type { TokenLogprob } from '../../conversation/answer.js';
-import { isObject, numberOrNull } from '../../wire/json.js';
+import { isObject, listOf, numberOrNull } from '../../wire/json.js';
 
 type Choice = Omit<TokenLogprob, 'top_logprobs'>;
 
@@ -35,8 +35,4 @@ function choiceOf(candidate: unknown): Choice | null {
 
 function candidateOf({ token, logprob }: Choice): string {
   return `{"token":${JSON.stringify(token)},"logProbability":${logprob}}`;
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }

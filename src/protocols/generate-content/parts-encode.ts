@@ -1,4 +1,3 @@
-import type { AnswerContext } from '../../conversation/codec.js';
 import { tokenAsBytes } from '../../conversation/signature.js';
 import { isObject, parseJson, quoted } from '../../wire/json.js';
 
@@ -31,12 +30,6 @@ export function callPart({ id, name, input, custom }: Call, signature: string | 
   const args = custom ? `{"input":${JSON.stringify(input)}}` : argumentsText(input);
   const call = `"id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"args":${args}`;
   return `{"functionCall":{${call}}${signatureMember(signature)}}`;
-}
-
-/** The id of a call: the upstream's own or, where it gave none, one that is made from the answer's. */
-export function callId(id: string, context: Pick<AnswerContext, 'id'>, choice: number, call: number): string {
-  if (id !== '') return id;
-  return choice === 0 ? `call_${context.id}_${call}` : `call_${context.id}_${choice}_${call}`;
 }
 
 /** The field is bytes: python's SDK refuses what is no base64. */

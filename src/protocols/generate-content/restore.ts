@@ -1,5 +1,5 @@
-import { mayHoldToken, openSignature } from '../../conversation/signature.js';
-import { isObject, type JsonObject } from '../../wire/json.js';
+import { mayHoldToken, untagSignature } from '../../conversation/signature.js';
+import { isList, isObject, type JsonObject } from '../../wire/json.js';
 import { unsigned } from './request/encode.js';
 import { keyOf, memberOf, snakeCase } from './spelling.js';
 
@@ -27,10 +27,10 @@ export function restore(body: JsonObject): JsonObject | null {
     const restored = restore(wrapped);
     return restored === null ? null : { ...body, [keyOf(body, wrapper)]: restored };
   }
-  if (!Array.isArray(body.contents)) return null;
+  if (!isList(body.contents)) return null;
   let isChanged = false;
   const contents: unknown[] = [];
-  for (const content of body.contents as readonly unknown[]) {
+  for (const content of body.contents) {
     const restored = isObject(content) ? restoreContent(content) : content;
     if (restored !== content) isChanged = true;
     if (restored !== null || content === null) contents.push(restored);
@@ -46,10 +46,10 @@ function restoreContent(content: JsonObject): JsonObject | null {
     if (part === parts) return content;
     return part === null ? null : { ...content, parts: part };
   }
-  if (!Array.isArray(parts)) return content;
+  if (!isList(parts)) return content;
   let isChanged = false;
   const restored: unknown[] = [];
-  for (const given of parts as readonly unknown[]) {
+  for (const given of parts) {
     if (!isObject(given)) {
       restored.push(given);
       continue;
@@ -65,10 +65,11 @@ function restoreContent(content: JsonObject): JsonObject | null {
 
 /** A signature stands on the part after the reasoning that it is for: takes that from the end of the parts. */
 function dropThoughts(parts: unknown[]): void {
-  for (let last = parts.at(-1); isObject(last) && last.thought === true; last = parts.at(-1)) {
-    if (signatureKeys.some((key) => Object.hasOwn(last as JsonObject, key))) return;
-    parts.pop();
-  }
+  while (isUnsignedThought(parts.at(-1))) parts.pop();
+}
+
+function isUnsignedThought(part: unknown): boolean {
+  return isObject(part) && part.thought === true && !signatureKeys.some((key) => Object.hasOwn(part, key));
 }
 
 function restorePart(part: JsonObject): RestoredPart {
@@ -76,7 +77,7 @@ function restorePart(part: JsonObject): RestoredPart {
   let isForeign = false;
   for (const key of signatureKeys) {
     const token = part[key];
-    const signature = typeof token === 'string' ? openSignature(token) : null;
+    const signature = typeof token === 'string' ? untagSignature(token) : null;
     if (signature === null) continue;
     if (signature.protocol === 'generateContent') {
       restored = { ...restored, [key]: signature.value };

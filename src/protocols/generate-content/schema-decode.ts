@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../wire/json.js';
+import { isList, isObject, type JsonObject } from '../../wire/json.js';
 import { snakeCase } from './spelling.js';
 
 /** Members of a `Schema` that JSON Schema does not know. */
@@ -63,8 +63,7 @@ function allowNull(members: [string, unknown][]): void {
   for (const member of members) {
     const [name, value] = member;
     if (name === 'type' && typeof value === 'string') member[1] = [value, 'null'];
-    else if (name === 'enum' && Array.isArray(value)) member[1] = [...(value as unknown[]), null];
-    else if (name === 'anyOf' && Array.isArray(value))
-      member[1] = [...(value as unknown[]), { type: 'null' }];
+    else if (name === 'enum' && isList(value)) member[1] = [...value, null];
+    else if (name === 'anyOf' && isList(value)) member[1] = [...value, { type: 'null' }];
   }
 }

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
+import { isList, isObject, type JsonObject, listOf, textOrNull } from '../../wire/json.js';
 
 /*
  * JSON Schema as the vendor's `Schema` (https://ai.google.dev/api/caching#Schema), a subset of OpenAPI 3.0, for models
@@ -194,7 +194,7 @@ function merge({ members, properties, required }: Merged, part: JsonObject): voi
     if (key === 'properties' && isObject(value)) {
       for (const name of Object.keys(value)) if (!properties.has(name)) properties.set(name, value[name]);
     } else if (key === 'required') {
-      if (Array.isArray(value)) for (const name of value as unknown[]) required.add(name);
+      for (const name of listOf(value)) required.add(name);
     } else if (!Object.hasOwn(members, key)) {
       members[key] = value;
     }
@@ -225,8 +225,8 @@ function mergePart(merged: Merged, given: unknown, writing: Writing): void {
 function branchesOf({ anyOf, oneOf, type }: JsonObject): readonly unknown[] | null {
   if (Array.isArray(anyOf) && anyOf.some(saysMore)) return anyOf;
   if (Array.isArray(oneOf) && oneOf.some(saysMore)) return oneOf;
-  if (!Array.isArray(type)) return null;
-  const named = [...new Set(type as unknown[])].filter(isTypeName);
+  if (!isList(type)) return null;
+  const named = [...new Set(type)].filter(isTypeName);
   return named.filter((each) => each !== 'null').length > 1 ? named.map((each) => ({ type: each })) : null;
 }
 
@@ -350,8 +350,7 @@ function addProperties(members: Members, properties: JsonObject, required: unkno
   if (names.length === 0) return;
   // Object.fromEntries takes every name, `__proto__` as well.
   members.properties = Object.fromEntries(names.map((name) => [name, writeInner(properties[name], writing)]));
-  if (!Array.isArray(required)) return;
-  const known = [...new Set(required as unknown[])].filter(
+  const known = [...new Set(listOf(required))].filter(
     (name) => typeof name === 'string' && Object.hasOwn(properties, name),
   );
   if (known.length > 0) members.required = known;

@@ -4,6 +4,7 @@ import {
   countOf,
   isObject,
   type JsonObject,
+  listOf,
   numberOrNull,
   parseObject,
   textOrNull,
@@ -66,7 +67,8 @@ function failureOf(answer: JsonObject): GatewayError | null {
   const ofVendorAccount = vendorAccountFailure(answer);
   if (ofVendorAccount !== null) return ofVendorAccount;
   const message = filledOrNull(answer.message) ?? 'The upstream answered with an error.';
-  if (limits.test(code)) return new GatewayError('rate_limit_exceeded', message);
+  if (limits.test(code))
+    return new GatewayError('rate_limit_exceeded', message, { answered: { status: 429, code: null } });
   if (refusals.test(code))
     return new GatewayError('invalid_request', message, { answered: { status: 400, code } });
   return new GatewayError('upstream_error', message);
@@ -122,13 +124,9 @@ function usageOf(usage: unknown): ImageUsage | null {
 }
 
 function wholeOrNull(value: unknown): number | null {
-  return Number.isSafeInteger(value) ? (value as number) : null;
+  return typeof value === 'number' && Number.isSafeInteger(value) ? value : null;
 }
 
 function filledOrNull(value: unknown): string | null {
   return textOrNull(value) || null;
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }

@@ -14,6 +14,7 @@ const images: Omit<Endpoint, 'upstreamPath' | 'mayStream'> = {
   judgeStart,
   usageAtStart: null,
   marksEnd: null,
+  lastNumber: null,
   judgeEnd,
   findUsageEvent: () => null,
   usageOf: lastUsage,

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
+import { isLegalCallId } from '../../conversation/call-id.js';
 import type { AnswerContext } from '../../conversation/codec.js';
 
-/** What the protocol takes for the id of a call. */
-const legal = /^[A-Za-z0-9_-]{1,64}$/;
 const mapped = 'gwid_';
 /** Bytes of an id that still fit when they are mapped. */
 const mostMapped = 44;
@@ -12,7 +11,7 @@ const mostMapped = 44;
  * `originalCallId` gets it back. Very long ones have only their digest.
  */
 export function legalCallId(id: string): string {
-  if (legal.test(id)) return id;
+  if (isLegalCallId(id)) return id;
   if (Buffer.byteLength(id) <= mostMapped) return mapped + Buffer.from(id).toString('base64url');
   return `gwh_${createHash('sha256').update(id).digest('base64url')}`;
 }
@@ -29,6 +28,6 @@ export function originalCallId(id: string): string {
  * @param id the upstream's own, empty where it gave none
  * @param call number of the call in the answer
  */
-export function answerCallId(id: string, context: AnswerContext, call: number): string {
+export function toolUseId(id: string, context: AnswerContext, call: number): string {
   return id === '' ? `toolu_${context.id}_${call}` : legalCallId(id);
 }

@@ -1,4 +1,4 @@
-import { type ErrorKind, GatewayError } from '../../errors.js';
+import { type ErrorKind, errorTable, GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 import { vendorAccountFailure } from '../error-formats/vendor-account.js';
 
@@ -18,11 +18,10 @@ export function failureOf(body: JsonObject): GatewayError {
   const ofVendorAccount = vendorAccountFailure(error);
   if (ofVendorAccount !== null) return ofVendorAccount;
   const type = textOrNull(error.type) ?? '';
-  const kind = Object.hasOwn(kinds, type) ? kinds[type] : undefined;
-  return new GatewayError(
-    kind ?? 'upstream_error',
-    textOrNull(error.message) || 'The upstream answered with an error.',
-  );
+  const kind = (Object.hasOwn(kinds, type) ? kinds[type] : undefined) ?? 'upstream_error';
+  return new GatewayError(kind, textOrNull(error.message) || 'The upstream answered with an error.', {
+    answered: { status: errorTable[kind].status, code: null },
+  });
 }
 
 /** The failure of a stream that is not of the protocol. */

@@ -39,6 +39,7 @@ export const messages: Endpoint = {
   judgeStart,
   usageAtStart: firstUsage,
   marksEnd: null,
+  lastNumber: null,
   judgeEnd,
   findUsageEvent: () => null,
   usageOf: lastUsage,

@@ -1,6 +1,6 @@
 import type { TargetOptions } from '../../conversation/codec.js';
-import { mayHoldToken, openSignature } from '../../conversation/signature.js';
-import { isObject, type JsonObject } from '../../wire/json.js';
+import { mayHoldToken, untagSignature } from '../../conversation/signature.js';
+import { isList, isObject, type JsonObject } from '../../wire/json.js';
 import type { Sealer } from '../../wire/seal.js';
 
 const signatureMember = Buffer.from('"signature"');
@@ -76,10 +76,10 @@ function clearsThinking({ type }: JsonObject): boolean {
  * @returns the list with what was changed, or null for one without change, or what is no list
  */
 function changed(list: unknown, change: (entry: JsonObject) => JsonObject | null): unknown[] | null {
-  if (!Array.isArray(list)) return null;
+  if (!isList(list)) return null;
   const entries: unknown[] = [];
   let isChanged = false;
-  for (const entry of list as readonly unknown[]) {
+  for (const entry of list) {
     const next = isObject(entry) ? change(entry) : entry;
     isChanged ||= next !== entry;
     if (next !== null || entry === null) entries.push(next);
@@ -98,7 +98,7 @@ function restoreBlock(block: JsonObject): JsonObject | null {
   if (block.type !== 'thinking' && !isRedacted) return block;
   const token = isRedacted ? block.data : block.signature;
   if (token === '') return null;
-  const signature = typeof token === 'string' ? openSignature(token) : null;
+  const signature = typeof token === 'string' ? untagSignature(token) : null;
   if (signature === null) return block;
   const { protocol, value, redacted } = signature;
   if (protocol !== 'messages') return null;

@@ -1,6 +1,6 @@
 import { marksOf, type StreamEnding, type StreamRules } from '../../conversation/stream-rules.js';
 import { GatewayError } from '../../errors.js';
-import { isObject, parseObject } from '../../wire/json.js';
+import { isObject, type JsonObject, parseObject } from '../../wire/json.js';
 import { objectAfterKey } from '../../wire/json-skip.js';
 import { firstEventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
 import { upstreamError } from '../error-formats/upstream-error.js';
@@ -44,7 +44,9 @@ export function createChoiceStream(parts: ChoiceStreamParts): ChoiceStream {
       const next = firstEventEnd(run, start, run.length);
       const end = next === -1 ? run.length : next;
       const { event, data } = parseEvent(run.toString('utf8', start, end));
-      if (data !== null) return judgeEvent(parts, event, data);
+      const read = data === null ? null : readChoiceEvent(parts, event, data);
+      if (read === 'end') return emptyStream();
+      if (read !== null) return read instanceof GatewayError ? read : 'meaningful';
       start = end;
     }
     return 'silence';
@@ -91,20 +93,34 @@ export function createChoiceStream(parts: ChoiceStreamParts): ChoiceStream {
   return { marks: choiceMarks, judgeStart, judgeEnd, findUsageEvent };
 }
 
-function judgeEvent(
+/**
+ * Reads an event of such a stream, wherever it passes or is translated.
+ * @param event its `event` field, or null
+ * @param data its `data` field
+ * @returns a chunk; `end` for the mark behind which nothing comes, null for what says nothing, or the error that the
+ * event is or means
+ */
+export function readChoiceEvent(
   { protocol, chunkObject }: ChoiceStreamParts,
   event: string | null,
   data: string,
-): 'meaningful' | GatewayError {
-  if (data.trim() === '[DONE]') return 'meaningful';
-  const chunk = parseObject(data);
-  if (chunk === null) return foreign(protocol, 'an event that is not a JSON object');
+): JsonObject | 'end' | GatewayError | null {
+  const text = data.trim();
+  if (text === '') return null;
+  if (text === '[DONE]') return 'end';
+  const chunk = parseObject(text);
+  if (chunk === null) return foreignStream(protocol, 'an event that is not a JSON object');
   const error = upstreamError(chunk.error);
   if (error !== null) return error;
-  if ('choices' in chunk) return 'meaningful';
-  if (typeof chunk.type === 'string') return foreign(protocol, `an event of type ${chunk.type}`);
-  if (chunk.object === chunkObject) return 'meaningful';
-  return foreign(protocol, event === null ? 'an event without choices' : `an event named ${event}`);
+  if ('choices' in chunk || isObject(chunk.usage) || chunk.object === chunkObject) return chunk;
+  if (event === 'error') return upstreamError(chunk);
+  if (typeof chunk.type === 'string') return foreignStream(protocol, `an event of type ${chunk.type}`);
+  return foreignStream(protocol, event === null ? 'an event without choices' : `an event named ${event}`);
+}
+
+/** The failure of a stream that comes to its end mark with no choice in it. */
+export function emptyStream(): GatewayError {
+  return new GatewayError('upstream_error', "The upstream's stream has no answer in it.", { unbegun: true });
 }
 
 /** Some upstreams have an empty reason in every chunk. */
@@ -118,10 +134,11 @@ function remainsFinished(remains: string): boolean {
   return at !== -1 && givenReason.test(remains.slice(at + finishedKey.length));
 }
 
-function foreign(protocol: string, what: string): GatewayError {
+/** The failure of a stream of something else. @param what it holds */
+export function foreignStream(protocol: string, what: string): GatewayError {
   return new GatewayError(
     'unsupported_stream_event',
-    `The upstream's stream is not of the ${protocol} protocol: it began with ${what}.`,
+    `The upstream's stream is not of the ${protocol} protocol: it has ${what}.`,
   );
 }
 

@@ -1,6 +1,7 @@
 import type { OwnSecrets } from '../../config/types.js';
 import type { GatewayError } from '../../errors.js';
-import { looksLikeText, textStart } from '../../wire/json-space.js';
+import { textStart } from '../../wire/json-skip.js';
+import { looksLikeText } from '../../wire/plain-text.js';
 import { openaiError } from '../error-formats/openai.js';
 import { encodedKeyFailure, keyFailure } from '../error-formats/own-secrets.js';
 import { vendorAccountFailureOf } from '../error-formats/vendor-account.js';

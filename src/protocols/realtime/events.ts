@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { GatewayError } from '../../errors.js';
 import { isObject, parseJson } from '../../wire/json.js';
 import { costRefusal, costsMore, usualCost } from '../../wire/json-cost.js';
-import { skipSpace } from '../../wire/json-space.js';
+import { skipSpace } from '../../wire/json-skip.js';
 import { MemberGuard } from '../../wire/member-guard.js';
 import type { SteeringMember } from '../../wire/steering-members.js';
 

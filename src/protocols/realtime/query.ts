@@ -26,7 +26,7 @@ export function lookThroughQuery(query: string): readonly SteeringMember[] {
     const entry = guard.entryOf(bracket > 0 ? decoded(name).slice(0, bracket) : decoded(name));
     if (entry === null) continue;
     if (entry.kind === 'steering') {
-      steering.push(entry.spellings[0] as SteeringMember);
+      steering.push(entry.steering);
       continue;
     }
     const before = seen.get(entry);

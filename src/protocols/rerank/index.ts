@@ -87,11 +87,19 @@ function amend(body: Buffer, wanted: Wanted): Buffer {
 function bestOf(results: readonly unknown[], most: number): readonly unknown[] {
   const scores = results.map(scoreOf);
   // Without a score there is no saying which is best.
-  const sorted =
-    scores.some(Number.isNaN) || scores.every((score, at) => at === 0 || (scores[at - 1] as number) >= score);
+  const sorted = scores.some(Number.isNaN) || falls(scores);
   if (sorted && results.length <= most) return results;
   const ordered = sorted ? results : results.toSorted((one, other) => scoreOf(other) - scoreOf(one));
   return ordered.slice(0, most);
+}
+
+function falls(scores: readonly number[]): boolean {
+  let before = Number.POSITIVE_INFINITY;
+  for (const score of scores) {
+    if (score > before) return false;
+    before = score;
+  }
+  return true;
 }
 
 /** Clients of both read an object with a text where some servers repeat a document as the text alone. */

@@ -36,7 +36,8 @@ export function failureOf(event: JsonObject): GatewayError {
   const words = textOrNull(error.message) ?? textOrNull(response.error);
   const message = words || 'The upstream answered with an error.';
   const { code, type } = error;
-  if (isLimit(code) || isLimit(type)) return new GatewayError('rate_limit_exceeded', message);
+  if (isLimit(code) || isLimit(type))
+    return new GatewayError('rate_limit_exceeded', message, { answered: { status: 429, code: null } });
   if (!faultsOfRequest.has(code) && !faultsOfRequest.has(type))
     return new GatewayError('upstream_error', message);
   return new GatewayError('invalid_request', message, { answered: { status: 400, code: textOrNull(code) } });

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
+import { isLegalCallId } from '../../conversation/call-id.js';
 
-const legal = /^[A-Za-z0-9_-]{1,64}$/;
 const hashLength = 32;
 
 /**
@@ -8,7 +8,7 @@ const hashLength = 32;
  * so that a call and its output still meet.
  */
 export function legalCallId(id: string): string {
-  return legal.test(id) ? id : `call_${hashOf(id)}`;
+  return isLegalCallId(id) ? id : `call_${hashOf(id)}`;
 }
 
 /** Letters, digits, `-` and `_` that stand for a text. */

@@ -10,7 +10,7 @@ import { encodeRequest } from './request/encode.js';
 import { mayCarry, restore } from './restore.js';
 import { createDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
-import { judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
+import { judgeEnd, judgeStart, lastNumber, marks, marksEnd } from './stream/rules.js';
 
 /** The responses protocol's translation. */
 export const responsesCodec: TextCodec = {
@@ -40,6 +40,7 @@ export const responses: Endpoint = {
   judgeStart,
   usageAtStart: null,
   marksEnd,
+  lastNumber,
   judgeEnd,
   findUsageEvent: () => null,
   usageOf: lastUsage,

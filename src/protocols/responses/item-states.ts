@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, numberOrNull } from '../../wire/json.js';
+import { isObject, type JsonObject, listOf, numberOrNull } from '../../wire/json.js';
 
 /*
  * What has come of the items of a stream. Its events name an item by its number or by its id, and the last one repeats
@@ -89,7 +89,7 @@ export class ItemStates {
    */
   match(output: unknown): MatchedItem[] {
     const left = new Set(this.#states.values());
-    const items: readonly unknown[] = Array.isArray(output) ? output : [];
+    const items = listOf(output);
     const found = items.map((item, index) => {
       const state = isObject(item) ? this.#known(item, index) : undefined;
       return state !== undefined && left.delete(state) ? state : null;

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../wire/json.js';
+import { isObject, type JsonObject, listOf } from '../../wire/json.js';
 import { hashOf } from './ids.js';
 import { nameOfType } from './refusals.js';
 
@@ -74,7 +74,7 @@ function findTools(tools: unknown): { readonly found: FoundTool[]; readonly host
       found.push({ tool, namespace, ownName: name });
     else hosted.push({ type: nameOfType(type), at });
   };
-  const all: readonly unknown[] = Array.isArray(tools) ? tools : [];
+  const all = listOf(tools);
   all.forEach((tool, index) => {
     const at = `tools[${index}]`;
     if (!isObject(tool) || tool.type !== 'namespace' || !Array.isArray(tool.tools)) {

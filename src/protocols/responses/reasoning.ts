@@ -1,4 +1,4 @@
-import { carriedSignature, sealSignature, signatureFor, tokenIn } from '../../conversation/signature.js';
+import { carriedSignature, signatureFor, tagSignature, tokenIn } from '../../conversation/signature.js';
 import { type JsonObject, textOrNull } from '../../wire/json.js';
 
 /*
@@ -19,7 +19,7 @@ export interface EncryptedReasoning {
  */
 export function sealReasoning({ id, content }: EncryptedReasoning, model: string): string {
   const value = `${id.includes(':') ? '' : id}:${content}`;
-  return sealSignature({ protocol: 'responses', model, value, redacted: true });
+  return tagSignature({ protocol: 'responses', model, value, redacted: true });
 }
 
 /**

@@ -41,15 +41,22 @@ export function frameResponse({
   };
 }
 
-/** Members of a response object with what they are when the client does not set them. */
-type Members = readonly (readonly [name: string, unset: string])[];
+/** Members of a response object that stand together. */
+interface Members {
+  /** Their names, each with what it is when the client does not set it. */
+  readonly list: MemberList;
+  /** Their text when the client has set none of them. */
+  readonly unset: string;
+}
 
-const leading: Members = [
+type MemberList = readonly (readonly [name: string, unset: string])[];
+
+const leading = membersOf([
   ['instructions', 'null'],
   ['max_output_tokens', 'null'],
   ['max_tool_calls', 'null'],
-];
-const following: Members = [
+]);
+const following = membersOf([
   ['parallel_tool_calls', 'true'],
   ['previous_response_id', 'null'],
   ['prompt_cache_key', 'null'],
@@ -64,21 +71,22 @@ const following: Members = [
   ['top_logprobs', '0'],
   ['top_p', '1'],
   ['truncation', '"disabled"'],
-];
-const trailing: Members = [
+]);
+const trailing = membersOf([
   ['user', 'null'],
   ['metadata', '{}'],
-];
-/** Texts of lists of which the client set nothing. */
-const unsetTexts = new Map([leading, following, trailing].map((list) => [list, membersText({}, list)]));
+]);
 
+function membersOf(list: MemberList): Members {
+  return { list, unset: membersText({}, list) };
+}
 /** @returns the JSON text of the members, each with a comma before it */
-function members(settings: JsonObject, list: Members): string {
+function members(settings: JsonObject, { list, unset }: Members): string {
   for (const [name] of list) if (settings[name] !== undefined) return membersText(settings, list);
-  return unsetTexts.get(list) as string;
+  return unset;
 }
 
-function membersText(settings: JsonObject, list: Members): string {
+function membersText(settings: JsonObject, list: MemberList): string {
   let text = '';
   for (const [name, unset] of list) text += `,"${name}":${memberText(name, settings[name]) ?? unset}`;
   return text;

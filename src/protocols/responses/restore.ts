@@ -1,4 +1,4 @@
-import { mayHoldToken, openSignature } from '../../conversation/signature.js';
+import { mayHoldToken, untagSignature } from '../../conversation/signature.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 import { type Sealer, sealMark } from '../../wire/seal.js';
 import { expandCompaction, isCompaction } from './compact.js';
@@ -41,7 +41,7 @@ function restoreItem(item: JsonObject, at: string, sealer: Sealer): JsonObject |
 }
 
 function restoreReasoning(item: JsonObject, token: string): JsonObject | null {
-  if (openSignature(token) === null) return item;
+  if (untagSignature(token) === null) return item;
   const opened = openReasoning(token);
   if (opened === null) return null;
   const { id, content } = opened;

@@ -3,8 +3,7 @@
 import { GatewayError } from '../../errors.js';
 import { isObject, parseObject } from '../../wire/json.js';
 import { findJsonFault, invalidJson } from '../../wire/json-fault.js';
-import { withoutMembers } from '../../wire/json-skip.js';
-import { skipSpace } from '../../wire/json-space.js';
+import { skipSpace, withoutMembers } from '../../wire/json-skip.js';
 import { type FoundMembers, noMembers } from '../../wire/member-guard.js';
 import type { SteeringMember } from '../../wire/steering-members.js';
 import { messageGuard } from './request/schema.js';
@@ -103,7 +102,8 @@ function idOf(text: string): string | null | undefined {
 function textOf(text: string): string | undefined {
   if (!text.startsWith('"')) return undefined;
   try {
-    return JSON.parse(text) as string;
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'string' ? value : undefined;
   } catch {
     return undefined;
   }

@@ -7,7 +7,7 @@ import type { Reply, Step } from './reply.js';
 const longestUnreadMs = 50;
 
 /** A request being answered. */
-interface Exchange {
+interface OpenReply {
   readonly response: ServerResponse;
   readonly socket: Socket;
   /** Connections whose next request is to be reset. */
@@ -20,15 +20,15 @@ interface Exchange {
   wake: ((what: 'drain' | 'close') => void) | null;
 }
 
-/** Ties an exchange to its response: from here on `closed` is true once the client has left. */
-export function openExchange(response: ServerResponse, socket: Socket, spoiled: WeakSet<Socket>): Exchange {
-  const exchange: Exchange = { response, socket, spoiled, closed: false, ended: false, wake: null };
-  response.on('drain', () => exchange.wake?.('drain'));
+/** Ties a reply to its response: from here on `closed` is true once the client has left. */
+export function openReply(response: ServerResponse, socket: Socket, spoiled: WeakSet<Socket>): OpenReply {
+  const opened: OpenReply = { response, socket, spoiled, closed: false, ended: false, wake: null };
+  response.on('drain', () => opened.wake?.('drain'));
   response.on('close', () => {
-    exchange.closed = true;
-    exchange.wake?.('close');
+    opened.closed = true;
+    opened.wake?.('close');
   });
-  return exchange;
+  return opened;
 }
 
 /**
@@ -36,20 +36,20 @@ export function openExchange(response: ServerResponse, socket: Socket, spoiled: 
  * @param settings what counts where the reply has no wish of its own.
  */
 export async function send(
-  exchange: Exchange,
+  opened: OpenReply,
   reply: Reply,
   settings: { readonly latencyMs: number; readonly tokensPerSecond: number },
 ): Promise<void> {
-  const { response } = exchange;
+  const { response } = opened;
   const latencyMs = reply.latencyMs ?? settings.latencyMs;
   const rate = reply.tokensPerSecond ?? settings.tokensPerSecond;
   if (latencyMs > 0) {
-    await wait(exchange, latencyMs);
+    await wait(opened, latencyMs);
   }
   for (const step of reply.before) {
-    await take(exchange, step);
+    await take(opened, step);
   }
-  if (exchange.closed || exchange.ended) {
+  if (opened.closed || opened.ended) {
     return;
   }
   writeHead(response, reply);
@@ -60,20 +60,20 @@ export async function send(
       tokens += step.tokens;
       const early = started + (tokens * 1000) / rate - performance.now();
       if (early >= 1) {
-        await wait(exchange, early);
+        await wait(opened, early);
       }
     }
-    if (exchange.closed || exchange.ended) {
+    if (opened.closed || opened.ended) {
       return;
     }
-    await take(exchange, step);
+    await take(opened, step);
   }
-  if (exchange.closed || exchange.ended) {
+  if (opened.closed || opened.ended) {
     return;
   }
   response.end();
   for (const step of reply.after) {
-    await take(exchange, step);
+    await take(opened, step);
   }
 }
 
@@ -89,14 +89,14 @@ function writeHead(response: ServerResponse, reply: Reply): void {
   }
 }
 
-async function take(exchange: Exchange, step: Step): Promise<void> {
-  const { response, socket } = exchange;
-  if (exchange.closed || exchange.ended) {
+async function take(opened: OpenReply, step: Step): Promise<void> {
+  const { response, socket } = opened;
+  if (opened.closed || opened.ended) {
     return;
   }
   if (step.kind === 'data') {
     if (!response.write(step.bytes)) {
-      await wait(exchange, 'drain');
+      await wait(opened, 'drain');
     }
     return;
   }
@@ -105,21 +105,21 @@ async function take(exchange: Exchange, step: Step): Promise<void> {
   }
   switch (step.kind) {
     case 'wait':
-      return wait(exchange, step.ms);
+      return wait(opened, step.ms);
     case 'hang':
-      return wait(exchange, 'close');
+      return wait(opened, 'close');
     case 'raw':
       socket.write(step.bytes, 'latin1');
       return;
     case 'spoil':
-      exchange.spoiled.add(socket);
+      opened.spoiled.add(socket);
       return;
     case 'disconnect':
-      exchange.ended = true;
+      opened.ended = true;
       socket.destroySoon();
       return;
     case 'reset':
-      exchange.ended = true;
+      opened.ended = true;
       reset(response, socket);
       return;
   }
@@ -137,20 +137,20 @@ function reset(response: ServerResponse, socket: Socket): void {
 }
 
 /** Waits for so many milliseconds (0: one turn of the event loop), for a drain or for the close, which ends every wait. */
-function wait(exchange: Exchange, until: number | 'drain' | 'close'): Promise<void> {
-  if (exchange.closed) {
+function wait(opened: OpenReply, until: number | 'drain' | 'close'): Promise<void> {
+  if (opened.closed) {
     return Promise.resolve();
   }
   return new Promise((resolve) => {
     const done = (): void => {
-      exchange.wake = null;
+      opened.wake = null;
       clearTimeout(timer);
       clearImmediate(turn);
       resolve();
     };
     const timer = typeof until === 'number' && until > 0 ? setTimeout(done, until) : undefined;
     const turn = until === 0 ? setImmediate(done) : undefined;
-    exchange.wake = (what) => {
+    opened.wake = (what) => {
       if (what === 'close' || until === 'drain') {
         done();
       }

@@ -5,7 +5,7 @@ import { chatFormat } from '../chat/route.js';
 import { type Directive, DirectiveError, headerDirectives } from '../faults/directives.js';
 import { applyFaults } from '../faults/faults.js';
 import { bodyReply, type Reply, type SimulatorRequest } from '../http/reply.js';
-import { openExchange, send } from '../http/send.js';
+import { openReply, send } from '../http/send.js';
 import { type Pace, wishedNumber } from '../realtime/faults.js';
 import { serveRealtime } from '../realtime/route.js';
 import { serveResponses } from '../responses/socket.js';
@@ -148,6 +148,6 @@ async function answer(request: IncomingMessage, connection: Socket, reply: Reply
   response.on('finish', () => connection.destroySoon());
   // Nobody reads the connection any more, and without that its end would not be seen.
   connection.resume();
-  const exchange = openExchange(response, connection, new WeakSet());
+  const exchange = openReply(response, connection, new WeakSet());
   await send(exchange, reply, { latencyMs: 0, tokensPerSecond: 0 });
 }

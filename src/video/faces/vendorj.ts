@@ -3,7 +3,7 @@ import type { ImageSource } from '../../media/image.js';
 import { readImageText } from '../../media/image-text.js';
 import { compileSchema } from '../../schema/compile.js';
 import { name, nullable, text } from '../../schema/members.js';
-import { type JsonObject, numberOrNull, textOrNull } from '../../wire/json.js';
+import { type JsonObject, listOf, numberOrNull, textOrNull } from '../../wire/json.js';
 import { wrongValue } from '../../wire/reading.js';
 import { vendorjCode } from '../failure.js';
 import { framesPerSecond, missingMember, requireBody } from '../members.js';
@@ -92,7 +92,7 @@ export function readVendorjQuery(body: JsonObject): { readonly id: string } {
 
 function readImages(body: JsonObject, member: string): ImageSource[] {
   const list = body[member];
-  const texts: readonly unknown[] = Array.isArray(list) ? list : [];
+  const texts = listOf(list);
   return texts.map((image, index) => readImageText(String(image), `${member}[${index}]`));
 }
 
@@ -107,13 +107,17 @@ const states: Readonly<Record<TaskState, string>> = {
   failed: 'done',
 };
 
-interface Outcome {
+interface ReportedError {
   readonly code: number;
   readonly message: string;
 }
 
-function envelope(data: JsonObject, { requestId, elapsedMs }: ShowContext, outcome: Outcome | null): string {
-  const { code, message } = outcome ?? { code: success, message: 'Success' };
+function envelope(
+  data: JsonObject,
+  { requestId, elapsedMs }: ShowContext,
+  reported: ReportedError | null,
+): string {
+  const { code, message } = reported ?? { code: success, message: 'Success' };
   return JSON.stringify({
     code,
     message,
@@ -134,17 +138,17 @@ function shownData(status: string, url: string | null): JsonObject {
   };
 }
 
-function outcomeOf({ state, error }: VideoTask): Outcome | null {
+function reportedErrorOf({ state, error }: VideoTask): ReportedError | null {
   if (state !== 'failed' || error === null) return null;
   return { code: vendorjCode(error), message: error.message };
 }
 
 /** The vendor answers everything with 200; a task that failed has another code than that of success. */
 export const vendorjFace: VideoFace = {
-  created: (task, context) => envelope({ task_id: task.id }, context, outcomeOf(task)),
+  created: (task, context) => envelope({ task_id: task.id }, context, reportedErrorOf(task)),
   shown(task, context) {
     const url = task.state === 'completed' ? videoUrl(task, context) : null;
-    return envelope(shownData(states[task.state], url), context, outcomeOf(task));
+    return envelope(shownData(states[task.state], url), context, reportedErrorOf(task));
   },
   missing: (_id, context) => envelope(shownData('not_found', null), context, null),
 };

@@ -1,6 +1,6 @@
 import type { GatewayError } from '../../errors.js';
 import { base64OfDataUrl } from '../../media/image-text.js';
-import { isObject, type JsonObject } from '../../wire/json.js';
+import { isObject, type JsonObject, listOf } from '../../wire/json.js';
 import { failureKind } from '../failure.js';
 import { aspectRatioFor } from '../shape.js';
 import type { TaskUpdate, VideoRequest, VideoTask, VideoWire } from '../task.js';
@@ -92,7 +92,7 @@ function read(data: JsonObject, state: TaskUpdate['state'], answer: JsonObject):
   }
   if (state !== 'completed') return updateOf(state);
   const results = isObject(data.task_result) ? data.task_result.videos : null;
-  const [video]: readonly unknown[] = Array.isArray(results) ? results : [];
+  const [video] = listOf(results);
   return updateOf(state, {
     completedAt: positiveOrNull(data.updated_at),
     result: isObject(video)

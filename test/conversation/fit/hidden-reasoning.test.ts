@@ -2,18 +2,14 @@ import { test } from 'tap';
 import type { StreamEvent } from '../../../src/conversation/events.js';
 import { fitHiddenReasoning } from '../../../src/conversation/fit/hidden-reasoning.js';
 import type { ConversationRequest } from '../../../src/conversation/request.js';
-import { sealSignature } from '../../../src/conversation/signature.js';
-import {
-  mostCarried,
-  sealUnsigned,
-  unsignedReasoning,
-} from '../../../src/conversation/unsigned-reasoning.js';
+import { tagSignature } from '../../../src/conversation/signature.js';
+import { mostCarried, tagUnsigned, unsignedReasoning } from '../../../src/conversation/unsigned-reasoning.js';
 import { chatCodec } from '../../../src/protocols/chat/index.js';
 import { messagesCodec } from '../../../src/protocols/messages/index.js';
 import { plain } from '../../protocols/messages/samples.js';
 
 const reasoning = (show: boolean) => ({ effort: null, budget: null, show, summary: null });
-const token = sealUnsigned('reasoning_content', 'm');
+const token = tagUnsigned('reasoning_content', 'm');
 const fit = (changes: Partial<ConversationRequest>, { rules } = chatCodec) =>
   fitHiddenReasoning({ ...plain, from: 'messages', ...changes }, rules).restorer;
 
@@ -58,7 +54,7 @@ test('a whole answer has it, too', async (t) => {
   const part = { kind: 'reasoning', text: 'hm', signature: token } as const;
   const foreign = {
     ...part,
-    signature: sealSignature({ protocol: 'messages', model: 'm', value: 's', redacted: false }),
+    signature: tagSignature({ protocol: 'messages', model: 'm', value: 's', redacted: false }),
   };
   const answer = fit({})?.answer({
     choices: [{ parts: [part, foreign, { ...part, signature: null }], finish: 'stop', stopSequence: null }],

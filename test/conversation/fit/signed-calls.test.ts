@@ -4,15 +4,15 @@ import type { StreamEvent } from '../../../src/conversation/events.js';
 import { fitSignedCalls } from '../../../src/conversation/fit/signed-calls.js';
 import { LeftOut } from '../../../src/conversation/left-out.js';
 import type { ConversationRequest } from '../../../src/conversation/request.js';
-import { sealSignature } from '../../../src/conversation/signature.js';
-import { sealUnsigned } from '../../../src/conversation/unsigned-reasoning.js';
+import { tagSignature } from '../../../src/conversation/signature.js';
+import { tagUnsigned } from '../../../src/conversation/unsigned-reasoning.js';
 import { chatCodec } from '../../../src/protocols/chat/index.js';
 import { messagesCodec } from '../../../src/protocols/messages/index.js';
 import { responsesCodec } from '../../../src/protocols/responses/index.js';
 import { plain, target } from '../../protocols/messages/samples.js';
 
 const seal = (protocol: 'messages' | 'generateContent', value: string) =>
-  sealSignature({ protocol, model: 'm', value, redacted: false });
+  tagSignature({ protocol, model: 'm', value, redacted: false });
 const fit = (request: ConversationRequest, { rules } = messagesCodec, leftOut = new LeftOut()) =>
   fitSignedCalls(request, rules, target, leftOut).restorer;
 const signature = (token: string): StreamEvent => ({ kind: 'signature', choice: 0, signature: token });
@@ -103,7 +103,7 @@ test('a chat client’s own reasoning is told to be left out where it cannot go'
     turns: [
       {
         role: 'assistant',
-        parts: [{ kind: 'reasoning', text: 'hm', signature: sealUnsigned('reasoning', '') }],
+        parts: [{ kind: 'reasoning', text: 'hm', signature: tagUnsigned('reasoning', '') }],
       },
     ],
   };

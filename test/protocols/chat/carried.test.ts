@@ -1,12 +1,12 @@
 import { test } from 'tap';
 import { carryBeside, carryInId } from '../../../src/conversation/carrying-id.js';
-import { sealSignature } from '../../../src/conversation/signature.js';
-import { sealUnsigned } from '../../../src/conversation/unsigned-reasoning.js';
+import { tagSignature } from '../../../src/conversation/signature.js';
+import { tagUnsigned } from '../../../src/conversation/unsigned-reasoning.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { decodeMessages } from './samples.js';
 
 const seal = (protocol: 'messages' | 'generateContent', value: string, redacted = false) =>
-  sealSignature({ protocol, model: 'm', value, redacted });
+  tagSignature({ protocol, model: 'm', value, redacted });
 const [signed, google] = [seal('messages', 's'), seal('generateContent', 'g')];
 const call = (id: string, more: object = {}) => ({ ...more, id, type: 'function', function: { name: 'f' } });
 const carrying = (id: string, ...tokens: string[]) => call(carryInId(id, tokens) ?? '');
@@ -35,12 +35,12 @@ test('what a generateContent upstream signed stands before its call', async (t) 
       { id: 'c1' },
     ]);
   const beforeUs = { extra_content: { google: { thought_signature: 'U0lH' } } };
-  const own = sealSignature({ protocol: 'generateContent', model: '', value: 'U0lH', redacted: false });
+  const own = tagSignature({ protocol: 'generateContent', model: '', value: 'U0lH', redacted: false });
   t.match(partsOf({ tool_calls: [call('c1', beforeUs)] }), [reasoning(own), {}]);
 });
 
 test('other reasoning is that of a chat upstream, under its name', async (t) => {
-  t.match(partsOf({ content: 'so', reasoning: 'hm' }), [reasoning(sealUnsigned('reasoning', ''), 'hm'), {}]);
+  t.match(partsOf({ content: 'so', reasoning: 'hm' }), [reasoning(tagUnsigned('reasoning', ''), 'hm'), {}]);
   t.match(partsOf({ content: 'so', reasoning_content: '', reasoning: null }), [{ kind: 'text' }]);
 });
 

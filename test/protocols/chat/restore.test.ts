@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { carryBeside, carryInId } from '../../../src/conversation/carrying-id.js';
-import { sealSignature } from '../../../src/conversation/signature.js';
+import { tagSignature } from '../../../src/conversation/signature.js';
 import { chat } from '../../../src/protocols/chat/index.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { createSealer } from '../../../src/wire/seal.js';
@@ -8,7 +8,7 @@ import { target } from './samples.js';
 
 const sealer = createSealer('a secret of the tests');
 const restore = (body: JsonObject) => chat.translation?.restore(body, sealer, target) ?? null;
-const token = sealSignature({ protocol: 'messages', model: 'm', value: 's', redacted: false });
+const token = tagSignature({ protocol: 'messages', model: 'm', value: 's', redacted: false });
 const carrying = carryInId('c1', [token]) ?? '';
 const call = (id: unknown, more: object = {}) => ({ ...more, id, type: 'function', function: { name: 'f' } });
 const conversation = (id: string, more: object = {}) => ({

@@ -18,7 +18,7 @@ test('a chunk of text is meaningful, comments are silence', async (t) => {
   t.equal(judgeStart(run(': ping\n\n')), 'silence');
   t.equal(judgeStart(run(`: ping\n\n${chunk('a')}`)), 'meaningful');
   t.equal(judgeStart(run(event({ object: 'text_completion' }))), 'meaningful');
-  t.equal(judgeStart(run(done)), 'meaningful');
+  t.match(judgeStart(run('data: [DONE]\n\n')), { kind: 'upstream_error' }, 'there is no answer in it');
 });
 
 test('a first event that is an error, or of another protocol, is an error', async (t) => {
@@ -35,7 +35,7 @@ test('a first event that is an error, or of another protocol, is an error', asyn
     t.ok(verdict instanceof GatewayError && verdict.kind === kind, text);
   }
   const named = judgeStart(run('event: ping\ndata: {}\n\n'));
-  t.match(named, { message: /completions protocol: it began with an event named ping/ });
+  t.match(named, { message: /completions protocol: it has an event named ping/ });
 });
 
 test('the end of a stream tells whether it was complete, and its usage', async (t) => {

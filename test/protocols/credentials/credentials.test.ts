@@ -1,11 +1,15 @@
 import { test } from 'tap';
+import { nativeProtocols } from '../../../src/config/servable.js';
+import { protocols, type Upstream, upstreamKinds } from '../../../src/config/types.js';
 import { GatewayError } from '../../../src/errors.js';
 import {
   type AuthStyle,
   type CredentialSource,
   checkVendorcVersion,
+  credentialLine,
   modelListFormat,
   presentedKey,
+  vendorLines,
 } from '../../../src/protocols/credentials/credentials.js';
 
 const nothing: CredentialSource = {
@@ -175,4 +179,44 @@ test('only the messages protocol wants a version, and a list of models does not 
   t.equal(checkVendorcVersion('bearer', ''), null);
   t.match(checkVendorcVersion('bearer', 'latest'), { kind: 'invalid_value' });
   t.equal(checkVendorcVersion('modelList', 'latest'), null);
+});
+
+/** What a client says to both vendors. */
+const spoken = { openaiBeta: 'assistants=v2', vendorcBeta: 'a-2025-01-01', vendorcVersion: '2023-06-01' };
+const anthropicLines = 'anthropic-version: 2023-06-01\r\nanthropic-beta: a-2025-01-01\r\n';
+const openaiLine = 'openai-beta: assistants=v2\r\n';
+
+test('an upstream gets the header lines of the vendor of the protocol it is called in, and of no other', async (t) => {
+  const said: Record<string, string[]> = { [openaiLine]: [], [anthropicLines]: [], '': [] };
+  for (const kind of upstreamKinds) {
+    const upstream = { kind, headers: [] as readonly string[] } as unknown as Upstream;
+    for (const protocol of protocols)
+      if (nativeProtocols(kind, true).has(protocol))
+        said[vendorLines(protocol, spoken, upstream.kind, upstream)]?.push(`${kind} ${protocol}`);
+  }
+  const openai = [
+    ...['chat', 'responses', 'completions', 'embeddings', 'moderations', 'audio', 'images', 'video'],
+    'realtime',
+  ];
+  const expected = {
+    [openaiLine]: ['chat', 'simulator'].flatMap((kind) => openai.map((protocol) => `${kind} ${protocol}`)),
+    [anthropicLines]: ['messages messages', 'simulator messages'],
+  };
+  t.same([...(said[openaiLine] ?? [])].sort(), [...expected[openaiLine]].sort());
+  t.same(said[anthropicLines], expected[anthropicLines]);
+  t.ok(said['']?.includes('vendork video'));
+  t.ok(said['']?.includes('generateContent generateContent'));
+  t.ok(said['']?.includes('chat rerank'));
+});
+
+test('each kind of upstream has its key in one place', async (t) => {
+  t.same(Object.fromEntries(upstreamKinds.map((kind) => [kind, credentialLine(kind, 'k')])), {
+    chat: 'authorization: Bearer k\r\n',
+    messages: 'x-api-key: k\r\n',
+    generateContent: 'x-goog-api-key: k\r\n',
+    vendork: 'authorization: Bearer k\r\n',
+    vendorj: 'authorization: Bearer k\r\n',
+    generic: 'authorization: Bearer k\r\n',
+    simulator: 'authorization: Bearer k\r\n',
+  });
 });

@@ -273,12 +273,12 @@ test('a stream ends with one complete event that holds the error body', async (t
   for (const errorFormat of errorFormats) {
     const prefix = errorFormat === anthropic ? 'event: error\ndata: ' : 'data: ';
     t.equal(
-      errorFormat.errorEvent(error, requestId),
+      errorFormat.errorEvent(error, requestId, 0),
       `${prefix}${errorFormat.errorBody(error, requestId)}\n\n`,
       errorFormat.name,
     );
     t.equal(
-      errorFormat.errorEvent(error, requestId).split(/\r\n|\r|\n/).length,
+      errorFormat.errorEvent(error, requestId, 0).split(/\r\n|\r|\n/).length,
       errorFormat === anthropic ? 4 : 3,
     );
   }

@@ -9,5 +9,5 @@ test('an error has the body of the chat family with its message at the top as we
     message: 'documents is "empty"',
     ...expected,
   });
-  t.equal(rerank.errorEvent(error, 'req_1'), openai.errorEvent(error, 'req_1'));
+  t.equal(rerank.errorEvent(error, 'req_1', 0), openai.errorEvent(error, 'req_1', 0));
 });

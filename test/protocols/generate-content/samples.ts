@@ -1,7 +1,7 @@
 import type { AnswerContext, TargetOptions } from '../../../src/conversation/codec.js';
 import type { StreamEvent } from '../../../src/conversation/events.js';
 import type { ConversationRequest, Turn } from '../../../src/conversation/request.js';
-import { sealSignature } from '../../../src/conversation/signature.js';
+import { tagSignature } from '../../../src/conversation/signature.js';
 import type { Usage } from '../../../src/conversation/usage.js';
 import { GatewayError } from '../../../src/errors.js';
 import { generateContentCodec } from '../../../src/protocols/generate-content/index.js';
@@ -38,9 +38,9 @@ export const usage: Usage = { input: 1, output: 2, cached: 0, cacheWritten: 0, r
 
 /** The token in which a client carries a signature of a model of this protocol. */
 export const token = (value: string) =>
-  sealSignature({ protocol: 'generateContent', model: 'g', value, redacted: false });
+  tagSignature({ protocol: 'generateContent', model: 'g', value, redacted: false });
 
-export const foreignToken = sealSignature({
+export const foreignToken = tagSignature({
   protocol: 'messages',
   model: 'c',
   value: 'x',

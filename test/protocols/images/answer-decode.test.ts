@@ -88,7 +88,11 @@ test('DashScope errors in an answer of status 200', async (t) => {
     ['InternalError', 'upstream_error', 502],
   ];
   for (const [code, kind, status] of kinds)
-    t.throws(() => readDashscopeAnswer(failure(code)), { kind, status, message: 'No.' }, code);
+    t.throws(
+      () => readDashscopeAnswer(failure(code)),
+      { kind, status, message: 'No.', source: 'upstream' },
+      code,
+    );
 });
 
 test("OpenAI's error in an answer of status 200", async (t) => {

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { sealSignature } from '../../../src/conversation/signature.js';
+import { tagSignature } from '../../../src/conversation/signature.js';
 import { countTokens, messages } from '../../../src/protocols/messages/index.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { createSealer } from '../../../src/wire/seal.js';
@@ -9,7 +9,7 @@ const sealer = createSealer('a secret of the tests');
 const restore = (body: JsonObject, adaptiveThinking = false) =>
   messages.translation?.restore(body, sealer, { ...target, adaptiveThinking }) ?? null;
 
-const foreign = sealSignature({ protocol: 'responses', model: 'm', value: 'x', redacted: true });
+const foreign = tagSignature({ protocol: 'responses', model: 'm', value: 'x', redacted: true });
 const user = { role: 'user', content: 'hi' };
 const text = { type: 'text', text: 'so', cache_control: { type: 'ephemeral' } };
 const thinking = (signature: unknown) => ({ type: 'thinking', thinking: 'hm', signature });

@@ -1,7 +1,7 @@
 import type { AnswerContext, TargetOptions } from '../../../src/conversation/codec.js';
 import type { StreamEvent } from '../../../src/conversation/events.js';
 import type { ConversationRequest } from '../../../src/conversation/request.js';
-import { sealSignature } from '../../../src/conversation/signature.js';
+import { tagSignature } from '../../../src/conversation/signature.js';
 import { messagesCodec } from '../../../src/protocols/messages/index.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { createSealer } from '../../../src/wire/seal.js';
@@ -68,7 +68,7 @@ export const plain: ConversationRequest = {
 
 /** The token of a signature, or of encrypted thinking, that this protocol's upstream made. */
 export function token(value: string, redacted = false): string {
-  return sealSignature({ protocol: 'messages', model: 'up', value, redacted });
+  return tagSignature({ protocol: 'messages', model: 'up', value, redacted });
 }
 
 export function decode(body: JsonObject, stream = false): ConversationRequest {

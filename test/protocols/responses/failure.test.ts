@@ -12,7 +12,7 @@ test('a fault of the request is the caller’s, whatever status it came under', 
 
 test('any other failure is the upstream’s', async (t) => {
   t.match(failureOf({ error: { code: 'server_error', message: 'x' } }), { status: 502 });
-  t.match(failureOf({ error: { type: 'rate_limit_error' } }), { status: 429 });
+  t.match(failureOf({ error: { type: 'rate_limit_error' } }), { status: 429, source: 'upstream' });
   t.match(failureOf({ error: { code: { toString: 1 }, type: [], message: 5 } }), { status: 502 });
   t.match(failureOf({ error: 'text alone' }), { status: 502, message: 'text alone' });
 });

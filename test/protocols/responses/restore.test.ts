@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'tap';
-import { sealSignature } from '../../../src/conversation/signature.js';
+import { tagSignature } from '../../../src/conversation/signature.js';
 import { compactResponses, responses, responsesCodec } from '../../../src/protocols/responses/index.js';
 import { sealReasoning } from '../../../src/protocols/responses/reasoning.js';
 import type { JsonObject } from '../../../src/wire/json.js';
@@ -14,7 +14,7 @@ const restoreOf = (endpoint: typeof responses) => (body: JsonObject) =>
 const restore = restoreOf(responses);
 const inputOf = (body: JsonObject | null) => (body?.input ?? []) as JsonObject[];
 const user = { role: 'user', content: 'hi' };
-const foreign = sealSignature({ protocol: 'messages', model: 'c', value: 'sig', redacted: false });
+const foreign = tagSignature({ protocol: 'messages', model: 'c', value: 'sig', redacted: false });
 const reasoning = (encrypted_content: string, more: object = {}) => ({
   type: 'reasoning',
   id: 'rs_ours_0',

@@ -1,13 +1,9 @@
 import type { Answer, AnswerChoice, AnswerPart } from '../../../conversation/answer.js';
 import type { AnswerSource } from '../../../conversation/codec.js';
 import type { ToolCallPart } from '../../../conversation/request.js';
-import {
-  type ReasoningName,
-  reasoningNames,
-  sealUnsigned,
-} from '../../../conversation/unsigned-reasoning.js';
+import { type ReasoningName, reasoningNames, tagUnsigned } from '../../../conversation/unsigned-reasoning.js';
 import { GatewayError } from '../../../errors.js';
-import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../../wire/json.js';
+import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
 import { upstreamError } from '../../error-formats/upstream-error.js';
 import { decodeCitations, decodeLogprobs } from '../annotations.js';
 import { decodeFinish } from './finish.js';
@@ -30,9 +26,8 @@ export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
 /** Text of a message or delta: a string or, from some upstreams, an array with text parts. */
 export function contentText(content: unknown): string {
   if (typeof content === 'string') return content;
-  if (!Array.isArray(content)) return '';
   let text = '';
-  for (const part of content as readonly unknown[])
+  for (const part of listOf(content))
     if (isObject(part) && part.type === 'text' && typeof part.text === 'string') text += part.text;
   return text;
 }
@@ -49,8 +44,9 @@ export function argumentsText(value: unknown): string {
 }
 
 function messageChoices(choices: unknown): JsonObject[] {
-  if (!Array.isArray(choices)) return [];
-  return choices.filter((choice: unknown) => isObject(choice) && isObject(choice.message)) as JsonObject[];
+  return listOf(choices)
+    .filter(isObject)
+    .filter(({ message }) => isObject(message));
 }
 
 function decodeChoice(choice: JsonObject, { model }: AnswerSource): AnswerChoice {
@@ -58,7 +54,7 @@ function decodeChoice(choice: JsonObject, { model }: AnswerSource): AnswerChoice
   const parts: AnswerPart[] = [];
   const name = reasoningName(message);
   if (name !== null)
-    parts.push({ kind: 'reasoning', text: message[name] as string, signature: sealUnsigned(name, model) });
+    parts.push({ kind: 'reasoning', text: message[name] as string, signature: tagUnsigned(name, model) });
   const text = contentText(message.content);
   if (text !== '') {
     const citations = decodeCitations(message.annotations);
@@ -78,7 +74,7 @@ function decodeChoice(choice: JsonObject, { model }: AnswerSource): AnswerChoice
 
 /** A call without a name is none: nobody could answer it. An id that is missing stays empty. */
 function decodeCalls(message: JsonObject): ToolCallPart[] {
-  const calls: readonly unknown[] = Array.isArray(message.tool_calls) ? message.tool_calls : [];
+  const calls = listOf(message.tool_calls);
   const parts: ToolCallPart[] = [];
   for (const call of calls) {
     if (!isObject(call)) continue;

@@ -1,4 +1,5 @@
 import type { Answer, AnswerChoice, TokenLogprob } from '../../../conversation/answer.js';
+import { answerCallId } from '../../../conversation/call-id.js';
 import type { AnswerContext } from '../../../conversation/codec.js';
 import type { ToolCallPart } from '../../../conversation/request.js';
 import { quoted } from '../../../wire/json.js';
@@ -24,12 +25,6 @@ export function answerHead(object: string, { id, created, model }: AnswerContext
   return `"id":"chatcmpl-${id}","object":"${object}","created":${created},"model":${JSON.stringify(model)}`;
 }
 
-/** The id of a call: the upstream's own or, where it gave none, one that is made from the answer's. */
-export function callId(id: string, context: AnswerContext, choice: number, call: number): string {
-  if (id !== '') return id;
-  return choice === 0 ? `call_${context.id}_${call}` : `call_${context.id}_${choice}_${call}`;
-}
-
 function encodeChoice({ parts, finish }: AnswerChoice, index: number, context: AnswerContext): string {
   let content = '';
   let refusal = '';
@@ -49,7 +44,7 @@ function encodeChoice({ parts, finish }: AnswerChoice, index: number, context: A
     } else if (part.kind === 'reasoning') {
       reasoning += part.text;
     } else {
-      calls += `${calls === '' ? '' : ','}${encodeCall(part, callId(part.id, context, index, callCount++))}`;
+      calls += `${calls === '' ? '' : ','}${encodeCall(part, answerCallId(part.id, context, index, callCount++))}`;
     }
   }
   const noContent = content === '' && (calls !== '' || refusal !== '');

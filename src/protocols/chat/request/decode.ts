@@ -15,8 +15,8 @@ import {
   type ToolResultPart,
   type Turn,
 } from '../../../conversation/request.js';
-import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../../wire/json.js';
-import { decodeStop, requireText, wrongValue } from '../../../wire/reading.js';
+import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
+import { decodeStop, requireName, requireText, wrongValue } from '../../../wire/reading.js';
 import { untranslatable } from '../../unsupported.js';
 import { carriedReasoning, cutIdOf, withReasoning } from '../carried.js';
 
@@ -87,7 +87,7 @@ function decodeFormat(format: unknown): OutputFormat | null {
 function decodeReasoning(word: unknown): Reasoning | null {
   if (word === undefined || word === null) return null;
   const effort = typeof word === 'string' ? effortOfWord(word) : null;
-  if (effort === null) throw wrongValue('reasoning_effort', `one of ${efforts.join(', ')}`);
+  if (effort === null) throw wrongValue('reasoning_effort', `a word such as ${efforts.join(', ')}`);
   return { effort, budget: null, show: true, summary: null };
 }
 
@@ -328,11 +328,6 @@ function functionCall(call: JsonObject, id: string, at: string, nameAt = at): To
   return { kind: 'toolCall', id, name, input: input.trim() === '' ? '{}' : input, custom: false, at };
 }
 
-function requireName(call: JsonObject, at: string): string {
-  if (typeof call.name !== 'string' || call.name === '') throw wrongValue(`${at}.name`, "the tool's name");
-  return call.name;
-}
-
 /** The `function_call` form has no ids: the call's and its result's are made from where the call stands. */
 function functionCallId(index: number): string {
   return `function_call_${index}`;
@@ -381,7 +376,7 @@ function decodeToolChoice(body: JsonObject): ToolChoice | null {
 function functionCallChoice(choice: unknown): ToolChoice | null {
   if (choice === undefined || choice === null) return null;
   if (choice === 'none' || choice === 'auto') return { mode: choice };
-  if (isObject(choice)) return { mode: 'named', name: requireToolName(choice, 'function_call') };
+  if (isObject(choice)) return { mode: 'named', name: requireName(choice, 'function_call') };
   throw wrongValue('function_call', "'none', 'auto' or an object with the function's name");
 }
 
@@ -404,13 +399,13 @@ function allowedTools(allowed: unknown): ToolChoice {
 /** Some clients put the name where the responses protocol has it: beside the type. */
 function chosenName(choice: JsonObject, type: 'function' | 'custom', at: string): string {
   const inner = choice[type];
-  return isObject(inner) ? requireToolName(inner, `${at}.${type}`) : requireToolName(choice, at);
+  return isObject(inner) ? requireName(inner, `${at}.${type}`) : requireName(choice, at);
 }
 
 function functionTool(definition: unknown, at: string): Tool {
   if (!isObject(definition)) throw wrongValue(at, 'an object');
   return {
-    name: requireToolName(definition, at),
+    name: requireName(definition, at),
     description: textOrNull(definition.description),
     parameters: isObject(definition.parameters) ? definition.parameters : null,
     strict: typeof definition.strict === 'boolean' ? definition.strict : null,
@@ -420,7 +415,7 @@ function functionTool(definition: unknown, at: string): Tool {
 function customTool(definition: unknown, at: string): Tool {
   if (!isObject(definition)) throw wrongValue(at, 'an object');
   return {
-    name: requireToolName(definition, at),
+    name: requireName(definition, at),
     description: textOrNull(definition.description),
     parameters: null,
     strict: null,
@@ -432,14 +427,4 @@ function customTool(definition: unknown, at: string): Tool {
 function inputFormat(format: unknown): JsonObject | null {
   if (!isObject(format) || format.type === 'text') return null;
   return isObject(format.grammar) ? { type: format.type, ...format.grammar } : format;
-}
-
-function requireToolName(definition: JsonObject, at: string): string {
-  const { name } = definition;
-  if (typeof name !== 'string' || name === '') throw wrongValue(`${at}.name`, 'a name that is not empty');
-  return name;
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }

@@ -233,11 +233,11 @@ function addAssistantTurns(
     }
   }
   if (text === null && refusal === null && calls.length === 0) return index;
-  const refused = refusal === null ? '' : `,"refusal":${quoted(refusal)}`;
+  const refusalMember = refusal === null ? '' : `,"refusal":${quoted(refusal)}`;
   const called = calls.length === 0 ? '' : `,"tool_calls":[${calls.join(',')}]`;
   const thought = [...reasoning].map(([name, thoughts]) => `,"${name}":${quoted(thoughts)}`).join('');
   messages.push(
-    `{"role":"assistant","content":${text === null ? 'null' : quoted(text)}${refused}${thought}${called}}`,
+    `{"role":"assistant","content":${text === null ? 'null' : quoted(text)}${refusalMember}${thought}${called}}`,
   );
   return index;
 }

@@ -1,9 +1,9 @@
 import type { AnswerSource, StreamDecoder } from '../../../conversation/codec.js';
 import type { StreamEvent } from '../../../conversation/events.js';
-import { type ReasoningName, sealUnsigned } from '../../../conversation/unsigned-reasoning.js';
+import { type ReasoningName, tagUnsigned } from '../../../conversation/unsigned-reasoning.js';
 import { GatewayError } from '../../../errors.js';
-import { isObject, type JsonObject, parseObject, textOrNull } from '../../../wire/json.js';
-import { upstreamError } from '../../error-formats/upstream-error.js';
+import { isObject, type JsonObject, listOf, textOrNull } from '../../../wire/json.js';
+import { emptyStream, foreignStream, readChoiceEvent } from '../../openai-shared/choice-stream.js';
 import { decodeCitations, decodeLogprobs } from '../annotations.js';
 import { contentText, reasoningName } from '../answer/decode.js';
 import { decodeFinish } from '../answer/finish.js';
@@ -15,6 +15,7 @@ import {
   type HeldArguments,
   readCalls,
 } from '../call-deltas.js';
+import { streamParts } from './rules.js';
 
 /** Answers that a stream may have; SDKs take no more. */
 const maxChoices = 128;
@@ -43,10 +44,10 @@ export function createDecoder({ model }: AnswerSource): StreamDecoder {
     textMember: 'content',
     decode(event, data, out) {
       if (progress.over) return;
-      const text = data.trim();
-      if (text === '') return;
-      if (text === '[DONE]') endStream(progress, out);
-      else decodeChunk(progress, event, text, out);
+      const read = readChoiceEvent(streamParts, event, data);
+      if (read === 'end') endStream(progress, out);
+      else if (read instanceof GatewayError) fail(progress, read, out);
+      else if (read !== null) decodeChunk(progress, read, out);
     },
     finish(out) {
       if (progress.over) return;
@@ -61,7 +62,7 @@ export function createDecoder({ model }: AnswerSource): StreamDecoder {
 /** After `[DONE]` a choice without a reason to finish counts as finished. */
 function endStream(progress: Progress, out: StreamEvent[]): void {
   if (progress.choices.size === 0) {
-    fail(progress, new GatewayError('upstream_error', "The upstream's stream has no answer in it."), out);
+    fail(progress, emptyStream(), out);
     return;
   }
   for (const [index, choice] of progress.choices) finishChoice(progress, choice, index, null, out);
@@ -74,44 +75,26 @@ function fail(progress: Progress, error: GatewayError, out: StreamEvent[]): void
   out.push({ kind: 'error', error });
 }
 
-function decodeChunk(progress: Progress, event: string | null, text: string, out: StreamEvent[]): void {
-  const chunk = parseObject(text);
-  const error = chunk === null ? notChat('an event that is not a JSON object') : chunkError(chunk, event);
-  if (error !== null || chunk === null) {
-    if (error !== null) fail(progress, error, out);
-    return;
-  }
+function decodeChunk(progress: Progress, chunk: JsonObject, out: StreamEvent[]): void {
   if (!progress.started) {
     progress.started = true;
     out.push({ kind: 'start', usage: null });
   }
-  if (Array.isArray(chunk.choices)) {
-    for (const choice of chunk.choices as readonly unknown[]) {
-      const failure = isObject(choice) ? decodeChoice(progress, choice, out) : null;
-      if (failure !== null) {
-        fail(progress, failure, out);
-        return;
-      }
+  for (const choice of listOf(chunk.choices)) {
+    const failure = isObject(choice) ? decodeChoice(progress, choice, out) : null;
+    if (failure !== null) {
+      fail(progress, failure, out);
+      return;
     }
   }
   const usage = decodeUsage(chunk.usage);
   if (usage !== null) out.push({ kind: 'usage', usage });
 }
 
-/** The error that a chunk is, or that it is none of the protocol. */
-function chunkError(chunk: JsonObject, event: string | null): GatewayError | null {
-  const error = upstreamError(chunk.error);
-  if (error !== null) return error;
-  if ('choices' in chunk || isObject(chunk.usage) || chunk.object === 'chat.completion.chunk') return null;
-  if (event === 'error') return upstreamError(chunk);
-  if (typeof chunk.type === 'string') return notChat(`an event of type ${chunk.type}`);
-  return notChat(event === null ? 'an event without choices' : `an event named ${event}`);
-}
-
 function decodeChoice(progress: Progress, value: JsonObject, out: StreamEvent[]): GatewayError | null {
   const index = typeof value.index === 'number' ? value.index : 0;
   if (!(Number.isInteger(index) && index >= 0 && index < maxChoices))
-    return notChat(`a choice with the index ${index}`);
+    return foreignStream(streamParts.protocol, `a choice with the index ${index}`);
   let choice = progress.choices.get(index);
   if (choice === undefined) {
     choice = { calls: createCallDeltas(index, progress.held), reasoning: null, finished: false };
@@ -153,7 +136,7 @@ function hasCalls({ tool_calls: calls, function_call: call }: JsonObject): boole
 
 function endReasoning({ model }: Progress, choice: Choice, index: number, out: StreamEvent[]): void {
   if (choice.reasoning === null) return;
-  out.push({ kind: 'signature', choice: index, signature: sealUnsigned(choice.reasoning, model) });
+  out.push({ kind: 'signature', choice: index, signature: tagUnsigned(choice.reasoning, model) });
   choice.reasoning = null;
 }
 
@@ -185,11 +168,4 @@ function finishChoice(
     reason: decodeFinish(reason, choice.calls.started > 0),
     stopSequence: null,
   });
-}
-
-function notChat(what: string): GatewayError {
-  return new GatewayError(
-    'unsupported_stream_event',
-    `The upstream's stream is not of the chat protocol: it has ${what}.`,
-  );
 }

@@ -1,10 +1,11 @@
+import { answerCallId } from '../../../conversation/call-id.js';
 import type { AnswerContext, StreamEncoder } from '../../../conversation/codec.js';
 import type { StreamEvent } from '../../../conversation/events.js';
 import type { Usage } from '../../../conversation/usage.js';
 import { framed, type RawTextFrame, rawBytes } from '../../../wire/raw-text.js';
 import { openai } from '../../error-formats/openai.js';
 import { encodeCitation, encodeLogprobs } from '../annotations.js';
-import { answerHead, callId } from '../answer/encode.js';
+import { answerHead } from '../answer/encode.js';
 import { encodeFinish } from '../answer/finish.js';
 import { encodeUsage } from '../answer/usage.js';
 import { extraContent } from '../carried.js';
@@ -46,11 +47,11 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
 
   function callStart({ choice, call, id, name, custom, signature }: CallStart): string {
     const before = opening(choice);
-    (choices[choice] as Choice).hasCalls = true;
+    choices[choice] = { hasCalls: true };
     inCustomCall = custom;
     const kind = custom ? 'custom' : 'function';
     const input = custom ? 'input' : 'arguments';
-    const ids = `"index":${call},"id":${JSON.stringify(callId(id, context, choice, call))}`;
+    const ids = `"index":${call},"id":${JSON.stringify(answerCallId(id, context, choice, call))}`;
     const named = `"type":"${kind}","${kind}":{"name":${JSON.stringify(name)},"${input}":""}`;
     return before + chunk(choice, `"tool_calls":[{${ids},${named}${extraContent(signature)}}]`);
   }
@@ -103,7 +104,7 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
           usage = event.usage;
           return '';
         case 'error':
-          return openai.errorEvent(event.error, '');
+          return openai.errorEvent(event.error, '', 0);
         case 'end':
           return `${usage === null || !context.includeUsage ? '' : usageChunk(head, usage)}data: [DONE]\n\n`;
       }

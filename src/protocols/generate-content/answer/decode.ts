@@ -1,8 +1,8 @@
 import type { Answer, AnswerChoice, AnswerPart } from '../../../conversation/answer.js';
 import type { AnswerSource } from '../../../conversation/codec.js';
-import { sealSignature } from '../../../conversation/signature.js';
+import { tagSignature } from '../../../conversation/signature.js';
 import { GatewayError } from '../../../errors.js';
-import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../../wire/json.js';
+import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
 import { failureOf } from '../failure.js';
 import { decodeLogprobs } from '../logprobs.js';
 import { decodeFinish, isReason } from './finish.js';
@@ -28,13 +28,12 @@ export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
 
 /** The candidates of a response, or none. */
 export function candidatesOf({ candidates }: JsonObject): JsonObject[] {
-  return Array.isArray(candidates) ? (candidates as unknown[]).filter(isObject) : [];
+  return listOf(candidates).filter(isObject);
 }
 
 /** The parts of a candidate, or none. */
 export function partsOf({ content }: JsonObject): JsonObject[] {
-  if (!isObject(content) || !Array.isArray(content.parts)) return [];
-  return (content.parts as unknown[]).filter(isObject);
+  return isObject(content) ? listOf(content.parts).filter(isObject) : [];
 }
 
 /** True for a response to a prompt that the vendor refused to answer. */
@@ -42,10 +41,10 @@ export function isBlocked({ promptFeedback }: JsonObject): boolean {
   return isObject(promptFeedback) && isReason(promptFeedback.blockReason);
 }
 
-/** The sealed signature that stands on a part, or null. */
+/** The tagged signature that stands on a part, or null. */
 export function signatureOf(part: JsonObject, { model }: AnswerSource): string | null {
   const value = textOrNull(part.thoughtSignature) || null;
-  return value && sealSignature({ protocol: 'generateContent', model, value, redacted: false });
+  return value && tagSignature({ protocol: 'generateContent', model, value, redacted: false });
 }
 
 /** What is called by a part, or null for one that calls nothing. Ids are left out by most models. */

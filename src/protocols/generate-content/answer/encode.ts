@@ -1,7 +1,8 @@
 import type { Answer, AnswerChoice, TokenLogprob } from '../../../conversation/answer.js';
+import { answerCallId } from '../../../conversation/call-id.js';
 import type { AnswerContext } from '../../../conversation/codec.js';
 import { encodeLogprobs } from '../logprobs.js';
-import { callId, callPart, textPart, thoughtPart } from '../parts-encode.js';
+import { callPart, textPart, thoughtPart } from '../parts-encode.js';
 import { encodeFinish } from './finish.js';
 import { encodeUsage } from './usage.js';
 
@@ -37,7 +38,7 @@ function encodeChoice({ parts, finish }: AnswerChoice, index: number, context: A
       continue;
     }
     if (part.kind === 'toolCall') {
-      written.push(callPart({ ...part, id: callId(part.id, context, index, calls++) }, signature));
+      written.push(callPart({ ...part, id: answerCallId(part.id, context, index, calls++) }, signature));
     } else {
       if (part.kind === 'text' && part.logprobs !== undefined) logprobs.push(...part.logprobs);
       written.push(textPart(part.text, signature));

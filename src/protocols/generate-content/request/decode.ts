@@ -1,3 +1,4 @@
+import { registeredType } from '../../../conversation/media-source.js';
 import type {
   AssistantPart,
   ConversationRequest,
@@ -12,8 +13,16 @@ import type {
   Turn,
 } from '../../../conversation/request.js';
 import { carriedSignature } from '../../../conversation/signature.js';
-import { isObject, isObjectText, type JsonObject, numberOrNull, textOrNull } from '../../../wire/json.js';
-import { wholeOrNull, wrongValue } from '../../../wire/reading.js';
+import {
+  isList,
+  isObject,
+  isObjectText,
+  type JsonObject,
+  listOf,
+  numberOrNull,
+  textOrNull,
+} from '../../../wire/json.js';
+import { decodeStop, requireName, wholeOrNull, wrongValue } from '../../../wire/reading.js';
 import { untranslatable } from '../../unsupported.js';
 import { CallIds } from '../call-ids.js';
 import { decodeReasoning } from '../reasoning.js';
@@ -116,11 +125,6 @@ function mayBeObject({ type, anyOf, enum: values, items }: JsonObject): boolean 
   return values === undefined && items === undefined;
 }
 
-function decodeStop(sequences: unknown): string[] {
-  if (!Array.isArray(sequences)) return [];
-  return sequences.filter((sequence): sequence is string => typeof sequence === 'string' && sequence !== '');
-}
-
 /** Kinds by the ending of a URL's path, for files whose type the client left out. */
 const kindsByEnding: Readonly<Record<string, MediaPart['kind']>> = {
   png: 'image',
@@ -148,7 +152,8 @@ function decodeMedia(part: JsonObject, at: string): MediaPart | null {
 
 function inlineMedia(blob: JsonObject, at: string): MediaPart {
   const mediaType = mediaTypeOf(blob);
-  if (mediaType === null) throw wrongValue(`${at}.mimeType`, "a media type such as 'image/png'");
+  if (mediaType === null)
+    throw wrongValue(`${at}.${keyOf(blob, 'mimeType')}`, "a media type such as 'image/png'");
   if (typeof blob.data !== 'string') throw wrongValue(`${at}.data`, 'a string in base64');
   const source: MediaSource = { kind: 'data', mediaType, data: blob.data };
   return { kind: kindOfType(mediaType), source, detail: null, name: nameOf(blob), at };
@@ -170,10 +175,8 @@ function isPublic(url: string): boolean {
 }
 
 function mediaTypeOf(blob: JsonObject): string | null {
-  const mediaType = textOrNull(memberOf(blob, 'mimeType'))?.trim().toLowerCase() ?? '';
-  // What clients call JPEG against the registry of media types; other vendors take the registered name alone.
-  if (mediaType === 'image/jpg') return 'image/jpeg';
-  return mediaType === '' ? null : mediaType;
+  const mediaType = textOrNull(memberOf(blob, 'mimeType'))?.trim() ?? '';
+  return mediaType === '' ? null : registeredType(mediaType);
 }
 
 function kindOfType(mediaType: string): MediaPart['kind'] {
@@ -349,17 +352,11 @@ function* partsOf(content: JsonObject, at: string): Generator<[part: JsonObject,
     yield [parts, `${at}.parts`];
     return;
   }
-  if (!Array.isArray(parts)) throw wrongValue(`${at}.parts`, 'an array of parts');
-  for (const [index, part] of (parts as readonly unknown[]).entries()) {
+  if (!isList(parts)) throw wrongValue(`${at}.parts`, 'an array of parts');
+  for (const [index, part] of parts.entries()) {
     if (!isObject(part)) throw wrongValue(`${at}.parts[${index}]`, 'an object');
     yield [part, `${at}.parts[${index}]`];
   }
-}
-
-function requireName(named: JsonObject, at: string): string {
-  if (typeof named.name !== 'string' || named.name === '')
-    throw wrongValue(`${at}.name`, 'the name of the function');
-  return named.name;
 }
 
 type HostedTools = ConversationRequest['hostedTools'];
@@ -412,10 +409,8 @@ function decodeToolChoice(body: JsonObject): ToolChoice | null {
 
 function decodeFunction(declaration: unknown, at: string): Tool {
   if (!isObject(declaration)) throw wrongValue(at, 'an object');
-  const { name } = declaration;
-  if (typeof name !== 'string' || name === '') throw wrongValue(`${at}.name`, 'a name that is not empty');
   return {
-    name,
+    name: requireName(declaration, at),
     description: textOrNull(declaration.description),
     parameters: decodeParameters(declaration),
     strict: null,
@@ -426,8 +421,4 @@ function decodeParameters(declaration: JsonObject): JsonObject | null {
   const schema = memberOf(declaration, 'parametersJsonSchema');
   if (isObject(schema)) return schema;
   return isObject(declaration.parameters) ? decodeSchema(declaration.parameters) : null;
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }

@@ -82,8 +82,7 @@ class BlockDecoder implements StreamDecoder {
       out.push({ kind: 'start', usage: this.#usage });
     }
     const candidates = candidatesOf(block);
-    for (let at = 0; at < candidates.length; at++) {
-      const candidate = candidates[at] as JsonObject;
+    for (const [at, candidate] of candidates.entries()) {
       const { index } = candidate;
       const choice = typeof index === 'number' && Number.isSafeInteger(index) && index >= 0 ? index : at;
       this.#readCandidate(candidate, choice, out);

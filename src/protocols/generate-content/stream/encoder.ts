@@ -1,4 +1,5 @@
 import type { FinishReason, TokenLogprob } from '../../../conversation/answer.js';
+import { answerCallId } from '../../../conversation/call-id.js';
 import type { AnswerContext, StreamEncoder } from '../../../conversation/codec.js';
 import type { StreamEvent } from '../../../conversation/events.js';
 import type { Usage } from '../../../conversation/usage.js';
@@ -9,7 +10,7 @@ import { answerEnd, blockedPrompt } from '../answer/encode.js';
 import { encodeFinish } from '../answer/finish.js';
 import { encodeInputUsage, encodeUsage } from '../answer/usage.js';
 import { encodeLogprobs } from '../logprobs.js';
-import { callId, callPart, textPart, thoughtPart } from '../parts-encode.js';
+import { callPart, textPart, thoughtPart } from '../parts-encode.js';
 
 /** Most characters of calls that are kept: each is sent whole. */
 const mostCharacters = 16 * 1024 * 1024;
@@ -90,7 +91,9 @@ class BlockEncoder implements StreamEncoder {
         return this.#release(event.choice, this.#choiceOf(event.choice));
       case 'callArguments':
         if (this.#heldCharacters + this.#arguments.length + event.text.length > mostCharacters)
-          return this.#fail(new GatewayError('upstream_error', 'A tool call is too long to be kept.'));
+          return this.#fail(
+            new GatewayError('upstream_error', 'A tool call is too long to be kept.', { tooLarge: true }),
+          );
         this.#arguments += event.text;
         return '';
       case 'callEnd':
@@ -169,7 +172,7 @@ class BlockEncoder implements StreamEncoder {
     const call = this.#call;
     if (call === null) return;
     const choice = this.#choiceOf(call.choice);
-    const id = callId(call.id, this.#context, call.choice, call.call);
+    const id = answerCallId(call.id, this.#context, call.choice, call.call);
     choice.held = callPart(
       { id, name: call.name, input: this.#arguments, custom: call.custom },
       choice.signature,

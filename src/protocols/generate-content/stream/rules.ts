@@ -1,9 +1,7 @@
 import { marksOf, type StreamEnding, type StreamFacts } from '../../../conversation/stream-rules.js';
 import type { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, parseObject } from '../../../wire/json.js';
-import { endOfString } from '../../../wire/json-scan.js';
-import { afterColon } from '../../../wire/json-skip.js';
-import { skipSpace } from '../../../wire/json-space.js';
+import { afterColon, endOfString, skipSpace } from '../../../wire/json-skip.js';
 import { firstEventEnd, lastEventEnd, parseEvent } from '../../../wire/sse.js';
 import { isReason } from '../answer/finish.js';
 import { lastUsage } from '../answer/usage.js';

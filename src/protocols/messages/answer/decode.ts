@@ -1,8 +1,8 @@
 import type { Answer, AnswerPart } from '../../../conversation/answer.js';
 import type { AnswerSource } from '../../../conversation/codec.js';
-import { sealSignature } from '../../../conversation/signature.js';
+import { tagSignature } from '../../../conversation/signature.js';
 import { GatewayError } from '../../../errors.js';
-import { isObject, type JsonObject, textOrNull } from '../../../wire/json.js';
+import { isList, isObject, type JsonObject, textOrNull } from '../../../wire/json.js';
 import { failureOf } from '../failure.js';
 import { decodeFinish } from './finish.js';
 import { decodeUsage } from './usage.js';
@@ -15,10 +15,9 @@ import { decodeUsage } from './usage.js';
 export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
   if (isObject(body.error)) throw failureOf(body);
   const { content } = body;
-  if (!Array.isArray(content))
-    throw new GatewayError('upstream_error', 'The upstream answered without a message.');
+  if (!isList(content)) throw new GatewayError('upstream_error', 'The upstream answered without a message.');
   const parts: AnswerPart[] = [];
-  for (const block of content as readonly unknown[]) {
+  for (const block of content) {
     const part = isObject(block) ? decodeBlock(block, source) : null;
     if (part !== null) parts.push(part);
   }
@@ -32,8 +31,8 @@ export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
 }
 
 /** The token in which a client carries a signature of this protocol, or encrypted thinking. */
-export function sealOwn(value: string, redacted: boolean, { model }: AnswerSource): string {
-  return sealSignature({ protocol: 'messages', model, value, redacted });
+export function tagOwn(value: string, redacted: boolean, { model }: AnswerSource): string {
+  return tagSignature({ protocol: 'messages', model, value, redacted });
 }
 
 /** The JSON text of a call's input as it stands in a block; empty for none. */
@@ -51,11 +50,11 @@ function decodeBlock(block: JsonObject, source: AnswerSource): AnswerPart | null
       const text = textOrNull(block.thinking) ?? '';
       const value = textOrNull(block.signature) ?? '';
       if (text === '' && value === '') return null;
-      return { kind: 'reasoning', text, signature: value === '' ? null : sealOwn(value, false, source) };
+      return { kind: 'reasoning', text, signature: value === '' ? null : tagOwn(value, false, source) };
     }
     case 'redacted_thinking': {
       const value = textOrNull(block.data) ?? '';
-      return value === '' ? null : { kind: 'reasoning', text: '', signature: sealOwn(value, true, source) };
+      return value === '' ? null : { kind: 'reasoning', text: '', signature: tagOwn(value, true, source) };
     }
     case 'tool_use': {
       // A call without a name is none: nobody could answer it.

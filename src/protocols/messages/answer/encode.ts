@@ -1,10 +1,10 @@
-import type { Answer, AnswerChoice } from '../../../conversation/answer.js';
+import type { Answer } from '../../../conversation/answer.js';
 import type { AnswerContext } from '../../../conversation/codec.js';
 import type { ReasoningPart, ToolCallPart } from '../../../conversation/request.js';
 import { isRedacted } from '../../../conversation/signature.js';
 import { GatewayError } from '../../../errors.js';
 import { isObjectText, quoted } from '../../../wire/json.js';
-import { answerCallId } from '../call-ids.js';
+import { toolUseId } from '../call-ids.js';
 import { encodeText } from '../request/encode.js';
 import { encodeFinish } from './finish.js';
 import { encodeUsage } from './usage.js';
@@ -14,13 +14,15 @@ import { encodeUsage } from './usage.js';
  * @throws {GatewayError} `upstream_error` for a call whose arguments are no object, which this protocol cannot hold
  */
 export function encodeAnswer(answer: Answer, context: AnswerContext): string {
-  const choice = answer.choices[0] as AnswerChoice;
+  const [choice] = answer.choices;
+  if (choice === undefined)
+    throw new GatewayError('upstream_error', 'The upstream answered without a message.');
   const { finish } = choice;
   const blocks: string[] = [];
   let calls = 0;
   for (const part of choice.parts) {
     if (part.kind === 'toolCall') {
-      const call = encodeCall(part, answerCallId(part.id, context, calls++), finish === 'length');
+      const call = encodeCall(part, toolUseId(part.id, context, calls++), finish === 'length');
       if (call !== null) blocks.push(call);
     } else if (part.kind === 'reasoning') {
       const thinking = encodeThinkingBlock(part, context);

@@ -3,7 +3,7 @@ import { isHttpUrl, registeredType } from '../../../conversation/media-source.js
 import {
   type AssistantPart,
   type ConversationRequest,
-  type Effort,
+  type EffortWord,
   efforts,
   type MediaPart,
   type MediaSource,
@@ -18,8 +18,8 @@ import {
   type Turn,
 } from '../../../conversation/request.js';
 import { carriedSignature } from '../../../conversation/signature.js';
-import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../../wire/json.js';
-import { decodeStop, requireText, wrongValue } from '../../../wire/reading.js';
+import { isList, isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
+import { decodeStop, requireName, requireText, wrongValue } from '../../../wire/reading.js';
 import { untranslatable } from '../../unsupported.js';
 import { originalCallId } from '../call-ids.js';
 
@@ -109,11 +109,11 @@ function decodeReasoning(body: JsonObject): Reasoning | null {
   }
 }
 
-function decodeEffort(config: unknown): Effort | null {
+function decodeEffort(config: unknown): EffortWord | null {
   const word = isObject(config) ? config.effort : null;
   if (word === undefined || word === null) return null;
   const effort = typeof word === 'string' ? effortOfWord(word) : null;
-  if (effort === null) throw wrongValue('output_config.effort', `one of ${efforts.join(', ')}`);
+  if (effort === null) throw wrongValue('output_config.effort', `a word such as ${efforts.join(', ')}`);
   return effort;
 }
 
@@ -127,10 +127,10 @@ type ContentPart = TextPart | MediaPart;
 function blocksOf(content: unknown, at: string): readonly JsonObject[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }];
   if (content === null || content === undefined) return [];
-  if (!Array.isArray(content)) throw wrongValue(at, 'a string or an array of blocks');
-  const wrong = content.findIndex((block: unknown) => !isObject(block));
-  if (wrong !== -1) throw wrongValue(`${at}[${wrong}]`, "an object with a 'type'");
-  return content as JsonObject[];
+  if (!isList(content)) throw wrongValue(at, 'a string or an array of blocks');
+  if (content.every(isObject)) return content;
+  const wrong = content.findIndex((block) => !isObject(block));
+  throw wrongValue(`${at}[${wrong}]`, "an object with a 'type'");
 }
 
 /**
@@ -328,12 +328,10 @@ function decodeAssistant(blocks: readonly JsonObject[], at: string, toolNames: T
 function decodeCall(block: JsonObject, at: string): ToolCallPart {
   const { input } = block;
   if (input !== undefined && !isObject(input)) throw wrongValue(`${at}.input`, 'an object');
-  const name = requireText(block, 'name', at);
-  if (name === '') throw wrongValue(`${at}.name`, "the tool's name");
   return {
     kind: 'toolCall',
     id: originalCallId(requireText(block, 'id', at)),
-    name,
+    name: requireName(block, at),
     input: input === undefined ? '{}' : JSON.stringify(input),
     custom: false,
     at,
@@ -365,8 +363,7 @@ type HostedTools = ConversationRequest['hostedTools'];
 function decodeTools(list: unknown): { readonly tools: Tool[]; readonly hostedTools: HostedTools } {
   const tools: Tool[] = [];
   const hostedTools: HostedTools[number][] = [];
-  const entries: readonly unknown[] = Array.isArray(list) ? list : [];
-  entries.forEach((tool, index) => {
+  listOf(list).forEach((tool, index) => {
     const at = `tools[${index}]`;
     if (!isObject(tool)) throw wrongValue(at, 'an object');
     const type = tool.type ?? 'custom';
@@ -374,10 +371,8 @@ function decodeTools(list: unknown): { readonly tools: Tool[]; readonly hostedTo
       hostedTools.push({ type: String(type), at });
       return;
     }
-    const { name } = tool;
-    if (typeof name !== 'string' || name === '') throw wrongValue(`${at}.name`, 'a name that is not empty');
     tools.push({
-      name,
+      name: requireName(tool, at),
       description: textOrNull(tool.description),
       parameters: isObject(tool.input_schema) ? tool.input_schema : null,
       strict: typeof tool.strict === 'boolean' ? tool.strict : null,
@@ -400,9 +395,7 @@ function decodeToolChoice(choice: unknown): ToolChoice | null {
     case 'any':
       return { mode: 'required' };
     case 'tool':
-      if (typeof choice.name !== 'string' || choice.name === '')
-        throw wrongValue('tool_choice.name', "the tool's name");
-      return { mode: 'named', name: choice.name };
+      return { mode: 'named', name: requireName(choice, 'tool_choice') };
     default:
       throw untranslatable('tool_choice', `of type '${String(choice.type)}'`);
   }

@@ -1,4 +1,5 @@
 import type { TargetOptions } from '../../../conversation/codec.js';
+import { knownEffort } from '../../../conversation/effort.js';
 import type {
   AssistantPart,
   ConversationRequest,
@@ -129,8 +130,8 @@ function encodeThinking(
     const word = effort === 'minimal' ? 'low' : (effort ?? undefined);
     return { ...without, thinking: possible ? thinking : undefined, effort: word };
   }
-  if (effort === 'none') return without;
-  const wanted = reasoning.budget ?? (effort === null ? null : budgets[effort]);
+  const known = knownEffort(effort);
+  const wanted = reasoning.budget ?? (known === null || known === 'none' ? null : budgets[known]);
   if (wanted === null || wanted <= 0) return without;
   const { budget, limit } = fit(Math.max(leastBudget, wanted), maxTokens, target.maxTokens);
   if (budget < leastBudget) return without;

@@ -3,7 +3,7 @@ import type { StreamEvent } from '../../../conversation/events.js';
 import type { Usage } from '../../../conversation/usage.js';
 import { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, parseObject, textOrNull } from '../../../wire/json.js';
-import { inputText, sealOwn } from '../answer/decode.js';
+import { inputText, tagOwn } from '../answer/decode.js';
 import { decodeFinish } from '../answer/finish.js';
 import { decodeUsage } from '../answer/usage.js';
 import { failureOf, nameEvent, notMessages } from '../failure.js';
@@ -154,7 +154,7 @@ class MessagesDecoder implements StreamDecoder {
 
   #signature(value: unknown, redacted: boolean, out: StreamEvent[]): void {
     if (typeof value !== 'string' || value === '') return;
-    out.push({ kind: 'signature', choice: 0, signature: sealOwn(value, redacted, this.#source) });
+    out.push({ kind: 'signature', choice: 0, signature: tagOwn(value, redacted, this.#source) });
   }
 
   #blockStop(index: unknown, out: StreamEvent[]): void {

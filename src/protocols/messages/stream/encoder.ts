@@ -7,7 +7,7 @@ import { anthropic } from '../../error-formats/anthropic.js';
 import { messageHead, redactedBlock } from '../answer/encode.js';
 import { encodeFinish } from '../answer/finish.js';
 import { encodeUsage } from '../answer/usage.js';
-import { answerCallId } from '../call-ids.js';
+import { toolUseId } from '../call-ids.js';
 
 type Block = 'text' | 'thinking' | 'redacted' | 'call';
 type Finish = Extract<StreamEvent, { kind: 'finish' }>;
@@ -97,7 +97,7 @@ class Encoder implements StreamEncoder {
       case 'citation':
         return '';
       case 'error':
-        return anthropic.errorEvent(event.error, `req_${this.#context.id}`);
+        return anthropic.errorEvent(event.error, `req_${this.#context.id}`, 0);
       case 'end':
         return this.#end();
     }
@@ -144,7 +144,7 @@ class Encoder implements StreamEncoder {
   }
 
   #callStart(id: string, name: string): string {
-    const ids = `"id":${JSON.stringify(answerCallId(id, this.#context, this.#calls++))},"name":${JSON.stringify(name)}`;
+    const ids = `"id":${JSON.stringify(toolUseId(id, this.#context, this.#calls++))},"name":${JSON.stringify(name)}`;
     return this.#openBlock('call', `{"type":"tool_use",${ids},"input":{}}`);
   }
 

@@ -7,7 +7,7 @@ import type {
 } from '../../../conversation/answer.js';
 import type { AnswerSource } from '../../../conversation/codec.js';
 import { GatewayError } from '../../../errors.js';
-import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../../wire/json.js';
+import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
 import { failureOf } from '../failure.js';
 import { sealReasoning } from '../reasoning.js';
 import { joinedTexts } from '../request/decode.js';
@@ -121,7 +121,7 @@ export function logprobsOf(list: unknown): TokenLogprob[] | undefined {
   const found = list.flatMap((each) => {
     const token = tokenOf(each);
     if (token === null) return [];
-    const top: readonly unknown[] = Array.isArray(each.top_logprobs) ? each.top_logprobs : [];
+    const top = listOf(each.top_logprobs);
     return [{ ...token, top_logprobs: top.map(tokenOf).filter((other) => other !== null) }];
   });
   return found.length === 0 ? undefined : found;

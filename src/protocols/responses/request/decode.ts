@@ -15,7 +15,7 @@ import type {
   UserPart,
 } from '../../../conversation/request.js';
 import type { GatewayError } from '../../../errors.js';
-import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../../wire/json.js';
+import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
 import type { Sealer } from '../../../wire/seal.js';
 import { untranslatable } from '../../unsupported.js';
 import { asCompaction, expandCompaction, isCompaction, keptContents } from '../compact.js';
@@ -311,7 +311,7 @@ function decodeInput(input: unknown, tools: ToolList, sealer: Sealer): DecodedIn
     return { system: [], turns, hosted: [], wantsCompaction: false };
   }
   const reader = new InputReader(tools, sealer);
-  const items: readonly unknown[] = Array.isArray(input) ? input : [];
+  const items = listOf(input);
   let wantsCompaction = false;
   items.forEach((item, index) => {
     const at = `input[${index}]`;
@@ -508,7 +508,7 @@ function decodeToolChoice(choice: unknown, list: ToolList): DecodedChoice {
 function decodeAllowed(choice: JsonObject, list: ToolList): DecodedChoice {
   const names: string[] = [];
   const hosted: HostedTool[] = [];
-  const tools: readonly unknown[] = Array.isArray(choice.tools) ? choice.tools : [];
+  const tools = listOf(choice.tools);
   tools.forEach((tool, index) => {
     const at = `tool_choice.tools[${index}]`;
     if (!isObject(tool)) throw untranslatable(at);

@@ -2,7 +2,9 @@ import { Type } from 'typebox';
 import { GatewayError } from '../../../errors.js';
 import { type CompiledSchema, compileSchema, type MixedBody } from '../../../schema/compile.js';
 import { flag, mapOf, name, nullable, otherType, record, text } from '../../../schema/members.js';
-import { MemberGuard, routedMembers } from '../../../wire/member-guard.js';
+import { isObject } from '../../../wire/json.js';
+import { MemberGuard } from '../../../wire/member-guard.js';
+import { routedMembers } from '../../../wire/routed-members.js';
 
 const contentTypes = ['input_text', 'input_image', 'input_file', 'output_text', 'refusal'];
 const contentPart = Type.Union([
@@ -161,10 +163,9 @@ export const responsesRequest: CompiledSchema = {
   guard: members.guard,
   // Says yes only to a body that has `input`.
   accept: (body) => members.accept(body),
-  check: (value) => members.check(value) && hasInput(value as Readonly<Record<string, unknown>>),
+  check: (value) => members.check(value) && hasInput(value),
   explain(value) {
-    if (!members.check(value) || hasInput(value as Readonly<Record<string, unknown>>))
-      return members.explain(value);
+    if (!members.check(value) || hasInput(value)) return members.explain(value);
     return new GatewayError(
       'missing_parameter',
       "Missing required parameter 'input': expected a string or an array, or 'previous_response_id', 'conversation' or 'prompt'.",
@@ -176,6 +177,7 @@ export const responsesRequest: CompiledSchema = {
 /** The check of a compaction's request body. */
 export const compactRequest = compileSchema(compactRequestType, responsesMixedBody, members.guard.spec);
 
-function hasInput(body: Readonly<Record<string, unknown>>): boolean {
+function hasInput(body: unknown): boolean {
+  if (!isObject(body)) return false;
   return Object.hasOwn(body, 'input') || inputElsewhere.some((key) => (body[key] ?? null) !== null);
 }

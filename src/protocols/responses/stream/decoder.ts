@@ -2,7 +2,14 @@ import type { UrlCitation } from '../../../conversation/answer.js';
 import type { AnswerSource, StreamDecoder } from '../../../conversation/codec.js';
 import type { StreamEvent } from '../../../conversation/events.js';
 import { GatewayError } from '../../../errors.js';
-import { isObject, type JsonObject, numberOrNull, parseObject, textOrNull } from '../../../wire/json.js';
+import {
+  isObject,
+  type JsonObject,
+  listOf,
+  numberOrNull,
+  parseObject,
+  textOrNull,
+} from '../../../wire/json.js';
 import { citationOf, givenCallId, inputOf, logprobsOf, partsOfItem, signatureOf } from '../answer/decode.js';
 import { decodeFinish } from '../answer/finish.js';
 import { decodeUsage } from '../answer/usage.js';
@@ -55,7 +62,7 @@ class ResponseDecoder implements StreamDecoder {
       case 'known':
         if (!this.#isStarted) out.push({ kind: 'start', usage: null });
         this.#isStarted = true;
-        this.#step(type as string, body, out);
+        this.#step(type, body, out);
     }
   }
 
@@ -67,7 +74,7 @@ class ResponseDecoder implements StreamDecoder {
     );
   }
 
-  #step(type: string, body: JsonObject, out: StreamEvent[]): void {
+  #step(type: string | null, body: JsonObject, out: StreamEvent[]): void {
     switch (type) {
       case 'response.output_text.delta':
         this.#text(body, body.delta, out);
@@ -104,7 +111,7 @@ class ResponseDecoder implements StreamDecoder {
   }
 
   /** Events that repeat what has come, for upstreams that send it only so. */
-  #whole(type: string, body: JsonObject, out: StreamEvent[]): void {
+  #whole(type: string | null, body: JsonObject, out: StreamEvent[]): void {
     const hasSeen = (part: unknown): boolean => (this.#items.of(body).seen & bitOf(part)) !== 0;
     switch (type) {
       case 'response.output_text.done':
@@ -253,7 +260,7 @@ class ResponseDecoder implements StreamDecoder {
   }
 
   #message(state: ItemState, item: JsonObject, out: StreamEvent[]): void {
-    const content: readonly unknown[] = Array.isArray(item.content) ? item.content : [];
+    const content = listOf(item.content);
     content.forEach((part, index) => {
       const isSeen = (state.seen & bitOf(index)) !== 0;
       for (const found of partsOfItem({ type: 'message', content: [part] }, this.#model, '')) {

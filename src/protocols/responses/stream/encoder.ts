@@ -68,7 +68,9 @@ abstract class Encoder implements StreamEncoder {
     if (event.kind === 'error') return this.#fail(event.error);
     this.#characters += charactersOf(event);
     if (this.#characters > mostCharacters) {
-      return this.#fail(new GatewayError('upstream_error', 'The answer is too long to be kept.'));
+      return this.#fail(
+        new GatewayError('upstream_error', 'The answer is too long to be kept.', { tooLarge: true }),
+      );
     }
     const started = this.writer.start();
     if (event.kind === 'start' || event.kind === 'usage') {
@@ -133,12 +135,12 @@ class ResponseEncoder extends Encoder {
       case 'text': {
         if (event.text === '' && event.logprobs === undefined) return '';
         const opened = this.#openMessage();
-        return opened + (this.#message as OpenMessage).addText(event.text, event.logprobs);
+        return opened + (this.#message?.addText(event.text, event.logprobs) ?? '');
       }
       case 'refusal': {
         if (event.text === '') return '';
         const opened = this.#openMessage();
-        return opened + (this.#message as OpenMessage).addRefusal(event.text);
+        return opened + (this.#message?.addRefusal(event.text) ?? '');
       }
       case 'citation':
         return this.#message?.addCitation(event.citation) ?? '';

@@ -1,6 +1,7 @@
 import { marksOf, type StreamEnding, type StreamFacts } from '../../../conversation/stream-rules.js';
 import type { GatewayError } from '../../../errors.js';
 import { parseObject, textOrNull } from '../../../wire/json.js';
+import { afterColon, wholeNumber } from '../../../wire/json-skip.js';
 import { firstEventEnd, lastEventEnd, parseEvent } from '../../../wire/sse.js';
 import { lastUsage } from '../answer/usage.js';
 import { failureOf, foreignEvent, notResponses, standingOf } from '../failure.js';
@@ -15,6 +16,9 @@ const terminalTypes: readonly string[] = ['response.completed', 'response.incomp
 
 /** One of these is in an event that ends a stream: a text in quotes cannot stand inside another one. */
 const lastWords = [...terminalTypes, 'error'].map((type) => Buffer.from(`"${type}"`));
+
+/** A quoted key cannot occur inside a string. */
+const numberKey = Buffer.from('"sequence_number"');
 
 /** See `StreamRules.marks`. */
 export const marks = marksOf('"response.');
@@ -55,6 +59,18 @@ function judgeEvent(run: Buffer, start: number, end: number): 'silence' | 'meani
 /** Whether a run of events ends with the stream's last one; see `StreamRules.marksEnd`. */
 export function marksEnd(run: Buffer): boolean {
   return lastWord(run, false) !== null;
+}
+
+/** The `sequence_number` of the last event that has one; see `StreamRules.lastNumber`. */
+export function lastNumber(bytes: Buffer): number | null {
+  let at = bytes.lastIndexOf(numberKey);
+  while (at !== -1) {
+    const value = afterColon(bytes, at + numberKey.length - 1);
+    const number = value === -1 ? -1 : wholeNumber(bytes, value);
+    if (number !== -1) return number;
+    at = at === 0 ? -1 : bytes.lastIndexOf(numberKey, at - 1);
+  }
+  return null;
 }
 
 /** Judges the end of a responses stream; see `StreamRules.judgeEnd`. */

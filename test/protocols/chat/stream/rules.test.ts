@@ -1,7 +1,10 @@
 import { test } from 'tap';
+import type { StreamEvent } from '../../../../src/conversation/events.js';
 import { GatewayError } from '../../../../src/errors.js';
 import { lastUsage } from '../../../../src/protocols/chat/answer/usage.js';
+import { createDecoder } from '../../../../src/protocols/chat/stream/decoder.js';
 import { findUsageEvent, judgeEnd, judgeStart } from '../../../../src/protocols/chat/stream/rules.js';
+import { parseEvent } from '../../../../src/wire/sse.js';
 import { chatEvent, doneEvent, usageEvent } from '../../../support/upstream.js';
 
 const run = (text: string) => Buffer.from(text);
@@ -9,7 +12,7 @@ const run = (text: string) => Buffer.from(text);
 test('comments are silence and a chunk is meaningful', async (t) => {
   t.equal(judgeStart(run(': ping\n\n: ping\n\n')), 'silence');
   t.equal(judgeStart(run(`: ping\n\n${chatEvent({ content: 'a' })}`)), 'meaningful');
-  t.equal(judgeStart(run(doneEvent)), 'meaningful');
+  t.equal(judgeStart(run('data:\n\ndata: \n\n')), 'silence', 'empty data say nothing');
   t.equal(judgeStart(run('data: {"object":"chat.completion.chunk"}\n\n')), 'meaningful');
 });
 
@@ -25,6 +28,38 @@ test('a first event that is an error, or of another protocol, is an error', asyn
   for (const [text, kind] of kinds) {
     const verdict = judgeStart(run(text));
     t.ok(verdict instanceof GatewayError && verdict.kind === kind, text);
+  }
+});
+
+test('a first event is the same whether the stream passes or is translated', async (t) => {
+  const events = [
+    doneEvent,
+    'data:\n\n',
+    'data: [1]\n\n',
+    'data: {}\n\n',
+    'data: {"choices":null}\n\n',
+    'data: {"usage":{"prompt_tokens":1,"completion_tokens":1}}\n\n',
+    'data: {"usage":null}\n\n',
+    'data: {"object":"chat.completion.chunk","type":"chunk"}\n\n',
+    'data: {"type":"message_start"}\n\n',
+    'data: {"error":""}\n\n',
+    'data: {"error":"broken"}\n\n',
+    'data: {"error":{"code":429,"message":"slow"}}\n\n',
+    'event: error\ndata: {"message":"broken"}\n\n',
+    'event: error\ndata: {"type":"rate_limit_error","message":"slow"}\n\n',
+    'event: ping\ndata: {"a":1}\n\n',
+  ];
+  const verdictOf = (found: unknown): string => {
+    if (!(found instanceof GatewayError)) return 'none';
+    return `${found.kind} ${found.status} ${found.message}`;
+  };
+  for (const text of events) {
+    const { event, data } = parseEvent(text);
+    const decoded: StreamEvent[] = [];
+    createDecoder({ model: 'up' }).decode(event, data as string, decoded);
+    const failure = decoded.find(({ kind }) => kind === 'error');
+    const error = failure?.kind === 'error' ? failure.error : null;
+    t.equal(verdictOf(judgeStart(run(text))), verdictOf(error), text);
   }
 });
 

@@ -148,9 +148,10 @@ test('reasoning by budget and by level', async (t) => {
   });
   t.match(reasoningOf({ thinkingLevel: 'HIGH' }), { effort: 'high', budget: null });
   t.match(reasoningOf({ thinkingLevel: 'low' }), { effort: 'low' });
+  t.match(reasoningOf({ thinkingLevel: 'ULTRA' }), { effort: 'ultra' }, 'a word that no one knows yet');
   t.equal(reasoningOf({ thinkingLevel: 'THINKING_LEVEL_UNSPECIFIED' }), null);
   t.equal(
-    refusalOf(() => reasoningOf({ thinkingLevel: 'LOTS' }))?.param,
+    refusalOf(() => reasoningOf({ thinkingLevel: 'LOTS '.repeat(20) }))?.param,
     'generationConfig.thinkingConfig.thinkingLevel',
   );
 });
@@ -225,6 +226,14 @@ test('what no other protocol can say is refused by its path', async (t) => {
         ],
       },
       'contents[0].parts[0].file_data.file_uri',
+    ],
+    [
+      { contents: [{ parts: [{ inline_data: { mime_type: '', data: 'AA==' } }] }] },
+      'contents[0].parts[0].inline_data.mime_type',
+    ],
+    [
+      { contents: [{ parts: [{ inlineData: { mimeType: '', data: 'AA==' } }] }] },
+      'contents[0].parts[0].inlineData.mimeType',
     ],
   ];
   for (const [body, param] of bodies) {

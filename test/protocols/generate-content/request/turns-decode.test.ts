@@ -84,6 +84,22 @@ test('media by their types', async (t) => {
   );
 });
 
+test('a type under either name of its member is read', async (t) => {
+  t.match(
+    partsOf(
+      'user',
+      { inlineData: { mimeType: 'audio/wav', data: 'AA==' } },
+      { inline_data: { mime_type: 'audio/wav', data: 'AA==' } },
+      { file_data: { file_uri: 'https://a/b', mime_type: 'image/JPG' } },
+    ),
+    [
+      { kind: 'audio', source: { mediaType: 'audio/wav' } },
+      { kind: 'audio', source: { mediaType: 'audio/wav' } },
+      { kind: 'image', source: { mediaType: 'image/jpeg' } },
+    ],
+  );
+});
+
 test('calls and results keep their ids, or get them by order and name', async (t) => {
   t.same(
     idsOf(

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import type { Answer, AnswerPart } from '../../../../src/conversation/answer.js';
-import { openSignature } from '../../../../src/conversation/signature.js';
+import { untagSignature } from '../../../../src/conversation/signature.js';
 import { responsesCodec } from '../../../../src/protocols/responses/index.js';
 import { context, errorOf } from '../conversation.js';
 import { callSteps, encodeAll, end, finish, start, textStep, usage, usageObject } from '../steps.js';
@@ -45,7 +45,7 @@ test('every item of an answer is decoded, and those of the upstream’s own tool
   t.equal(choice?.finish, 'toolCalls');
   const [reasoning, ...parts] = choice?.parts ?? [];
   t.match(reasoning, { kind: 'reasoning', text: 'a\n\nb' });
-  t.match(openSignature(reasoning?.kind === 'reasoning' ? reasoning.signature : null), {
+  t.match(untagSignature(reasoning?.kind === 'reasoning' ? reasoning.signature : null), {
     protocol: 'responses',
     model: 'up',
     value: 'rs_1:gAAA',

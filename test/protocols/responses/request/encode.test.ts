@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'tap';
 import type { MediaPart, ToolResultPart, Turn } from '../../../../src/conversation/request.js';
-import { sealSignature } from '../../../../src/conversation/signature.js';
+import { tagSignature } from '../../../../src/conversation/signature.js';
 import { responsesCodec } from '../../../../src/protocols/responses/index.js';
 import { openReasoning } from '../../../../src/protocols/responses/reasoning.js';
 import { fc } from '../../../support/seed.js';
@@ -207,7 +207,7 @@ test('later instructions stay in their place, and refusals are refusals', async 
 
 test('reasoning goes back to the vendor that wrote it, and to no other', async (t) => {
   const seal = (protocol: 'responses' | 'messages', value: string) =>
-    sealSignature({ protocol, model: 'up', value, redacted: true });
+    tagSignature({ protocol, model: 'up', value, redacted: true });
   const reasoning = (signature: string | null) => ({ kind: 'reasoning' as const, text: 'hm', signature });
   const input = inputOf({
     role: 'assistant',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'tap';
 import type { StreamEvent } from '../../../../src/conversation/events.js';
-import { openSignature } from '../../../../src/conversation/signature.js';
+import { untagSignature } from '../../../../src/conversation/signature.js';
 import { responsesCodec } from '../../../../src/protocols/responses/index.js';
 import { fc } from '../../../support/seed.js';
 
@@ -170,7 +170,7 @@ test('reasoning: parts of a summary, then its encrypted form with the id of its 
     ],
   );
   t.equal(signature?.kind, 'signature');
-  t.same(openSignature(signature?.kind === 'signature' ? signature.signature : null), {
+  t.same(untagSignature(signature?.kind === 'signature' ? signature.signature : null), {
     protocol: 'responses',
     model: 'up',
     value: 'rs_1:gAAA',

@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto';
+import type { EgressProxy } from '../upstream/origin.js';
+
+type ProxyAddress = Pick<EgressProxy, 'secure' | 'host' | 'port' | 'authorization'>;
+
+/**
+ * Reads `http://user:password@host:port`, or `https://` for TLS to the proxy. The text may hold a password, so nothing of
+ * it is repeated.
+ * @returns the address with the scheme's port where it names none, and the credentials of Basic (RFC 7617); or what is wrong
+ */
+export function parseProxyUrl(text: string): ProxyAddress | { readonly problem: string } {
+  if (!/^https?:\/\/[^\s\\]+$/i.test(text)) return { problem: 'must be an http:// or https:// URL' };
+  let url: URL;
+  let user: string;
+  let password: string;
+  try {
+    url = new URL(text);
+    user = decodeURIComponent(url.username);
+    password = decodeURIComponent(url.password);
+  } catch {
+    return {
+      problem: 'is not a valid URL; write what is no letter or digit of a password as "%" and two hex digits',
+    };
+  }
+  if (text.includes('?')) return { problem: 'may not hold a query' };
+  if (text.includes('#')) return { problem: 'may not hold a fragment' };
+  if (url.pathname !== '/') return { problem: 'may have no path' };
+  if (user.includes(':')) return { problem: 'may have no colon in its user name' };
+  const secure = url.protocol === 'https:';
+  return {
+    secure,
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: url.port === '' ? (secure ? 443 : 80) : Number(url.port),
+    authorization:
+      user === '' && password === ''
+        ? null
+        : `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`,
+  };
+}
+
+/** Makes a proxy of a URL that was checked. @param ca PEM text to trust instead of the system's, or null */
+export function resolveProxy(url: string, ca: string | null): EgressProxy | null {
+  const address = parseProxyUrl(url);
+  if ('problem' in address) return null;
+  const { secure, host, port, authorization } = address;
+  const trusted = secure ? ca : null;
+  const secrets = createHash('sha256')
+    .update(JSON.stringify([authorization, trusted]))
+    .digest('hex');
+  return {
+    identity: JSON.stringify([secure ? 'https' : 'http', host, port, secrets]),
+    secure,
+    host,
+    port,
+    ca: trusted,
+    authorization,
+  };
+}

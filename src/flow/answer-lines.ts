@@ -1,0 +1,128 @@
+import { secretFailure } from '../protocols/error-formats/own-secrets.js';
+import type { ResponseHead } from '../upstream/client.js';
+import { initialsOf } from '../wire/head.js';
+import type { Call } from './call.js';
+import { timingLine } from './timing.js';
+
+const json = 'application/json';
+const streamTypes = {
+  sse: '\r\ncontent-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\nx-accel-buffering: no',
+  array: '\r\ncontent-type: application/json\r\ncache-control: no-cache\r\nx-accel-buffering: no',
+} as const;
+
+/**
+ * The line under which an upstream's answer header is handed on, or an empty string for one that stays here: what
+ * SDKs read of it passes, and its request id beside ours.
+ * @param isLimited the gateway has limits of its own to tell of, and those of its own key at the upstream stay here
+ */
+function passedLine(name: string, value: string, isLimited: boolean): string {
+  // Told apart by first letters: looking strings up that were cut a moment ago means hashing every one of them.
+  switch (name.charCodeAt(0)) {
+    case 0x72: // r
+      if (name === 'request-id') return `\r\nx-upstream-request-id: ${value}`;
+      return name === 'retry-after' || name === 'retry-after-ms' ? `\r\n${name}: ${value}` : '';
+    case 0x78: // x
+      if (name === 'x-request-id') return `\r\nx-upstream-request-id: ${value}`;
+      return name === 'x-should-retry' || (!isLimited && name.startsWith('x-ratelimit-'))
+        ? `\r\n${name}: ${value}`
+        : '';
+    case 0x61: // a
+      return !isLimited && name.startsWith('anthropic-ratelimit-') ? `\r\n${name}: ${value}` : '';
+    case 0x6f: // o
+      return name === 'openai-processing-ms' || name === 'openai-version' ? `\r\n${name}: ${value}` : '';
+    default:
+      return '';
+  }
+}
+
+/** Letters with which the names of headers begin that are handed on. */
+const passedInitials = initialsOf('rxao');
+
+/** Some servers name a request after what it was sent with. */
+function holdsSecret({ target }: Call, value: string): boolean {
+  return target !== null && secretFailure(value, target.upstream.secrets) !== null;
+}
+
+/** The same for a line of any answer. Most are good, and may hold what looks like an account's name. */
+function holdsKey({ target }: Call, text: string): boolean {
+  return target?.upstream.secrets.keys.some((key) => text.includes(key)) === true;
+}
+
+/**
+ * Header lines of an upstream's answer that are handed on, each with CRLF before it.
+ * @param isError it is told as an error, whatever its status: then no word of it may name our account
+ */
+export function passedLines(call: Call, head: ResponseHead, isError = head.status >= 400): string {
+  if (!head.mayHave(passedInitials)) return '';
+  const { fields } = head;
+  const isLimited = call.limited !== null;
+  let lines = '';
+  for (let i = 0; i < fields.length; i += 2) {
+    const value = fields[i + 1] as string;
+    const line = passedLine(fields[i] as string, value, isLimited);
+    if (line !== '' && !(isError && holdsSecret(call, value))) lines += line;
+  }
+  // Looked through at once: for each line it would cost every answer.
+  return isError || !holdsKey(call, lines) ? lines : withoutKeys(call, lines);
+}
+
+function withoutKeys(call: Call, lines: string): string {
+  return lines
+    .split(/(?=\r\n)/)
+    .filter((line) => !holdsKey(call, line))
+    .join('');
+}
+
+/** The type of an upstream's answer: without its parameters where these hold a secret, or none. */
+function passedType(call: Call, { contentType }: ResponseHead): string | null {
+  if (contentType === null || contentType === json || !holdsSecret(call, contentType)) return contentType;
+  const [bare = ''] = contentType.split(';', 1);
+  return holdsSecret(call, bare) ? null : bare;
+}
+
+/** Header lines of a JSON answer of the gateway's own, each with CRLF before it, but for its timing. */
+export function ownLines(call: Call): string {
+  return `\r\ncontent-type: application/json${requestIdLine(call)}${rateLines(call)}`;
+}
+
+function rateLines(call: Call): string {
+  return call.limited === null ? '' : call.limited.lines(call);
+}
+
+/** The request id under the name that the error format's SDKs read beside `x-request-id`. */
+function requestIdLine({ errorFormat, exchange }: Call): string {
+  return errorFormat.requestIdHeader === null ? '' : `\r\n${errorFormat.requestIdHeader}: ${exchange.id}`;
+}
+
+/** What a translated call lost on its way. */
+function leftOutLine({ leftOut }: Call): string {
+  return leftOut.length === 0 ? '' : `\r\nx-gateway-left-out: ${leftOut.join(', ')}`;
+}
+
+/** Header lines of an answer that hands on an upstream's, each with CRLF before it. */
+export function answerLines(call: Call, head: ResponseHead): string {
+  // What was translated is the gateway's own JSON.
+  const type = call.path === 'translated' ? json : passedType(call, head);
+  return (
+    `\r\nx-gateway-path: ${call.path}` +
+    leftOutLine(call) +
+    requestIdLine(call) +
+    (type === null ? '' : `\r\ncontent-type: ${type}`) +
+    passedLines(call, head) +
+    rateLines(call) +
+    timingLine(call)
+  );
+}
+
+/** Header lines of a stream, each with CRLF before it. `head` is null when the upstream is still silent. */
+export function streamLines(call: Call, head: ResponseHead | null): string {
+  return (
+    streamTypes[call.framing] +
+    requestIdLine(call) +
+    `\r\nx-gateway-path: ${call.path}` +
+    leftOutLine(call) +
+    (head === null ? '' : passedLines(call, head)) +
+    rateLines(call) +
+    timingLine(call)
+  );
+}

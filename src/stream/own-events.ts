@@ -1,0 +1,70 @@
+import { firstEventEnd } from '../wire/sse.js';
+
+const lf = 0x0a;
+const cr = 0x0d;
+
+/**
+ * Finds the events of a stream that lack what its protocol's own have. The events of a stream resemble each other, so the
+ * mark is looked for where the last one had it: some 50 ns an event, a fraction of what searching each takes.
+ */
+export class OwnEvents {
+  readonly #marks: readonly Buffer[];
+  /** The mark that the last event had, and how far from its beginning. */
+  #mark: Buffer;
+  #offset = 0;
+
+  /** @param marks one of which is in each event of the protocol's own */
+  constructor(marks: readonly Buffer[]) {
+    this.#marks = marks;
+    this.#mark = marks[0] ?? Buffer.alloc(0);
+  }
+
+  /**
+   * @param run whole events
+   * @param from where one of them begins
+   * @param isPlain no line of them ends with a CR: see `hasPlainLines`
+   * @returns where the first one begins that has no mark, or -1
+   */
+  strangeFrom(run: Buffer, from: number, isPlain: boolean): number {
+    for (let start = from; start < run.length; ) {
+      const at = start + this.#offset;
+      let end = isPlain && this.#isMarked(run, at) ? endBehind(run, at) : -1;
+      if (end === -1) {
+        const next = firstEventEnd(run, start, run.length);
+        end = next === -1 ? run.length : next;
+        if (!this.#find(run, start, end)) return start;
+      }
+      start = end;
+    }
+    return -1;
+  }
+
+  #isMarked(run: Buffer, at: number): boolean {
+    const mark = this.#mark;
+    for (let i = 0; i < mark.length; i++) if (run[at + i] !== mark[i]) return false;
+    return mark.length > 0;
+  }
+
+  #find(run: Buffer, start: number, end: number): boolean {
+    const event = run.subarray(start, end);
+    for (const mark of this.#marks) {
+      const at = event.indexOf(mark);
+      if (at === -1) continue;
+      this.#mark = mark;
+      this.#offset = at;
+      return true;
+    }
+    return false;
+  }
+}
+
+/** An event may end with CRs alone, and then an LF belongs to one behind it. */
+export function hasPlainLines(run: Buffer): boolean {
+  return run.indexOf(cr) === -1;
+}
+
+/** Where the event ends that has its mark at `at`, or -1 where that is not plain: its data is one line, and the last. */
+function endBehind(run: Buffer, at: number): number {
+  const lineEnd = run.indexOf(lf, at);
+  return lineEnd !== -1 && run[lineEnd + 1] === lf ? lineEnd + 2 : -1;
+}

@@ -1,0 +1,144 @@
+/** Tunnels through a proxy: CONNECT, RFC 9110 section 9.3.6. */
+import { connect, isIPv6, type Socket } from 'node:net';
+import { type Guarded, guard } from '../errors.js';
+import { headerLine, joinLines, noLines } from '../wire/head.js';
+import { AnswerReader } from './answer.js';
+import type { NameCache } from './names.js';
+import type { EgressProxy, Origin } from './origin.js';
+import { connectSecure, type SecurePeer, type SecureProfiles, tlsFailureDetail } from './secure.js';
+
+/** One of these is called, once, also where its owner has destroyed the socket; never before `openTunnel` has returned. */
+export interface TunnelListener extends Guarded {
+  /** What is written from now on goes to the origin. The socket is paused, and has no listener but for errors. */
+  onTunnel(socket: Socket): void;
+  /** There is none, and the socket is destroyed. @param detail for the log: no credential, and none of the proxy's words */
+  onTunnelFailed(detail: string): void;
+}
+
+interface Means {
+  readonly names: NameCache;
+  readonly secureProfiles: SecureProfiles;
+}
+
+/**
+ * Asks a proxy for a tunnel to an origin. The proxy looks the origin's name up. Has no deadline of its own.
+ * @returns the connection to the proxy, to be destroyed when the tunnel is not wanted any more
+ * @throws Error when Node refuses the proxy's address or PEM text
+ */
+export function openTunnel(
+  proxy: EgressProxy,
+  origin: Pick<Origin, 'host' | 'port'>,
+  means: Means,
+  listener: TunnelListener,
+): Socket {
+  const request = connectRequest(proxy, origin);
+  const socket = proxy.secure
+    ? connectSecure(securePeer(proxy), means)
+    : connect({ host: proxy.host, port: proxy.port, lookup: means.names.lookup, noDelay: true });
+  const answer = new ConnectAnswer();
+  let isTransportUp = false;
+  let isAsked = false;
+  let isOver = false;
+  const guarded = <Arguments extends unknown[]>(callback: (...args: Arguments) => void) =>
+    guard('upstream', listener, callback, undefined);
+  const fail = (words: string): void => {
+    if (isOver) return;
+    isOver = true;
+    // It may have moved.
+    if (!isAsked) means.names.forget(proxy.host);
+    socket.destroy();
+    listener.onTunnelFailed(failureOf(proxy, words));
+  };
+  const onReady = (): void => {
+    isAsked = true;
+    socket.write(request, 'latin1');
+  };
+  const onData = (bytes: Buffer): void => {
+    if (isOver) return;
+    const outcome = answer.read(bytes);
+    if (outcome === 'more') return;
+    if (outcome !== 'open') {
+      fail(outcome);
+      return;
+    }
+    isOver = true;
+    socket.off('data', data);
+    socket.off('end', end);
+    socket.off('close', close);
+    socket.pause();
+    listener.onTunnel(socket);
+  };
+  const onError = (error: NodeJS.ErrnoException): void => {
+    if (isAsked) fail(`broke the connection: ${error.code ?? error.message}`);
+    else if (isTransportUp) fail(`could not be trusted: ${tlsFailureDetail(error)}`);
+    else fail(`cannot be reached: ${error.code ?? error.message}`);
+  };
+  const data = guarded(onData);
+  const end = guarded(() => fail('closed the connection before it answered'));
+  const close = end;
+  socket.on(
+    'connect',
+    guarded(() => {
+      isTransportUp = true;
+    }),
+  );
+  socket.on(proxy.secure ? 'secureConnect' : 'connect', guarded(onReady));
+  socket.on('data', data);
+  socket.on('end', end);
+  // Stays: an error of what a tunnel goes through would have nobody to hear it.
+  socket.on('error', guarded(onError));
+  socket.on('close', close);
+  return socket;
+}
+
+/** Says that a proxy took too long. */
+export function lateTunnel(proxy: EgressProxy): string {
+  return failureOf(proxy, 'opened no tunnel in time');
+}
+
+function failureOf(proxy: EgressProxy, words: string): string {
+  return `proxy ${words} (${authorityOf(proxy)})`;
+}
+
+/** Reads the answer to CONNECT. A head of more than 16 KB is refused. No I/O. */
+export class ConnectAnswer {
+  readonly #reader = new AnswerReader();
+
+  constructor() {
+    this.#reader.begin(false);
+  }
+
+  /**
+   * Takes what one read brought.
+   * @returns `more` while the head is not complete, `open` for a tunnel, or what is wrong: `answered 407`. Bytes behind
+   * the head would be the origin's, and come before anything was sent to it: no HTTP or TLS server speaks first.
+   */
+  read(bytes: Buffer): string {
+    const head = this.#reader.readHead(bytes, 0, bytes.length);
+    if (head === null) {
+      const { problem } = this.#reader;
+      return problem === null ? 'more' : `gave a malformed answer: ${problem}`;
+    }
+    // Of a 2xx, fields that would frame a body mean nothing (RFC 9110 section 9.3.6).
+    if (head.status > 299) return `answered ${head.status}`;
+    return this.#reader.next === bytes.length ? 'open' : 'sent bytes behind the head of its answer';
+  }
+}
+
+/** @throws {GatewayError} `internal_error` when a field cannot be written */
+function connectRequest({ authorization }: EgressProxy, origin: Pick<Origin, 'host' | 'port'>): string {
+  const target = authorityOf(origin);
+  const lines = joinLines(
+    headerLine('host', target),
+    authorization === null ? noLines : headerLine('proxy-authorization', authorization),
+  );
+  return `CONNECT ${target} HTTP/1.1\r\n${lines}\r\n`;
+}
+
+function authorityOf({ host, port }: Pick<Origin, 'host' | 'port'>): string {
+  return `${isIPv6(host) ? `[${host}]` : host}:${port}`;
+}
+
+function securePeer(proxy: EgressProxy): SecurePeer {
+  return { ...proxy, serverName: proxy.host, clientCertificate: null, verify: true };
+}

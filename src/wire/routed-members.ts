@@ -1,0 +1,22 @@
+/*
+ * Members of whatever body by which calls are routed, limited or metered. They are looked for in bodies of every
+ * protocol: one that a protocol does not have is refused or ignored by its upstreams, and no other meaning is known of
+ * any.
+ */
+
+/** Those by which a body says how much it may be answered. */
+export const outputMembers = {
+  /** Tokens of one answer: the largest counts, since upstreams differ in which of them they read. */
+  limits: ['max_completion_tokens', 'max_tokens', 'max_output_tokens'],
+  /** How many answers are asked for. */
+  choices: ['n'],
+  /** An object in which others have these. */
+  configs: ['generationConfig', 'generation_config'],
+} as const;
+
+/** Those that stand in the body itself: nobody may send them past the check that has read them. */
+export const routedMembers: readonly string[] = [
+  ...['model', 'stream', 'stream_options'],
+  ...outputMembers.choices,
+  ...outputMembers.limits,
+];

@@ -1,0 +1,94 @@
+import { once } from 'node:events';
+import { type Test, test } from 'tap';
+import { ObservedTransform } from '../../src/stream/observe.js';
+import { chatRequest, open, readAnswer } from '../support/raw-client.js';
+import { startRouted } from '../support/routed.js';
+import { chatEvent, chunk, doneEvent, jsonAnswer, lastChunk, streamHead } from '../support/upstream.js';
+
+/** One failure would open the breaker. */
+const strict = { routing: { failures: 1, openMs: 600_000, retries: 0 } };
+const marker = 'met by a fault of ours';
+
+/** Makes the gateway throw where it passes on an event with the marker. */
+function breakPass(t: Test): void {
+  const { prototype } = ObservedTransform;
+  const { pass } = prototype;
+  prototype.pass = function (run) {
+    if (run.includes(marker)) throw new Error('a mistake in the gateway');
+    return pass.call(this, run);
+  };
+  t.teardown(() => {
+    prototype.pass = pass;
+  });
+}
+
+test('a fault of the gateway’s own counts against no target, and no other is asked', async (t) => {
+  breakPass(t);
+  const faulty = streamHead + chunk(chatEvent({ content: marker })) + lastChunk;
+  const good = chatEvent({ role: 'assistant', content: 'a' }) + chatEvent({}, 'stop') + doneEvent;
+  const { ask, counts, counted } = await startRouted(
+    t,
+    [
+      ({ socket }, index) => socket.write(index === 0 ? faulty : streamHead + chunk(good) + lastChunk),
+      faulty,
+    ],
+    { config: strict },
+  );
+  const first = await ask({}, { stream: true });
+  t.match(first.body, /"code":"internal_error"/);
+  t.strictSame(counts(), [1, 0]);
+  t.match((await ask({}, { stream: true })).body, /"content":"a"/);
+  t.strictSame(counts(), [2, 0], 'the first target is still asked first');
+  t.strictSame(counted('gateway_upstream_attempts_total'), { 'u0/m canceled': 1, 'u0/m ok': 1 });
+});
+
+test('an answer that finds no memory in its middle counts against no target', async (t) => {
+  const small = chatEvent({ role: 'assistant', content: 'a' });
+  const good = small + chatEvent({}, 'stop') + doneEvent;
+  const { ask, counts, counted, gateway, upstreams } = await startRouted(
+    t,
+    [
+      ({ socket }, index) =>
+        socket.write(streamHead + chunk(index === 0 ? small : good) + (index === 0 ? '' : lastChunk)),
+      good,
+    ],
+    { config: { ...strict, limits: { bodyBytes: 100_000, bufferedBytes: 100_000 } } },
+  );
+  const body = '{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}';
+  const client = await open(gateway.port, chatRequest(body));
+  const answer = readAnswer(client);
+  await once(client, 'data');
+  // It is held until its end comes.
+  upstreams[0]?.requests[0]?.socket.write(chunk(chatEvent({ content: 'x'.repeat(200_000) }).slice(0, -10)));
+  t.match((await answer).body, /"content":"a"(?:.|\n)*"code":"overloaded"/);
+  t.match((await ask({}, { stream: true })).body, /"content":"a"(?:.|\n)*DONE/);
+  t.strictSame(counts(), [2, 0]);
+  t.strictSame(counted('gateway_upstream_attempts_total'), { 'u0/m too_large': 1, 'u0/m ok': 1 });
+});
+
+test('an answer that finds no memory before any of it has left goes to no other target', async (t) => {
+  const large = JSON.stringify({ choices: [], text: 'x'.repeat(200_000) });
+  const { ask, counts, counted } = await startRouted(t, [jsonAnswer(200, large), jsonAnswer(200, large)], {
+    config: { ...strict, limits: { bodyBytes: 100_000, bufferedBytes: 100_000 } },
+  });
+  t.equal((await ask()).status, 503);
+  t.equal((await ask()).status, 503);
+  t.strictSame(counts(), [2, 0]);
+  t.strictSame(counted('gateway_upstream_attempts_total'), { 'u0/m too_large': 2 });
+});
+
+test('what the upstream itself does wrong counts against its target', async (t) => {
+  const { ask, counts, counted } = await startRouted(
+    t,
+    [
+      ({ socket }) => socket.write(streamHead + chunk(chatEvent({ content: 'a' })) + lastChunk),
+      ({ socket }) =>
+        socket.write(streamHead + chunk(chatEvent({ content: 'b' }, 'stop') + doneEvent) + lastChunk),
+    ],
+    { config: strict },
+  );
+  t.match((await ask({}, { stream: true })).body, /"code":"upstream_error"/);
+  t.match((await ask({}, { stream: true })).body, /"content":"b"/);
+  t.strictSame(counts(), [1, 1], 'the first target is left alone');
+  t.strictSame(counted('gateway_upstream_attempts_total'), { 'u0/m malformed': 1, 'u1/m ok': 1 });
+});

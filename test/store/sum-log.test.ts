@@ -1,0 +1,83 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { open } from 'lmdb';
+import { type Test, test } from 'tap';
+import { createEmbeddedStore } from '../../src/store/embedded.js';
+import { openBase } from '../../src/store/embedded-base.js';
+import { appendToSumLog, takeSumLog } from '../../src/store/sum-log.js';
+import { allSums, ledgerBatch } from '../suites/ledger.js';
+import { sumTable } from '../suites/ledger-sums.js';
+
+const minuteMs = 60_000;
+
+function newFolder(t: Test): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sum-log-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** How many entries and records of sums there are. */
+function held(folder: string): { entries: number; sums: number } {
+  const base = openBase(open, folder);
+  const { sumLog, sums } = base.ledgers();
+  const counts = {
+    entries: sumLog.getKeysCount(),
+    sums: [...sums.records.getKeys()].filter((key) => key.includes('-sums')).length,
+  };
+  base.close();
+  return counts;
+}
+
+test('what batches add is in the sums as soon as they are read, and once', async (t) => {
+  const path = newFolder(t);
+  const store = createEmbeddedStore({ path });
+  for (let number = 1; number <= 5; number++) {
+    const sums = sumTable(minuteMs, [
+      { id: 'all', add: { n: number } },
+      { id: `of-${number % 2}`, add: { n: number, odd: 1 } },
+    ]);
+    await store.append('l', ledgerBatch({ number, sums }));
+  }
+  await store.append('other', ledgerBatch({ sums: sumTable(minuteMs, [{ id: 'all', add: { n: 1 } }]) }));
+  await store.close();
+  t.same(held(path), { entries: 6, sums: 0 }, 'a batch changes no sum');
+
+  const next = createEmbeddedStore({ path });
+  t.teardown(() => next.close());
+  const expected = [
+    ['all', { n: 15 }],
+    ['of-0', { n: 6, odd: 2 }],
+    ['of-1', { n: 9, odd: 3 }],
+  ];
+  t.same([...(await allSums(next, 'l', { limit: 1 }))], expected);
+  t.same([...(await allSums(next, 'l'))], expected);
+  t.same(held(path), { entries: 1, sums: 3 }, 'what nobody has read is still to be merged');
+});
+
+test('a log is merged before it is long', async (t) => {
+  const base = openBase(open, newFolder(t));
+  t.teardown(() => base.close());
+  const { sumLog, change } = base.ledgers();
+  const write = (ids: readonly string[]): boolean =>
+    change(() => {
+      const { names, values } = sumTable(
+        1,
+        ids.map((id) => ({ id, add: { n: 1 } })),
+      );
+      return appendToSumLog(sumLog, 'l', { expiresAt: 1, ids, names, values });
+    });
+  let entries = 1;
+  while (!write(['a'])) entries++;
+  t.equal(entries, 512);
+  t.same(
+    change(() => takeSumLog(sumLog, 'l')),
+    [{ id: 'a', expiresAt: 1, add: new Map([['n', 512]]) }],
+  );
+  t.equal(sumLog.getKeysCount(), 0);
+
+  const long = Array.from({ length: 20_000 }, (_, index) => `${index}`.padStart(400, '0'));
+  for (entries = 1; !write(long); ) entries++;
+  t.equal(entries, 5, '8 MB each');
+  t.equal(change(() => takeSumLog(sumLog, 'l')).length, 20_000);
+});
