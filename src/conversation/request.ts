@@ -52,6 +52,8 @@ export interface ToolCallPart {
   readonly input: string;
   /** A tool that takes free text. */
   readonly custom: boolean;
+  /** Of an answer to a chat client: signatures that stand beside the call, where its id cannot carry them. */
+  readonly signature?: string | undefined;
   readonly at: string;
 }
 

@@ -6,7 +6,6 @@ import { bodyEstimate, inputEstimate } from '../conversation/estimate-usage.js';
 import { fitRequest } from '../conversation/fit/fit.js';
 import { LeftOut } from '../conversation/left-out.js';
 import type { ConversationRequest } from '../conversation/request.js';
-import { signatureMark } from '../conversation/signature.js';
 import { GatewayError } from '../errors.js';
 import { credentialLine, ruledVendorHeaders, vendorLines } from '../protocols/credentials/credentials.js';
 import type { OnceRule } from '../protocols/once.js';
@@ -31,7 +30,6 @@ import {
 } from '../wire/head.js';
 import { parseObject } from '../wire/json.js';
 import { scanBody } from '../wire/json-scan.js';
-import { sealMark } from '../wire/seal.js';
 import { type BodyEdits, spliceBody } from '../wire/splice.js';
 import type { Call, GatewayPath } from './call.js';
 import { bareName } from './resolve.js';
@@ -60,7 +58,7 @@ export function prepareNative(call: Call, endpoint: Endpoint, target: Target): P
   const includeUsage =
     validated.stream && !validated.includeUsage && endpoint.usageOnRequest && target.upstream.injectUsage;
   const model = modelToWrite(endpoint, validated.model, target.model);
-  const changed = restored(call, endpoint);
+  const changed = restored(call, endpoint, target);
   const body = changed ?? call.wholeBody();
   const edited = model !== null || includeUsage;
   const scan = changed === null || !edited ? validated.scan : scanBody(body);
@@ -142,12 +140,12 @@ function nativePath(call: Call, endpoint: Endpoint, target: Target): string {
  * as it comes. A config without translations has never given anything.
  * @returns the body without it, or null when there is nothing of the kind in it
  */
-function restored(call: Call, { translation }: Endpoint): Buffer | null {
+function restored(call: Call, { translation }: Endpoint, target: Target): Buffer | null {
   const body = call.wholeBody();
-  if (!call.running.snapshot.translates || translation === null || translation.restore === null) return null;
-  if (!body.includes(signatureMark) && !body.includes(sealMark)) return null;
+  if (!call.running.snapshot.translates || translation === null || !translation.mayCarry(body)) return null;
   const parsed = parseObject(body.toString('utf8'));
-  const changed = parsed === null ? null : translation.restore(parsed, call.running.sealer);
+  const changed =
+    parsed === null ? null : translation.restore(parsed, call.running.sealer, target.translation);
   return changed === null ? null : Buffer.from(JSON.stringify(changed));
 }
 
