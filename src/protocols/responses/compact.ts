@@ -34,8 +34,7 @@ export function asCompaction(
   return {
     ...request,
     turns: [...request.turns, question],
-    // What such tools have left in the conversation is still a matter of the model's.
-    hostedTools: request.hostedTools.filter(({ at }) => at.startsWith('input[')),
+    hostedTools: [],
     toolChoice: request.tools.length === 0 ? null : { mode: 'none' },
     format: null,
     maxTokens: null,
@@ -79,8 +78,13 @@ export function isCompaction({ type }: JsonObject): boolean {
   return type === 'compaction' || type === 'compaction_summary';
 }
 
+/** What is said in place of the turns that a compaction item stands for; null for one that was not made here. */
+export function openCompaction(item: JsonObject, sealer: Sealer): string | null {
+  return openSummary(item.encrypted_content, sealer);
+}
+
 /**
- * What is said in place of the turns that a compaction item stands for.
+ * The same, where nothing else would do.
  * @param at path of the item in the client's body
  * @throws {GatewayError} for one that was not made here
  */
