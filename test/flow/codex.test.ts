@@ -290,3 +290,68 @@ for (const [kind, { stream, toolsOf }] of Object.entries(upstreams)) {
     });
   }
 }
+
+/** An event of a vendor's own, which says nothing of the answer. */
+const limits = event({ type: 'codex.rate_limits', plan_type: 'pro', rate_limits: { allowed: true } });
+const said = event({ type: 'response.output_text.delta', item_id: 'msg_1', output_index: 0, delta: 'hi' });
+const responsesStream = (extra: string) =>
+  extra +
+  event({ type: 'response.created', response: { status: 'in_progress' } }) +
+  extra +
+  said +
+  extra +
+  event({ type: 'response.completed', response: { status: 'completed', output: [], usage: null } });
+const nativePaths = { chat: '/v1/chat/completions', responses: '/v1/responses', messages: '/v1/messages' };
+const question = { role: 'user', content: 'hi' };
+const streamed = { model: 'm', stream: true, max_tokens: 5, messages: [question] };
+
+test('events of a vendor’s own do not break a stream, first or in the middle, translated or not', async (t) => {
+  const streams: Readonly<Record<string, (extra: string) => string>> = {
+    chat: (extra) =>
+      extra +
+      chatEvent({ role: 'assistant', content: 'hi' }) +
+      extra +
+      chatEvent({}, 'stop') +
+      extra +
+      doneEvent,
+    responses: responsesStream,
+    messages: (extra) => extra + (upstreams.messages?.stream([], 'hi') ?? '').replace('\n\n', `\n\n${extra}`),
+  };
+  for (const [kind, streamOf] of Object.entries(streams)) {
+    const { port } = await startTranslated(t, {
+      kind: kind === 'responses' ? 'chat' : kind,
+      answer: streamHead + chunk(streamOf(limits)) + lastChunk,
+      ...(kind === 'responses' ? { target: { responses: 'only' } } : {}),
+    });
+    for (const [asked, path] of Object.entries(nativePaths)) {
+      const body = asked === 'responses' ? { model: 'm', stream: true, input: 'hi' } : streamed;
+      const answer = await post(port, path, body);
+      t.equal(answer.status, 200, `${asked} on ${kind}`);
+      t.match(answer.body, /"hi"/);
+      t.notMatch(answer.body, /"error":\{|event: error/, `${asked} on ${kind}`);
+      const isNative = asked === kind;
+      t.equal(answer.body.includes('codex.rate_limits'), isNative, `${asked} on ${kind}`);
+      if (isNative) t.equal(answer.body, streamOf(limits), 'it passes as it came');
+    }
+  }
+});
+
+test('a stream of another protocol is none, whatever comes before its events', async (t) => {
+  const foreign: Readonly<Record<string, string>> = {
+    chat: said,
+    messages: chatEvent({ content: 'hi' }),
+    responses: event({ type: 'message_start', message: {} }),
+  };
+  for (const [kind, wrong] of Object.entries(foreign)) {
+    const { port } = await startTranslated(t, {
+      kind: kind === 'responses' ? 'chat' : kind,
+      answer: streamHead + chunk(limits + wrong) + lastChunk,
+      ...(kind === 'responses' ? { target: { responses: 'only' } } : {}),
+    });
+    for (const path of [nativePaths.chat, nativePaths.messages]) {
+      const answer = await post(port, path, streamed);
+      t.equal(answer.status, 502, `${path} on ${kind}`);
+      t.match(answer.body, /not of the (?:chat|messages|responses) protocol/);
+    }
+  }
+});
