@@ -18,7 +18,6 @@ const items: readonly string[] = [
   'file_search_call',
   'ghost_snapshot',
   'image_generation_call',
-  'item_reference',
   'local_shell_call',
   'local_shell_call_output',
   'mcp_approval_request',

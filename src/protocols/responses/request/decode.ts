@@ -367,6 +367,8 @@ class InputReader {
         break;
       case 'additional_tools':
         break;
+      case 'item_reference':
+        throw untranslatable(at, ofType(item.type));
       default:
         if (!this.#clientTool(item, at) && !this.#compaction(item))
           this.#context.leftOut.add(nameOfItem(item.type));

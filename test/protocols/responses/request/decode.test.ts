@@ -121,6 +121,7 @@ test('what only an upstream of the protocol can do is refused by its name', asyn
     [{ conversation: { id: 'c' } }, 'conversation'],
     [{ prompt: { id: 'p' } }, 'prompt'],
     [{ background: true }, 'background'],
+    [item({ type: 'item_reference', id: 'x' }), 'input[1]'],
     [item({ role: 'user', content: [{ type: 'input_image', file_id: 'f' }] }), 'input[1].content[0].file_id'],
     [{ tool_choice: { type: 'allowed_tools', tools: [5] } }, 'tool_choice.tools[0]'],
     [{ text: { format: { type: 'grammar' } } }, 'text.format'],
@@ -134,7 +135,6 @@ test('what only an upstream of the protocol can do is refused by its name', asyn
 
 test('items and parts that nobody else knows are left out, and named where their types are known', async (t) => {
   const items: [Record<string, unknown>, string][] = [
-    [{ type: 'item_reference', id: 'x' }, 'item_reference'],
     [{ type: 'web_search_call', id: 'ws_1', status: 'completed' }, 'web_search_call'],
     [{ type: 'image_generation_call', id: 'ig_1', result: 'AAAA' }, 'image_generation_call'],
     [{ type: 'mcp_list_tools', tools: [] }, 'mcp_list_tools'],
