@@ -5,7 +5,7 @@ import type { Sealer } from '../wire/seal.js';
 import type { Answer } from './answer.js';
 import type { StreamEvent } from './events.js';
 import type { LeftOut } from './left-out.js';
-import type { ConversationRequest } from './request.js';
+import type { ClientTool, ConversationRequest } from './request.js';
 
 /** What requests of a protocol may hold. What holds more is changed by `fit/`, not by an encoder. */
 export interface RequestRules {
@@ -62,6 +62,8 @@ export interface AnswerContext {
   readonly showReasoning: boolean;
   /** See `ConversationRequest.echo` and `.compaction`. */
   readonly echo: JsonObject | null;
+  /** See `ConversationRequest.clientTools`. */
+  readonly clientTools?: ReadonlyMap<string, ClientTool> | undefined;
   readonly compaction: 'object' | 'item' | null;
   readonly sealer: Sealer;
   /** How the events of a generateContent stream are framed; elsewhere always `sse`. */

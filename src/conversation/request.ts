@@ -94,6 +94,15 @@ export interface Tool {
   readonly custom?: { readonly format: JsonObject | null } | undefined;
 }
 
+/** What a client calls a tool that has another name or form at the upstream. */
+export interface ClientTool {
+  /** Null for one that stands in no namespace. */
+  readonly namespace: string | null;
+  readonly name: string;
+  /** Type of the responses protocol whose calls are items of their own; null for a function or a custom tool. */
+  readonly type: 'tool_search' | 'local_shell' | null;
+}
+
 export type ToolChoice =
   | { readonly mode: 'none' | 'auto' | 'required' }
   /** The one function to call. */
@@ -139,6 +148,8 @@ export interface ConversationRequest {
   readonly system: readonly string[];
   readonly turns: readonly Turn[];
   readonly tools: readonly Tool[];
+  /** By the names of `tools`: those that the responses protocol's answers name in another way. */
+  readonly clientTools?: ReadonlyMap<string, ClientTool> | undefined;
   /** Tools that the upstream itself would run: their types as the client spells them, and where they stand. */
   readonly hostedTools: readonly { readonly type: string; readonly at: string }[];
   readonly toolChoice: ToolChoice | null;

@@ -229,6 +229,7 @@ function answerContext(call: Call, request: ConversationRequest): AnswerContext 
     includeUsage: request.includeUsage,
     showReasoning: request.reasoning?.show ?? false,
     echo: request.echo,
+    clientTools: request.clientTools,
     compaction: request.compaction,
     sealer: call.running.sealer,
     framing: call.framing,

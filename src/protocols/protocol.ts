@@ -79,9 +79,9 @@ export interface Translation {
   /**
    * Makes a body fit for an upstream of the protocol itself that holds what this gateway gave the client to carry:
    * its own vendor's signatures are taken out of their tokens, what another vendor signed is left out, and a
-   * compaction that was sealed here becomes the text that it is. Everything else stays as it is.
+   * compaction that was sealed here becomes the text that it is, or is left out where it does not open. Everything else
+   * stays as it is.
    * @returns the changed body, or null when there is nothing of the kind in it
-   * @throws {GatewayError} of status 400 for a compaction that does not open
    */
   readonly restore: (body: JsonObject, sealer: Sealer, target: TargetOptions) => JsonObject | null;
 }

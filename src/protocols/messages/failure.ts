@@ -1,3 +1,4 @@
+import { protocolOfEvent } from '../../conversation/event-protocol.js';
 import { type ErrorKind, errorTable, GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 import { vendorAccountFailure } from '../error-formats/vendor-account.js';
@@ -30,6 +31,13 @@ export function notMessages(what: string): GatewayError {
     'unsupported_stream_event',
     `The upstream's stream is not of the messages protocol: it has ${what}.`,
   );
+}
+
+/** Whether an event is one of another protocol, or of none that has types. Others may come from any server. */
+export function isForeign(type: string | null, body: JsonObject): boolean {
+  if (type === null) return true;
+  const protocol = protocolOfEvent(type, body);
+  return protocol !== null && protocol !== 'messages';
 }
 
 /** What an event that is not of the protocol is, in words. */

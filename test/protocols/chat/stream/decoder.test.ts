@@ -109,6 +109,14 @@ test('what ends a stream, and what breaks it off', async (t) => {
   ]);
 });
 
+test('events of a server’s own are passed over, first or in the middle', async (t) => {
+  const own = { type: 'codex.rate_limits' };
+  t.strictSame(
+    steps(own, chunk({ content: 'a' }), own, stop, own, done),
+    steps(chunk({ content: 'a' }), stop, done),
+  );
+});
+
 test('errors of the upstream, and events of other protocols', async (t) => {
   const cases: [string | JsonObject, string][] = [
     [{ error: { message: 'x', code: 429 } }, 'rate_limit_exceeded'],

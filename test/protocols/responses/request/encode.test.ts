@@ -286,9 +286,11 @@ test('a body that is decoded and encoded says the same', async (t) => {
   ];
   for (const body of bodies) {
     const { echo: _echo, ...request } = decode(body, true);
+    t.strictSame(request.leftOut, body.input.some((item) => 'phase' in item) ? ['phase'] : []);
     // Leading developer messages and `strict` come back in the form that leaves nothing open.
     const expected = {
       ...request,
+      leftOut: [],
       system: request.system.length === 0 ? [] : [request.system.join('\n\n')],
       tools: request.tools.map((tool) => (tool.custom ? tool : { ...tool, strict: tool.strict ?? false })),
     };
