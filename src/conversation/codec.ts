@@ -18,6 +18,10 @@ export interface RequestRules {
   readonly reasoning: 'signed' | 'encrypted' | 'unsigned';
   /** Some models adapt their thinking (`translation.thinking`), and have settings of their own for it. */
   readonly adaptiveThinking: boolean;
+  /** What the arguments of a call have to be. */
+  readonly callArguments: 'object' | 'text';
+  /** Who may speak first: `user` where the assistant may not, `noCall` where it may not with a call. */
+  readonly firstTurn: 'any' | 'noCall' | 'user';
 }
 
 /** What an encoder of requests has to know of the target. */

@@ -35,6 +35,7 @@ export interface MediaPart {
 /** What a tool call gave. */
 export interface ToolResultPart {
   readonly kind: 'toolResult';
+  /** Empty where a result names none and fits none: `fit/tool-results.ts` makes it a text. */
   readonly callId: string;
   /** Name of the tool that was called; empty where neither the protocol nor the conversation says. */
   readonly name: string;

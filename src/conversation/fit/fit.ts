@@ -3,13 +3,24 @@ import type { StreamEvent } from '../events.js';
 import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest } from '../request.js';
 import { fitAdaptiveThinking } from './adaptive-thinking.js';
+import { fitCallArguments } from './call-arguments.js';
 import { fitCustomTools } from './custom-tools.js';
+import { fitFirstTurn } from './first-turn.js';
 import type { AnswerRestorer, Fit, Fitted } from './fitted.js';
 import { fitHiddenReasoning } from './hidden-reasoning.js';
 import { fitSignedCalls } from './signed-calls.js';
+import { fitToolResults } from './tool-results.js';
 
 /** In the order in which a request is changed. */
-const fits: readonly Fit[] = [fitCustomTools, fitAdaptiveThinking, fitHiddenReasoning, fitSignedCalls];
+const fits: readonly Fit[] = [
+  fitCustomTools,
+  fitCallArguments,
+  fitToolResults,
+  fitFirstTurn,
+  fitAdaptiveThinking,
+  fitHiddenReasoning,
+  fitSignedCalls,
+];
 
 /** Changes a request so that an encoder can write it for its target; see the files of this folder. */
 export function fitRequest(

@@ -15,7 +15,13 @@ import { findUsageEvent, judgeEnd, judgeStart, marks } from './stream/rules.js';
 
 /** The chat protocol's translation to and from the neutral types. */
 export const chatCodec: TextCodec = {
-  rules: { customTools: 'option', reasoning: 'unsigned', adaptiveThinking: false },
+  rules: {
+    customTools: 'option',
+    reasoning: 'unsigned',
+    adaptiveThinking: false,
+    callArguments: 'text',
+    firstTurn: 'any',
+  },
   decodeRequest,
   encodeRequest,
   decodeAnswer,

@@ -18,7 +18,13 @@ import { judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
 
 /** The protocol's translation to and from the neutral types. */
 export const generateContentCodec: TextCodec = {
-  rules: { customTools: 'never', reasoning: 'signed', adaptiveThinking: false },
+  rules: {
+    customTools: 'never',
+    reasoning: 'signed',
+    adaptiveThinking: false,
+    callArguments: 'object',
+    firstTurn: 'noCall',
+  },
   decodeRequest,
   encodeRequest,
   decodeAnswer,

@@ -16,7 +16,13 @@ import { judgeEnd, judgeStart, marks } from './stream/rules.js';
 
 /** The messages protocol to and from the neutral types. */
 export const messagesCodec: TextCodec = {
-  rules: { customTools: 'never', reasoning: 'signed', adaptiveThinking: true },
+  rules: {
+    customTools: 'never',
+    reasoning: 'signed',
+    adaptiveThinking: true,
+    callArguments: 'object',
+    firstTurn: 'user',
+  },
   decodeRequest,
   encodeRequest,
   decodeAnswer,

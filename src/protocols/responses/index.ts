@@ -14,7 +14,13 @@ import { judgeEnd, judgeStart, lastNumber, marks, marksEnd } from './stream/rule
 
 /** The responses protocol's translation. */
 export const responsesCodec: TextCodec = {
-  rules: { customTools: 'always', reasoning: 'encrypted', adaptiveThinking: false },
+  rules: {
+    customTools: 'always',
+    reasoning: 'encrypted',
+    adaptiveThinking: false,
+    callArguments: 'text',
+    firstTurn: 'any',
+  },
   decodeRequest,
   encodeRequest,
   decodeAnswer,

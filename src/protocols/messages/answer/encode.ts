@@ -1,4 +1,5 @@
 import type { Answer } from '../../../conversation/answer.js';
+import { objectArguments } from '../../../conversation/call-arguments.js';
 import type { AnswerContext } from '../../../conversation/codec.js';
 import type { ReasoningPart, ToolCallPart } from '../../../conversation/request.js';
 import { isRedacted } from '../../../conversation/signature.js';
@@ -11,7 +12,7 @@ import { encodeUsage } from './usage.js';
 
 /**
  * Writes a `message`; see `TextCodec.encodeAnswer`. Of several answers it has the first.
- * @throws {GatewayError} `upstream_error` for a call whose arguments are no object, which this protocol cannot hold
+ * @throws {GatewayError} `upstream_error` for an answer without a choice
  */
 export function encodeAnswer(answer: Answer, context: AnswerContext): string {
   const [choice] = answer.choices;
@@ -64,12 +65,7 @@ export function redactedBlock(token: string): string {
 
 /** @param isCut the answer met its limit of tokens, perhaps inside the arguments: then the call is left out */
 function encodeCall({ name, input }: ToolCallPart, id: string, isCut: boolean): string | null {
-  if (!isObjectText(input)) {
-    if (isCut) return null;
-    throw new GatewayError(
-      'upstream_error',
-      `The upstream called the tool '${name}' with arguments that are not a JSON object.`,
-    );
-  }
-  return `{"type":"tool_use","id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"input":${input}}`;
+  if (isCut && !isObjectText(input)) return null;
+  const args = objectArguments(input);
+  return `{"type":"tool_use","id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"input":${args}}`;
 }

@@ -14,7 +14,7 @@ import type {
 } from '../../../conversation/request.js';
 import { signatureFor } from '../../../conversation/signature.js';
 import { GatewayError } from '../../../errors.js';
-import { isObjectText, type JsonObject, quoted } from '../../../wire/json.js';
+import { type JsonObject, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';
 import { refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
 import { legalCallId } from '../call-ids.js';
@@ -264,15 +264,12 @@ type Spoken = { readonly text: string } | { readonly thinking: string };
  * reasoning is kept where an upstream of this protocol signed it. A message is written the same way in every later
  * request of the conversation.
  * @throws {GatewayError} of status 400, naming the client's field, for parts that the protocol cannot say, and for a
- * conversation that does not begin with the user
+ * conversation that says nothing
  */
 function encodeMessages(request: ConversationRequest): EncodedMessages {
   const messages = collect(request);
   trimPrefill(messages);
-  const [first] = messages;
-  if (first === undefined) throw nothingSaid(request.from);
-  if (first.role !== 'user')
-    throw unsupportedSetting(request, 'prefill', 'messages', 'beginning with a turn of the assistant');
+  if (messages.length === 0) throw nothingSaid(request.from);
   return {
     text: `[${messages.map(encodeMessage).join(',')}]`,
     isBegun: messages.at(-1)?.role !== 'user',
@@ -376,14 +373,7 @@ function encodeSpoken(spoken: Spoken): string {
 }
 
 /** The arguments are passed on as they were written: so large numbers keep all their digits. */
-function encodeCall({ id, name, input, at }: ToolCallPart): string {
-  if (!isObjectText(input)) {
-    throw new GatewayError(
-      'invalid_value',
-      `Invalid value for '${at}': the arguments of the call of '${name}' are not a JSON object.`,
-      { param: at },
-    );
-  }
+function encodeCall({ id, name, input }: ToolCallPart): string {
   return `{"type":"tool_use","id":${JSON.stringify(legalCallId(id))},"name":${JSON.stringify(name)},"input":${input}}`;
 }
 

@@ -158,7 +158,11 @@ test('an id that the protocol would refuse is another, the same for call and out
 
 test('outputs with more than a text, and failures', async (t) => {
   const outputOf = (more: Partial<ToolResultPart>) =>
-    (inputOf({ role: 'user', parts: [result('c', more)] })[0] as { output: unknown }).output;
+    (
+      inputOf({ role: 'assistant', parts: [call('c')] }, { role: 'user', parts: [result('c', more)] })[1] as {
+        output: unknown;
+      }
+    ).output;
   t.equal(outputOf({ content: [] }), '');
   t.equal(outputOf({ isError: true }), 'Error: 42');
   t.same(outputOf({ content: [text('a'), media('image')] }), [
@@ -217,7 +221,7 @@ test('reasoning goes back to the vendor that wrote it, and to no other', async (
       reasoning('not ours'),
       reasoning(null),
       { ...reasoning(seal('responses', ':gAAA')), text: '' },
-      call('c'),
+      text('c'),
     ],
   }) as { id?: string }[];
   t.equal(input.length, 4);

@@ -1,0 +1,10 @@
+import type { RequestRules } from '../../../src/conversation/codec.js';
+
+/** Of a protocol that can say everything. */
+export const anything: RequestRules = {
+  customTools: 'always',
+  reasoning: 'encrypted',
+  adaptiveThinking: false,
+  callArguments: 'text',
+  firstTurn: 'any',
+};
