@@ -8,6 +8,7 @@ import { encodeAnswer } from './answer/encode.js';
 import { lastUsage } from './answer/usage.js';
 import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
+import { chatRequest } from './request/schema.js';
 import { createDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
 import { findUsageEvent, judgeEnd, judgeStart, marks } from './stream/rules.js';
@@ -42,7 +43,14 @@ export const chat: Endpoint = {
   findUsageEvent,
   usageOf: lastUsage,
   metering: conversationMetering,
-  translation: { codec: chatCodec, mediaByUrl: true, answerHere: null, unwrap: null, restore: null },
+  translation: {
+    codec: chatCodec,
+    schema: chatRequest,
+    mediaByUrl: true,
+    answerHere: null,
+    unwrap: null,
+    restore: null,
+  },
   amender: null,
   once: chatOnce,
 };
