@@ -4,7 +4,7 @@ import { transcriptionForm, translationForm } from './protocols/audio/form.js';
 import { speech, transcriptions, translations } from './protocols/audio/index.js';
 import { speechRequest } from './protocols/audio/schema.js';
 import { chat } from './protocols/chat/index.js';
-import { chatRequest } from './protocols/chat/request/schema.js';
+import { passedChatRequest } from './protocols/chat/request/schema.js';
 import { completions } from './protocols/completions/index.js';
 import { completionsRequest } from './protocols/completions/schema.js';
 import type { AuthStyle } from './protocols/credentials/credentials.js';
@@ -22,21 +22,21 @@ import {
 } from './protocols/error-formats/openai.js';
 import { generateContent, countTokens as googleCountTokens } from './protocols/generate-content/index.js';
 import {
-  generateContentRequest,
-  countTokensRequest as googleCountTokensRequest,
+  passedCountTokensRequest as googleCountTokensRequest,
+  passedGenerateContentRequest,
 } from './protocols/generate-content/request/schema.js';
 import { imageEdits, imageGenerations } from './protocols/images/index.js';
 import type { ImageOperation } from './protocols/images/request.js';
 import { editsRequest, generationsRequest } from './protocols/images/schema.js';
 import { countTokens, messages } from './protocols/messages/index.js';
-import { countTokensRequest, messagesRequest } from './protocols/messages/request/schema.js';
+import { passedCountTokensRequest, passedMessagesRequest } from './protocols/messages/request/schema.js';
 import { moderations } from './protocols/moderations/index.js';
 import { moderationsRequest } from './protocols/moderations/schema.js';
 import type { Endpoint } from './protocols/protocol.js';
 import { rerank } from './protocols/rerank/index.js';
 import { rerankRequest } from './protocols/rerank/schema.js';
 import { compactResponses, responses } from './protocols/responses/index.js';
-import { compactRequest, responsesRequest } from './protocols/responses/request/schema.js';
+import { passedCompactRequest, passedResponsesRequest } from './protocols/responses/request/schema.js';
 import type { CompiledSchema } from './schema/compile.js';
 import type { FormSchema } from './schema/form.js';
 import type { VideoFormat } from './video/task.js';
@@ -126,17 +126,22 @@ const messagesStyle = { errorFormat: anthropic, auth: 'messages' } as const;
 const googleStyle = { errorFormat: google, auth: 'generateContent' } as const;
 
 const surface: readonly Route[] = [
-  callRoute('/v1/chat/completions', chat, chatRequest, { stream: 'asked' }),
-  callRoute('/v1/responses', responses, responsesRequest, {
+  callRoute('/v1/chat/completions', chat, passedChatRequest, { stream: 'asked' }),
+  callRoute('/v1/responses', responses, passedResponsesRequest, {
     errorFormat: responsesErrorFormat,
     stream: 'asked',
   }),
-  callRoute('/v1/responses/compact', compactResponses, compactRequest),
-  callRoute('/v1/messages', messages, messagesRequest, { ...messagesStyle, stream: 'asked' }),
-  callRoute('/v1/messages/count_tokens', countTokens, countTokensRequest, messagesStyle),
+  callRoute('/v1/responses/compact', compactResponses, passedCompactRequest),
+  callRoute('/v1/messages', messages, passedMessagesRequest, { ...messagesStyle, stream: 'asked' }),
+  callRoute('/v1/messages/count_tokens', countTokens, passedCountTokensRequest, messagesStyle),
   ...['/v1beta/models', '/v1/models'].flatMap((models) => [
-    callRoute(`${models}/{model}:generateContent`, generateContent, generateContentRequest, googleStyle),
-    callRoute(`${models}/{model}:streamGenerateContent`, generateContent, generateContentRequest, {
+    callRoute(
+      `${models}/{model}:generateContent`,
+      generateContent,
+      passedGenerateContentRequest,
+      googleStyle,
+    ),
+    callRoute(`${models}/{model}:streamGenerateContent`, generateContent, passedGenerateContentRequest, {
       ...googleStyle,
       stream: 'always',
     }),

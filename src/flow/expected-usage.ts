@@ -100,11 +100,13 @@ function elementsAt(body: Buffer, span: Span | null): number {
   return count;
 }
 
-/** A whole number above 0; null for all else. */
+/** A whole number above 0, also one that is written as a text; null for all else. */
 function numberAt(body: Buffer, span: Span | null): number | null {
   if (span === null) return null;
+  const inner = body[span.start] === quote ? 1 : 0;
   // Nearly all are digits and nothing else, for which no string need be made.
-  const digits = wholeNumber(body, span.start);
-  const value = digits === -1 ? Number(body.toString('latin1', span.start, span.end)) : digits;
+  const digits = inner === 1 ? -1 : wholeNumber(body, span.start);
+  const value =
+    digits === -1 ? Number(body.toString('latin1', span.start + inner, span.end - inner)) : digits;
   return Number.isSafeInteger(value) && value > 0 ? value : null;
 }

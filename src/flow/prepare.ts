@@ -151,11 +151,14 @@ function restored(call: Call, { translation }: Endpoint, target: Target): Buffer
 
 /**
  * Reads the whole body of a call that is translated.
- * @throws {GatewayError} of status 400 for what the neutral form cannot hold
+ * @throws {GatewayError} of status 400 for a body that is not as the protocol has it, and for what the neutral form
+ * cannot hold
  */
-export function decodeCall(call: Call, { codec, unwrap }: Translation): ConversationRequest {
-  const parsed = parseObject(call.wholeBody().toString('utf8'));
+export function decodeCall(call: Call, { codec, schema, unwrap }: Translation): ConversationRequest {
+  const body = call.wholeBody();
+  const parsed = parseObject(body.toString('utf8'));
   if (parsed === null) throw new GatewayError('invalid_json', 'The request body is not valid JSON.');
+  if (schema.accept(body) === null && !schema.check(parsed)) throw schema.explain(parsed);
   const { sealer } = call.running;
   return codec.decodeRequest(
     unwrap === null ? parsed : unwrap(parsed),

@@ -13,6 +13,17 @@ import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler }
 import { EventRuns } from '../wire/sse.js';
 import { account } from './account.js';
 import { answerLines, streamLines } from './answer-lines.js';
+import {
+  type Answering,
+  type Bytes,
+  type Events,
+  over,
+  type Phase,
+  type Undecided,
+  undecided,
+  type Whole,
+  waiting,
+} from './answer-phase.js';
 import type { CallOutcome, RoutedCall } from './call.js';
 import { noteUsage } from './consumption.js';
 import {
@@ -23,7 +34,9 @@ import {
   isEventStream,
   isMedia,
   isWholeEvent,
+  kindOfAnswer,
   leavesWhole,
+  noStream,
 } from './judge-answer.js';
 import { countAnswerMemory, releaseBody, takeAnswerMemory } from './memory-budget.js';
 import { keepAliveBytes, refuse, refuseStream } from './refuse.js';
@@ -36,49 +49,10 @@ const heldMs = 500;
 /** Unfinished events up to this size are not worth counting. */
 const usualEventBytes = 64 * 1024;
 
-/** An answer whose head is there. */
-interface Answering {
-  readonly transform: AnswerTransform;
-  readonly head: ResponseHead;
-}
-
-/** It is collected, and leaves at once. */
-interface Whole extends Answering {
-  readonly name: 'whole';
-  readonly gathered: Gather;
-}
-
-/** It is passed on as it comes. */
-interface Bytes extends Answering {
-  readonly name: 'opening' | 'bytes';
-  readonly beginning: Beginning;
-}
-
-/** It is passed on in whole events. */
-interface Events extends Answering {
-  readonly name: 'events';
-  readonly runs: EventRuns;
-}
-
-/**
- * How far an answer is: `waiting` for a head -> `whole`, `opening` (for the first bytes) and `bytes` (passed on as they
- * come) or `events` -> `sent` (whole, and the client has not taken all of it) -> `over`.
- */
-type Phase =
-  | { readonly name: 'waiting' }
-  | Whole
-  | Bytes
-  | Events
-  | { readonly name: 'sent'; readonly head: ResponseHead }
-  | { readonly name: 'over' };
-
 /** Whether an error is what the upstream's answer itself says. Of one about our account nothing passes. */
 function tellsItself({ source, vendorAccountStatus }: GatewayError): boolean {
   return source === 'upstream' && vendorAccountStatus === null;
 }
-
-const waiting: Phase = { name: 'waiting' };
-const over: Phase = { name: 'over' };
 
 /**
  * Hands an upstream's answer to the client by way of a transform, which leaves it as it is or translates it. One for
@@ -139,11 +113,37 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     if (refusal !== null) this.#give(refusal);
     else if (head.status >= 400)
       this.#phase = { name: 'whole', transform, head, gathered: new Gather(wholeErrorBytes) };
+    else if (this.#streamed && !isEventStream(head)) this.#phase = undecided(transform, head);
     else if (this.#streamed)
       this.#phase = { name: 'events', transform, head, runs: new EventRuns(transform.eventBytes) };
-    else if (leavesWhole(head, transform))
-      this.#phase = { name: 'whole', transform, head, gathered: new Gather(transform.wholeBytes) };
-    else this.#phase = { name: 'opening', transform, head, beginning: this.#beginning(head) };
+    else this.#phase = this.#unstreamed(transform, head);
+  }
+
+  #unstreamed(transform: AnswerTransform, head: ResponseHead): Phase {
+    return leavesWhole(head, transform)
+      ? { name: 'whole', transform, head, gathered: new Gather(transform.wholeBytes) }
+      : { name: 'opening', transform, head, beginning: this.#beginning(head) };
+  }
+
+  /** Tells by its first bytes what an answer is that should be a stream and is not called one. */
+  #decide({ transform, head, gathered }: Undecided, chunk: Buffer, isWhole: boolean): boolean {
+    const isHeld = gathered.add(chunk, -1);
+    const first = isHeld ? gathered.take() : chunk;
+    const kind = isHeld ? kindOfAnswer(first, isWhole) : 'other';
+    if (kind === null) {
+      gathered.add(first, -1);
+      return true;
+    }
+    // An answer that is no stream has no place in one that has begun, nor in a WebSocket.
+    const isHandedOn = !this.committed && this.#call.socketCall === null;
+    if (kind === 'events')
+      this.#phase = { name: 'events', transform, head, runs: new EventRuns(transform.eventBytes) };
+    else if (kind === 'json' && isHandedOn) this.#phase = this.#unstreamed(transform, head);
+    else {
+      this.#give(noStream());
+      return true;
+    }
+    return this.#take(first);
   }
 
   onData(chunk: Buffer): boolean {
@@ -162,6 +162,8 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
         return this.#onEvents(phase, chunk);
       case 'whole':
         return this.#onWhole(phase, chunk);
+      case 'undecided':
+        return this.#decide(phase, chunk, false);
       case 'opening':
         return this.#open(phase, phase.beginning.add(chunk), false);
       case 'bytes':
@@ -180,6 +182,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   }
 
   #takeEnd(): void {
+    if (this.#phase.name === 'undecided') this.#decide(this.#phase, Buffer.alloc(0), true);
     if (this.#phase.name === 'opening') this.#open(this.#phase, this.#phase.beginning.rest(), true);
     const phase = this.#phase;
     if (phase.name === 'events') this.#endEvents(phase);
@@ -265,7 +268,8 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     this.leave();
     try {
       if (!this.#call.exchange.isAnswered) refuse(this.#services, this.#call, error);
-      else if (phase.name === 'events' || phase.name === 'waiting') this.#endStream(phase, error);
+      else if (phase.name === 'events' || phase.name === 'undecided' || phase.name === 'waiting')
+        this.#endStream(phase, error);
       else this.#call.exchange.abort();
     } finally {
       // After the client's side has ended, since nothing of this is the target's doing.

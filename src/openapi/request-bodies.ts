@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox';
 import { speechRequest, speechRequestType } from '../protocols/audio/schema.js';
-import { chatRequest, chatRequestType } from '../protocols/chat/request/schema.js';
+import { chatRequestType, passedChatRequest } from '../protocols/chat/request/schema.js';
 import { completionsRequest, completionsRequestType } from '../protocols/completions/schema.js';
 import {
   embeddingsRequest,
@@ -9,23 +9,23 @@ import {
   engineEmbeddingsRequestType,
 } from '../protocols/embeddings/schema.js';
 import {
-  generateContentRequest,
   generateContentRequestType,
-  countTokensRequest as googleCountTokensRequest,
+  passedCountTokensRequest as googleCountTokensRequest,
+  passedGenerateContentRequest,
 } from '../protocols/generate-content/request/schema.js';
 import { editsRequest, formFieldsType, generationsRequest, mostImages } from '../protocols/images/schema.js';
 import {
-  countTokensRequest,
   countTokensRequestType,
-  messagesRequest,
   messagesRequestType,
+  passedCountTokensRequest,
+  passedMessagesRequest,
 } from '../protocols/messages/request/schema.js';
 import { moderationsRequest, moderationsRequestType } from '../protocols/moderations/schema.js';
 import { rerankRequest, rerankRequestType } from '../protocols/rerank/schema.js';
 import {
-  compactRequest,
   compactRequestType,
-  responsesRequest,
+  passedCompactRequest,
+  passedResponsesRequest,
   responsesRequestType,
 } from '../protocols/responses/request/schema.js';
 import type { Route } from '../routes.js';
@@ -167,14 +167,14 @@ const editPrompt = Type.Object({
 const generation = Type.Union([generationPrompt, imageInput.schema as typeof generationPrompt]);
 const edit = Type.Union([editPrompt, imageInput.schema as typeof generationPrompt]);
 
-/** What is said of the bodies of calls, by the check of each. */
+/** What is said of the bodies of calls, by the check of each: what every target of the protocol can be asked. */
 export const jsonBodies: ReadonlyMap<CompiledSchema, NamedSchema> = new Map<CompiledSchema, NamedSchema>([
-  [chatRequest, { name: 'ChatRequest', schema: chatRequestType }],
-  [responsesRequest, { name: 'ResponsesRequest', schema: responsesRequestType }],
-  [compactRequest, { name: 'ResponsesCompactRequest', schema: compactRequestType }],
-  [messagesRequest, { name: 'MessagesRequest', schema: messagesRequestType }],
-  [countTokensRequest, { name: 'MessagesCountTokensRequest', schema: countTokensRequestType }],
-  [generateContentRequest, { name: 'GenerateContentRequest', schema: generateContentRequestType }],
+  [passedChatRequest, { name: 'ChatRequest', schema: chatRequestType }],
+  [passedResponsesRequest, { name: 'ResponsesRequest', schema: responsesRequestType }],
+  [passedCompactRequest, { name: 'ResponsesCompactRequest', schema: compactRequestType }],
+  [passedMessagesRequest, { name: 'MessagesRequest', schema: messagesRequestType }],
+  [passedCountTokensRequest, { name: 'MessagesCountTokensRequest', schema: countTokensRequestType }],
+  [passedGenerateContentRequest, { name: 'GenerateContentRequest', schema: generateContentRequestType }],
   [googleCountTokensRequest, { name: 'GenerateContentCountTokensRequest', schema: googleCountTokensType }],
   [completionsRequest, { name: 'CompletionsRequest', schema: completionsRequestType }],
   [embeddingsRequest, { name: 'EmbeddingsRequest', schema: embeddingsRequestType }],

@@ -2,6 +2,7 @@ import type { Protocol } from '../config/types.js';
 import type { TargetOptions, TextCodec } from '../conversation/codec.js';
 import type { ConversationRequest } from '../conversation/request.js';
 import type { StreamRules } from '../conversation/stream-rules.js';
+import type { CompiledSchema } from '../schema/compile.js';
 import type { JsonObject } from '../wire/json.js';
 import { outputMembers } from '../wire/routed-members.js';
 import type { Sealer } from '../wire/seal.js';
@@ -62,6 +63,8 @@ export const bodyOutputLimit: OutputLimit = {
 /** How the calls of an endpoint are served by an upstream of another protocol. */
 export interface Translation {
   readonly codec: TextCodec;
+  /** What a body has to be like, besides what is asked of every one, so that the codec can decode it. */
+  readonly schema: CompiledSchema;
   /** Upstreams of the protocol take media by URL; else what a client names so is fetched for them. */
   readonly mediaByUrl: boolean;
   /**

@@ -26,11 +26,11 @@ export function explain(schema: unknown, value: unknown): GatewayError {
   const problem = findProblem(asSchema(schema), value, []);
   if (problem === null) return new GatewayError('invalid_request');
   const param = writePath(problem.path);
-  const expected = describe(wantedOf(problem));
+  const wanted = wantedOf(problem);
+  const expected = describe(wanted);
   if (problem.kind === 'missing_parameter') {
-    return new GatewayError(problem.kind, `Missing required parameter '${param}': expected ${expected}.`, {
-      param,
-    });
+    const more = asksNothing(wanted) ? '' : `: expected ${expected}`;
+    return new GatewayError(problem.kind, `Missing required parameter '${param}'${more}.`, { param });
   }
   const what = problem.kind === 'invalid_value' ? 'Invalid value' : 'Invalid type';
   const where = param === '' ? 'the request body' : `'${param}'`;
@@ -38,6 +38,11 @@ export function explain(schema: unknown, value: unknown): GatewayError {
   return new GatewayError(problem.kind, `${what} for ${where}: expected ${expected}, found ${found}.`, {
     param: param === '' ? null : param,
   });
+}
+
+/** Whether any value is as good. */
+function asksNothing(schema: SchemaNode | boolean): boolean {
+  return schema === true || (typeof schema === 'object' && Object.keys(schema).every((key) => key === 'not'));
 }
 
 /** Where nothing stands yet, what it must not be is of no interest. */

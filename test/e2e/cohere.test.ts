@@ -53,8 +53,7 @@ test('cohere: an error has its class, status and message', async (t) => {
   const client = createClient(gateway);
   const asked = { model: 'sim-rerank', query: 'a', documents };
   const cases = [
-    [client.rerank({ ...asked, documents: [] }), Cohere.BadRequestError, 400, /documents/],
-    [client.rerank({ ...asked, topN: 0 }), Cohere.BadRequestError, 400, /top_n/],
+    [client.rerank({ ...asked, model: '' }), Cohere.BadRequestError, 400, /model/],
     [createClient(gateway, 'sk-unknown').rerank(asked), Cohere.UnauthorizedError, 401, /key/],
     [client.rerank({ ...asked, model: 'nope' }), Cohere.NotFoundError, 404, /nope/],
     [

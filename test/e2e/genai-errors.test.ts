@@ -15,8 +15,8 @@ for (const sdk of sdks) {
     const client = createClient(sdk, gateway);
     const { models } = client;
     const bad: readonly (readonly [object, RegExp])[] = [
-      [{ temperature: 'hot' }, /generationConfig\.temperature/],
-      [{ maxOutputTokens: 'many' }, /generationConfig\.maxOutputTokens/],
+      [{ candidateCount: [2] }, /generationConfig\.candidateCount/],
+      [{ maxOutputTokens: {} }, /generationConfig\.maxOutputTokens/],
     ];
     for (const [config, message] of bad) {
       const error = await raised(

@@ -8,6 +8,7 @@ import { encodeAnswer } from './answer/encode.js';
 import { lastUsage } from './answer/usage.js';
 import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
+import { chatRequest } from './request/schema.js';
 import { mayCarry, restore } from './restore.js';
 import { createDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
@@ -49,7 +50,15 @@ export const chat: Endpoint = {
   findUsageEvent,
   usageOf: lastUsage,
   metering: conversationMetering,
-  translation: { codec: chatCodec, mediaByUrl: true, answerHere: null, unwrap: null, mayCarry, restore },
+  translation: {
+    codec: chatCodec,
+    schema: chatRequest,
+    mediaByUrl: true,
+    answerHere: null,
+    unwrap: null,
+    mayCarry,
+    restore,
+  },
   amender: null,
   once: chatOnce,
 };

@@ -10,6 +10,7 @@ import { encodeAnswer } from './answer/encode.js';
 import { lastUsage } from './answer/usage.js';
 import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
+import { countTokensRequest, generateContentRequest } from './request/schema.js';
 import { mayCarry, restore } from './restore.js';
 import { memberOf } from './spelling.js';
 import { createDecoder } from './stream/decoder.js';
@@ -60,6 +61,7 @@ export const generateContent: Endpoint = {
   metering: growingMetering,
   translation: {
     codec: generateContentCodec,
+    schema: generateContentRequest,
     mediaByUrl: false,
     answerHere: null,
     unwrap: null,
@@ -83,6 +85,7 @@ export const countTokens: Endpoint = {
   answersJson: true,
   translation: {
     codec: generateContentCodec,
+    schema: countTokensRequest,
     mediaByUrl: false,
     answerHere: (request) => `{"totalTokens":${estimateTokens(request)}}`,
     unwrap: wrappedRequest,

@@ -9,6 +9,7 @@ import { encodeAnswer } from './answer/encode.js';
 import { firstUsage, lastUsage } from './answer/usage.js';
 import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
+import { countTokensRequest, messagesRequest } from './request/schema.js';
 import { mayCarry, restore } from './restore.js';
 import { createDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
@@ -50,7 +51,15 @@ export const messages: Endpoint = {
   findUsageEvent: () => null,
   usageOf: lastUsage,
   metering: growingMetering,
-  translation: { codec: messagesCodec, mediaByUrl: true, answerHere: null, unwrap: null, mayCarry, restore },
+  translation: {
+    codec: messagesCodec,
+    schema: messagesRequest,
+    mediaByUrl: true,
+    answerHere: null,
+    unwrap: null,
+    mayCarry,
+    restore,
+  },
   amender: null,
   once: messagesOnce,
 };
@@ -68,6 +77,7 @@ export const countTokens: Endpoint = {
   answersJson: true,
   translation: {
     codec: messagesCodec,
+    schema: countTokensRequest,
     mediaByUrl: true,
     answerHere: (request) => `{"input_tokens":${estimateTokens(request)}}`,
     unwrap: null,

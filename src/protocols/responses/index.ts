@@ -7,6 +7,7 @@ import { encodeAnswer } from './answer/encode.js';
 import { lastUsage } from './answer/usage.js';
 import { decodeCompactRequest, decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
+import { compactRequest, responsesRequest } from './request/schema.js';
 import { mayCarry, restore } from './restore.js';
 import { createDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
@@ -51,7 +52,15 @@ export const responses: Endpoint = {
   findUsageEvent: () => null,
   usageOf: lastUsage,
   metering: conversationMetering,
-  translation: { codec: responsesCodec, mediaByUrl: true, answerHere: null, unwrap: null, mayCarry, restore },
+  translation: {
+    codec: responsesCodec,
+    schema: responsesRequest,
+    mediaByUrl: true,
+    answerHere: null,
+    unwrap: null,
+    mayCarry,
+    restore,
+  },
   amender: null,
   once: responsesOnce,
 };
@@ -67,7 +76,15 @@ export const compactResponses: Endpoint = {
   outputLimit: null,
   mayStream: false,
   answersJson: true,
-  translation: { codec: compactCodec, mediaByUrl: true, answerHere: null, unwrap: null, mayCarry, restore },
+  translation: {
+    codec: compactCodec,
+    schema: compactRequest,
+    mediaByUrl: true,
+    answerHere: null,
+    unwrap: null,
+    mayCarry,
+    restore,
+  },
   amender: null,
   once: never,
 };
