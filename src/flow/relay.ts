@@ -13,6 +13,15 @@ import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler }
 import { EventRuns } from '../wire/sse.js';
 import { account } from './account.js';
 import { answerLines, streamLines } from './answer-lines.js';
+import {
+  type Answering,
+  type Bytes,
+  type Events,
+  over,
+  type Phase,
+  type Whole,
+  waiting,
+} from './answer-phase.js';
 import type { CallOutcome, RoutedCall } from './call.js';
 import { noteUsage } from './consumption.js';
 import {
@@ -26,7 +35,7 @@ import {
   leavesWhole,
 } from './judge-answer.js';
 import { countAnswerMemory, releaseBody, takeAnswerMemory } from './memory-budget.js';
-import { keepAliveBytes, refuse, refuseStream } from './refuse.js';
+import { endFailedStream, keepAliveBytes, refuse, refuseStream } from './refuse.js';
 import type { Services } from './services.js';
 
 /** Error answers are taken whole up to this size: only then is it known that they are JSON. */
@@ -36,49 +45,10 @@ const heldMs = 500;
 /** Unfinished events up to this size are not worth counting. */
 const usualEventBytes = 64 * 1024;
 
-/** An answer whose head is there. */
-interface Answering {
-  readonly transform: AnswerTransform;
-  readonly head: ResponseHead;
-}
-
-/** It is collected, and leaves at once. */
-interface Whole extends Answering {
-  readonly name: 'whole';
-  readonly gathered: Gather;
-}
-
-/** It is passed on as it comes. */
-interface Bytes extends Answering {
-  readonly name: 'opening' | 'bytes';
-  readonly beginning: Beginning;
-}
-
-/** It is passed on in whole events. */
-interface Events extends Answering {
-  readonly name: 'events';
-  readonly runs: EventRuns;
-}
-
-/**
- * How far an answer is: `waiting` for a head -> `whole`, `opening` (for the first bytes) and `bytes` (passed on as they
- * come) or `events` -> `sent` (whole, and the client has not taken all of it) -> `over`.
- */
-type Phase =
-  | { readonly name: 'waiting' }
-  | Whole
-  | Bytes
-  | Events
-  | { readonly name: 'sent'; readonly head: ResponseHead }
-  | { readonly name: 'over' };
-
 /** Whether an error is what the upstream's answer itself says. Of one about our account nothing passes. */
 function tellsItself({ source, vendorAccountStatus }: GatewayError): boolean {
   return source === 'upstream' && vendorAccountStatus === null;
 }
-
-const waiting: Phase = { name: 'waiting' };
-const over: Phase = { name: 'over' };
 
 /**
  * Hands an upstream's answer to the client by way of a transform, which leaves it as it is or translates it. One for
@@ -560,7 +530,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     if (isVendorAccountError(error)) this.#owner.onVendorAccountRefused(error);
     this.#giveUp(givenUpBy(error), error);
     this.#call.error = error;
-    this.#call.exchange.end();
+    endFailedStream(this.#call);
     this.#settle('upstream_error');
   }
 
@@ -588,8 +558,10 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     if (error !== null) this.#failStream(error);
     else if (transform.error !== null) this.#endFailed(transform.error);
     else {
-      if (failed) this.#giveUp('unusable_answer', new GatewayError('upstream_error'));
-      exchange.end();
+      if (failed) {
+        this.#giveUp('unusable_answer', new GatewayError('upstream_error'));
+        endFailedStream(this.#call);
+      } else exchange.end();
       this.#settle(failed ? 'upstream_error' : 'complete');
     }
   }
