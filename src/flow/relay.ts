@@ -64,10 +64,10 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   #transform: AnswerTransform | null = null;
   #head: ResponseHead | null = null;
   #phase: Phase = waiting;
-  /** The answer's head has left, or will with the next write. */
+  /** The answer's head has left, or will with the next write: a sign of life may have been behind it. */
   committed = false;
-  /** An event of the protocol has come. */
-  #judged = false;
+  /** Some of an upstream's answer has left, or will with the next write. Until then another target may be asked. */
+  relayed = false;
   #flowing = true;
   #heardAt: number;
 
@@ -83,7 +83,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   }
 
   /**
-   * Makes ready for an attempt, or for what comes before it (null). Only before anything was relayed.
+   * Makes ready for an attempt, or for what comes before it (null). Only before anything of an answer was relayed.
    * @param upstream what a client that leaves cancels
    */
   reset(transform: AnswerTransform | null, upstream: UpstreamExchange | null): void {
@@ -91,7 +91,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     this.upstream = upstream;
     this.#phase = waiting;
     this.#head = null;
-    this.#judged = false;
+    this.relayed = false;
     if (this.#call.gathered > 0) this.#holds(0);
     this.#call.sentAt = 0;
     this.#call.answeredAt = 0;
@@ -104,7 +104,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     this.#head = head;
     const transform = this.#transform;
     if (transform === null) throw new Error('an answer without an attempt');
-    if (transform.mayStream) this.#streamed = isEventStream(head);
+    if (transform.mayStream && !this.committed) this.#streamed = isEventStream(head);
     const refusal = answerRefusal(head, this.#streamed);
     if (refusal !== null) this.#give(refusal);
     else if (head.status >= 400)
@@ -165,7 +165,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     if (phase.name === 'over') return;
     const error = failureError(failure);
     this.#call.sentAt = this.upstream?.sentAt ?? 0;
-    if (!this.committed) {
+    if (!this.relayed) {
       this.#phase = over;
       this.#owner.onAttemptFailed(error, failure, null);
     } else if (this.#transform?.isComplete) {
@@ -267,7 +267,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     this.#phase = over;
     if (isVendorAccountError(error)) this.#owner.onVendorAccountRefused(error);
     this.#giveUp(reason, error);
-    if (this.committed) this.#failStream(error, reason, phase);
+    if (this.relayed) this.#failStream(error, reason, phase);
     else this.#owner.onAttemptFailed(error, failure, tellsItself(error) ? this.#head : null);
   }
 
@@ -306,7 +306,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     refuseStream(this.#call, error, {
       number: this.#transform?.nextNumber ?? 0,
       insideEvent: phase.name === 'events' && phase.runs.overlong,
-      words: (event) => this.#transform?.lastWords(error, event) ?? null,
+      words: (event) => (this.relayed ? (this.#transform?.lastWords(error, event) ?? null) : null),
     });
   }
 
@@ -390,6 +390,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   #beginBytes(transform: AnswerTransform, head: ResponseHead): void {
     this.#phase = { name: 'bytes', transform, head, beginning: this.#beginning(head) };
     this.committed = true;
+    this.relayed = true;
     this.#call.exchange.begin(head.status, answerLines(this.#call, head));
     this.#call.endedAt = 0;
     releaseBody(this.#services, this.#call, this.upstream?.bodyReleased ?? false);
@@ -492,7 +493,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
       );
       return true;
     }
-    if (!this.#judged) {
+    if (!this.relayed) {
       // Part of an event cannot be judged; one so large is taken for what was asked for.
       const verdict = runs.overlong ? 'meaningful' : transform.judge(run);
       if (verdict === 'silence') return true;
@@ -501,7 +502,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
         else this.#give(verdict);
         return true;
       }
-      this.#judged = true;
+      this.relayed = true;
       this.#commitStream();
       releaseBody(this.#services, this.#call, this.upstream?.bodyReleased ?? false);
     }
@@ -542,14 +543,14 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     // Judging what was left may have ended the call.
     if (this.#phase !== events) return;
     const { exchange } = this.#call;
-    if (!this.#judged && transform.exactErrors) {
+    if (!this.relayed && transform.exactErrors) {
       this.#giveUnbegun(
         new GatewayError('upstream_error', "The upstream's stream ended before its first event."),
       );
       return;
     }
     const { last, error, failed } = transform.end();
-    if (!this.committed && transform.error !== null) {
+    if (!this.relayed && transform.error !== null) {
       this.#giveUnbegun(transform.error);
       return;
     }
