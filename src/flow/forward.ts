@@ -120,7 +120,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
       reason: 'error_answer',
       status,
       bytesSent: true,
-      committed: this.#relay?.committed ?? false,
+      relayed: this.#relay?.relayed ?? false,
       replayable: this.#isReplayable,
       once: this.#isOnce,
       sentMs: performance.now() - attempt.sentAt,
@@ -465,7 +465,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
   onAttemptFailed(error: GatewayError, failure: UpstreamFailure | null, head: ResponseHead | null): void {
     const progress = {
       bytesSent: failure?.bytesSent ?? true,
-      committed: false,
+      relayed: false,
       replayable: this.#isReplayable,
       // What is limited was not done.
       once: this.#isOnce && (failure !== null || error.kind !== 'rate_limit_exceeded'),

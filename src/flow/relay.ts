@@ -39,7 +39,7 @@ import {
   noStream,
 } from './judge-answer.js';
 import { countAnswerMemory, releaseBody, takeAnswerMemory } from './memory-budget.js';
-import { keepAliveBytes, refuse, refuseStream } from './refuse.js';
+import { endFailedStream, keepAliveBytes, refuse, refuseStream } from './refuse.js';
 import type { Services } from './services.js';
 
 /** Error answers are taken whole up to this size: only then is it known that they are JSON. */
@@ -68,10 +68,10 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   #transform: AnswerTransform | null = null;
   #head: ResponseHead | null = null;
   #phase: Phase = waiting;
-  /** The answer's head has left, or will with the next write. */
+  /** The answer's head has left, or will with the next write: a sign of life may have been behind it. */
   committed = false;
-  /** An event of the protocol has come. */
-  #judged = false;
+  /** Some of an upstream's answer has left, or will with the next write. Until then another target may be asked. */
+  relayed = false;
   #flowing = true;
   #heardAt: number;
 
@@ -87,7 +87,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   }
 
   /**
-   * Makes ready for an attempt, or for what comes before it (null). Only before anything was relayed.
+   * Makes ready for an attempt, or for what comes before it (null). Only before anything of an answer was relayed.
    * @param upstream what a client that leaves cancels
    */
   reset(transform: AnswerTransform | null, upstream: UpstreamExchange | null): void {
@@ -95,7 +95,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     this.upstream = upstream;
     this.#phase = waiting;
     this.#head = null;
-    this.#judged = false;
+    this.relayed = false;
     if (this.#call.gathered > 0) this.#holds(0);
     this.#call.sentAt = 0;
     this.#call.answeredAt = 0;
@@ -108,7 +108,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     this.#head = head;
     const transform = this.#transform;
     if (transform === null) throw new Error('an answer without an attempt');
-    if (transform.mayStream) this.#streamed = isEventStream(head);
+    if (transform.mayStream && !this.committed) this.#streamed = isEventStream(head);
     const refusal = answerRefusal(head, this.#streamed);
     if (refusal !== null) this.#give(refusal);
     else if (head.status >= 400)
@@ -198,7 +198,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     if (phase.name === 'over') return;
     const error = failureError(failure);
     this.#call.sentAt = this.upstream?.sentAt ?? 0;
-    if (!this.committed) {
+    if (!this.relayed) {
       this.#phase = over;
       this.#owner.onAttemptFailed(error, failure, null);
     } else if (this.#transform?.isComplete) {
@@ -301,7 +301,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     this.#phase = over;
     if (isVendorAccountError(error)) this.#owner.onVendorAccountRefused(error);
     this.#giveUp(reason, error);
-    if (this.committed) this.#failStream(error, reason, phase);
+    if (this.relayed) this.#failStream(error, reason, phase);
     else this.#owner.onAttemptFailed(error, failure, tellsItself(error) ? this.#head : null);
   }
 
@@ -340,7 +340,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     refuseStream(this.#call, error, {
       number: this.#transform?.nextNumber ?? 0,
       insideEvent: phase.name === 'events' && phase.runs.overlong,
-      words: (event) => this.#transform?.lastWords(error, event) ?? null,
+      words: (event) => (this.relayed ? (this.#transform?.lastWords(error, event) ?? null) : null),
     });
   }
 
@@ -424,6 +424,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   #beginBytes(transform: AnswerTransform, head: ResponseHead): void {
     this.#phase = { name: 'bytes', transform, head, beginning: this.#beginning(head) };
     this.committed = true;
+    this.relayed = true;
     this.#call.exchange.begin(head.status, answerLines(this.#call, head));
     this.#call.endedAt = 0;
     releaseBody(this.#services, this.#call, this.upstream?.bodyReleased ?? false);
@@ -526,7 +527,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
       );
       return true;
     }
-    if (!this.#judged) {
+    if (!this.relayed) {
       // Part of an event cannot be judged; one so large is taken for what was asked for.
       const verdict = runs.overlong ? 'meaningful' : transform.judge(run);
       if (verdict === 'silence') return true;
@@ -535,7 +536,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
         else this.#give(verdict);
         return true;
       }
-      this.#judged = true;
+      this.relayed = true;
       this.#commitStream();
       releaseBody(this.#services, this.#call, this.upstream?.bodyReleased ?? false);
     }
@@ -564,7 +565,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     if (isVendorAccountError(error)) this.#owner.onVendorAccountRefused(error);
     this.#giveUp(givenUpBy(error), error);
     this.#call.error = error;
-    this.#call.exchange.end();
+    endFailedStream(this.#call);
     this.#settle('upstream_error');
   }
 
@@ -576,14 +577,14 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     // Judging what was left may have ended the call.
     if (this.#phase !== events) return;
     const { exchange } = this.#call;
-    if (!this.#judged && transform.exactErrors) {
+    if (!this.relayed && transform.exactErrors) {
       this.#giveUnbegun(
         new GatewayError('upstream_error', "The upstream's stream ended before its first event."),
       );
       return;
     }
     const { last, error, failed } = transform.end();
-    if (!this.committed && transform.error !== null) {
+    if (!this.relayed && transform.error !== null) {
       this.#giveUnbegun(transform.error);
       return;
     }
@@ -592,8 +593,10 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     if (error !== null) this.#failStream(error);
     else if (transform.error !== null) this.#endFailed(transform.error);
     else {
-      if (failed) this.#giveUp('unusable_answer', new GatewayError('upstream_error'));
-      exchange.end();
+      if (failed) {
+        this.#giveUp('unusable_answer', new GatewayError('upstream_error'));
+        endFailedStream(this.#call);
+      } else exchange.end();
       this.#settle(failed ? 'upstream_error' : 'complete');
     }
   }

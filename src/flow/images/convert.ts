@@ -294,7 +294,7 @@ class Conversion implements Asker {
 function unusable({ kind, vendorAccountStatus }: GatewayError): FailedAttempt {
   const progress = {
     bytesSent: true,
-    committed: false,
+    relayed: false,
     replayable: true,
     once: kind !== 'rate_limit_exceeded',
     sentMs: 0,

@@ -306,7 +306,7 @@ class Submitting implements Asker, ExchangeListener {
       reason: 'error_answer',
       status,
       bytesSent: true,
-      committed: false,
+      relayed: false,
       replayable: true,
       once: true,
       sentMs: answer.sentMs,

@@ -48,6 +48,7 @@ export const jimeng: ErrorFormat = {
   keepAlive: ': keep-alive\n\n',
   requestIdHeader: null,
   rateHeaders: null,
+  readsErrorEvents: null,
   errorBody,
   errorEvent: (error, requestId) => `data: ${errorBody(error, requestId)}\n\n`,
 };
