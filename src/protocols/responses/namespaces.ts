@@ -1,5 +1,5 @@
 import { isObject, type JsonObject, listOf } from '../../wire/json.js';
-import { hashOf } from './ids.js';
+import { hashOf } from '../openai-shared/hashed-id.js';
 import { nameOfType } from './refusals.js';
 
 /*

@@ -335,3 +335,8 @@ test('the next turn of a conversation begins with the bytes of this one', async 
   for (let count = 1; count < turns.length; count++)
     t.ok(body(count + 1).startsWith(body(count).slice(0, -2)), `${count} turns`);
 });
+
+test('the id of a user is as long as the protocol takes it', async (t) => {
+  t.equal(encode({ user: 'u'.repeat(64) }).user, 'u'.repeat(64));
+  t.match(encode({ user: 'u'.repeat(65) }).user, /^[\w-]{32}$/);
+});
