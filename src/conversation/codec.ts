@@ -11,6 +11,8 @@ import type { ConversationRequest } from './request.js';
 export interface RequestRules {
   /** Tools that take free text; `option`: where the target's `translation.customTools` says so. */
   readonly customTools: 'always' | 'option' | 'never';
+  /** Places up to which a prompt can be marked to be cached; 0 where that is not for the client to say. */
+  readonly cacheBreakpoints: number;
 }
 
 /** What an encoder of requests has to know of the target. */
@@ -31,6 +33,8 @@ export interface TargetOptions {
   readonly streamUsage: boolean;
   /** The model takes tools of free text as such (chat). */
   readonly customTools: boolean;
+  /** Prompts are marked to be cached where the client has not done so (messages). */
+  readonly promptCaching: boolean;
   /** What becomes of tools that only another vendor can run. */
   readonly hostedTools: 'reject' | 'drop';
 }

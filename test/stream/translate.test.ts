@@ -42,7 +42,7 @@ const encoder = (): StreamEncoder => ({
 });
 
 const codec: TextCodec = {
-  rules: { customTools: 'always' },
+  rules: { customTools: 'always', cacheBreakpoints: 0 },
   decodeRequest: () => {
     throw new Error('not needed');
   },

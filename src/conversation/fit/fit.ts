@@ -2,11 +2,12 @@ import type { RequestRules, TargetOptions } from '../codec.js';
 import type { StreamEvent } from '../events.js';
 import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest } from '../request.js';
+import { fitCacheBreakpoints } from './cache-breakpoints.js';
 import { fitCustomTools } from './custom-tools.js';
 import type { AnswerRestorer, Fit, Fitted } from './fitted.js';
 
 /** In the order in which a request is changed. */
-const fits: readonly Fit[] = [fitCustomTools];
+const fits: readonly Fit[] = [fitCustomTools, fitCacheBreakpoints];
 
 /** Changes a request so that an encoder can write it for its target; see the files of this folder. */
 export function fitRequest(

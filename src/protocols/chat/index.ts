@@ -14,7 +14,7 @@ import { findUsageEvent, judgeEnd, judgeStart, marks } from './stream/rules.js';
 
 /** The chat protocol's translation to and from the neutral types. */
 export const chatCodec: TextCodec = {
-  rules: { customTools: 'option' },
+  rules: { customTools: 'option', cacheBreakpoints: 0 },
   decodeRequest,
   encodeRequest,
   decodeAnswer,

@@ -18,7 +18,7 @@ import { judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
 
 /** The protocol's translation to and from the neutral types. */
 export const generateContentCodec: TextCodec = {
-  rules: { customTools: 'never' },
+  rules: { customTools: 'never', cacheBreakpoints: 0 },
   decodeRequest,
   encodeRequest,
   decodeAnswer,

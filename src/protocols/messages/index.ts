@@ -16,7 +16,7 @@ import { judgeEnd, judgeStart, marks } from './stream/rules.js';
 
 /** The messages protocol to and from the neutral types. */
 export const messagesCodec: TextCodec = {
-  rules: { customTools: 'never' },
+  rules: { customTools: 'never', cacheBreakpoints: 4 },
   decodeRequest,
   encodeRequest,
   decodeAnswer,

@@ -14,7 +14,7 @@ import { judgeEnd, judgeStart, lastNumber, marks, marksEnd } from './stream/rule
 
 /** The responses protocol's translation. */
 export const responsesCodec: TextCodec = {
-  rules: { customTools: 'always' },
+  rules: { customTools: 'always', cacheBreakpoints: 0 },
   decodeRequest,
   encodeRequest,
   decodeAnswer,

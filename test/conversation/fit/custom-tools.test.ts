@@ -3,6 +3,7 @@ import type { StreamEvent } from '../../../src/conversation/events.js';
 import { fitRequest } from '../../../src/conversation/fit/fit.js';
 import { LeftOut } from '../../../src/conversation/left-out.js';
 import type { ConversationRequest, Tool } from '../../../src/conversation/request.js';
+import { chatCodec } from '../../../src/protocols/chat/index.js';
 import { plain, target } from '../../protocols/messages/samples.js';
 
 const grammar = { type: 'grammar', syntax: 'lark', definition: 'start: "x"' };
@@ -29,7 +30,7 @@ const request: ConversationRequest = {
 };
 
 const fit = (given: ConversationRequest, customTools: 'always' | 'option' | 'never', known = false) =>
-  fitRequest(given, { customTools }, { ...target, customTools: known }, new LeftOut());
+  fitRequest(given, { ...chatCodec.rules, customTools }, { ...target, customTools: known }, new LeftOut());
 
 test('a target that knows tools of free text gets them, and its calls come back as they are', async (t) => {
   for (const fitted of [fit(request, 'always'), fit(request, 'option', true)]) {
