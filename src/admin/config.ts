@@ -183,6 +183,7 @@ function modelView({ protocols, targets, price, limits, hedgeMs }: ResolvedModel
         thinking: thinkingOf(translation),
         jsonSchema: translation.jsonSchema,
         customTools: translation.customTools,
+        promptCaching: translation.promptCaching,
         hostedTools: translation.hostedTools,
       },
       preset: target.preset ?? undefined,

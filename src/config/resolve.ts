@@ -190,6 +190,7 @@ export const defaults = {
     thinkingLevels: false,
     jsonSchema: true,
     customTools: false,
+    promptCaching: true,
     hostedTools: 'drop',
   },
   defaultModels: { moderations: 'omni-moderation-latest' },

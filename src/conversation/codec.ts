@@ -22,6 +22,8 @@ export interface RequestRules {
   readonly callArguments: 'object' | 'text';
   /** Who may speak first: `user` where the assistant may not, `noCall` where it may not with a call. */
   readonly firstTurn: 'any' | 'noCall' | 'user';
+  /** Places up to which a prompt can be marked to be cached; 0 where that is not for the client to say. */
+  readonly cacheBreakpoints: number;
 }
 
 /** What an encoder of requests has to know of the target. */
@@ -42,6 +44,8 @@ export interface TargetOptions {
   readonly streamUsage: boolean;
   /** The model takes tools of free text as such (chat). */
   readonly customTools: boolean;
+  /** Prompts are marked to be cached where the client has not done so (messages). */
+  readonly promptCaching: boolean;
   /** What becomes of tools that only another vendor can run. */
   readonly hostedTools: 'reject' | 'drop';
 }

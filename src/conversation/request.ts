@@ -15,13 +15,23 @@ export type MediaSource =
     }
   | { readonly kind: 'url'; readonly url: string; readonly mediaType: string | null };
 
-export interface TextPart {
+/** The upstream's prompt cache is to keep the prompt up to the end of what bears this. */
+export interface CacheMark {
+  /** For how long; null for as long as the upstream thinks fit. */
+  readonly ttl: '5m' | '1h' | null;
+}
+
+export interface Cacheable {
+  readonly cache?: CacheMark | undefined;
+}
+
+export interface TextPart extends Cacheable {
   readonly kind: 'text';
   readonly text: string;
 }
 
 /** An image, a document, a sound or a film. */
-export interface MediaPart {
+export interface MediaPart extends Cacheable {
   readonly kind: 'image' | 'document' | 'audio' | 'video';
   readonly source: MediaSource;
   /** Resolution that is asked for (`low`, `high`, …), or null. Images alone. */
@@ -33,7 +43,7 @@ export interface MediaPart {
 }
 
 /** What a tool call gave. */
-export interface ToolResultPart {
+export interface ToolResultPart extends Cacheable {
   readonly kind: 'toolResult';
   /** Empty where a result names none and fits none: `fit/tool-results.ts` makes it a text. */
   readonly callId: string;
@@ -44,7 +54,7 @@ export interface ToolResultPart {
   readonly at: string;
 }
 
-export interface ToolCallPart {
+export interface ToolCallPart extends Cacheable {
   readonly kind: 'toolCall';
   /** Empty where an upstream gave none: encoders of answers make one. */
   readonly id: string;
@@ -67,7 +77,7 @@ export interface ReasoningPart {
   readonly signature: string | null;
 }
 
-export interface RefusalPart {
+export interface RefusalPart extends Cacheable {
   readonly kind: 'refusal';
   readonly text: string;
 }
@@ -81,11 +91,11 @@ export type AssistantPart = TextPart | RefusalPart | ToolCallPart | ReasoningPar
  */
 export type Turn =
   /** Instructions in the middle of a conversation; those at its start are in `system`. */
-  | { readonly role: 'system'; readonly text: string }
+  | { readonly role: 'system'; readonly text: string; readonly cache?: CacheMark | undefined }
   | { readonly role: 'user'; readonly parts: readonly UserPart[] }
   | { readonly role: 'assistant'; readonly parts: readonly AssistantPart[] };
 
-export interface Tool {
+export interface Tool extends Cacheable {
   readonly name: string;
   readonly description: string | null;
   /** JSON Schema of the arguments; null where the client gave none. */
@@ -147,6 +157,8 @@ export interface ConversationRequest {
   readonly leftOut: readonly string[];
   /** Texts at the start of the conversation that instruct the model; protocols with one text join them by a blank line. */
   readonly system: readonly string[];
+  /** Marks of these texts, each at the place of its text. */
+  readonly systemCache?: readonly (CacheMark | null)[] | undefined;
   readonly turns: readonly Turn[];
   readonly tools: readonly Tool[];
   /** By the names of `tools`: those that the responses protocol's answers name in another way. */

@@ -149,3 +149,8 @@ export function isWholeEvent(rest: Buffer): boolean {
   if (data === null || data === '[DONE]') return data !== null;
   return parseJson(data) !== undefined;
 }
+
+/** Whether an error is what the upstream's answer itself says. Of one about our account nothing passes. */
+export function tellsItself({ source, vendorAccountStatus }: GatewayError): boolean {
+  return source === 'upstream' && vendorAccountStatus === null;
+}

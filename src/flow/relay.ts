@@ -37,6 +37,7 @@ import {
   kindOfAnswer,
   leavesWhole,
   noStream,
+  tellsItself,
 } from './judge-answer.js';
 import { countAnswerMemory, releaseBody, takeAnswerMemory } from './memory-budget.js';
 import { endFailedStream, keepAliveBytes, refuse, refuseStream } from './refuse.js';
@@ -48,11 +49,6 @@ const wholeErrorBytes = 1024 * 1024;
 const heldMs = 500;
 /** Unfinished events up to this size are not worth counting. */
 const usualEventBytes = 64 * 1024;
-
-/** Whether an error is what the upstream's answer itself says. Of one about our account nothing passes. */
-function tellsItself({ source, vendorAccountStatus }: GatewayError): boolean {
-  return source === 'upstream' && vendorAccountStatus === null;
-}
 
 /**
  * Hands an upstream's answer to the client by way of a transform, which leaves it as it is or translates it. One for

@@ -173,6 +173,7 @@ function fullConfig(secrets: Secrets, isCluster: boolean) {
             thinking,
             jsonSchema: false,
             customTools: true,
+            promptCaching: false,
             hostedTools: 'reject',
           },
           preset: 'deepseek',

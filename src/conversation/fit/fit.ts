@@ -3,6 +3,7 @@ import type { StreamEvent } from '../events.js';
 import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest } from '../request.js';
 import { fitAdaptiveThinking } from './adaptive-thinking.js';
+import { fitCacheBreakpoints } from './cache-breakpoints.js';
 import { fitCallArguments } from './call-arguments.js';
 import { fitCustomTools } from './custom-tools.js';
 import { fitFirstTurn } from './first-turn.js';
@@ -20,6 +21,8 @@ const fits: readonly Fit[] = [
   fitAdaptiveThinking,
   fitHiddenReasoning,
   fitSignedCalls,
+  // Last: the marks go by what is sent.
+  fitCacheBreakpoints,
 ];
 
 /** Changes a request so that an encoder can write it for its target; see the files of this folder. */

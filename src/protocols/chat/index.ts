@@ -22,6 +22,7 @@ export const chatCodec: TextCodec = {
     adaptiveThinking: false,
     callArguments: 'text',
     firstTurn: 'any',
+    cacheBreakpoints: 0,
   },
   decodeRequest,
   encodeRequest,

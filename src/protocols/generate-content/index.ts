@@ -25,6 +25,7 @@ export const generateContentCodec: TextCodec = {
     adaptiveThinking: false,
     callArguments: 'object',
     firstTurn: 'noCall',
+    cacheBreakpoints: 0,
   },
   decodeRequest,
   encodeRequest,

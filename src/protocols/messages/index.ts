@@ -23,6 +23,7 @@ export const messagesCodec: TextCodec = {
     adaptiveThinking: true,
     callArguments: 'object',
     firstTurn: 'user',
+    cacheBreakpoints: 4,
   },
   decodeRequest,
   encodeRequest,

@@ -21,6 +21,7 @@ export const responsesCodec: TextCodec = {
     adaptiveThinking: false,
     callArguments: 'text',
     firstTurn: 'any',
+    cacheBreakpoints: 0,
   },
   decodeRequest,
   encodeRequest,

@@ -1,7 +1,7 @@
 import type { ClientTool } from '../../conversation/request.js';
 import { isObject, type JsonObject, listOf } from '../../wire/json.js';
+import { hashOf } from '../openai-shared/hashed-id.js';
 import { type ClientToolType, clientToolType, clientToolTypes } from './client-tools.js';
-import { hashOf } from './ids.js';
 import { nameOfType } from './refusals.js';
 
 /*

@@ -7,4 +7,5 @@ export const anything: RequestRules = {
   adaptiveThinking: false,
   callArguments: 'text',
   firstTurn: 'any',
+  cacheBreakpoints: 0,
 };

@@ -2,6 +2,8 @@ import { effortOfWord } from '../../../conversation/effort.js';
 import { decodeDataUrl, decodeMediaUrl, hasScheme } from '../../../conversation/media-source.js';
 import {
   type AssistantPart,
+  type Cacheable,
+  type CacheMark,
   type ConversationRequest,
   efforts,
   type MediaPart,
@@ -18,6 +20,7 @@ import {
 import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
 import { decodeStop, requireName, requireText, wrongValue } from '../../../wire/reading.js';
 import { untranslatable } from '../../unsupported.js';
+import { cacheMarkOf, marked, markedAtEnd } from '../cache-marks.js';
 import { carriedReasoning, cutIdOf, withReasoning } from '../carried.js';
 
 /**
@@ -28,12 +31,13 @@ import { carriedReasoning, cutIdOf, withReasoning } from '../carried.js';
 export function decodeRequest(body: JsonObject, stream: boolean): ConversationRequest {
   requireTextOutput(body.modalities);
   const { tools, hostedTools } = decodeTools(body);
-  const { system, turns } = decodeMessages(body.messages);
+  const { system, systemCache, turns } = decodeMessages(body.messages);
   return {
     from: 'chat',
     stream,
     leftOut: [],
     system,
+    ...(systemCache.some((cache) => cache !== null) ? { systemCache } : {}),
     turns,
     tools,
     hostedTools,
@@ -116,13 +120,12 @@ function decodeAssistantContent(content: unknown, at: string): (TextPart | Refus
  * Reads the texts of a system or developer message, without empty ones.
  * @throws {GatewayError} of status 400 for a part that is no text
  */
-function decodeSystemContent(content: unknown, at: string): string[] {
-  return decodeContent(content, at, textPart)
-    .map(({ text }) => text)
-    .filter((text) => text !== '');
+function decodeSystemContent(message: JsonObject, at: string): TextPart[] {
+  const parts = decodeContent(message.content, at, textPart).filter(({ text }) => text !== '');
+  return markedAtEnd(parts, message);
 }
 
-function decodeContent<Part>(
+function decodeContent<Part extends Cacheable>(
   content: unknown,
   at: string,
   decodePart: (part: JsonObject, at: string) => Part | TextPart,
@@ -133,7 +136,7 @@ function decodeContent<Part>(
   return content.map((part: unknown, index) => {
     const partAt = `${at}[${index}]`;
     if (!isObject(part)) throw wrongValue(partAt, "an object with a 'type'");
-    return decodePart(part, partAt);
+    return marked(decodePart(part, partAt), cacheMarkOf(part));
   });
 }
 
@@ -200,12 +203,14 @@ function requireObject(part: JsonObject, key: string, at: string): JsonObject {
 interface Conversation {
   /** Texts of the system and developer messages before any other. */
   readonly system: readonly string[];
+  readonly systemCache: readonly (CacheMark | null)[];
   readonly turns: readonly Turn[];
 }
 
 /** What is known of the conversation while its messages are read in their order. */
 interface Progress {
   readonly system: string[];
+  readonly systemCache: (CacheMark | null)[];
   readonly turns: Turn[];
   /** Names of the tools by the ids of their calls: results name the id alone. */
   readonly toolNames: Map<string, string>;
@@ -224,6 +229,7 @@ function decodeMessages(messages: unknown): Conversation {
   if (!Array.isArray(messages)) throw wrongValue('messages', 'an array');
   const progress: Progress = {
     system: [],
+    systemCache: [],
     turns: [],
     toolNames: new Map(),
     results: null,
@@ -234,7 +240,7 @@ function decodeMessages(messages: unknown): Conversation {
     if (!isObject(message)) throw wrongValue(at, "an object with a 'role'");
     decodeMessage(message, at, index, progress);
   });
-  return { system: progress.system, turns: progress.turns };
+  return progress;
 }
 
 function decodeMessage(message: JsonObject, at: string, index: number, progress: Progress): void {
@@ -245,27 +251,42 @@ function decodeMessage(message: JsonObject, at: string, index: number, progress:
   }
   progress.results = null;
   if (role === 'user') {
-    const parts = decodeUserContent(content, `${at}.content`);
+    const parts = markedAtEnd(decodeUserContent(content, `${at}.content`), message);
     if (parts.length > 0) progress.turns.push({ role, parts });
   } else if (role === 'assistant') {
-    const parts = decodeAssistant(message, at, index, progress);
+    const parts = markedAtEnd(decodeAssistant(message, at, index, progress), message);
     if (parts.length > 0) progress.turns.push({ role, parts });
   } else if (role === 'system' || role === 'developer') {
-    const texts = decodeSystemContent(content, `${at}.content`);
-    if (progress.turns.length === 0) progress.system.push(...texts);
-    else if (texts.length > 0) progress.turns.push({ role: 'system', text: texts.join('\n\n') });
+    addInstructions(decodeSystemContent(message, `${at}.content`), progress);
   } else {
     throw untranslatable(at, `with the role '${String(role)}'`);
   }
 }
 
+function addInstructions(parts: readonly TextPart[], { system, systemCache, turns }: Progress): void {
+  const last = parts.at(-1);
+  if (turns.length === 0) {
+    system.push(...parts.map(({ text }) => text));
+    systemCache.push(...parts.map(({ cache }) => cache ?? null));
+  } else if (last !== undefined) {
+    const text = parts.map((part) => part.text).join('\n\n');
+    turns.push(marked<Turn & Cacheable>({ role: 'system', text }, last.cache ?? null));
+  }
+}
+
 function addResult(message: JsonObject, at: string, progress: Progress): void {
-  const content = decodeUserContent(message.content, `${at}.content`);
+  const decoded = decodeUserContent(message.content, `${at}.content`);
+  // A result is marked as a whole.
+  const cache = cacheMarkOf(message) ?? decoded.findLast((part) => part.cache)?.cache ?? null;
+  const content = decoded.map(({ cache: _own, ...part }) => part);
   const legacy = message.role === 'function';
   const callId = legacy ? answeredCall(message.name, at, progress) : cutIdOf(message.tool_call_id);
   if (callId === null) throw wrongValue(`${at}.tool_call_id`, 'a string');
   const name = textOrNull(legacy ? message.name : null) ?? progress.toolNames.get(callId) ?? '';
-  const result: ToolResultPart = { kind: 'toolResult', callId, name, content, isError: false, at };
+  const result = marked<ToolResultPart>(
+    { kind: 'toolResult', callId, name, content, isError: false, at },
+    cache,
+  );
   if (progress.results === null) {
     progress.results = [result];
     progress.turns.push({ role: 'user', parts: progress.results });
@@ -345,8 +366,10 @@ function decodeTools(body: JsonObject): { readonly tools: Tool[]; readonly hoste
   listOf(body.tools).forEach((tool, index) => {
     const at = `tools[${index}]`;
     if (!isObject(tool)) throw wrongValue(at, 'an object');
-    if (tool.type === 'function') tools.push(functionTool(tool.function, `${at}.function`));
-    else if (tool.type === 'custom') tools.push(customTool(tool.custom, `${at}.custom`));
+    if (tool.type === 'function')
+      tools.push(marked(functionTool(tool.function, `${at}.function`), toolMark(tool, tool.function)));
+    else if (tool.type === 'custom')
+      tools.push(marked(customTool(tool.custom, `${at}.custom`), toolMark(tool, tool.custom)));
     else hostedTools.push({ type: String(tool.type), at });
   });
   listOf(body.functions).forEach((definition, index) => {
@@ -400,6 +423,10 @@ function allowedTools(allowed: unknown): ToolChoice {
 function chosenName(choice: JsonObject, type: 'function' | 'custom', at: string): string {
   const inner = choice[type];
   return isObject(inner) ? requireName(inner, `${at}.${type}`) : requireName(choice, at);
+}
+
+function toolMark(tool: JsonObject, definition: unknown): CacheMark | null {
+  return cacheMarkOf(tool) ?? (isObject(definition) ? cacheMarkOf(definition) : null);
 }
 
 function functionTool(definition: unknown, at: string): Tool {

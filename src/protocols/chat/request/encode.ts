@@ -13,6 +13,7 @@ import type {
 } from '../../../conversation/request.js';
 import { type ReasoningName, unsignedReasoning } from '../../../conversation/unsigned-reasoning.js';
 import { type JsonObject, quoted } from '../../../wire/json.js';
+import { userId } from '../../openai-shared/hashed-id.js';
 import { refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
 
 /** Stop sequences that the protocol takes. */
@@ -43,7 +44,7 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
     member('logit_bias', request.logitBias) +
     member('logprobs', logprobs === null ? null : true) +
     member('top_logprobs', logprobs || null) +
-    member('user', request.user) +
+    member('user', request.user === null ? null : userId(request.user)) +
     member('verbosity', request.verbosity) +
     member('reasoning_effort', request.reasoning?.effort ?? null) +
     member('response_format', request.format === null ? null : encodeFormat(request.format)) +

@@ -21,6 +21,7 @@ import { carriedSignature } from '../../../conversation/signature.js';
 import { isList, isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
 import { decodeStop, requireName, requireText, wrongValue } from '../../../wire/reading.js';
 import { untranslatable } from '../../unsupported.js';
+import { withoutBillingLine } from '../billing-line.js';
 import { originalCallId } from '../call-ids.js';
 
 /**
@@ -38,7 +39,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     from: 'messages',
     stream,
     leftOut: [],
-    system,
+    system: withoutBillingLine(system),
     turns,
     tools,
     hostedTools,

@@ -2,6 +2,7 @@ import type { TargetOptions } from '../../../conversation/codec.js';
 import { knownEffort } from '../../../conversation/effort.js';
 import type {
   AssistantPart,
+  Cacheable,
   ConversationRequest,
   Effort,
   MediaPart,
@@ -17,6 +18,7 @@ import { GatewayError } from '../../../errors.js';
 import { type JsonObject, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';
 import { refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
+import { cacheControl, withCacheControl } from '../cache-control.js';
 import { legalCallId } from '../call-ids.js';
 
 /** Stands for a setting that the protocol does not have. */
@@ -81,10 +83,12 @@ function encodeOutput({ format }: ConversationRequest, effort: string | undefine
   return effort === undefined ? undefined : { effort };
 }
 
-function encodeSystem({ system, format }: ConversationRequest): JsonObject[] | undefined {
-  const texts = system.filter((text) => !isBlank(text));
-  if (format?.kind === 'object') texts.push(jsonOnly);
-  return texts.length === 0 ? undefined : texts.map((text) => ({ type: 'text', text }));
+function encodeSystem({ system, systemCache, format }: ConversationRequest): JsonObject[] | undefined {
+  const blocks: JsonObject[] = system
+    .map((text, index) => ({ type: 'text', text, cache_control: cacheControl(systemCache?.[index]) }))
+    .filter(({ text }) => !isBlank(text));
+  if (format?.kind === 'object') blocks.push({ type: 'text', text: jsonOnly });
+  return blocks.length === 0 ? undefined : blocks;
 }
 
 interface EncodedThinking {
@@ -257,7 +261,7 @@ interface AssistantMessage {
 }
 
 /** A text, or the JSON text of a thinking block. */
-type Spoken = { readonly text: string } | { readonly thinking: string };
+type Spoken = (Cacheable & { readonly text: string }) | { readonly thinking: string };
 
 /**
  * Writes `messages`. Instructions in the middle of the conversation become texts of the user where they stand;
@@ -292,7 +296,8 @@ function collect({ turns }: ConversationRequest): Message[] {
   const messages: Message[] = [];
   for (const turn of turns) {
     if (turn.role === 'system') {
-      if (!isBlank(turn.text)) userMessage(messages).rest.push({ kind: 'text', text: turn.text });
+      if (!isBlank(turn.text))
+        userMessage(messages).rest.push({ kind: 'text', text: turn.text, cache: turn.cache });
     } else if (turn.role === 'user') {
       for (const part of turn.parts) {
         if (part.kind === 'toolResult') userMessage(messages).results.push(part);
@@ -333,7 +338,7 @@ function addAssistantPart(messages: Message[], part: AssistantPart): void {
       : `{"type":"thinking","thinking":${JSON.stringify(part.text)},"signature":${value}}`;
     assistantMessage(messages).spoken.push({ thinking });
   } else if (part.kind === 'text' || part.kind === 'refusal') {
-    if (!isBlank(part.text)) assistantMessage(messages).spoken.push({ text: part.text });
+    if (!isBlank(part.text)) assistantMessage(messages).spoken.push(part);
   } else {
     throw unsupportedAt(part.at, 'messages', `(${part.kind} of the assistant)`);
   }
@@ -347,7 +352,7 @@ function trimPrefill(messages: Message[]): void {
   const final = texts.pop();
   last.spoken.length = 0;
   last.spoken.push(...texts);
-  if (final !== undefined) last.spoken.push({ text: final.text.trimEnd() });
+  if (final !== undefined) last.spoken.push({ ...final, text: final.text.trimEnd() });
   if (last.spoken.length === 0 && last.calls.length === 0) messages.pop();
 }
 
@@ -363,13 +368,19 @@ function mayThink(messages: readonly Message[]): boolean {
 function encodeMessage(message: Message): string {
   const blocks =
     message.role === 'user'
-      ? [...message.results.map(encodeResult), ...message.rest.map(encodeBlock)]
-      : [...message.spoken.map(encodeSpoken), ...message.calls.map(encodeCall)];
+      ? [
+          ...message.results.map((part) => withCacheControl(encodeResult(part), part)),
+          ...message.rest.map((part) => withCacheControl(encodeBlock(part), part)),
+        ]
+      : [
+          ...message.spoken.map(encodeSpoken),
+          ...message.calls.map((part) => withCacheControl(encodeCall(part), part)),
+        ];
   return `{"role":"${message.role}","content":[${blocks.join(',')}]}`;
 }
 
 function encodeSpoken(spoken: Spoken): string {
-  return 'text' in spoken ? encodeText(spoken.text) : spoken.thinking;
+  return 'text' in spoken ? withCacheControl(encodeText(spoken.text), spoken) : spoken.thinking;
 }
 
 /** The arguments are passed on as they were written: so large numbers keep all their digits. */
@@ -415,12 +426,13 @@ function presentChoice({ tools, toolChoice }: ConversationRequest): ToolChoice |
   return names.length === 0 ? null : { ...toolChoice, names };
 }
 
-function encodeTool({ name, description, parameters, strict }: Tool): JsonObject {
+function encodeTool({ name, description, parameters, strict, cache }: Tool): JsonObject {
   return {
     name,
     description: description ?? undefined,
     input_schema: inputSchema(parameters),
     strict: strict === true ? true : undefined,
+    cache_control: cacheControl(cache),
   };
 }
 

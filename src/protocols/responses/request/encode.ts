@@ -13,14 +13,13 @@ import type {
   UserPart,
 } from '../../../conversation/request.js';
 import { quoted } from '../../../wire/json.js';
+import { userId } from '../../openai-shared/hashed-id.js';
 import { refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
-import { hashOf, legalCallId } from '../ids.js';
+import { legalCallId } from '../ids.js';
 import { openReasoning } from '../reasoning.js';
 
 /** The protocol takes no lower limit of output tokens. */
 const leastOutputTokens = 16;
-/** Nor a longer id of a user. */
-const longestUser = 64;
 const formatName = 'response';
 /**
  * Encodes a request for an upstream of this protocol; see `TextCodec.encodeRequest`. Nothing is stored there, so
@@ -45,11 +44,6 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
     if (request.parallelCalls !== null) body += `,"parallel_tool_calls":${request.parallelCalls}`;
   }
   return `${body},"input":[${encodeInput(request.turns).join(',')}]}`;
-}
-
-/** The user by an id as the protocol takes it; of a longer one, what always stands for it. */
-function userId(user: string): string {
-  return user.length > longestUser ? hashOf(user) : user;
 }
 
 function refuse(request: ConversationRequest, target: TargetOptions): void {
