@@ -22,6 +22,7 @@ import { createUnattended } from './flow/unattended.js';
 import { Downloads } from './flow/video/downloads.js';
 import { trustedProxies } from './http/client-address.js';
 import { createMemorySweep } from './http/memory-sweep.js';
+import type { HeaderWords } from './http/request-head.js';
 import { createRouter } from './http/router.js';
 import { createServer, type Server } from './http/server.js';
 import type { SocketLimits } from './http/socket.js';
@@ -147,7 +148,7 @@ class ComposedGateway implements Gateway {
     this.#recordQueue = new RecordQueue((call) => this.#note(call), onReportFault);
     this.#services = this.#createServices(options, dialer, upstream);
     this.#server = createServer({
-      words: snapshot.vendors,
+      words: headerWords(snapshot),
       cors: snapshot.listen.cors,
       readsPeers: snapshot.listen.trustedProxies !== null,
       tls: snapshot.listen.tls,
@@ -259,7 +260,7 @@ class ComposedGateway implements Gateway {
     this.#health.setSettings(snapshot.routing);
     this.#health.retain(targetsOf(snapshot));
     const { cors, trustedProxies: proxies } = snapshot.listen;
-    this.#server.set({ words: snapshot.vendors, cors, readsPeers: proxies !== null });
+    this.#server.set({ words: headerWords(snapshot), cors, readsPeers: proxies !== null });
     this.onKeysChanged();
   }
 
@@ -353,4 +354,9 @@ function runningFrom(snapshot: Snapshot, managedKeys: ManagedKeySet | null): Run
     pools: new PoolTable(),
     errorFormatForPath: createErrorFormatForPath(snapshot.vendors),
   };
+}
+
+/** What a server has to know of the config to read the heads of requests. */
+function headerWords({ vendors, passedHeaders }: Snapshot): HeaderWords {
+  return { vendorc: vendors.vendorc, vendorg: vendors.vendorg, passed: passedHeaders };
 }

@@ -156,6 +156,8 @@ function upstreamView(upstream: ResolvedUpstream): object {
     baseUrl: upstream.baseUrl ?? undefined,
     apiKeys: upstream.apiKeys.map(() => hiddenText),
     headers: Object.fromEntries(upstream.headers.map(([name]) => [name, hiddenText])),
+    preset: upstream.preset ?? undefined,
+    rules: rulesView(upstream.rules),
     tls: isSecure ? tls : undefined,
     ...proxyView(upstream.proxy),
     injectUsage: upstream.injectUsage,
@@ -183,6 +185,8 @@ function modelView({ protocols, targets, price, limits, hedgeMs }: ResolvedModel
         customTools: translation.customTools,
         hostedTools: translation.hostedTools,
       },
+      preset: target.preset ?? undefined,
+      rules: rulesView(target.rules),
       priority: target.priority,
       weight: target.weight,
     })),
@@ -190,6 +194,35 @@ function modelView({ protocols, targets, price, limits, hedgeMs }: ResolvedModel
     limits: limitsView(limits),
     hedgeMs: hedgeMs ?? undefined,
   };
+}
+
+type Rules = ResolvedUpstream['rules'];
+
+/** Rules as the file has them: presets are shown by their names. */
+function rulesView(rules: Rules): object | undefined {
+  if (rules === null) return undefined;
+  const { drop, keep, set, rename, clamp, efforts, roles, sampling, thinking, headers, betas } = rules;
+  return {
+    drop,
+    keep,
+    set,
+    rename,
+    clamp,
+    efforts,
+    roles,
+    sampling,
+    thinking,
+    headers:
+      headers === undefined
+        ? undefined
+        : { pass: headers.pass, set: hiddenValues(headers.set), drop: headers.drop },
+    betas,
+  };
+}
+
+function hiddenValues(headers: Readonly<Record<string, string>> | undefined): object | undefined {
+  if (headers === undefined) return undefined;
+  return Object.fromEntries(Object.keys(headers).map((name) => [name, hiddenText]));
 }
 
 type Translation = ResolvedModel['targets'][number]['translation'];

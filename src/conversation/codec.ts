@@ -11,6 +11,13 @@ import type { ClientTool, ConversationRequest } from './request.js';
 export interface RequestRules {
   /** Tools that take free text; `option`: where the target's `translation.customTools` says so. */
   readonly customTools: 'always' | 'option' | 'never';
+  /**
+   * How reasoning is kept for the next turn: by a signature that clients return, encrypted in items of its own, or not at
+   * all but by its text.
+   */
+  readonly reasoning: 'signed' | 'encrypted' | 'unsigned';
+  /** Some models adapt their thinking (`translation.thinking`), and have settings of their own for it. */
+  readonly adaptiveThinking: boolean;
 }
 
 /** What an encoder of requests has to know of the target. */

@@ -52,6 +52,8 @@ export interface ToolCallPart {
   readonly input: string;
   /** A tool that takes free text. */
   readonly custom: boolean;
+  /** Of an answer to a chat client: signatures that stand beside the call, where its id cannot carry them. */
+  readonly signature?: string | undefined;
   readonly at: string;
 }
 
@@ -121,10 +123,12 @@ export type OutputFormat =
 
 export const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 export type Effort = (typeof efforts)[number];
+/** An effort, or a word in lower case that only some vendor knows. */
+export type EffortWord = Effort | (string & {});
 
 export interface Reasoning {
   /** Null: as much as the upstream thinks fit. */
-  readonly effort: Effort | null;
+  readonly effort: EffortWord | null;
   /** Tokens, where the client named a number, else null. `effort` is set beside it. */
   readonly budget: number | null;
   /** The client's protocol shows reasoning to the client, and the client asked for it. */

@@ -21,6 +21,8 @@ export interface AccessLog {
  * @param onFault hears what keeps a line from being written; the others are
  */
 export function createAccessLog(log: Logger, onFault: (fault: unknown, call: CallRecord) => void): AccessLog {
+  // Asked once: a log keeps its level, and the question takes as long as a search through the answer.
+  const isWanted = log.isLevelEnabled('info');
   let waiting: CallRecord[] = [];
   let dropped = 0;
   const flush = () => {
@@ -40,7 +42,7 @@ export function createAccessLog(log: Logger, onFault: (fault: unknown, call: Cal
   timer.unref();
   return {
     add: (call) => {
-      if (!log.isLevelEnabled('info')) return;
+      if (!isWanted) return;
       if (waiting.length < waitingLines) waiting.push(call);
       else dropped++;
     },

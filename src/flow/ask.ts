@@ -25,7 +25,7 @@ import type { Services } from './services.js';
 export interface CollectedRequest extends OneOffRequest {
   readonly upstream: Upstream;
   readonly body: readonly Buffer[];
-  readonly wire: Protocol;
+  readonly protocol: Protocol;
   readonly deadlines: Deadlines;
   /**
    * Hears how it goes, but for the end of a good answer: whoever asks sees whether it is of use. Null for a request

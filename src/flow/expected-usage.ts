@@ -54,7 +54,7 @@ export function expectedSeconds({ mediaSeconds, route, body, upload, exchange }:
 function outputTokens(body: Buffer, limit: OutputLimit, noted: OutputSpans | null): number {
   try {
     if (limit === bodyOutputLimit && noted !== null)
-      return (largest(body, noted.limits) ?? presumedOutput) * (numberAt(body, noted.choices) ?? 1);
+      return (largest(body, noted.maxTokens) ?? presumedOutput) * (numberAt(body, noted.choices) ?? 1);
     const from = limit.within === null ? skipSpace(body, 0) : objectAt(body, limit.within, noted);
     if (from === -1) return presumedOutput;
     const { choices, fields, each } = limit;

@@ -296,7 +296,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     const phase = this.#phase;
     this.#phase = over;
     if (isVendorAccountError(error)) this.#owner.onVendorAccountRefused(error);
-    this.#giveUp(reason);
+    this.#giveUp(reason, error);
     if (this.committed) this.#failStream(error, reason, phase);
     else this.#owner.onAttemptFailed(error, failure, tellsItself(error) ? this.#head : null);
   }
@@ -315,14 +315,14 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   }
 
   /** Nothing more is read of the present attempt's answer. */
-  #giveUp(reason: GivenUpBy): void {
-    this.#owner.onGivenUp(reason);
+  #giveUp(reason: GivenUpBy, error: GatewayError): void {
+    this.#owner.onGivenUp(reason, error);
     this.upstream?.cancel();
   }
 
   /** Ends an answer that has begun, and will not come to its end. */
   #failStream(error: GatewayError, reason = givenUpBy(error), phase = this.#phase): void {
-    this.#giveUp(reason);
+    this.#giveUp(reason, error);
     // Nothing can be said in an answer that is no event stream.
     if (phase.name === 'bytes') {
       this.#cut(error);
@@ -457,7 +457,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
       // What was asked of the target was answered: it has not failed, and no other is asked.
       if (this.committed) this.#failStream(fault, 'no_room');
       else {
-        this.#owner.onGivenUp('no_room');
+        this.#owner.onGivenUp('no_room', fault);
         this.refuse(fault, null);
         upstream?.cancel();
       }
@@ -558,7 +558,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   /** The error's words have left with what was passed last. */
   #endFailed(error: GatewayError): void {
     if (isVendorAccountError(error)) this.#owner.onVendorAccountRefused(error);
-    this.#giveUp(givenUpBy(error));
+    this.#giveUp(givenUpBy(error), error);
     this.#call.error = error;
     this.#call.exchange.end();
     this.#settle('upstream_error');
@@ -588,7 +588,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     if (error !== null) this.#failStream(error);
     else if (transform.error !== null) this.#endFailed(transform.error);
     else {
-      if (failed) this.#giveUp('unusable_answer');
+      if (failed) this.#giveUp('unusable_answer', new GatewayError('upstream_error'));
       exchange.end();
       this.#settle(failed ? 'upstream_error' : 'complete');
     }

@@ -1,5 +1,5 @@
 import type { Protocol } from '../config/types.js';
-import type { TextCodec } from '../conversation/codec.js';
+import type { TargetOptions, TextCodec } from '../conversation/codec.js';
 import type { ConversationRequest } from '../conversation/request.js';
 import type { StreamRules } from '../conversation/stream-rules.js';
 import type { JsonObject } from '../wire/json.js';
@@ -54,7 +54,7 @@ export interface OutputLimit {
 /** Of a body that says so in members of its own. */
 export const bodyOutputLimit: OutputLimit = {
   within: null,
-  fields: outputMembers.limits,
+  fields: outputMembers.maxTokens,
   choices: outputMembers.choices,
   each: null,
 };
@@ -72,11 +72,16 @@ export interface Translation {
   /** Turns a body of this endpoint into one that the codec decodes, where the two differ; else null. */
   readonly unwrap: ((body: JsonObject) => JsonObject) | null;
   /**
+   * Whether a body may hold what this gateway gave the client to carry, as far as its bytes tell: only then it is parsed
+   * for `restore`.
+   */
+  readonly mayCarry: (body: Buffer) => boolean;
+  /**
    * Makes a body fit for an upstream of the protocol itself that holds what this gateway gave the client to carry:
    * its own vendor's signatures are taken out of their tokens, what another vendor signed is left out, and a
    * compaction that was sealed here becomes the text that it is, or is left out where it does not open. Everything else
-   * stays as it is. Null for protocols in which a client carries nothing.
+   * stays as it is.
    * @returns the changed body, or null when there is nothing of the kind in it
    */
-  readonly restore: ((body: JsonObject, sealer: Sealer) => JsonObject | null) | null;
+  readonly restore: (body: JsonObject, sealer: Sealer, target: TargetOptions) => JsonObject | null;
 }

@@ -54,12 +54,11 @@ export function requireExplainable(schema: unknown, at = '#'): void {
   if (typeof schema === 'boolean') return;
   for (const [keyword, value] of Object.entries(asSchema(schema))) {
     const form = Object.hasOwn(keywords, keyword) ? keywords[keyword] : undefined;
-    const place = `${at}/${keyword}`;
-    if (form === undefined) throw new Error(`The schema keyword at ${place} has no explanation.`);
-    if (form === 'schema') requireExplainable(value, place);
+    const path = `${at}/${keyword}`;
+    if (form === undefined) throw new Error(`The schema keyword at ${path} has no explanation.`);
+    if (form === 'schema') requireExplainable(value, path);
     if (form !== 'schemas') continue;
-    for (const [name, child] of Object.entries(value as object))
-      requireExplainable(child, `${place}/${name}`);
+    for (const [name, child] of Object.entries(value as object)) requireExplainable(child, `${path}/${name}`);
   }
 }
 

@@ -14,7 +14,6 @@ const space = 0x20;
 const colon = 0x3a;
 const zero = 0x30;
 
-const terminator = Buffer.from('\r\n\r\n');
 const protocolName = Buffer.from('HTTP/1.');
 
 /** By byte: 0 not a token character (RFC 9110 section 5.6.2), 1 a token character, 2 an upper-case letter. */
@@ -120,13 +119,11 @@ export function parseHead(
   end: number,
   toHead: boolean,
 ): ParsedHead | string | null {
-  if (start === end) return null;
-  const found = buffer.indexOf(terminator, start);
-  const complete = found !== -1 && found + 4 <= end;
-  const size = (complete ? found + 4 : end) - start;
-  if (size > maxHeadBytes || (!complete && size === maxHeadBytes)) return 'head too large';
-  const stop = complete ? found + 4 : buffer.lastIndexOf(lf, end - 1) + 1;
-  if (stop <= start) return null;
+  const limit = Math.min(end, start + maxHeadBytes);
+  // A head that is whole ends before any line of its body: it need not be looked for.
+  const stop = buffer.lastIndexOf(lf, limit - 1) + 1;
+  const unfinished = limit - start === maxHeadBytes ? 'head too large' : null;
+  if (limit === start || stop <= start) return unfinished;
 
   let at = start;
   for (let i = 0; i < 7; i++, at++) {
@@ -152,7 +149,7 @@ export function parseHead(
   }
   if (buffer[at] !== cr || buffer[at + 1] !== lf) return 'malformed status line';
   at += 2;
-  return readFields(head, buffer, at, stop, toHead);
+  return readFields(head, buffer, at, stop, toHead) ?? unfinished;
 }
 
 /**
@@ -166,8 +163,6 @@ function readFields(
   stop: number,
   toHead: boolean,
 ): ParsedHead | string | null {
-  // One string for the whole head: a value that is cut out of it costs a tenth of a native call.
-  const lines = buffer.toString('latin1', from, stop);
   let at = from;
   let count = 0;
   let initials = 0;
@@ -175,7 +170,7 @@ function readFields(
   while (at < stop) {
     if (buffer[at] === cr) {
       if (buffer[at + 1] !== lf) return 'bare carriage return';
-      head.lines = lines;
+      head.lines = buffer.toString('latin1', from, at);
       head.initials = initials;
       head.end = at + 2;
       return settle(head, framing, toHead);
@@ -199,9 +194,10 @@ function readFields(
       // two parsers frame differently is refused.
       if (valueEnd < at && governsFraming(name) && buffer.subarray(valueEnd, at).includes(tab))
         return 'tab after a framing field';
-      const value =
-        usualValue(buffer, valueStart, valueEnd) ?? lines.slice(valueStart - from, valueEnd - from);
-      const problem = heed(head, framing, name, value);
+      const problem =
+        name === 'content-length'
+          ? heedLength(framing, decimalAt(buffer, valueStart, valueEnd))
+          : heed(head, framing, name, valueText(buffer, valueStart, valueEnd));
       if (problem !== null) return problem;
     }
     at += 2;
@@ -246,6 +242,8 @@ const usualValues = byLength([
   'text/event-stream; charset=utf-8',
 ]);
 
+const noValues: readonly Spelled[] = [];
+
 /** The name of a field that governs, whatever its case; null for any other. */
 function governingName(buffer: Buffer, start: number, end: number): GoverningName | null {
   const length = end - start;
@@ -260,16 +258,15 @@ function governingName(buffer: Buffer, start: number, end: number): GoverningNam
   return null;
 }
 
-function usualValue(buffer: Buffer, start: number, end: number): string | null {
+function valueText(buffer: Buffer, start: number, end: number): string {
   const length = end - start;
-  if (length >= usualValues.length) return null;
-  const values = usualValues[length] as readonly Spelled[];
+  const values = length < usualValues.length ? (usualValues[length] as readonly Spelled[]) : noValues;
   next: for (let i = 0; i < values.length; i++) {
     const { text, bytes } = values[i] as Spelled;
     for (let j = 0; j < length; j++) if (buffer[start + j] !== bytes[j]) continue next;
     return text;
   }
-  return null;
+  return buffer.toString('latin1', start, end);
 }
 
 function governsFraming(name: GoverningName): boolean {
@@ -283,7 +280,12 @@ class Framing {
 }
 
 /** Takes note of a field that governs. @returns why the head is refused, or null */
-function heed(head: ParsedHead, framing: Framing, name: GoverningName, value: string): string | null {
+function heed(
+  head: ParsedHead,
+  framing: Framing,
+  name: Exclude<GoverningName, 'content-length'>,
+  value: string,
+): string | null {
   switch (name) {
     case 'connection':
       if (value !== 'keep-alive' && hasToken(value, 'close')) head.reusable = false;
@@ -294,10 +296,6 @@ function heed(head: ParsedHead, framing: Framing, name: GoverningName, value: st
     case 'content-type':
       head.contentType ??= value;
       return null;
-    case 'content-length':
-      if (framing.length !== -1) return 'repeated content-length';
-      framing.length = decimal(value);
-      return framing.length === -1 ? 'malformed content-length' : null;
     case 'content-encoding':
       head.contentCoding = head.contentCoding === null ? value.toLowerCase() : '';
       return null;
@@ -308,6 +306,13 @@ function heed(head: ParsedHead, framing: Framing, name: GoverningName, value: st
       framing.chunked = true;
       return null;
   }
+}
+
+/** The same for the length of the body, -1 where that is none. */
+function heedLength(framing: Framing, length: number): string | null {
+  if (framing.length !== -1) return 'repeated content-length';
+  framing.length = length;
+  return length === -1 ? 'malformed content-length' : null;
 }
 
 /** Answers that have no body (RFC 9112 section 6.3), and no length of one (RFC 9110 section 8.6). */
@@ -331,12 +336,12 @@ function settle(head: ParsedHead, framing: Framing, toHead: boolean): ParsedHead
   return head;
 }
 
-/** The number that a string of decimal digits stands for, or -1 when it is none or not exact as a double. */
-function decimal(text: string): number {
-  if (text.length === 0) return -1;
+/** The number that decimal digits stand for, or -1 when they are none or not exact as a double. */
+function decimalAt(bytes: Uint8Array, start: number, end: number): number {
+  if (start === end) return -1;
   let number = 0;
-  for (let i = 0; i < text.length; i++) {
-    const digit = text.charCodeAt(i) - zero;
+  for (let at = start; at < end; at++) {
+    const digit = (bytes[at] as number) - zero;
     if (digit < 0 || digit > 9) return -1;
     number = number * 10 + digit;
     if (number > Number.MAX_SAFE_INTEGER) return -1;
@@ -352,7 +357,8 @@ function hasToken(list: string, token: string): boolean {
 function timeoutOf(value: string): number {
   for (const parameter of value.toLowerCase().split(',')) {
     const trimmed = parameter.trim();
-    if (trimmed.startsWith('timeout=')) return decimal(trimmed.slice(8));
+    if (trimmed.startsWith('timeout='))
+      return decimalAt(Buffer.from(trimmed, 'latin1'), 'timeout='.length, trimmed.length);
   }
   return -1;
 }
@@ -445,6 +451,21 @@ export function joinLines(
   sixth: HeadLines = noLines,
 ): HeadLines {
   return (first + second + third + fourth + fifth + sixth) as HeadLines;
+}
+
+/** Those of some header lines whose names a test lets pass. */
+export function linesWhere(lines: HeadLines, passes: (name: string) => boolean): HeadLines {
+  if (lines === noLines) return noLines;
+  const kept = lines.split('\r\n').filter((line) => line !== '' && passes(line.slice(0, line.indexOf(':'))));
+  return kept.map((line) => `${line}\r\n`).join('') as HeadLines;
+}
+
+/**
+ * The same lines as one string in memory, for those that are written again and again: of a string that was put together
+ * the parts are copied, one by one, each time it is written.
+ */
+export function inOnePiece(lines: HeadLines): HeadLines {
+  return Buffer.from(lines, 'latin1').toString('latin1') as HeadLines;
 }
 
 /** The names and values of header lines. */

@@ -46,6 +46,8 @@ for (const letter of '"\\/bfnrt') escapes[letter.charCodeAt(0)] = 1;
 
 /** First byte at or after `from` that is not JSON white space (RFC 8259 section 2), or the end of the bytes. */
 export function skipSpace(bytes: Uint8Array, from: number): number {
+  // Most texts have none between what they hold.
+  if ((bytes[from] as number) > 0x20) return from;
   const { length } = bytes;
   let at = from;
   while (at < length && isSpace(bytes[at] as number)) at++;
@@ -322,12 +324,24 @@ function isEnd(text: Buffer, at: number): boolean {
 
 /** Names of numbers to look for; their values go into `values`, in the same order. */
 export interface NumberNames {
-  readonly names: readonly Buffer[];
+  readonly count: number;
+  /** By their length, of which few names have the same. */
+  readonly byLength: readonly (readonly NumberName[])[];
+}
+
+interface NumberName {
+  readonly index: number;
+  readonly bytes: Uint8Array;
 }
 
 /** @param names plain ASCII, as the keys of an object, without quotes */
 export function numberNames(names: readonly string[]): NumberNames {
-  return { names: names.map((name) => Buffer.from(name)) };
+  const all = names.map((name, index) => ({ index, bytes: Uint8Array.from(Buffer.from(name)) }));
+  const longest = Math.max(...names.map((name) => name.length));
+  const byLength = Array.from({ length: longest + 1 }, (_, length) =>
+    all.filter(({ bytes }) => bytes.length === length),
+  );
+  return { count: names.length, byLength };
 }
 
 /**
@@ -338,8 +352,8 @@ export function numberNames(names: readonly string[]): NumberNames {
  * @returns false when the object does not close
  */
 export function readNumbers(bytes: Buffer, start: number, wanted: NumberNames, values: number[]): boolean {
-  const { names } = wanted;
-  for (let i = 0; i < names.length; i++) values[i] = -1;
+  const { count, byLength } = wanted;
+  for (let i = 0; i < count; i++) values[i] = -1;
   let depth = 0;
   for (let at = start; at < bytes.length; at++) {
     const byte = bytes[at];
@@ -352,7 +366,7 @@ export function readNumbers(bytes: Buffer, start: number, wanted: NumberNames, v
       at = stringEnd(bytes, from);
       const value = skipSpace(bytes, at + 1);
       if (bytes[value] !== COLON) continue;
-      const index = indexOfName(names, bytes, from, at);
+      const index = indexOfName(byLength, bytes, from, at);
       if (index !== -1 && values[index] === -1)
         values[index] = wholeNumber(bytes, skipSpace(bytes, value + 1));
       at = value;
@@ -362,18 +376,22 @@ export function readNumbers(bytes: Buffer, start: number, wanted: NumberNames, v
 }
 
 function stringEnd(bytes: Buffer, from: number): number {
-  let at = from;
-  while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
-  return at;
+  for (let at = from; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (byte === QUOTE) return at;
+    if (byte === BACKSLASH) at++;
+  }
+  return bytes.length;
 }
 
-function indexOfName(names: readonly Buffer[], bytes: Buffer, from: number, to: number): number {
+function indexOfName(byLength: NumberNames['byLength'], bytes: Buffer, from: number, to: number): number {
   const length = to - from;
+  if (length >= byLength.length) return -1;
+  const names = byLength[length] as readonly NumberName[];
   next: for (let i = 0; i < names.length; i++) {
-    const name = names[i] as Buffer;
-    if (name.length !== length) continue;
-    for (let j = 0; j < length; j++) if (name[j] !== bytes[from + j]) continue next;
-    return i;
+    const name = names[i] as NumberName;
+    for (let j = 0; j < length; j++) if (name.bytes[j] !== bytes[from + j]) continue next;
+    return name.index;
   }
   return -1;
 }

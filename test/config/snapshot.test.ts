@@ -51,6 +51,8 @@ test('names become references, and targets come in order of priority', (t) => {
     responses: false,
     images: 'openai' as const,
     translation,
+    preset: null,
+    rules: null,
   };
   const model = {
     name: 'm',

@@ -158,7 +158,10 @@ for (const sdk of sdks) {
     const gateway = await startGateway(t, { demo: 'chat' });
     const client = createClient(sdk, gateway);
     const bad: readonly (readonly [object, RegExp])[] = [
-      [{ ...asked('a'), tools: [{ type: 'bash_20250124', name: 'bash' }] }, /tools\[0\]/],
+      [
+        { ...asked('a'), mcp_servers: [{ type: 'url', name: 'm', url: 'https://m.example.com' }] },
+        /mcp_servers/,
+      ],
       [{ ...asked('a'), container: 'c1' }, /container/],
     ];
     for (const [body, message] of bad) {

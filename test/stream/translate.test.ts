@@ -42,7 +42,7 @@ const encoder = (): StreamEncoder => ({
 });
 
 const codec: TextCodec = {
-  rules: { customTools: 'always' },
+  rules: { customTools: 'always', reasoning: 'encrypted', adaptiveThinking: false },
   decodeRequest: () => {
     throw new Error('not needed');
   },

@@ -2,11 +2,14 @@ import type { RequestRules, TargetOptions } from '../codec.js';
 import type { StreamEvent } from '../events.js';
 import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest } from '../request.js';
+import { fitAdaptiveThinking } from './adaptive-thinking.js';
 import { fitCustomTools } from './custom-tools.js';
 import type { AnswerRestorer, Fit, Fitted } from './fitted.js';
+import { fitHiddenReasoning } from './hidden-reasoning.js';
+import { fitSignedCalls } from './signed-calls.js';
 
 /** In the order in which a request is changed. */
-const fits: readonly Fit[] = [fitCustomTools];
+const fits: readonly Fit[] = [fitCustomTools, fitAdaptiveThinking, fitHiddenReasoning, fitSignedCalls];
 
 /** Changes a request so that an encoder can write it for its target; see the files of this folder. */
 export function fitRequest(

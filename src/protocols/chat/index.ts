@@ -8,13 +8,14 @@ import { encodeAnswer } from './answer/encode.js';
 import { lastUsage } from './answer/usage.js';
 import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
+import { mayCarry, restore } from './restore.js';
 import { createDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
 import { findUsageEvent, judgeEnd, judgeStart, marks } from './stream/rules.js';
 
 /** The chat protocol's translation to and from the neutral types. */
 export const chatCodec: TextCodec = {
-  rules: { customTools: 'option' },
+  rules: { customTools: 'option', reasoning: 'unsigned', adaptiveThinking: false },
   decodeRequest,
   encodeRequest,
   decodeAnswer,
@@ -42,7 +43,7 @@ export const chat: Endpoint = {
   findUsageEvent,
   usageOf: lastUsage,
   metering: conversationMetering,
-  translation: { codec: chatCodec, mediaByUrl: true, answerHere: null, unwrap: null, restore: null },
+  translation: { codec: chatCodec, mediaByUrl: true, answerHere: null, unwrap: null, mayCarry, restore },
   amender: null,
   once: chatOnce,
 };

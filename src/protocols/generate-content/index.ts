@@ -10,7 +10,7 @@ import { encodeAnswer } from './answer/encode.js';
 import { lastUsage } from './answer/usage.js';
 import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
-import { restore } from './restore.js';
+import { mayCarry, restore } from './restore.js';
 import { memberOf } from './spelling.js';
 import { createDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
@@ -18,7 +18,7 @@ import { judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
 
 /** The protocol's translation to and from the neutral types. */
 export const generateContentCodec: TextCodec = {
-  rules: { customTools: 'never' },
+  rules: { customTools: 'never', reasoning: 'signed', adaptiveThinking: false },
   decodeRequest,
   encodeRequest,
   decodeAnswer,
@@ -57,6 +57,7 @@ export const generateContent: Endpoint = {
     mediaByUrl: false,
     answerHere: null,
     unwrap: null,
+    mayCarry,
     restore,
   },
   amender: null,
@@ -79,6 +80,7 @@ export const countTokens: Endpoint = {
     mediaByUrl: false,
     answerHere: (request) => `{"totalTokens":${estimateTokens(request)}}`,
     unwrap: wrappedRequest,
+    mayCarry,
     restore,
   },
   amender: null,

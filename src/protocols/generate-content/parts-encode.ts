@@ -1,3 +1,4 @@
+import { tokenAsBytes } from '../../conversation/signature.js';
 import { isObject, parseJson, quoted } from '../../wire/json.js';
 
 /*
@@ -31,8 +32,9 @@ export function callPart({ id, name, input, custom }: Call, signature: string | 
   return `{"functionCall":{${call}}${signatureMember(signature)}}`;
 }
 
+/** The field is bytes: python's SDK refuses what is no base64. */
 function signatureMember(signature: string | null): string {
-  return signature === null ? '' : `,"thoughtSignature":${JSON.stringify(signature)}`;
+  return signature === null ? '' : `,"thoughtSignature":"${tokenAsBytes(signature)}"`;
 }
 
 function argumentsText(input: string): string {

@@ -9,14 +9,14 @@ import { encodeAnswer } from './answer/encode.js';
 import { firstUsage, lastUsage } from './answer/usage.js';
 import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
-import { restore } from './restore.js';
+import { mayCarry, restore } from './restore.js';
 import { createDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
 import { judgeEnd, judgeStart, marks } from './stream/rules.js';
 
 /** The messages protocol to and from the neutral types. */
 export const messagesCodec: TextCodec = {
-  rules: { customTools: 'never' },
+  rules: { customTools: 'never', reasoning: 'signed', adaptiveThinking: true },
   decodeRequest,
   encodeRequest,
   decodeAnswer,
@@ -44,7 +44,7 @@ export const messages: Endpoint = {
   findUsageEvent: () => null,
   usageOf: lastUsage,
   metering: growingMetering,
-  translation: { codec: messagesCodec, mediaByUrl: true, answerHere: null, unwrap: null, restore },
+  translation: { codec: messagesCodec, mediaByUrl: true, answerHere: null, unwrap: null, mayCarry, restore },
   amender: null,
   once: messagesOnce,
 };
@@ -65,6 +65,7 @@ export const countTokens: Endpoint = {
     mediaByUrl: true,
     answerHere: (request) => `{"input_tokens":${estimateTokens(request)}}`,
     unwrap: null,
+    mayCarry,
     restore,
   },
   amender: null,

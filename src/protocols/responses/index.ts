@@ -7,14 +7,14 @@ import { encodeAnswer } from './answer/encode.js';
 import { lastUsage } from './answer/usage.js';
 import { decodeCompactRequest, decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
-import { restore } from './restore.js';
+import { mayCarry, restore } from './restore.js';
 import { createDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
 import { judgeEnd, judgeStart, lastNumber, marks, marksEnd } from './stream/rules.js';
 
 /** The responses protocol's translation. */
 export const responsesCodec: TextCodec = {
-  rules: { customTools: 'always' },
+  rules: { customTools: 'always', reasoning: 'encrypted', adaptiveThinking: false },
   decodeRequest,
   encodeRequest,
   decodeAnswer,
@@ -45,7 +45,7 @@ export const responses: Endpoint = {
   findUsageEvent: () => null,
   usageOf: lastUsage,
   metering: conversationMetering,
-  translation: { codec: responsesCodec, mediaByUrl: true, answerHere: null, unwrap: null, restore },
+  translation: { codec: responsesCodec, mediaByUrl: true, answerHere: null, unwrap: null, mayCarry, restore },
   amender: null,
   once: responsesOnce,
 };
@@ -61,7 +61,7 @@ export const compactResponses: Endpoint = {
   outputLimit: null,
   mayStream: false,
   answersJson: true,
-  translation: { codec: compactCodec, mediaByUrl: true, answerHere: null, unwrap: null, restore },
+  translation: { codec: compactCodec, mediaByUrl: true, answerHere: null, unwrap: null, mayCarry, restore },
   amender: null,
   once: never,
 };

@@ -1,4 +1,4 @@
-import { untagSignature } from '../../conversation/signature.js';
+import { mayHoldToken, untagSignature } from '../../conversation/signature.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 import { type Sealer, sealMark } from '../../wire/seal.js';
 import { isCompaction, openCompaction } from './compact.js';
@@ -6,6 +6,11 @@ import { openReasoning } from './reasoning.js';
 
 /** What a text that was sealed here begins with. */
 const sealTag = sealMark.toString('latin1', 1);
+
+/** Tokens, or a compaction; see `Translation.mayCarry`. */
+export function mayCarry(body: Buffer): boolean {
+  return mayHoldToken(body) || body.includes(sealMark);
+}
 
 /**
  * Gives the items of a body back what a client carries for the gateway; see `Translation.restore`. Reasoning gets the

@@ -3,6 +3,7 @@ import type { StreamEvent } from '../../../src/conversation/events.js';
 import { fitRequest } from '../../../src/conversation/fit/fit.js';
 import { LeftOut } from '../../../src/conversation/left-out.js';
 import type { ConversationRequest, Tool } from '../../../src/conversation/request.js';
+import { messagesCodec } from '../../../src/protocols/messages/index.js';
 import { plain, target } from '../../protocols/messages/samples.js';
 
 const grammar = { type: 'grammar', syntax: 'lark', definition: 'start: "x"' };
@@ -24,12 +25,18 @@ const call = {
 } as const;
 const request: ConversationRequest = {
   ...plain,
+  from: 'responses',
   tools: [patch, read],
   turns: [{ role: 'assistant', parts: [{ kind: 'text', text: 'so' }, call] }],
 };
 
 const fit = (given: ConversationRequest, customTools: 'always' | 'option' | 'never', known = false) =>
-  fitRequest(given, { customTools }, { ...target, customTools: known }, new LeftOut());
+  fitRequest(
+    given,
+    { ...messagesCodec.rules, customTools },
+    { ...target, customTools: known },
+    new LeftOut(),
+  );
 
 test('a target that knows tools of free text gets them, and its calls come back as they are', async (t) => {
   for (const fitted of [fit(request, 'always'), fit(request, 'option', true)]) {

@@ -7,10 +7,10 @@ import type { JsonObject } from '../../../src/wire/json.js';
 import { createSealer } from '../../../src/wire/seal.js';
 import { fc } from '../../support/seed.js';
 import { agentBody } from './bodies.js';
-import { context, decode, sealer } from './conversation.js';
+import { context, decode, sealer, target } from './conversation.js';
 
 const restoreOf = (endpoint: typeof responses) => (body: JsonObject) =>
-  endpoint.translation?.restore?.(body, sealer) ?? null;
+  endpoint.translation?.restore(body, sealer, target) ?? null;
 const restore = restoreOf(responses);
 const inputOf = (body: JsonObject | null) => (body?.input ?? []) as JsonObject[];
 const user = { role: 'user', content: 'hi' };

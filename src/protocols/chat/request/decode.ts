@@ -18,6 +18,7 @@ import {
 import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
 import { decodeStop, requireName, requireText, wrongValue } from '../../../wire/reading.js';
 import { untranslatable } from '../../unsupported.js';
+import { carriedReasoning, cutIdOf, withReasoning } from '../carried.js';
 
 /**
  * Reads the body of `POST /v1/chat/completions`; see `TextCodec.decodeRequest`. What no other protocol can say is
@@ -86,7 +87,7 @@ function decodeFormat(format: unknown): OutputFormat | null {
 function decodeReasoning(word: unknown): Reasoning | null {
   if (word === undefined || word === null) return null;
   const effort = typeof word === 'string' ? effortOfWord(word) : null;
-  if (effort === null) throw wrongValue('reasoning_effort', `one of ${efforts.join(', ')}`);
+  if (effort === null) throw wrongValue('reasoning_effort', `a word such as ${efforts.join(', ')}`);
   return { effort, budget: null, show: true, summary: null };
 }
 
@@ -215,8 +216,8 @@ interface Progress {
 }
 
 /**
- * Reads `messages`. Tool messages in a row become one user turn; messages without content are left out; `name` and
- * `reasoning_content` are dropped, since no other protocol can carry them.
+ * Reads `messages`. Tool messages in a row become one user turn; messages without content are left out; `name` is
+ * dropped, since no other protocol can carry it.
  * @throws {GatewayError} of status 400 for roles, parts and calls that cannot be translated
  */
 function decodeMessages(messages: unknown): Conversation {
@@ -261,7 +262,7 @@ function decodeMessage(message: JsonObject, at: string, index: number, progress:
 function addResult(message: JsonObject, at: string, progress: Progress): void {
   const content = decodeUserContent(message.content, `${at}.content`);
   const legacy = message.role === 'function';
-  const callId = legacy ? answeredCall(message.name, at, progress) : textOrNull(message.tool_call_id);
+  const callId = legacy ? answeredCall(message.name, at, progress) : cutIdOf(message.tool_call_id);
   if (callId === null) throw wrongValue(`${at}.tool_call_id`, 'a string');
   const name = textOrNull(legacy ? message.name : null) ?? progress.toolNames.get(callId) ?? '';
   const result: ToolResultPart = { kind: 'toolResult', callId, name, content, isError: false, at };
@@ -294,6 +295,7 @@ function decodeAssistant(
     parts.push({ kind: 'refusal', text: message.refusal });
   if (Array.isArray(message.tool_calls)) {
     message.tool_calls.forEach((call: unknown, number) => {
+      if (isObject(call)) parts.push(...carriedReasoning(call));
       parts.push(decodeCall(call, `${at}.tool_calls[${number}]`, `call_${index}_${number}`));
     });
   }
@@ -303,12 +305,12 @@ function decodeAssistant(
     parts.push(functionCall(message.function_call, id, `${at}.function_call`));
   }
   for (const part of parts) if (part.kind === 'toolCall') progress.toolNames.set(part.id, part.name);
-  return parts;
+  return withReasoning(message, parts);
 }
 
 function decodeCall(call: unknown, at: string, spareId: string): ToolCallPart {
   if (!isObject(call)) throw wrongValue(at, 'an object');
-  const id = textOrNull(call.id) || spareId;
+  const id = cutIdOf(call.id) || spareId;
   const type = call.type ?? (isObject(call.custom) ? 'custom' : 'function');
   if (type === 'custom') {
     if (!isObject(call.custom)) throw wrongValue(`${at}.custom`, 'an object');

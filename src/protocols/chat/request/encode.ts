@@ -3,6 +3,7 @@ import type {
   ConversationRequest,
   MediaPart,
   OutputFormat,
+  ReasoningPart,
   TextPart,
   Tool,
   ToolCallPart,
@@ -10,6 +11,7 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../../conversation/request.js';
+import { type ReasoningName, unsignedReasoning } from '../../../conversation/unsigned-reasoning.js';
 import { type JsonObject, quoted } from '../../../wire/json.js';
 import { refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
 
@@ -48,7 +50,7 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
     member('tools', withTools ? tools.map(encodeTool) : null) +
     member('tool_choice', withTools ? (encodeToolChoice(toolChoice, tools) ?? null) : null) +
     member('parallel_tool_calls', withTools ? request.parallelCalls : null) +
-    `,"messages":[${encodeMessages(request.system, request.turns).join(',')}]}`
+    `,"messages":[${encodeMessages(request, target.model).join(',')}]}`
   );
 }
 
@@ -129,18 +131,18 @@ function dataUrl(mediaType: string, data: string): string {
 }
 
 /**
- * Writes the messages, as the JSON text of each. Reasoning is dropped: the protocol has no field in which it could be told to be genuine.
- * @param system becomes one system message at the start
+ * Writes the messages, as the JSON text of each. Reasoning goes back to the model that wrote it, under the name that it
+ * came by.
  * @throws {GatewayError} of status 400, naming the client's field, for parts that the protocol cannot say
  */
-function encodeMessages(system: readonly string[], turns: readonly Turn[]): string[] {
+function encodeMessages({ system, turns }: ConversationRequest, model: string): string[] {
   const messages: string[] = [];
   if (system.length > 0) messages.push(systemMessage(system.join('\n\n')));
   const deferred: string[] = [];
   for (let index = 0; index < turns.length; ) {
     index =
       turns[index]?.role === 'assistant'
-        ? addAssistantTurns(turns, index, messages, deferred)
+        ? addAssistantTurns(turns, index, messages, { deferred, model })
         : addOtherTurns(turns, index, messages, deferred);
   }
   messages.push(...deferred);
@@ -202,17 +204,19 @@ function toolMessage(result: ToolResultPart, moved: (TextPart | MediaPart)[]): s
  * Writes the assistant turn at `start`. Turns that follow one with tool calls join it: their calls must stand in one
  * message, before the results.
  * @param deferred takes the instructions between them
+ * @param model the upstream's name of it
  * @returns the index after them
  */
 function addAssistantTurns(
   turns: readonly Turn[],
   start: number,
   messages: string[],
-  deferred: string[],
+  { deferred, model }: { readonly deferred: string[]; readonly model: string },
 ): number {
   let text: string | null = null;
   let refusal: string | null = null;
   const calls: string[] = [];
+  const reasoning = new Map<ReasoningName, string>();
   let index = start;
   for (let turn = turns[index]; turn !== undefined && turn.role !== 'user'; turn = turns[++index]) {
     if (index > start && calls.length === 0) break;
@@ -224,17 +228,23 @@ function addAssistantTurns(
       if (part.kind === 'text') text = (text ?? '') + part.text;
       else if (part.kind === 'refusal') refusal = (refusal ?? '') + part.text;
       else if (part.kind === 'toolCall') calls.push(toolCall(part));
-      else if (part.kind !== 'reasoning')
-        throw unsupportedAt(part.at, 'chat', `(${part.kind} of the assistant)`);
+      else if (part.kind === 'reasoning') addReasoning(part, model, reasoning);
+      else throw unsupportedAt(part.at, 'chat', `(${part.kind} of the assistant)`);
     }
   }
   if (text === null && refusal === null && calls.length === 0) return index;
   const refusalMember = refusal === null ? '' : `,"refusal":${quoted(refusal)}`;
   const called = calls.length === 0 ? '' : `,"tool_calls":[${calls.join(',')}]`;
+  const thought = [...reasoning].map(([name, thoughts]) => `,"${name}":${quoted(thoughts)}`).join('');
   messages.push(
-    `{"role":"assistant","content":${text === null ? 'null' : quoted(text)}${refusalMember}${called}}`,
+    `{"role":"assistant","content":${text === null ? 'null' : quoted(text)}${refusalMember}${thought}${called}}`,
   );
   return index;
+}
+
+function addReasoning(part: ReasoningPart, model: string, reasoning: Map<ReasoningName, string>): void {
+  const own = unsignedReasoning(part, model);
+  if (own !== null) reasoning.set(own.name, (reasoning.get(own.name) ?? '') + own.text);
 }
 
 function toolCall({ id, name, input, custom }: ToolCallPart): string {

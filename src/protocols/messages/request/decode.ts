@@ -3,7 +3,7 @@ import { isHttpUrl, registeredType } from '../../../conversation/media-source.js
 import {
   type AssistantPart,
   type ConversationRequest,
-  type Effort,
+  type EffortWord,
   efforts,
   type MediaPart,
   type MediaSource,
@@ -109,11 +109,11 @@ function decodeReasoning(body: JsonObject): Reasoning | null {
   }
 }
 
-function decodeEffort(config: unknown): Effort | null {
+function decodeEffort(config: unknown): EffortWord | null {
   const word = isObject(config) ? config.effort : null;
   if (word === undefined || word === null) return null;
   const effort = typeof word === 'string' ? effortOfWord(word) : null;
-  if (effort === null) throw wrongValue('output_config.effort', `one of ${efforts.join(', ')}`);
+  if (effort === null) throw wrongValue('output_config.effort', `a word such as ${efforts.join(', ')}`);
   return effort;
 }
 

@@ -1,4 +1,5 @@
 import type { TargetOptions } from '../../../conversation/codec.js';
+import { knownEffort } from '../../../conversation/effort.js';
 import type {
   AssistantPart,
   ConversationRequest,
@@ -32,14 +33,14 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
   refuseUnsayable(request);
   const { tools, toolChoice, forced } = encodeTools(request, target);
   const messages = encodeMessages(request);
-  const { thinking, effort, maxTokens } = encodeThinking(request, target, messages.mayThink && !forced);
-  const thinks = thinking !== undefined && thinking.type !== 'disabled';
+  const mayThink = target.adaptiveThinking ? !messages.isBegun : messages.mayThink;
+  const { thinking, effort, maxTokens } = encodeThinking(request, target, mayThink && !forced);
   const settings = JSON.stringify({
     model: target.model,
     max_tokens: maxTokens,
     stream: request.stream || undefined,
     stop_sequences: request.stop.length > 0 ? request.stop : undefined,
-    ...encodeSampling(request, thinks),
+    ...encodeSampling(request, thinking !== undefined),
     metadata: request.user === null ? undefined : { user_id: request.user },
     thinking,
     output_config: encodeOutput(request, effort),
@@ -110,7 +111,9 @@ const leastBudget = 1024;
 const answerTokens = 1024;
 
 /**
- * Writes what the client asks of reasoning, and the limit of tokens with it.
+ * Writes what the client asks of reasoning, and the limit of tokens with it. Thinking that is not wanted is left out:
+ * some of the models that adapt refuse it as `disabled`, and those that think unasked do so least with a low effort
+ * (https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking).
  * @param possible false where the rest of the request does not go with thinking: then there is none
  */
 function encodeThinking(
@@ -121,15 +124,14 @@ function encodeThinking(
   const without = { thinking: undefined, effort: undefined, maxTokens: maxTokens ?? target.maxTokens };
   if (reasoning === null) return without;
   const { effort, show } = reasoning;
-  // Models that adapt may think unless they are told not to.
-  if (effort === 'none')
-    return target.adaptiveThinking ? { ...without, thinking: { type: 'disabled' } } : without;
   if (target.adaptiveThinking) {
+    if (effort === 'none') return { ...without, effort: 'low' };
     const thinking = { type: 'adaptive', display: show ? 'summarized' : 'omitted' };
     const word = effort === 'minimal' ? 'low' : (effort ?? undefined);
-    return { ...without, thinking: possible ? thinking : { type: 'disabled' }, effort: word };
+    return { ...without, thinking: possible ? thinking : undefined, effort: word };
   }
-  const wanted = reasoning.budget ?? (effort === null ? null : budgets[effort]);
+  const known = knownEffort(effort);
+  const wanted = reasoning.budget ?? (known === null || known === 'none' ? null : budgets[known]);
   if (wanted === null || wanted <= 0) return without;
   const { budget, limit } = fit(Math.max(leastBudget, wanted), maxTokens, target.maxTokens);
   if (budget < leastBudget) return without;
@@ -221,6 +223,8 @@ function urlSource(url: string): string {
 interface EncodedMessages {
   /** JSON text of the array. */
   readonly text: string;
+  /** An answer is begun in the request, which goes with no thinking. */
+  readonly isBegun: boolean;
   /**
    * Thinking with a budget can be on: the upstream wants the turn whose calls have just been answered to begin with the
    * thinking that led to them, and none for an answer that is begun in the request.
@@ -269,7 +273,11 @@ function encodeMessages(request: ConversationRequest): EncodedMessages {
   if (first === undefined) throw nothingSaid(request.from);
   if (first.role !== 'user')
     throw unsupportedSetting(request, 'prefill', 'messages', 'beginning with a turn of the assistant');
-  return { text: `[${messages.map(encodeMessage).join(',')}]`, mayThink: mayThink(messages) };
+  return {
+    text: `[${messages.map(encodeMessage).join(',')}]`,
+    isBegun: messages.at(-1)?.role !== 'user',
+    mayThink: mayThink(messages),
+  };
 }
 
 /** The 400 for a conversation that has instructions at the most. */

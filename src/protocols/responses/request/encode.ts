@@ -83,7 +83,7 @@ function reasoningSettings({ reasoning }: ConversationRequest): string {
   const { effort, show } = reasoning;
   const summary = reasoning.summary ?? (show ? 'auto' : null);
   const members: string[] = [];
-  if (effort !== null) members.push(`"effort":"${effort}"`);
+  if (effort !== null) members.push(`"effort":${JSON.stringify(effort)}`);
   if (summary !== null) members.push(`"summary":${JSON.stringify(summary)}`);
   return members.length === 0 ? '' : `,"reasoning":{${members.join(',')}}`;
 }

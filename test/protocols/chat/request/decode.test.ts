@@ -132,7 +132,7 @@ test('tools, hosted tools and choices among them', async (t) => {
 test('settings that cannot be meant or translated are refused by their name', async (t) => {
   const cases: [JsonObject, string, string][] = [
     [{ modalities: ['text', 'audio'] }, 'unsupported_parameter', 'modalities'],
-    [{ reasoning_effort: 'much' }, 'invalid_value', 'reasoning_effort'],
+    [{ reasoning_effort: 'much '.repeat(20) }, 'invalid_value', 'reasoning_effort'],
     [{ response_format: { type: 'grammar' } }, 'unsupported_parameter', 'response_format'],
     [{ response_format: { type: 'json_schema' } }, 'invalid_value', 'response_format.json_schema'],
     [{ tool_choice: 'maybe' }, 'invalid_value', 'tool_choice'],

@@ -30,6 +30,7 @@ test('texts, refusals and reasoning', async (t) => {
       'reasoning h',
       'reasoning m',
       'reasoning n',
+      'signature',
       'text a',
       'text b',
       'refusal c',

@@ -72,7 +72,7 @@ test('a first event is the same whether the stream passes or is translated', asy
   for (const text of events) {
     const { event, data } = parseEvent(text);
     const decoded: StreamEvent[] = [];
-    createDecoder().decode(event, data as string, decoded);
+    createDecoder({ model: 'up' }).decode(event, data as string, decoded);
     const failure = decoded.find(({ kind }) => kind === 'error');
     const error = failure?.kind === 'error' ? failure.error : null;
     t.equal(verdictOf(judgeStart(run(text))), verdictOf(error), text);

@@ -193,7 +193,7 @@ test('what is not of the protocol is refused by its name', async (t) => {
     [item({ ...output('c'), output: 5 }), 'invalid_request', 'input[1].output'],
     [{ tool_choice: 'any' }, 'invalid_value', 'tool_choice'],
     [{ tool_choice: { type: 'function' } }, 'missing_parameter', 'tool_choice.name'],
-    [{ reasoning: { effort: 'ultra' } }, 'invalid_value', 'reasoning.effort'],
+    [{ reasoning: { effort: '' } }, 'invalid_value', 'reasoning.effort'],
     [{ text: { format: { type: 'json_schema' } } }, 'missing_parameter', 'text.format.schema'],
     [{ input: [{ type: 'compaction_trigger' }, user] }, 'invalid_value', 'input[0]'],
   ];
