@@ -119,7 +119,7 @@ const event = (data: object) => {
 interface Upstream {
   /** The events of an answer. */
   readonly stream: (calls: Calls, text: string) => string;
-  /** The names of the tools in a body. */
+  /** The names of the functions in a body. */
   readonly toolsOf: (body: never) => readonly string[];
 }
 
@@ -176,7 +176,8 @@ const upstreams: Readonly<Record<string, Upstream>> = {
         usage: { output_tokens: 5 },
       }) +
       event({ type: 'message_stop' }),
-    toolsOf: ({ tools }: { tools: { name: string }[] }) => tools.map(({ name }) => name),
+    toolsOf: ({ tools }: { tools: { name: string; input_schema?: object }[] }) =>
+      tools.flatMap(({ name, input_schema }) => (input_schema === undefined ? [] : [name])),
   },
   generateContent: {
     stream: (called, text) =>
@@ -195,8 +196,8 @@ const upstreams: Readonly<Record<string, Upstream>> = {
           },
         ],
       }),
-    toolsOf: ({ tools }: { tools: { functionDeclarations: { name: string }[] }[] }) =>
-      tools.flatMap(({ functionDeclarations }) => functionDeclarations.map(({ name }) => name)),
+    toolsOf: ({ tools }: { tools: { functionDeclarations?: { name: string }[] }[] }) =>
+      tools.flatMap(({ functionDeclarations = [] }) => functionDeclarations.map(({ name }) => name)),
   },
 };
 
@@ -248,7 +249,7 @@ for (const [kind, { stream, toolsOf }] of Object.entries(upstreams)) {
       t.match(opening.head, /x-gateway-path: translated/);
       const sent = JSON.parse(upstream.requests[0]?.body.toString() ?? '') as never;
       t.strictSame([...toolsOf(sent)].sort(), names);
-      t.notMatch(JSON.stringify(sent), /additional_tools|namespace|web_search|image_generation|"custom"/);
+      t.notMatch(JSON.stringify(sent), /additional_tools|namespace|image_generation|"custom"/);
       const events = responseEvents(opening.body);
       const space = how.endsWith('item') ? { namespace: 'functions' } : {};
       const output = events.at(-1)?.response?.output ?? [];
@@ -353,5 +354,46 @@ test('a stream of another protocol is none, whatever comes before its events', a
       t.equal(answer.status, 502, `${path} on ${kind}`);
       t.match(answer.body, /not of the (?:chat|messages|responses) protocol/);
     }
+  }
+});
+
+test('what an earlier model’s own tools left in the history is left out and named, whatever the target refuses', async (t) => {
+  const history = [
+    ...context,
+    { type: 'web_search_call', id: 'ws_1', status: 'completed', action: { type: 'search', query: 'x' } },
+    { type: 'image_generation_call', id: 'ig_1', status: 'completed', result: 'AAAA' },
+    { type: 'mcp_list_tools', id: 'mcpl_1', server_label: 's', tools: [] },
+    { type: 'ghost_snapshot', ghost_commit: { id: 'a' } },
+    { type: 'compaction', encrypted_content: 'gAAAAA' },
+    { type: 'note_of_tomorrow', secret: 'x' },
+    { ...message('assistant', 'output_text', 'I look.'), phase: 'commentary' },
+    message('user', 'input_text', 'Go on.'),
+  ];
+  for (const [kind, { stream }] of Object.entries(upstreams)) {
+    const { port, upstream } = await startTranslated(t, {
+      kind,
+      answer: streamHead + chunk(stream([], 'Done.')) + lastChunk,
+      target: { translation: { hostedTools: 'reject' } },
+    });
+    const body = { ...settings, input: history, tools: [planner], tool_choice: { type: 'web_search' } };
+    const { status, head } = await post(port, '/v1/responses', body);
+    t.equal(status, 200, kind);
+    const named = /x-gateway-left-out: (.*)/.exec(head)?.[1]?.split(', ') ?? [];
+    for (const name of [
+      'web_search_call',
+      'image_generation_call',
+      'mcp_list_tools',
+      'ghost_snapshot',
+      'compaction',
+      'input',
+      'phase',
+      'tool_choice',
+    ])
+      t.ok(named.includes(name), `${kind}: ${name}`);
+    const sent = upstream.requests[0]?.body.toString() ?? '';
+    t.match(sent, 'I look.');
+    t.notMatch(`${sent}${head}`, /note_of_tomorrow|AAAA|ghost_commit/);
+    const declared = { ...settings, input: context, tools: [{ type: 'file_search' }] };
+    t.equal((await post(port, '/v1/responses', declared)).status, 400, 'a declared one is still refused');
   }
 });
