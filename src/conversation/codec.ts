@@ -24,6 +24,10 @@ export interface RequestRules {
   readonly firstTurn: 'any' | 'noCall' | 'user';
   /** Places up to which a prompt can be marked to be cached; 0 where that is not for the client to say. */
   readonly cacheBreakpoints: number;
+  /** An answer may be begun in the request; `option`: by models that do not adapt their thinking. */
+  readonly prefill: 'always' | 'option' | 'never';
+  /** Stop sequences: how many there may be, and whether they may be white space alone. */
+  readonly stop: { readonly most: number; readonly blank: boolean };
 }
 
 /** What an encoder of requests has to know of the target. */

@@ -550,6 +550,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   #endComplete(transform: AnswerTransform): void {
     const { last } = transform.end();
     if (last !== null) this.#call.exchange.write(last);
+    if (transform.isCut) this.upstream?.cancel();
     // Nothing of the upstream is passed on any more, so nothing has to wait for the client.
     this.#flowing = true;
     this.#call.exchange.end();

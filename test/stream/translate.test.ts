@@ -135,6 +135,7 @@ test('events become the elements of one array', async (t) => {
     mayStream: false,
     isComplete: false,
     endsItself: false,
+    isCut: false,
     error: null,
     broken: null,
     usage: null,

@@ -9,14 +9,18 @@ import { fitCustomTools } from './custom-tools.js';
 import { fitFirstTurn } from './first-turn.js';
 import type { AnswerRestorer, Fit, Fitted } from './fitted.js';
 import { fitHiddenReasoning } from './hidden-reasoning.js';
+import { fitPrefill } from './prefill.js';
 import { fitSignedCalls } from './signed-calls.js';
+import { fitStopSequences } from './stop-sequences.js';
 import { fitToolResults } from './tool-results.js';
 
 /** In the order in which a request is changed. */
 const fits: readonly Fit[] = [
+  fitStopSequences,
   fitCustomTools,
   fitCallArguments,
   fitToolResults,
+  fitPrefill,
   fitFirstTurn,
   fitAdaptiveThinking,
   fitHiddenReasoning,

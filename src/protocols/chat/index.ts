@@ -23,6 +23,8 @@ export const chatCodec: TextCodec = {
     callArguments: 'text',
     firstTurn: 'any',
     cacheBreakpoints: 0,
+    prefill: 'always',
+    stop: { most: 4, blank: true },
   },
   decodeRequest,
   encodeRequest,

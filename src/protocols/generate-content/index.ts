@@ -26,6 +26,8 @@ export const generateContentCodec: TextCodec = {
     callArguments: 'object',
     firstTurn: 'noCall',
     cacheBreakpoints: 0,
+    prefill: 'always',
+    stop: { most: 5, blank: true },
   },
   decodeRequest,
   encodeRequest,

@@ -24,6 +24,8 @@ export const messagesCodec: TextCodec = {
     callArguments: 'object',
     firstTurn: 'user',
     cacheBreakpoints: 4,
+    prefill: 'option',
+    stop: { most: Number.POSITIVE_INFINITY, blank: false },
   },
   decodeRequest,
   encodeRequest,

@@ -22,6 +22,8 @@ export const responsesCodec: TextCodec = {
     callArguments: 'text',
     firstTurn: 'any',
     cacheBreakpoints: 0,
+    prefill: 'never',
+    stop: { most: 0, blank: true },
   },
   decodeRequest,
   encodeRequest,

@@ -8,4 +8,6 @@ export const anything: RequestRules = {
   callArguments: 'text',
   firstTurn: 'any',
   cacheBreakpoints: 0,
+  prefill: 'always',
+  stop: { most: 100, blank: true },
 };

@@ -22,19 +22,6 @@ export const losses: readonly Loss[] = [
     fate: { kind: 'drop', missing: ['the sequence that was met'] },
   },
   {
-    clients: ['chat', 'messages', 'generateContent'],
-    wires: ['responses'],
-    scenarios: ['stop sequence'],
-    fate: {
-      kind: 'reject',
-      param: {
-        chat: 'stop',
-        messages: 'stop_sequences',
-        generateContent: 'generationConfig.stopSequences',
-      },
-    },
-  },
-  {
     clients: ['chat', 'generateContent'],
     wires: ['messages', 'responses'],
     scenarios: ['two candidates'],

@@ -14,10 +14,7 @@ import type {
 import { type ReasoningName, unsignedReasoning } from '../../../conversation/unsigned-reasoning.js';
 import { type JsonObject, quoted } from '../../../wire/json.js';
 import { userId } from '../../openai-shared/hashed-id.js';
-import { refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
-
-/** Stop sequences that the protocol takes. */
-const maxStops = 4;
+import { refuseHostedTools, unsupportedAt } from '../../unsupported.js';
 
 /**
  * Writes the body of a chat request; see `TextCodec.encodeRequest`. `top_k` is dropped.
@@ -26,8 +23,6 @@ const maxStops = 4;
 export function encodeRequest(request: ConversationRequest, target: TargetOptions): string {
   const { stop, tools, toolChoice, logprobs } = request;
   refuseHostedTools(request, target, 'chat');
-  if (stop.length > maxStops)
-    throw unsupportedSetting(request, 'stop', 'chat', `with more than ${maxStops} sequences`);
   // Upstreams refuse settings of tools where there are none, and the hosted ones may just have been dropped.
   const withTools = tools.length > 0;
   return (

@@ -18,9 +18,6 @@ import { refuseHostedTools, unsupportedSetting } from '../../unsupported.js';
 import { encodeReasoning } from '../reasoning.js';
 import { encodeSchema } from '../schema-encode.js';
 
-/** Stop sequences that the protocol takes. */
-const maxStops = 5;
-
 /**
  * Writes the body of a generateContent request; see `TextCodec.encodeRequest`. The model and whether the answer is
  * streamed stand in the path. `parallel_tool_calls`, `verbosity` and the user's id are dropped.
@@ -29,8 +26,6 @@ const maxStops = 5;
 export function encodeRequest(request: ConversationRequest, target: TargetOptions): string {
   if (request.logitBias !== null && Object.keys(request.logitBias).length > 0)
     throw unsupportedSetting(request, 'logitBias', 'generateContent');
-  if (request.stop.length > maxStops)
-    throw unsupportedSetting(request, 'stop', 'generateContent', `with more than ${maxStops} sequences`);
   const tools = encodeTools(request, target);
   const contents = encodeContents(request.turns, target);
   if (contents === '[]')

@@ -59,8 +59,6 @@ function refuseUnsayable(request: ConversationRequest): void {
   if (request.logprobs !== null) throw unsupportedSetting(request, 'logprobs', 'messages');
   if (request.logitBias !== null && Object.keys(request.logitBias).length > 0)
     throw unsupportedSetting(request, 'logitBias', 'messages');
-  if (request.stop.some(isBlank))
-    throw unsupportedSetting(request, 'stop', 'messages', 'with a sequence of white space');
 }
 
 /**

@@ -314,7 +314,6 @@ test('what a user shows', async (t) => {
 test('what the protocol cannot say is refused by the name that the client knows', async (t) => {
   const url = { kind: 'url', url: 'https://h/x', mediaType: null };
   const cases: [() => unknown, string][] = [
-    [() => encode({ stop: ['a', 'b', 'c', 'd', 'e'] }), 'stop_sequences'],
     [() => encode({ hostedTools: [{ type: 'bash', at: 'tools[2]' }] }), 'tools[2]'],
     [() => said(medium('video', 'video/mp4')), 'messages[3].content[1]'],
     [() => said(medium('audio', 'audio/ogg')), 'messages[3].content[1]'],

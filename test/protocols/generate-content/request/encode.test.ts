@@ -328,7 +328,6 @@ test('signatures go back to their vendor on the part after the reasoning', async
 test('what the protocol cannot say is refused by the field of the client', async (t) => {
   const refusals: [Partial<ConversationRequest>, string][] = [
     [{ logitBias: { 50256: -100 } }, 'logit_bias'],
-    [{ stop: ['a', 'b', 'c', 'd', 'e', 'f'] }, 'stop'],
     [{ hostedTools: [{ type: 'web_search', at: 'tools[0]' }] }, 'tools[0]'],
     [{ turns: [] }, 'messages'],
     [{ turns: [says('')] }, 'messages'],

@@ -297,7 +297,6 @@ test('what the protocol cannot say is refused in the words of the client', async
     [{ from: 'generateContent', candidates: 2 }, 'generationConfig.candidateCount'],
     [{ logprobs: 0 }, 'logprobs'],
     [{ logitBias: { 5: 1 } }, 'logit_bias'],
-    [{ stop: ['\n'] }, 'stop'],
     [user(sound), 'messages[0].content[1]'],
     [user({ ...sound, kind: 'video' }), 'messages[0].content[1]'],
     [user(bitmap), 'messages[0].content[1]'],

@@ -237,15 +237,12 @@ test('reasoning goes back to the vendor that wrote it, and to no other', async (
 test('what the protocol cannot say is refused by the client’s name for it', async (t) => {
   const part = (value: MediaPart) => ({ turns: [{ role: 'user', parts: [value] } as Turn] });
   const cases: [Parameters<typeof encode>[0], string][] = [
-    [{ stop: ['x'] }, 'stop'],
-    [{ from: 'messages', stop: ['x'] }, 'stop_sequences'],
     [{ candidates: 2 }, 'n'],
     [{ logitBias: { 5: 1 } }, 'logit_bias'],
     [{ hostedTools: [{ type: 'web_search', at: 'tools[2]' }] }, 'tools[2]'],
     [part(media('audio')), 'messages[0].content[1]'],
     [part(media('video')), 'messages[0].content[1]'],
     [{ turns: [{ role: 'assistant', parts: [media('image')] }, user] }, 'messages[0].content[1]'],
-    [{ turns: [user, { role: 'assistant', parts: [text('Once')] }] }, 'messages'],
   ];
   for (const [members, param] of cases)
     t.match(
@@ -255,6 +252,15 @@ test('what the protocol cannot say is refused by the client’s name for it', as
     );
   const drop = { ...target, hostedTools: 'drop' } as const;
   t.notOk('tools' in encode({ hostedTools: [{ type: 'web_search', at: 'tools[2]' }] }, drop));
+});
+
+test('an answer that is begun in the request is asked for, and stop sequences are not sent', async (t) => {
+  const { input, ...settings } = encode({
+    stop: ['x'],
+    turns: [user, { role: 'assistant', parts: [text('Once')] }],
+  });
+  t.match(input, [{}, { role: 'assistant' }, { role: 'user', content: [{ text: /^Go on/ }] }]);
+  t.notOk('stop' in settings);
 });
 
 test('what is encoded decodes to the same conversation', async (t) => {
