@@ -11,8 +11,19 @@ const untyped: readonly (readonly [member: string, protocol: TextProtocolName])[
 const chunkObjects: readonly unknown[] = ['chat.completion.chunk', 'text_completion'];
 
 /**
- * The protocol that an event of a stream is known to be of. Servers add events of their own, which are none's: they
- * say nothing of the answer, while an event of another protocol says that the stream is not what was asked for.
+ * Whether an event is one of a server's own, which no protocol has: it says nothing of the answer, while an event of
+ * another protocol says that the stream is not what was asked for. One without a type is none, nor is what may be an
+ * error in words of the server's own: those are looked into.
+ * @param type its `type`, or its name where it has none
+ * @param body its parsed data
+ */
+export function isServersOwn(type: string | null, body: JsonObject): boolean {
+  if (type === null || body.object === 'error' || type.toLowerCase().includes('error')) return false;
+  return protocolOfEvent(type, body) === null;
+}
+
+/**
+ * The protocol that an event of a stream is known to be of.
  * @param type its `type`, or its name where it has none
  * @param body its parsed data
  * @returns null for an event that is not known; `chat` stands for the older completions, too

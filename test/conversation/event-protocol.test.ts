@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { protocolOfEvent } from '../../src/conversation/event-protocol.js';
+import { isServersOwn, protocolOfEvent } from '../../src/conversation/event-protocol.js';
 
 test('events of each protocol are known, and those of none are not', async (t) => {
   const cases: [string | null, object, string | null][] = [
@@ -19,4 +19,20 @@ test('events of each protocol are known, and those of none are not', async (t) =
   ];
   for (const [type, body, protocol] of cases)
     t.equal(protocolOfEvent(type, body as never), protocol, JSON.stringify([type, body]));
+});
+
+test('a server’s own are those that have a type, are no protocol’s, and may be no error', async (t) => {
+  const cases: [string | null, object, boolean][] = [
+    ['codex.rate_limits', {}, true],
+    ['ping', {}, true],
+    [null, {}, false],
+    [null, { message: 'x' }, false],
+    ['message_start', {}, false],
+    ['x', { choices: [] }, false],
+    ['error', {}, false],
+    ['AuthenticationError', {}, false],
+    ['x', { object: 'error' }, false],
+  ];
+  for (const [type, body, expected] of cases)
+    t.equal(isServersOwn(type, body as never), expected, JSON.stringify([type, body]));
 });

@@ -1,4 +1,4 @@
-import { protocolOfEvent } from '../../conversation/event-protocol.js';
+import { isServersOwn, protocolOfEvent } from '../../conversation/event-protocol.js';
 import { type ErrorKind, errorTable, GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 import { vendorAccountFailure } from '../error-formats/vendor-account.js';
@@ -33,11 +33,9 @@ export function notMessages(what: string): GatewayError {
   );
 }
 
-/** Whether an event is one of another protocol, or of none that has types. Others may come from any server. */
+/** Whether an event is neither one of the protocol nor one of a server's own. */
 export function isForeign(type: string | null, body: JsonObject): boolean {
-  if (type === null) return true;
-  const protocol = protocolOfEvent(type, body);
-  return protocol !== null && protocol !== 'messages';
+  return !isServersOwn(type, body) && protocolOfEvent(type, body) !== 'messages';
 }
 
 /** What an event that is not of the protocol is, in words. */

@@ -1,4 +1,4 @@
-import { protocolOfEvent } from '../../conversation/event-protocol.js';
+import { isServersOwn } from '../../conversation/event-protocol.js';
 import { marksOf, type StreamEnding, type StreamRules } from '../../conversation/stream-rules.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
@@ -116,7 +116,7 @@ export function readChoiceEvent(
   if ('choices' in chunk || isObject(chunk.usage) || chunk.object === chunkObject) return chunk;
   if (event === 'error' || chunk.type === 'error') return upstreamError(chunk);
   const type = textOrNull(chunk.type) ?? event;
-  if (protocolOfEvent(type, chunk) === null) return null;
+  if (isServersOwn(type, chunk)) return null;
   return foreignStream(protocol, type === null ? 'an event without choices' : `an event of type ${type}`);
 }
 

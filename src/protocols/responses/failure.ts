@@ -1,4 +1,4 @@
-import { protocolOfEvent } from '../../conversation/event-protocol.js';
+import { isServersOwn } from '../../conversation/event-protocol.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 import { vendorAccountFailure } from '../error-formats/vendor-account.js';
@@ -60,7 +60,7 @@ export function standingOf(type: string | null, body: JsonObject): EventStanding
   if (type?.startsWith('response.')) return 'known';
   // Servers in between say it without a type.
   if (isObject(body.error) || textOrNull(body.error)) return 'failure';
-  return type === null || protocolOfEvent(type, body) !== null ? 'foreign' : 'silence';
+  return isServersOwn(type, body) ? 'silence' : 'foreign';
 }
 
 /** The failure of a stream with an event that is none of the protocol. @param type null for one without */

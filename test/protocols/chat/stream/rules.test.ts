@@ -17,11 +17,7 @@ test('comments are silence and a chunk is meaningful', async (t) => {
 });
 
 test('events of a server’s own say nothing', async (t) => {
-  for (const own of [
-    'data: {}\n\n',
-    'data: {"type":"codex.rate_limits"}\n\n',
-    'event: x\ndata: {"a":1}\n\n',
-  ]) {
+  for (const own of ['data: {"type":"codex.rate_limits"}\n\n', 'event: x\ndata: {"a":1}\n\n']) {
     t.equal(judgeStart(run(own)), 'silence', own);
     t.equal(judgeStart(run(`${own}data: {"choices":[]}\n\n`)), 'meaningful');
     t.match(judgeStart(run(`${own}data: {"candidates":[]}\n\n`)), { kind: 'unsupported_stream_event' });
@@ -36,6 +32,8 @@ test('a first event that is an error, or of another protocol, is an error', asyn
     ['data: {"candidates":[]}\n\n', 'unsupported_stream_event'],
     ['data: [1]\n\n', 'unsupported_stream_event'],
     ['data: not json\n\n', 'unsupported_stream_event'],
+    ['data: {}\n\n', 'unsupported_stream_event'],
+    ['data: {"object":"error","type":"NotFoundError"}\n\n', 'unsupported_stream_event'],
     ['data: {"type":"response.created"}\n\n', 'unsupported_stream_event'],
     ['data: {"type":"error","message":"x"}\n\n', 'upstream_error'],
   ];
