@@ -78,12 +78,11 @@ const compatForm: NamedSchema = {
 const genericBody: NamedSchema = { name: 'GenericVideoRequest', schema: genericBodyType };
 
 const vendorkMembers: Readonly<Record<string, TSchema>> = vendorkBodyType.properties;
-const { image: _image, image_tail: _imageTail, ...textMembers } = vendorkMembers;
 
 /** Body of `POST /vendork/v1/videos/text2video`. */
 const vendorkTextBody: NamedSchema = {
   name: 'VendorkTextVideoRequest',
-  schema: Type.Object({ ...textMembers, prompt: name }),
+  schema: Type.Object({ ...vendorkMembers, prompt: name }),
 };
 
 /** Body of `POST /vendork/v1/videos/image2video`. */

@@ -18,7 +18,7 @@ const faces: Readonly<Record<ModelListFormat, Face>> = {
   chat: { errorFormat: openai, offers: offeredInChatFamily, one: chatModel, list: chatModelList },
   chatAndMessages: {
     errorFormat: openai,
-    offers: offeredInChatFamily,
+    offers: (model) => offeredInChatFamily(model) || model.protocols.has('messages'),
     one: chatAndMessagesModel,
     list: chatAndMessagesModelList,
   },
@@ -92,7 +92,7 @@ const maximumPageSize = 1000;
  * which JSON readers of protocol buffers take for unset, rather than a number that a client would believe.
  */
 function generateContentModel(model: Model): string {
-  return `{"name":${JSON.stringify(`models/${model.name}`)},"version":"001","displayName":${JSON.stringify(model.name)},"description":"","inputTokenLimit":null,"outputTokenLimit":null,"supportedGenerationMethods":["generateContent","streamGenerateContent"]}`;
+  return `{"name":${JSON.stringify(`models/${model.name}`)},"version":"001","displayName":${JSON.stringify(model.name)},"description":"","inputTokenLimit":null,"outputTokenLimit":null,"supportedGenerationMethods":["generateContent","streamGenerateContent","countTokens"]}`;
 }
 
 /**

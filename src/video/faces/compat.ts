@@ -173,11 +173,10 @@ export const compatFace: VideoFace = {
   created: (task) =>
     JSON.stringify({
       ...required(task),
-      completed_at: task.completedAt === null ? null : unixSeconds(task.completedAt),
+      ...(task.completedAt === null ? {} : { completed_at: unixSeconds(task.completedAt) }),
       expires_at: unixSeconds(task.expiresAt),
       ...(task.size === null ? {} : { size: task.size }),
-      error: errorOf(task),
-      metadata: {},
+      ...(task.error === null ? {} : { error: errorOf(task) }),
     }),
   // Without the error nobody could tell why a task failed.
   shown: (task) =>

@@ -175,12 +175,6 @@ const refusals: readonly Refusal[] = [
   { operation: 'generate', body: promptBody(edited), param: 'images', words: '/v1/images/edits' },
   { operation: 'generate', body: promptBody({ image: imageUrl }), param: 'image', words: 'edits' },
   { operation: 'generate', body: promptBody({ mask: {} }), param: 'mask', words: 'edits' },
-  {
-    operation: 'generate',
-    body: { model: 'm', input: { messages: [{ role: 'system', content: text }] } },
-    param: 'input.messages[0].role',
-    words: "can only be 'user'",
-  },
   { operation: 'generate', body: inputBody([]), param: 'input.messages', words: 'has no text' },
   { operation: 'generate', body: inputBody([{ text: '' }]), param: 'input.messages', words: 'no text' },
   { operation: 'edit', body: inputBody([{ image: imageUrl }]), param: 'input.messages', words: 'no text' },

@@ -109,7 +109,7 @@ test('the generateContent list has the models of that protocol', async (t) => {
     description: '',
     inputTokenLimit: null,
     outputTokenLimit: null,
-    supportedGenerationMethods: ['generateContent', 'streamGenerateContent'],
+    supportedGenerationMethods: ['generateContent', 'streamGenerateContent', 'countTokens'],
   });
 });
 
