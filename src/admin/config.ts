@@ -167,7 +167,7 @@ function upstreamView(upstream: ResolvedUpstream): object {
   };
 }
 
-function modelView({ protocols, targets, price, limits, hedgeMs }: ResolvedModel): object {
+function modelView({ protocols, targets, price, limits, hedgeMs, tokens }: ResolvedModel): object {
   return {
     protocols,
     targets: targets.map(({ translation, ...target }) => ({
@@ -188,6 +188,8 @@ function modelView({ protocols, targets, price, limits, hedgeMs }: ResolvedModel
     })),
     price: price === null ? undefined : settings(price),
     limits: limitsView(limits),
+    inputTokens: tokens.input ?? undefined,
+    outputTokens: tokens.output ?? undefined,
     hedgeMs: hedgeMs ?? undefined,
   };
 }

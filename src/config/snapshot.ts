@@ -148,6 +148,7 @@ function buildModel(model: ResolvedModel, upstreams: ReadonlyMap<string, Upstrea
     price: model.price,
     limits: model.limits,
     hedgeMs: model.hedgeMs,
+    tokens: model.tokens,
   };
 }
 

@@ -95,7 +95,8 @@ const images = nullable(Type.Array(Type.String({ minLength: 1 })));
 
 const submit = Type.Object(
   {
-    req_key: name,
+    req_key: nullable(name),
+    task_id: Type.Optional(Type.Null()),
     prompt: text,
     binary_data_base64: images,
     image_urls: images,
@@ -103,7 +104,10 @@ const submit = Type.Object(
     frames: nullable(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
     aspect_ratio: text,
   },
-  { description: 'For the `Action` CVSync2AsyncSubmitTask; `req_key` names the model.' },
+  {
+    description:
+      'For the `Action` CVSync2AsyncSubmitTask; `req_key` names the model. Without it the one of `defaultModels.video` in the config decides; where that is not set, the answer is 400.',
+  },
 );
 
 const query = Type.Object(

@@ -114,7 +114,7 @@ function fullConfig(secrets: Secrets, isCluster: boolean) {
       proxyCa: 'ca.pem',
     },
     secret: secrets.secret,
-    defaultModels: { rerank: 'm', moderations: 'm', realtime: 'm' },
+    defaultModels: { rerank: 'm', moderations: 'm', realtime: 'm', video: 'm' },
     upstreams: {
       main: {
         kind: 'chat',
@@ -159,6 +159,8 @@ function fullConfig(secrets: Secrets, isCluster: boolean) {
         })),
         price: { input: 1, output: 2, cached: 3, cacheWritten: 4, perCall: 5, perSecond: 6 },
         limits,
+        inputTokens: 100,
+        outputTokens: 10,
         hedgeMs: 77,
       },
     },
