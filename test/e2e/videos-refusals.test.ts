@@ -153,7 +153,7 @@ test('a wrong request is answered with 400 in the words of its format, and reach
   for (const [path, sent, param] of vendorjWrongs) {
     const heard = await ask(gateway, 'POST', path, sent);
     t.equal(heard.status, 400, `${path} ${heard.text}`);
-    t.match(heard.json, { code: 50_400, message: /\w/, data: null, request_id: /^req_/ });
+    t.match(heard.json, { code: 50_400, message: /\w/, data: {}, request_id: /^req_/ });
     if (param !== null) t.match(heard.json.message, `'${param}'`, path);
   }
   t.equal(simulator.state().totalRequests, 0);
