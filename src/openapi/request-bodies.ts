@@ -52,7 +52,7 @@ const compatBody: NamedSchema = {
   schema: Type.Object({
     model: name,
     prompt,
-    seconds: nullable(seconds),
+    seconds: nullable(Type.Union([seconds, Type.Integer({ minimum: 1, maximum: 999_999_999 })])),
     size: nullable(size),
     input_reference: nullable(
       Type.Union([Type.String(), Type.Object({ image_url: text })], {

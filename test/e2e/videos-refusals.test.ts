@@ -25,7 +25,7 @@ const compatWrongs: readonly Wrong[] = [
   ['/v1/videos', { body: { model: 'compat', prompt: '' } }, 'prompt', null],
   ['/v1/videos', { body: { model: 'compat', prompt: 5 } }, 'prompt', null],
   ['/v1/videos', { body: { model: 'compat', prompt: 'x'.repeat(32_001) } }, 'prompt', 'invalid_value'],
-  ['/v1/videos', { body: { model: 'compat', prompt: 'a', seconds: 4 } }, 'seconds', null],
+  ['/v1/videos', { body: { model: 'compat', prompt: 'a', seconds: true } }, 'seconds', null],
   ['/v1/videos', { body: { model: 'compat', prompt: 'a', seconds: '0' } }, 'seconds', 'invalid_value'],
   ['/v1/videos', { body: { model: 'compat', prompt: 'a', seconds: 'four' } }, 'seconds', 'invalid_value'],
   ['/v1/videos', { body: { model: 'compat', prompt: 'a', size: '720' } }, 'size', 'invalid_value'],
