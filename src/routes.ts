@@ -151,6 +151,7 @@ const surface: readonly Route[] = [
   callRoute('/v1/embeddings', embeddings, embeddingsRequest),
   callRoute('/v1/engines/{model}/embeddings', embeddings, engineEmbeddingsRequest),
   callRoute('/v1/rerank', rerank, rerankRequest, { errorFormat: rerankErrorFormat }),
+  callRoute('/v2/rerank', rerank, rerankRequest, { errorFormat: rerankErrorFormat }),
   callRoute('/v1/moderations', moderations, moderationsRequest),
   uploadRoute('/v1/audio/transcriptions', transcriptions, transcriptionForm),
   uploadRoute('/v1/audio/translations', translations, translationForm),
@@ -187,10 +188,31 @@ const surface: readonly Route[] = [
   ...unimplemented.map(([method, path]): Route => ({ ...plain, method, path, operation: 'unimplemented' })),
 ];
 
+/** What base URLs of some clients have before the version; a path behind it means what it means without. */
+const prefixes: readonly { readonly prefix: string; has(route: Route): boolean }[] = [
+  { prefix: '/openai', has: ({ path, errorFormat }) => path.startsWith('/v1/') && isOfOpenai(errorFormat) },
+  {
+    prefix: '/anthropic',
+    has: ({ path, operation, errorFormat }) =>
+      path.startsWith('/v1/') &&
+      (errorFormat === anthropic || operation === 'modelList' || operation === 'model'),
+  },
+];
+
+function isOfOpenai(errorFormat: ErrorFormat): boolean {
+  return errorFormat !== anthropic && errorFormat !== google;
+}
+
 /** Where requests for a WebSocket are served. */
 export const socketPaths: readonly string[] = surface
   .filter(({ operation }) => operation === 'realtime' || operation === 'responsesSocket')
-  .map(({ path }) => path);
+  .flatMap((route) => servedPaths(route));
+
+/** All paths at which a route is served: its own, and those with a prefix. */
+export function servedPaths(route: Route): readonly string[] {
+  const prefixed = prefixes.filter(({ has }) => has(route)).map(({ prefix }) => prefix + route.path);
+  return [route.path, ...prefixed];
+}
 
 /**
  * The whole HTTP surface. What is not built is not in it.
@@ -214,7 +236,7 @@ export function pathSpellings(path: string, vendors: VendorWords): readonly stri
 }
 
 const longestEcho = 200;
-const doubledVersion = /^\/(v1|v1beta)\/(?:v1|v1beta)(?:\/|$)/;
+const doubledVersion = /^(?:\/openai|\/anthropic)?\/(v1|v1beta)\/(?:v1|v1beta)(?:\/|$)/;
 
 /**
  * The 404 for a path that no route knows. A version twice means that it was put into the client's base URL although
@@ -229,6 +251,28 @@ export function unknownUrl(method: string, path: string): GatewayError {
       ? ''
       : ` The base URL already ends in /${version}, so the path has a version twice: remove one of them.`;
   return new GatewayError('unknown_url', `Unknown request URL: ${method} ${shown}.${hint}`);
+}
+
+const modelOperation = /^\/(?:v1|v1beta)\/models\/.+:([A-Za-z][A-Za-z0-9]{0,63})$/;
+
+/** Operations of models that the vendor has and the gateway has not. */
+const notBuilt: ReadonlySet<string> = new Set([
+  ...['predict', 'predictLongRunning', 'rawPredict', 'streamRawPredict', 'computeTokens'],
+  ...['asyncBatchEmbedContent', 'batchGenerateContent', 'generateAnswer'],
+  ...['generateText', 'embedText', 'batchEmbedText', 'countTextTokens'],
+  ...['generateMessage', 'countMessageTokens'],
+]);
+
+/**
+ * The 404, or the 501, for an operation of a model that no route has.
+ * @returns null for a request for something else
+ */
+export function unknownOperation(method: string, path: string): GatewayError | null {
+  const name = method === 'POST' ? modelOperation.exec(path)?.[1] : undefined;
+  if (name === undefined) return null;
+  return notBuilt.has(name)
+    ? new GatewayError('not_implemented', `The operation '${name}' is not implemented by this gateway.`)
+    : new GatewayError('unknown_url', `Models have no operation '${name}' here.`);
 }
 
 /**

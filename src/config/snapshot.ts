@@ -197,6 +197,7 @@ function buildModel(
     price: model.price,
     limits: model.limits,
     hedgeMs: model.hedgeMs,
+    tokens: model.tokens,
   };
 }
 

@@ -137,6 +137,14 @@ export interface Model {
   readonly limits: RateLimits | null;
   /** A call that is no stream is sent to the next target, too, when it has no answer after so long; null for never. */
   readonly hedgeMs: number | null;
+  /** What lists of models say of it; null for what the config does not. */
+  readonly tokens: TokenLimits;
+}
+
+/** How many tokens a model takes and gives at most. */
+export interface TokenLimits {
+  readonly input: number | null;
+  readonly output: number | null;
 }
 
 /** USD: for a million tokens, where nothing else is said. */

@@ -52,7 +52,7 @@ const compatBody: NamedSchema = {
   schema: Type.Object({
     model: name,
     prompt,
-    seconds: nullable(seconds),
+    seconds: nullable(Type.Union([seconds, Type.Integer({ minimum: 1, maximum: 999_999_999 })])),
     size: nullable(size),
     input_reference: nullable(
       Type.Union([Type.String(), Type.Object({ image_url: text })], {
@@ -78,12 +78,11 @@ const compatForm: NamedSchema = {
 const genericBody: NamedSchema = { name: 'GenericVideoRequest', schema: genericBodyType };
 
 const vendorkMembers: Readonly<Record<string, TSchema>> = vendorkBodyType.properties;
-const { image: _image, image_tail: _imageTail, ...textMembers } = vendorkMembers;
 
 /** Body of `POST /vendork/v1/videos/text2video`. */
 const vendorkTextBody: NamedSchema = {
   name: 'VendorkTextVideoRequest',
-  schema: Type.Object({ ...textMembers, prompt: name }),
+  schema: Type.Object({ ...vendorkMembers, prompt: name }),
 };
 
 /** Body of `POST /vendork/v1/videos/image2video`. */
@@ -96,7 +95,8 @@ const images = nullable(Type.Array(Type.String({ minLength: 1 })));
 
 const submit = Type.Object(
   {
-    req_key: name,
+    req_key: nullable(name),
+    task_id: Type.Optional(Type.Null()),
     prompt: text,
     binary_data_base64: images,
     image_urls: images,
@@ -104,7 +104,10 @@ const submit = Type.Object(
     frames: nullable(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
     aspect_ratio: text,
   },
-  { description: 'For the `Action` CVSync2AsyncSubmitTask; `req_key` names the model.' },
+  {
+    description:
+      'For the `Action` CVSync2AsyncSubmitTask; `req_key` names the model. Without it the one of `defaultModels.video` in the config decides; where that is not set, the answer is 400.',
+  },
 );
 
 const query = Type.Object(

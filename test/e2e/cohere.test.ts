@@ -1,4 +1,4 @@
-import { Cohere, CohereClient, CohereError } from 'cohere-ai';
+import { Cohere, CohereClient, CohereClientV2, CohereError } from 'cohere-ai';
 import { test } from 'tap';
 import { type DemoGateway, startGateway } from '../support/gateway.js';
 import { skipWaits } from '../support/sdks/skip-waits.js';
@@ -46,6 +46,13 @@ test('cohere: documents are ranked, the best first', async (t) => {
     maxChunksPerDoc: 10,
   });
   t.equal(ranked.results[0]?.index, 1);
+});
+
+test('cohere: the second version of the API ranks alike', async (t) => {
+  const gateway = await startGateway(t, { demo: 'simulator' });
+  const client = new CohereClientV2({ token: 'sk-demo', environment: gateway.url, maxRetries: 0 });
+  const { results } = await client.rerank({ model: 'sim-rerank', query: 'the capital of Norway', documents });
+  t.match(results[0], { index: 1, relevanceScore: Number });
 });
 
 test('cohere: an error has its class, status and message', async (t) => {
