@@ -6,6 +6,7 @@ import type { Answer } from './answer.js';
 import type { StreamEvent } from './events.js';
 import type { LeftOut } from './left-out.js';
 import type { ConversationRequest } from './request.js';
+import type { Setting } from './setting-names.js';
 
 /** What requests of a protocol may hold. What holds more is changed by `fit/`, not by an encoder. */
 export interface RequestRules {
@@ -13,6 +14,8 @@ export interface RequestRules {
   readonly customTools: 'always' | 'option' | 'never';
   /** Places up to which a prompt can be marked to be cached; 0 where that is not for the client to say. */
   readonly cacheBreakpoints: number;
+  /** Settings that a body of the protocol has a member for. */
+  readonly settings: ReadonlySet<Setting>;
 }
 
 /** What an encoder of requests has to know of the target. */

@@ -42,7 +42,7 @@ const encoder = (): StreamEncoder => ({
 });
 
 const codec: TextCodec = {
-  rules: { customTools: 'always', cacheBreakpoints: 0 },
+  rules: { customTools: 'always', cacheBreakpoints: 0, settings: new Set() },
   decodeRequest: () => {
     throw new Error('not needed');
   },

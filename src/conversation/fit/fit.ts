@@ -5,9 +5,10 @@ import type { ConversationRequest } from '../request.js';
 import { fitCacheBreakpoints } from './cache-breakpoints.js';
 import { fitCustomTools } from './custom-tools.js';
 import type { AnswerRestorer, Fit, Fitted } from './fitted.js';
+import { fitSettings } from './settings.js';
 
 /** In the order in which a request is changed. */
-const fits: readonly Fit[] = [fitCustomTools, fitCacheBreakpoints];
+const fits: readonly Fit[] = [fitCustomTools, fitCacheBreakpoints, fitSettings];
 
 /** Changes a request so that an encoder can write it for its target; see the files of this folder. */
 export function fitRequest(

@@ -14,7 +14,21 @@ import { findUsageEvent, judgeEnd, judgeStart, marks } from './stream/rules.js';
 
 /** The chat protocol's translation to and from the neutral types. */
 export const chatCodec: TextCodec = {
-  rules: { customTools: 'option', cacheBreakpoints: 0 },
+  rules: {
+    customTools: 'option',
+    cacheBreakpoints: 0,
+    settings: new Set([
+      'seed',
+      'presencePenalty',
+      'frequencyPenalty',
+      'verbosity',
+      'user',
+      'parallelCalls',
+      'strict',
+      'detail',
+      'serving',
+    ]),
+  },
   decodeRequest,
   encodeRequest,
   decodeAnswer,

@@ -18,7 +18,11 @@ import { judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
 
 /** The protocol's translation to and from the neutral types. */
 export const generateContentCodec: TextCodec = {
-  rules: { customTools: 'never', cacheBreakpoints: 0 },
+  rules: {
+    customTools: 'never',
+    cacheBreakpoints: 0,
+    settings: new Set(['topK', 'seed', 'presencePenalty', 'frequencyPenalty']),
+  },
   decodeRequest,
   encodeRequest,
   decodeAnswer,

@@ -16,7 +16,11 @@ import { judgeEnd, judgeStart, marks } from './stream/rules.js';
 
 /** The messages protocol to and from the neutral types. */
 export const messagesCodec: TextCodec = {
-  rules: { customTools: 'never', cacheBreakpoints: 4 },
+  rules: {
+    customTools: 'never',
+    cacheBreakpoints: 4,
+    settings: new Set(['topK', 'user', 'parallelCalls', 'strict']),
+  },
   decodeRequest,
   encodeRequest,
   decodeAnswer,

@@ -14,7 +14,11 @@ import { judgeEnd, judgeStart, lastNumber, marks, marksEnd } from './stream/rule
 
 /** The responses protocol's translation. */
 export const responsesCodec: TextCodec = {
-  rules: { customTools: 'always', cacheBreakpoints: 0 },
+  rules: {
+    customTools: 'always',
+    cacheBreakpoints: 0,
+    settings: new Set(['verbosity', 'user', 'parallelCalls', 'strict', 'detail', 'serving']),
+  },
   decodeRequest,
   encodeRequest,
   decodeAnswer,

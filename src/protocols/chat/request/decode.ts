@@ -19,6 +19,7 @@ import {
 } from '../../../conversation/request.js';
 import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
 import { decodeStop, requireName, requireText, wrongValue } from '../../../wire/reading.js';
+import { decodeServing } from '../../openai-shared/serving.js';
 import { untranslatable } from '../../unsupported.js';
 import { cacheMarkOf, marked, markedAtEnd } from '../cache-marks.js';
 
@@ -57,6 +58,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     logprobs: body.logprobs === true ? (numberOrNull(body.top_logprobs) ?? 0) : null,
     verbosity: textOrNull(body.verbosity),
     user: textOrNull(body.safety_identifier) ?? textOrNull(body.user),
+    ...decodeServing(body),
     includeUsage: isObject(body.stream_options) && body.stream_options.include_usage === true,
     echo: null,
     compaction: null,

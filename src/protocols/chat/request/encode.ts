@@ -1,4 +1,5 @@
 import type { TargetOptions } from '../../../conversation/codec.js';
+import type { LeftOut } from '../../../conversation/left-out.js';
 import type {
   ConversationRequest,
   MediaPart,
@@ -12,6 +13,7 @@ import type {
 } from '../../../conversation/request.js';
 import { type JsonObject, quoted } from '../../../wire/json.js';
 import { userId } from '../../openai-shared/hashed-id.js';
+import { encodeServing } from '../../openai-shared/serving.js';
 import { refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
 
 /** Stop sequences that the protocol takes. */
@@ -21,7 +23,7 @@ const maxStops = 4;
  * Writes the body of a chat request; see `TextCodec.encodeRequest`. `top_k` is dropped.
  * @throws {GatewayError} of status 400, naming the client's field, for what the protocol cannot say
  */
-export function encodeRequest(request: ConversationRequest, target: TargetOptions): string {
+export function encodeRequest(request: ConversationRequest, target: TargetOptions, leftOut: LeftOut): string {
   const { stop, tools, toolChoice, logprobs } = request;
   refuseHostedTools(request, target, 'chat');
   if (stop.length > maxStops)
@@ -43,6 +45,7 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
     member('logprobs', logprobs === null ? null : true) +
     member('top_logprobs', logprobs || null) +
     member('user', request.user === null ? null : userId(request.user)) +
+    serving(request, leftOut) +
     member('verbosity', request.verbosity) +
     member('reasoning_effort', request.reasoning?.effort ?? null) +
     member('response_format', request.format === null ? null : encodeFormat(request.format)) +
@@ -56,6 +59,17 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
 function streaming({ stream }: ConversationRequest, { streamUsage }: TargetOptions): string {
   if (!stream) return '';
   return streamUsage ? ',"stream":true,"stream_options":{"include_usage":true}' : ',"stream":true';
+}
+
+/**
+ * OpenAI takes metadata here only beside `store`, which in responses is on unless the client says otherwise.
+ * Source: the vendor's own answer, "The 'metadata' parameter is only allowed when 'store' is enabled."
+ */
+function serving({ serving, stored }: ConversationRequest, leftOut: LeftOut): string {
+  if (serving?.metadata === undefined) return encodeServing(serving);
+  if (stored !== false) return `,"store":true${encodeServing(serving)}`;
+  leftOut.add('metadata');
+  return encodeServing(serving, 'metadata');
 }
 
 /** @returns a member with its comma, or nothing for one that is not set */

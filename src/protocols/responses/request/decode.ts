@@ -17,6 +17,7 @@ import type {
 import type { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
 import type { Sealer } from '../../../wire/seal.js';
+import { decodeServing } from '../../openai-shared/serving.js';
 import { untranslatable } from '../../unsupported.js';
 import { asCompaction, expandCompaction, isCompaction, keptContents } from '../compact.js';
 import { type HostedTool, type ListedTool, listTools, type ToolList, upstreamName } from '../namespaces.js';
@@ -112,6 +113,8 @@ function decodeBody(body: JsonObject, stream: boolean, sealer: Sealer): DecodedB
     logprobs: decodeLogprobs(body),
     verbosity: textOrNull(text.verbosity),
     user: textOrNull(body.safety_identifier) ?? textOrNull(body.user),
+    ...decodeServing(body),
+    ...(typeof body.store === 'boolean' ? { stored: body.store } : {}),
     includeUsage: true,
     echo: pick(body, echoed),
     compaction: null,
