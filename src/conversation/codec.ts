@@ -5,7 +5,7 @@ import type { Sealer } from '../wire/seal.js';
 import type { Answer } from './answer.js';
 import type { StreamEvent } from './events.js';
 import type { LeftOut } from './left-out.js';
-import type { ConversationRequest } from './request.js';
+import type { ConversationRequest, TextProtocolName } from './request.js';
 import type { Setting } from './setting-names.js';
 
 /** What requests of a protocol may hold. What holds more is changed by `fit/`, not by an encoder. */
@@ -16,6 +16,8 @@ export interface RequestRules {
   readonly cacheBreakpoints: number;
   /** Settings that a body of the protocol has a member for. */
   readonly settings: ReadonlySet<Setting>;
+  /** Whose signatures of reasoning it takes; null for none. */
+  readonly signatures: TextProtocolName | null;
 }
 
 /** What an encoder of requests has to know of the target. */

@@ -16,7 +16,7 @@ export const settings = [
 ] as const;
 export type Setting = (typeof settings)[number];
 /** More that an encoder may have to leave out for a target. */
-export type NamedSetting = Exclude<Setting, 'serving'> | 'temperature' | 'topP';
+export type NamedSetting = Exclude<Setting, 'serving'> | 'temperature' | 'topP' | 'signature';
 
 /** What each protocol calls them; a protocol that lacks a setting never asks for it. */
 const names: Readonly<Record<TextProtocolName, Partial<Readonly<Record<NamedSetting, string>>>>> = {
@@ -31,6 +31,7 @@ const names: Readonly<Record<TextProtocolName, Partial<Readonly<Record<NamedSett
     parallelCalls: 'parallel_tool_calls',
     strict: 'strict',
     detail: 'detail',
+    signature: 'reasoning_content',
   },
   responses: {
     temperature: 'temperature',
@@ -40,6 +41,7 @@ const names: Readonly<Record<TextProtocolName, Partial<Readonly<Record<NamedSett
     parallelCalls: 'parallel_tool_calls',
     strict: 'strict',
     detail: 'detail',
+    signature: 'encrypted_content',
   },
   messages: {
     temperature: 'temperature',
@@ -48,8 +50,10 @@ const names: Readonly<Record<TextProtocolName, Partial<Readonly<Record<NamedSett
     user: 'metadata.user_id',
     parallelCalls: 'tool_choice.disable_parallel_tool_use',
     strict: 'strict',
+    signature: 'signature',
   },
   generateContent: {
+    signature: 'thoughtSignature',
     temperature: 'generationConfig.temperature',
     topP: 'generationConfig.topP',
     topK: 'generationConfig.topK',

@@ -42,7 +42,7 @@ const encoder = (): StreamEncoder => ({
 });
 
 const codec: TextCodec = {
-  rules: { customTools: 'always', cacheBreakpoints: 0, settings: new Set() },
+  rules: { customTools: 'always', cacheBreakpoints: 0, settings: new Set(), signatures: null },
   decodeRequest: () => {
     throw new Error('not needed');
   },

@@ -28,6 +28,7 @@ export const chatCodec: TextCodec = {
       'detail',
       'serving',
     ]),
+    signatures: null,
   },
   decodeRequest,
   encodeRequest,

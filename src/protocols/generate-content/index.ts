@@ -22,6 +22,7 @@ export const generateContentCodec: TextCodec = {
     customTools: 'never',
     cacheBreakpoints: 0,
     settings: new Set(['topK', 'seed', 'presencePenalty', 'frequencyPenalty']),
+    signatures: 'generateContent',
   },
   decodeRequest,
   encodeRequest,

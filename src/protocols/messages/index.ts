@@ -20,6 +20,7 @@ export const messagesCodec: TextCodec = {
     customTools: 'never',
     cacheBreakpoints: 4,
     settings: new Set(['topK', 'user', 'parallelCalls', 'strict']),
+    signatures: 'messages',
   },
   decodeRequest,
   encodeRequest,

@@ -18,6 +18,7 @@ export const responsesCodec: TextCodec = {
     customTools: 'always',
     cacheBreakpoints: 0,
     settings: new Set(['verbosity', 'user', 'parallelCalls', 'strict', 'detail', 'serving']),
+    signatures: 'responses',
   },
   decodeRequest,
   encodeRequest,

@@ -20,8 +20,10 @@ import {
 import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
 import { decodeStop, requireName, requireText, wrongValue } from '../../../wire/reading.js';
 import { decodeServing } from '../../openai-shared/serving.js';
+import { unreadMembers } from '../../unread.js';
 import { untranslatable } from '../../unsupported.js';
 import { cacheMarkOf, marked, markedAtEnd } from '../cache-marks.js';
+import { readMembers } from '../read-members.js';
 
 /**
  * Reads the body of `POST /v1/chat/completions`; see `TextCodec.decodeRequest`. What no other protocol can say is
@@ -35,7 +37,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
   return {
     from: 'chat',
     stream,
-    leftOut: [],
+    leftOut: unreadMembers(body, readMembers),
     system,
     ...(systemCache.some((cache) => cache !== null) ? { systemCache } : {}),
     turns,

@@ -66,7 +66,7 @@ function streaming({ stream }: ConversationRequest, { streamUsage }: TargetOptio
  * Source: the vendor's own answer, "The 'metadata' parameter is only allowed when 'store' is enabled."
  */
 function serving({ serving, stored }: ConversationRequest, leftOut: LeftOut): string {
-  if (serving?.metadata === undefined) return encodeServing(serving);
+  if (serving?.metadata === undefined && stored !== true) return encodeServing(serving);
   if (stored !== false) return `,"store":true${encodeServing(serving)}`;
   leftOut.add('metadata');
   return encodeServing(serving, 'metadata');

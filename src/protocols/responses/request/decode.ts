@@ -21,6 +21,7 @@ import { decodeServing } from '../../openai-shared/serving.js';
 import { untranslatable } from '../../unsupported.js';
 import { asCompaction, expandCompaction, isCompaction, keptContents } from '../compact.js';
 import { type HostedTool, type ListedTool, listTools, type ToolList, upstreamName } from '../namespaces.js';
+import { unreadOf } from '../read-members.js';
 import { carriedReasoning } from '../reasoning.js';
 import { invalid, missing, nameOfType, ofType, wrongType } from '../refusals.js';
 
@@ -88,7 +89,7 @@ function decodeBody(body: JsonObject, stream: boolean, sealer: Sealer): DecodedB
   const request: ConversationRequest = {
     from: 'responses',
     stream,
-    leftOut: [],
+    leftOut: unreadOf(body),
     system:
       typeof body.instructions === 'string' && body.instructions !== ''
         ? [body.instructions, ...input.system]

@@ -290,6 +290,7 @@ test('a body that is decoded and encoded says the same', async (t) => {
     const expected = {
       ...request,
       stored: false,
+      leftOut: [],
       system: request.system.length === 0 ? [] : [request.system.join('\n\n')],
       tools: request.tools.map((tool) => (tool.custom ? tool : { ...tool, strict: tool.strict ?? false })),
     };
