@@ -5,7 +5,8 @@ import type { Sealer } from '../wire/seal.js';
 import type { Answer } from './answer.js';
 import type { StreamEvent } from './events.js';
 import type { LeftOut } from './left-out.js';
-import type { ClientTool, ConversationRequest } from './request.js';
+import type { ClientTool, ConversationRequest, TextProtocolName } from './request.js';
+import type { Setting } from './setting-names.js';
 
 /** What requests of a protocol may hold. What holds more is changed by `fit/`, not by an encoder. */
 export interface RequestRules {
@@ -28,6 +29,10 @@ export interface RequestRules {
   readonly prefill: 'always' | 'option' | 'never';
   /** Stop sequences: how many there may be, and whether they may be white space alone. */
   readonly stop: { readonly most: number; readonly blank: boolean };
+  /** Settings that a body of the protocol has a member for. */
+  readonly settings: ReadonlySet<Setting>;
+  /** Whose signatures of reasoning it takes; null for none. */
+  readonly signatures: TextProtocolName | null;
 }
 
 /** What an encoder of requests has to know of the target. */

@@ -185,6 +185,13 @@ export interface ConversationRequest {
   readonly verbosity: string | null;
   /** The end user's id. */
   readonly user: string | null;
+  /**
+   * How the call is to be served (prompt cache, tier, metadata), by the names that chat and responses both have for it;
+   * absent where the client says nothing of it.
+   */
+  readonly serving?: JsonObject | undefined;
+  /** Whether the vendor may keep the answer; absent where the client leaves that to the protocol. */
+  readonly stored?: boolean | undefined;
   /** The client asked for the usage of a stream, or its protocol always has it. */
   readonly includeUsage: boolean;
   /** Settings that the responses protocol repeats in its answers, as the client sent them; else null. */

@@ -4,7 +4,7 @@ import type { AnswerContext } from '../conversation/codec.js';
 import { inWordsOf } from '../conversation/effort.js';
 import { bodyEstimate, inputEstimate } from '../conversation/estimate-usage.js';
 import { fitRequest } from '../conversation/fit/fit.js';
-import { LeftOut } from '../conversation/left-out.js';
+import { LeftOut, withoutLeftOut } from '../conversation/left-out.js';
 import type { ConversationRequest } from '../conversation/request.js';
 import { GatewayError } from '../errors.js';
 import { credentialLine, ruledVendorHeaders, vendorLines } from '../protocols/credentials/credentials.js';
@@ -193,7 +193,7 @@ export function prepareTranslated(
   const { request: fitted, restorer } = fitRequest(asked, theirs.rules, target.translation, leftOut);
   const body = theirs.encodeRequest(fitted, target.translation, leftOut);
   const written = Buffer.from(body);
-  const context = answerContext(call, request);
+  const context = answerContext(call, request, leftOut.names);
   return {
     path: 'translated',
     upstreamPath: upstream.upstreamPath(target.model, request.stream),
@@ -224,14 +224,14 @@ export function prepareTranslated(
   };
 }
 
-function answerContext(call: Call, request: ConversationRequest): AnswerContext {
+function answerContext(call: Call, request: ConversationRequest, leftOut: readonly string[]): AnswerContext {
   return {
     id: call.exchange.id.slice('req_'.length),
     created: Math.floor(Date.now() / 1000),
     model: call.model?.name ?? '',
     includeUsage: request.includeUsage,
     showReasoning: request.reasoning?.show ?? false,
-    echo: request.echo,
+    echo: withoutLeftOut(request.echo, leftOut),
     clientTools: request.clientTools,
     compaction: request.compaction,
     sealer: call.running.sealer,

@@ -10,6 +10,7 @@ import { fitFirstTurn } from './first-turn.js';
 import type { AnswerRestorer, Fit, Fitted } from './fitted.js';
 import { fitHiddenReasoning } from './hidden-reasoning.js';
 import { fitPrefill } from './prefill.js';
+import { fitSettings } from './settings.js';
 import { fitSignedCalls } from './signed-calls.js';
 import { fitStopSequences } from './stop-sequences.js';
 import { fitToolResults } from './tool-results.js';
@@ -25,8 +26,9 @@ const fits: readonly Fit[] = [
   fitAdaptiveThinking,
   fitHiddenReasoning,
   fitSignedCalls,
-  // Last: the marks go by what is sent.
+  // The marks go by what is sent.
   fitCacheBreakpoints,
+  fitSettings,
 ];
 
 /** Changes a request so that an encoder can write it for its target; see the files of this folder. */

@@ -28,6 +28,8 @@ export const generateContentCodec: TextCodec = {
     cacheBreakpoints: 0,
     prefill: 'always',
     stop: { most: 5, blank: true },
+    settings: new Set(['topK', 'seed', 'presencePenalty', 'frequencyPenalty']),
+    signatures: 'generateContent',
   },
   decodeRequest,
   encodeRequest,

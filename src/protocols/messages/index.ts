@@ -26,6 +26,8 @@ export const messagesCodec: TextCodec = {
     cacheBreakpoints: 4,
     prefill: 'option',
     stop: { most: Number.POSITIVE_INFINITY, blank: false },
+    settings: new Set(['topK', 'user', 'parallelCalls', 'strict']),
+    signatures: 'messages',
   },
   decodeRequest,
   encodeRequest,

@@ -24,6 +24,8 @@ export const responsesCodec: TextCodec = {
     cacheBreakpoints: 0,
     prefill: 'never',
     stop: { most: 0, blank: true },
+    settings: new Set(['verbosity', 'user', 'parallelCalls', 'strict', 'detail', 'serving']),
+    signatures: 'responses',
   },
   decodeRequest,
   encodeRequest,

@@ -1,4 +1,5 @@
 import type { RequestRules } from '../../../src/conversation/codec.js';
+import { settings } from '../../../src/conversation/setting-names.js';
 
 /** Of a protocol that can say everything. */
 export const anything: RequestRules = {
@@ -10,4 +11,6 @@ export const anything: RequestRules = {
   cacheBreakpoints: 0,
   prefill: 'always',
   stop: { most: 100, blank: true },
+  settings: new Set(settings),
+  signatures: null,
 };

@@ -19,9 +19,12 @@ import {
 } from '../../../conversation/request.js';
 import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
 import { decodeStop, requireName, requireText, wrongValue } from '../../../wire/reading.js';
+import { decodeServing } from '../../openai-shared/serving.js';
+import { unreadMembers } from '../../unread.js';
 import { untranslatable } from '../../unsupported.js';
 import { cacheMarkOf, marked, markedAtEnd } from '../cache-marks.js';
 import { carriedReasoning, cutIdOf, withReasoning } from '../carried.js';
+import { readMembers } from '../read-members.js';
 
 /**
  * Reads the body of `POST /v1/chat/completions`; see `TextCodec.decodeRequest`. What no other protocol can say is
@@ -35,7 +38,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
   return {
     from: 'chat',
     stream,
-    leftOut: [],
+    leftOut: unreadMembers(body, readMembers),
     system,
     ...(systemCache.some((cache) => cache !== null) ? { systemCache } : {}),
     turns,
@@ -58,6 +61,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     logprobs: body.logprobs === true ? (numberOrNull(body.top_logprobs) ?? 0) : null,
     verbosity: textOrNull(body.verbosity),
     user: textOrNull(body.safety_identifier) ?? textOrNull(body.user),
+    ...decodeServing(body),
     includeUsage: isObject(body.stream_options) && body.stream_options.include_usage === true,
     echo: null,
     compaction: null,

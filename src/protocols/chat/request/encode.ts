@@ -1,4 +1,5 @@
 import type { TargetOptions } from '../../../conversation/codec.js';
+import type { LeftOut } from '../../../conversation/left-out.js';
 import type {
   ConversationRequest,
   MediaPart,
@@ -14,13 +15,14 @@ import type {
 import { type ReasoningName, unsignedReasoning } from '../../../conversation/unsigned-reasoning.js';
 import { type JsonObject, quoted } from '../../../wire/json.js';
 import { userId } from '../../openai-shared/hashed-id.js';
+import { encodeServing } from '../../openai-shared/serving.js';
 import { refuseHostedTools, unsupportedAt } from '../../unsupported.js';
 
 /**
  * Writes the body of a chat request; see `TextCodec.encodeRequest`. `top_k` is dropped.
  * @throws {GatewayError} of status 400, naming the client's field, for what the protocol cannot say
  */
-export function encodeRequest(request: ConversationRequest, target: TargetOptions): string {
+export function encodeRequest(request: ConversationRequest, target: TargetOptions, leftOut: LeftOut): string {
   const { stop, tools, toolChoice, logprobs } = request;
   refuseHostedTools(request, target, 'chat');
   // Upstreams refuse settings of tools where there are none, and the hosted ones may just have been dropped.
@@ -40,6 +42,7 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
     member('logprobs', logprobs === null ? null : true) +
     member('top_logprobs', logprobs || null) +
     member('user', request.user === null ? null : userId(request.user)) +
+    serving(request, leftOut) +
     member('verbosity', request.verbosity) +
     member('reasoning_effort', request.reasoning?.effort ?? null) +
     member('response_format', request.format === null ? null : encodeFormat(request.format)) +
@@ -53,6 +56,17 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
 function streaming({ stream }: ConversationRequest, { streamUsage }: TargetOptions): string {
   if (!stream) return '';
   return streamUsage ? ',"stream":true,"stream_options":{"include_usage":true}' : ',"stream":true';
+}
+
+/**
+ * OpenAI takes metadata here only beside `store`, which in responses is on unless the client says otherwise.
+ * Source: the vendor's own answer, "The 'metadata' parameter is only allowed when 'store' is enabled."
+ */
+function serving({ serving, stored }: ConversationRequest, leftOut: LeftOut): string {
+  if (serving?.metadata === undefined && stored !== true) return encodeServing(serving);
+  if (stored !== false) return `,"store":true${encodeServing(serving)}`;
+  leftOut.add('metadata');
+  return encodeServing(serving, 'metadata');
 }
 
 /** @returns a member with its comma, or nothing for one that is not set */

@@ -20,9 +20,11 @@ import {
 import { carriedSignature } from '../../../conversation/signature.js';
 import { isList, isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
 import { decodeStop, requireName, requireText, wrongValue } from '../../../wire/reading.js';
+import { unreadMembers } from '../../unread.js';
 import { untranslatable } from '../../unsupported.js';
 import { withoutBillingLine } from '../billing-line.js';
 import { originalCallId } from '../call-ids.js';
+import { readMembers } from '../read-members.js';
 
 /**
  * Reads the body of `POST /v1/messages` or of its question for the number of tokens; see `TextCodec.decodeRequest`.
@@ -38,7 +40,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
   return {
     from: 'messages',
     stream,
-    leftOut: [],
+    leftOut: unreadMembers(body, readMembers),
     system: withoutBillingLine(system),
     turns,
     tools,

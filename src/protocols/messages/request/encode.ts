@@ -1,5 +1,6 @@
 import type { TargetOptions } from '../../../conversation/codec.js';
 import { knownEffort } from '../../../conversation/effort.js';
+import type { LeftOut } from '../../../conversation/left-out.js';
 import type {
   AssistantPart,
   Cacheable,
@@ -13,6 +14,7 @@ import type {
   ToolChoice,
   ToolResultPart,
 } from '../../../conversation/request.js';
+import { leaveOut } from '../../../conversation/setting-names.js';
 import { signatureFor } from '../../../conversation/signature.js';
 import { GatewayError } from '../../../errors.js';
 import { type JsonObject, quoted } from '../../../wire/json.js';
@@ -20,6 +22,12 @@ import { wholeOrNull } from '../../../wire/reading.js';
 import { refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
 import { cacheControl, withCacheControl } from '../cache-control.js';
 import { legalCallId } from '../call-ids.js';
+
+const samplingNames = [
+  ['temperature', 'temperature'],
+  ['top_p', 'topP'],
+  ['top_k', 'topK'],
+] as const;
 
 /** Stands for a setting that the protocol does not have. */
 const jsonOnly =
@@ -31,7 +39,7 @@ const leastThinkingTopP = 0.95;
  * Writes the body of a messages request; see `TextCodec.encodeRequest`. Seed, penalties and verbosity are dropped.
  * @throws {GatewayError} of status 400, naming the client's field, for what the protocol cannot say
  */
-export function encodeRequest(request: ConversationRequest, target: TargetOptions): string {
+export function encodeRequest(request: ConversationRequest, target: TargetOptions, leftOut: LeftOut): string {
   refuseUnsayable(request);
   const { tools, toolChoice, forced } = encodeTools(request, target);
   const messages = encodeMessages(request);
@@ -42,7 +50,7 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
     max_tokens: maxTokens,
     stream: request.stream || undefined,
     stop_sequences: request.stop.length > 0 ? request.stop : undefined,
-    ...encodeSampling(request, thinking !== undefined),
+    ...told(encodeSampling(request, thinking !== undefined), request, leftOut),
     metadata: request.user === null ? undefined : { user_id: request.user },
     thinking,
     output_config: encodeOutput(request, effort),
@@ -74,6 +82,13 @@ function encodeSampling({ temperature, topP, topK }: ConversationRequest, thinks
     top_p: byTopP ? (topP ?? undefined) : undefined,
     top_k: wholeOrNull(topK) ?? undefined,
   };
+}
+
+/** Tells which of the client's settings are not among those that are sent. */
+function told(sampling: JsonObject, request: ConversationRequest, leftOut: LeftOut): JsonObject {
+  for (const [name, setting] of samplingNames)
+    if (sampling[name] === undefined && request[setting] !== null) leaveOut(request, setting, leftOut);
+  return sampling;
 }
 
 function encodeOutput({ format }: ConversationRequest, effort: string | undefined): JsonObject | undefined {

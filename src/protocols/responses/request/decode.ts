@@ -16,11 +16,13 @@ import type {
 import type { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
 import type { Sealer } from '../../../wire/seal.js';
+import { decodeServing } from '../../openai-shared/serving.js';
 import { untranslatable } from '../../unsupported.js';
 import { callIdOf, clientCallOf } from '../client-tools.js';
 import { asCompaction, isCompaction, keptContents, openCompaction } from '../compact.js';
 import { nameOfItem, nameOfPart } from '../left-out.js';
 import { clientTools, foundTools, listTools, type ToolList, upstreamName } from '../namespaces.js';
+import { unreadOf } from '../read-members.js';
 import { carriedReasoning } from '../reasoning.js';
 import { invalid, missing, ofType, wrongType } from '../refusals.js';
 import { toolSources } from '../tool-sources.js';
@@ -91,7 +93,7 @@ function decodeBody(body: JsonObject, stream: boolean, sealer: Sealer): DecodedB
   const request: ConversationRequest = {
     from: 'responses',
     stream,
-    leftOut: [...leftOut],
+    leftOut: [...leftOut, ...unreadOf(body)],
     system:
       typeof body.instructions === 'string' && body.instructions !== ''
         ? [body.instructions, ...input.system]
@@ -117,6 +119,8 @@ function decodeBody(body: JsonObject, stream: boolean, sealer: Sealer): DecodedB
     logprobs: decodeLogprobs(body),
     verbosity: textOrNull(text.verbosity),
     user: textOrNull(body.safety_identifier) ?? textOrNull(body.user),
+    ...decodeServing(body),
+    ...(typeof body.store === 'boolean' ? { stored: body.store } : {}),
     includeUsage: true,
     echo: pick(body, echoed),
     compaction: null,

@@ -14,6 +14,7 @@ import type {
 } from '../../../conversation/request.js';
 import { quoted } from '../../../wire/json.js';
 import { userId } from '../../openai-shared/hashed-id.js';
+import { encodeServing } from '../../openai-shared/serving.js';
 import { refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
 import { legalCallId } from '../ids.js';
 import { openReasoning } from '../reasoning.js';
@@ -36,6 +37,7 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
   if (request.temperature !== null) body += `,"temperature":${request.temperature}`;
   if (request.topP !== null) body += `,"top_p":${request.topP}`;
   if (request.user !== null) body += `,"safety_identifier":${JSON.stringify(userId(request.user))}`;
+  body += encodeServing(request.serving);
   body += textSettings(request) + reasoningSettings(request) + included(request);
   if (request.system.length > 0) body += `,"instructions":${JSON.stringify(request.system.join('\n\n'))}`;
   if (tools.length > 0) {

@@ -36,7 +36,7 @@ test('settings are read, and what no other protocol has is dropped', async (t) =
   t.strictSame(request, {
     from: 'chat',
     stream: true,
-    leftOut: [],
+    leftOut: ['store', 'whatever'],
     system: [],
     turns: [{ role: 'user', parts: [{ kind: 'text', text: 'hi' }] }],
     tools: [],
@@ -58,6 +58,7 @@ test('settings are read, and what no other protocol has is dropped', async (t) =
     logprobs: 4,
     verbosity: 'low',
     user: 's',
+    serving: { service_tier: 'flex', prompt_cache_key: 'k', metadata: { a: 'b' } },
     includeUsage: true,
     echo: null,
     compaction: null,
