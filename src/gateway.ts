@@ -22,6 +22,7 @@ import { createUnattended } from './flow/unattended.js';
 import { Downloads } from './flow/video/downloads.js';
 import { trustedProxies } from './http/client-address.js';
 import { createMemorySweep } from './http/memory-sweep.js';
+import type { HeaderWords } from './http/request-head.js';
 import { createRouter } from './http/router.js';
 import { createServer, type Server } from './http/server.js';
 import type { SocketLimits } from './http/socket.js';
@@ -39,7 +40,7 @@ import { createRecorder, type Recorder } from './metrics/recorder.js';
 import type { MetricsSnapshot } from './metrics/snapshot.js';
 import { UnixTime } from './metrics/unix-time.js';
 import { createErrorFormatForPath } from './protocols/error-formats/select.js';
-import { buildRoutes, socketPaths } from './routes.js';
+import { buildRoutes, servedPaths, socketPaths } from './routes.js';
 import { createStore } from './store/create.js';
 import type { Ledger, Store } from './store/store.js';
 import { createUpstreamClient, type UpstreamClient } from './upstream/client.js';
@@ -147,7 +148,7 @@ class ComposedGateway implements Gateway {
     this.#recordQueue = new RecordQueue((call) => this.#note(call), onReportFault);
     this.#services = this.#createServices(options, dialer, upstream);
     this.#server = createServer({
-      words: snapshot.vendors,
+      words: headerWords(snapshot),
       cors: snapshot.listen.cors,
       readsPeers: snapshot.listen.trustedProxies !== null,
       tls: snapshot.listen.tls,
@@ -259,7 +260,7 @@ class ComposedGateway implements Gateway {
     this.#health.setSettings(snapshot.routing);
     this.#health.retain(targetsOf(snapshot));
     const { cors, trustedProxies: proxies } = snapshot.listen;
-    this.#server.set({ words: snapshot.vendors, cors, readsPeers: proxies !== null });
+    this.#server.set({ words: headerWords(snapshot), cors, readsPeers: proxies !== null });
     this.onKeysChanged();
   }
 
@@ -347,10 +348,19 @@ function runningFrom(snapshot: Snapshot, managedKeys: ManagedKeySet | null): Run
   return {
     snapshot,
     keys: createKeyTable(keys, managed),
-    router: createRouter(routes.map((route) => ({ method: route.method, path: route.path, value: route }))),
+    router: createRouter(
+      routes.flatMap((route) =>
+        servedPaths(route).map((path) => ({ method: route.method, path, value: route })),
+      ),
+    ),
     proxies: proxies === null ? null : trustedProxies(proxies),
     sealer: createSealer(snapshot.secret),
     pools: new PoolTable(),
     errorFormatForPath: createErrorFormatForPath(snapshot.vendors),
   };
+}
+
+/** What a server has to know of the config to read the heads of requests. */
+function headerWords({ vendors, passedHeaders }: Snapshot): HeaderWords {
+  return { vendorc: vendors.vendorc, vendorg: vendors.vendorg, passed: passedHeaders };
 }

@@ -156,6 +156,8 @@ function upstreamView(upstream: ResolvedUpstream): object {
     baseUrl: upstream.baseUrl ?? undefined,
     apiKeys: upstream.apiKeys.map(() => hiddenText),
     headers: Object.fromEntries(upstream.headers.map(([name]) => [name, hiddenText])),
+    preset: upstream.preset ?? undefined,
+    rules: rulesView(upstream.rules),
     tls: isSecure ? tls : undefined,
     ...proxyView(upstream.proxy),
     injectUsage: upstream.injectUsage,
@@ -167,7 +169,7 @@ function upstreamView(upstream: ResolvedUpstream): object {
   };
 }
 
-function modelView({ protocols, targets, price, limits, hedgeMs }: ResolvedModel): object {
+function modelView({ protocols, targets, price, limits, hedgeMs, tokens }: ResolvedModel): object {
   return {
     protocols,
     targets: targets.map(({ translation, ...target }) => ({
@@ -181,15 +183,49 @@ function modelView({ protocols, targets, price, limits, hedgeMs }: ResolvedModel
         thinking: thinkingOf(translation),
         jsonSchema: translation.jsonSchema,
         customTools: translation.customTools,
+        promptCaching: translation.promptCaching,
         hostedTools: translation.hostedTools,
       },
+      preset: target.preset ?? undefined,
+      rules: rulesView(target.rules),
       priority: target.priority,
       weight: target.weight,
     })),
     price: price === null ? undefined : settings(price),
     limits: limitsView(limits),
+    inputTokens: tokens.input ?? undefined,
+    outputTokens: tokens.output ?? undefined,
     hedgeMs: hedgeMs ?? undefined,
   };
+}
+
+type Rules = ResolvedUpstream['rules'];
+
+/** Rules as the file has them: presets are shown by their names. */
+function rulesView(rules: Rules): object | undefined {
+  if (rules === null) return undefined;
+  const { drop, keep, set, rename, clamp, efforts, roles, sampling, thinking, headers, betas } = rules;
+  return {
+    drop,
+    keep,
+    set,
+    rename,
+    clamp,
+    efforts,
+    roles,
+    sampling,
+    thinking,
+    headers:
+      headers === undefined
+        ? undefined
+        : { pass: headers.pass, set: hiddenValues(headers.set), drop: headers.drop },
+    betas,
+  };
+}
+
+function hiddenValues(headers: Readonly<Record<string, string>> | undefined): object | undefined {
+  if (headers === undefined) return undefined;
+  return Object.fromEntries(Object.keys(headers).map((name) => [name, hiddenText]));
 }
 
 type Translation = ResolvedModel['targets'][number]['translation'];

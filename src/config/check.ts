@@ -1,4 +1,6 @@
+import { checkRules } from './check-rules.js';
 import { type ConfigFiles, errorCode, isKeyOf, pairProblem } from './files.js';
+import { refusedHeaders, token } from './headers.js';
 import { parseHostPattern, parseNetwork, portRange } from './networks.js';
 import { createReport, type Problem, propertiesOf, propertyOf, type Report, textsOf } from './problem.js';
 import { parseProxyUrl } from './proxy.js';
@@ -201,6 +203,7 @@ function checkModel(
     }
     const kind = propertyOf(upstreams.get(upstream), 'kind');
     checkTargetName(report, name, { target, index, kind });
+    checkRules(report, target, { path: ['models', name, 'targets', index], kind, protocols: offered });
     if (isResponsesTarget(target) && kind !== 'chat' && kind !== 'simulator') {
       report.add(
         ['models', name, 'targets', index, 'responses'],
@@ -326,33 +329,10 @@ function checkCluster(report: Report, urls: readonly [number, string][]): void {
   }
 }
 
-/** RFC 9110 section 5.6.2. */
-const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-
-/** Headers that the gateway writes itself, by reason. */
-const refusedHeaders = new Map<string, string>([
-  ...['content-length', 'transfer-encoding', 'trailer', 'te', 'expect'].map(
-    (name) => [name, 'it frames the message, which the gateway does'] as const,
-  ),
-  ...['connection', 'keep-alive', 'proxy-connection', 'upgrade'].map(
-    (name) => [name, 'it belongs to one connection, which the gateway manages'] as const,
-  ),
-  ...['host', 'content-type', 'content-encoding', 'accept-encoding', 'x-request-id'].map(
-    (name) => [name, 'the gateway sets it for each request'] as const,
-  ),
-  ...[
-    'authorization',
-    'proxy-authorization',
-    'x-api-key',
-    'x-goog-api-key',
-    'x-vendorg-api-key',
-    'cookie',
-  ].map((name) => [name, 'it carries a credential; put it into apiKeys'] as const),
-]);
-
 /** Checks what the schema cannot say of one upstream. */
 function checkUpstream(report: Report, name: string, upstream: unknown, files: ConfigFiles): void {
   const at = (...rest: (string | number)[]): (string | number)[] => ['upstreams', name, ...rest];
+  checkRules(report, upstream, { path: at(), kind: propertyOf(upstream, 'kind'), protocols: null });
   const baseUrl = propertyOf(upstream, 'baseUrl');
   const tls = propertyOf(upstream, 'tls');
   if (propertyOf(upstream, 'kind') === 'simulator') {

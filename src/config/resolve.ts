@@ -4,7 +4,9 @@ import type { ClientCertificate, EgressProxy } from '../upstream/origin.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import type { ConfigFiles } from './files.js';
 import { parseHostPattern, parseNetwork, portRange } from './networks.js';
+import { type Preset, presetOf } from './presets.js';
 import { resolveProxy } from './proxy.js';
+import type { RuleSettings } from './rules-schema.js';
 import type { ConfigFile } from './schema.js';
 import { resolveStore } from './store-settings.js';
 import type {
@@ -17,6 +19,7 @@ import type {
   RateLimits,
   Snapshot,
   SocketSettings,
+  TokenLimits,
   UpstreamKind,
 } from './types.js';
 
@@ -27,6 +30,10 @@ export interface ResolvedUpstream {
   readonly baseUrl: string | null;
   readonly apiKeys: readonly string[];
   readonly headers: readonly (readonly [string, string])[];
+  /** Name of a preset, or null. */
+  readonly preset: string | null;
+  /** As the file has them; null where it has none. */
+  readonly rules: RuleSettings | null;
   readonly tls: {
     readonly ca: string | null;
     readonly verify: boolean;
@@ -57,10 +64,13 @@ export interface ResolvedModel {
     readonly responses: boolean | 'only';
     readonly images: 'openai' | 'openai-files' | 'dashscope';
     readonly translation: TranslationSettings;
+    readonly preset: string | null;
+    readonly rules: RuleSettings | null;
   }[];
   readonly price: Price | null;
   readonly limits: RateLimits | null;
   readonly hedgeMs: number | null;
+  readonly tokens: TokenLimits;
   /** Unix seconds. */
   readonly created: number;
 }
@@ -182,6 +192,7 @@ export const defaults = {
     thinkingLevels: false,
     jsonSchema: true,
     customTools: false,
+    promptCaching: true,
     hostedTools: 'drop',
   },
   defaultModels: { moderations: 'omni-moderation-latest' },
@@ -235,6 +246,8 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
       baseUrl: upstream.baseUrl ?? null,
       apiKeys: upstream.apiKeys ?? [],
       headers: Object.entries(upstream.headers ?? {}).map(([field, value]) => [field.toLowerCase(), value]),
+      preset: upstream.preset ?? null,
+      rules: upstream.rules ?? null,
       tls: {
         ca: upstream.tls?.ca === undefined ? null : files.certificate(upstream.tls.ca).text,
         verify: upstream.tls?.verify ?? true,
@@ -259,11 +272,17 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
         weight: target.weight ?? 1,
         responses: target.responses ?? false,
         images: target.images ?? 'openai',
-        translation: resolveTranslation(target.translation ?? {}),
+        translation: resolveTranslation(
+          presetOf(target.preset ?? file.upstreams[target.upstream]?.preset),
+          target.translation,
+        ),
+        preset: target.preset ?? null,
+        rules: target.rules ?? null,
       })),
       price: model.price === undefined ? null : resolvePrice(model.price),
       limits: resolveLimits(model.limits),
       hedgeMs: model.hedgeMs ?? null,
+      tokens: { input: model.inputTokens ?? null, output: model.outputTokens ?? null },
       created,
     })),
     groups: Object.entries(file.groups).map(([name, group]) => ({
@@ -343,7 +362,8 @@ export function madeUpSecret(): ResolvedConfig['secret'] {
 
 type FileTranslation = NonNullable<ConfigFile['models'][string]['targets'][number]['translation']>;
 
-function resolveTranslation({ thinking, ...settings }: FileTranslation): TranslationSettings {
+function resolveTranslation(preset: Preset | null, given: FileTranslation = {}): TranslationSettings {
+  const { thinking, ...settings } = { ...preset?.translation, ...given };
   return {
     ...defaults.translation,
     ...settings,

@@ -1,25 +1,9 @@
-import { type Static, type TSchema, Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { steeringMembers } from '../wire/steering-members.js';
+import { rules } from './rules-schema.js';
+import { closed, described, headerValue, optional } from './setting.js';
 import { protocols, upstreamKinds } from './types.js';
 
-/**
- * A schema with what the manual says of the setting, in one or two sentences of Markdown.
- * @returns a copy, with the properties that TypeBox keeps hidden
- */
-function described<Schema extends TSchema>(description: string, schema: Schema): Schema {
-  const properties = Object.getOwnPropertyDescriptors(schema);
-  return Object.defineProperties(
-    {},
-    { ...properties, description: { value: description, enumerable: true } },
-  ) as Schema;
-}
-
-/** The same for a setting that a file may leave out. */
-function optional<Schema extends TSchema>(description: string, schema: Schema) {
-  return Type.Optional(described(description, schema));
-}
-
-const closed = { additionalProperties: false } as const;
 /** Setters of timers take 32 signed bits: beyond, a deadline would fire at once. */
 const longestMs = 2_147_483_647;
 
@@ -28,8 +12,6 @@ const milliseconds = Type.Integer({ minimum: 1, maximum: longestMs });
 const port = Type.Integer({ minimum: 0, maximum: 65_535 });
 const positive = Type.Integer({ minimum: 1 });
 const words = Type.Array(Type.String({ pattern: '^[a-z][a-z0-9-]*$', expected: 'a lower-case word' }));
-/** What may stand in a header value: nothing that could end the line, in whichever way its characters are written. */
-const headerValue = { pattern: '^[\\t\\u0020-\\u007e]*$', expected: 'a valid header value' };
 
 const listen = Type.Object(
   {
@@ -257,6 +239,8 @@ const upstream = Type.Object(
       'Added to every request; values of printable ASCII.',
       Type.Record(Type.String(), Type.String(headerValue)),
     ),
+    preset: optional('Rules and settings of translation for a vendor, by name: see [Rules](rules.md).', text),
+    rules: Type.Optional(rules),
     tls: Type.Optional(
       Type.Object(
         {
@@ -349,6 +333,10 @@ const translation = Type.Object(
       '`true` for chat upstreams that know tools of free text (`type: "custom"`); elsewhere these are functions.',
       Type.Boolean(),
     ),
+    promptCaching: optional(
+      '`false` for messages upstreams whose prompts are not to be marked with `cache_control` where the client has not done so.',
+      Type.Boolean(),
+    ),
     hostedTools: optional(
       'Tools that only another vendor can run are left out; `reject` refuses them.',
       Type.Enum(['reject', 'drop']),
@@ -370,6 +358,8 @@ const target = Type.Object(
       Type.Enum(['openai', 'openai-files', 'dashscope']),
     ),
     translation: Type.Optional(translation),
+    preset: optional('As for an upstream, whose preset it replaces.', text),
+    rules: optional('As `upstreams.*.rules`, over which they win.', rules),
     priority: optional('Lower is tried first.', Type.Integer({ minimum: 0, maximum: 1000 })),
     weight: optional(
       'Share of the calls among targets of equal priority.',
@@ -441,6 +431,8 @@ const model = Type.Object(
       ),
     ),
     limits: Type.Optional(rateLimits),
+    inputTokens: optional('Tokens that it takes at most; lists of models say so.', positive),
+    outputTokens: optional('Tokens that it gives at most; lists of models say so.', positive),
     hedgeMs: optional(
       'A call that is no stream and has no answer after so long is sent to the next target as well.',
       milliseconds,
@@ -516,6 +508,7 @@ export const configSchema = Type.Object(
           rerank: optional('Model of rerank calls that name none.', text),
           moderations: optional('Model of moderations that name none.', text),
           realtime: optional('Model of realtime sessions that name none.', text),
+          video: optional('Model of vendorj video tasks that name none in `req_key`.', text),
         },
         closed,
       ),

@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { ClientCertificate, EgressProxy, Origin } from '../upstream/origin.js';
 import { createKeyShares } from './key-shares.js';
+import { presetOf } from './presets.js';
 import type { ResolvedConfig, ResolvedModel, ResolvedUpstream } from './resolve.js';
-import { nativeProtocols, wireProtocol } from './servable.js';
+import { mergeHeaders, mergeRules } from './rules.js';
+import type { RuleSettings } from './rules-schema.js';
+import { nativeProtocols, translationProtocol } from './servable.js';
 import type {
   Key,
   KeyMark,
@@ -27,12 +30,13 @@ interface Surroundings {
  */
 export function buildSnapshot(config: ResolvedConfig, surroundings: Surroundings): Snapshot {
   const upstreams = new Map(
-    config.upstreams.map((upstream) => [upstream.name, buildUpstream(upstream, surroundings)]),
+    config.upstreams.map((upstream) => [upstream.name, buildUpstream(upstream, config, surroundings)]),
   );
+  const given = new Map(config.upstreams.map((upstream) => [upstream.name, upstream]));
   const setOf = createSharedSets();
   const models = new Map(
     config.models
-      .map((model) => buildModel(model, upstreams, setOf))
+      .map((model) => buildModel(model, upstreams, given, setOf))
       .sort(byName)
       .map((model) => [model.name, model]),
   );
@@ -50,6 +54,7 @@ export function buildSnapshot(config: ResolvedConfig, surroundings: Surroundings
     outage: config.outage,
     usage: config.usage,
     translates: [...models.values()].some(isTranslated),
+    passedHeaders: passedHeaders([...upstreams.values()], [...models.values()]),
     secret: config.secret.text,
     defaultModels: config.defaultModels,
     upstreams,
@@ -79,7 +84,37 @@ function byName(a: { readonly name: string }, b: { readonly name: string }): num
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
 }
 
-function buildUpstream(upstream: ResolvedUpstream, surroundings: Surroundings): Upstream {
+type ResolvedTarget = ResolvedModel['targets'][number];
+
+/** The rules of an upstream, and of a target of it where there is one; what wins comes last. */
+function layersOf(upstream: ResolvedUpstream, target: ResolvedTarget | null): readonly RuleSettings[] {
+  const preset = target?.preset == null ? presetOf(upstream.preset) : null;
+  const layers = [preset?.rules, upstream.rules, presetOf(target?.preset)?.rules, target?.rules];
+  return layers.filter((layer) => layer != null);
+}
+
+function passedHeaders(upstreams: readonly Upstream[], models: readonly Model[]): readonly string[] {
+  const holders = [...upstreams, ...models.flatMap(({ targets }) => targets)];
+  return [...new Set(holders.flatMap(({ clientHeaders }) => [...(clientHeaders?.pass ?? [])]))];
+}
+
+/** Every header that some call to the upstream has of the config. */
+function allHeaders(
+  upstream: ResolvedUpstream,
+  { models }: ResolvedConfig,
+): readonly (readonly [string, string])[] {
+  const targets = models.flatMap((model) =>
+    model.targets.filter((target) => target.upstream === upstream.name),
+  );
+  const layers = [upstream, ...targets].flatMap(({ rules }) => Object.entries(rules?.headers?.set ?? {}));
+  return [...upstream.headers, ...layers];
+}
+
+function buildUpstream(
+  upstream: ResolvedUpstream,
+  config: ResolvedConfig,
+  surroundings: Surroundings,
+): Upstream {
   const baseUrl = upstream.kind === 'simulator' ? simulatorBase(surroundings) : upstream.baseUrl;
   if (baseUrl === null) throw new Error(`the upstream ${upstream.name} has no address`);
   return {
@@ -97,8 +132,8 @@ function buildUpstream(upstream: ResolvedUpstream, surroundings: Surroundings): 
     fetchPrivate: upstream.fetchPrivate,
     allowMembers: new Set(upstream.allowMembers),
     apiKeys: upstream.apiKeys,
-    headers: upstream.headers,
-    secrets: ownSecrets(upstream.apiKeys, upstream.headers),
+    ...mergeHeaders(upstream.headers, layersOf(upstream, null)),
+    secrets: ownSecrets(upstream.apiKeys, allHeaders(upstream, config)),
   };
 }
 
@@ -125,15 +160,29 @@ function createSharedSets(): SetOf {
   };
 }
 
-function buildModel(model: ResolvedModel, upstreams: ReadonlyMap<string, Upstream>, setOf: SetOf): Model {
+function buildModel(
+  model: ResolvedModel,
+  upstreams: ReadonlyMap<string, Upstream>,
+  given: ReadonlyMap<string, ResolvedUpstream>,
+  setOf: SetOf,
+): Model {
   const targets = model.targets.map((target): Target => {
     const upstream = upstreams.get(target.upstream);
-    if (upstream === undefined) throw new Error(`the model ${model.name} has a target without an upstream`);
+    const settings = given.get(target.upstream);
+    if (upstream === undefined || settings === undefined)
+      throw new Error(`the model ${model.name} has a target without an upstream`);
+    const layers = layersOf(settings, target);
+    // Shared where they are the upstream's: thousands of models then begin their requests with the same bytes.
+    const isOwn = target.preset !== null || target.rules !== null;
+    const configured = isOwn ? mergeHeaders(settings.headers, layers) : upstream;
     return {
       upstream,
       model: target.model,
+      headers: configured.headers,
+      clientHeaders: configured.clientHeaders,
+      rules: mergeRules(layers),
       native: setOf(nativeProtocols(upstream.kind, target.responses)),
-      wire: wireProtocol(upstream.kind, target.responses),
+      translatesTo: translationProtocol(upstream.kind, target.responses),
       images: target.images,
       translation: { ...target.translation, model: target.model, streamUsage: upstream.injectUsage },
       priority: target.priority,
@@ -148,6 +197,7 @@ function buildModel(model: ResolvedModel, upstreams: ReadonlyMap<string, Upstrea
     price: model.price,
     limits: model.limits,
     hedgeMs: model.hedgeMs,
+    tokens: model.tokens,
   };
 }
 

@@ -1,6 +1,7 @@
 import type { TargetOptions } from '../conversation/codec.js';
 import { type TextProtocolName, textProtocols } from '../conversation/request.js';
 import type { EgressProxy, Origin } from '../upstream/origin.js';
+import type { MemberRule } from '../wire/member-rule.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import type { Network } from './networks.js';
 
@@ -50,8 +51,44 @@ export interface KeyMark {
   readonly wide: Buffer;
 }
 
+/** How a body tells a model whether to think, where that is not by a word for its effort. */
+export const thinkingForms = ['adaptive', 'enable_thinking', 'type'] as const;
+export type ThinkingForm = (typeof thinkingForms)[number];
+
+/** What is changed in the bodies that a target gets. */
+export interface TargetRules {
+  /** No two of them clash. */
+  readonly members: readonly MemberRule[];
+  /** Words for efforts, in lower case, and what the target calls them. */
+  readonly efforts: ReadonlyMap<string, string>;
+  /** The same for roles of messages. */
+  readonly roles: ReadonlyMap<string, string>;
+  /** It refuses settings of how the next token is drawn. */
+  readonly dropsSampling: boolean;
+  readonly thinking: ThinkingForm | null;
+}
+
+/** What becomes of the headers that a client sends, beside those that are set for it. Names are lower-case. */
+export interface ClientHeaders {
+  /** Not passed: the config sets them, or leaves them out. */
+  readonly without: ReadonlySet<string>;
+  /** Passed, though they are no headers that every upstream gets. */
+  readonly pass: ReadonlySet<string>;
+  /** Features that the client's lists of betas have in any case, and those that they never have. */
+  readonly addedBetas: readonly string[];
+  readonly droppedBetas: ReadonlySet<string>;
+}
+
+/** What the head of a request to an upstream has of its config. */
+export interface ConfiguredHeaders {
+  /** Lower-case names and values. */
+  readonly headers: readonly (readonly [string, string])[];
+  /** Null where all that is passed at all is passed as it came. */
+  readonly clientHeaders: ClientHeaders | null;
+}
+
 /** One place that answers: an origin, the path under it, and how to sign in. */
-export interface Upstream {
+export interface Upstream extends ConfiguredHeaders {
   readonly name: string;
   readonly kind: UpstreamKind;
   readonly origin: Origin;
@@ -66,21 +103,21 @@ export interface Upstream {
   /** Members of bodies that it may be sent though they could lead it elsewhere. */
   readonly allowMembers: ReadonlySet<SteeringMember>;
   readonly apiKeys: readonly string[];
-  /** Extra request headers, lower-case names. */
-  readonly headers: readonly (readonly [string, string])[];
   readonly secrets: OwnSecrets;
 }
 
-export interface Target {
+export interface Target extends ConfiguredHeaders {
   readonly upstream: Upstream;
   /** The model's name at the upstream. */
   readonly model: string;
   /** Protocols whose calls the target takes as they come. */
   readonly native: ReadonlySet<Protocol>;
   /** The protocol into which calls of the other text protocols are translated; null where none can be. */
-  readonly wire: TextProtocolName | null;
+  readonly translatesTo: TextProtocolName | null;
   /** What a translation for it has to know of it. */
   readonly translation: TargetOptions;
+  /** What is changed in bodies for it; null for nothing. */
+  readonly rules: TargetRules | null;
   /** How it takes calls for images. */
   readonly images: 'openai' | 'openai-files' | 'dashscope';
   /** Lower is tried first. */
@@ -100,6 +137,14 @@ export interface Model {
   readonly limits: RateLimits | null;
   /** A call that is no stream is sent to the next target, too, when it has no answer after so long; null for never. */
   readonly hedgeMs: number | null;
+  /** What lists of models say of it; null for what the config does not. */
+  readonly tokens: TokenLimits;
+}
+
+/** How many tokens a model takes and gives at most. */
+export interface TokenLimits {
+  readonly input: number | null;
+  readonly output: number | null;
 }
 
 /** USD: for a million tokens, where nothing else is said. */
@@ -122,9 +167,6 @@ export interface RateLimits {
   readonly tokensPerMinute: number | null;
   readonly concurrent: number | null;
 }
-
-/** What a dollar is in the units in which money is counted: whole nano-dollars, which add up without rounding. */
-export const nanosPerDollar = 1e9;
 
 export interface Budget {
   readonly usd: number;
@@ -330,6 +372,8 @@ export interface Snapshot {
   readonly usage: UsageSettings;
   /** Some model has a target into whose protocol calls are translated. */
   readonly translates: boolean;
+  /** Headers of clients that some upstream gets, beside those that all get. Lower-case names. */
+  readonly passedHeaders: readonly string[];
   /** What texts are sealed with that clients carry for the gateway. */
   readonly secret: string;
   /** Models of calls that name none. */

@@ -1,4 +1,4 @@
-import { type Effort, efforts } from './request.js';
+import { type Effort, type EffortWord, efforts, type Reasoning } from './request.js';
 
 /** Highest budget in tokens that still counts as the effort; above the last it is `xhigh`. */
 const budgetBounds: readonly (readonly [number, Effort])[] = [
@@ -15,8 +15,28 @@ export function effortOfBudget(tokens: number): Effort | null {
   return budgetBounds.find(([bound]) => tokens <= bound)?.[1] ?? 'xhigh';
 }
 
-/** The effort that a word names, in any case, or null for one that is none. */
-export function effortOfWord(word: string): Effort | null {
-  const lower = word.toLowerCase();
-  return efforts.find((effort) => effort === lower) ?? null;
+/** Longer words are none. */
+const longestWord = 64;
+
+/**
+ * The effort that a word names, in lower case. Vendors have words of their own, which the rules of a target may map, so
+ * one that is not known here is an effort as well.
+ * @returns null for an empty word, and for one that is too long to be one
+ */
+export function effortOfWord(word: string): EffortWord | null {
+  return word === '' || word.length > longestWord ? null : word.toLowerCase();
+}
+
+/** The effort, or null for a word that only its vendor knows. */
+export function knownEffort(word: EffortWord | null): Effort | null {
+  return efforts.find((effort) => effort === word) ?? null;
+}
+
+/** What a client asks of reasoning, in the words of a target. */
+export function inWordsOf(
+  efforts: ReadonlyMap<string, string>,
+  reasoning: Reasoning | null,
+): Reasoning | null {
+  const word = reasoning?.effort == null ? undefined : efforts.get(reasoning.effort);
+  return reasoning === null || word === undefined ? reasoning : { ...reasoning, effort: word };
 }

@@ -1,3 +1,5 @@
+import { isObject, type JsonObject } from '../wire/json.js';
+
 /** So many names are told of one call. */
 const mostNames = 32;
 /** The members of all protocols are made of these. */
@@ -23,4 +25,26 @@ export class LeftOut {
   get names(): readonly string[] {
     return [...this.#names];
   }
+}
+
+/** What is left out of these is the whole of one in a list, and the names of the others are still needed. */
+const named: readonly string[] = ['tools', 'tool_choice'];
+
+/**
+ * Settings as the responses protocol repeats them, without those that were left out of the request.
+ * @param names see `LeftOut.names`
+ */
+export function withoutLeftOut(echo: JsonObject | null, names: readonly string[]): JsonObject | null {
+  if (echo === null || names.length === 0) return echo;
+  const kept: Record<string, unknown> = { ...echo };
+  for (const name of names) {
+    const [member = '', inner] = name.split('.');
+    const value = kept[member];
+    // The same under its newer name.
+    if (member === 'user') delete kept.safety_identifier;
+    if (named.includes(member)) continue;
+    if (inner === undefined) delete kept[member];
+    else if (isObject(value)) kept[member] = { ...value, [inner]: undefined };
+  }
+  return kept;
 }

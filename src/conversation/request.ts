@@ -15,13 +15,23 @@ export type MediaSource =
     }
   | { readonly kind: 'url'; readonly url: string; readonly mediaType: string | null };
 
-export interface TextPart {
+/** The upstream's prompt cache is to keep the prompt up to the end of what bears this. */
+export interface CacheMark {
+  /** For how long; null for as long as the upstream thinks fit. */
+  readonly ttl: '5m' | '1h' | null;
+}
+
+export interface Cacheable {
+  readonly cache?: CacheMark | undefined;
+}
+
+export interface TextPart extends Cacheable {
   readonly kind: 'text';
   readonly text: string;
 }
 
 /** An image, a document, a sound or a film. */
-export interface MediaPart {
+export interface MediaPart extends Cacheable {
   readonly kind: 'image' | 'document' | 'audio' | 'video';
   readonly source: MediaSource;
   /** Resolution that is asked for (`low`, `high`, …), or null. Images alone. */
@@ -33,7 +43,7 @@ export interface MediaPart {
 }
 
 /** What a tool call gave. */
-export interface ToolResultPart {
+export interface ToolResultPart extends Cacheable {
   readonly kind: 'toolResult';
   /** Empty where a result names none and fits none: `fit/tool-results.ts` makes it a text. */
   readonly callId: string;
@@ -44,7 +54,7 @@ export interface ToolResultPart {
   readonly at: string;
 }
 
-export interface ToolCallPart {
+export interface ToolCallPart extends Cacheable {
   readonly kind: 'toolCall';
   /** Empty where an upstream gave none: encoders of answers make one. */
   readonly id: string;
@@ -53,6 +63,8 @@ export interface ToolCallPart {
   readonly input: string;
   /** A tool that takes free text. */
   readonly custom: boolean;
+  /** Of an answer to a chat client: signatures that stand beside the call, where its id cannot carry them. */
+  readonly signature?: string | undefined;
   readonly at: string;
 }
 
@@ -65,7 +77,7 @@ export interface ReasoningPart {
   readonly signature: string | null;
 }
 
-export interface RefusalPart {
+export interface RefusalPart extends Cacheable {
   readonly kind: 'refusal';
   readonly text: string;
 }
@@ -79,11 +91,11 @@ export type AssistantPart = TextPart | RefusalPart | ToolCallPart | ReasoningPar
  */
 export type Turn =
   /** Instructions in the middle of a conversation; those at its start are in `system`. */
-  | { readonly role: 'system'; readonly text: string }
+  | { readonly role: 'system'; readonly text: string; readonly cache?: CacheMark | undefined }
   | { readonly role: 'user'; readonly parts: readonly UserPart[] }
   | { readonly role: 'assistant'; readonly parts: readonly AssistantPart[] };
 
-export interface Tool {
+export interface Tool extends Cacheable {
   readonly name: string;
   readonly description: string | null;
   /** JSON Schema of the arguments; null where the client gave none. */
@@ -91,6 +103,15 @@ export interface Tool {
   readonly strict: boolean | null;
   /** A tool that takes free text: its `format` as responses spells it (flat), or null for plain text. Else undefined. */
   readonly custom?: { readonly format: JsonObject | null } | undefined;
+}
+
+/** What a client calls a tool that has another name or form at the upstream. */
+export interface ClientTool {
+  /** Null for one that stands in no namespace. */
+  readonly namespace: string | null;
+  readonly name: string;
+  /** Type of the responses protocol whose calls are items of their own; null for a function or a custom tool. */
+  readonly type: 'tool_search' | 'local_shell' | null;
 }
 
 export type ToolChoice =
@@ -115,10 +136,12 @@ export type OutputFormat =
 
 export const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 export type Effort = (typeof efforts)[number];
+/** An effort, or a word in lower case that only some vendor knows. */
+export type EffortWord = Effort | (string & {});
 
 export interface Reasoning {
   /** Null: as much as the upstream thinks fit. */
-  readonly effort: Effort | null;
+  readonly effort: EffortWord | null;
   /** Tokens, where the client named a number, else null. `effort` is set beside it. */
   readonly budget: number | null;
   /** The client's protocol shows reasoning to the client, and the client asked for it. */
@@ -136,8 +159,12 @@ export interface ConversationRequest {
   readonly leftOut: readonly string[];
   /** Texts at the start of the conversation that instruct the model; protocols with one text join them by a blank line. */
   readonly system: readonly string[];
+  /** Marks of these texts, each at the place of its text. */
+  readonly systemCache?: readonly (CacheMark | null)[] | undefined;
   readonly turns: readonly Turn[];
   readonly tools: readonly Tool[];
+  /** By the names of `tools`: those that the responses protocol's answers name in another way. */
+  readonly clientTools?: ReadonlyMap<string, ClientTool> | undefined;
   /** Tools that the upstream itself would run: their types as the client spells them, and where they stand. */
   readonly hostedTools: readonly { readonly type: string; readonly at: string }[];
   readonly toolChoice: ToolChoice | null;
@@ -160,6 +187,13 @@ export interface ConversationRequest {
   readonly verbosity: string | null;
   /** The end user's id. */
   readonly user: string | null;
+  /**
+   * How the call is to be served (prompt cache, tier, metadata), by the names that chat and responses both have for it;
+   * absent where the client says nothing of it.
+   */
+  readonly serving?: JsonObject | undefined;
+  /** Whether the vendor may keep the answer; absent where the client leaves that to the protocol. */
+  readonly stored?: boolean | undefined;
   /** The client asked for the usage of a stream, or its protocol always has it. */
   readonly includeUsage: boolean;
   /** Settings that the responses protocol repeats in its answers, as the client sent them; else null. */

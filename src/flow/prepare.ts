@@ -1,15 +1,16 @@
 import { createHash } from 'node:crypto';
-import type { Protocol, Target, Upstream } from '../config/types.js';
+import type { ConfiguredHeaders, Protocol, Target, Upstream } from '../config/types.js';
 import type { AnswerContext } from '../conversation/codec.js';
+import { inWordsOf } from '../conversation/effort.js';
 import { bodyEstimate, inputEstimate } from '../conversation/estimate-usage.js';
 import { fitRequest } from '../conversation/fit/fit.js';
-import { LeftOut } from '../conversation/left-out.js';
+import { LeftOut, withoutLeftOut } from '../conversation/left-out.js';
 import type { ConversationRequest } from '../conversation/request.js';
-import { signatureMark } from '../conversation/signature.js';
 import { GatewayError } from '../errors.js';
-import { credentialLine, vendorLines } from '../protocols/credentials/credentials.js';
+import { credentialLine, ruledVendorHeaders, vendorLines } from '../protocols/credentials/credentials.js';
 import type { OnceRule } from '../protocols/once.js';
 import type { Endpoint, Translation } from '../protocols/protocol.js';
+import type { RuledBody } from '../protocols/target-rules/body-edits.js';
 import { type TextEndpoint, textEndpoints } from '../protocols/text.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import { ObservedTransform } from '../stream/observe.js';
@@ -20,17 +21,19 @@ import {
   type HeadLines,
   headerLine,
   headerLinesOf,
+  inOnePiece,
   joinLines,
+  linesWhere,
   noLines,
   requestLine,
   writableLinesOf,
 } from '../wire/head.js';
 import { parseObject } from '../wire/json.js';
 import { scanBody } from '../wire/json-scan.js';
-import { sealMark } from '../wire/seal.js';
-import { spliceBody } from '../wire/splice.js';
+import { type BodyEdits, spliceBody } from '../wire/splice.js';
 import type { Call, GatewayPath } from './call.js';
 import { bareName } from './resolve.js';
+import { ruledBody } from './ruled-body.js';
 import type { UploadBody } from './upload-body.js';
 
 /** One attempt at a target, ready to be sent. */
@@ -55,9 +58,16 @@ export function prepareNative(call: Call, endpoint: Endpoint, target: Target): P
   const includeUsage =
     validated.stream && !validated.includeUsage && endpoint.usageOnRequest && target.upstream.injectUsage;
   const model = modelToWrite(endpoint, validated.model, target.model);
-  const changed = restored(call, endpoint);
+  const changed = restored(call, endpoint, target);
   const body = changed ?? call.wholeBody();
   const edited = model !== null || includeUsage;
+  const scan = changed === null || !edited ? validated.scan : scanBody(body);
+  const sent =
+    target.rules !== null
+      ? ruledBody(target.rules, body, nativeKind(endpoint, { model, includeUsage }))
+      : edited
+        ? spliceBody(body, scan, { model, includeUsage })
+        : [body];
   const observed = new ObservedTransform({
     rules: endpoint,
     hideUsage: includeUsage,
@@ -67,18 +77,28 @@ export function prepareNative(call: Call, endpoint: Endpoint, target: Target): P
     secrets: target.upstream.secrets,
   });
   return {
-    path: edited || changed !== null ? 'spliced' : 'exact',
+    path: sent.length === 1 && sent[0] === call.body ? 'exact' : 'spliced',
     leftOut: nothing,
     upstreamPath: nativePath(call, endpoint, target),
-    wire: endpoint.protocol,
+    protocol: endpoint.protocol,
     contentType: json,
     source: null,
     once: endpoint.once,
-    body: edited
-      ? spliceBody(body, changed === null ? validated.scan : scanBody(body), { model, includeUsage })
-      : [body],
+    body: sent,
     transform: call.framing === 'array' ? new ArrayTransform(observed) : observed,
   };
+}
+
+/** The body that the present target of a call gets, but for its model's name; nothing where it is not at hand. */
+export function nativeBody({ body, target }: Call, endpoint: Endpoint): readonly Buffer[] {
+  if (body === null) return [];
+  const rules = target?.rules ?? null;
+  if (rules === null) return [body];
+  return ruledBody(rules, body, nativeKind(endpoint, { model: null, includeUsage: false }));
+}
+
+function nativeKind({ protocol, translation }: Endpoint, edits: BodyEdits): RuledBody {
+  return { protocol, isTranslated: false, isCount: translation?.answerHere != null, ...edits };
 }
 
 /** The name that has to take the place of the one in the body, or null. Where the path has it, the body's is the same. */
@@ -95,7 +115,7 @@ export function prepareUpload(call: Call, upload: UploadBody, endpoint: Endpoint
     path: model === null ? 'exact' : 'spliced',
     leftOut: nothing,
     upstreamPath: endpoint.upstreamPath(target.model, false),
-    wire: endpoint.protocol,
+    protocol: endpoint.protocol,
     contentType: upload.contentType,
     once: endpoint.once,
     ...upload.open(model),
@@ -120,22 +140,25 @@ function nativePath(call: Call, endpoint: Endpoint, target: Target): string {
  * as it comes. A config without translations has never given anything.
  * @returns the body without it, or null when there is nothing of the kind in it
  */
-function restored(call: Call, { translation }: Endpoint): Buffer | null {
+function restored(call: Call, { translation }: Endpoint, target: Target): Buffer | null {
   const body = call.wholeBody();
-  if (!call.running.snapshot.translates || translation === null || translation.restore === null) return null;
-  if (!body.includes(signatureMark) && !body.includes(sealMark)) return null;
+  if (!call.running.snapshot.translates || translation === null || !translation.mayCarry(body)) return null;
   const parsed = parseObject(body.toString('utf8'));
-  const changed = parsed === null ? null : translation.restore(parsed, call.running.sealer);
+  const changed =
+    parsed === null ? null : translation.restore(parsed, call.running.sealer, target.translation);
   return changed === null ? null : Buffer.from(JSON.stringify(changed));
 }
 
 /**
  * Reads the whole body of a call that is translated.
- * @throws {GatewayError} of status 400 for what the neutral form cannot hold
+ * @throws {GatewayError} of status 400 for a body that is not as the protocol has it, and for what the neutral form
+ * cannot hold
  */
-export function decodeCall(call: Call, { codec, unwrap }: Translation): ConversationRequest {
-  const parsed = parseObject(call.wholeBody().toString('utf8'));
+export function decodeCall(call: Call, { codec, schema, unwrap }: Translation): ConversationRequest {
+  const body = call.wholeBody();
+  const parsed = parseObject(body.toString('utf8'));
   if (parsed === null) throw new GatewayError('invalid_json', 'The request body is not valid JSON.');
+  if (schema.accept(body) === null && !schema.check(parsed)) throw schema.explain(parsed);
   const { sealer } = call.running;
   return codec.decodeRequest(
     unwrap === null ? parsed : unwrap(parsed),
@@ -145,9 +168,9 @@ export function decodeCall(call: Call, { codec, unwrap }: Translation): Conversa
 }
 
 /** How a target that speaks another protocol is asked. */
-export function translatedEndpoint({ wire, model }: Target): TextEndpoint {
-  if (wire === null) throw new Error(`the target ${model} speaks no text protocol`);
-  return textEndpoints[wire];
+export function translatedEndpoint({ translatesTo, model }: Target): TextEndpoint {
+  if (translatesTo === null) throw new Error(`the target ${model} speaks no text protocol`);
+  return textEndpoints[translatesTo];
 }
 
 /**
@@ -163,16 +186,29 @@ export function prepareTranslated(
   const upstream = translatedEndpoint(target);
   const theirs = upstream.translation.codec;
   const ours = translation.codec;
+  const { rules } = target;
+  const asked =
+    rules === null ? request : { ...request, reasoning: inWordsOf(rules.efforts, request.reasoning) };
   const leftOut = new LeftOut(request.leftOut);
-  const { request: fitted, restorer } = fitRequest(request, theirs.rules, target.translation, leftOut);
+  const { request: fitted, restorer } = fitRequest(asked, theirs.rules, target.translation, leftOut);
   const body = theirs.encodeRequest(fitted, target.translation, leftOut);
-  const context = answerContext(call, request);
+  const written = Buffer.from(body);
+  const context = answerContext(call, request, leftOut.names);
   return {
     path: 'translated',
     upstreamPath: upstream.upstreamPath(target.model, request.stream),
-    wire: upstream.protocol,
+    protocol: upstream.protocol,
     contentType: json,
-    body: [Buffer.from(body)],
+    body:
+      rules === null
+        ? [written]
+        : ruledBody(rules, written, {
+            protocol: upstream.protocol,
+            isTranslated: true,
+            isCount: false,
+            model: null,
+            includeUsage: false,
+          }),
     source: null,
     leftOut: leftOut.names,
     once: upstream.once,
@@ -188,14 +224,15 @@ export function prepareTranslated(
   };
 }
 
-function answerContext(call: Call, request: ConversationRequest): AnswerContext {
+function answerContext(call: Call, request: ConversationRequest, leftOut: readonly string[]): AnswerContext {
   return {
     id: call.exchange.id.slice('req_'.length),
     created: Math.floor(Date.now() / 1000),
     model: call.model?.name ?? '',
     includeUsage: request.includeUsage,
     showReasoning: request.reasoning?.show ?? false,
-    echo: request.echo,
+    echo: withoutLeftOut(request.echo, leftOut),
+    clientTools: request.clientTools,
     compaction: request.compaction,
     sealer: call.running.sealer,
     framing: call.framing,
@@ -203,21 +240,21 @@ function answerContext(call: Call, request: ConversationRequest): AnswerContext 
 }
 
 /**
- * What every request to an upstream begins with, made and checked once for each path and key. Not for each of its models,
- * of which there may be thousands: their calls write the same bytes, which are then near the processor.
+ * What every request to an upstream begins with, made and checked once for each path and key, and not for each of its models
+ * but for those with headers of their own: there may be thousands of others, and their calls write the same bytes, which are then near the processor.
  */
-const prefixes = new WeakMap<Upstream, Map<string, readonly HeadLines[]>>();
+const prefixes = new WeakMap<ConfiguredHeaders, Map<string, readonly HeadLines[]>>();
 
 const contentTypeLine = headerLinesOf('content-type');
 const requestIdLine = writableLinesOf('x-request-id');
-const jsonLine = contentTypeLine('application/json');
+const jsonLine = inOnePiece(contentTypeLine('application/json'));
 
 /** What the head of a request to a target has of its own. */
 interface HeadParts {
   /** Under the upstream's base URL, with its query; one of few for a target. */
   readonly upstreamPath: string;
   /** Protocol in which the upstream is called. */
-  readonly wire: Protocol;
+  readonly protocol: Protocol;
   readonly contentType: string;
 }
 
@@ -228,15 +265,31 @@ interface HeadParts {
  */
 export function upstreamHead(call: Call, target: Target, key: number, parts: HeadParts): HeadLines {
   const { head, id } = call.exchange;
-  const prefix = prefixesOf(target.upstream, parts.upstreamPath)[key];
+  const prefix = prefixesOf(target, parts.upstreamPath)[key];
   if (prefix === undefined) throw new Error(`the upstream ${target.upstream.name} has no key ${key}`);
   return joinLines(
     prefix,
     typeLine(parts.contentType),
     requestIdLine(id),
-    vendorLines(parts.wire, head, target.upstream),
-    head.forwarded,
-    idempotencyLine(call),
+    vendorLines(parts.protocol, ruledVendorHeaders(head, target), target.upstream.kind, target),
+    clientLines(call, target),
+  );
+}
+
+/** Lines for an upstream of what a client's head has beside what its vendor understands. */
+export function clientLines(call: Call, to: ConfiguredHeaders): HeadLines {
+  const lines = forwardedLines(call, to);
+  return to.clientHeaders?.without.has('idempotency-key') ? lines : joinLines(lines, idempotencyLine(call));
+}
+
+/** The same without the key by which the client may send it again. */
+export function forwardedLines({ exchange }: Call, { clientHeaders }: ConfiguredHeaders): HeadLines {
+  const { forwarded, passed } = exchange.head;
+  if (clientHeaders === null) return forwarded;
+  const { without, pass } = clientHeaders;
+  return joinLines(
+    linesWhere(forwarded, (name) => !without.has(name)),
+    linesWhere(passed, (name) => pass.has(name)),
   );
 }
 
@@ -252,40 +305,37 @@ export interface OneOffRequest {
   readonly path: string;
   /** Null where there is no body. */
   readonly contentType: string | null;
-  readonly wire: Protocol;
+  readonly protocol: Protocol;
   /** Key to sign in with, or null where the upstream has none. */
   readonly apiKey: string | null;
   /** More header lines. */
   readonly lines: HeadLines;
+  /** Whose rules for headers count; the upstream's own where there is no target. */
+  readonly target: ConfiguredHeaders | null;
 }
 
 /** The head of such a request, as `upstreamHead` gives it. */
 export function oneOffHead(call: Call, upstream: Upstream, request: OneOffRequest): HeadLines {
   const { head, id } = call.exchange;
+  const configured = request.target ?? upstream;
   return joinLines(
-    startOf(upstream, request.method, request.path),
+    startOf(upstream, request.method, request.path, configured),
     request.apiKey === null ? noLines : credentialLine(upstream.kind, request.apiKey),
     request.contentType === null ? noLines : typeLine(request.contentType),
     requestIdLine(id),
-    vendorLines(request.wire, head, upstream),
+    vendorLines(request.protocol, ruledVendorHeaders(head, configured), upstream.kind, configured),
     request.lines,
   );
 }
 
 /** Header lines of a handshake with an upstream, of those that are not its own. */
-export function socketLines(
-  call: Call,
-  upstream: Upstream,
-  apiKey: string | null,
-  vendor: HeadLines,
-): HeadLines {
-  const { head, id } = call.exchange;
+export function socketLines(call: Call, target: Target, apiKey: string | null, vendor: HeadLines): HeadLines {
   return joinLines(
-    configuredLines(upstream),
-    requestIdLine(id),
-    apiKey === null ? noLines : credentialLine(upstream.kind, apiKey),
+    configuredLines(target),
+    requestIdLine(call.exchange.id),
+    apiKey === null ? noLines : credentialLine(target.upstream.kind, apiKey),
     vendor,
-    head.forwarded,
+    forwardedLines(call, target),
   );
 }
 
@@ -304,33 +354,35 @@ export function markedKey(upstream: Upstream, mark: string | null): string | nul
   return upstream.apiKeys.find((key) => keyMark(key) === mark) ?? anyKey(upstream);
 }
 
-function prefixesOf(upstream: Upstream, path: string): readonly HeadLines[] {
-  const known = prefixes.get(upstream);
+function prefixesOf(target: Target, path: string): readonly HeadLines[] {
+  const holder = target.headers === target.upstream.headers ? target.upstream : target;
+  const known = prefixes.get(holder);
   const found = known?.get(path);
   if (found !== undefined) return found;
-  const made = makePrefixes(upstream, path);
-  if (known === undefined) prefixes.set(upstream, new Map([[path, made]]));
+  const made = makePrefixes(target, path);
+  if (known === undefined) prefixes.set(holder, new Map([[path, made]]));
   else known.set(path, made);
   return made;
 }
 
 /** One for each of the upstream's keys. */
-function makePrefixes(upstream: Upstream, path: string): readonly HeadLines[] {
-  const start = startOf(upstream, 'POST', path);
-  if (upstream.apiKeys.length === 0) return [start];
-  return upstream.apiKeys.map((key) => joinLines(start, credentialLine(upstream.kind, key)));
+function makePrefixes(target: Target, path: string): readonly HeadLines[] {
+  const { upstream } = target;
+  const start = startOf(upstream, 'POST', path, target);
+  if (upstream.apiKeys.length === 0) return [inOnePiece(start)];
+  return upstream.apiKeys.map((key) => inOnePiece(joinLines(start, credentialLine(upstream.kind, key))));
 }
 
-function startOf(upstream: Upstream, method: string, path: string): HeadLines {
+function startOf(upstream: Upstream, method: string, path: string, configured: ConfiguredHeaders): HeadLines {
   return joinLines(
     requestLine(method, upstream.basePath + path),
     headerLine('host', upstream.origin.authority),
     headerLine('accept-encoding', 'identity'),
-    configuredLines(upstream),
+    configuredLines(configured),
   );
 }
 
-function configuredLines({ headers }: Upstream): HeadLines {
+function configuredLines({ headers }: ConfiguredHeaders): HeadLines {
   return headers.reduce((lines, [name, value]) => joinLines(lines, headerLine(name, value)), noLines);
 }
 

@@ -1,10 +1,11 @@
 import { performance } from 'node:perf_hooks';
-import { hashBytes, ownerHash } from '../attempts/affinity.js';
+import { affinityBytes, hashBytes, ownerHash } from '../attempts/affinity.js';
 import { Attempts } from '../attempts/attempts.js';
 import { anyTarget, type RouteRequest } from '../attempts/choose.js';
 import { parseWishes, type TargetWishes } from '../attempts/wishes.js';
 import type { Protocol, Target } from '../config/types.js';
 import { GatewayError } from '../errors.js';
+import { findBillingLine } from '../protocols/messages/billing-line.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import type { AuthenticatedCall, Call, ResolvedCall, RoutedCall } from './call.js';
 import type { Services } from './services.js';
@@ -150,7 +151,11 @@ export function aimAt<Of extends ResolvedCall>(call: Of, target: Target): Of & R
 function affinityOf({ body, key, model, running }: ResolvedCall, targets: readonly Target[]): number | null {
   if (!running.snapshot.routing.affinity || body === null || body.length < leastBytes) return null;
   if (targets.length === 1 && (targets[0]?.upstream.apiKeys.length ?? 0) < 2) return null;
-  return hashBytes(ownerHash(key.id, model.name), body, 0, body.length);
+  const owner = ownerHash(key.id, model.name);
+  // What changes with every call would spread the calls of one conversation over all targets.
+  const billing = findBillingLine(body, affinityBytes);
+  if (billing === null) return hashBytes(owner, body, 0, body.length);
+  return hashBytes(hashBytes(owner, body, 0, billing.start), body, billing.end, body.length);
 }
 
 /**

@@ -1,5 +1,5 @@
-import type { Protocol, Upstream } from '../config/types.js';
-import { type VendorHeaders, vendorLines } from '../protocols/credentials/credentials.js';
+import type { Protocol, Target } from '../config/types.js';
+import { ruledVendorHeaders, type VendorHeaders, vendorLines } from '../protocols/credentials/credentials.js';
 import type { SocketRequest } from '../upstream/socket.js';
 import { fieldsOf } from '../wire/head.js';
 import type { Call } from './call.js';
@@ -7,30 +7,30 @@ import { socketLines } from './prepare.js';
 
 /** What a WebSocket is asked for with. */
 export interface SocketShape {
-  readonly wire: Protocol;
+  readonly protocol: Protocol;
   readonly vendor: VendorHeaders;
   /** Index of the upstream's key; 0 where it has none. */
   readonly key: number;
 }
 
 /**
- * The request for a WebSocket at an upstream.
+ * The request for a WebSocket at a target.
  * @param path under the upstream's base URL, with its query
  * @throws {GatewayError} `internal_error` for a value that cannot be written
  */
 export function socketRequest(
   call: Call,
-  upstream: Upstream,
+  target: Target,
   path: string,
-  { wire, vendor, key }: SocketShape,
+  { protocol, vendor, key }: SocketShape,
 ): SocketRequest {
   const { timeouts, sockets } = call.running.snapshot;
+  const { upstream } = target;
+  const lines = vendorLines(protocol, ruledVendorHeaders(vendor, target), target.upstream.kind, target);
   return {
     origin: upstream.origin,
     path: `${upstream.basePath}${path}`,
-    headers: fieldsOf(
-      socketLines(call, upstream, upstream.apiKeys[key] ?? null, vendorLines(wire, vendor, upstream)),
-    ),
+    headers: fieldsOf(socketLines(call, target, upstream.apiKeys[key] ?? null, lines)),
     protocols: [],
     maxMessageBytes: sockets.messageBytes,
     connectMs: timeouts.connectMs,

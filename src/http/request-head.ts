@@ -5,6 +5,8 @@ import { type HeadLines, headerLineOrNull, isWritable, joinLines, noLines } from
 export interface HeaderWords {
   readonly vendorc: readonly string[];
   readonly vendorg: readonly string[];
+  /** Names of headers that some upstreams get beside those that all get, in lower case. */
+  readonly passed?: readonly string[];
 }
 
 const Slot = {
@@ -34,6 +36,7 @@ const Slot = {
   ForwardedFor: 23,
   ForwardedProto: 24,
   ForwardedHost: 25,
+  Passed: 26,
 } as const;
 type Slot = (typeof Slot)[keyof typeof Slot];
 
@@ -113,6 +116,7 @@ export function headerSlots(words: HeaderWords, behindProxies: boolean): HeaderS
     slots.set(`${word}-beta`, Slot.VendorcBeta);
   }
   for (const word of ['vendorg', ...words.vendorg]) slots.set(`x-${word}-api-key`, Slot.VendorgKey);
+  for (const name of words.passed ?? []) if (!slots.has(name)) slots.set(name, Slot.Passed);
   return new HeaderSlots(slots);
 }
 
@@ -131,8 +135,9 @@ export class RequestHead {
   range = '';
   ifRange = '';
   ifNoneMatch = '';
-  /** Upstreams get it too. */
+  /** Upstreams get these two as well. */
   idempotencyKey = '';
+  userAgent = '';
   /** `sec-websocket-key` and the subprotocols on offer (RFC 6455 section 4.1); one of these may hold a key. */
   socketKey = '';
   socketProtocols = '';
@@ -157,6 +162,8 @@ export class RequestHead {
   vendorcBeta = '';
   /** Header lines for an upstream. */
   forwarded: HeadLines = noLines;
+  /** The same for those upstreams alone whose config names them. */
+  passed: HeadLines = noLines;
   /** Name of a header with a meaning for upstreams whose value cannot be written to one; empty where there is none. */
   unwritable = '';
   /** Bytes announced by `content-length`, or -1. */
@@ -249,10 +256,18 @@ function onHeader(name: string, value: string): void {
       head.forwardedHost = joined(head.forwardedHost, value);
       break;
     case Slot.Forwarded:
-      // They only tell of the caller, and one that cannot be read is to be ignored (W3C Trace Context section 3.2).
-      head.forwarded = joinLines(head.forwarded, headerLineOrNull(name, value) ?? noLines);
+    case Slot.Passed:
+      readForUpstreams(head, slot, name, value);
       break;
   }
+}
+
+/** Lines that only tell of the caller: one that cannot be read is to be ignored (W3C Trace Context section 3.2). */
+function readForUpstreams(head: RequestHead, slot: Slot, name: string, value: string): void {
+  const line = headerLineOrNull(name, value) ?? noLines;
+  if (name === 'user-agent') head.userAgent = value;
+  if (slot === Slot.Passed) head.passed = joinLines(head.passed, line);
+  else head.forwarded = joinLines(head.forwarded, line);
 }
 
 /** What means something to the vendor of an upstream, and can be written to one. */

@@ -1,4 +1,5 @@
 import { createConfigFiles } from '../config/files.js';
+import { presets } from '../config/presets.js';
 import { defaults, resolveConfig } from '../config/resolve.js';
 import { type ConfigFile, configSchema } from '../config/schema.js';
 import { storeDefaults } from '../config/store-settings.js';
@@ -19,6 +20,7 @@ const sections: Readonly<Record<string, () => string>> = {
   routes: routesTable,
   errors: errorsTable,
   metrics: metricsTable,
+  presets: presetsTable,
   'steering-members': () => steeringMembers.map((name) => code(name)).join(', '),
 };
 
@@ -76,7 +78,8 @@ function settings(): readonly Setting[] {
   const found: Setting[] = [];
   const walk = (path: string, node: SchemaNode, isRequired: boolean): void => {
     const entries = Object.values(node.patternProperties ?? {})[0];
-    if (node.properties !== undefined) {
+    // One that is described as a whole is told apart elsewhere.
+    if (node.properties !== undefined && node.description === undefined) {
       for (const [name, child] of Object.entries(node.properties)) {
         walk(path === '' ? name : `${path}.${name}`, child, node.required?.includes(name) ?? false);
       }
@@ -141,7 +144,8 @@ function allowed(node: SchemaNode): string {
   if (node.const !== undefined) return code(JSON.stringify(node.const));
   if (node.enum !== undefined) return node.enum.map((value) => code(value)).join(', ');
   if (node.type === 'array') return `list of ${node.items === undefined ? 'values' : allowed(node.items)}`;
-  if (node.type === 'object') return 'object of strings';
+  if (node.type === 'object') return isOfTexts(node) ? 'object of strings' : 'object';
+  if (node.type === 'number' && isUnbounded(node)) return 'number';
   if (node.type !== 'integer' && node.type !== 'number') {
     return `${node.type}${(node.minLength ?? 0) > 1 ? ` of ${node.minLength} characters or more` : ''}`;
   }
@@ -149,6 +153,31 @@ function allowed(node: SchemaNode): string {
   const kind = node.type === 'integer' ? 'whole number' : 'number';
   const begin = node.exclusiveMinimum === undefined ? `from ${from}` : `above ${from}`;
   return `${kind} ${begin}${node.maximum === undefined ? '' : ` to ${node.maximum}`}`;
+}
+
+function isOfTexts({ patternProperties = {} }: SchemaNode): boolean {
+  const values = Object.values(patternProperties);
+  return values.length > 0 && values.every(({ type }) => type === 'string');
+}
+
+function isUnbounded({ minimum, exclusiveMinimum, maximum }: SchemaNode): boolean {
+  return minimum === undefined && exclusiveMinimum === undefined && maximum === undefined;
+}
+
+function presetsTable(): string {
+  const rows = Object.entries(presets).map(([name, { kinds, models, rules, translation, sources }]) => [
+    code(name),
+    kinds.map(code).join(', '),
+    models,
+    Object.entries({ ...rules, ...translation })
+      .map(([setting, value]) => `${code(setting)} ${code(JSON.stringify(value))}`)
+      .join('; '),
+    sources.map((url, index) => `[${index + 1}](${url})`).join(' '),
+  ]);
+  return table(
+    ['preset', 'upstreams of kind', 'for', 'rules and settings of translation', 'as told by'],
+    rows,
+  );
 }
 
 const keyPlaces: Readonly<Record<AuthStyle, string>> = {

@@ -125,12 +125,14 @@ function readAsStream(socket: Socket, listener: DialListener): void {
   const read = (bytes: Buffer): void => {
     if (!listener.onRead(bytes, bytes.length)) socket.pause();
   };
+  const onData = guard('upstream', listener, read, undefined);
   // What a paused stream still holds would be lost with it.
   const readRest = (): void => {
+    socket.off('data', onData);
     for (let rest = socket.read() as Buffer | null; rest !== null; rest = socket.read() as Buffer | null)
       listener.onRead(rest, rest.length);
   };
-  socket.on('data', guard('upstream', listener, read, undefined));
+  socket.on('data', onData);
   socket.on('error', guard('upstream', listener, readRest, undefined));
   // A tunnel was paused for whoever reads it now.
   socket.resume();

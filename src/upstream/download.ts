@@ -183,7 +183,11 @@ class Transfer implements Guarded {
     }
     const { dialer = createDialer() } = this.#options;
     this.#tunnel = openTunnel(proxy, origin, dialer, {
-      onTunnel: (tunnel) => connected(null, secure ? secureTunnel(tunnel, origin, secureProfiles) : tunnel),
+      onTunnel(tunnel) {
+        connected(null, secure ? secureTunnel(tunnel, origin, secureProfiles) : tunnel);
+        // It was paused for whoever reads it now.
+        if (!secure) tunnel.resume();
+      },
       onTunnelFailed: (detail) => this.#fail(new Error(detail)),
       onFault: (where, fault) => this.onFault(where, fault),
     });

@@ -20,6 +20,7 @@ interface Secrets {
   readonly secret: string;
   readonly apiKeys: readonly string[];
   readonly header: string;
+  readonly ruleHeader: string;
   readonly user: string;
   readonly password: string;
   readonly publicUser: string;
@@ -31,15 +32,33 @@ const plainSecrets: Secrets = {
   secret: 'a-secret-of-the-gateway-that-is-long-enough',
   apiKeys: ['sk-upstream-1', 'sk-upstream-2'],
   header: 'org-of-the-owner',
+  ruleHeader: 'title-of-the-owner',
   user: 'user-of-the-store',
   password: 'password-of-the-store',
   publicUser: 'visitor',
   hash: `sha256:${'0123456789abcdef'.repeat(4)}`,
 };
 
+function fullRules({ ruleHeader }: Secrets) {
+  return {
+    drop: ['seed'],
+    keep: ['n'],
+    set: { service_tier: 'flex', metadata: { a: [1] } },
+    rename: { user: 'safety_identifier' },
+    clamp: { temperature: { min: 0, max: 1 } },
+    efforts: { xhigh: 'high' },
+    roles: { developer: 'user' },
+    sampling: true,
+    thinking: 'enable_thinking',
+    headers: { pass: ['x-app'], set: { 'X-Title': ruleHeader }, drop: ['user-agent'] },
+    betas: { add: ['a-1'], drop: ['b-1'] },
+  };
+}
+
 /** A file that says everything that a file can say, nothing of it as it is without being said. */
 function fullConfig(secrets: Secrets, isCluster: boolean) {
   const limits = { requestsPerMinute: 11, tokensPerMinute: 12, concurrent: 13 };
+  const rules = fullRules(secrets);
   const storeUrl = `rediss://${secrets.user}:${secrets.password}@redis.example.com:7000/0`;
   const proxy = `https://${secrets.user}:${secrets.password}@proxy.example.com:3128`;
   return {
@@ -114,13 +133,15 @@ function fullConfig(secrets: Secrets, isCluster: boolean) {
       proxyCa: 'ca.pem',
     },
     secret: secrets.secret,
-    defaultModels: { rerank: 'm', moderations: 'm', realtime: 'm' },
+    defaultModels: { rerank: 'm', moderations: 'm', realtime: 'm', video: 'm' },
     upstreams: {
       main: {
         kind: 'chat',
         baseUrl: 'https://api.example.com/v1',
         apiKeys: secrets.apiKeys,
         headers: { 'x-organization': secrets.header },
+        preset: 'vllm',
+        rules,
         tls: {
           ca: 'ca.pem',
           cert: 'client.pem',
@@ -152,13 +173,18 @@ function fullConfig(secrets: Secrets, isCluster: boolean) {
             thinking,
             jsonSchema: false,
             customTools: true,
+            promptCaching: false,
             hostedTools: 'reject',
           },
+          preset: 'deepseek',
+          rules,
           priority: index,
           weight: 2,
         })),
         price: { input: 1, output: 2, cached: 3, cacheWritten: 4, perCall: 5, perSecond: 6 },
         limits,
+        inputTokens: 100,
+        outputTokens: 10,
         hedgeMs: 77,
       },
     },
@@ -222,6 +248,8 @@ test('the view of a config is its file: whoever puts the secrets back has the sa
         main: {
           apiKeys: [hiddenText, hiddenText],
           headers: { 'x-organization': hiddenText },
+          preset: 'vllm',
+          rules: { drop: ['seed'], headers: { pass: ['x-app'], set: { 'X-Title': hiddenText } } },
           tls: { ca: hiddenText, cert: hiddenText, key: hiddenText },
           proxy: `https://${hiddenText}@proxy.example.com:3128`,
           proxyCa: hiddenText,
@@ -237,7 +265,9 @@ test('the view of a config is its file: whoever puts the secrets back has the sa
     Object.assign(view.upstreams.main, {
       apiKeys: plainSecrets.apiKeys,
       headers: file.upstreams.main.headers,
+      rules: file.upstreams.main.rules,
     });
+    for (const target of view.models.m.targets) target.rules = fullRules(plainSecrets);
     Object.assign(view.upstreams.main.tls, { ca: 'ca.pem', cert: 'client.pem', key: 'client.key' });
     for (const [shownOf, written] of [
       [view.upstreams.main, file.upstreams.main],
@@ -281,6 +311,7 @@ test('no secret of a config is ever shown, written in the file or taken from the
     secret: word(32),
     apiKeys: fc.array(word(12), { minLength: 1, maxLength: 3 }),
     header: word(12),
+    ruleHeader: word(12),
     user: word(12),
     password: word(12),
     publicUser: word(12),

@@ -5,7 +5,7 @@ import { credentialLine, vendorLines } from '../../src/protocols/credentials/cre
 import { upstreamQuery } from '../../src/protocols/realtime/query.js';
 import { handshakeOf } from '../../src/upstream/socket-handshake.js';
 import type { SocketRequest } from '../../src/upstream/socket-types.js';
-import { idOrNull } from '../../src/video/wires/answer.js';
+import { idOrNull } from '../../src/video/upstream-formats/answer.js';
 import { writeForm } from '../../src/wire/form-data.js';
 import {
   fieldsOf,
@@ -43,7 +43,7 @@ const socket = (more: Partial<SocketRequest>): SocketRequest => ({
 const upstream = { kind: 'simulator', headers: [] } as unknown as Upstream;
 const silent = { openaiBeta: '', vendorcBeta: '', vendorcVersion: '' };
 const vendor = (wire: Protocol, more: Partial<typeof silent>) =>
-  vendorLines(wire, { ...silent, ...more }, upstream);
+  vendorLines(wire, { ...silent, ...more }, upstream.kind, upstream);
 const linesOf = headerLinesOf('x-a');
 
 /** Every place of a head that takes a text. */

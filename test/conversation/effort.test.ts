@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { effortOfBudget, effortOfWord } from '../../src/conversation/effort.js';
+import { effortOfBudget, effortOfWord, inWordsOf, knownEffort } from '../../src/conversation/effort.js';
 
 test('a budget stands for an effort', async (t) => {
   const cases: [number, string | null][] = [
@@ -21,5 +21,29 @@ test('a budget stands for an effort', async (t) => {
 test('a word stands for an effort in any case', async (t) => {
   t.equal(effortOfWord('HIGH'), 'high');
   t.equal(effortOfWord('max'), 'max');
-  t.equal(effortOfWord('THINKING_LEVEL_UNSPECIFIED'), null);
+  t.equal(effortOfWord('Ultra'), 'ultra', 'a word that only some vendor knows');
+  t.equal(effortOfWord(''), null);
+  t.equal(effortOfWord('x'.repeat(64)), 'x'.repeat(64));
+  t.equal(effortOfWord('x'.repeat(65)), null);
+});
+
+test('only the words of the neutral form are known efforts', async (t) => {
+  t.equal(knownEffort('xhigh'), 'xhigh');
+  t.equal(knownEffort('ultra'), null);
+  t.equal(knownEffort('constructor'), null);
+  t.equal(knownEffort(null), null);
+});
+
+test('an effort is put into the words of a target, and all else stays', async (t) => {
+  const words = new Map([
+    ['xhigh', 'high'],
+    ['ultra', 'max'],
+  ]);
+  const reasoning = { effort: 'ultra', budget: 5, show: true, summary: 'auto' };
+  t.strictSame(inWordsOf(words, reasoning), { ...reasoning, effort: 'max' });
+  t.equal(inWordsOf(words, null), null);
+  for (const effort of ['high', 'constructor', null]) {
+    const other = { ...reasoning, effort };
+    t.equal(inWordsOf(words, other), other, String(effort));
+  }
 });

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { LeftOut } from '../../src/conversation/left-out.js';
+import { LeftOut, withoutLeftOut } from '../../src/conversation/left-out.js';
 
 test('a name is told once, in the order in which it was met', async (t) => {
   const leftOut = new LeftOut(['top_k', 'cache_control']);
@@ -14,4 +14,21 @@ test('what cannot stand in a header is not told, nor a client’s thousandth nam
   t.strictSame(leftOut.names, []);
   for (let i = 0; i < 1000; i++) leftOut.add(`m${i}`);
   t.equal(leftOut.names.length, 32);
+});
+
+test('an answer repeats no setting that was left out', async (t) => {
+  const echo = {
+    user: 'u',
+    safety_identifier: 'u',
+    service_tier: 'flex',
+    text: { verbosity: 'low', format: { type: 'text' } },
+    temperature: 1,
+  };
+  t.equal(withoutLeftOut(echo, []), echo);
+  t.equal(withoutLeftOut(null, ['a']), null);
+  t.same(withoutLeftOut(echo, ['service_tier', 'text.verbosity', 'user', 'temperature.x', 'other.y']), {
+    text: { format: { type: 'text' }, verbosity: undefined },
+    temperature: 1,
+  });
+  t.equal(echo.service_tier, 'flex');
 });

@@ -178,3 +178,28 @@ test('a client that leaves while the upstream is asked cancels that, and holds n
   t.match(await line(({ outcome }) => outcome === 'client_gone'), { key: 'test', model: 'm' });
   await openClient(t, port);
 });
+
+test('the upgrade has the headers that the rules of its target leave, set and add', async (t) => {
+  const upstream = await startRealtimeUpstream(t);
+  const rules = {
+    headers: { set: { 'x-title': 'ours' }, drop: ['baggage'], pass: ['x-app'] },
+    betas: { add: ['b=1'] },
+  };
+  const { port } = await startGateway(t, {
+    upstreams: [upstream.url],
+    protocols: ['realtime'],
+    target: { rules },
+    upstream: { headers: { 'user-agent': 'gateway' } },
+  });
+  const authorization = `Bearer ${testKey}`;
+  const client = await openClient(t, port, {
+    headers: { authorization, 'user-agent': 'theirs', baggage: 'a=b', 'x-app': 'cli', 'x-other': 'y' },
+  });
+  const { request } = await upstream.arrival(0);
+  const told = { 'user-agent': 'gateway', 'x-title': 'ours', 'x-app': 'cli', 'openai-beta': 'b=1' };
+  t.match(request.headers, told);
+  t.equal(request.headers.baggage, undefined);
+  t.equal(request.headers['x-other'], undefined);
+  t.equal(request.rawHeaders.filter((name) => name.toLowerCase() === 'user-agent').length, 1);
+  client.socket.close();
+});

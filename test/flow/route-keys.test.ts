@@ -70,3 +70,12 @@ test('calls that begin alike keep their key while it is well', async (t) => {
   t.equal(new Set(after.slice(1)).size, 1, 'they go together to one of the others');
   t.not(after[1], own);
 });
+
+test('a line that changes with every call of a coding agent does not change its key', async (t) => {
+  const routed = await startRouted(t, [goodAnswer], { upstream });
+  for (let i = 0; i < 12; i++) {
+    const content = `x-anthropic-billing-header: cch=${i};\n${'x'.repeat(4000)}`;
+    t.equal((await routed.ask({}, { messages: [{ role: 'system', content }] })).status, 200);
+  }
+  t.equal(new Set(routed.keys(0)).size, 1);
+});

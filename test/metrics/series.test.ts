@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { SeriesTable } from '../../src/metrics/series.js';
+import { noPlace, SeriesTable } from '../../src/metrics/series.js';
 import { fc } from '../support/seed.js';
 
 const labels = ['protocol', 'model', 'status', 'outcome'];
@@ -47,6 +47,21 @@ test('names of a config for which there is no room become other, and every such 
   t.equal(table.overflowed, 2);
   t.equal(table.find('chat', 'model-5', 200, 'complete'), 5);
   t.equal(table.overflowed, 2);
+});
+
+test('a series keeps its place, and one that shares the number of others counts with each use of it', async (t) => {
+  const table = new SeriesTable(labels, 16);
+  const own = table.placeOf('chat', 'model-0', 200, 'complete');
+  for (let i = 1; i < 13; i++) table.placeOf('chat', `model-${i}`, 200, 'complete');
+  const shared = table.placeOf('chat', 'model-13', 200, 'complete');
+  t.equal(table.overflowed, 0, 'to ask for a place is no use of it');
+  t.equal(table.numberAt(own), 0);
+  t.not(shared, noPlace);
+  t.same(rows(table)[table.numberAt(shared)], ['chat', 'other', '200', 'complete']);
+  t.equal(table.numberAt(shared), table.find('chat', 'model-14', 200, 'complete'));
+  t.equal(table.overflowed, 3);
+  for (let status = 300; status < 400; status++) table.placeOf('chat', 'model-0', status, 'complete');
+  t.equal(table.placeOf('chat', 'model-13', 200, 'complete'), shared, 'whatever came since');
 });
 
 test('when even those are too many there is one series for the rest', async (t) => {

@@ -1,7 +1,9 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { TlsOptions } from 'node:tls';
 import type { Test } from 'tap';
 import { WebSocket, WebSocketServer } from 'ws';
 import { Arrivals } from './arrivals.js';
@@ -26,14 +28,16 @@ export interface RealtimeUpstream {
 /** What an upstream does with a request for a WebSocket, in place of accepting it. */
 export type OnUpgrade = (request: IncomingMessage, socket: Duplex) => boolean;
 
-/** An upstream of WebSockets that does with each session what the test says. It ends with the test. */
+/** An upstream of WebSockets that does with each session what the test says. It ends with the test. @param tls serves TLS */
 export async function startRealtimeUpstream(
   t: Test,
   onSession: (arrival: Arrival) => void = () => {},
   onUpgrade: OnUpgrade = () => false,
+  tls: TlsOptions | null = null,
 ): Promise<RealtimeUpstream> {
   const arrivals = new Arrivals<Arrival>();
-  const server = createServer((_request, response: ServerResponse) => response.writeHead(404).end());
+  const onRequest: RequestListener = (_request, response) => response.writeHead(404).end();
+  const server = tls === null ? createServer(onRequest) : createSecureServer(tls, onRequest);
   const sockets = new WebSocketServer({ noServer: true, maxPayload: 0 });
   server.on('upgrade', (request, socket, head) => {
     if (onUpgrade(request, socket)) return;
@@ -51,7 +55,7 @@ export async function startRealtimeUpstream(
     server.close();
   });
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    url: `http${tls === null ? '' : 's'}://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
     arrivals: arrivals.all,
     arrival: (index) => arrivals.at(index),
   };

@@ -6,7 +6,7 @@ import { eventually } from '../support/eventually.js';
 import { answering, Call, get, listen, makeClient, onRequests } from './raw.js';
 
 // Written by openssl for these tests alone; the keys open nothing. ca.pem signed localhost.pem (names: localhost and
-// 127.0.0.1) and expired.pem; all but the last are valid for a hundred years.
+// 127.0.0.1), expired.pem and client.pem, which is for clients alone; all but expired.pem are valid for a hundred years.
 const fixtures = new URL('../../../test/fixtures/tls/', import.meta.url);
 const pem = (name: string) => readFileSync(new URL(name, fixtures), 'utf8');
 const ca = pem('ca.pem');

@@ -1,5 +1,15 @@
 import { test } from 'tap';
-import { initialsOf, maxFields, maxHeadBytes, ParsedHead, parseHead } from '../../src/wire/head.js';
+import {
+  headerLine,
+  initialsOf,
+  joinLines,
+  linesWhere,
+  maxFields,
+  maxHeadBytes,
+  noLines,
+  ParsedHead,
+  parseHead,
+} from '../../src/wire/head.js';
 import { fc } from '../support/seed.js';
 
 const parse = (text: string, toHead = false) => {
@@ -200,6 +210,27 @@ test('what is written as a head is read back', async () => {
       return head.status === status && JSON.stringify(head.fields) === JSON.stringify(expected);
     }),
     { numRuns: 300 },
+  );
+});
+
+test('lines are chosen by their names', async (t) => {
+  const [one, two] = [headerLine('a', 'b: c'), headerLine('d', '')];
+  const lines = joinLines(one, two, one);
+  t.equal(
+    linesWhere(lines, () => true),
+    lines,
+  );
+  t.equal(
+    linesWhere(lines, (name) => name !== 'd'),
+    joinLines(one, one),
+  );
+  t.equal(
+    linesWhere(lines, (name) => name === 'd'),
+    two,
+  );
+  t.equal(
+    linesWhere(noLines, () => true),
+    noLines,
   );
 });
 

@@ -47,11 +47,12 @@ function withFunctions(turn: Turn): Turn {
 }
 
 function asFunction(tool: Tool): Tool {
-  const { name, description, custom } = tool;
+  const { custom, ...rest } = tool;
   if (custom === undefined) return tool;
   return {
-    name,
-    description: [description, grammarOf(custom.format)].filter((text) => text !== null).join('\n\n') || null,
+    ...rest,
+    description:
+      [rest.description, grammarOf(custom.format)].filter((text) => text !== null).join('\n\n') || null,
     parameters: {
       type: 'object',
       properties: {

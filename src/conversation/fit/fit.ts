@@ -2,13 +2,18 @@ import type { RequestRules, TargetOptions } from '../codec.js';
 import type { StreamEvent } from '../events.js';
 import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest } from '../request.js';
+import { fitAdaptiveThinking } from './adaptive-thinking.js';
+import { fitCacheBreakpoints } from './cache-breakpoints.js';
 import { fitCallArguments } from './call-arguments.js';
 import { fitClosedSchemas } from './closed-schemas.js';
 import { fitCustomTools } from './custom-tools.js';
 import { fitFirstTurn } from './first-turn.js';
 import type { AnswerRestorer, Fit, Fitted } from './fitted.js';
+import { fitHiddenReasoning } from './hidden-reasoning.js';
 import { fitOutputRoot } from './output-root.js';
 import { fitPrefill } from './prefill.js';
+import { fitSettings } from './settings.js';
+import { fitSignedCalls } from './signed-calls.js';
 import { fitStopSequences } from './stop-sequences.js';
 import { fitToolNames } from './tool-names.js';
 import { fitToolResults } from './tool-results.js';
@@ -24,6 +29,12 @@ const fits: readonly Fit[] = [
   fitToolResults,
   fitPrefill,
   fitFirstTurn,
+  fitAdaptiveThinking,
+  fitHiddenReasoning,
+  fitSignedCalls,
+  // The marks go by what is sent.
+  fitCacheBreakpoints,
+  fitSettings,
 ];
 
 /** Changes a request so that an encoder can write it for its target; see the files of this folder. */

@@ -1,7 +1,8 @@
-import type { Protocol, Upstream, UpstreamKind } from '../../config/types.js';
+import type { ConfiguredHeaders, Protocol, UpstreamKind } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
 import { type HeadLines, headerLinesOf, joinLines, noLines } from '../../wire/head.js';
 import { queryParameter } from '../../wire/query.js';
+import { editedList } from '../../wire/token-list.js';
 
 /** Which credentials a route accepts. */
 export type AuthStyle = 'bearer' | 'messages' | 'generateContent' | 'modelList' | 'realtime';
@@ -24,12 +25,12 @@ export interface CredentialSource {
 /** Format of a model list; `chatAndMessages` is a chat list whose items a messages client can read too. */
 export type ModelListFormat = 'chat' | 'messages' | 'generateContent' | 'chatAndMessages';
 
-type Place = 'x-api-key' | 'x-vendorg-api-key' | 'key';
+type KeyLocation = 'x-api-key' | 'x-vendorg-api-key' | 'key';
 
 interface Refusals {
   readonly missing: GatewayError;
   readonly notBearer: GatewayError;
-  readonly misplaced: Readonly<Record<Place, GatewayError>>;
+  readonly misplaced: Readonly<Record<KeyLocation, GatewayError>>;
 }
 
 // Made once, so that a flood of bad requests does not pay for stack traces; an error is data and never changes.
@@ -149,8 +150,8 @@ function refuse(refusal: Refusals, source: CredentialSource): GatewayError {
 function refusalsFor(wanted: string): Refusals {
   const refusal = (problem: string) =>
     new GatewayError('invalid_api_key', `${problem} Send it in ${wanted}.`);
-  const misplaced = (place: string) =>
-    refusal(`The API key came in ${place}, which this endpoint does not read.`);
+  const misplaced = (location: string) =>
+    refusal(`The API key came in ${location}, which this endpoint does not read.`);
   return {
     missing: refusal('The request has no API key.'),
     notBearer: refusal(`The header 'Authorization' holds no bearer token, so there is no API key.`),
@@ -191,6 +192,27 @@ const credentialLines: Readonly<Record<UpstreamKind, (key: string) => HeadLines>
   generic: bearer,
   simulator: bearer,
 };
+
+/**
+ * The same as a target's rules have it: a list of betas that the config sets is none of the client's, and to the client's
+ * own the features are added that the rules name.
+ */
+export function ruledVendorHeaders(
+  client: VendorHeaders,
+  { headers, clientHeaders }: ConfiguredHeaders,
+): VendorHeaders {
+  if (clientHeaders === null) return client;
+  const { without, addedBetas, droppedBetas } = clientHeaders;
+  const listOf = (name: string, own: string): string =>
+    headers.some(([field]) => field === name)
+      ? ''
+      : editedList(without.has(name) ? '' : own, addedBetas, droppedBetas);
+  return {
+    openaiBeta: listOf('openai-beta', client.openaiBeta),
+    vendorcBeta: listOf('anthropic-beta', client.vendorcBeta),
+    vendorcVersion: client.vendorcVersion,
+  };
+}
 
 /** The header line by which the gateway signs in at an upstream. */
 export function credentialLine(kind: UpstreamKind, key: string): HeadLines {
@@ -234,12 +256,17 @@ const vendorsOfKind: Readonly<Record<UpstreamKind, readonly HeaderVendor[]>> = {
  * @param protocol in which the upstream is called
  * @throws {GatewayError} `internal_error` for a value that cannot be written
  */
-export function vendorLines(protocol: Protocol, client: VendorHeaders, upstream: Upstream): HeadLines {
+export function vendorLines(
+  protocol: Protocol,
+  client: VendorHeaders,
+  kind: UpstreamKind,
+  { headers }: Pick<ConfiguredHeaders, 'headers'>,
+): HeadLines {
   const { openaiBeta, vendorcBeta, vendorcVersion } = client;
   const vendor = vendorOfProtocol[protocol];
-  if (vendor === null || !vendorsOfKind[upstream.kind].includes(vendor)) return noLines;
+  if (vendor === null || !vendorsOfKind[kind].includes(vendor)) return noLines;
   if (vendor === 'openai') return openaiBeta === '' ? noLines : openaiBetaLine(openaiBeta);
   const beta = vendorcBeta === '' ? noLines : messagesBetaLine(vendorcBeta);
-  if (upstream.headers.some(([name]) => name === 'anthropic-version')) return beta;
+  if (headers.some(([name]) => name === 'anthropic-version')) return beta;
   return joinLines(vendorcVersion === '' ? ownVersionLine : messagesVersionLine(vendorcVersion), beta);
 }

@@ -10,7 +10,8 @@ import { encodeAnswer } from './answer/encode.js';
 import { lastUsage } from './answer/usage.js';
 import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
-import { restore } from './restore.js';
+import { countTokensRequest, generateContentRequest } from './request/schema.js';
+import { mayCarry, restore } from './restore.js';
 import { memberOf } from './spelling.js';
 import { createDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
@@ -20,13 +21,18 @@ import { judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
 export const generateContentCodec: TextCodec = {
   rules: {
     customTools: 'never',
+    reasoning: 'signed',
+    adaptiveThinking: false,
     callArguments: 'object',
     firstTurn: 'noCall',
+    cacheBreakpoints: 0,
     prefill: 'always',
     stop: { most: 5, blank: true },
     toolNames: { longest: 64, legal: /^[A-Za-z_][A-Za-z0-9_.:-]*$/ },
     outputRoot: 'any',
     closedSchemas: false,
+    settings: new Set(['topK', 'seed', 'presencePenalty', 'frequencyPenalty']),
+    signatures: 'generateContent',
   },
   decodeRequest,
   encodeRequest,
@@ -63,9 +69,11 @@ export const generateContent: Endpoint = {
   metering: growingMetering,
   translation: {
     codec: generateContentCodec,
+    schema: generateContentRequest,
     mediaByUrl: false,
     answerHere: null,
     unwrap: null,
+    mayCarry,
     restore,
   },
   amender: null,
@@ -85,9 +93,11 @@ export const countTokens: Endpoint = {
   answersJson: true,
   translation: {
     codec: generateContentCodec,
+    schema: countTokensRequest,
     mediaByUrl: false,
     answerHere: (request) => `{"totalTokens":${estimateTokens(request)}}`,
     unwrap: wrappedRequest,
+    mayCarry,
     restore,
   },
   amender: null,

@@ -1,4 +1,5 @@
 import { objectArguments } from '../../conversation/call-arguments.js';
+import { tokenAsBytes } from '../../conversation/signature.js';
 import { quoted } from '../../wire/json.js';
 
 /*
@@ -32,8 +33,9 @@ export function callPart({ id, name, input, custom }: Call, signature: string | 
   return `{"functionCall":{${call}}${signatureMember(signature)}}`;
 }
 
+/** The field is bytes: python's SDK refuses what is no base64. */
 function signatureMember(signature: string | null): string {
-  return signature === null ? '' : `,"thoughtSignature":${JSON.stringify(signature)}`;
+  return signature === null ? '' : `,"thoughtSignature":"${tokenAsBytes(signature)}"`;
 }
 
 /** A stream's events must not be broken by them: a line break in a JSON text is space between its values. */

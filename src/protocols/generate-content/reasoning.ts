@@ -1,6 +1,6 @@
 import type { TargetOptions } from '../../conversation/codec.js';
-import { effortOfBudget, effortOfWord } from '../../conversation/effort.js';
-import type { Effort, Reasoning } from '../../conversation/request.js';
+import { effortOfBudget, effortOfWord, knownEffort } from '../../conversation/effort.js';
+import type { Effort, EffortWord, Reasoning } from '../../conversation/request.js';
 import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../wire/json.js';
 import { wrongValue } from '../../wire/reading.js';
 import { keyOf, memberOf } from './spelling.js';
@@ -39,7 +39,7 @@ export function decodeReasoning(config: unknown, at: string): Reasoning | null {
   const tokens = numberOrNull(memberOf(config, 'thinkingBudget'));
   const budget = tokens !== null && tokens >= 0 ? tokens : null;
   const level = textOrNull(memberOf(config, 'thinkingLevel')) ?? '';
-  let effort = budget === null ? null : effortOfBudget(budget);
+  let effort: EffortWord | null = budget === null ? null : effortOfBudget(budget);
   if (level !== '' && level !== 'THINKING_LEVEL_UNSPECIFIED') {
     effort = effortOfWord(level);
     if (effort === null)
@@ -54,10 +54,10 @@ export function encodeReasoning(
   { thinkingLevels }: Pick<TargetOptions, 'thinkingLevels'>,
 ): JsonObject | undefined {
   const includeThoughts = show && effort !== 'none' ? true : undefined;
-  if (effort === null && budget === null)
+  const known = knownEffort(effort);
+  if (known === null && budget === null)
     return includeThoughts === undefined ? undefined : { includeThoughts };
-  if (thinkingLevels) return { includeThoughts, thinkingLevel: levels[effort ?? 'high'] };
-  const thinkingBudget =
-    budget === null ? budgets[effort ?? 'max'] : Math.min(Math.round(budget), mostBudget);
+  if (thinkingLevels) return { includeThoughts, thinkingLevel: levels[known ?? 'high'] };
+  const thinkingBudget = budget === null ? budgets[known ?? 'max'] : Math.min(Math.round(budget), mostBudget);
   return { includeThoughts, thinkingBudget };
 }

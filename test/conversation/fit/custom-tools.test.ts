@@ -25,6 +25,7 @@ const call = {
 } as const;
 const request: ConversationRequest = {
   ...plain,
+  from: 'responses',
   tools: [patch, read],
   turns: [
     { role: 'assistant', parts: [{ kind: 'text', text: 'so' }, call] },

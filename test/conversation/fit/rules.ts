@@ -1,13 +1,19 @@
 import type { RequestRules } from '../../../src/conversation/codec.js';
+import { settings } from '../../../src/conversation/setting-names.js';
 
 /** Of a protocol that can say everything. */
 export const anything: RequestRules = {
   customTools: 'always',
+  reasoning: 'encrypted',
+  adaptiveThinking: false,
   callArguments: 'text',
   firstTurn: 'any',
+  cacheBreakpoints: 0,
   prefill: 'always',
   stop: { most: 100, blank: true },
   outputRoot: 'any',
   closedSchemas: false,
   toolNames: { longest: 1000, legal: /^/ },
+  settings: new Set(settings),
+  signatures: null,
 };

@@ -1,5 +1,5 @@
 import { brokenBefore, type Fault, lateBefore, playFaults, shortMs } from './fault.js';
-import { accepting, answering, certificates, nameless, refusing, showing } from './hostile.js';
+import { accepting, answering, behindProxy, certificates, nameless, refusing, showing } from './hostile.js';
 
 /** Faults before an answer has begun. */
 const rows: readonly Fault[] = [
@@ -17,6 +17,31 @@ const rows: readonly Fault[] = [
     ...brokenBefore,
     counted: 'refused',
     repeatable: true,
+    seen: 0,
+  },
+  {
+    name: 'a proxy that answers 407',
+    upstream: behindProxy(({ socket }) => socket.end('HTTP/1.1 407 X\r\ncontent-length: 0\r\n\r\n')),
+    ...brokenBefore,
+    counted: 'proxy_failed',
+    repeatable: true,
+    seen: 0,
+  },
+  {
+    name: 'a proxy that closes the connection',
+    upstream: behindProxy(({ socket }) => socket.end()),
+    ...brokenBefore,
+    counted: 'proxy_failed',
+    repeatable: true,
+    seen: 0,
+  },
+  {
+    name: 'a proxy that does not answer',
+    upstream: behindProxy(() => {}),
+    timeouts: { connectMs: shortMs },
+    ...lateBefore,
+    failsOver: true,
+    counted: 'timeout',
     seen: 0,
   },
   {

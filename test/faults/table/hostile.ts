@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import type { Test } from 'tap';
+import { startProxy, type TestProxy } from '../../support/proxy.js';
 import {
   chatEvent,
   chunk,
@@ -132,6 +133,22 @@ export const nameless: StartHostile = async () => ({
   seen: () => 0,
   cure: null,
 });
+
+/** It is behind a proxy that does this in place of opening a tunnel. */
+export function behindProxy(onRequest: TestProxy['answer']): StartHostile {
+  return async (t) => {
+    const raw = await startRawUpstream(t, answerWell);
+    const proxy = await startProxy(t, onRequest);
+    return {
+      url: raw.url,
+      settings: { proxy: proxy.url('user:pass') },
+      seen: () => raw.requests.length,
+      cure: async () => {
+        proxy.answer = (request) => void request.open();
+      },
+    };
+  };
+}
 
 const fixtures = new URL('../../../../test/fixtures/tls/', import.meta.url);
 const pem = (name: string) => readFileSync(new URL(name, fixtures), 'utf8');

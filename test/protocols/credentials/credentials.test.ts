@@ -192,7 +192,7 @@ test('an upstream gets the header lines of the vendor of the protocol it is call
     const upstream = { kind, headers: [] as readonly string[] } as unknown as Upstream;
     for (const protocol of protocols)
       if (nativeProtocols(kind, true).has(protocol))
-        said[vendorLines(protocol, spoken, upstream)]?.push(`${kind} ${protocol}`);
+        said[vendorLines(protocol, spoken, upstream.kind, upstream)]?.push(`${kind} ${protocol}`);
   }
   const openai = [
     ...['chat', 'responses', 'completions', 'embeddings', 'moderations', 'audio', 'images', 'video'],

@@ -17,6 +17,7 @@ export const target: TargetOptions = {
   thinkingLevels: false,
   jsonSchema: true,
   customTools: false,
+  promptCaching: true,
   hostedTools: 'reject',
 };
 

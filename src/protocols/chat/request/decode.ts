@@ -2,6 +2,8 @@ import { effortOfWord } from '../../../conversation/effort.js';
 import { decodeDataUrl, decodeMediaUrl, hasScheme } from '../../../conversation/media-source.js';
 import {
   type AssistantPart,
+  type Cacheable,
+  type CacheMark,
   type ConversationRequest,
   efforts,
   type MediaPart,
@@ -17,7 +19,12 @@ import {
 } from '../../../conversation/request.js';
 import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
 import { decodeStop, requireName, requireText, wrongValue } from '../../../wire/reading.js';
+import { decodeServing } from '../../openai-shared/serving.js';
+import { unreadMembers } from '../../unread.js';
 import { untranslatable } from '../../unsupported.js';
+import { cacheMarkOf, marked, markedAtEnd } from '../cache-marks.js';
+import { carriedReasoning, cutIdOf, withReasoning } from '../carried.js';
+import { readMembers } from '../read-members.js';
 
 /**
  * Reads the body of `POST /v1/chat/completions`; see `TextCodec.decodeRequest`. What no other protocol can say is
@@ -27,12 +34,13 @@ import { untranslatable } from '../../unsupported.js';
 export function decodeRequest(body: JsonObject, stream: boolean): ConversationRequest {
   requireTextOutput(body.modalities);
   const { tools, hostedTools } = decodeTools(body);
-  const { system, turns } = decodeMessages(body.messages);
+  const { system, systemCache, turns } = decodeMessages(body.messages);
   return {
     from: 'chat',
     stream,
-    leftOut: [],
+    leftOut: unreadMembers(body, readMembers),
     system,
+    ...(systemCache.some((cache) => cache !== null) ? { systemCache } : {}),
     turns,
     tools,
     hostedTools,
@@ -53,6 +61,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     logprobs: body.logprobs === true ? (numberOrNull(body.top_logprobs) ?? 0) : null,
     verbosity: textOrNull(body.verbosity),
     user: textOrNull(body.safety_identifier) ?? textOrNull(body.user),
+    ...decodeServing(body),
     includeUsage: isObject(body.stream_options) && body.stream_options.include_usage === true,
     echo: null,
     compaction: null,
@@ -86,7 +95,7 @@ function decodeFormat(format: unknown): OutputFormat | null {
 function decodeReasoning(word: unknown): Reasoning | null {
   if (word === undefined || word === null) return null;
   const effort = typeof word === 'string' ? effortOfWord(word) : null;
-  if (effort === null) throw wrongValue('reasoning_effort', `one of ${efforts.join(', ')}`);
+  if (effort === null) throw wrongValue('reasoning_effort', `a word such as ${efforts.join(', ')}`);
   return { effort, budget: null, show: true, summary: null };
 }
 
@@ -115,13 +124,12 @@ function decodeAssistantContent(content: unknown, at: string): (TextPart | Refus
  * Reads the texts of a system or developer message, without empty ones.
  * @throws {GatewayError} of status 400 for a part that is no text
  */
-function decodeSystemContent(content: unknown, at: string): string[] {
-  return decodeContent(content, at, textPart)
-    .map(({ text }) => text)
-    .filter((text) => text !== '');
+function decodeSystemContent(message: JsonObject, at: string): TextPart[] {
+  const parts = decodeContent(message.content, at, textPart).filter(({ text }) => text !== '');
+  return markedAtEnd(parts, message);
 }
 
-function decodeContent<Part>(
+function decodeContent<Part extends Cacheable>(
   content: unknown,
   at: string,
   decodePart: (part: JsonObject, at: string) => Part | TextPart,
@@ -132,7 +140,7 @@ function decodeContent<Part>(
   return content.map((part: unknown, index) => {
     const partAt = `${at}[${index}]`;
     if (!isObject(part)) throw wrongValue(partAt, "an object with a 'type'");
-    return decodePart(part, partAt);
+    return marked(decodePart(part, partAt), cacheMarkOf(part));
   });
 }
 
@@ -199,12 +207,14 @@ function requireObject(part: JsonObject, key: string, at: string): JsonObject {
 interface Conversation {
   /** Texts of the system and developer messages before any other. */
   readonly system: readonly string[];
+  readonly systemCache: readonly (CacheMark | null)[];
   readonly turns: readonly Turn[];
 }
 
 /** What is known of the conversation while its messages are read in their order. */
 interface Progress {
   readonly system: string[];
+  readonly systemCache: (CacheMark | null)[];
   readonly turns: Turn[];
   /** Names of the tools by the ids of their calls: results name the id alone. */
   readonly toolNames: Map<string, string>;
@@ -215,14 +225,15 @@ interface Progress {
 }
 
 /**
- * Reads `messages`. Tool messages in a row become one user turn; messages without content are left out; `name` and
- * `reasoning_content` are dropped, since no other protocol can carry them.
+ * Reads `messages`. Tool messages in a row become one user turn; messages without content are left out; `name` is
+ * dropped, since no other protocol can carry it.
  * @throws {GatewayError} of status 400 for roles, parts and calls that cannot be translated
  */
 function decodeMessages(messages: unknown): Conversation {
   if (!Array.isArray(messages)) throw wrongValue('messages', 'an array');
   const progress: Progress = {
     system: [],
+    systemCache: [],
     turns: [],
     toolNames: new Map(),
     results: null,
@@ -233,7 +244,7 @@ function decodeMessages(messages: unknown): Conversation {
     if (!isObject(message)) throw wrongValue(at, "an object with a 'role'");
     decodeMessage(message, at, index, progress);
   });
-  return { system: progress.system, turns: progress.turns };
+  return progress;
 }
 
 function decodeMessage(message: JsonObject, at: string, index: number, progress: Progress): void {
@@ -244,27 +255,42 @@ function decodeMessage(message: JsonObject, at: string, index: number, progress:
   }
   progress.results = null;
   if (role === 'user') {
-    const parts = decodeUserContent(content, `${at}.content`);
+    const parts = markedAtEnd(decodeUserContent(content, `${at}.content`), message);
     if (parts.length > 0) progress.turns.push({ role, parts });
   } else if (role === 'assistant') {
-    const parts = decodeAssistant(message, at, index, progress);
+    const parts = markedAtEnd(decodeAssistant(message, at, index, progress), message);
     if (parts.length > 0) progress.turns.push({ role, parts });
   } else if (role === 'system' || role === 'developer') {
-    const texts = decodeSystemContent(content, `${at}.content`);
-    if (progress.turns.length === 0) progress.system.push(...texts);
-    else if (texts.length > 0) progress.turns.push({ role: 'system', text: texts.join('\n\n') });
+    addInstructions(decodeSystemContent(message, `${at}.content`), progress);
   } else {
     throw untranslatable(at, `with the role '${String(role)}'`);
   }
 }
 
+function addInstructions(parts: readonly TextPart[], { system, systemCache, turns }: Progress): void {
+  const last = parts.at(-1);
+  if (turns.length === 0) {
+    system.push(...parts.map(({ text }) => text));
+    systemCache.push(...parts.map(({ cache }) => cache ?? null));
+  } else if (last !== undefined) {
+    const text = parts.map((part) => part.text).join('\n\n');
+    turns.push(marked<Turn & Cacheable>({ role: 'system', text }, last.cache ?? null));
+  }
+}
+
 function addResult(message: JsonObject, at: string, progress: Progress): void {
-  const content = decodeUserContent(message.content, `${at}.content`);
+  const decoded = decodeUserContent(message.content, `${at}.content`);
+  // A result is marked as a whole.
+  const cache = cacheMarkOf(message) ?? decoded.findLast((part) => part.cache)?.cache ?? null;
+  const content = decoded.map(({ cache: _own, ...part }) => part);
   const legacy = message.role === 'function';
-  const callId = legacy ? answeredCall(message.name, at, progress) : textOrNull(message.tool_call_id);
+  const callId = legacy ? answeredCall(message.name, at, progress) : cutIdOf(message.tool_call_id);
   if (callId === null) throw wrongValue(`${at}.tool_call_id`, 'a string');
   const name = textOrNull(legacy ? message.name : null) ?? progress.toolNames.get(callId) ?? '';
-  const result: ToolResultPart = { kind: 'toolResult', callId, name, content, isError: false, at };
+  const result = marked<ToolResultPart>(
+    { kind: 'toolResult', callId, name, content, isError: false, at },
+    cache,
+  );
   if (progress.results === null) {
     progress.results = [result];
     progress.turns.push({ role: 'user', parts: progress.results });
@@ -294,6 +320,7 @@ function decodeAssistant(
     parts.push({ kind: 'refusal', text: message.refusal });
   if (Array.isArray(message.tool_calls)) {
     message.tool_calls.forEach((call: unknown, number) => {
+      if (isObject(call)) parts.push(...carriedReasoning(call));
       parts.push(decodeCall(call, `${at}.tool_calls[${number}]`, `call_${index}_${number}`));
     });
   }
@@ -303,12 +330,12 @@ function decodeAssistant(
     parts.push(functionCall(message.function_call, id, `${at}.function_call`));
   }
   for (const part of parts) if (part.kind === 'toolCall') progress.toolNames.set(part.id, part.name);
-  return parts;
+  return withReasoning(message, parts);
 }
 
 function decodeCall(call: unknown, at: string, spareId: string): ToolCallPart {
   if (!isObject(call)) throw wrongValue(at, 'an object');
-  const id = textOrNull(call.id) || spareId;
+  const id = cutIdOf(call.id) || spareId;
   const type = call.type ?? (isObject(call.custom) ? 'custom' : 'function');
   if (type === 'custom') {
     if (!isObject(call.custom)) throw wrongValue(`${at}.custom`, 'an object');
@@ -343,8 +370,10 @@ function decodeTools(body: JsonObject): { readonly tools: Tool[]; readonly hoste
   listOf(body.tools).forEach((tool, index) => {
     const at = `tools[${index}]`;
     if (!isObject(tool)) throw wrongValue(at, 'an object');
-    if (tool.type === 'function') tools.push(functionTool(tool.function, `${at}.function`));
-    else if (tool.type === 'custom') tools.push(customTool(tool.custom, `${at}.custom`));
+    if (tool.type === 'function')
+      tools.push(marked(functionTool(tool.function, `${at}.function`), toolMark(tool, tool.function)));
+    else if (tool.type === 'custom')
+      tools.push(marked(customTool(tool.custom, `${at}.custom`), toolMark(tool, tool.custom)));
     else hostedTools.push({ type: String(tool.type), at });
   });
   listOf(body.functions).forEach((definition, index) => {
@@ -398,6 +427,10 @@ function allowedTools(allowed: unknown): ToolChoice {
 function chosenName(choice: JsonObject, type: 'function' | 'custom', at: string): string {
   const inner = choice[type];
   return isObject(inner) ? requireName(inner, `${at}.${type}`) : requireName(choice, at);
+}
+
+function toolMark(tool: JsonObject, definition: unknown): CacheMark | null {
+  return cacheMarkOf(tool) ?? (isObject(definition) ? cacheMarkOf(definition) : null);
 }
 
 function functionTool(definition: unknown, at: string): Tool {

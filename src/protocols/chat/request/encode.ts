@@ -1,8 +1,10 @@
 import type { TargetOptions } from '../../../conversation/codec.js';
+import type { LeftOut } from '../../../conversation/left-out.js';
 import type {
   ConversationRequest,
   MediaPart,
   OutputFormat,
+  ReasoningPart,
   TextPart,
   Tool,
   ToolCallPart,
@@ -10,14 +12,17 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../../conversation/request.js';
+import { type ReasoningName, unsignedReasoning } from '../../../conversation/unsigned-reasoning.js';
 import { type JsonObject, quoted } from '../../../wire/json.js';
+import { userId } from '../../openai-shared/hashed-id.js';
+import { encodeServing } from '../../openai-shared/serving.js';
 import { refuseHostedTools, unsupportedAt } from '../../unsupported.js';
 
 /**
  * Writes the body of a chat request; see `TextCodec.encodeRequest`. `top_k` is dropped.
  * @throws {GatewayError} of status 400, naming the client's field, for what the protocol cannot say
  */
-export function encodeRequest(request: ConversationRequest, target: TargetOptions): string {
+export function encodeRequest(request: ConversationRequest, target: TargetOptions, leftOut: LeftOut): string {
   const { stop, tools, toolChoice, logprobs } = request;
   refuseHostedTools(request, target, 'chat');
   // Upstreams refuse settings of tools where there are none, and the hosted ones may just have been dropped.
@@ -36,20 +41,32 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
     member('logit_bias', request.logitBias) +
     member('logprobs', logprobs === null ? null : true) +
     member('top_logprobs', logprobs || null) +
-    member('user', request.user) +
+    member('user', request.user === null ? null : userId(request.user)) +
+    serving(request, leftOut) +
     member('verbosity', request.verbosity) +
     member('reasoning_effort', request.reasoning?.effort ?? null) +
     member('response_format', request.format === null ? null : encodeFormat(request.format)) +
     member('tools', withTools ? tools.map(encodeTool) : null) +
     member('tool_choice', withTools ? (encodeToolChoice(toolChoice, tools) ?? null) : null) +
     member('parallel_tool_calls', withTools ? request.parallelCalls : null) +
-    `,"messages":[${encodeMessages(request.system, request.turns).join(',')}]}`
+    `,"messages":[${encodeMessages(request, target.model).join(',')}]}`
   );
 }
 
 function streaming({ stream }: ConversationRequest, { streamUsage }: TargetOptions): string {
   if (!stream) return '';
   return streamUsage ? ',"stream":true,"stream_options":{"include_usage":true}' : ',"stream":true';
+}
+
+/**
+ * OpenAI takes metadata here only beside `store`, which in responses is on unless the client says otherwise.
+ * Source: the vendor's own answer, "The 'metadata' parameter is only allowed when 'store' is enabled."
+ */
+function serving({ serving, stored }: ConversationRequest, leftOut: LeftOut): string {
+  if (serving?.metadata === undefined && stored !== true) return encodeServing(serving);
+  if (stored !== false) return `,"store":true${encodeServing(serving)}`;
+  leftOut.add('metadata');
+  return encodeServing(serving, 'metadata');
 }
 
 /** @returns a member with its comma, or nothing for one that is not set */
@@ -124,18 +141,18 @@ function dataUrl(mediaType: string, data: string): string {
 }
 
 /**
- * Writes the messages, as the JSON text of each. Reasoning is dropped: the protocol has no field in which it could be told to be genuine.
- * @param system becomes one system message at the start
+ * Writes the messages, as the JSON text of each. Reasoning goes back to the model that wrote it, under the name that it
+ * came by.
  * @throws {GatewayError} of status 400, naming the client's field, for parts that the protocol cannot say
  */
-function encodeMessages(system: readonly string[], turns: readonly Turn[]): string[] {
+function encodeMessages({ system, turns }: ConversationRequest, model: string): string[] {
   const messages: string[] = [];
   if (system.length > 0) messages.push(systemMessage(system.join('\n\n')));
   const deferred: string[] = [];
   for (let index = 0; index < turns.length; ) {
     index =
       turns[index]?.role === 'assistant'
-        ? addAssistantTurns(turns, index, messages, deferred)
+        ? addAssistantTurns(turns, index, messages, { deferred, model })
         : addOtherTurns(turns, index, messages, deferred);
   }
   messages.push(...deferred);
@@ -197,17 +214,19 @@ function toolMessage(result: ToolResultPart, moved: (TextPart | MediaPart)[]): s
  * Writes the assistant turn at `start`. Turns that follow one with tool calls join it: their calls must stand in one
  * message, before the results.
  * @param deferred takes the instructions between them
+ * @param model the upstream's name of it
  * @returns the index after them
  */
 function addAssistantTurns(
   turns: readonly Turn[],
   start: number,
   messages: string[],
-  deferred: string[],
+  { deferred, model }: { readonly deferred: string[]; readonly model: string },
 ): number {
   let text: string | null = null;
   let refusal: string | null = null;
   const calls: string[] = [];
+  const reasoning = new Map<ReasoningName, string>();
   let index = start;
   for (let turn = turns[index]; turn !== undefined && turn.role !== 'user'; turn = turns[++index]) {
     if (index > start && calls.length === 0) break;
@@ -219,17 +238,23 @@ function addAssistantTurns(
       if (part.kind === 'text') text = (text ?? '') + part.text;
       else if (part.kind === 'refusal') refusal = (refusal ?? '') + part.text;
       else if (part.kind === 'toolCall') calls.push(toolCall(part));
-      else if (part.kind !== 'reasoning')
-        throw unsupportedAt(part.at, 'chat', `(${part.kind} of the assistant)`);
+      else if (part.kind === 'reasoning') addReasoning(part, model, reasoning);
+      else throw unsupportedAt(part.at, 'chat', `(${part.kind} of the assistant)`);
     }
   }
   if (text === null && refusal === null && calls.length === 0) return index;
   const refusalMember = refusal === null ? '' : `,"refusal":${quoted(refusal)}`;
   const called = calls.length === 0 ? '' : `,"tool_calls":[${calls.join(',')}]`;
+  const thought = [...reasoning].map(([name, thoughts]) => `,"${name}":${quoted(thoughts)}`).join('');
   messages.push(
-    `{"role":"assistant","content":${text === null ? 'null' : quoted(text)}${refusalMember}${called}}`,
+    `{"role":"assistant","content":${text === null ? 'null' : quoted(text)}${refusalMember}${thought}${called}}`,
   );
   return index;
+}
+
+function addReasoning(part: ReasoningPart, model: string, reasoning: Map<ReasoningName, string>): void {
+  const own = unsignedReasoning(part, model);
+  if (own !== null) reasoning.set(own.name, (reasoning.get(own.name) ?? '') + own.text);
 }
 
 function toolCall({ id, name, input, custom }: ToolCallPart): string {

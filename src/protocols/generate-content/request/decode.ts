@@ -23,8 +23,10 @@ import {
   textOrNull,
 } from '../../../wire/json.js';
 import { decodeStop, requireName, wholeOrNull, wrongValue } from '../../../wire/reading.js';
+import { unreadMembers } from '../../unread.js';
 import { untranslatable } from '../../unsupported.js';
 import { CallIds } from '../call-ids.js';
+import { readMembers } from '../read-members.js';
 import { decodeReasoning } from '../reasoning.js';
 import { decodeSchema } from '../schema-decode.js';
 import { keyOf, memberOf, snakeCase } from '../spelling.js';
@@ -44,7 +46,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
   return {
     from: 'generateContent',
     stream,
-    leftOut: [],
+    leftOut: unreadMembers(body, readMembers),
     system: decodeSystem(memberOf(body, 'systemInstruction'), keyOf(body, 'systemInstruction')),
     turns: decodeContents(body.contents),
     tools,

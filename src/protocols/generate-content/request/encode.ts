@@ -146,7 +146,7 @@ function joined(parts: string, more: string): string {
  * Models with levels of reasoning refuse a call that has none
  * (https://ai.google.dev/gemini-api/docs/thought-signatures, "FAQs").
  */
-const unsigned = 'skip_thought_signature_validator';
+export const unsigned = 'skip_thought_signature_validator';
 
 /** What is known while the turns are written in their order. */
 interface Writing {

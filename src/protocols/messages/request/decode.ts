@@ -3,7 +3,7 @@ import { isHttpUrl, registeredType } from '../../../conversation/media-source.js
 import {
   type AssistantPart,
   type ConversationRequest,
-  type Effort,
+  type EffortWord,
   efforts,
   type MediaPart,
   type MediaSource,
@@ -20,8 +20,11 @@ import {
 import { carriedSignature } from '../../../conversation/signature.js';
 import { isList, isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
 import { decodeStop, requireName, requireText, wrongValue } from '../../../wire/reading.js';
+import { unreadMembers } from '../../unread.js';
 import { untranslatable } from '../../unsupported.js';
+import { withoutBillingLine } from '../billing-line.js';
 import { originalCallId } from '../call-ids.js';
+import { readMembers } from '../read-members.js';
 
 /**
  * Reads the body of `POST /v1/messages` or of its question for the number of tokens; see `TextCodec.decodeRequest`.
@@ -37,8 +40,8 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
   return {
     from: 'messages',
     stream,
-    leftOut: [],
-    system,
+    leftOut: unreadMembers(body, readMembers),
+    system: withoutBillingLine(system),
     turns,
     tools,
     hostedTools,
@@ -109,11 +112,11 @@ function decodeReasoning(body: JsonObject): Reasoning | null {
   }
 }
 
-function decodeEffort(config: unknown): Effort | null {
+function decodeEffort(config: unknown): EffortWord | null {
   const word = isObject(config) ? config.effort : null;
   if (word === undefined || word === null) return null;
   const effort = typeof word === 'string' ? effortOfWord(word) : null;
-  if (effort === null) throw wrongValue('output_config.effort', `one of ${efforts.join(', ')}`);
+  if (effort === null) throw wrongValue('output_config.effort', `a word such as ${efforts.join(', ')}`);
   return effort;
 }
 

@@ -1,6 +1,9 @@
 import type { TargetOptions } from '../../../conversation/codec.js';
+import { knownEffort } from '../../../conversation/effort.js';
+import type { LeftOut } from '../../../conversation/left-out.js';
 import type {
   AssistantPart,
+  Cacheable,
   ConversationRequest,
   Effort,
   MediaPart,
@@ -11,12 +14,20 @@ import type {
   ToolChoice,
   ToolResultPart,
 } from '../../../conversation/request.js';
+import { leaveOut } from '../../../conversation/setting-names.js';
 import { signatureFor } from '../../../conversation/signature.js';
 import { GatewayError } from '../../../errors.js';
 import { type JsonObject, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';
 import { refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
+import { cacheControl, withCacheControl } from '../cache-control.js';
 import { legalCallId } from '../call-ids.js';
+
+const samplingNames = [
+  ['temperature', 'temperature'],
+  ['top_p', 'topP'],
+  ['top_k', 'topK'],
+] as const;
 
 /** Stands for a setting that the protocol does not have. */
 const jsonOnly =
@@ -28,18 +39,18 @@ const leastThinkingTopP = 0.95;
  * Writes the body of a messages request; see `TextCodec.encodeRequest`. Seed, penalties and verbosity are dropped.
  * @throws {GatewayError} of status 400, naming the client's field, for what the protocol cannot say
  */
-export function encodeRequest(request: ConversationRequest, target: TargetOptions): string {
+export function encodeRequest(request: ConversationRequest, target: TargetOptions, leftOut: LeftOut): string {
   refuseUnsayable(request);
   const { tools, toolChoice, forced } = encodeTools(request, target);
   const messages = encodeMessages(request);
-  const { thinking, effort, maxTokens } = encodeThinking(request, target, messages.mayThink && !forced);
-  const thinks = thinking !== undefined && thinking.type !== 'disabled';
+  const mayThink = target.adaptiveThinking ? !messages.isBegun : messages.mayThink;
+  const { thinking, effort, maxTokens } = encodeThinking(request, target, mayThink && !forced);
   const settings = JSON.stringify({
     model: target.model,
     max_tokens: maxTokens,
     stream: request.stream || undefined,
     stop_sequences: request.stop.length > 0 ? request.stop : undefined,
-    ...encodeSampling(request, thinks),
+    ...told(encodeSampling(request, thinking !== undefined), request, leftOut),
     metadata: request.user === null ? undefined : { user_id: request.user },
     thinking,
     output_config: encodeOutput(request, effort),
@@ -73,15 +84,24 @@ function encodeSampling({ temperature, topP, topK }: ConversationRequest, thinks
   };
 }
 
+/** Tells which of the client's settings are not among those that are sent. */
+function told(sampling: JsonObject, request: ConversationRequest, leftOut: LeftOut): JsonObject {
+  for (const [name, setting] of samplingNames)
+    if (sampling[name] === undefined && request[setting] !== null) leaveOut(request, setting, leftOut);
+  return sampling;
+}
+
 function encodeOutput({ format }: ConversationRequest, effort: string | undefined): JsonObject | undefined {
   if (format?.kind === 'schema') return { effort, format: { type: 'json_schema', schema: format.schema } };
   return effort === undefined ? undefined : { effort };
 }
 
-function encodeSystem({ system, format }: ConversationRequest): JsonObject[] | undefined {
-  const texts = system.filter((text) => !isBlank(text));
-  if (format?.kind === 'object') texts.push(jsonOnly);
-  return texts.length === 0 ? undefined : texts.map((text) => ({ type: 'text', text }));
+function encodeSystem({ system, systemCache, format }: ConversationRequest): JsonObject[] | undefined {
+  const blocks: JsonObject[] = system
+    .map((text, index) => ({ type: 'text', text, cache_control: cacheControl(systemCache?.[index]) }))
+    .filter(({ text }) => !isBlank(text));
+  if (format?.kind === 'object') blocks.push({ type: 'text', text: jsonOnly });
+  return blocks.length === 0 ? undefined : blocks;
 }
 
 interface EncodedThinking {
@@ -108,7 +128,9 @@ const leastBudget = 1024;
 const answerTokens = 1024;
 
 /**
- * Writes what the client asks of reasoning, and the limit of tokens with it.
+ * Writes what the client asks of reasoning, and the limit of tokens with it. Thinking that is not wanted is left out:
+ * some of the models that adapt refuse it as `disabled`, and those that think unasked do so least with a low effort
+ * (https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking).
  * @param possible false where the rest of the request does not go with thinking: then there is none
  */
 function encodeThinking(
@@ -119,15 +141,14 @@ function encodeThinking(
   const without = { thinking: undefined, effort: undefined, maxTokens: maxTokens ?? target.maxTokens };
   if (reasoning === null) return without;
   const { effort, show } = reasoning;
-  // Models that adapt may think unless they are told not to.
-  if (effort === 'none')
-    return target.adaptiveThinking ? { ...without, thinking: { type: 'disabled' } } : without;
   if (target.adaptiveThinking) {
+    if (effort === 'none') return { ...without, effort: 'low' };
     const thinking = { type: 'adaptive', display: show ? 'summarized' : 'omitted' };
     const word = effort === 'minimal' ? 'low' : (effort ?? undefined);
-    return { ...without, thinking: possible ? thinking : { type: 'disabled' }, effort: word };
+    return { ...without, thinking: possible ? thinking : undefined, effort: word };
   }
-  const wanted = reasoning.budget ?? (effort === null ? null : budgets[effort]);
+  const known = knownEffort(effort);
+  const wanted = reasoning.budget ?? (known === null || known === 'none' ? null : budgets[known]);
   if (wanted === null || wanted <= 0) return without;
   const { budget, limit } = fit(Math.max(leastBudget, wanted), maxTokens, target.maxTokens);
   if (budget < leastBudget) return without;
@@ -219,6 +240,8 @@ function urlSource(url: string): string {
 interface EncodedMessages {
   /** JSON text of the array. */
   readonly text: string;
+  /** An answer is begun in the request, which goes with no thinking. */
+  readonly isBegun: boolean;
   /**
    * Thinking with a budget can be on: the upstream wants the turn whose calls have just been answered to begin with the
    * thinking that led to them, and none for an answer that is begun in the request.
@@ -251,7 +274,7 @@ interface AssistantMessage {
 }
 
 /** A text, or the JSON text of a thinking block. */
-type Spoken = { readonly text: string } | { readonly thinking: string };
+type Spoken = (Cacheable & { readonly text: string }) | { readonly thinking: string };
 
 /**
  * Writes `messages`. Instructions in the middle of the conversation become texts of the user where they stand;
@@ -264,7 +287,11 @@ function encodeMessages(request: ConversationRequest): EncodedMessages {
   const messages = collect(request);
   trimPrefill(messages);
   if (messages.length === 0) throw nothingSaid(request.from);
-  return { text: `[${messages.map(encodeMessage).join(',')}]`, mayThink: mayThink(messages) };
+  return {
+    text: `[${messages.map(encodeMessage).join(',')}]`,
+    isBegun: messages.at(-1)?.role !== 'user',
+    mayThink: mayThink(messages),
+  };
 }
 
 /** The 400 for a conversation that has instructions at the most. */
@@ -282,7 +309,8 @@ function collect({ turns }: ConversationRequest): Message[] {
   const messages: Message[] = [];
   for (const turn of turns) {
     if (turn.role === 'system') {
-      if (!isBlank(turn.text)) userMessage(messages).rest.push({ kind: 'text', text: turn.text });
+      if (!isBlank(turn.text))
+        userMessage(messages).rest.push({ kind: 'text', text: turn.text, cache: turn.cache });
     } else if (turn.role === 'user') {
       for (const part of turn.parts) {
         if (part.kind === 'toolResult') userMessage(messages).results.push(part);
@@ -323,7 +351,7 @@ function addAssistantPart(messages: Message[], part: AssistantPart): void {
       : `{"type":"thinking","thinking":${JSON.stringify(part.text)},"signature":${value}}`;
     assistantMessage(messages).spoken.push({ thinking });
   } else if (part.kind === 'text' || part.kind === 'refusal') {
-    if (!isBlank(part.text)) assistantMessage(messages).spoken.push({ text: part.text });
+    if (!isBlank(part.text)) assistantMessage(messages).spoken.push(part);
   } else {
     throw unsupportedAt(part.at, 'messages', `(${part.kind} of the assistant)`);
   }
@@ -337,7 +365,7 @@ function trimPrefill(messages: Message[]): void {
   const final = texts.pop();
   last.spoken.length = 0;
   last.spoken.push(...texts);
-  if (final !== undefined) last.spoken.push({ text: final.text.trimEnd() });
+  if (final !== undefined) last.spoken.push({ ...final, text: final.text.trimEnd() });
   if (last.spoken.length === 0 && last.calls.length === 0) messages.pop();
 }
 
@@ -353,13 +381,19 @@ function mayThink(messages: readonly Message[]): boolean {
 function encodeMessage(message: Message): string {
   const blocks =
     message.role === 'user'
-      ? [...message.results.map(encodeResult), ...message.rest.map(encodeBlock)]
-      : [...message.spoken.map(encodeSpoken), ...message.calls.map(encodeCall)];
+      ? [
+          ...message.results.map((part) => withCacheControl(encodeResult(part), part)),
+          ...message.rest.map((part) => withCacheControl(encodeBlock(part), part)),
+        ]
+      : [
+          ...message.spoken.map(encodeSpoken),
+          ...message.calls.map((part) => withCacheControl(encodeCall(part), part)),
+        ];
   return `{"role":"${message.role}","content":[${blocks.join(',')}]}`;
 }
 
 function encodeSpoken(spoken: Spoken): string {
-  return 'text' in spoken ? encodeText(spoken.text) : spoken.thinking;
+  return 'text' in spoken ? withCacheControl(encodeText(spoken.text), spoken) : spoken.thinking;
 }
 
 /** The arguments are passed on as they were written: so large numbers keep all their digits. */
@@ -405,12 +439,13 @@ function presentChoice({ tools, toolChoice }: ConversationRequest): ToolChoice |
   return names.length === 0 ? null : { ...toolChoice, names };
 }
 
-function encodeTool({ name, description, parameters, strict }: Tool): JsonObject {
+function encodeTool({ name, description, parameters, strict, cache }: Tool): JsonObject {
   return {
     name,
     description: description ?? undefined,
     input_schema: inputSchema(parameters),
     strict: strict === true ? true : undefined,
+    cache_control: cacheControl(cache),
   };
 }
 

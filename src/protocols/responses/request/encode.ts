@@ -13,14 +13,14 @@ import type {
   UserPart,
 } from '../../../conversation/request.js';
 import { quoted } from '../../../wire/json.js';
+import { userId } from '../../openai-shared/hashed-id.js';
+import { encodeServing } from '../../openai-shared/serving.js';
 import { refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
-import { hashOf, legalCallId } from '../ids.js';
+import { legalCallId } from '../ids.js';
 import { openReasoning } from '../reasoning.js';
 
 /** The protocol takes no lower limit of output tokens. */
 const leastOutputTokens = 16;
-/** Nor a longer id of a user. */
-const longestUser = 64;
 const formatName = 'response';
 /**
  * Encodes a request for an upstream of this protocol; see `TextCodec.encodeRequest`. Nothing is stored there, so
@@ -37,6 +37,7 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
   if (request.temperature !== null) body += `,"temperature":${request.temperature}`;
   if (request.topP !== null) body += `,"top_p":${request.topP}`;
   if (request.user !== null) body += `,"safety_identifier":${JSON.stringify(userId(request.user))}`;
+  body += encodeServing(request.serving);
   body += textSettings(request) + reasoningSettings(request) + included(request);
   if (request.system.length > 0) body += `,"instructions":${JSON.stringify(request.system.join('\n\n'))}`;
   if (tools.length > 0) {
@@ -45,11 +46,6 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
     if (request.parallelCalls !== null) body += `,"parallel_tool_calls":${request.parallelCalls}`;
   }
   return `${body},"input":[${encodeInput(request.turns).join(',')}]}`;
-}
-
-/** The user by an id as the protocol takes it; of a longer one, what always stands for it. */
-function userId(user: string): string {
-  return user.length > longestUser ? hashOf(user) : user;
 }
 
 function refuse(request: ConversationRequest, target: TargetOptions): void {
@@ -80,7 +76,7 @@ function reasoningSettings({ reasoning }: ConversationRequest): string {
   const { effort, show } = reasoning;
   const summary = reasoning.summary ?? (show ? 'auto' : null);
   const members: string[] = [];
-  if (effort !== null) members.push(`"effort":"${effort}"`);
+  if (effort !== null) members.push(`"effort":${JSON.stringify(effort)}`);
   if (summary !== null) members.push(`"summary":${JSON.stringify(summary)}`);
   return members.length === 0 ? '' : `,"reasoning":{${members.join(',')}}`;
 }

@@ -36,7 +36,7 @@ test('settings are read, and what no other protocol has is dropped', async (t) =
   t.strictSame(request, {
     from: 'chat',
     stream: true,
-    leftOut: [],
+    leftOut: ['store', 'whatever'],
     system: [],
     turns: [{ role: 'user', parts: [{ kind: 'text', text: 'hi' }] }],
     tools: [],
@@ -58,6 +58,7 @@ test('settings are read, and what no other protocol has is dropped', async (t) =
     logprobs: 4,
     verbosity: 'low',
     user: 's',
+    serving: { service_tier: 'flex', prompt_cache_key: 'k', metadata: { a: 'b' } },
     includeUsage: true,
     echo: null,
     compaction: null,
@@ -132,7 +133,7 @@ test('tools, hosted tools and choices among them', async (t) => {
 test('settings that cannot be meant or translated are refused by their name', async (t) => {
   const cases: [JsonObject, string, string][] = [
     [{ modalities: ['text', 'audio'] }, 'unsupported_parameter', 'modalities'],
-    [{ reasoning_effort: 'much' }, 'invalid_value', 'reasoning_effort'],
+    [{ reasoning_effort: 'much '.repeat(20) }, 'invalid_value', 'reasoning_effort'],
     [{ response_format: { type: 'grammar' } }, 'unsupported_parameter', 'response_format'],
     [{ response_format: { type: 'json_schema' } }, 'invalid_value', 'response_format.json_schema'],
     [{ tool_choice: 'maybe' }, 'invalid_value', 'tool_choice'],

@@ -342,3 +342,8 @@ test('the next turn of a conversation begins with the bytes of this one', async 
   for (const [index, count] of counts.slice(0, -1).entries())
     t.ok(body(counts[index + 1] as number).startsWith(body(count).slice(0, -2)), `${count} turns`);
 });
+
+test('the id of a user is as long as the protocol takes it', async (t) => {
+  t.equal(encode({ user: 'u'.repeat(64) }).user, 'u'.repeat(64));
+  t.match(encode({ user: 'u'.repeat(65) }).user, /^[\w-]{32}$/);
+});

@@ -138,9 +138,10 @@ test('reasoning by budget and by level', async (t) => {
   });
   t.match(reasoningOf({ thinkingLevel: 'HIGH' }), { effort: 'high', budget: null });
   t.match(reasoningOf({ thinkingLevel: 'low' }), { effort: 'low' });
+  t.match(reasoningOf({ thinkingLevel: 'ULTRA' }), { effort: 'ultra' }, 'a word that no one knows yet');
   t.equal(reasoningOf({ thinkingLevel: 'THINKING_LEVEL_UNSPECIFIED' }), null);
   t.equal(
-    refusalOf(() => reasoningOf({ thinkingLevel: 'LOTS' }))?.param,
+    refusalOf(() => reasoningOf({ thinkingLevel: 'LOTS '.repeat(20) }))?.param,
     'generationConfig.thinkingConfig.thinkingLevel',
   );
 });

@@ -164,12 +164,12 @@ test('reasoning that is not shown leaves its signature behind', async (t) => {
   ];
   t.same(written(answerOf(parts), { showReasoning: false }).content, [
     { type: 'thinking', thinking: '', signature: token('s') },
-    { type: 'thinking', thinking: '', signature: token('enc', true) },
+    { type: 'redacted_thinking', data: token('enc', true) },
   ]);
   t.match(written(answerOf(parts)).content, [
     { thinking: 'hm' },
     { thinking: 'hm', signature: '' },
-    { thinking: '', signature: token('enc', true) },
+    { type: 'redacted_thinking', data: token('enc', true) },
   ]);
 });
 

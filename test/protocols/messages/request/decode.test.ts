@@ -77,6 +77,14 @@ test('system prompts are strings, blocks, or messages before all others', async 
   ]);
 });
 
+test("the line for the vendor's accounts is no part of the prompt, in either place", async (t) => {
+  const line = 'x-anthropic-billing-header: cc_version=2.1; cch=a1b2c;';
+  t.same(decode({ system: `${line}\n\na` }).system, ['a']);
+  const blocks = [line, 'a'].map((each) => ({ type: 'text', text: each }));
+  t.same(decode({ system: blocks }).system, ['a']);
+  t.same(decode({ messages: [{ role: 'system', content: blocks }] }).system, ['a']);
+});
+
 test('each message is a turn, and one without content is none', async (t) => {
   t.same(
     turnsOf(
@@ -368,7 +376,7 @@ test('odd shapes are refused, not stumbled over', async (t) => {
     [{ tool_choice: { type: 'tool' } }, 'tool_choice.name'],
     [{ thinking: 'deep' }, 'thinking'],
     [{ thinking: { type: 'enabled' } }, 'thinking.budget_tokens'],
-    [{ output_config: { effort: 'ultra' } }, 'output_config.effort'],
+    [{ output_config: { effort: '' } }, 'output_config.effort'],
     [{ output_config: { format: { type: 'json_schema' } } }, 'output_config.format.schema'],
   ];
   for (const [body, param] of odd)

@@ -1,8 +1,11 @@
 import { test } from 'tap';
 import type { TargetOptions } from '../../../../src/conversation/codec.js';
+import { LeftOut } from '../../../../src/conversation/left-out.js';
 import type { ConversationRequest, Effort, MediaPart, Tool } from '../../../../src/conversation/request.js';
 import { GatewayError } from '../../../../src/errors.js';
-import { encode, encodeText, plain, token } from '../samples.js';
+import { messagesCodec } from '../../../../src/protocols/messages/index.js';
+import { writeRequest } from '../../write-request.js';
+import { encode, encodeText, plain, target, token } from '../samples.js';
 
 const f: Tool = { name: 'f', description: null, parameters: null, strict: null };
 const reasoning = (effort: Effort | null, budget: number | null = null, show = true) => ({
@@ -197,8 +200,45 @@ test('a model that adapts gets the effort itself', async (t) => {
     output_config: { effort: 'max' },
   });
   t.match(encode(reasoning(null), adaptive), { thinking: { type: 'adaptive' }, output_config: undefined });
-  t.match(encode(reasoning('none'), adaptive), { thinking: { type: 'disabled' }, output_config: undefined });
+  t.match(encode(reasoning('none'), adaptive), { thinking: undefined, output_config: { effort: 'low' } });
   t.notOk(encode({}, adaptive).thinking);
+});
+
+test('a model that adapts is never told that its thinking is disabled', async (t) => {
+  const adaptive = { adaptiveThinking: true };
+  const high = reasoning('high');
+  const begun = [...plain.turns, { role: 'assistant', parts: [{ kind: 'text', text: 'so' }] }] as const;
+  const without = { thinking: undefined, output_config: { effort: 'high' } };
+  t.match(encode({ ...high, tools: [f], toolChoice: { mode: 'required' } }, adaptive), {
+    ...without,
+    tool_choice: { type: 'any' },
+  });
+  t.match(
+    encode({ ...high, turns: begun }, adaptive),
+    { thinking: { type: 'adaptive' } },
+    'an answer that is begun is asked for, and may be thought about',
+  );
+  t.match(
+    encode({ ...high, ...results }, adaptive),
+    { thinking: { type: 'adaptive' }, output_config: { effort: 'high' } },
+    'calls without thinking before them do not switch it off',
+  );
+});
+
+test('a model that adapts gets no settings of sampling, and the client is told', async (t) => {
+  const sampling = { temperature: 0.2, topP: 0.9, topK: 5 };
+  const none = { temperature: undefined, top_p: undefined, top_k: undefined };
+  for (const asked of [{}, reasoning('none'), reasoning('high')])
+    t.match(encode({ ...sampling, ...asked }, { adaptiveThinking: true }), none);
+  const namesFor = (changes: Partial<ConversationRequest>, adaptiveThinking = true) => {
+    const leftOut = new LeftOut();
+    writeRequest(messagesCodec, { ...plain, ...changes }, { ...target, adaptiveThinking }, leftOut);
+    return leftOut.names;
+  };
+  t.strictSame(namesFor(sampling), ['temperature', 'top_p', 'top_k']);
+  t.strictSame(namesFor({ topK: 5, from: 'generateContent' }), ['generationConfig.topK']);
+  t.strictSame(namesFor({}), []);
+  t.strictSame(namesFor(sampling, false), []);
 });
 
 test('what does not go with thinking is dropped, or thinking is', async (t) => {
@@ -206,9 +246,6 @@ test('what does not go with thinking is dropped, or thinking is', async (t) => {
   const body = encode({ ...low, temperature: 0.5, topK: 3, topP: 0.5 });
   t.match(body, { thinking: {}, temperature: undefined, top_k: undefined, top_p: undefined });
   t.match(encode({ ...low, topP: 0.95 }), { thinking: {}, top_p: 0.95 });
-  t.match(encode({ ...reasoning('none'), temperature: 0.5 }, { adaptiveThinking: true }), {
-    temperature: 0.5,
-  });
   const required = { toolChoice: { mode: 'required' } } as const;
   t.match(encode({ ...low, tools: [f], ...required, temperature: 0.5 }), {
     thinking: undefined,
@@ -234,11 +271,6 @@ test('thinking is off where the calls that were answered have none of this proto
     encode(reasoning('high')).max_tokens,
     'the limit stays',
   );
-  t.match(encode({ ...low, ...results, temperature: 0.5 }, { adaptiveThinking: true }), {
-    thinking: { type: 'disabled' },
-    output_config: { effort: 'low' },
-    temperature: 0.5,
-  });
   t.notOk(encode({ ...low, turns: thought(null) }).thinking);
   t.notOk(encode({ ...low, turns: thought('of another vendor') }).thinking);
   const kept = encode({ ...low, turns: thought(token('s')) });

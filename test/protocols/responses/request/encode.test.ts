@@ -278,7 +278,7 @@ test('what is encoded decodes to the same conversation', async (t) => {
 test('a body that is decoded and encoded says the same', async (t) => {
   const { tools: _tools, ...agent } = agentBody;
   const bodies = [
-    { ...agent, tools: agentBody.tools.slice(0, 12), prompt_cache_key: undefined },
+    { ...agent, tools: agentBody.tools.slice(0, 12) },
     {
       input: [{ role: 'user', content: 'x' }],
       max_output_tokens: 20,
@@ -296,9 +296,12 @@ test('a body that is decoded and encoded says the same', async (t) => {
   ];
   for (const body of bodies) {
     const { echo: _echo, ...request } = decode(body, true);
+    t.strictSame(request.leftOut, body.input.some((item) => 'phase' in item) ? ['phase'] : []);
     // Leading developer messages and `strict` come back in the form that leaves nothing open.
     const expected = {
       ...request,
+      stored: false,
+      leftOut: [],
       system: request.system.length === 0 ? [] : [request.system.join('\n\n')],
       tools: request.tools.map((tool) => (tool.custom ? tool : { ...tool, strict: tool.strict ?? false })),
     };

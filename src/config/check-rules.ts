@@ -1,0 +1,236 @@
+import { foldName } from '../wire/member-guard.js';
+import { clash, type MemberRule, placesOf } from '../wire/member-rule.js';
+import { steeringMembers } from '../wire/steering-members.js';
+import { refusedHeaders, token, unpassable } from './headers.js';
+import { presetOf, presets } from './presets.js';
+import { propertiesOf, propertyOf, type Report, textsOf } from './problem.js';
+import { memberPath } from './rules.js';
+import { type Protocol, type UpstreamKind, upstreamKinds } from './types.js';
+
+type Path = readonly (string | number)[];
+
+/** Where rules stand, and what gets them. */
+interface Place {
+  /** Of the upstream or target. */
+  readonly path: Path;
+  /** Of the upstream; any value. */
+  readonly kind: unknown;
+  /** Where the model is offered; null for an upstream, which may serve several. */
+  readonly protocols: readonly Protocol[] | null;
+}
+
+const deepest = 6;
+const mostMembers = 64;
+const longestValue = 16_384;
+
+/** Members by which calls are routed, counted and answered as their clients expect. */
+const ownMembers: ReadonlyMap<string, string> = new Map(
+  [
+    ['model', 'by it the gateway routes; "model" of the target sets it'],
+    ['stream', 'by it the gateway knows how the answer comes'],
+    ['stream_options', 'by it the usage of streams is asked for; see "injectUsage"'],
+    ['background', 'an answer in the background is not metered'],
+  ].map(([name = '', reason = '']) => [foldName(name), reason]),
+);
+/** What may not be put into a body: the number of answers is counted, and a client's own member could take its place. */
+const neverMade: ReadonlyMap<string, string> = new Map(
+  [
+    ['n', 'the gateway counts the answers that the client asks for'],
+    ['messages', 'what a client says is checked under its own name'],
+    ['input', 'what a client says is checked under its own name'],
+    ['contents', 'what a client says is checked under its own name'],
+  ].map(([name = '', reason = '']) => [foldName(name), reason]),
+);
+const steering = new Set(steeringMembers.map(foldName));
+const credentials = new Set(
+  ['api_key', 'extra_headers', 'user_config', 'litellm_credential_name'].map(foldName),
+);
+
+/** What has no body in JSON, and what has none of text. */
+const bodiless: readonly Protocol[] = ['video', 'realtime'];
+const texts: readonly Protocol[] = ['chat', 'responses', 'messages', 'generateContent', 'completions'];
+
+/** Checks the rules and the preset of an upstream or target, of any shape: the schema speaks of what is wrong with that. */
+export function checkRules(report: Report, holder: unknown, place: Place): void {
+  const preset = propertyOf(holder, 'preset');
+  if (typeof preset === 'string' && preset !== '') checkPreset(report, preset, place);
+  const rules = propertyOf(holder, 'rules');
+  const at = (...rest: Path): Path => [...place.path, 'rules', ...rest];
+  checkMembers(report, rules, at);
+  checkHeaders(report, propertyOf(rules, 'headers'), at);
+  const kind = upstreamKinds.find((known) => known === place.kind);
+  if (kind !== undefined) checkUse(report, rules, at, { kind, protocols: place.protocols });
+}
+
+function checkPreset(report: Report, name: string, { path, kind }: Place): void {
+  const at = [...path, 'preset'];
+  const preset = presetOf(name);
+  if (preset === null) report.addUnknown(at, 'preset', name, Object.keys(presets));
+  else if (kind !== 'simulator' && upstreamKinds.some((known) => known === kind)) {
+    if (!preset.kinds.some((known) => known === kind))
+      report.add(
+        at,
+        `is for upstreams of kind ${preset.kinds.join(' or ')}, and this one's is ${String(kind)}`,
+      );
+  }
+}
+
+interface Named {
+  readonly path: Path;
+  readonly rule: MemberRule;
+}
+
+function checkMembers(report: Report, rules: unknown, at: (...rest: Path) => Path): void {
+  const found = namedRules(rules, at);
+  if (found.length > mostMembers) report.add(at(), `name at most ${mostMembers} members`);
+  for (const { path, rule } of found) {
+    const problem =
+      placesOf(rule)
+        .map(pathProblem)
+        .find((each) => each !== null) ?? ruleProblem(rule);
+    if (problem != null) report.add(path, problem);
+  }
+  found.forEach(({ path, rule }, index) => {
+    const other = found.slice(0, index).find((before) => clash(before.rule, rule));
+    if (other !== undefined) report.add(path, `cannot apply beside ${nameOf(other)}`);
+  });
+  for (const [member, to] of propertiesOf(propertyOf(rules, 'rename'))) {
+    if (typeof to !== 'string' || to === '') continue;
+    const [from, target] = [memberPath(member), memberPath(to)];
+    const isBeside = from.slice(0, -1).join('.') === target.slice(0, -1).join('.');
+    if (!isBeside)
+      report.add(at('rename', member), 'must stay in its object: give the new name with the same path');
+  }
+}
+
+function nameOf({ path }: Named): string {
+  return `"${path.at(-2)}" of the same member, or of one that holds it or is in it`;
+}
+
+/** The rules of a value of any shape, and where each of them stands. */
+function namedRules(rules: unknown, at: (...rest: Path) => Path): readonly Named[] {
+  const named: Named[] = [];
+  for (const kind of ['keep', 'drop'] as const) {
+    for (const [index, member] of textsOf(propertyOf(rules, kind)))
+      if (member !== '') named.push({ path: at(kind, index), rule: { kind, path: memberPath(member) } });
+  }
+  for (const [member, value] of propertiesOf(propertyOf(rules, 'set')))
+    named.push({
+      path: at('set', member),
+      rule: { kind: 'set', path: memberPath(member), json: JSON.stringify(value) },
+    });
+  for (const [member, to] of propertiesOf(propertyOf(rules, 'rename'))) {
+    if (typeof to !== 'string' || to === '') continue;
+    const name = memberPath(to).at(-1) ?? '';
+    named.push({ path: at('rename', member), rule: { kind: 'rename', path: memberPath(member), to: name } });
+  }
+  for (const [member, bounds] of propertiesOf(propertyOf(rules, 'clamp')))
+    named.push({
+      path: at('clamp', member),
+      rule: {
+        kind: 'clamp',
+        path: memberPath(member),
+        min: numberOf(propertyOf(bounds, 'min')),
+        max: numberOf(propertyOf(bounds, 'max')),
+      },
+    });
+  return named;
+}
+
+function numberOf(value: unknown): number | null {
+  return typeof value === 'number' ? value : null;
+}
+
+function pathProblem(path: readonly string[]): string | null {
+  if (path.some((name) => name === '')) return 'a member is named by names with dots between them';
+  if (path.length > deepest) return `a member may lie at most ${deepest} levels deep`;
+  const reason = ownMembers.get(foldName(path[0] ?? ''));
+  return reason === undefined ? null : `may not be changed: ${reason}`;
+}
+
+function ruleProblem(rule: MemberRule): string | null {
+  if (rule.kind === 'clamp') return boundsProblem(rule.min, rule.max);
+  if (rule.kind === 'set' && rule.json.length > longestValue)
+    return `the JSON of a value may have at most ${longestValue} characters`;
+  if (rule.kind !== 'set' && rule.kind !== 'rename') return null;
+  const made = placesOf(rule).at(-1) ?? [];
+  const name = foldName(made[0] ?? '');
+  const reason = made.length === 1 ? neverMade.get(name) : undefined;
+  if (reason !== undefined) return `may not be put into a body: ${reason}`;
+  if (credentials.has(name))
+    return 'may not be put into a body: it carries a credential; put it into apiKeys';
+  if (rule.kind === 'rename' && steering.has(name))
+    return 'may not be the new name of a member: by it a client could lead the upstream elsewhere';
+  return null;
+}
+
+function boundsProblem(min: number | null, max: number | null): string | null {
+  if (min === null && max === null) return 'needs a min or a max';
+  return min !== null && max !== null && min > max ? 'has a min above its max' : null;
+}
+
+function checkHeaders(report: Report, headers: unknown, at: (...rest: Path) => Path): void {
+  const named: [Path, string, string | null][] = [
+    ...propertiesOf(propertyOf(headers, 'set')).map(([field]): [Path, string, string | null] => {
+      const reason = refusedHeaders.get(field.toLowerCase());
+      return [
+        at('headers', 'set', field),
+        field,
+        reason === undefined ? null : `may not be set here: ${reason}`,
+      ];
+    }),
+    ...textsOf(propertyOf(headers, 'pass')).map(([index, field]): [Path, string, string | null] => {
+      const reason = unpassable(field.toLowerCase());
+      return [at('headers', 'pass', index), field, reason === null ? null : `may not be passed: ${reason}`];
+    }),
+    ...textsOf(propertyOf(headers, 'drop')).map(([index, field]): [Path, string, string | null] => {
+      const reason = refusedHeaders.get(field.toLowerCase());
+      const isVersion = field.toLowerCase() === 'anthropic-version';
+      const needed = isVersion ? 'an upstream of kind messages needs it' : reason;
+      return [
+        at('headers', 'drop', index),
+        field,
+        needed === undefined ? null : `may not be left out: ${needed}`,
+      ];
+    }),
+  ];
+  const seen = new Set<string>();
+  for (const [path, field, problem] of named) {
+    if (field === '') continue;
+    if (!token.test(field)) report.add(path, 'is not a valid header name');
+    else if (problem !== null) report.add(path, problem);
+    else if (seen.has(field.toLowerCase())) report.add(path, 'is named twice among the headers');
+    seen.add(field.toLowerCase());
+  }
+}
+
+/** Rules that nothing of the upstream or model could ever be changed by. */
+function checkUse(
+  report: Report,
+  rules: unknown,
+  at: (...rest: Path) => Path,
+  { kind, protocols }: { readonly kind: UpstreamKind; readonly protocols: readonly Protocol[] | null },
+): void {
+  const cannot = (name: string, reason: string): void => {
+    if (propertyOf(rules, name) !== undefined) report.add(at(name), `cannot apply: ${reason}`);
+  };
+  const isVideo = kind === 'vendork' || kind === 'vendorj' || kind === 'generic';
+  const hasBody = !isVideo && (protocols === null || protocols.some((each) => !bodiless.includes(each)));
+  const hasText = !isVideo && (protocols === null || protocols.some((each) => texts.includes(each)));
+  const noBody = isVideo
+    ? `bodies for an upstream of kind ${kind} are written by the gateway`
+    : `calls of ${(protocols ?? []).join(', ')} have no body in JSON that is passed on`;
+  if (!hasBody) for (const name of ['drop', 'keep', 'set', 'rename', 'clamp']) cannot(name, noBody);
+  if (!hasText) {
+    for (const name of ['efforts', 'roles', 'sampling', 'thinking'])
+      cannot(name, 'it is about calls of text, of which there are none');
+  } else if (kind !== 'simulator') checkThinking(report, propertyOf(rules, 'thinking'), at, kind);
+  if (isVideo || kind === 'generateContent')
+    cannot('betas', `an upstream of kind ${kind} has no header of betas`);
+}
+
+function checkThinking(report: Report, form: unknown, at: (...rest: Path) => Path, kind: UpstreamKind): void {
+  if (typeof form !== 'string') return;
+  const wanted = form === 'adaptive' ? 'messages' : 'chat';
+  if (kind !== wanted) report.add(at('thinking'), `cannot apply: ${form} is for upstreams of kind ${wanted}`);
+}

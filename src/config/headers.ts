@@ -1,0 +1,52 @@
+/** RFC 9110 section 5.6.2. */
+export const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+
+/** Headers that the gateway writes itself, by reason. */
+export const refusedHeaders: ReadonlyMap<string, string> = new Map([
+  ...['content-length', 'transfer-encoding', 'trailer', 'te', 'expect'].map(
+    (name) => [name, 'it frames the message, which the gateway does'] as const,
+  ),
+  ...['connection', 'keep-alive', 'proxy-connection', 'upgrade'].map(
+    (name) => [name, 'it belongs to one connection, which the gateway manages'] as const,
+  ),
+  ...['host', 'content-type', 'content-encoding', 'accept-encoding', 'x-request-id'].map(
+    (name) => [name, 'the gateway sets it for each request'] as const,
+  ),
+  ...[
+    'authorization',
+    'proxy-authorization',
+    'x-api-key',
+    'x-goog-api-key',
+    'x-vendorg-api-key',
+    'cookie',
+  ].map((name) => [name, 'it carries a credential; put it into apiKeys'] as const),
+]);
+
+/** Headers that are the gateway's own matter with its client, so that no upstream is told them. */
+const ownHeaders: ReadonlySet<string> = new Set([
+  ...['origin', 'range', 'if-range', 'if-match', 'if-none-match', 'if-modified-since', 'if-unmodified-since'],
+  ...['forwarded', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-real-ip', 'via'],
+  ...['access-control-request-method', 'access-control-request-headers'],
+]);
+const ownBeginnings = ['sec-', 'x-gateway-', 'proxy-'];
+/** What is called like a credential is one. */
+const credential = /auth|api-?key|token|secret|cookie|credential|signature|password/;
+
+const ofVendor: ReadonlySet<string> = new Set([
+  'anthropic-beta',
+  'anthropic-version',
+  'vendorc-beta',
+  'vendorc-version',
+  'openai-beta',
+]);
+
+/** Why a header of a client may not be passed, or null. @param name in lower case */
+export function unpassable(name: string): string | null {
+  const refused = refusedHeaders.get(name);
+  if (refused !== undefined) return refused.split(';', 1)[0] ?? refused;
+  if (ownHeaders.has(name) || ownBeginnings.some((beginning) => name.startsWith(beginning)))
+    return 'it is between the client and the gateway';
+  if (credential.test(name)) return 'it is called like a credential';
+  if (ofVendor.has(name)) return 'it is passed to upstreams of its vendor anyway';
+  return null;
+}

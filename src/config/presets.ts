@@ -1,0 +1,137 @@
+import type { RuleSettings } from './rules-schema.js';
+import type { ConfigFile } from './schema.js';
+import type { UpstreamKind } from './types.js';
+
+/** What a vendor's models want, for who names it in a config. */
+export interface Preset {
+  /** Kinds of upstreams that it can be for, beside the simulator. */
+  readonly kinds: readonly UpstreamKind[];
+  /** Which models, for the manual. */
+  readonly models: string;
+  readonly rules: RuleSettings;
+  readonly translation: NonNullable<ConfigFile['models'][string]['targets'][number]['translation']>;
+  /** Where that is said. */
+  readonly sources: readonly string[];
+}
+
+const olderLimit = { max_completion_tokens: 'max_tokens' };
+const systemAlone = { developer: 'system' };
+
+/** By name. What a rule says that a vendor's page does not is as an issue of a public repository reports it. */
+export const presets: Readonly<Record<string, Preset>> = {
+  'openai-reasoning': {
+    kinds: ['chat'],
+    models: 'OpenAI models that reason: o1, o3, o4, GPT-5',
+    rules: {
+      drop: ['logprobs', 'top_logprobs', 'logit_bias'],
+      rename: { max_tokens: 'max_completion_tokens' },
+      sampling: false,
+    },
+    translation: { maxTokensField: 'max_completion_tokens' },
+    sources: [
+      'https://learn.microsoft.com/en-us/azure/foundry/openai/how-to/reasoning',
+      'https://community.openai.com/t/developer-role-not-accepted-for-o1-o1-mini-o3-mini/1110750/7',
+    ],
+  },
+  // Opus 4.7 and later refuse budgets and settings of sampling; some of them refuse to be told not to think as well.
+  'claude-adaptive': {
+    kinds: ['messages'],
+    models: 'Claude from Opus 4.7, Sonnet 5 and Haiku 5.5 on',
+    rules: { efforts: { minimal: 'low', ultra: 'max' }, sampling: false, thinking: 'adaptive' },
+    translation: { thinking: 'adaptive' },
+    sources: [
+      'https://platform.claude.com/docs/en/about-claude/models/migration-guide#migrating-to-claude-opus-4-7',
+    ],
+  },
+  deepseek: {
+    kinds: ['chat', 'messages'],
+    models: 'DeepSeek from V4 on, by its own API',
+    rules: {
+      rename: olderLimit,
+      efforts: { minimal: 'low', medium: 'high', xhigh: 'high', ultra: 'max' },
+      roles: systemAlone,
+      thinking: 'type',
+    },
+    translation: { maxTokensField: 'max_tokens' },
+    sources: [
+      'https://api-docs.deepseek.com/guides/thinking_mode',
+      'https://github.com/theopenco/llmgateway/pull/3462',
+    ],
+  },
+  // K3 refuses an effort of none; K2 models know no efforts, but `thinking`.
+  kimi: {
+    kinds: ['chat', 'messages'],
+    models: 'Kimi K2.5 to K3.1, by the API of Moonshot',
+    rules: {
+      drop: ['n'],
+      efforts: { none: 'low', minimal: 'low', medium: 'high', xhigh: 'max', ultra: 'max' },
+      roles: systemAlone,
+      sampling: false,
+    },
+    translation: {},
+    sources: [
+      'https://platform.kimi.ai/docs/api/models-overview',
+      'https://java.agentscope.io/v2/en/integration/model/kimi',
+      'https://github.com/openclaw/openclaw/pull/22194',
+    ],
+  },
+  qwen: {
+    kinds: ['chat'],
+    models: 'Qwen, by the OpenAI-compatible API of Model Studio',
+    rules: {
+      rename: olderLimit,
+      clamp: { temperature: { min: 0, max: 1.99 }, top_p: { min: 0.01, max: 1 } },
+      roles: systemAlone,
+      thinking: 'enable_thinking',
+    },
+    translation: { maxTokensField: 'max_tokens' },
+    sources: [
+      'https://docs.qwencloud.com/api-reference/chat/openai-chat',
+      'https://www.alibabacloud.com/help/en/model-studio/deep-thinking',
+    ],
+  },
+  glm: {
+    kinds: ['chat'],
+    models: 'GLM, by the API of Z.ai',
+    rules: {
+      rename: olderLimit,
+      clamp: { temperature: { min: 0, max: 1 }, top_p: { min: 0.01, max: 1 } },
+      efforts: { minimal: 'low', medium: 'high', xhigh: 'max', ultra: 'max' },
+      roles: systemAlone,
+      thinking: 'type',
+    },
+    translation: { maxTokensField: 'max_tokens' },
+    sources: [
+      'https://docs.z.ai/api-reference/llm/chat-completion',
+      'https://docs.anyfast.ai/api-reference/model-api/zhipu/glm-5.2',
+      'https://github.com/openclaw/openclaw/issues/23115',
+    ],
+  },
+  vllm: {
+    kinds: ['chat', 'messages'],
+    models: 'models served by vLLM',
+    rules: { efforts: { ultra: 'max' }, roles: systemAlone },
+    translation: {},
+    sources: ['https://github.com/vllm-project/vllm/pull/43590'],
+  },
+  ollama: {
+    kinds: ['chat'],
+    models: 'models served by Ollama',
+    rules: {
+      rename: olderLimit,
+      efforts: { minimal: 'low', xhigh: 'high', ultra: 'high' },
+      roles: systemAlone,
+    },
+    translation: { maxTokensField: 'max_tokens' },
+    sources: [
+      'https://docs.ollama.com/api/openai-compatibility',
+      'https://github.com/ollama/ollama/issues/7125',
+      'https://github.com/ollama/ollama/issues/17072',
+    ],
+  },
+};
+
+/** The preset of that name, or null. */
+export function presetOf(name: string | null | undefined): Preset | null {
+  return name != null && Object.hasOwn(presets, name) ? (presets[name] as Preset) : null;
+}

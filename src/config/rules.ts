@@ -1,0 +1,117 @@
+import { clash, type MemberPath, type MemberRule } from '../wire/member-rule.js';
+import { editedList } from '../wire/token-list.js';
+import type { RuleSettings } from './rules-schema.js';
+import type { ClientHeaders, ConfiguredHeaders, TargetRules, ThinkingForm } from './types.js';
+
+/** A member as a file names it: `generationConfig.topK`. */
+export function memberPath(member: string): MemberPath {
+  return member.split('.');
+}
+
+/** What rules say of members, in the order of the file. */
+export function memberRules({ drop, keep, set, rename, clamp }: RuleSettings): readonly MemberRule[] {
+  return [
+    ...(keep ?? []).map((member): MemberRule => ({ kind: 'keep', path: memberPath(member) })),
+    ...(drop ?? []).map((member): MemberRule => ({ kind: 'drop', path: memberPath(member) })),
+    ...Object.entries(set ?? {}).map(
+      ([member, value]): MemberRule => ({
+        kind: 'set',
+        path: memberPath(member),
+        json: JSON.stringify(value),
+      }),
+    ),
+    ...Object.entries(rename ?? {}).map(
+      ([member, to]): MemberRule => ({
+        kind: 'rename',
+        path: memberPath(member),
+        to: memberPath(to).at(-1) ?? to,
+      }),
+    ),
+    ...Object.entries(clamp ?? {}).map(
+      ([member, { min = null, max = null }]): MemberRule => ({
+        kind: 'clamp',
+        path: memberPath(member),
+        min,
+        max,
+      }),
+    ),
+  ];
+}
+
+/**
+ * Puts rules over one another.
+ * @param layers the ones that win last
+ * @returns null where they change nothing in a body
+ */
+export function mergeRules(layers: readonly RuleSettings[]): TargetRules | null {
+  let members: readonly MemberRule[] = [];
+  const efforts = new Map<string, string>();
+  const roles = new Map<string, string>();
+  let dropsSampling = false;
+  let thinking: ThinkingForm | null = null;
+  for (const layer of layers) {
+    const own = memberRules(layer);
+    members = [...members.filter((rule) => !own.some((other) => clash(rule, other))), ...own];
+    for (const [word, other] of Object.entries(layer.efforts ?? {})) efforts.set(word.toLowerCase(), other);
+    for (const [word, other] of Object.entries(layer.roles ?? {})) roles.set(word.toLowerCase(), other);
+    dropsSampling = layer.sampling === undefined ? dropsSampling : !layer.sampling;
+    thinking = layer.thinking ?? thinking;
+  }
+  const isEmpty = members.length + efforts.size + roles.size === 0 && !dropsSampling && thinking === null;
+  return isEmpty ? null : { members, efforts, roles, dropsSampling, thinking };
+}
+
+const betaHeaders: readonly string[] = ['anthropic-beta', 'openai-beta'];
+
+/**
+ * The headers of requests to an upstream or target.
+ * @param given headers that the upstream has beside its rules, names in lower case
+ * @param layers rules; the ones that win last
+ */
+export function mergeHeaders(
+  given: ConfiguredHeaders['headers'],
+  layers: readonly RuleSettings[],
+): ConfiguredHeaders {
+  const set = new Map(given);
+  const dropped = new Set<string>();
+  const pass = new Set<string>();
+  const added = new Set<string>();
+  const droppedBetas = new Set<string>();
+  for (const { headers = {}, betas = {} } of layers) {
+    for (const name of lowerCase(headers.drop)) {
+      set.delete(name);
+      pass.delete(name);
+      dropped.add(name);
+    }
+    for (const name of lowerCase(headers.pass)) {
+      set.delete(name);
+      dropped.delete(name);
+      pass.add(name);
+    }
+    for (const [field, value] of Object.entries(headers.set ?? {})) {
+      dropped.delete(field.toLowerCase());
+      set.set(field.toLowerCase(), value);
+    }
+    for (const beta of betas.drop ?? []) {
+      added.delete(beta);
+      droppedBetas.add(beta);
+    }
+    for (const beta of betas.add ?? []) {
+      droppedBetas.delete(beta);
+      added.add(beta);
+    }
+    // A header that is set is a list as well, to which the betas of the same rules or later ones are added.
+    for (const name of betaHeaders) {
+      const list = set.get(name);
+      if (list !== undefined) set.set(name, editedList(list, betas.add ?? [], new Set(betas.drop)));
+    }
+  }
+  const without = new Set([...set.keys(), ...dropped]);
+  const isEmpty = without.size + pass.size + added.size + droppedBetas.size === 0;
+  const clientHeaders: ClientHeaders = { without, pass, addedBetas: [...added], droppedBetas };
+  return { headers: [...set], clientHeaders: isEmpty ? null : clientHeaders };
+}
+
+function lowerCase(names: readonly string[] | undefined): readonly string[] {
+  return (names ?? []).map((name) => name.toLowerCase());
+}

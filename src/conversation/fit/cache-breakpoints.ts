@@ -1,0 +1,131 @@
+import type { RequestRules, TargetOptions } from '../codec.js';
+import type { LeftOut } from '../left-out.js';
+import type { Cacheable, CacheMark, ConversationRequest, Tool, Turn, UserPart } from '../request.js';
+import type { Fitted } from './fitted.js';
+
+/** What can bear a mark: a tool, an instruction among the turns, a part, or the number of a text in `system`. */
+type Place = Cacheable | number;
+type Marks = Map<Place, CacheMark>;
+
+/**
+ * Marks how far an upstream is to keep a prompt, for one that keeps only what is marked: behind the tools, behind the
+ * system prompt, and behind the last two messages of the user, of which the first is where the request before this one
+ * ended. Marks of the client's count and stay where they are.
+ * Source: https://platform.claude.com/docs/en/build-with-claude/prompt-caching
+ */
+export function fitCacheBreakpoints(
+  request: ConversationRequest,
+  { cacheBreakpoints: most }: RequestRules,
+  { promptCaching }: TargetOptions,
+  leftOut: LeftOut,
+): Fitted {
+  const own = ownMarks(request);
+  if (own.size > most) leftOut.add('cache_control');
+  if (most === 0 || (!promptCaching && own.size <= most)) return { request, restorer: null };
+  // The last ones have the longest prompts before them.
+  const marks: Marks = new Map([...own].slice(-most));
+  if (promptCaching) addMarks(request, marks, most);
+  return { request: withMarks(request, marks), restorer: null };
+}
+
+/** Every place of a prompt, in the order of the prompt. */
+function* placesOf({ tools, system, turns }: ConversationRequest): Generator<Place> {
+  yield* tools;
+  yield* system.keys();
+  for (const turn of turns) {
+    if (turn.role === 'system') yield turn;
+    else for (const part of turn.parts) if (part.kind !== 'reasoning') yield part;
+  }
+}
+
+function ownMarks(request: ConversationRequest): Marks {
+  const marks: Marks = new Map();
+  for (const place of placesOf(request)) {
+    const mark = typeof place === 'number' ? request.systemCache?.[place] : place.cache;
+    if (mark) marks.set(place, mark);
+  }
+  return marks;
+}
+
+/** @param marks the client's; takes the others */
+function addMarks(request: ConversationRequest, marks: Marks, most: number): void {
+  const own = new Set(marks.keys());
+  const [last, before] = lastOfUser(request.turns);
+  const text = request.system.findLastIndex((each) => each.trim() !== '');
+  // What is worth most comes first, in case the client's leave less room.
+  for (const place of [last, text === -1 ? undefined : text, lastTool(request), before])
+    if (place !== undefined && marks.size < most && !marks.has(place)) marks.set(place, { ttl: null });
+  if (![...marks.values()].some(({ ttl }) => ttl === '1h')) return;
+  // The upstream refuses a mark for a longer time behind one for a shorter.
+  let isLong = false;
+  for (const place of [...placesOf(request)].reverse()) {
+    const mark = marks.get(place);
+    if (mark?.ttl === '1h') isLong = true;
+    else if (mark !== undefined && isLong && !own.has(place)) marks.set(place, { ttl: '1h' });
+  }
+}
+
+function lastTool({ tools, toolChoice }: ConversationRequest): Tool | undefined {
+  // A choice among some of the tools may leave out the others.
+  const chosen = toolChoice?.mode === 'allowed' ? toolChoice.names : null;
+  return tools.findLast(({ name }) => chosen === null || chosen.includes(name)) ?? tools.at(-1);
+}
+
+/** Where the last two messages of the user end: turns with none of the assistant between them are one message. */
+function lastOfUser(turns: readonly Turn[]): Cacheable[] {
+  const ends: Cacheable[] = [];
+  let end: Cacheable | undefined;
+  for (let index = turns.length - 1; index >= 0 && ends.length < 2; index--) {
+    const turn = turns[index] as Turn;
+    if (turn.role !== 'assistant') end = laterOf(end, turn);
+    if (end !== undefined && (turn.role === 'assistant' || index === 0)) {
+      ends.push(end);
+      end = undefined;
+    }
+  }
+  return ends;
+}
+
+/**
+ * Results come before everything else in a message.
+ * @param end what was found in the turns behind this one
+ */
+function laterOf(
+  end: Cacheable | undefined,
+  turn: Exclude<Turn, { role: 'assistant' }>,
+): Cacheable | undefined {
+  if (end !== undefined && !isResult(end)) return end;
+  if (turn.role === 'system') return turn.text.trim() === '' ? end : turn;
+  const said = turn.parts.findLast(
+    (part) => part.kind !== 'toolResult' && (part.kind !== 'text' || part.text.trim() !== ''),
+  );
+  return said ?? end ?? turn.parts.findLast(isResult);
+}
+
+function isResult(place: Cacheable | UserPart): boolean {
+  return 'kind' in place && place.kind === 'toolResult';
+}
+
+function withMarks(request: ConversationRequest, marks: Marks): ConversationRequest {
+  return {
+    ...request,
+    tools: request.tools.map((tool) => withMark(tool, marks)),
+    systemCache: request.system.map((_text, index) => marks.get(index) ?? null),
+    turns: request.turns.map((turn) => marked(turn, marks)),
+  };
+}
+
+function marked(turn: Turn, marks: Marks): Turn {
+  if (turn.role === 'system') return withMark(turn, marks);
+  if (turn.role === 'user')
+    return turn.parts.every((part) => part.cache === marks.get(part))
+      ? turn
+      : { ...turn, parts: turn.parts.map((part) => withMark(part, marks)) };
+  const parts = turn.parts.map((part) => (part.kind === 'reasoning' ? part : withMark(part, marks)));
+  return parts.every((part, index) => part === turn.parts[index]) ? turn : { ...turn, parts };
+}
+
+function withMark<Of extends Cacheable>(place: Of, marks: Marks): Of {
+  const cache = marks.get(place);
+  return place.cache === cache ? place : { ...place, cache };
+}

@@ -1,0 +1,37 @@
+import { type Shape, wholes } from '../unread.js';
+
+/** What is read of each type of block. */
+const blocks: Readonly<Record<string, Shape>> = {
+  text: wholes('type', 'text'),
+  image: wholes('type', 'source'),
+  document: wholes('type', 'source', 'title', 'context'),
+  search_result: wholes('type', 'source', 'title', 'content'),
+  tool_use: wholes('type', 'id', 'name', 'input'),
+  tool_result: { ...wholes('type', 'tool_use_id', 'is_error'), content: ({ type }) => blockOf(type) },
+};
+
+function blockOf(type: unknown): Shape | true {
+  return typeof type === 'string' && Object.hasOwn(blocks, type) ? (blocks[type] as Shape) : true;
+}
+
+/** What `decode.ts` reads of a body; see `unreadMembers`. */
+export const readMembers: Shape = {
+  ...wholes(
+    'model',
+    'stream',
+    'max_tokens',
+    'temperature',
+    'top_p',
+    'top_k',
+    'stop_sequences',
+    'tool_choice',
+  ),
+  ...wholes('container', 'mcp_servers'),
+  metadata: wholes('user_id'),
+  thinking: wholes('type', 'budget_tokens', 'display'),
+  output_config: wholes('effort', 'format'),
+  system: wholes('type', 'text'),
+  tools: ({ type }) =>
+    (type ?? 'custom') === 'custom' ? wholes('type', 'name', 'description', 'input_schema', 'strict') : true,
+  messages: { role: true, content: ({ type }) => blockOf(type) },
+};

@@ -1,0 +1,50 @@
+import type { JsonObject } from '../../wire/json.js';
+import { type Shape, unreadMembers, wholes } from '../unread.js';
+
+const definition = wholes('type', 'name', 'description', 'parameters', 'strict', 'format');
+
+/** Of an answer that comes back in the history some members say nothing to the model. */
+const message: Shape = {
+  ...wholes('type', 'role', 'id', 'status'),
+  content: wholes(
+    ...['type', 'text', 'refusal', 'image_url', 'detail', 'file_id', 'file_data', 'file_url', 'filename'],
+    ...['annotations', 'logprobs'],
+  ),
+};
+
+function toolOf({ type }: JsonObject): Shape | true {
+  if (type === 'namespace') return { ...wholes('type', 'name'), tools: toolOf };
+  return type === 'function' || type === 'custom' ? definition : true;
+}
+
+/** What `decode.ts` reads of a body. */
+const readMembers: Shape = {
+  ...wholes(
+    'model',
+    'stream',
+    'instructions',
+    'previous_response_id',
+    'conversation',
+    'prompt',
+    'background',
+  ),
+  ...wholes('max_output_tokens', 'temperature', 'top_p', 'tool_choice', 'parallel_tool_calls', 'include'),
+  ...wholes('top_logprobs', 'store', 'user', 'safety_identifier'),
+  ...wholes('service_tier', 'prompt_cache_key', 'prompt_cache_options', 'prompt_cache_retention', 'metadata'),
+  stream_options: wholes('include_obfuscation'),
+  text: wholes('format', 'verbosity'),
+  reasoning: wholes('effort', 'summary', 'generate_summary'),
+  tools: toolOf,
+  input: ({ type }) => ((type ?? 'message') === 'message' ? message : true),
+};
+
+/** What can be asked for by `include` of any upstream. */
+const included = ['message.output_text.logprobs', 'reasoning.encrypted_content'];
+
+/** Names of what a body has that is not read; see `unreadMembers`. */
+export function unreadOf(body: JsonObject): string[] {
+  const names = unreadMembers(body, readMembers, { truncation: 'disabled' });
+  const wanted: readonly unknown[] = Array.isArray(body.include) ? body.include : [];
+  if (wanted.some((each) => typeof each === 'string' && !included.includes(each))) names.push('include');
+  return names;
+}

@@ -1,0 +1,108 @@
+import type { Protocol, TargetRules, ThinkingForm } from '../../config/types.js';
+import { parseJson, parseObject, textOrNull } from '../../wire/json.js';
+import {
+  addRule,
+  createEdits,
+  editAt,
+  type MemberEdit,
+  type ObjectEdits,
+  type Spelling,
+} from '../../wire/member-edits.js';
+import { clash, type MemberRule } from '../../wire/member-rule.js';
+import { placesIn } from './places.js';
+
+/** What a body that rules are applied to is. */
+export interface RuledBody {
+  /** In whose form it is. */
+  readonly protocol: Protocol;
+  /** The gateway has written it: the client's effort was mapped before. */
+  readonly isTranslated: boolean;
+  /** It asks how many tokens there are: members that it does not have are no part of the question. */
+  readonly isCount: boolean;
+  /** The model's name that takes the place of the client's, or null. */
+  readonly model: string | null;
+  /** `stream_options.include_usage` is to be true. */
+  readonly includeUsage: boolean;
+}
+
+/** What the rules of a target come to for a kind of body. */
+export function bodyEdits(rules: TargetRules, body: RuledBody): ObjectEdits {
+  const { protocol } = body;
+  const spelling = protocol === 'generateContent' ? snakeCase : sameName;
+  const edits = createEdits();
+  const given = rules.members.filter((rule) => !isMetered(rule, protocol));
+  for (const rule of given) addRule(edits, rule, spelling, !body.isCount);
+  const { efforts, upperCase, turns, sampling } = placesIn(protocol);
+  const leftOut = sampling.map((path): MemberRule => ({ kind: 'drop', path }));
+  for (const rule of rules.dropsSampling ? leftOut : []) {
+    if (!rules.members.some((other) => clash(rule, other))) addRule(edits, rule, spelling, false);
+  }
+  if (rules.efforts.size > 0 && !body.isTranslated) {
+    for (const path of efforts) mapWords(editAt(edits, path, spelling), rules.efforts, upperCase);
+  }
+  if (rules.roles.size > 0 && turns !== null) {
+    const list = editAt(edits, [turns], spelling);
+    list.each = createEdits();
+    mapWords(editAt(list.each, ['role'], spelling), rules.roles, false);
+  }
+  if (rules.thinking !== null) addThinking(edits, rules.thinking, protocol);
+  if (body.model !== null) put(edits, ['model'], JSON.stringify(body.model));
+  if (body.includeUsage) put(edits, ['stream_options', 'include_usage'], 'true');
+  return edits;
+}
+
+/** Images are charged by the number that the client asked for. */
+function isMetered({ path }: MemberRule, protocol: Protocol): boolean {
+  return protocol === 'images' && path[0] === 'n';
+}
+
+function put(edits: ObjectEdits, path: readonly string[], json: string): void {
+  addRule(edits, { kind: 'set', path, json }, sameName, true);
+}
+
+const sameName: Spelling = (name) => name;
+
+/** Readers of protocol buffers take each name in both spellings (https://protobuf.dev/programming-guides/json/). */
+const snakeCase: Spelling = (name) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** Words are found in any case. */
+function mapWords(edit: MemberEdit, words: ReadonlyMap<string, string>, upperCase: boolean): void {
+  edit.change = (json) => {
+    const word = words.get(wordOf(json) ?? '');
+    return word === undefined ? json : JSON.stringify(upperCase ? word.toUpperCase() : word);
+  };
+}
+
+function wordOf(json: string): string | null {
+  return json.startsWith('"') ? (textOrNull(parseJson(json))?.toLowerCase() ?? null) : null;
+}
+
+function addThinking(edits: ObjectEdits, form: ThinkingForm, protocol: Protocol): void {
+  if (protocol === 'messages' && form === 'adaptive')
+    editAt(edits, ['thinking'], sameName).change = adaptiveThinking;
+  if (protocol !== 'chat' || form === 'adaptive') return;
+  editAt(edits, ['reasoning_effort'], sameName).become = form === 'enable_thinking' ? toSwitch : toType;
+}
+
+/**
+ * A budget becomes leave to think as much as the model thinks fit; what turns thinking off is left out
+ * (https://platform.claude.com/docs/en/about-claude/models/migration-guide).
+ */
+function adaptiveThinking(json: string): string | null {
+  const thinking = parseObject(json);
+  if (thinking?.type === 'disabled') return null;
+  if (thinking?.type !== 'enabled') return json;
+  const { budget_tokens: _, ...rest } = thinking;
+  return JSON.stringify({ ...rest, type: 'adaptive' });
+}
+
+/** https://www.alibabacloud.com/help/en/model-studio/deep-thinking */
+function toSwitch(json: string): [string, string][] | null {
+  const word = wordOf(json);
+  return word === null ? null : [['enable_thinking', word === 'none' ? 'false' : 'true']];
+}
+
+/** https://api-docs.deepseek.com/guides/thinking_mode, https://docs.z.ai/api-reference/llm/chat-completion */
+function toType(json: string): [string, string][] | null {
+  return wordOf(json) === 'none' ? [['thinking', '{"type":"disabled"}']] : null;
+}

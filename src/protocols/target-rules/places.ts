@@ -1,0 +1,61 @@
+import type { Protocol } from '../../config/types.js';
+import type { MemberPath } from '../../wire/member-rule.js';
+
+/** Where the bodies of a protocol have what rules speak of by its meaning. */
+interface Places {
+  /** Words for how much a model is to reason. */
+  readonly efforts: readonly MemberPath[];
+  /** Efforts are written in capitals. */
+  readonly upperCase: boolean;
+  /** The list whose objects have a `role`. */
+  readonly turns: string | null;
+  /** How the next token is drawn. */
+  readonly sampling: readonly MemberPath[];
+}
+
+const penalties = [['presence_penalty'], ['frequency_penalty'], ['repetition_penalty']];
+const drawing = [['temperature'], ['top_p'], ['top_k']];
+const none: Places = { efforts: [], upperCase: false, turns: null, sampling: [] };
+
+/**
+ * As the vendors' references have them:
+ * https://platform.openai.com/docs/api-reference/chat/create (`reasoning.effort` there is OpenRouter's and Ollama's),
+ * https://platform.openai.com/docs/api-reference/responses/create,
+ * https://platform.claude.com/docs/en/api/messages,
+ * https://ai.google.dev/api/generate-content#ThinkingConfig.
+ */
+const places: Readonly<Partial<Record<Protocol, Places>>> = {
+  chat: {
+    efforts: [['reasoning_effort'], ['reasoning', 'effort']],
+    upperCase: false,
+    turns: 'messages',
+    sampling: [...drawing, ...penalties],
+  },
+  completions: { ...none, sampling: [...drawing, ...penalties] },
+  responses: {
+    efforts: [['reasoning', 'effort']],
+    upperCase: false,
+    turns: 'input',
+    sampling: [...drawing, ...penalties],
+  },
+  messages: {
+    efforts: [['output_config', 'effort']],
+    upperCase: false,
+    turns: 'messages',
+    sampling: drawing,
+  },
+  generateContent: {
+    efforts: [['generationConfig', 'thinkingConfig', 'thinkingLevel']],
+    upperCase: true,
+    turns: 'contents',
+    sampling: ['temperature', 'topP', 'topK', 'presencePenalty', 'frequencyPenalty'].map((name) => [
+      'generationConfig',
+      name,
+    ]),
+  },
+};
+
+/** What the bodies of a protocol have; nothing where the protocol is none of text. */
+export function placesIn(protocol: Protocol): Places {
+  return places[protocol] ?? none;
+}

@@ -1,0 +1,107 @@
+import { type ImageSource, imageExtension } from '../../media/image.js';
+import { upstreamError } from '../../protocols/error-formats/upstream-error.js';
+import { type FormField, writeForm } from '../../wire/form-data.js';
+import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../wire/json.js';
+import { parseSize, sizeFor } from '../shape.js';
+import type { TaskUpdate, UpstreamFormat, VideoCall, VideoRequest } from '../task.js';
+import { refuseForeign, refuseVendorkMembers, unsayable } from '../unsayable.js';
+import {
+  failureOf,
+  fromSeconds,
+  idOrNull,
+  noId,
+  parseAnswer,
+  positiveOrNull,
+  progressOrNull,
+  requireState,
+  resultOf,
+  stateOrNull,
+  updateOf,
+  upstreamId,
+} from './answer.js';
+import { getCall, jsonCall, promptFor, refuseNegative, requireOne } from './call.js';
+
+const path = '/videos';
+
+/**
+ * The fields of a request that came in another format.
+ *
+ * Said: prompt, image, seconds, size (or a ratio, as a size of it). Refused: negative prompt, last image, several
+ * videos, and what is vendork's alone. Left out, for the video is what was asked for without them: fps, seed, mode,
+ * cfg_scale.
+ */
+function translate(request: VideoRequest, model: string): FormField[] {
+  refuseForeign(request, 'compat');
+  refuseVendorkMembers(request, 'compat');
+  refuseNegative(request, 'compat');
+  requireOne(request, 'compat');
+  if (request.imageTail !== null) throw unsayable(request.imageTail.at, 'compat');
+  const size = sizeFor(request, 'compat');
+  return [
+    { name: 'model', data: model },
+    { name: 'prompt', data: promptFor(request) },
+    ...(request.seconds === null ? [] : [{ name: 'seconds', data: String(request.seconds) }]),
+    ...(size === null ? [] : [{ name: 'size', data: `${size.width}x${size.height}` }]),
+    ...(request.image === null ? [] : [imageField(request.image)]),
+  ];
+}
+
+function imageField(image: ImageSource): FormField {
+  if (image.kind === 'url') return { name: 'input_reference[image_url]', data: image.url };
+  return {
+    name: 'input_reference',
+    filename: image.filename ?? `image.${imageExtension(image.mediaType)}`,
+    contentType: image.mediaType,
+    data: image.bytes,
+  };
+}
+
+function create(request: VideoRequest, model: string): VideoCall {
+  const { format, form, body } = request;
+  if (format === 'compat' && form === null) return jsonCall(path, { ...body, model });
+  const fields =
+    form === null || format !== 'compat'
+      ? translate(request, model)
+      : form.map((part) => (part.name === 'model' ? { name: 'model', data: model } : part));
+  return { method: 'POST', path, ...writeForm(fields) };
+}
+
+function read(answer: JsonObject, state: TaskUpdate['state']): TaskUpdate {
+  const progress = progressOrNull(answer.progress);
+  if (state === 'failed') return updateOf(state, { progress, error: failureOf(answer.error) });
+  if (state !== 'completed') return updateOf(state, { progress });
+  const size = parseSize(textOrNull(answer.size) ?? '');
+  return updateOf(state, {
+    progress,
+    completedAt: fromSeconds(answer.completed_at),
+    result: resultOf({
+      duration: positiveOrNull(answer.seconds),
+      width: size?.width ?? null,
+      height: size?.height ?? null,
+      fps: isObject(answer.metadata) ? numberOrNull(answer.metadata.fps) : null,
+    }),
+  });
+}
+
+/** Upstreams that speak the chat family's own video format. Their base URL ends in `/v1`. */
+export const compatUpstreamFormat: UpstreamFormat = {
+  create,
+  readCreated(body) {
+    const answer = parseAnswer(body);
+    const id = idOrNull(answer.id);
+    if (id === null) throw upstreamError(answer.error) ?? noId();
+    const state = stateOrNull(answer.status);
+    return { id, update: state === null ? null : read(answer, state) };
+  },
+  poll: (task) => getCall(`${path}/${encodeURIComponent(upstreamId(task))}`),
+  readPolled(body) {
+    const answer = parseAnswer(body);
+    const failure = answer.status === undefined ? upstreamError(answer.error) : null;
+    if (failure !== null) throw failure;
+    return read(answer, requireState(answer.status));
+  },
+  content(task, variant) {
+    const query = variant === 'video' ? '' : `?variant=${encodeURIComponent(variant)}`;
+    return `${path}/${encodeURIComponent(upstreamId(task))}/content${query}`;
+  },
+};

@@ -1,0 +1,143 @@
+import type { GatewayError } from '../../errors.js';
+import { base64OfDataUrl } from '../../media/image-text.js';
+import { isObject, type JsonObject, listOf } from '../../wire/json.js';
+import { failureKind } from '../failure.js';
+import { aspectRatioFor } from '../shape.js';
+import type { TaskUpdate, UpstreamFormat, VideoRequest, VideoTask } from '../task.js';
+import { refuseForeign, vendorkMembers } from '../unsayable.js';
+import {
+  codeBeside,
+  failureOf,
+  failureOrNull,
+  idOrNull,
+  parseAnswer,
+  positiveOrNull,
+  requireState,
+  resultOf,
+  stateOrNull,
+  unknownTask,
+  updateOf,
+  upstreamId,
+  urlOrNull,
+} from './answer.js';
+import { getCall, imageText, jsonCall, requireOne } from './call.js';
+import { readGenericCreated, readGenericPolled } from './generic.js';
+import { vendorkError } from './native-error.js';
+
+const success = 0;
+
+function pathOf({ operation }: Pick<VideoTask, 'operation'>): string {
+  return `/v1/videos/${operation === 'image' ? 'image2video' : 'text2video'}`;
+}
+
+/**
+ * The body of a request that came in another format.
+ *
+ * Said: prompt, negative prompt, first and last image, seconds, the shape of the video (which an image decides where
+ * there is one), mode, cfg_scale, and vendork's own members out of a generic `metadata`. Refused: several videos.
+ * Left out, for the video is what was asked for without them: fps, seed.
+ */
+function translate(request: VideoRequest, model: string, taskId: string): JsonObject {
+  refuseForeign(request, 'vendork');
+  requireOne(request, 'vendork');
+  const shape = aspectRatioFor(request);
+  return {
+    model_name: model,
+    prompt: request.prompt ?? undefined,
+    negative_prompt: request.negativePrompt ?? undefined,
+    image: imageText(request.image),
+    image_tail: imageText(request.imageTail),
+    duration: request.seconds === null ? undefined : String(request.seconds),
+    aspect_ratio: request.operation === 'text' ? (shape ?? undefined) : undefined,
+    mode: request.mode ?? undefined,
+    cfg_scale: request.cfgScale ?? undefined,
+    ...Object.fromEntries(vendorkMembers(request).map(({ name, value }) => [name, value])),
+    external_task_id: taskId,
+  };
+}
+
+/** The client's own members. The vendor takes base64 without what a `data:` URL has before it. */
+function amend(request: VideoRequest, model: string, taskId: string): JsonObject {
+  const { body, externalId, seconds } = request;
+  return {
+    ...body,
+    ...(typeof body.model_name === 'string' ? {} : nativeMembers(request)),
+    // The vendor's lengths are texts.
+    ...(seconds === null ? {} : { duration: String(seconds) }),
+    ...(typeof body.model === 'string' ? { model } : {}),
+    model_name: model,
+    ...bareBase64(body, 'image'),
+    ...bareBase64(body, 'image_tail'),
+    external_task_id: externalId ?? taskId,
+  };
+}
+
+/** A generic body says the shape in its own way, which the vendor does not know. */
+function nativeMembers(request: VideoRequest): JsonObject {
+  const { width, height, operation, body } = request;
+  const isShaped = operation === 'text' && width !== null && height !== null && !body.aspect_ratio;
+  return isShaped ? { aspect_ratio: aspectRatioFor(request) } : {};
+}
+
+function bareBase64(body: JsonObject, name: string): JsonObject {
+  const value = body[name];
+  const data = typeof value === 'string' ? base64OfDataUrl(value.trim()) : null;
+  return data === null ? {} : { [name]: data };
+}
+
+function read(data: JsonObject, state: TaskUpdate['state'], answer: JsonObject): TaskUpdate {
+  if (state === 'failed') {
+    const error = failureOf(answer.error) ?? failureOrNull(null, data.task_status_msg);
+    return updateOf(state, { error });
+  }
+  if (state !== 'completed') return updateOf(state);
+  const results = isObject(data.task_result) ? data.task_result.videos : null;
+  const [video] = listOf(results);
+  return updateOf(state, {
+    completedAt: positiveOrNull(data.updated_at),
+    result: isObject(video)
+      ? resultOf({ url: urlOrNull(video.url), duration: positiveOrNull(video.duration) })
+      : resultOf({}),
+  });
+}
+
+/** A number that is about the video is a failed task; any other is about the asking. */
+function readRefusal(code: number, data: JsonObject, answer: JsonObject): TaskUpdate | GatewayError {
+  if (stateOrNull(data.task_status) === 'failed') return read(data, 'failed', answer);
+  if (failureKind(String(code)) === 'policy')
+    return updateOf('failed', { error: failureOrNull(code, answer.message) });
+  return code === 1202 || code === 1203 ? unknownTask() : vendorkError(code, answer.message);
+}
+
+/** Upstreams that speak the vendork format. Their base URL ends before `/v1/videos`. */
+export const vendorkUpstreamFormat: UpstreamFormat = {
+  create: (request, model, taskId) =>
+    jsonCall(
+      pathOf(request),
+      request.format === 'vendork' ? amend(request, model, taskId) : translate(request, model, taskId),
+    ),
+  readCreated(body) {
+    const answer = parseAnswer(body);
+    const code = codeBeside(answer, success);
+    if (code !== null) throw vendorkError(code, answer.message);
+    const data: JsonObject = isObject(answer.data) ? answer.data : {};
+    const id = idOrNull(data.task_id);
+    if (id === null) return readGenericCreated(answer);
+    const state = stateOrNull(data.task_status);
+    return { id, update: state === null ? null : read(data, state, answer) };
+  },
+  poll: (task) => getCall(`${pathOf(task)}/${encodeURIComponent(upstreamId(task))}`),
+  readPolled(body) {
+    const answer = parseAnswer(body);
+    const data: JsonObject = isObject(answer.data) ? answer.data : {};
+    const code = codeBeside(answer, success);
+    if (code !== null) {
+      const refusal = readRefusal(code, data, answer);
+      if (refusal instanceof Error) throw refusal;
+      return refusal;
+    }
+    if (data.task_status === undefined) return readGenericPolled(answer);
+    return read(data, requireState(data.task_status), answer);
+  },
+  content: () => null,
+};

@@ -1,0 +1,336 @@
+import { invalidJson } from './json-fault.js';
+import { afterColon, endOfString, endOfValue, mostDepth, skipSpace } from './json-skip.js';
+import type { MemberPath, MemberRule } from './member-rule.js';
+
+/** A name and the JSON text of a value. */
+export type NamedJson = readonly [name: string, json: string];
+
+/** What becomes of one member of an object. */
+export interface MemberEdit {
+  readonly name: string;
+  isDropped: boolean;
+  /** JSON text that takes the place of the value, or null. */
+  json: string | null;
+  /** An object that has no such member gets it. */
+  isAdded: boolean;
+  rename: string | null;
+  /** Gives the text that takes the place of a value's, the same one for no change, null to leave the member out. */
+  change: ((json: string) => string | null) | null;
+  /** Gives the members that take its place, but for those whose names are there already; null for no change. */
+  become: ((json: string) => readonly NamedJson[] | null) | null;
+  /** For the members of an object. */
+  within: ObjectEdits | null;
+  /** For the members of each object of a list. */
+  each: ObjectEdits | null;
+}
+
+/** What becomes of the members of an object. Made once, used for many bodies. */
+export interface ObjectEdits {
+  /** By every name under which a body may have them. */
+  readonly members: Map<string, MemberEdit>;
+}
+
+/** Other names of a member that mean the same. */
+export type Spelling = (name: string) => string;
+
+export function createEdits(): ObjectEdits {
+  return { members: new Map() };
+}
+
+/** The edit of the member at a path, made where there is none yet. */
+export function editAt(edits: ObjectEdits, path: MemberPath, spelling: Spelling): MemberEdit {
+  const [name = '', ...rest] = path;
+  let edit = edits.members.get(name);
+  if (edit === undefined) {
+    edit = {
+      name,
+      isDropped: false,
+      json: null,
+      isAdded: false,
+      rename: null,
+      change: null,
+      become: null,
+      within: null,
+      each: null,
+    };
+    edits.members.set(name, edit);
+    edits.members.set(spelling(name), edit);
+  }
+  if (rest.length === 0) return edit;
+  edit.within ??= createEdits();
+  return editAt(edit.within, rest, spelling);
+}
+
+/**
+ * Adds what a rule says to edits.
+ * @param isAdded a member that is set is put where there is none
+ */
+export function addRule(edits: ObjectEdits, rule: MemberRule, spelling: Spelling, isAdded: boolean): void {
+  if (rule.kind === 'keep') return;
+  const edit = editAt(edits, rule.path, spelling);
+  switch (rule.kind) {
+    case 'drop':
+      edit.isDropped = true;
+      break;
+    case 'set':
+      edit.json = rule.json;
+      edit.isAdded = isAdded;
+      break;
+    case 'rename':
+      edit.rename = rule.to;
+      break;
+    case 'clamp':
+      edit.change = (json) => clamped(json, rule.min, rule.max);
+      break;
+  }
+}
+
+/** A number between the bounds; what is none stays as it is. */
+function clamped(json: string, min: number | null, max: number | null): string {
+  const first = json.charCodeAt(0);
+  const value = first === MINUS || (first >= ZERO && first <= NINE) ? Number(json) : Number.NaN;
+  if (min !== null && value < min) return String(min);
+  return max !== null && value > max ? String(max) : json;
+}
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const MINUS = 0x2d;
+const ZERO = 0x30;
+const NINE = 0x39;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const LOWER_N = 0x6e;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+
+/** Bytes of a name or of a value beyond which it is none that an edit is about. */
+const longest = 4096;
+
+/**
+ * Changes members of a body without a parse: pieces of it with the new parts between them. All other bytes stay as they
+ * came, and what is added stands first in its object, so that bodies that begin alike still do.
+ * @param body valid JSON, an object; not changed
+ * @returns the pieces in order, slices of `body` and new text; only `body` itself where nothing changes
+ * @throws {GatewayError} `invalid_json` where its structure is not certain
+ */
+export function editMembers(body: Buffer, edits: ObjectEdits): Buffer[] {
+  const walk = new Walk(body);
+  walk.object(skipSpace(body, 0), edits);
+  return walk.pieces();
+}
+
+/** A member of an object that is looked at. */
+interface Found {
+  readonly start: number;
+  readonly nameEnd: number;
+  readonly value: number;
+  readonly end: number;
+  readonly name: string;
+  readonly edit: MemberEdit | null;
+}
+
+/** A stretch of the body, and what takes its place. */
+interface Replacement {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+/** One look at a body. */
+class Walk {
+  readonly #body: Buffer;
+  /** They do not overlap. Those within an object are found before those around it. */
+  readonly #replacements: Replacement[] = [];
+
+  constructor(body: Buffer) {
+    this.#body = body;
+  }
+
+  pieces(): Buffer[] {
+    const body = this.#body;
+    if (this.#replacements.length === 0) return [body];
+    const pieces: Buffer[] = [];
+    let done = 0;
+    // Where one only adds, it stands before what is replaced there.
+    for (const { start, end, text } of this.#replacements.sort(
+      (a, b) => a.start - b.start || a.end - b.end,
+    )) {
+      if (start > done) pieces.push(body.subarray(done, start));
+      if (text !== '') pieces.push(Buffer.from(text));
+      done = end;
+    }
+    if (done < body.length) pieces.push(body.subarray(done));
+    return pieces;
+  }
+
+  /** @returns the offset behind it */
+  object(open: number, edits: ObjectEdits): number {
+    const found: Found[] = [];
+    const objectEnd = this.#readMembers(open, edits, found);
+    const names = new Names(found);
+    const fates = found.map((member) => this.#fate(member, names, edits));
+    const last = fates.findLastIndex((fate) => fate !== null);
+    this.#add(open + 1, found, edits, last !== -1);
+    for (const [index, member] of found.entries()) {
+      const fate = fates[index] ?? null;
+      if (fate !== null) this.#write(member, fate, edits);
+      // With the comma behind it, or the one before it where no member follows.
+      else if (index < last) this.#replace(member.start, found[index + 1]?.start ?? member.end, '');
+      else this.#replace(found[index - 1]?.end ?? member.start, member.end, '');
+    }
+    return objectEnd;
+  }
+
+  #readMembers(open: number, edits: ObjectEdits, found: Found[]): number {
+    const body = this.#body;
+    if (body[open] !== OPEN_BRACE) throw invalidJson(body);
+    let at = skipSpace(body, open + 1);
+    if (body[at] === CLOSE_BRACE) return at + 1;
+    for (;;) {
+      const close = body[at] === QUOTE ? endOfString(body, at + 1) : -1;
+      const value = close === -1 ? -1 : afterColon(body, close);
+      if (value === -1) throw invalidJson(body);
+      const name = this.#name(at, close + 1);
+      const edit = edits.members.get(name) ?? null;
+      const isRead = edit !== null && isOnlyRead(edit);
+      const end = isRead ? this.#inside(value, edit.within, edit.each) : this.#end(value);
+      found.push({ start: at, nameEnd: close + 1, value, end, name, edit });
+      at = skipSpace(body, end);
+      if (body[at] === CLOSE_BRACE) return at + 1;
+      if (body[at] !== COMMA) throw invalidJson(body);
+      at = skipSpace(body, at + 1);
+    }
+  }
+
+  #end(value: number): number {
+    const end = endOfValue(this.#body, value, mostDepth);
+    if (end === -1) throw invalidJson(this.#body);
+    return end;
+  }
+
+  /** Looks into a value whatever it is. @returns the offset behind it */
+  #inside(value: number, within: ObjectEdits | null, each: ObjectEdits | null): number {
+    const first = this.#body[value];
+    if (within !== null && first === OPEN_BRACE) return this.object(value, within);
+    if (each !== null && first === OPEN_BRACKET) return this.#list(value, each);
+    const end = this.#end(value);
+    const made = within !== null && first === LOWER_N ? madeObject(within) : null;
+    if (made !== null) this.#replace(value, end, made);
+    return end;
+  }
+
+  #list(open: number, edits: ObjectEdits): number {
+    const body = this.#body;
+    let at = skipSpace(body, open + 1);
+    if (body[at] === CLOSE_BRACKET) return at + 1;
+    for (;;) {
+      at = skipSpace(body, body[at] === OPEN_BRACE ? this.object(at, edits) : this.#end(at));
+      if (body[at] === CLOSE_BRACKET) return at + 1;
+      if (body[at] !== COMMA) throw invalidJson(body);
+      at = skipSpace(body, at + 1);
+    }
+  }
+
+  #name(start: number, end: number): string {
+    if (end - start > longest) return '';
+    const text = this.#body.toString('utf8', start, end);
+    return text.includes('\\') ? (JSON.parse(text) as string) : text.slice(1, -1);
+  }
+
+  /** The JSON text of a value, where it is short enough to be what an edit is about. */
+  #text({ value, end }: Found): string | null {
+    return end - value > longest ? null : this.#body.toString('utf8', value, end);
+  }
+
+  /** @returns null for a member that is left out */
+  #fate(member: Found, names: Names, { members }: ObjectEdits): Fate | null {
+    const { name, edit } = member;
+    if (edit === null || isOnlyRead(edit)) return unchanged;
+    const { rename } = edit;
+    if (edit.isDropped || (rename !== null && names.has(rename))) return null;
+    const text = this.#text(member);
+    if (edit.json !== null) return edit.json === text ? unchanged : { ...unchanged, json: edit.json };
+    if (text === null) return { ...unchanged, rename };
+    const then = rename === null ? null : (members.get(rename)?.change ?? null);
+    const changed = applied(then, applied(edit.change, text));
+    if (changed === null) return null;
+    const become = edit.become?.(changed) ?? null;
+    if (become === null) return { ...unchanged, rename, json: changed === text ? null : changed };
+    const others = become.filter(([other]) => other === name || !names.has(other));
+    return others.length === 0 ? null : { ...unchanged, members: others };
+  }
+
+  #write(member: Found, { rename, json, members }: Fate, edits: ObjectEdits): void {
+    const { start, nameEnd, value, end, edit } = member;
+    if (members !== null) this.#replace(start, end, members.map(memberText).join(','));
+    if (rename !== null) this.#replace(start, nameEnd, JSON.stringify(rename));
+    if (json !== null) this.#replace(value, end, json);
+    if (edit === null || isOnlyRead(edit) || edit.json !== null || json !== null || members !== null) return;
+    const renamed = rename === null ? null : (edits.members.get(rename)?.within ?? null);
+    this.#inside(value, edit.within ?? renamed, edit.each);
+  }
+
+  /** Puts what an object lacks before its first member. */
+  #add(at: number, found: readonly Found[], { members }: ObjectEdits, hasMore: boolean): void {
+    const had = new Set(found.map(({ edit }) => edit));
+    const lacking = [...new Set(members.values())].filter((edit) => !had.has(edit));
+    const text = lacking.flatMap((edit) => madeMember(edit) ?? []).join(',');
+    if (text !== '') this.#replace(at, at, hasMore ? `${text},` : text);
+  }
+
+  #replace(start: number, end: number, text: string): void {
+    this.#replacements.push({ start, end, text });
+  }
+}
+
+/** The names of an object's members, which are looked for only where one may take another's. */
+class Names {
+  readonly #found: readonly Found[];
+  #names: Set<string> | null = null;
+
+  constructor(found: readonly Found[]) {
+    this.#found = found;
+  }
+
+  has(name: string): boolean {
+    this.#names ??= new Set(this.#found.map((member) => member.name));
+    return this.#names.has(name);
+  }
+}
+
+/** Whether nothing becomes of a member itself, but of what is in it. */
+function isOnlyRead({ isDropped, json, rename, change, become }: MemberEdit): boolean {
+  return !isDropped && json === null && rename === null && change === null && become === null;
+}
+
+/** What stands in the place of a member. */
+interface Fate {
+  readonly rename: string | null;
+  /** Text of its value, or null where that stays, or is looked into. */
+  readonly json: string | null;
+  /** Members in its place, or null. */
+  readonly members: readonly NamedJson[] | null;
+}
+
+/** @param json null for a member that is left out already */
+function applied(change: MemberEdit['change'], json: string | null): string | null {
+  return change === null || json === null ? json : change(json);
+}
+
+const unchanged: Fate = { rename: null, json: null, members: null };
+
+function memberText([name, json]: NamedJson): string {
+  return `${JSON.stringify(name)}:${json}`;
+}
+
+/** The member that an object gets that lacks it, or null. */
+function madeMember({ name, json, isAdded, within }: MemberEdit): string | null {
+  const made = isAdded ? json : within === null ? null : madeObject(within);
+  return made === null ? null : memberText([name, made]);
+}
+
+function madeObject({ members }: ObjectEdits): string | null {
+  const made = [...new Set(members.values())].flatMap((edit) => madeMember(edit) ?? []);
+  return made.length === 0 ? null : `{${made.join(',')}}`;
+}

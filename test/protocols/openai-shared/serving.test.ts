@@ -1,0 +1,60 @@
+import { test } from 'tap';
+import { LeftOut } from '../../../src/conversation/left-out.js';
+import { chatCodec } from '../../../src/protocols/chat/index.js';
+import { generateContentCodec } from '../../../src/protocols/generate-content/index.js';
+import { messagesCodec } from '../../../src/protocols/messages/index.js';
+import { responsesCodec } from '../../../src/protocols/responses/index.js';
+import type { JsonObject } from '../../../src/wire/json.js';
+import { createSealer } from '../../../src/wire/seal.js';
+import { target } from '../messages/samples.js';
+import { writeRequest } from '../write-request.js';
+
+const sealer = createSealer('a secret of the tests');
+const serving = {
+  service_tier: 'flex',
+  prompt_cache_key: 'k',
+  prompt_cache_options: { mode: 'explicit' },
+  prompt_cache_retention: '24h',
+  metadata: { a: 'b' },
+};
+const ofChat = (more: JsonObject = {}) =>
+  chatCodec.decodeRequest(
+    { messages: [{ role: 'user', content: 'hi' }], ...serving, ...more },
+    false,
+    sealer,
+  );
+const ofResponses = (more: JsonObject = {}) =>
+  responsesCodec.decodeRequest({ input: 'hi', ...serving, ...more }, false, sealer);
+
+test('chat and responses keep how a call is to be served, both ways', async (t) => {
+  const toResponses = JSON.parse(writeRequest(responsesCodec, ofChat(), target)) as JsonObject;
+  t.match(toResponses, { ...serving, store: false });
+  const toChat = JSON.parse(writeRequest(chatCodec, ofResponses(), target)) as JsonObject;
+  t.match(toChat, { ...serving, store: true });
+});
+
+test('metadata goes to chat only beside leave to store', async (t) => {
+  const leftOut = new LeftOut();
+  const body = JSON.parse(
+    writeRequest(chatCodec, ofResponses({ store: false }), target, leftOut),
+  ) as JsonObject;
+  t.match(body, { service_tier: 'flex', metadata: undefined, store: undefined });
+  t.strictSame(leftOut.names, ['metadata']);
+  t.match(JSON.parse(writeRequest(chatCodec, ofResponses({ metadata: {} }), target)), { store: undefined });
+});
+
+test('the other protocols tell that they left it out', async (t) => {
+  for (const codec of [messagesCodec, generateContentCodec]) {
+    for (const request of [ofChat(), ofResponses()]) {
+      const leftOut = new LeftOut();
+      const body = writeRequest(codec, request, target, leftOut);
+      for (const name of Object.keys(serving)) t.notMatch(body, `"${name}"`);
+      t.strictSame(leftOut.names, Object.keys(serving));
+    }
+  }
+});
+
+test('what says nothing is neither written nor told', async (t) => {
+  const nothing = Object.fromEntries(Object.keys(serving).map((name) => [name, null]));
+  t.equal('serving' in ofChat({ ...nothing, metadata: {} }), false);
+});

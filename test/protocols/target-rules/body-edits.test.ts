@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict';
+import { test } from 'tap';
+import { mergeRules } from '../../../src/config/rules.js';
+import type { RuleSettings } from '../../../src/config/rules-schema.js';
+import { type Protocol, protocols } from '../../../src/config/types.js';
+import { bodyEdits, type RuledBody } from '../../../src/protocols/target-rules/body-edits.js';
+import { editMembers } from '../../../src/wire/member-edits.js';
+import { fc } from '../../support/seed.js';
+import { anyJson, anyText, noise, writeJson } from '../../wire/json-text.js';
+
+const plain = { isTranslated: false, isCount: false, model: null, includeUsage: false };
+
+function pieces(body: Buffer, settings: RuleSettings, protocol: Protocol, kind: Partial<RuledBody>) {
+  const rules = mergeRules([settings]);
+  if (rules === null) throw new Error('these rules change nothing');
+  return editMembers(body, bodyEdits(rules, { ...plain, protocol, ...kind }));
+}
+
+function ruled(
+  body: unknown,
+  settings: RuleSettings,
+  protocol: Protocol,
+  kind: Partial<RuledBody> = {},
+): unknown {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  return JSON.parse(Buffer.concat(pieces(Buffer.from(text), settings, protocol, kind)).toString());
+}
+
+test('efforts are mapped wherever a protocol has them, and nowhere else', async (t) => {
+  const efforts = { xhigh: 'high', Ultra: 'max', none: 'low' };
+  const cases: [Protocol, object, object][] = [
+    ['chat', { reasoning_effort: 'xhigh' }, { reasoning_effort: 'high' }],
+    ['chat', { reasoning: { effort: 'ULTRA', x: 1 } }, { reasoning: { effort: 'max', x: 1 } }],
+    ['responses', { reasoning: { effort: 'none' } }, { reasoning: { effort: 'low' } }],
+    ['responses', { reasoning_effort: 'none' }, { reasoning_effort: 'none' }],
+    ['messages', { output_config: { effort: 'xhigh' } }, { output_config: { effort: 'high' } }],
+    [
+      'generateContent',
+      { generationConfig: { thinkingConfig: { thinkingLevel: 'XHIGH' } } },
+      { generationConfig: { thinkingConfig: { thinkingLevel: 'HIGH' } } },
+    ],
+    [
+      'generateContent',
+      { generation_config: { thinking_config: { thinking_level: 'none' } } },
+      { generation_config: { thinking_config: { thinking_level: 'LOW' } } },
+    ],
+    ['embeddings', { reasoning_effort: 'xhigh' }, { reasoning_effort: 'xhigh' }],
+  ];
+  for (const [protocol, before, after] of cases)
+    t.strictSame(ruled(before, { efforts }, protocol), after, JSON.stringify(before));
+  for (const effort of ['high', 'medium', null, 5, 'constructor', 'x'.repeat(300)])
+    t.strictSame(ruled({ reasoning_effort: effort }, { efforts }, 'chat'), { reasoning_effort: effort });
+  t.strictSame(
+    ruled({ reasoning_effort: 'xhigh' }, { efforts }, 'chat', { isTranslated: true }),
+    { reasoning_effort: 'xhigh' },
+    'what a translation has written was mapped before',
+  );
+});
+
+test('roles are mapped in the list of turns of each protocol', async (t) => {
+  const roles = { developer: 'system' };
+  const turns = [
+    { role: 'developer', content: [{ role: 'developer' }] },
+    { content: 'x' },
+    { role: 'user' },
+    'developer',
+  ];
+  const after = [{ role: 'system', content: [{ role: 'developer' }] }, ...turns.slice(1)];
+  for (const [protocol, list] of [
+    ['chat', 'messages'],
+    ['responses', 'input'],
+    ['messages', 'messages'],
+    ['generateContent', 'contents'],
+  ] as const)
+    t.strictSame(ruled({ [list]: turns }, { roles }, protocol), { [list]: after }, protocol);
+  t.strictSame(ruled({ input: 'developer' }, { roles }, 'responses'), { input: 'developer' });
+});
+
+test('settings of sampling are left out of text, unless a rule speaks of one', async (t) => {
+  const flat = { temperature: 1, top_p: 1, top_k: 1, presence_penalty: 1, frequency_penalty: 1, x: 1 };
+  for (const protocol of ['chat', 'completions', 'responses'] as const)
+    t.strictSame(ruled(flat, { sampling: false }, protocol), { x: 1 }, protocol);
+  t.strictSame(ruled({ temperature: 1, top_k: 2, x: 1 }, { sampling: false }, 'messages'), { x: 1 });
+  t.strictSame(
+    ruled(
+      { generationConfig: { temperature: 1, top_p: 1, seed: 1 }, temperature: 5 },
+      { sampling: false },
+      'generateContent',
+    ),
+    { generationConfig: { seed: 1 }, temperature: 5 },
+  );
+  t.strictSame(ruled({ temperature: 1 }, { sampling: false }, 'audio'), { temperature: 1 });
+  t.strictSame(ruled({ temperature: 0.2, top_p: 5 }, { sampling: false, set: { temperature: 1 } }, 'chat'), {
+    temperature: 1,
+  });
+  t.strictSame(ruled({ temperature: 2 }, { sampling: false, keep: ['temperature'] }, 'chat'), {
+    temperature: 2,
+  });
+});
+
+test('a model that adapts its thinking is given no budget, and not told to think nothing', async (t) => {
+  const thinking = 'adaptive' as const;
+  const of = (value: unknown, protocol: Protocol = 'messages') =>
+    ruled({ thinking: value, x: 1 }, { thinking }, protocol);
+  t.strictSame(of({ type: 'enabled', budget_tokens: 5, display: 'omitted' }), {
+    thinking: { display: 'omitted', type: 'adaptive' },
+    x: 1,
+  });
+  t.strictSame(of({ type: 'disabled' }), { x: 1 });
+  for (const same of [{ type: 'adaptive' }, { type: 'other' }, null, 'x'])
+    t.strictSame(of(same), { thinking: same, x: 1 });
+  t.strictSame(of({ type: 'disabled' }, 'chat'), { thinking: { type: 'disabled' }, x: 1 });
+});
+
+test('an effort becomes a switch where a vendor has one, and gives way to the switch itself', async (t) => {
+  const of = (body: object, thinking: 'enable_thinking' | 'type', protocol: Protocol = 'chat') =>
+    ruled(body, { thinking, efforts: { ultra: 'none' } }, protocol);
+  t.strictSame(of({ reasoning_effort: 'none' }, 'enable_thinking'), { enable_thinking: false });
+  t.strictSame(of({ reasoning_effort: 'low' }, 'enable_thinking'), { enable_thinking: true });
+  t.strictSame(of({ reasoning_effort: 'ultra' }, 'enable_thinking'), { enable_thinking: false });
+  t.strictSame(of({ enable_thinking: true, reasoning_effort: 'none' }, 'enable_thinking'), {
+    enable_thinking: true,
+  });
+  t.strictSame(of({ reasoning_effort: 'none' }, 'type'), { thinking: { type: 'disabled' } });
+  t.strictSame(of({ reasoning_effort: 'low' }, 'type'), { reasoning_effort: 'low' });
+  t.strictSame(of({ reasoning_effort: null }, 'type'), { reasoning_effort: null });
+  t.strictSame(of({ reasoning_effort: 'none' }, 'type', 'responses'), { reasoning_effort: 'none' });
+});
+
+test('the model and the usage option are written in the same pass', async (t) => {
+  const kind = { model: 'real', includeUsage: true };
+  const body = '{ "model":"m","seed":1, "stream":true}';
+  const of = (text: string) =>
+    Buffer.concat(pieces(Buffer.from(text), { drop: ['seed'], set: { x: 1 } }, 'chat', kind)).toString();
+  t.equal(of(body), '{"x":1,"stream_options":{"include_usage":true}, "model":"real","stream":true}');
+  t.equal(
+    of('{"stream_options":{"include_usage":false,"y":1}}'),
+    '{"x":1,"model":"real","stream_options":{"include_usage":true,"y":1}}',
+  );
+  t.equal(
+    of('{"x":1,"model":"real","stream_options":null}'),
+    '{"x":1,"model":"real","stream_options":{"include_usage":true}}',
+  );
+});
+
+test('a question for tokens is given no members, and images are asked for as often as they are charged', async (t) => {
+  const settings = { set: { a: 1, b: 2 } };
+  t.strictSame(ruled({ a: 0 }, settings, 'messages', { isCount: true }), { a: 1 });
+  t.strictSame(ruled({ n: 4, x: 1 }, { drop: ['n', 'x'] }, 'images'), { n: 4 });
+  t.strictSame(ruled({ n: 4, x: 1 }, { drop: ['n', 'x'] }, 'chat'), {});
+});
+
+test('a body of any protocol without what the rules are about keeps its bytes', (t) => {
+  const settings: RuleSettings = {
+    drop: ['_a', '_b.c'],
+    rename: { _c: '_d' },
+    clamp: { _e: { min: 0 } },
+    efforts: { xhigh: 'high' },
+    roles: { developer: 'system' },
+    sampling: false,
+    thinking: 'type',
+  };
+  const known = fc.record(
+    {
+      messages: anyJson,
+      input: anyJson,
+      contents: anyJson,
+      reasoning_effort: fc.constantFrom('high', null, 5),
+      generationConfig: anyJson,
+      output_config: anyJson,
+      thinking: anyJson,
+    },
+    { requiredKeys: [] },
+  );
+  const anyBody = fc.tuple(fc.dictionary(anyText, anyJson, { maxKeys: 3 }), known);
+  fc.assert(
+    fc.property(anyBody, noise, fc.constantFrom(...protocols), ([others, members], whims, protocol) => {
+      const body = Buffer.from(writeJson({ ...others, ...members }, whims));
+      const sent = pieces(body, settings, protocol, {});
+      assert.equal(sent.length, 1);
+      assert.equal(sent[0], body);
+    }),
+    { numRuns: 1500 },
+  );
+  t.end();
+});
