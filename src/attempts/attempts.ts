@@ -170,6 +170,11 @@ export class Attempts {
     return true;
   }
 
+  /** Whether a target behind the present one may be asked now. */
+  hasNext(): boolean {
+    return this.#nextAt(performance.now()) < this.#targets.length;
+  }
+
   #again(wait: number): number {
     this.#call.retries++;
     this.#services.recorder.recordRetry(this.target);

@@ -187,6 +187,7 @@ function buildModel(
       translation: { ...target.translation, model: target.model, streamUsage: upstream.injectUsage },
       priority: target.priority,
       weight: target.weight,
+      firstTokenMs: target.firstTokenMs ?? model.firstTokenMs,
     };
   });
   return {

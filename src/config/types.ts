@@ -123,6 +123,8 @@ export interface Target extends ConfiguredHeaders {
   /** Lower is tried first. */
   readonly priority: number;
   readonly weight: number;
+  /** It is given up for the next one when it has sent nothing of a stream after so long; null for never. */
+  readonly firstTokenMs: number | null;
 }
 
 export interface Model {

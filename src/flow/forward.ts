@@ -361,6 +361,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
       call.socketCall === null
         ? this.#post(target, this.#attempts.key, prepared, deadlines, attempt)
         : this.#sendOverSocket(call.socketCall, target, prepared, deadlines, attempt);
+    if (attempt === this.#attempt) this.#awaitFirstToken(target);
     if (mayHedge(call) && !this.#isOnce)
       this.#startHedge({
         attempt,
@@ -368,6 +369,20 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
         path: prepared.path,
         leftOut: prepared.leftOut,
       });
+  }
+
+  #awaitFirstToken({ firstTokenMs }: Target): void {
+    const call = this.#call;
+    if (firstTokenMs === null || call.accounted || call.validated?.stream !== true) return;
+    this.#relay?.awaitFirstToken(
+      firstTokenMs,
+      guard('timer', call, () => this.#onSilent(), undefined),
+    );
+  }
+
+  /** The attempt has sent nothing of its answer in time: as long as another target can be asked, that is its end. */
+  #onSilent(): void {
+    if (this.#isReplayable && !this.#isOnce && this.#attempts.hasNext()) this.#relay?.giveUpSilent();
   }
 
   #post(
