@@ -372,7 +372,7 @@ export interface Snapshot {
   readonly store: StoreSettings;
   readonly outage: OutageSettings;
   readonly usage: UsageSettings;
-  /** Some model has a target into whose protocol calls are translated. */
+  /** Clients may carry what was made here: some model's calls are translated, or may be compacted here. */
   readonly translates: boolean;
   /** Headers of clients that some upstream gets, beside those that all get. Lower-case names. */
   readonly passedHeaders: readonly string[];

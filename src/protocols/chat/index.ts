@@ -56,6 +56,7 @@ export const chat: Endpoint = {
   outputLimit: bodyOutputLimit,
   mayStream: false,
   answersJson: true,
+  mayLack: false,
   marks,
   judgeStart,
   usageAtStart: null,
@@ -66,6 +67,7 @@ export const chat: Endpoint = {
   usageOf: lastUsage,
   metering: conversationMetering,
   translation: {
+    protocol: 'chat',
     codec: chatCodec,
     schema: chatRequest,
     mediaByUrl: true,

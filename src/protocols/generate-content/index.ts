@@ -55,6 +55,7 @@ export const generateContent: Endpoint = {
   },
   mayStream: false,
   answersJson: true,
+  mayLack: false,
   marks,
   judgeStart,
   usageAtStart: null,
@@ -65,6 +66,7 @@ export const generateContent: Endpoint = {
   usageOf: lastUsage,
   metering: growingMetering,
   translation: {
+    protocol: 'generateContent',
     codec: generateContentCodec,
     schema: generateContentRequest,
     mediaByUrl: false,
@@ -88,7 +90,9 @@ export const countTokens: Endpoint = {
   outputLimit: null,
   mayStream: false,
   answersJson: true,
+  mayLack: true,
   translation: {
+    protocol: 'generateContent',
     codec: generateContentCodec,
     schema: countTokensRequest,
     mediaByUrl: false,

@@ -47,6 +47,7 @@ export const messages: Endpoint = {
   outputLimit: bodyOutputLimit,
   mayStream: false,
   answersJson: true,
+  mayLack: false,
   marks,
   judgeStart,
   usageAtStart: firstUsage,
@@ -57,6 +58,7 @@ export const messages: Endpoint = {
   usageOf: lastUsage,
   metering: growingMetering,
   translation: {
+    protocol: 'messages',
     codec: messagesCodec,
     schema: messagesRequest,
     mediaByUrl: true,
@@ -80,7 +82,9 @@ export const countTokens: Endpoint = {
   outputLimit: null,
   mayStream: false,
   answersJson: true,
+  mayLack: true,
   translation: {
+    protocol: 'messages',
     codec: messagesCodec,
     schema: countTokensRequest,
     mediaByUrl: true,

@@ -48,6 +48,7 @@ export const responses: Endpoint = {
   outputLimit: bodyOutputLimit,
   mayStream: false,
   answersJson: true,
+  mayLack: false,
   marks,
   judgeStart,
   usageAtStart: null,
@@ -58,6 +59,7 @@ export const responses: Endpoint = {
   usageOf: lastUsage,
   metering: conversationMetering,
   translation: {
+    protocol: 'responses',
     codec: responsesCodec,
     schema: responsesRequest,
     mediaByUrl: true,
@@ -81,7 +83,9 @@ export const compactResponses: Endpoint = {
   outputLimit: null,
   mayStream: false,
   answersJson: true,
+  mayLack: true,
   translation: {
+    protocol: 'responses',
     codec: compactCodec,
     schema: compactRequest,
     mediaByUrl: true,
