@@ -103,10 +103,16 @@ export type UpstreamFailureReason =
   | 'closed';
 
 /**
- * Why an answer that had begun is given up. What is `unusable_answer` is the upstream's own doing; more than the gateway
+ * Why an answer that had begun is given up. What is `unusable_answer` or
+ * has not begun in its time (`first_token_timeout`) is the upstream's own doing; more than the gateway
  * takes (`answer_too_large`), no memory for it (`no_room`) and a fault of the gateway's own are not.
  */
-export type GivenUpBy = 'unusable_answer' | 'answer_too_large' | 'no_room' | 'gateway_fault';
+export type GivenUpBy =
+  | 'unusable_answer'
+  | 'first_token_timeout'
+  | 'answer_too_large'
+  | 'no_room'
+  | 'gateway_fault';
 
 /** How an attempt came to no answer, or to no whole or usable one. */
 export type AttemptFailure = UpstreamFailureReason | GivenUpBy;

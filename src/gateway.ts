@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { TargetChooser } from './attempts/choose.js';
 import { HealthTable } from './attempts/health.js';
 import { HedgeBudgets } from './attempts/hedge-budget.js';
+import { LackingEndpoints } from './attempts/lacking.js';
 import { createKeyShares } from './config/key-shares.js';
 import type { Snapshot, Target } from './config/types.js';
 import { type FaultPlace, guard } from './errors.js';
@@ -187,6 +188,7 @@ class ComposedGateway implements Gateway {
       health: this.#health,
       chooser: new TargetChooser(this.#health, Math.random),
       hedges: new HedgeBudgets(),
+      lacking: new LackingEndpoints(),
       recorder: this.#recorder,
       limits: createLeaseHolder({
         now: () => hostClock.now(),

@@ -169,7 +169,8 @@ function upstreamView(upstream: ResolvedUpstream): object {
   };
 }
 
-function modelView({ protocols, targets, price, limits, hedgeMs, tokens }: ResolvedModel): object {
+function modelView(model: ResolvedModel): object {
+  const { protocols, targets, price, limits, firstTokenMs, hedgeMs, tokens } = model;
   return {
     protocols,
     targets: targets.map(({ translation, ...target }) => ({
@@ -190,11 +191,13 @@ function modelView({ protocols, targets, price, limits, hedgeMs, tokens }: Resol
       rules: rulesView(target.rules),
       priority: target.priority,
       weight: target.weight,
+      firstTokenMs: target.firstTokenMs ?? undefined,
     })),
     price: price === null ? undefined : settings(price),
     limits: limitsView(limits),
     inputTokens: tokens.input ?? undefined,
     outputTokens: tokens.output ?? undefined,
+    firstTokenMs: firstTokenMs ?? undefined,
     hedgeMs: hedgeMs ?? undefined,
   };
 }

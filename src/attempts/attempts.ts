@@ -119,6 +119,11 @@ export class Attempts {
     else asker.onNoneLeft(this.#failure ?? fault);
   }
 
+  /** Asks the present target once more, which can be asked in another way. */
+  askAgain(): void {
+    if (this.#asker !== null) this.#ask(this.#asker);
+  }
+
   #ask(asker: Asker): void {
     try {
       asker.ask();
@@ -168,6 +173,11 @@ export class Attempts {
     if (next >= this.#targets.length) return false;
     this.#moveTo(next);
     return true;
+  }
+
+  /** Whether a target behind the present one may be asked now. */
+  hasNext(): boolean {
+    return this.#nextAt(performance.now()) < this.#targets.length;
   }
 
   #again(wait: number): number {
@@ -359,9 +369,10 @@ export interface AttemptOwner {
 export interface AttemptJudge {
   /**
    * @param status by which the error answer is judged
+   * @param body of it, as much as has come
    * @returns true when it is given up, and `onPassedOver` follows
    */
-  passesOver(attempt: RelayedAttempt, status: number): boolean;
+  passesOver(attempt: RelayedAttempt, status: number, body: Buffer): boolean;
   onPassedOver(): void;
   /** An error answer says that our account is not accepted. */
   onVendorAccountAnswer(attempt: RelayedAttempt, error: GatewayError): void;
@@ -461,7 +472,7 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
     const { status, error } = readErrorAnswer(this.target.upstream, head, come);
     this.answeredError(head, status);
     if (isVendorAccountError(error)) this.#judge.onVendorAccountAnswer(this, error);
-    if (this.#judge.passesOver(this, status)) {
+    if (this.#judge.passesOver(this, status, come)) {
       this.#isPassedOver = true;
       const isUnread = head.status >= 500 && (head.contentLength < 0 || head.contentLength > mostDiscarded);
       if (isUnread) this.exchange?.cancel();

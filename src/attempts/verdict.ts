@@ -37,7 +37,8 @@ export type FailedAttempt = BrokenAttempt | AnsweredAttempt;
  * The retry rule, and the only place that knows it. Once something was relayed nothing is tried again. Before the
  * request was sent, the next candidate is free. After it was sent, only what proves that the upstream gave up
  * (a broken connection, an answer that is none, an error of its own) moves on; a deadline stops, since the work may
- * still be going on and the caller has waited long enough, and so does an answer that is too large, finds no room here,
+ * still be going on and the caller has waited long enough (but the time for a first event is there to be followed by
+ * another target), and so does an answer that is too large, finds no room here,
  * or met a fault of ours, since it was given.
  * A connection that breaks proves it only within a second of sending: what cuts silent calls cuts them at work. What
  * must not be done twice moves on only after an answer which proves that it was not done (`provesUndone`).
@@ -75,6 +76,8 @@ function mayGoOn(attempt: FailedAttempt): boolean {
       return false;
     // An answer all the same.
     case 'unusable_answer':
+    // What is still going on there was cancelled, and the operator wants another to be asked.
+    case 'first_token_timeout':
       return true;
     default:
       return attempt.sentMs < resendableMs;

@@ -66,9 +66,12 @@ export interface ResolvedModel {
     readonly translation: TranslationSettings;
     readonly preset: string | null;
     readonly rules: RuleSettings | null;
+    /** Null for its model's. */
+    readonly firstTokenMs: number | null;
   }[];
   readonly price: Price | null;
   readonly limits: RateLimits | null;
+  readonly firstTokenMs: number | null;
   readonly hedgeMs: number | null;
   readonly tokens: TokenLimits;
   /** Unix seconds. */
@@ -278,9 +281,11 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
         ),
         preset: target.preset ?? null,
         rules: target.rules ?? null,
+        firstTokenMs: target.firstTokenMs ?? null,
       })),
       price: model.price === undefined ? null : resolvePrice(model.price),
       limits: resolveLimits(model.limits),
+      firstTokenMs: model.firstTokenMs ?? null,
       hedgeMs: model.hedgeMs ?? null,
       tokens: { input: model.inputTokens ?? null, output: model.outputTokens ?? null },
       created,

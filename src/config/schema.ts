@@ -365,6 +365,7 @@ const target = Type.Object(
       'Share of the calls among targets of equal priority.',
       Type.Integer({ minimum: 1, maximum: 1_000_000 }),
     ),
+    firstTokenMs: optional('As `models.*.firstTokenMs`, over which it wins.', milliseconds),
   },
   closed,
 );
@@ -433,6 +434,10 @@ const model = Type.Object(
     limits: Type.Optional(rateLimits),
     inputTokens: optional('Tokens that it takes at most; lists of models say so.', positive),
     outputTokens: optional('Tokens that it gives at most; lists of models say so.', positive),
+    firstTokenMs: optional(
+      'A target of a stream that has sent no event of its answer after so long is given up, and the next one asked, while there is one.',
+      milliseconds,
+    ),
     hedgeMs: optional(
       'A call that is no stream and has no answer after so long is sent to the next target as well.',
       milliseconds,

@@ -142,8 +142,12 @@ function simulatorBase(surroundings: Surroundings): string | null {
   return surroundings.simulatorUrl === null ? null : `${surroundings.simulatorUrl}/v1`;
 }
 
+/** Any upstream of responses may lack compactions, which are then made here. */
 function isTranslated({ protocols, targets }: Model): boolean {
-  return targets.some((target) => [...protocols].some((protocol) => !target.native.has(protocol)));
+  return (
+    protocols.has('responses') ||
+    targets.some((target) => [...protocols].some((protocol) => !target.native.has(protocol)))
+  );
 }
 
 type SetOf = (protocols: Iterable<Protocol>) => ReadonlySet<Protocol>;
@@ -187,6 +191,7 @@ function buildModel(
       translation: { ...target.translation, model: target.model, streamUsage: upstream.injectUsage },
       priority: target.priority,
       weight: target.weight,
+      firstTokenMs: target.firstTokenMs ?? model.firstTokenMs,
     };
   });
   return {

@@ -123,6 +123,8 @@ export interface Target extends ConfiguredHeaders {
   /** Lower is tried first. */
   readonly priority: number;
   readonly weight: number;
+  /** It is given up for the next one when it has sent nothing of a stream after so long; null for never. */
+  readonly firstTokenMs: number | null;
 }
 
 export interface Model {
@@ -370,7 +372,7 @@ export interface Snapshot {
   readonly store: StoreSettings;
   readonly outage: OutageSettings;
   readonly usage: UsageSettings;
-  /** Some model has a target into whose protocol calls are translated. */
+  /** Clients may carry what was made here: some model's calls are translated, or may be compacted here. */
   readonly translates: boolean;
   /** Headers of clients that some upstream gets, beside those that all get. Lower-case names. */
   readonly passedHeaders: readonly string[];

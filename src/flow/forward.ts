@@ -7,6 +7,7 @@ import {
   RelayedAttempt,
 } from '../attempts/attempts.js';
 import { Hedge, type HedgedAttempt } from '../attempts/hedge.js';
+import { saysItLacks } from '../attempts/lacking.js';
 import { toldStatus } from '../attempts/outcome.js';
 import type { FailedAttempt } from '../attempts/verdict.js';
 import type { Target } from '../config/types.js';
@@ -98,6 +99,8 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
   #transform: AnswerTransform | null = null;
   /** Why the answer of the attempt was given up. */
   #givenUp: GivenUpBy = 'unusable_answer';
+  /** The target has said that it does not have the endpoint. */
+  #isLacking = false;
   /** Time went by before the first attempt. */
   #isLate = false;
   /** While a second target may be asked beside the first, or is. */
@@ -114,8 +117,9 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
     return this.#call.accounted || (this.#transform?.isComplete ?? false);
   }
 
-  passesOver(attempt: RelayedAttempt, status: number): boolean {
+  passesOver(attempt: RelayedAttempt, status: number, body: Buffer): boolean {
     if (this.survives(attempt)) return true;
+    if (this.#lacks(attempt.target, status, body)) return true;
     return this.#mayGoOn({
       reason: 'error_answer',
       status,
@@ -128,7 +132,27 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
   }
 
   onPassedOver(): void {
-    this.#goOn(null);
+    if (this.#isLacking) {
+      this.#isLacking = false;
+      this.#isLate = true;
+      this.#attempts.askAgain();
+    } else this.#goOn(null);
+  }
+
+  /** Whether an error answer says that the target does not have this endpoint of its protocol, which is then remembered. */
+  #lacks(target: Target, status: number, body: Buffer): boolean {
+    const endpoint = this.#endpoint;
+    if (!endpoint.mayLack || this.#call.path === 'translated' || !this.#call.exchange.alive) return false;
+    const { model } = target;
+    this.#isLacking = saysItLacks(status, body, { model, path: endpoint.upstreamPath(model, false) });
+    if (this.#isLacking) this.#services.lacking.note(target, endpoint, performance.now());
+    return this.#isLacking;
+  }
+
+  /** Whether the target gets the call as it came. */
+  #isNative(target: Target): boolean {
+    if (!target.native.has(this.#endpoint.protocol)) return false;
+    return !this.#endpoint.mayLack || !this.#services.lacking.has(target, this.#endpoint, performance.now());
   }
 
   onVendorAccountAnswer(attempt: RelayedAttempt, error: GatewayError): void {
@@ -249,13 +273,12 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
 
   ask(): void {
     const { target } = this.#attempts;
-    const { translation, protocol } = this.#endpoint;
+    const { translation } = this.#endpoint;
     const { upload } = this.#call;
     this.#call.target = target;
     try {
       if (upload !== null) this.#send(target, prepareUpload(this.#call, upload, this.#endpoint, target));
-      else if (target.native.has(protocol))
-        this.#send(target, prepareNative(this.#call, this.#endpoint, target));
+      else if (this.#isNative(target)) this.#send(target, prepareNative(this.#call, this.#endpoint, target));
       else this.#translate(target, translation);
     } catch (fault) {
       // Nothing was sent where its head could not be written.
@@ -288,7 +311,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
       this.#answerHere(translation.answerHere(request));
       return;
     }
-    const isFetched = !translatedEndpoint(target).translation.mediaByUrl;
+    const isFetched = !translatedEndpoint(target, translation.protocol).translation.mediaByUrl;
     if (isFetched && this.#fetchMedia(target, translation, request)) return;
     this.#send(target, prepareTranslated(call, translation, target, request));
   }
@@ -361,6 +384,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
       call.socketCall === null
         ? this.#post(target, this.#attempts.key, prepared, deadlines, attempt)
         : this.#sendOverSocket(call.socketCall, target, prepared, deadlines, attempt);
+    if (attempt === this.#attempt) this.#awaitFirstToken(target);
     if (mayHedge(call) && !this.#isOnce)
       this.#startHedge({
         attempt,
@@ -368,6 +392,20 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
         path: prepared.path,
         leftOut: prepared.leftOut,
       });
+  }
+
+  #awaitFirstToken({ firstTokenMs }: Target): void {
+    const call = this.#call;
+    if (firstTokenMs === null || call.accounted || call.validated?.stream !== true) return;
+    this.#relay?.awaitFirstToken(
+      firstTokenMs,
+      guard('timer', call, () => this.#onSilent(), undefined),
+    );
+  }
+
+  /** The attempt has sent nothing of its answer in time: as long as another target can be asked, that is its end. */
+  #onSilent(): void {
+    if (this.#isReplayable && !this.#isOnce && this.#attempts.hasNext()) this.#relay?.giveUpSilent();
   }
 
   #post(
@@ -498,7 +536,7 @@ function prepareHedge(services: Services, call: Call, endpoint: Endpoint, target
   const { translation } = endpoint;
   if (translation === null || translation.answerHere !== null) return null;
   const request = decodeCall(call, translation);
-  const isFetched = !translatedEndpoint(target).translation.mediaByUrl;
+  const isFetched = !translatedEndpoint(target, translation.protocol).translation.mediaByUrl;
   if (isFetched && remoteMedia(request.turns).length > 0) return null;
   const prepared = prepareTranslated(call, translation, target, request);
   let bytes = 0;

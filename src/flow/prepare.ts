@@ -5,7 +5,7 @@ import { inWordsOf } from '../conversation/effort.js';
 import { bodyEstimate, inputEstimate } from '../conversation/estimate-usage.js';
 import { fitRequest } from '../conversation/fit/fit.js';
 import { LeftOut, withoutLeftOut } from '../conversation/left-out.js';
-import type { ConversationRequest } from '../conversation/request.js';
+import type { ConversationRequest, TextProtocolName } from '../conversation/request.js';
 import { GatewayError } from '../errors.js';
 import { credentialLine, ruledVendorHeaders, vendorLines } from '../protocols/credentials/credentials.js';
 import type { OnceRule } from '../protocols/once.js';
@@ -167,8 +167,15 @@ export function decodeCall(call: Call, { codec, schema, unwrap }: Translation): 
   );
 }
 
-/** How a target that speaks another protocol is asked. */
-export function translatedEndpoint({ translatesTo, model }: Target): TextEndpoint {
+/**
+ * How a target is asked for a call that it does not take as it came.
+ * @param protocol of the call: a target that speaks it lacks no more than one endpoint of it
+ */
+export function translatedEndpoint(
+  { translatesTo, model, native }: Target,
+  protocol: TextProtocolName,
+): TextEndpoint {
+  if (native.has(protocol)) return textEndpoints[protocol];
   if (translatesTo === null) throw new Error(`the target ${model} speaks no text protocol`);
   return textEndpoints[translatesTo];
 }
@@ -183,7 +190,7 @@ export function prepareTranslated(
   target: Target,
   request: ConversationRequest,
 ): Prepared {
-  const upstream = translatedEndpoint(target);
+  const upstream = translatedEndpoint(target, translation.protocol);
   const theirs = upstream.translation.codec;
   const ours = translation.codec;
   const { rules } = target;

@@ -69,6 +69,8 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   /** Some of an upstream's answer has left, or will with the next write. Until then another target may be asked. */
   relayed = false;
   #flowing = true;
+  /** While some of an answer has to come in a time of its own. */
+  #firstToken: NodeJS.Timeout | null = null;
   #heardAt: number;
 
   constructor(services: Services, call: RoutedCall, owner: AttemptOwner) {
@@ -92,9 +94,27 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     this.#phase = waiting;
     this.#head = null;
     this.relayed = false;
+    this.#endFirstToken();
     if (this.#call.gathered > 0) this.#holds(0);
     this.#call.sentAt = 0;
     this.#call.answeredAt = 0;
+  }
+
+  /** Calls `late` when nothing of the present attempt's answer has come after so many milliseconds. */
+  awaitFirstToken(ms: number, late: () => void): void {
+    this.#firstToken = setTimeout(late, ms);
+  }
+
+  #endFirstToken(): void {
+    if (this.#firstToken !== null) clearTimeout(this.#firstToken);
+    this.#firstToken = null;
+  }
+
+  /** Another target is asked in place of the present one, unless it has begun to answer. */
+  giveUpSilent(): void {
+    if (this.relayed || (this.#phase.name !== 'waiting' && this.#phase.name !== 'events')) return;
+    const error = new GatewayError('upstream_timeout', 'The upstream sent nothing of its answer in time.');
+    this.#give(error, null, 'first_token_timeout');
   }
 
   onHead(head: ResponseHead): void {
@@ -276,6 +296,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
 
   /** Leaves the sweep list: nothing of this call is due any more. */
   leave(): void {
+    this.#endFirstToken();
     this.#services.sweepList.remove(this);
   }
 
@@ -533,6 +554,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
         return true;
       }
       this.relayed = true;
+      this.#endFirstToken();
       this.#commitStream();
       releaseBody(this.#services, this.#call, this.upstream?.bodyReleased ?? false);
     }

@@ -1,6 +1,7 @@
 import type { TargetChooser } from '../attempts/choose.js';
 import type { HealthTable } from '../attempts/health.js';
 import type { HedgeBudgets } from '../attempts/hedge-budget.js';
+import type { LackingEndpoints } from '../attempts/lacking.js';
 import type { Upstream } from '../config/types.js';
 import type { FaultPlace, GatewayError } from '../errors.js';
 import type { SweepList } from '../http/sweep.js';
@@ -48,6 +49,7 @@ export interface Services {
   readonly health: HealthTable;
   readonly chooser: TargetChooser;
   readonly hedges: HedgeBudgets;
+  readonly lacking: LackingEndpoints;
   readonly recorder: Pick<Recorder, 'recordAttempt' | 'recordRetry' | 'recordHedge'>;
   readonly limits: LeaseHolder;
   /** By which the limits are kept. */

@@ -33,6 +33,7 @@ const resultOfReason: Readonly<Record<AttemptFailure, AttemptResult>> = {
   truncated: 'truncated',
   closed: 'canceled',
   unusable_answer: 'malformed',
+  first_token_timeout: 'timeout',
   gateway_fault: 'canceled',
 };
 

@@ -1,6 +1,6 @@
 import type { Protocol } from '../config/types.js';
 import type { TargetOptions, TextCodec } from '../conversation/codec.js';
-import type { ConversationRequest } from '../conversation/request.js';
+import type { ConversationRequest, TextProtocolName } from '../conversation/request.js';
 import type { StreamRules } from '../conversation/stream-rules.js';
 import type { CompiledSchema } from '../schema/compile.js';
 import type { JsonObject } from '../wire/json.js';
@@ -25,6 +25,11 @@ export interface Endpoint extends StreamRules {
   readonly usageOnRequest: boolean;
   /** Where a body says how much it may be answered at most; null where answers are not made of tokens. */
   readonly outputLimit: OutputLimit | null;
+  /**
+   * Upstreams of the protocol may not have it. One that says so is asked as one of another protocol is, by way of
+   * `translation`.
+   */
+  readonly mayLack: boolean;
   /** How a call is served by an upstream of another protocol; null when it cannot be. */
   readonly translation: Translation | null;
   /** The upstream decides whether its answer is a stream, whatever the call asked for. */
@@ -62,6 +67,8 @@ export const bodyOutputLimit: OutputLimit = {
 
 /** How the calls of an endpoint are served by an upstream of another protocol. */
 export interface Translation {
+  /** The client's. */
+  readonly protocol: TextProtocolName;
   readonly codec: TextCodec;
   /** What a body has to be like, besides what is asked of every one, so that the codec can decode it. */
   readonly schema: CompiledSchema;

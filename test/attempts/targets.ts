@@ -30,6 +30,7 @@ export function makeTarget(
     images: 'openai',
     priority,
     weight,
+    firstTokenMs: null,
   };
 }
 

@@ -53,6 +53,7 @@ test('names become references, and targets come in order of priority', (t) => {
     translation,
     preset: null,
     rules: null,
+    firstTokenMs: null,
   };
   const model = {
     name: 'm',
@@ -60,10 +61,11 @@ test('names become references, and targets come in order of priority', (t) => {
     targets: [
       { ...target, model: 'late', priority: 2 },
       { ...target, model: 'first', priority: 0 },
-      { ...target, model: 'second', priority: 0 },
+      { ...target, model: 'second', priority: 0, firstTokenMs: 3 },
     ],
     price: { input: 1, output: 2, cached: 1, cacheWritten: 1, perCall: 0, perSecond: 0 },
     limits: null,
+    firstTokenMs: 8,
     hedgeMs: null,
     tokens: { input: null, output: null },
     created: 5,
@@ -73,6 +75,10 @@ test('names become references, and targets come in order of priority', (t) => {
   t.strictSame(
     built?.targets.map((each) => each.model),
     ['first', 'second', 'late'],
+  );
+  t.strictSame(
+    built?.targets.map(({ firstTokenMs }) => firstTokenMs),
+    [8, 3, 8],
   );
   t.equal(built?.targets[0]?.upstream, snapshot.upstreams.get('simulator'));
   t.match(built, { created: 5, price: { input: 1, output: 2 } });

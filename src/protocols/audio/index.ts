@@ -113,6 +113,7 @@ const audio = {
   usageOnRequest: false,
   outputLimit: null,
   answersJson: false,
+  mayLack: false,
   translation: null,
   amender: null,
   once: never,

@@ -59,6 +59,7 @@ export const chat: Endpoint = {
   outputLimit: bodyOutputLimit,
   mayStream: false,
   answersJson: true,
+  mayLack: false,
   marks,
   judgeStart,
   usageAtStart: null,
@@ -69,6 +70,7 @@ export const chat: Endpoint = {
   usageOf: lastUsage,
   metering: conversationMetering,
   translation: {
+    protocol: 'chat',
     codec: chatCodec,
     schema: chatRequest,
     mediaByUrl: true,

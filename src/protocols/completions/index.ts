@@ -19,6 +19,7 @@ export const completions: Endpoint = {
   outputLimit: { ...bodyOutputLimit, choices: ['n', 'best_of'], each: 'prompt' },
   mayStream: false,
   answersJson: true,
+  mayLack: false,
   marks,
   judgeStart,
   usageAtStart: null,

@@ -18,6 +18,7 @@ export const embeddings: Endpoint = {
   outputLimit: null,
   mayStream: false,
   answersJson: true,
+  mayLack: false,
   translation: null,
   amender: encodingAmender,
   once: never,

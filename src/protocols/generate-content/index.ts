@@ -58,6 +58,7 @@ export const generateContent: Endpoint = {
   },
   mayStream: false,
   answersJson: true,
+  mayLack: false,
   marks,
   judgeStart,
   usageAtStart: null,
@@ -68,6 +69,7 @@ export const generateContent: Endpoint = {
   usageOf: lastUsage,
   metering: growingMetering,
   translation: {
+    protocol: 'generateContent',
     codec: generateContentCodec,
     schema: generateContentRequest,
     mediaByUrl: false,
@@ -91,7 +93,9 @@ export const countTokens: Endpoint = {
   outputLimit: null,
   mayStream: false,
   answersJson: true,
+  mayLack: true,
   translation: {
+    protocol: 'generateContent',
     codec: generateContentCodec,
     schema: countTokensRequest,
     mediaByUrl: false,

@@ -10,6 +10,7 @@ const images: Omit<Endpoint, 'upstreamPath' | 'mayStream'> = {
   usageOnRequest: false,
   outputLimit: null,
   answersJson: true,
+  mayLack: false,
   marks,
   judgeStart,
   usageAtStart: null,

@@ -50,6 +50,7 @@ export const messages: Endpoint = {
   outputLimit: bodyOutputLimit,
   mayStream: false,
   answersJson: true,
+  mayLack: false,
   marks,
   judgeStart,
   usageAtStart: firstUsage,
@@ -60,6 +61,7 @@ export const messages: Endpoint = {
   usageOf: lastUsage,
   metering: growingMetering,
   translation: {
+    protocol: 'messages',
     codec: messagesCodec,
     schema: messagesRequest,
     mediaByUrl: true,
@@ -83,7 +85,9 @@ export const countTokens: Endpoint = {
   outputLimit: null,
   mayStream: false,
   answersJson: true,
+  mayLack: true,
   translation: {
+    protocol: 'messages',
     codec: messagesCodec,
     schema: countTokensRequest,
     mediaByUrl: true,

@@ -17,6 +17,7 @@ export const moderations: Endpoint = {
   outputLimit: null,
   mayStream: false,
   answersJson: true,
+  mayLack: false,
   translation: null,
   amender: null,
   once: never,

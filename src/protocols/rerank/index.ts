@@ -19,6 +19,7 @@ export const rerank: Endpoint = {
   outputLimit: null,
   mayStream: false,
   answersJson: true,
+  mayLack: false,
   translation: null,
   amender: rerankAmender,
   once: never,

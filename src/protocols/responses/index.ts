@@ -51,6 +51,7 @@ export const responses: Endpoint = {
   outputLimit: bodyOutputLimit,
   mayStream: false,
   answersJson: true,
+  mayLack: false,
   marks,
   judgeStart,
   usageAtStart: null,
@@ -61,6 +62,7 @@ export const responses: Endpoint = {
   usageOf: lastUsage,
   metering: conversationMetering,
   translation: {
+    protocol: 'responses',
     codec: responsesCodec,
     schema: responsesRequest,
     mediaByUrl: true,
@@ -84,7 +86,9 @@ export const compactResponses: Endpoint = {
   outputLimit: null,
   mayStream: false,
   answersJson: true,
+  mayLack: true,
   translation: {
+    protocol: 'responses',
     codec: compactCodec,
     schema: compactRequest,
     mediaByUrl: true,

@@ -1,0 +1,56 @@
+import type { Target } from '../config/types.js';
+
+/** What an upstream did not have may have come with its next version. */
+const rememberedMs = 3_600_000;
+
+/**
+ * Which targets do not have an endpoint of the protocol that they speak, as this worker has seen it. Those of another
+ * config begin anew, and the number of endpoints bounds what is kept of each.
+ */
+export class LackingEndpoints {
+  readonly #byTarget = new WeakMap<Target, Map<object, number>>();
+
+  /**
+   * @param endpoint its one description
+   * @param now milliseconds of `performance.now()`
+   */
+  note(target: Target, endpoint: object, now: number): void {
+    const known = this.#byTarget.get(target);
+    if (known === undefined) this.#byTarget.set(target, new Map([[endpoint, now + rememberedMs]]));
+    else known.set(endpoint, now + rememberedMs);
+  }
+
+  /** Whether a target has said so of late. Parameters as of `note`. */
+  has(target: Target, endpoint: object, now: number): boolean {
+    const until = this.#byTarget.get(target)?.get(endpoint);
+    return until !== undefined && now < until;
+  }
+}
+
+/**
+ * Whether an error answer says that the upstream does not have what was asked for under a path: any 405, and a 404 that
+ * is not about the model. An upstream that does not have the model says so in a 404 as well, and names it.
+ * @param body of the answer, as much of it as has come
+ * @param path that was asked, which an answer may quote and which may hold the model's name
+ */
+export function saysItLacks(
+  status: number,
+  body: Buffer,
+  { model, path }: { readonly model: string; readonly path: string },
+): boolean {
+  if (status === 405) return true;
+  if (status !== 404) return false;
+  const text = body.toString('utf8').replaceAll('\\/', '/');
+  return !text.includes('model_not_found') && !names(text.replaceAll(path, ''), model);
+}
+
+/** Whether a text has a name as a word of its own. */
+function names(text: string, name: string): boolean {
+  for (let at = text.indexOf(name); at !== -1; at = text.indexOf(name, at + 1))
+    if (!isOfWord(text, at - 1) && !isOfWord(text, at + name.length)) return true;
+  return false;
+}
+
+function isOfWord(text: string, at: number): boolean {
+  return /^[\p{L}\p{N}_]$/u.test(text.charAt(at));
+}

@@ -1,0 +1,32 @@
+import { test } from 'tap';
+import { LackingEndpoints, saysItLacks } from '../../src/attempts/lacking.js';
+import { countTokens } from '../../src/protocols/messages/index.js';
+import { compactResponses } from '../../src/protocols/responses/index.js';
+import { makeTarget } from './targets.js';
+
+test('a 404 is about the path unless it names the model as a word of its own', (t) => {
+  const asked = { model: 'gpt-4', path: '/models/gpt-4:countTokens' };
+  const says = (status: number, text: string) => saysItLacks(status, Buffer.from(text), asked);
+  t.ok(says(405, 'gpt-4'));
+  t.ok(says(404, ''));
+  t.ok(says(404, 'Cannot POST /v1beta/models/gpt-4:countTokens'));
+  t.ok(says(404, '{"path":"\\/v1beta\\/models\\/gpt-4:countTokens"}'));
+  t.ok(says(404, 'gpt-4o and xgpt-4 are there'));
+  t.notOk(says(404, 'gpt-4o and gpt-4'));
+  t.notOk(says(404, 'gpt-4 is not there'));
+  t.notOk(says(404, '"models/gpt-4"'));
+  t.notOk(says(404, '{"code":"model_not_found"}'));
+  for (const status of [400, 403, 500, 501, 200]) t.notOk(says(status, ''));
+  t.end();
+});
+
+test('what a target lacks is remembered for an hour, of each endpoint by itself', (t) => {
+  const lacking = new LackingEndpoints();
+  const target = makeTarget('a');
+  lacking.note(target, countTokens, 5);
+  t.ok(lacking.has(target, countTokens, 3_600_004));
+  t.notOk(lacking.has(target, countTokens, 3_600_005));
+  t.notOk(lacking.has(target, compactResponses, 5));
+  t.notOk(lacking.has(makeTarget('a'), countTokens, 5));
+  t.end();
+});
