@@ -1,8 +1,11 @@
 import { test } from 'tap';
 import type { TargetOptions } from '../../../../src/conversation/codec.js';
+import { LeftOut } from '../../../../src/conversation/left-out.js';
 import type { ConversationRequest, Effort, MediaPart, Tool } from '../../../../src/conversation/request.js';
 import { GatewayError } from '../../../../src/errors.js';
-import { encode, encodeText, plain, token } from '../samples.js';
+import { messagesCodec } from '../../../../src/protocols/messages/index.js';
+import { writeRequest } from '../../write-request.js';
+import { encode, encodeText, plain, target, token } from '../samples.js';
 
 const f: Tool = { name: 'f', description: null, parameters: null, strict: null };
 const reasoning = (effort: Effort | null, budget: number | null = null, show = true) => ({
@@ -297,4 +300,20 @@ test('what the protocol cannot say is refused in the words of the client', async
     turns: [...plain.turns, { role: 'assistant', parts: [part] } as const],
   });
   t.match(refusalOf(withCall(call)), { kind: 'invalid_value', param: 'x.y', status: 400 });
+});
+
+test('sampling that is not sent is told as the client spells it', async (t) => {
+  const told = (changes: Partial<ConversationRequest>) => {
+    const leftOut = new LeftOut();
+    writeRequest(messagesCodec, { ...plain, ...changes }, target, leftOut);
+    return leftOut.names;
+  };
+  const sampling = { temperature: 0.2, topP: 0.5, topK: 3 };
+  t.strictSame(told(sampling), ['top_p']);
+  t.strictSame(told({ ...sampling, ...reasoning('low') }), ['temperature', 'top_p', 'topK']);
+  t.strictSame(told({ from: 'generateContent', ...sampling, ...reasoning('low') }), [
+    'generationConfig.temperature',
+    'generationConfig.topP',
+    'generationConfig.topK',
+  ]);
 });
