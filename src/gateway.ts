@@ -40,7 +40,7 @@ import { createRecorder, type Recorder } from './metrics/recorder.js';
 import type { MetricsSnapshot } from './metrics/snapshot.js';
 import { UnixTime } from './metrics/unix-time.js';
 import { createErrorFormatForPath } from './protocols/error-formats/select.js';
-import { buildRoutes, socketPaths } from './routes.js';
+import { buildRoutes, servedPaths, socketPaths } from './routes.js';
 import { createStore } from './store/create.js';
 import type { Ledger, Store } from './store/store.js';
 import { createUpstreamClient, type UpstreamClient } from './upstream/client.js';
@@ -349,7 +349,11 @@ function runningFrom(snapshot: Snapshot, managedKeys: ManagedKeySet | null): Run
   return {
     snapshot,
     keys: createKeyTable(keys, managed),
-    router: createRouter(routes.map((route) => ({ method: route.method, path: route.path, value: route }))),
+    router: createRouter(
+      routes.flatMap((route) =>
+        servedPaths(route).map((path) => ({ method: route.method, path, value: route })),
+      ),
+    ),
     proxies: proxies === null ? null : trustedProxies(proxies),
     sealer: createSealer(snapshot.secret),
     pools: new PoolTable(),

@@ -4,7 +4,7 @@ import { transcriptionForm, translationForm } from './protocols/audio/form.js';
 import { speech, transcriptions, translations } from './protocols/audio/index.js';
 import { speechRequest } from './protocols/audio/schema.js';
 import { chat } from './protocols/chat/index.js';
-import { chatRequest } from './protocols/chat/request/schema.js';
+import { passedChatRequest } from './protocols/chat/request/schema.js';
 import { completions } from './protocols/completions/index.js';
 import { completionsRequest } from './protocols/completions/schema.js';
 import type { AuthStyle } from './protocols/credentials/credentials.js';
@@ -22,21 +22,21 @@ import {
 } from './protocols/error-formats/openai.js';
 import { generateContent, countTokens as googleCountTokens } from './protocols/generate-content/index.js';
 import {
-  generateContentRequest,
-  countTokensRequest as googleCountTokensRequest,
+  passedCountTokensRequest as googleCountTokensRequest,
+  passedGenerateContentRequest,
 } from './protocols/generate-content/request/schema.js';
 import { imageEdits, imageGenerations } from './protocols/images/index.js';
 import type { ImageOperation } from './protocols/images/request.js';
 import { editsRequest, generationsRequest } from './protocols/images/schema.js';
 import { countTokens, messages } from './protocols/messages/index.js';
-import { countTokensRequest, messagesRequest } from './protocols/messages/request/schema.js';
+import { passedCountTokensRequest, passedMessagesRequest } from './protocols/messages/request/schema.js';
 import { moderations } from './protocols/moderations/index.js';
 import { moderationsRequest } from './protocols/moderations/schema.js';
 import type { Endpoint } from './protocols/protocol.js';
 import { rerank } from './protocols/rerank/index.js';
 import { rerankRequest } from './protocols/rerank/schema.js';
 import { compactResponses, responses } from './protocols/responses/index.js';
-import { compactRequest, responsesRequest } from './protocols/responses/request/schema.js';
+import { passedCompactRequest, passedResponsesRequest } from './protocols/responses/request/schema.js';
 import type { CompiledSchema } from './schema/compile.js';
 import type { FormSchema } from './schema/form.js';
 import type { VideoFormat } from './video/task.js';
@@ -126,17 +126,22 @@ const messagesStyle = { errorFormat: anthropic, auth: 'messages' } as const;
 const googleStyle = { errorFormat: google, auth: 'generateContent' } as const;
 
 const surface: readonly Route[] = [
-  callRoute('/v1/chat/completions', chat, chatRequest, { stream: 'asked' }),
-  callRoute('/v1/responses', responses, responsesRequest, {
+  callRoute('/v1/chat/completions', chat, passedChatRequest, { stream: 'asked' }),
+  callRoute('/v1/responses', responses, passedResponsesRequest, {
     errorFormat: responsesErrorFormat,
     stream: 'asked',
   }),
-  callRoute('/v1/responses/compact', compactResponses, compactRequest),
-  callRoute('/v1/messages', messages, messagesRequest, { ...messagesStyle, stream: 'asked' }),
-  callRoute('/v1/messages/count_tokens', countTokens, countTokensRequest, messagesStyle),
+  callRoute('/v1/responses/compact', compactResponses, passedCompactRequest),
+  callRoute('/v1/messages', messages, passedMessagesRequest, { ...messagesStyle, stream: 'asked' }),
+  callRoute('/v1/messages/count_tokens', countTokens, passedCountTokensRequest, messagesStyle),
   ...['/v1beta/models', '/v1/models'].flatMap((models) => [
-    callRoute(`${models}/{model}:generateContent`, generateContent, generateContentRequest, googleStyle),
-    callRoute(`${models}/{model}:streamGenerateContent`, generateContent, generateContentRequest, {
+    callRoute(
+      `${models}/{model}:generateContent`,
+      generateContent,
+      passedGenerateContentRequest,
+      googleStyle,
+    ),
+    callRoute(`${models}/{model}:streamGenerateContent`, generateContent, passedGenerateContentRequest, {
       ...googleStyle,
       stream: 'always',
     }),
@@ -146,6 +151,7 @@ const surface: readonly Route[] = [
   callRoute('/v1/embeddings', embeddings, embeddingsRequest),
   callRoute('/v1/engines/{model}/embeddings', embeddings, engineEmbeddingsRequest),
   callRoute('/v1/rerank', rerank, rerankRequest, { errorFormat: rerankErrorFormat }),
+  callRoute('/v2/rerank', rerank, rerankRequest, { errorFormat: rerankErrorFormat }),
   callRoute('/v1/moderations', moderations, moderationsRequest),
   uploadRoute('/v1/audio/transcriptions', transcriptions, transcriptionForm),
   uploadRoute('/v1/audio/translations', translations, translationForm),
@@ -182,10 +188,31 @@ const surface: readonly Route[] = [
   ...unimplemented.map(([method, path]): Route => ({ ...plain, method, path, operation: 'unimplemented' })),
 ];
 
+/** What base URLs of some clients have before the version; a path behind it means what it means without. */
+const prefixes: readonly { readonly prefix: string; has(route: Route): boolean }[] = [
+  { prefix: '/openai', has: ({ path, errorFormat }) => path.startsWith('/v1/') && isOfOpenai(errorFormat) },
+  {
+    prefix: '/anthropic',
+    has: ({ path, operation, errorFormat }) =>
+      path.startsWith('/v1/') &&
+      (errorFormat === anthropic || operation === 'modelList' || operation === 'model'),
+  },
+];
+
+function isOfOpenai(errorFormat: ErrorFormat): boolean {
+  return errorFormat !== anthropic && errorFormat !== google;
+}
+
 /** Where requests for a WebSocket are served. */
 export const socketPaths: readonly string[] = surface
   .filter(({ operation }) => operation === 'realtime' || operation === 'responsesSocket')
-  .map(({ path }) => path);
+  .flatMap((route) => servedPaths(route));
+
+/** All paths at which a route is served: its own, and those with a prefix. */
+export function servedPaths(route: Route): readonly string[] {
+  const prefixed = prefixes.filter(({ has }) => has(route)).map(({ prefix }) => prefix + route.path);
+  return [route.path, ...prefixed];
+}
 
 /**
  * The whole HTTP surface. What is not built is not in it.
@@ -209,7 +236,7 @@ export function pathSpellings(path: string, vendors: VendorWords): readonly stri
 }
 
 const longestEcho = 200;
-const doubledVersion = /^\/(v1|v1beta)\/(?:v1|v1beta)(?:\/|$)/;
+const doubledVersion = /^(?:\/openai|\/anthropic)?\/(v1|v1beta)\/(?:v1|v1beta)(?:\/|$)/;
 
 /**
  * The 404 for a path that no route knows. A version twice means that it was put into the client's base URL although
@@ -224,6 +251,28 @@ export function unknownUrl(method: string, path: string): GatewayError {
       ? ''
       : ` The base URL already ends in /${version}, so the path has a version twice: remove one of them.`;
   return new GatewayError('unknown_url', `Unknown request URL: ${method} ${shown}.${hint}`);
+}
+
+const modelOperation = /^\/(?:v1|v1beta)\/models\/.+:([A-Za-z][A-Za-z0-9]{0,63})$/;
+
+/** Operations of models that the vendor has and the gateway has not. */
+const notBuilt: ReadonlySet<string> = new Set([
+  ...['predict', 'predictLongRunning', 'rawPredict', 'streamRawPredict', 'computeTokens'],
+  ...['asyncBatchEmbedContent', 'batchGenerateContent', 'generateAnswer'],
+  ...['generateText', 'embedText', 'batchEmbedText', 'countTextTokens'],
+  ...['generateMessage', 'countMessageTokens'],
+]);
+
+/**
+ * The 404, or the 501, for an operation of a model that no route has.
+ * @returns null for a request for something else
+ */
+export function unknownOperation(method: string, path: string): GatewayError | null {
+  const name = method === 'POST' ? modelOperation.exec(path)?.[1] : undefined;
+  if (name === undefined) return null;
+  return notBuilt.has(name)
+    ? new GatewayError('not_implemented', `The operation '${name}' is not implemented by this gateway.`)
+    : new GatewayError('unknown_url', `Models have no operation '${name}' here.`);
 }
 
 /**

@@ -24,7 +24,6 @@ const everything = ['attempts', 'config', 'errors', 'http', 'keys', ...protocols
  */
 const arrows: Readonly<Record<string, readonly string[]>> = {
   errors: [],
-  money: [],
   wire: ['errors'],
   conversation: ['errors', 'wire'],
   media: ['errors'],
@@ -61,15 +60,14 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     'wire',
   ],
   keys: ['errors', 'config/types', 'store/store'],
-  limits: ['errors', 'money', 'config/types', 'store/shares', 'store/store'],
+  limits: ['errors', 'config/types', 'store/shares', 'store/store', 'wire'],
   usage: ['errors', 'metrics', 'config/types', 'store/store', 'conversation/usage', 'wire'],
-  metrics: ['errors', 'money', 'config/types', 'conversation/usage', 'admin/live-state'],
+  metrics: ['errors', 'config/types', 'conversation/usage', 'admin/live-state', 'wire'],
   admin: [
     'errors',
     'http',
     'keys',
     'metrics',
-    'money',
     'config/resolve',
     'config/types',
     'store',
@@ -90,7 +88,6 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     'keys',
     'limits',
     'metrics',
-    'money',
     ...protocols,
     'routes',
     'schema',

@@ -68,7 +68,7 @@ const shared = new Set([
   'protocols/responses',
   'video',
   'video/faces',
-  'video/wires',
+  'video/upstream-formats',
   'http',
   'upstream',
   'flow',

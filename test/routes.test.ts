@@ -1,6 +1,14 @@
 import { test } from 'tap';
 import { createRouter } from '../src/http/router.js';
-import { buildRoutes, methodNotAllowed, pathSpellings, unknownUrl } from '../src/routes.js';
+import {
+  buildRoutes,
+  methodNotAllowed,
+  pathSpellings,
+  servedPaths,
+  socketPaths,
+  unknownOperation,
+  unknownUrl,
+} from '../src/routes.js';
 
 const vendors = { vendorc: ['anthropic'], vendorg: ['goog'], vendork: ['kling'], vendorj: ['jimeng'] };
 const routes = buildRoutes(vendors);
@@ -55,6 +63,7 @@ test('every endpoint that calls a model has its error format, its credentials an
     ['/v1/embeddings', 'openai', 'bearer', 'embeddings', 'never'],
     ['/v1/engines/m/embeddings', 'openai', 'bearer', 'embeddings', 'never'],
     ['/v1/rerank', 'openai', 'bearer', 'rerank', 'never'],
+    ['/v2/rerank', 'openai', 'bearer', 'rerank', 'never'],
     ['/v1/moderations', 'openai', 'bearer', 'moderations', 'never'],
     ['/v1/audio/speech', 'openai', 'bearer', 'audio', 'never'],
   ] as const;
@@ -117,6 +126,29 @@ test('the model lists and single models accept what their format needs', async (
   const single = routeOf('GET', '/v1beta/models/models/gemini');
   t.match(single, { value: { operation: 'googleModel' }, params: { model: 'models/gemini' } });
   t.equal(single.value.errorFormat.name, 'google');
+});
+
+test('the families of chat and messages are served behind a prefix, too, and nothing else is', async (t) => {
+  const pathsOf = (method: string, path: string) => servedPaths(routeOf(method, path).value);
+  t.strictSame(pathsOf('POST', '/v1/chat/completions'), [
+    '/v1/chat/completions',
+    '/openai/v1/chat/completions',
+  ]);
+  t.strictSame(pathsOf('POST', '/v1/messages'), ['/v1/messages', '/anthropic/v1/messages']);
+  t.strictSame(pathsOf('GET', '/v1/models'), ['/v1/models', '/openai/v1/models', '/anthropic/v1/models']);
+  for (const path of ['/v1beta/models/m:generateContent', '/v1/models/m:generateContent', '/v2/rerank'])
+    t.equal(pathsOf('POST', path).length, 1, path);
+  t.equal(pathsOf('POST', '/kling/v1/videos/text2video').length, 1);
+  t.ok(socketPaths.includes('/openai/v1/realtime') && socketPaths.includes('/openai/v1/responses'));
+});
+
+test('an operation of a model that is not served is told by its name', async (t) => {
+  for (const models of ['/v1/models', '/v1beta/models']) {
+    t.match(unknownOperation('POST', `${models}/m:predict`), { status: 501, message: /'predict'/ });
+    t.match(unknownOperation('POST', `${models}/org/m:foo`), { status: 404, message: /'foo'/ });
+    t.equal(unknownOperation('POST', `${models}/m`), null);
+    t.equal(unknownOperation('PUT', `${models}/m:predict`), null);
+  }
 });
 
 test('a WebSocket on the responses path has a route of its own', async (t) => {

@@ -169,7 +169,7 @@ function upstreamView(upstream: ResolvedUpstream): object {
   };
 }
 
-function modelView({ protocols, targets, price, limits, hedgeMs }: ResolvedModel): object {
+function modelView({ protocols, targets, price, limits, hedgeMs, tokens }: ResolvedModel): object {
   return {
     protocols,
     targets: targets.map(({ translation, ...target }) => ({
@@ -193,6 +193,8 @@ function modelView({ protocols, targets, price, limits, hedgeMs }: ResolvedModel
     })),
     price: price === null ? undefined : settings(price),
     limits: limitsView(limits),
+    inputTokens: tokens.input ?? undefined,
+    outputTokens: tokens.output ?? undefined,
     hedgeMs: hedgeMs ?? undefined,
   };
 }

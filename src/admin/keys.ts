@@ -60,21 +60,21 @@ export function keyRoutes(desk: KeyDesk): readonly AdminRoute[] {
 /** Those of the config file come first, in its order. */
 async function list(desk: KeyDesk, { query }: AdminRequest): Promise<AdminAnswer> {
   const limit = readLimit(query.get('limit'));
-  const place = readPlace(query.get('cursor'));
+  const position = readPosition(query.get('cursor'));
   const all = desk.configKeys();
-  const configured = place.source === 'config' ? all.slice(place.at, place.at + limit) : [];
+  const configured = position.source === 'config' ? all.slice(position.at, position.at + limit) : [];
   const room = limit - configured.length;
-  if (place.source === 'config' && room === 0) {
-    const next = writePlace({ source: 'config', at: place.at + limit });
+  if (position.source === 'config' && room === 0) {
+    const next = writePosition({ source: 'config', at: position.at + limit });
     return json({ keys: configured.map(configKeyView), damaged: [], next });
   }
-  const page = await desk.list(place.source === 'managed' ? place.cursor : null, room);
+  const page = await desk.list(position.source === 'managed' ? position.cursor : null, room);
   const taken = new Set(all.map(({ id }) => id));
   const managed = page.keys.map((key) => managedKeyView(key, taken.has(key.record.id)));
   return json({
     keys: [...configured.map(configKeyView), ...managed],
     damaged: page.damaged,
-    next: page.next === null ? null : writePlace({ source: 'managed', cursor: page.next }),
+    next: page.next === null ? null : writePosition({ source: 'managed', cursor: page.next }),
   });
 }
 
@@ -165,20 +165,20 @@ function wrong(field: string, message: string): GatewayError {
 }
 
 /** Where a page of the list of keys begins: in the config file, or, after all of these, in the store. */
-type KeyPlace =
+type KeyPosition =
   | { readonly source: 'config'; readonly at: number }
   | { readonly source: 'managed'; readonly cursor: string | null };
 
 /** A place as a text that needs no escapes in a URL. */
-function writePlace(place: KeyPlace): string {
-  return Buffer.from(JSON.stringify(place)).toString('base64url');
+function writePosition(position: KeyPosition): string {
+  return Buffer.from(JSON.stringify(position)).toString('base64url');
 }
 
 /**
- * Reads what `writePlace` wrote; the beginning for nothing.
+ * Reads what `writePosition` wrote; the beginning for nothing.
  * @throws {GatewayError} `invalid_value` for any other text
  */
-function readPlace(text: string | null): KeyPlace {
+function readPosition(text: string | null): KeyPosition {
   if (text === null || text === '') return { source: 'config', at: 0 };
   const value = parse(Buffer.from(text, 'base64url').toString('utf8'));
   if (isObject(value)) {

@@ -70,14 +70,14 @@ function readLimit(text: string | null): number {
   throw wrong('limit', `limit must be a number from 1 to ${longestPage}.`);
 }
 
-function writeCursor(place: string | null): string | null {
-  return place === null ? null : Buffer.from(`${cursorMark}${place}`).toString('base64url');
+function writeCursor(position: string | null): string | null {
+  return position === null ? null : Buffer.from(`${cursorMark}${position}`).toString('base64url');
 }
 
 function readCursor(text: string | null): string | null {
   if (text === null || text === '') return null;
-  const place = Buffer.from(text, 'base64url').toString('utf8');
-  if (place.startsWith(cursorMark)) return place.slice(cursorMark.length);
+  const position = Buffer.from(text, 'base64url').toString('utf8');
+  if (position.startsWith(cursorMark)) return position.slice(cursorMark.length);
   throw wrong('cursor', 'The cursor must be the "next" of the page before.');
 }
 

@@ -1,4 +1,3 @@
-import { nanosPerDollar } from '../config/types.js';
 import type { Ledger } from '../store/store.js';
 import { dayOf } from '../usage/budget.js';
 import { type Cell, csvRow } from '../usage/csv.js';
@@ -10,6 +9,7 @@ import {
   type UsageRow,
 } from '../usage/queries.js';
 import { totalNames, type UsageTotals } from '../usage/sums.js';
+import { nanosPerDollar } from '../wire/nano-dollars.js';
 import { type AdminAnswer, json } from './answer.js';
 import type { AdminRoute } from './routes.js';
 import {

@@ -273,7 +273,7 @@ export class Attempt {
     this.#services.recorder.recordAttempt(this.target, resultOfStatus(head.status));
   }
 
-  /** What began as a good answer says that our account is not accepted. */
+  /** What began as a good answer says what is wrong in words that stand for a status. */
   rejectedAs(status: number): void {
     if (this.#isOver) return;
     this.#endFound(findingOfStatus(status), `status ${status}`, null);
@@ -346,8 +346,11 @@ export interface AttemptOwner {
    * @param head of the answer that tells of the error; null where there was none, or nothing of it may be passed on
    */
   onAttemptFailed(error: GatewayError, failure: UpstreamFailure | null, head: ResponseHead | null): void;
-  /** An answer that had begun is given up, before it is cancelled: only what the upstream has done counts against it. */
-  onGivenUp(reason: GivenUpBy): void;
+  /**
+   * An answer that had begun is given up, before it is cancelled: only what the upstream has done counts against it.
+   * @param error what its caller is told
+   */
+  onGivenUp(reason: GivenUpBy, error: GatewayError): void;
   /** A good answer turns out to say that our account is not accepted. */
   onVendorAccountRefused(error: VendorAccountError): void;
 }

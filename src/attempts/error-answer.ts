@@ -7,7 +7,7 @@ import {
   vendorAccountError,
 } from '../protocols/error-formats/vendor-account-error.js';
 import type { ResponseHead } from '../upstream/client.js';
-import { vendorStatus } from '../video/wires/native-error.js';
+import { vendorStatus } from '../video/upstream-formats/native-error.js';
 import { isObject, parseJson } from '../wire/json.js';
 import { statusError } from './failure.js';
 

@@ -49,6 +49,14 @@ export function givenUpBy(error: GatewayError): GivenUpBy {
   return error.tooLarge ? 'answer_too_large' : 'unusable_answer';
 }
 
+/**
+ * The status by which an answer is judged that says in its own words what is wrong: a limit, or the caller's mistake, as
+ * if it had come with it. Null for any other error, which is the upstream's failure.
+ */
+export function toldStatus({ source, status }: GatewayError): number | null {
+  return source === 'upstream' && status < 500 ? status : null;
+}
+
 /** Whether a status speaks of the key that a request came with: another key may do better. */
 export function isOfKey(status: number): boolean {
   return status === 401 || status === 402 || status === 403 || status === 429;

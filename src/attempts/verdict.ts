@@ -10,8 +10,8 @@ export type Verdict = 'next' | 'same' | 'stop';
 interface Progress {
   /** Some byte of the request may have reached the upstream. */
   readonly bytesSent: boolean;
-  /** Some byte of an answer has reached the client, were it a sign of life. */
-  readonly committed: boolean;
+  /** Something of the answer has reached the client. Signs of life are the gateway's own, and of no answer. */
+  readonly relayed: boolean;
   /** The whole request is still in memory. */
   readonly replayable: boolean;
   /** It makes or keeps something at the upstream, which a second time would be made twice. */
@@ -57,7 +57,7 @@ export function verdict(attempt: FailedAttempt, hasNext: boolean, mayRepeat: boo
 
 /** Whether it is right to ask any target again. */
 function mayGoOn(attempt: FailedAttempt): boolean {
-  if (attempt.committed) return false;
+  if (attempt.relayed) return false;
   // An answer is proof that the request was sent, or as much of it as matters.
   if (attempt.reason === 'error_answer') {
     if (!attempt.replayable || !isUpstreamsOwn(attempt.status)) return false;

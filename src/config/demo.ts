@@ -93,6 +93,7 @@ export function demoConfig(created: number): ResolvedConfig {
         price: null,
         limits: null,
         hedgeMs: null,
+        tokens: { input: null, output: null },
         created,
       }),
     ),

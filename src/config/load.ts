@@ -143,8 +143,8 @@ const words: Readonly<Record<string, string>> = {
   InvalidCharacter: 'a string may not hold a control character',
 };
 
-/** A place in the text, both from 0. */
-interface Place {
+/** A position in the text, both from 0. */
+interface Position {
   readonly line: number;
   readonly column: number;
 }
@@ -186,8 +186,8 @@ class Reading {
   #name = '';
 
   /** @returns false for what lies too deep to be looked at */
-  open(value: unknown[] | Record<string, unknown>, place: Place): boolean {
-    if (this.#open.length >= maxDepth) this.fail(`nested deeper than ${maxDepth} levels`, place);
+  open(value: unknown[] | Record<string, unknown>, position: Position): boolean {
+    if (this.#open.length >= maxDepth) this.fail(`nested deeper than ${maxDepth} levels`, position);
     this.add(value);
     this.#open.push({ value, names: new Set() });
     return this.#failure === null;
@@ -197,10 +197,10 @@ class Reading {
     this.#open.pop();
   }
 
-  name(name: string, place: Place, holder: readonly (string | number)[]): void {
+  name(name: string, position: Position, holder: readonly (string | number)[]): void {
     const names = this.#open.at(-1)?.names;
     if (names?.has(name)) {
-      const message = `this name is given twice (again at ${placeText(place)})`;
+      const message = `this name is given twice (again at ${positionText(position)})`;
       this.#problems.push({ path: formatPath([...holder, name]), message });
     }
     names?.add(name);
@@ -222,8 +222,8 @@ class Reading {
   }
 
   /** Only the first failure is told: those behind it are mostly its echo. */
-  fail(message: string, place: Place): void {
-    this.#failure ??= { path: '', message: `${placeText(place)}: ${message}` };
+  fail(message: string, position: Position): void {
+    this.#failure ??= { path: '', message: `${positionText(position)}: ${message}` };
   }
 
   result(): { readonly value: unknown; readonly problems: readonly Problem[] } {
@@ -233,7 +233,7 @@ class Reading {
   }
 }
 
-function placeText({ line, column }: Place): string {
+function positionText({ line, column }: Position): string {
   return `line ${line + 1}, column ${column + 1}`;
 }
 

@@ -19,6 +19,7 @@ import type {
   RateLimits,
   Snapshot,
   SocketSettings,
+  TokenLimits,
   UpstreamKind,
 } from './types.js';
 
@@ -69,6 +70,7 @@ export interface ResolvedModel {
   readonly price: Price | null;
   readonly limits: RateLimits | null;
   readonly hedgeMs: number | null;
+  readonly tokens: TokenLimits;
   /** Unix seconds. */
   readonly created: number;
 }
@@ -280,6 +282,7 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
       price: model.price === undefined ? null : resolvePrice(model.price),
       limits: resolveLimits(model.limits),
       hedgeMs: model.hedgeMs ?? null,
+      tokens: { input: model.inputTokens ?? null, output: model.outputTokens ?? null },
       created,
     })),
     groups: Object.entries(file.groups).map(([name, group]) => ({

@@ -431,6 +431,8 @@ const model = Type.Object(
       ),
     ),
     limits: Type.Optional(rateLimits),
+    inputTokens: optional('Tokens that it takes at most; lists of models say so.', positive),
+    outputTokens: optional('Tokens that it gives at most; lists of models say so.', positive),
     hedgeMs: optional(
       'A call that is no stream and has no answer after so long is sent to the next target as well.',
       milliseconds,
@@ -506,6 +508,7 @@ export const configSchema = Type.Object(
           rerank: optional('Model of rerank calls that name none.', text),
           moderations: optional('Model of moderations that name none.', text),
           realtime: optional('Model of realtime sessions that name none.', text),
+          video: optional('Model of vendorj video tasks that name none in `req_key`.', text),
         },
         closed,
       ),

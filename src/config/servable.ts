@@ -23,7 +23,7 @@ const native: Readonly<Record<UpstreamKind, readonly Protocol[]>> = {
 };
 
 /** The protocol into which calls are translated for a kind, or null for one that needs none or has no text. */
-const wires: Readonly<Record<UpstreamKind, TextProtocolName | null>> = {
+const translated: Readonly<Record<UpstreamKind, TextProtocolName | null>> = {
   chat: 'chat',
   messages: 'messages',
   generateContent: 'generateContent',
@@ -42,8 +42,11 @@ export function nativeProtocols(kind: UpstreamKind, responses: boolean | 'only')
 }
 
 /** The protocol into which calls of the other text protocols are translated for a target, or null. */
-export function wireProtocol(kind: UpstreamKind, responses: boolean | 'only'): TextProtocolName | null {
-  return kind === 'chat' && responses === 'only' ? 'responses' : wires[kind];
+export function translationProtocol(
+  kind: UpstreamKind,
+  responses: boolean | 'only',
+): TextProtocolName | null {
+  return kind === 'chat' && responses === 'only' ? 'responses' : translated[kind];
 }
 
 /**
@@ -51,5 +54,5 @@ export function wireProtocol(kind: UpstreamKind, responses: boolean | 'only'): T
  * what a text upstream speaks.
  */
 export function servableProtocols(kind: UpstreamKind): ReadonlySet<Protocol> {
-  return new Set(wires[kind] === null ? native[kind] : [...native[kind], ...textProtocols]);
+  return new Set(translated[kind] === null ? native[kind] : [...native[kind], ...textProtocols]);
 }

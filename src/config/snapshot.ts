@@ -5,7 +5,7 @@ import { presetOf } from './presets.js';
 import type { ResolvedConfig, ResolvedModel, ResolvedUpstream } from './resolve.js';
 import { mergeHeaders, mergeRules } from './rules.js';
 import type { RuleSettings } from './rules-schema.js';
-import { nativeProtocols, wireProtocol } from './servable.js';
+import { nativeProtocols, translationProtocol } from './servable.js';
 import type {
   Key,
   KeyMark,
@@ -182,7 +182,7 @@ function buildModel(
       clientHeaders: configured.clientHeaders,
       rules: mergeRules(layers),
       native: setOf(nativeProtocols(upstream.kind, target.responses)),
-      wire: wireProtocol(upstream.kind, target.responses),
+      translatesTo: translationProtocol(upstream.kind, target.responses),
       images: target.images,
       translation: { ...target.translation, model: target.model, streamUsage: upstream.injectUsage },
       priority: target.priority,
@@ -197,6 +197,7 @@ function buildModel(
     price: model.price,
     limits: model.limits,
     hedgeMs: model.hedgeMs,
+    tokens: model.tokens,
   };
 }
 

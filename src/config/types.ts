@@ -113,7 +113,7 @@ export interface Target extends ConfiguredHeaders {
   /** Protocols whose calls the target takes as they come. */
   readonly native: ReadonlySet<Protocol>;
   /** The protocol into which calls of the other text protocols are translated; null where none can be. */
-  readonly wire: TextProtocolName | null;
+  readonly translatesTo: TextProtocolName | null;
   /** What a translation for it has to know of it. */
   readonly translation: TargetOptions;
   /** What is changed in bodies for it; null for nothing. */
@@ -137,6 +137,14 @@ export interface Model {
   readonly limits: RateLimits | null;
   /** A call that is no stream is sent to the next target, too, when it has no answer after so long; null for never. */
   readonly hedgeMs: number | null;
+  /** What lists of models say of it; null for what the config does not. */
+  readonly tokens: TokenLimits;
+}
+
+/** How many tokens a model takes and gives at most. */
+export interface TokenLimits {
+  readonly input: number | null;
+  readonly output: number | null;
 }
 
 /** USD: for a million tokens, where nothing else is said. */
@@ -159,9 +167,6 @@ export interface RateLimits {
   readonly tokensPerMinute: number | null;
   readonly concurrent: number | null;
 }
-
-/** What a dollar is in the units in which money is counted: whole nano-dollars, which add up without rounding. */
-export const nanosPerDollar = 1e9;
 
 export interface Budget {
   readonly usd: number;

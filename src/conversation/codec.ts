@@ -5,15 +5,30 @@ import type { Sealer } from '../wire/seal.js';
 import type { Answer } from './answer.js';
 import type { StreamEvent } from './events.js';
 import type { LeftOut } from './left-out.js';
-import type { ConversationRequest, TextProtocolName } from './request.js';
+import type { ClientTool, ConversationRequest, TextProtocolName } from './request.js';
 import type { Setting } from './setting-names.js';
 
 /** What requests of a protocol may hold. What holds more is changed by `fit/`, not by an encoder. */
 export interface RequestRules {
   /** Tools that take free text; `option`: where the target's `translation.customTools` says so. */
   readonly customTools: 'always' | 'option' | 'never';
+  /**
+   * How reasoning is kept for the next turn: by a signature that clients return, encrypted in items of its own, or not at
+   * all but by its text.
+   */
+  readonly reasoning: 'signed' | 'encrypted' | 'unsigned';
+  /** Some models adapt their thinking (`translation.thinking`), and have settings of their own for it. */
+  readonly adaptiveThinking: boolean;
+  /** What the arguments of a call have to be. */
+  readonly callArguments: 'object' | 'text';
+  /** Who may speak first: `user` where the assistant may not, `noCall` where it may not with a call. */
+  readonly firstTurn: 'any' | 'noCall' | 'user';
   /** Places up to which a prompt can be marked to be cached; 0 where that is not for the client to say. */
   readonly cacheBreakpoints: number;
+  /** An answer may be begun in the request; `option`: by models that do not adapt their thinking. */
+  readonly prefill: 'always' | 'option' | 'never';
+  /** Stop sequences: how many there may be, and whether they may be white space alone. */
+  readonly stop: { readonly most: number; readonly blank: boolean };
   /** Settings that a body of the protocol has a member for. */
   readonly settings: ReadonlySet<Setting>;
   /** Whose signatures of reasoning it takes; null for none. */
@@ -64,6 +79,8 @@ export interface AnswerContext {
   readonly showReasoning: boolean;
   /** See `ConversationRequest.echo` and `.compaction`. */
   readonly echo: JsonObject | null;
+  /** See `ConversationRequest.clientTools`. */
+  readonly clientTools?: ReadonlyMap<string, ClientTool> | undefined;
   readonly compaction: 'object' | 'item' | null;
   readonly sealer: Sealer;
   /** How the events of a generateContent stream are framed; elsewhere always `sse`. */

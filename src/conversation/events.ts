@@ -32,6 +32,8 @@ export type StreamEvent =
       readonly id: string;
       readonly name: string;
       readonly custom: boolean;
+      /** See `ToolCallPart.signature`. */
+      readonly signature?: string | undefined;
     }
   | {
       readonly kind: 'callArguments';

@@ -45,6 +45,7 @@ export interface MediaPart extends Cacheable {
 /** What a tool call gave. */
 export interface ToolResultPart extends Cacheable {
   readonly kind: 'toolResult';
+  /** Empty where a result names none and fits none: `fit/tool-results.ts` makes it a text. */
   readonly callId: string;
   /** Name of the tool that was called; empty where neither the protocol nor the conversation says. */
   readonly name: string;
@@ -62,6 +63,8 @@ export interface ToolCallPart extends Cacheable {
   readonly input: string;
   /** A tool that takes free text. */
   readonly custom: boolean;
+  /** Of an answer to a chat client: signatures that stand beside the call, where its id cannot carry them. */
+  readonly signature?: string | undefined;
   readonly at: string;
 }
 
@@ -100,6 +103,15 @@ export interface Tool extends Cacheable {
   readonly strict: boolean | null;
   /** A tool that takes free text: its `format` as responses spells it (flat), or null for plain text. Else undefined. */
   readonly custom?: { readonly format: JsonObject | null } | undefined;
+}
+
+/** What a client calls a tool that has another name or form at the upstream. */
+export interface ClientTool {
+  /** Null for one that stands in no namespace. */
+  readonly namespace: string | null;
+  readonly name: string;
+  /** Type of the responses protocol whose calls are items of their own; null for a function or a custom tool. */
+  readonly type: 'tool_search' | 'local_shell' | null;
 }
 
 export type ToolChoice =
@@ -149,6 +161,8 @@ export interface ConversationRequest {
   readonly systemCache?: readonly (CacheMark | null)[] | undefined;
   readonly turns: readonly Turn[];
   readonly tools: readonly Tool[];
+  /** By the names of `tools`: those that the responses protocol's answers name in another way. */
+  readonly clientTools?: ReadonlyMap<string, ClientTool> | undefined;
   /** Tools that the upstream itself would run: their types as the client spells them, and where they stand. */
   readonly hostedTools: readonly { readonly type: string; readonly at: string }[];
   readonly toolChoice: ToolChoice | null;

@@ -3,12 +3,20 @@ import { type TextProtocolName, textProtocols } from './request.js';
 /*
  * Signatures of reasoning (and reasoning that its vendor encrypted) mean something to their vendor alone. A client of
  * another protocol carries them in its own opaque field, as a token that says where they belong:
- * `gw1.<s or r>.<protocol>.<model in base64url>.<the vendor's own text>`.
+ * `gw1.<s or r>.<protocol>.<model in base64url>.<the vendor's own text>`. A token is no secret and proves nothing: what is
+ * in it goes where the client could have sent it without the gateway.
  */
 
 const tag = 'gw1.';
+/** How a token begins that is written as base64: the first three bytes of the tag, in both alphabets. */
+const bytesTag = 'Z3cx';
 /** What a body must hold for a token to be in it. */
-export const signatureMark = Buffer.from(`"${tag}`);
+const marks = [Buffer.from(`"${tag}`), Buffer.from(`"${bytesTag}`)];
+
+/** Whether a token may be a string of the body. */
+export function mayHoldToken(body: Buffer): boolean {
+  return marks.some((mark) => body.includes(mark));
+}
 
 export interface Signature {
   /** Protocol of the upstream that made it. */
@@ -27,6 +35,19 @@ export function tagSignature({ protocol, model, value, redacted }: Signature): s
   return `${tag}${redacted ? 'r' : 's'}.${protocol}.${name}.${value}`;
 }
 
+/** A token for a field that is bytes: SDKs decode it as base64, and do not all write it in the same alphabet again. */
+export function tokenAsBytes(token: string): string {
+  return Buffer.from(token).toString('base64');
+}
+
+/** The token that a field holds, as it is or as base64 in either alphabet, or null for what is none of ours. */
+export function tokenIn(text: string): string | null {
+  if (text.startsWith(tag)) return text;
+  if (!text.startsWith(bytesTag)) return null;
+  const token = Buffer.from(text, 'base64').toString();
+  return token.startsWith(tag) ? token : null;
+}
+
 /**
  * The token for what a client of a protocol carries in its opaque field: as it is when this gateway made it, tagged as
  * its own vendor's when an upstream of the client's protocol did, and null for nothing.
@@ -37,12 +58,13 @@ export function carriedSignature(
   redacted: boolean,
 ): string | null {
   if (value === '') return null;
-  return value.startsWith(tag) ? value : tagSignature({ protocol, model: '', value, redacted });
+  return tokenIn(value) ?? tagSignature({ protocol, model: '', value, redacted });
 }
 
-/** @returns what a token holds, or null when it is not one of ours. */
-export function untagSignature(token: string | null): Signature | null {
-  if (token === null || !token.startsWith(tag)) return null;
+/** @returns what a token holds, as it is or as base64, or null when it is not one of ours. */
+export function untagSignature(carried: string | null): Signature | null {
+  const token = carried === null ? null : tokenIn(carried);
+  if (token === null) return null;
   const kindEnd = token.indexOf('.', tag.length);
   const protocolEnd = token.indexOf('.', kindEnd + 1);
   const modelEnd = token.indexOf('.', protocolEnd + 1);
@@ -55,6 +77,11 @@ export function untagSignature(token: string | null): Signature | null {
     value: token.slice(modelEnd + 1),
     redacted: token.slice(tag.length, kindEnd) === 'r',
   };
+}
+
+/** Whether a token stands for reasoning that nobody can read beside it. */
+export function isRedacted(token: string): boolean {
+  return untagSignature(token)?.redacted ?? false;
 }
 
 /** @returns what a token holds when an upstream of this protocol made it, else null: then its reasoning is dropped. */

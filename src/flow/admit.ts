@@ -1,10 +1,11 @@
-import { type Budget, type Key, type Model, nanosPerDollar, type Price } from '../config/types.js';
+import type { Budget, Key, Model, Price } from '../config/types.js';
 import { GatewayError } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange.js';
 import type { Decision, Denial } from '../limits/decision.js';
 import type { Demand, Pool } from '../limits/pool.js';
 import { type CallPools, demandsOf } from '../limits/pools.js';
 import { costOf, isFree } from '../usage/cost.js';
+import { nanosPerDollar } from '../wire/nano-dollars.js';
 import { account } from './account.js';
 import { budgetOf, type PeriodBudget } from './budget.js';
 import type { AuthenticatedCall, Call, ResolvedCall } from './call.js';

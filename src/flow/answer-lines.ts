@@ -99,15 +99,26 @@ function leftOutLine({ leftOut }: Call): string {
   return leftOut.length === 0 ? '' : `\r\nx-gateway-left-out: ${leftOut.join(', ')}`;
 }
 
+/** What most heads begin with, as one string: of one that was put together the parts are copied when it is sent. */
+const jsonStarts = {
+  exact: '\r\nx-gateway-path: exact\r\ncontent-type: application/json',
+  spliced: '\r\nx-gateway-path: spliced\r\ncontent-type: application/json',
+  translated: '\r\nx-gateway-path: translated\r\ncontent-type: application/json',
+} as const;
+
+function startOf({ path }: Call, type: string | null): string {
+  if (type === json && path !== null) return jsonStarts[path];
+  return `\r\nx-gateway-path: ${path}${type === null ? '' : `\r\ncontent-type: ${type}`}`;
+}
+
 /** Header lines of an answer that hands on an upstream's, each with CRLF before it. */
 export function answerLines(call: Call, head: ResponseHead): string {
   // What was translated is the gateway's own JSON.
   const type = call.path === 'translated' ? json : passedType(call, head);
   return (
-    `\r\nx-gateway-path: ${call.path}` +
+    startOf(call, type) +
     leftOutLine(call) +
     requestIdLine(call) +
-    (type === null ? '' : `\r\ncontent-type: ${type}`) +
     passedLines(call, head) +
     rateLines(call) +
     timingLine(call)

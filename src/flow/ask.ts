@@ -25,7 +25,7 @@ import type { Services } from './services.js';
 export interface CollectedRequest extends OneOffRequest {
   readonly upstream: Upstream;
   readonly body: readonly Buffer[];
-  readonly wire: Protocol;
+  readonly protocol: Protocol;
   readonly deadlines: Deadlines;
   /**
    * Hears how it goes, but for the end of a good answer: whoever asks sees whether it is of use. Null for a request
@@ -97,7 +97,7 @@ export function isFailure(result: Answered | UpstreamFailure): result is Upstrea
  * @param once asked again, what it asks for would be made twice
  */
 export function failedRequest(result: Answered | UpstreamFailure, once: boolean): FailedAttempt {
-  const shared = { committed: false, replayable: true, once, sentMs: result.sentMs };
+  const shared = { relayed: false, replayable: true, once, sentMs: result.sentMs };
   if (isFailure(result)) return { ...shared, reason: result.reason, bytesSent: result.bytesSent };
   const status = result.refusal?.status ?? result.head.status;
   return { ...shared, reason: 'error_answer', status, bytesSent: true };

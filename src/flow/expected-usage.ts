@@ -54,7 +54,7 @@ export function expectedSeconds({ mediaSeconds, route, body, upload, exchange }:
 function outputTokens(body: Buffer, limit: OutputLimit, noted: OutputSpans | null): number {
   try {
     if (limit === bodyOutputLimit && noted !== null)
-      return (largest(body, noted.limits) ?? presumedOutput) * (numberAt(body, noted.choices) ?? 1);
+      return (largest(body, noted.maxTokens) ?? presumedOutput) * (numberAt(body, noted.choices) ?? 1);
     const from = limit.within === null ? skipSpace(body, 0) : objectAt(body, limit.within, noted);
     if (from === -1) return presumedOutput;
     const { choices, fields, each } = limit;
@@ -100,11 +100,13 @@ function elementsAt(body: Buffer, span: Span | null): number {
   return count;
 }
 
-/** A whole number above 0; null for all else. */
+/** A whole number above 0, also one that is written as a text; null for all else. */
 function numberAt(body: Buffer, span: Span | null): number | null {
   if (span === null) return null;
+  const inner = body[span.start] === quote ? 1 : 0;
   // Nearly all are digits and nothing else, for which no string need be made.
-  const digits = wholeNumber(body, span.start);
-  const value = digits === -1 ? Number(body.toString('latin1', span.start, span.end)) : digits;
+  const digits = inner === 1 ? -1 : wholeNumber(body, span.start);
+  const value =
+    digits === -1 ? Number(body.toString('latin1', span.start + inner, span.end - inner)) : digits;
   return Number.isSafeInteger(value) && value > 0 ? value : null;
 }

@@ -6,13 +6,13 @@ import type { RateBound } from '../upstream/least-rate.js';
 import type { RemoteOptions } from '../upstream/remote-url.js';
 import type { WaitingClient } from './attend.js';
 
-export interface FileLimits {
+export interface FileBounds {
   /** Bytes of all files together. */
   readonly maxBytes: number;
   /** Milliseconds for all of them together. */
   readonly timeoutMs: number;
   /** Where they may be. */
-  readonly places: RemoteOptions;
+  readonly hosts: RemoteOptions;
   readonly dialer: Dialer;
   /** How slow each of them may be. */
   readonly rate: RateBound;
@@ -38,7 +38,7 @@ export interface WantedFile {
  */
 export async function fetchFiles(
   wanted: readonly WantedFile[],
-  { maxBytes, timeoutMs, places, dialer, rate, hold }: FileLimits,
+  { maxBytes, timeoutMs, hosts, dialer, rate, hold }: FileBounds,
   waiting: WaitingClient,
 ): Promise<ReadonlyMap<string, Downloaded>> {
   const deadline = performance.now() + timeoutMs;
@@ -47,8 +47,8 @@ export async function fetchFiles(
   for (const { url, at } of wanted) {
     if (files.has(url)) continue;
     const held = maxBytes - left;
-    const limits = {
-      ...places,
+    const bounds = {
+      ...hosts,
       dialer,
       maxBytes: left,
       timeoutMs: Math.max(1, deadline - performance.now()),
@@ -56,7 +56,7 @@ export async function fetchFiles(
       hold: (bytes: number) => hold(held + bytes),
     };
     const result = await new Promise<Downloaded | GatewayError>((resolve) => {
-      waiting.cancel = download(url, limits, resolve);
+      waiting.cancel = download(url, bounds, resolve);
     });
     if (result instanceof GatewayError) {
       if (result.status === 503) throw result;

@@ -10,13 +10,13 @@ const mostMedia = 32;
 /** For one of them. */
 const longestMs = 20_000;
 
-export interface FetchLimits {
+export interface FetchBounds {
   /** For all media of a call together. */
   readonly maxBytes: number;
   /** For all of them. */
   readonly timeoutMs: number;
   /** Where they may be. */
-  readonly places: RemoteOptions;
+  readonly hosts: RemoteOptions;
   readonly dialer: Dialer;
   /** For what it is fetched. */
   readonly owner: Guarded;
@@ -38,12 +38,12 @@ export interface FetchLimits {
 export function fetchMedia(
   request: ConversationRequest,
   wanted: readonly RemotePart[],
-  limits: FetchLimits,
+  bounds: FetchBounds,
   done: (result: ConversationRequest | GatewayError) => void,
 ): () => void {
-  const deadline = performance.now() + limits.timeoutMs;
+  const deadline = performance.now() + bounds.timeoutMs;
   const fetched = new Map<string, MediaPart['source']>();
-  let left = limits.maxBytes;
+  let left = bounds.maxBytes;
   /** What the files take up that have been fetched. */
   let held = 0;
   let cancel: () => void = () => {};
@@ -58,16 +58,16 @@ export function fetchMedia(
     cancel = download(
       url,
       {
-        ...limits.places,
-        dialer: limits.dialer,
+        ...bounds.hosts,
+        dialer: bounds.dialer,
         maxBytes: left,
         timeoutMs: Math.min(longestMs, Math.max(1, deadline - performance.now())),
-        rate: limits.rate,
-        hold: (bytes) => limits.hold(held + bytes),
+        rate: bounds.rate,
+        hold: (bytes) => bounds.hold(held + bytes),
       },
       guard(
         'upstream',
-        limits.owner,
+        bounds.owner,
         (result: Downloaded | GatewayError): void => {
           const kept = result instanceof GatewayError ? result : keep(part, result);
           if (kept === null) next(index + 1);
@@ -82,11 +82,11 @@ export function fetchMedia(
   const keep = ({ source }: RemotePart, { bytes, mediaType }: Downloaded): GatewayError | null => {
     const size = 4 * Math.ceil(bytes.length / 3);
     try {
-      limits.hold(held + bytes.length + size);
+      bounds.hold(held + bytes.length + size);
       const data = bytes.toString('base64');
       left -= bytes.length;
       held += size;
-      limits.hold(held);
+      bounds.hold(held);
       const type = source.mediaType ?? mediaType ?? 'application/octet-stream';
       fetched.set(source.url, { kind: 'data', mediaType: type, data });
       return null;

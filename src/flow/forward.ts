@@ -7,6 +7,7 @@ import {
   RelayedAttempt,
 } from '../attempts/attempts.js';
 import { Hedge, type HedgedAttempt } from '../attempts/hedge.js';
+import { toldStatus } from '../attempts/outcome.js';
 import type { FailedAttempt } from '../attempts/verdict.js';
 import type { Target } from '../config/types.js';
 import type { ConversationRequest } from '../conversation/request.js';
@@ -35,7 +36,7 @@ import {
 } from './call.js';
 import { fetchMedia, remoteMedia } from './fetch-media.js';
 import { keepMemory, takeAnswerMemory, takeMemory } from './memory-budget.js';
-import { mediaPlaces } from './own-address.js';
+import { mediaHosts } from './own-address.js';
 import {
   decodeCall,
   nativeBody,
@@ -119,7 +120,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
       reason: 'error_answer',
       status,
       bytesSent: true,
-      committed: this.#relay?.committed ?? false,
+      relayed: this.#relay?.relayed ?? false,
       replayable: this.#isReplayable,
       once: this.#isOnce,
       sentMs: performance.now() - attempt.sentAt,
@@ -139,9 +140,11 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
     this.#attempt?.report(this.#call, error);
   }
 
-  onGivenUp(reason: GivenUpBy): void {
+  onGivenUp(reason: GivenUpBy, error: GatewayError): void {
     this.#givenUp = reason;
-    this.#attempt?.failed(reason, true);
+    const status = toldStatus(error);
+    if (status === null || reason !== 'unusable_answer') this.#attempt?.failed(reason, true);
+    else this.#attempt?.rejectedAs(status);
   }
 
   get #isReplayable(): boolean {
@@ -299,10 +302,10 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
     const maxBytes = Math.min(bodyBytes, mostFetched, Math.floor(bufferedBytes / (fetchShare * fetchCopies)));
     const body = call.body?.length ?? 0;
     let held = 0;
-    const limits = {
+    const bounds = {
       maxBytes,
       timeoutMs: timeLeft(call),
-      places: mediaPlaces(call, target.upstream),
+      hosts: mediaHosts(call, target.upstream),
       dialer: this.#services.dialer,
       owner: call,
       rate: rateBound(call.running.snapshot),
@@ -326,7 +329,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
         this.#attempts.cannot(fault);
       }
     };
-    const cancel = fetchMedia(request, wanted, limits, guard('upstream', call, done, undefined));
+    const cancel = fetchMedia(request, wanted, bounds, guard('upstream', call, done, undefined));
     this.#isLate = true;
     this.#relay ??= new Relay(this.#services, call, this);
     // Stands in for the request to the upstream, so that a client that leaves ends the fetch as well.
@@ -408,14 +411,14 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
     if (!socketCall.upstreamSession.takes(target, prepared.path === 'translated')) return otherwise();
     socketCall.madeBy = 'session';
     const { isWarmUp } = socketCall;
-    const { upstreamPath, wire, body, once } = prepared;
+    const { upstreamPath, protocol, body, once } = prepared;
     const vendor = this.#call.exchange.head;
     return socketCall.upstreamSession.send({
       target,
       key,
       body,
       once,
-      socketRequest: () => socketRequest(this.#call, target, upstreamPath, { wire, vendor, key }),
+      socketRequest: () => socketRequest(this.#call, target, upstreamPath, { protocol, vendor, key }),
       deadlines,
       handler,
       isWarmUp,
@@ -462,17 +465,17 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
   onAttemptFailed(error: GatewayError, failure: UpstreamFailure | null, head: ResponseHead | null): void {
     const progress = {
       bytesSent: failure?.bytesSent ?? true,
-      committed: false,
+      relayed: false,
       replayable: this.#isReplayable,
       // What is limited was not done.
       once: this.#isOnce && (failure !== null || error.kind !== 'rate_limit_exceeded'),
       sentMs: failure?.sentMs ?? 0,
     };
-    const { vendorAccountStatus } = error;
+    const status = error.vendorAccountStatus ?? (failure === null ? toldStatus(error) : null);
     const mayGoOn = this.#mayGoOn(
-      vendorAccountStatus === null
+      status === null
         ? { ...progress, reason: failure?.reason ?? this.#givenUp }
-        : { ...progress, reason: 'error_answer', status: vendorAccountStatus },
+        : { ...progress, reason: 'error_answer', status },
     );
     if (mayGoOn) this.#goOn(error);
     else this.#end(error, head);

@@ -21,13 +21,38 @@ export function answerRefusal(head: ResponseHead, streamed: boolean): GatewayErr
   const coding = head.contentCoding;
   if (coding !== null && coding !== 'identity')
     return new GatewayError('upstream_error', 'The upstream compressed its answer in an unknown way.');
-  if (head.status >= 400 || streamed === isEventStream(head)) return null;
+  if (head.status >= 400 || streamed || !isEventStream(head)) return null;
   return new GatewayError(
     'unsupported_stream_event',
-    streamed
-      ? 'A stream was asked for, and the upstream answered with something else.'
-      : 'The upstream answered with a stream that was not asked for.',
+    'The upstream answered with a stream that was not asked for.',
   );
+}
+
+/** What is said of an answer that should be a stream and is neither that nor to be handed on. */
+export function noStream(): GatewayError {
+  return new GatewayError(
+    'unsupported_stream_event',
+    'A stream was asked for, and the upstream answered with something else.',
+  );
+}
+
+/** How the lines of an event stream begin (HTML, section 9.2.6), a comment aside. */
+const fieldStarts = ['data:', 'event:', 'id:', 'retry:'];
+const longestStart = 6;
+
+/**
+ * What an answer is by its first bytes: servers leave the type of a stream out, and answer a question for a stream with
+ * JSON.
+ * @param isWhole nothing follows them
+ * @returns null where more of them are needed
+ */
+export function kindOfAnswer(first: Buffer, isWhole: boolean): 'events' | 'json' | 'other' | null {
+  const at = textStart(first);
+  const start = first.toString('latin1', at, at + longestStart);
+  if (start.startsWith('{') || start.startsWith('[')) return 'json';
+  if (start.startsWith(':') || fieldStarts.some((field) => start.startsWith(field))) return 'events';
+  const mayFollow = fieldStarts.some((field) => field.startsWith(start));
+  return mayFollow && !isWhole ? null : 'other';
 }
 
 /** Whether a good answer is kept until all of it is there; else it leaves piece by piece. */
@@ -123,4 +148,9 @@ export function isWholeEvent(rest: Buffer): boolean {
   const { data } = parseEvent(rest.toString('utf8'));
   if (data === null || data === '[DONE]') return data !== null;
   return parseJson(data) !== undefined;
+}
+
+/** Whether an error is what the upstream's answer itself says. Of one about our account nothing passes. */
+export function tellsItself({ source, vendorAccountStatus }: GatewayError): boolean {
+  return source === 'upstream' && vendorAccountStatus === null;
 }

@@ -6,7 +6,6 @@ import { bodyEstimate, inputEstimate } from '../conversation/estimate-usage.js';
 import { fitRequest } from '../conversation/fit/fit.js';
 import { LeftOut, withoutLeftOut } from '../conversation/left-out.js';
 import type { ConversationRequest } from '../conversation/request.js';
-import { signatureMark } from '../conversation/signature.js';
 import { GatewayError } from '../errors.js';
 import { credentialLine, ruledVendorHeaders, vendorLines } from '../protocols/credentials/credentials.js';
 import type { OnceRule } from '../protocols/once.js';
@@ -22,6 +21,7 @@ import {
   type HeadLines,
   headerLine,
   headerLinesOf,
+  inOnePiece,
   joinLines,
   linesWhere,
   noLines,
@@ -30,7 +30,6 @@ import {
 } from '../wire/head.js';
 import { parseObject } from '../wire/json.js';
 import { scanBody } from '../wire/json-scan.js';
-import { sealMark } from '../wire/seal.js';
 import { type BodyEdits, spliceBody } from '../wire/splice.js';
 import type { Call, GatewayPath } from './call.js';
 import { bareName } from './resolve.js';
@@ -59,7 +58,7 @@ export function prepareNative(call: Call, endpoint: Endpoint, target: Target): P
   const includeUsage =
     validated.stream && !validated.includeUsage && endpoint.usageOnRequest && target.upstream.injectUsage;
   const model = modelToWrite(endpoint, validated.model, target.model);
-  const changed = restored(call, endpoint);
+  const changed = restored(call, endpoint, target);
   const body = changed ?? call.wholeBody();
   const edited = model !== null || includeUsage;
   const scan = changed === null || !edited ? validated.scan : scanBody(body);
@@ -81,7 +80,7 @@ export function prepareNative(call: Call, endpoint: Endpoint, target: Target): P
     path: sent.length === 1 && sent[0] === call.body ? 'exact' : 'spliced',
     leftOut: nothing,
     upstreamPath: nativePath(call, endpoint, target),
-    wire: endpoint.protocol,
+    protocol: endpoint.protocol,
     contentType: json,
     source: null,
     once: endpoint.once,
@@ -116,7 +115,7 @@ export function prepareUpload(call: Call, upload: UploadBody, endpoint: Endpoint
     path: model === null ? 'exact' : 'spliced',
     leftOut: nothing,
     upstreamPath: endpoint.upstreamPath(target.model, false),
-    wire: endpoint.protocol,
+    protocol: endpoint.protocol,
     contentType: upload.contentType,
     once: endpoint.once,
     ...upload.open(model),
@@ -141,22 +140,25 @@ function nativePath(call: Call, endpoint: Endpoint, target: Target): string {
  * as it comes. A config without translations has never given anything.
  * @returns the body without it, or null when there is nothing of the kind in it
  */
-function restored(call: Call, { translation }: Endpoint): Buffer | null {
+function restored(call: Call, { translation }: Endpoint, target: Target): Buffer | null {
   const body = call.wholeBody();
-  if (!call.running.snapshot.translates || translation === null || translation.restore === null) return null;
-  if (!body.includes(signatureMark) && !body.includes(sealMark)) return null;
+  if (!call.running.snapshot.translates || translation === null || !translation.mayCarry(body)) return null;
   const parsed = parseObject(body.toString('utf8'));
-  const changed = parsed === null ? null : translation.restore(parsed, call.running.sealer);
+  const changed =
+    parsed === null ? null : translation.restore(parsed, call.running.sealer, target.translation);
   return changed === null ? null : Buffer.from(JSON.stringify(changed));
 }
 
 /**
  * Reads the whole body of a call that is translated.
- * @throws {GatewayError} of status 400 for what the neutral form cannot hold
+ * @throws {GatewayError} of status 400 for a body that is not as the protocol has it, and for what the neutral form
+ * cannot hold
  */
-export function decodeCall(call: Call, { codec, unwrap }: Translation): ConversationRequest {
-  const parsed = parseObject(call.wholeBody().toString('utf8'));
+export function decodeCall(call: Call, { codec, schema, unwrap }: Translation): ConversationRequest {
+  const body = call.wholeBody();
+  const parsed = parseObject(body.toString('utf8'));
   if (parsed === null) throw new GatewayError('invalid_json', 'The request body is not valid JSON.');
+  if (schema.accept(body) === null && !schema.check(parsed)) throw schema.explain(parsed);
   const { sealer } = call.running;
   return codec.decodeRequest(
     unwrap === null ? parsed : unwrap(parsed),
@@ -166,9 +168,9 @@ export function decodeCall(call: Call, { codec, unwrap }: Translation): Conversa
 }
 
 /** How a target that speaks another protocol is asked. */
-export function translatedEndpoint({ wire, model }: Target): TextEndpoint {
-  if (wire === null) throw new Error(`the target ${model} speaks no text protocol`);
-  return textEndpoints[wire];
+export function translatedEndpoint({ translatesTo, model }: Target): TextEndpoint {
+  if (translatesTo === null) throw new Error(`the target ${model} speaks no text protocol`);
+  return textEndpoints[translatesTo];
 }
 
 /**
@@ -195,7 +197,7 @@ export function prepareTranslated(
   return {
     path: 'translated',
     upstreamPath: upstream.upstreamPath(target.model, request.stream),
-    wire: upstream.protocol,
+    protocol: upstream.protocol,
     contentType: json,
     body:
       rules === null
@@ -230,6 +232,7 @@ function answerContext(call: Call, request: ConversationRequest, leftOut: readon
     includeUsage: request.includeUsage,
     showReasoning: request.reasoning?.show ?? false,
     echo: withoutLeftOut(request.echo, leftOut),
+    clientTools: request.clientTools,
     compaction: request.compaction,
     sealer: call.running.sealer,
     framing: call.framing,
@@ -244,14 +247,14 @@ const prefixes = new WeakMap<ConfiguredHeaders, Map<string, readonly HeadLines[]
 
 const contentTypeLine = headerLinesOf('content-type');
 const requestIdLine = writableLinesOf('x-request-id');
-const jsonLine = contentTypeLine('application/json');
+const jsonLine = inOnePiece(contentTypeLine('application/json'));
 
 /** What the head of a request to a target has of its own. */
 interface HeadParts {
   /** Under the upstream's base URL, with its query; one of few for a target. */
   readonly upstreamPath: string;
   /** Protocol in which the upstream is called. */
-  readonly wire: Protocol;
+  readonly protocol: Protocol;
   readonly contentType: string;
 }
 
@@ -268,7 +271,7 @@ export function upstreamHead(call: Call, target: Target, key: number, parts: Hea
     prefix,
     typeLine(parts.contentType),
     requestIdLine(id),
-    vendorLines(parts.wire, ruledVendorHeaders(head, target), target.upstream.kind, target),
+    vendorLines(parts.protocol, ruledVendorHeaders(head, target), target.upstream.kind, target),
     clientLines(call, target),
   );
 }
@@ -302,7 +305,7 @@ export interface OneOffRequest {
   readonly path: string;
   /** Null where there is no body. */
   readonly contentType: string | null;
-  readonly wire: Protocol;
+  readonly protocol: Protocol;
   /** Key to sign in with, or null where the upstream has none. */
   readonly apiKey: string | null;
   /** More header lines. */
@@ -320,7 +323,7 @@ export function oneOffHead(call: Call, upstream: Upstream, request: OneOffReques
     request.apiKey === null ? noLines : credentialLine(upstream.kind, request.apiKey),
     request.contentType === null ? noLines : typeLine(request.contentType),
     requestIdLine(id),
-    vendorLines(request.wire, ruledVendorHeaders(head, configured), upstream.kind, configured),
+    vendorLines(request.protocol, ruledVendorHeaders(head, configured), upstream.kind, configured),
     request.lines,
   );
 }
@@ -366,8 +369,8 @@ function prefixesOf(target: Target, path: string): readonly HeadLines[] {
 function makePrefixes(target: Target, path: string): readonly HeadLines[] {
   const { upstream } = target;
   const start = startOf(upstream, 'POST', path, target);
-  if (upstream.apiKeys.length === 0) return [start];
-  return upstream.apiKeys.map((key) => joinLines(start, credentialLine(upstream.kind, key)));
+  if (upstream.apiKeys.length === 0) return [inOnePiece(start)];
+  return upstream.apiKeys.map((key) => inOnePiece(joinLines(start, credentialLine(upstream.kind, key))));
 }
 
 function startOf(upstream: Upstream, method: string, path: string, configured: ConfiguredHeaders): HeadLines {

@@ -72,7 +72,13 @@ export function refuseStream(
   const event = call.errorFormat.errorEvent(error, call.exchange.id, number);
   const text = words(event) ?? (call.framing === 'array' ? `[${parseEvent(event).data}]` : event);
   call.exchange.write(Buffer.from(insideEvent ? `\n\n${text}` : text));
-  call.exchange.end();
+  endFailedStream(call);
+}
+
+/** Ends a stream whose error event has left, so that its client takes it for a failure. */
+export function endFailedStream({ exchange, errorFormat: { readsErrorEvents } }: Call): void {
+  if (readsErrorEvents === null || readsErrorEvents(exchange.head.userAgent)) exchange.end();
+  else exchange.breakOff();
 }
 
 const keepAlives = new Map<string, Buffer>();

@@ -13,6 +13,17 @@ import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler }
 import { EventRuns } from '../wire/sse.js';
 import { account } from './account.js';
 import { answerLines, streamLines } from './answer-lines.js';
+import {
+  type Answering,
+  type Bytes,
+  type Events,
+  over,
+  type Phase,
+  type Undecided,
+  undecided,
+  type Whole,
+  waiting,
+} from './answer-phase.js';
 import type { CallOutcome, RoutedCall } from './call.js';
 import { noteUsage } from './consumption.js';
 import {
@@ -23,10 +34,13 @@ import {
   isEventStream,
   isMedia,
   isWholeEvent,
+  kindOfAnswer,
   leavesWhole,
+  noStream,
+  tellsItself,
 } from './judge-answer.js';
 import { countAnswerMemory, releaseBody, takeAnswerMemory } from './memory-budget.js';
-import { keepAliveBytes, refuse, refuseStream } from './refuse.js';
+import { endFailedStream, keepAliveBytes, refuse, refuseStream } from './refuse.js';
 import type { Services } from './services.js';
 
 /** Error answers are taken whole up to this size: only then is it known that they are JSON. */
@@ -35,50 +49,6 @@ const wholeErrorBytes = 1024 * 1024;
 const heldMs = 500;
 /** Unfinished events up to this size are not worth counting. */
 const usualEventBytes = 64 * 1024;
-
-/** An answer whose head is there. */
-interface Answering {
-  readonly transform: AnswerTransform;
-  readonly head: ResponseHead;
-}
-
-/** It is collected, and leaves at once. */
-interface Whole extends Answering {
-  readonly name: 'whole';
-  readonly gathered: Gather;
-}
-
-/** It is passed on as it comes. */
-interface Bytes extends Answering {
-  readonly name: 'opening' | 'bytes';
-  readonly beginning: Beginning;
-}
-
-/** It is passed on in whole events. */
-interface Events extends Answering {
-  readonly name: 'events';
-  readonly runs: EventRuns;
-}
-
-/**
- * How far an answer is: `waiting` for a head -> `whole`, `opening` (for the first bytes) and `bytes` (passed on as they
- * come) or `events` -> `sent` (whole, and the client has not taken all of it) -> `over`.
- */
-type Phase =
-  | { readonly name: 'waiting' }
-  | Whole
-  | Bytes
-  | Events
-  | { readonly name: 'sent'; readonly head: ResponseHead }
-  | { readonly name: 'over' };
-
-/** Whether an error is what the upstream's answer itself says. Of one about our account nothing passes. */
-function tellsItself({ source, vendorAccountStatus }: GatewayError): boolean {
-  return source === 'upstream' && vendorAccountStatus === null;
-}
-
-const waiting: Phase = { name: 'waiting' };
-const over: Phase = { name: 'over' };
 
 /**
  * Hands an upstream's answer to the client by way of a transform, which leaves it as it is or translates it. One for
@@ -94,10 +64,10 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   #transform: AnswerTransform | null = null;
   #head: ResponseHead | null = null;
   #phase: Phase = waiting;
-  /** The answer's head has left, or will with the next write. */
+  /** The answer's head has left, or will with the next write: a sign of life may have been behind it. */
   committed = false;
-  /** An event of the protocol has come. */
-  #judged = false;
+  /** Some of an upstream's answer has left, or will with the next write. Until then another target may be asked. */
+  relayed = false;
   #flowing = true;
   #heardAt: number;
 
@@ -113,7 +83,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   }
 
   /**
-   * Makes ready for an attempt, or for what comes before it (null). Only before anything was relayed.
+   * Makes ready for an attempt, or for what comes before it (null). Only before anything of an answer was relayed.
    * @param upstream what a client that leaves cancels
    */
   reset(transform: AnswerTransform | null, upstream: UpstreamExchange | null): void {
@@ -121,7 +91,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     this.upstream = upstream;
     this.#phase = waiting;
     this.#head = null;
-    this.#judged = false;
+    this.relayed = false;
     if (this.#call.gathered > 0) this.#holds(0);
     this.#call.sentAt = 0;
     this.#call.answeredAt = 0;
@@ -134,16 +104,42 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     this.#head = head;
     const transform = this.#transform;
     if (transform === null) throw new Error('an answer without an attempt');
-    if (transform.mayStream) this.#streamed = isEventStream(head);
+    if (transform.mayStream && !this.committed) this.#streamed = isEventStream(head);
     const refusal = answerRefusal(head, this.#streamed);
     if (refusal !== null) this.#give(refusal);
     else if (head.status >= 400)
       this.#phase = { name: 'whole', transform, head, gathered: new Gather(wholeErrorBytes) };
+    else if (this.#streamed && !isEventStream(head)) this.#phase = undecided(transform, head);
     else if (this.#streamed)
       this.#phase = { name: 'events', transform, head, runs: new EventRuns(transform.eventBytes) };
-    else if (leavesWhole(head, transform))
-      this.#phase = { name: 'whole', transform, head, gathered: new Gather(transform.wholeBytes) };
-    else this.#phase = { name: 'opening', transform, head, beginning: this.#beginning(head) };
+    else this.#phase = this.#unstreamed(transform, head);
+  }
+
+  #unstreamed(transform: AnswerTransform, head: ResponseHead): Phase {
+    return leavesWhole(head, transform)
+      ? { name: 'whole', transform, head, gathered: new Gather(transform.wholeBytes) }
+      : { name: 'opening', transform, head, beginning: this.#beginning(head) };
+  }
+
+  /** Tells by its first bytes what an answer is that should be a stream and is not called one. */
+  #decide({ transform, head, gathered }: Undecided, chunk: Buffer, isWhole: boolean): boolean {
+    const isHeld = gathered.add(chunk, -1);
+    const first = isHeld ? gathered.take() : chunk;
+    const kind = isHeld ? kindOfAnswer(first, isWhole) : 'other';
+    if (kind === null) {
+      gathered.add(first, -1);
+      return true;
+    }
+    // An answer that is no stream has no place in one that has begun, nor in a WebSocket.
+    const isHandedOn = !this.committed && this.#call.socketCall === null;
+    if (kind === 'events')
+      this.#phase = { name: 'events', transform, head, runs: new EventRuns(transform.eventBytes) };
+    else if (kind === 'json' && isHandedOn) this.#phase = this.#unstreamed(transform, head);
+    else {
+      this.#give(noStream());
+      return true;
+    }
+    return this.#take(first);
   }
 
   onData(chunk: Buffer): boolean {
@@ -162,6 +158,8 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
         return this.#onEvents(phase, chunk);
       case 'whole':
         return this.#onWhole(phase, chunk);
+      case 'undecided':
+        return this.#decide(phase, chunk, false);
       case 'opening':
         return this.#open(phase, phase.beginning.add(chunk), false);
       case 'bytes':
@@ -180,6 +178,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   }
 
   #takeEnd(): void {
+    if (this.#phase.name === 'undecided') this.#decide(this.#phase, Buffer.alloc(0), true);
     if (this.#phase.name === 'opening') this.#open(this.#phase, this.#phase.beginning.rest(), true);
     const phase = this.#phase;
     if (phase.name === 'events') this.#endEvents(phase);
@@ -195,7 +194,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     if (phase.name === 'over') return;
     const error = failureError(failure);
     this.#call.sentAt = this.upstream?.sentAt ?? 0;
-    if (!this.committed) {
+    if (!this.relayed) {
       this.#phase = over;
       this.#owner.onAttemptFailed(error, failure, null);
     } else if (this.#transform?.isComplete) {
@@ -265,7 +264,8 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     this.leave();
     try {
       if (!this.#call.exchange.isAnswered) refuse(this.#services, this.#call, error);
-      else if (phase.name === 'events' || phase.name === 'waiting') this.#endStream(phase, error);
+      else if (phase.name === 'events' || phase.name === 'undecided' || phase.name === 'waiting')
+        this.#endStream(phase, error);
       else this.#call.exchange.abort();
     } finally {
       // After the client's side has ended, since nothing of this is the target's doing.
@@ -296,8 +296,8 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     const phase = this.#phase;
     this.#phase = over;
     if (isVendorAccountError(error)) this.#owner.onVendorAccountRefused(error);
-    this.#giveUp(reason);
-    if (this.committed) this.#failStream(error, reason, phase);
+    this.#giveUp(reason, error);
+    if (this.relayed) this.#failStream(error, reason, phase);
     else this.#owner.onAttemptFailed(error, failure, tellsItself(error) ? this.#head : null);
   }
 
@@ -315,14 +315,14 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   }
 
   /** Nothing more is read of the present attempt's answer. */
-  #giveUp(reason: GivenUpBy): void {
-    this.#owner.onGivenUp(reason);
+  #giveUp(reason: GivenUpBy, error: GatewayError): void {
+    this.#owner.onGivenUp(reason, error);
     this.upstream?.cancel();
   }
 
   /** Ends an answer that has begun, and will not come to its end. */
   #failStream(error: GatewayError, reason = givenUpBy(error), phase = this.#phase): void {
-    this.#giveUp(reason);
+    this.#giveUp(reason, error);
     // Nothing can be said in an answer that is no event stream.
     if (phase.name === 'bytes') {
       this.#cut(error);
@@ -336,7 +336,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     refuseStream(this.#call, error, {
       number: this.#transform?.nextNumber ?? 0,
       insideEvent: phase.name === 'events' && phase.runs.overlong,
-      words: (event) => this.#transform?.lastWords(error, event) ?? null,
+      words: (event) => (this.relayed ? (this.#transform?.lastWords(error, event) ?? null) : null),
     });
   }
 
@@ -420,6 +420,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   #beginBytes(transform: AnswerTransform, head: ResponseHead): void {
     this.#phase = { name: 'bytes', transform, head, beginning: this.#beginning(head) };
     this.committed = true;
+    this.relayed = true;
     this.#call.exchange.begin(head.status, answerLines(this.#call, head));
     this.#call.endedAt = 0;
     releaseBody(this.#services, this.#call, this.upstream?.bodyReleased ?? false);
@@ -457,7 +458,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
       // What was asked of the target was answered: it has not failed, and no other is asked.
       if (this.committed) this.#failStream(fault, 'no_room');
       else {
-        this.#owner.onGivenUp('no_room');
+        this.#owner.onGivenUp('no_room', fault);
         this.refuse(fault, null);
         upstream?.cancel();
       }
@@ -522,7 +523,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
       );
       return true;
     }
-    if (!this.#judged) {
+    if (!this.relayed) {
       // Part of an event cannot be judged; one so large is taken for what was asked for.
       const verdict = runs.overlong ? 'meaningful' : transform.judge(run);
       if (verdict === 'silence') return true;
@@ -531,7 +532,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
         else this.#give(verdict);
         return true;
       }
-      this.#judged = true;
+      this.relayed = true;
       this.#commitStream();
       releaseBody(this.#services, this.#call, this.upstream?.bodyReleased ?? false);
     }
@@ -549,6 +550,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   #endComplete(transform: AnswerTransform): void {
     const { last } = transform.end();
     if (last !== null) this.#call.exchange.write(last);
+    if (transform.isCut) this.upstream?.cancel();
     // Nothing of the upstream is passed on any more, so nothing has to wait for the client.
     this.#flowing = true;
     this.#call.exchange.end();
@@ -558,9 +560,9 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   /** The error's words have left with what was passed last. */
   #endFailed(error: GatewayError): void {
     if (isVendorAccountError(error)) this.#owner.onVendorAccountRefused(error);
-    this.#giveUp(givenUpBy(error));
+    this.#giveUp(givenUpBy(error), error);
     this.#call.error = error;
-    this.#call.exchange.end();
+    endFailedStream(this.#call);
     this.#settle('upstream_error');
   }
 
@@ -572,14 +574,14 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     // Judging what was left may have ended the call.
     if (this.#phase !== events) return;
     const { exchange } = this.#call;
-    if (!this.#judged && transform.exactErrors) {
+    if (!this.relayed && transform.exactErrors) {
       this.#giveUnbegun(
         new GatewayError('upstream_error', "The upstream's stream ended before its first event."),
       );
       return;
     }
     const { last, error, failed } = transform.end();
-    if (!this.committed && transform.error !== null) {
+    if (!this.relayed && transform.error !== null) {
       this.#giveUnbegun(transform.error);
       return;
     }
@@ -588,8 +590,10 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     if (error !== null) this.#failStream(error);
     else if (transform.error !== null) this.#endFailed(transform.error);
     else {
-      if (failed) this.#giveUp('unusable_answer');
-      exchange.end();
+      if (failed) {
+        this.#giveUp('unusable_answer', new GatewayError('upstream_error'));
+        endFailedStream(this.#call);
+      } else exchange.end();
       this.#settle(failed ? 'upstream_error' : 'complete');
     }
   }

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { GatewayError } from '../errors.js';
 import type { Exchange } from '../http/exchange.js';
 import { openai } from '../protocols/error-formats/openai.js';
-import { methodNotAllowed, type Route, unknownUrl } from '../routes.js';
+import { methodNotAllowed, type Route, unknownOperation, unknownUrl } from '../routes.js';
 import type { CompiledSchema } from '../schema/compile.js';
 import { invalidJson } from '../wire/json-fault.js';
 import { queryParameter } from '../wire/query.js';
@@ -118,7 +118,8 @@ function findRoute(call: Call): Route {
     throw new GatewayError('invalid_request', head.framingFault);
   }
   if (match.kind === 'notFound') throw unknownUrl(method, path);
-  if (match.kind === 'methodNotAllowed') throw methodNotAllowed(method, match.allow);
+  if (match.kind === 'methodNotAllowed')
+    throw unknownOperation(method, path) ?? methodNotAllowed(method, match.allow);
   return match.value;
 }
 

@@ -7,7 +7,7 @@ import { socketLines } from './prepare.js';
 
 /** What a WebSocket is asked for with. */
 export interface SocketShape {
-  readonly wire: Protocol;
+  readonly protocol: Protocol;
   readonly vendor: VendorHeaders;
   /** Index of the upstream's key; 0 where it has none. */
   readonly key: number;
@@ -22,11 +22,11 @@ export function socketRequest(
   call: Call,
   target: Target,
   path: string,
-  { wire, vendor, key }: SocketShape,
+  { protocol, vendor, key }: SocketShape,
 ): SocketRequest {
   const { timeouts, sockets } = call.running.snapshot;
   const { upstream } = target;
-  const lines = vendorLines(wire, ruledVendorHeaders(vendor, target), target.upstream.kind, target);
+  const lines = vendorLines(protocol, ruledVendorHeaders(vendor, target), target.upstream.kind, target);
   return {
     origin: upstream.origin,
     path: `${upstream.basePath}${path}`,

@@ -218,6 +218,12 @@ export class Exchange extends Swept implements SinkOwner {
     this.#client?.end();
   }
 
+  /** Ends a streamed answer that is not whole: once its client has been sent what waits, the connection breaks. */
+  breakOff(): void {
+    this.#bodyStream?.discard();
+    if (this.#client?.breakOff() === false) this.#block();
+  }
+
   /** Ends the exchange: its connection becomes something else. @returns false when the client has left */
   handOver(status: number): boolean {
     const isThere = this.alive;

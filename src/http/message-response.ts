@@ -164,6 +164,12 @@ class MessageResponse implements ClientLink, MessageClient {
     this.#finish();
   }
 
+  /** Of an answer in messages each says what it is: one that has failed has its last. */
+  breakOff(): boolean {
+    this.end();
+    return true;
+  }
+
   abort(): void {
     this.#owner?.onEnded(false);
     this.#cut();

@@ -135,8 +135,9 @@ export class RequestHead {
   range = '';
   ifRange = '';
   ifNoneMatch = '';
-  /** Upstreams get it too. */
+  /** Upstreams get these two as well. */
   idempotencyKey = '';
+  userAgent = '';
   /** `sec-websocket-key` and the subprotocols on offer (RFC 6455 section 4.1); one of these may hold a key. */
   socketKey = '';
   socketProtocols = '';
@@ -256,15 +257,17 @@ function onHeader(name: string, value: string): void {
       break;
     case Slot.Forwarded:
     case Slot.Passed:
-      readForUpstreams(head, slot, headerLineOrNull(name, value) ?? noLines);
+      readForUpstreams(head, slot, name, value);
       break;
   }
 }
 
 /** Lines that only tell of the caller: one that cannot be read is to be ignored (W3C Trace Context section 3.2). */
-function readForUpstreams(head: RequestHead, slot: Slot, line: HeadLines): void {
-  if (slot === Slot.Forwarded) head.forwarded = joinLines(head.forwarded, line);
-  else head.passed = joinLines(head.passed, line);
+function readForUpstreams(head: RequestHead, slot: Slot, name: string, value: string): void {
+  const line = headerLineOrNull(name, value) ?? noLines;
+  if (name === 'user-agent') head.userAgent = value;
+  if (slot === Slot.Passed) head.passed = joinLines(head.passed, line);
+  else head.forwarded = joinLines(head.forwarded, line);
 }
 
 /** What means something to the vendor of an upstream, and can be written to one. */

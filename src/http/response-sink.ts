@@ -49,6 +49,12 @@ export interface ResponseSink {
   write(chunk: Buffer): boolean;
   /** Ends a streamed answer, once the client has taken what waits. */
   end(): void;
+  /**
+   * Ends a streamed answer of unknown length that is not whole, in a way that nobody takes for its end: its connection
+   * breaks once the client's socket has all that was written.
+   * @returns false when that is later
+   */
+  breakOff(): boolean;
   /** Cuts an answer that cannot be made whole, and with it the connection. */
   abort(): void;
 }

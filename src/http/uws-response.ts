@@ -13,6 +13,7 @@ const directBytes = 16 * 1024;
  */
 const keepAliveLine = '\r\nkeep-alive: timeout=7';
 const closeLine = '\r\nconnection: close';
+const blank = Buffer.from('\n');
 const noop = (): void => {};
 /** Code and reason as a status line has them, by code. */
 const statusLines: string[] = [];
@@ -34,6 +35,8 @@ export class UwsResponse implements ClientLink {
   /** What waits here, a piece for each write. */
   #pending: Buffer[] | null = null;
   #ending = false;
+  /** It ends with its connection. */
+  #isBreaking = false;
   /** An answer of known length that does not leave in one go. */
   #sized: SizedAnswer | null = null;
 
@@ -171,6 +174,17 @@ export class UwsResponse implements ClientLink {
     });
   }
 
+  /**
+   * uWS drops what it still buffers when it closes a connection, and tells of that only by the next write: so one byte
+   * more is written, of white space, which means nothing in any framing of events.
+   */
+  breakOff(): boolean {
+    this.#isBreaking = true;
+    if (this.#blocked || !this.write(blank)) return false;
+    this.abort();
+    return true;
+  }
+
   abort(): void {
     if (this.#owner === null) return;
     this.#finish();
@@ -255,6 +269,7 @@ export class UwsResponse implements ClientLink {
     }
     this.#blocked = false;
     if (this.#ending) this.end();
+    else if (this.#isBreaking) this.breakOff();
     else owner.onDrained();
     return true;
   }

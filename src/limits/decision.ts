@@ -17,6 +17,13 @@ export interface Denial {
   readonly retryAfterMs: number;
 }
 
+/** The one of two denials that a call hears: what is known before what is not, then the longer wait. */
+export function graver(one: Denial | null, other: Denial): Denial {
+  if (one === null) return other;
+  if (one.reason !== other.reason) return one.reason === 'unknown' ? other : one;
+  return other.retryAfterMs > one.retryAfterMs ? other : one;
+}
+
 /** The demands are not decided yet. */
 export interface Pending {
   readonly outcome: 'pending';

@@ -15,7 +15,7 @@
  */
 
 import { type AdmissionHost, LeaseAdmission } from './admission.js';
-import type { Admission, Decision, Denial, Pending } from './decision.js';
+import { type Admission, type Decision, type Denial, graver, type Pending } from './decision.js';
 import { DecidedCalls, type HeldPool, HeldPools, type HeldUnits, WaitingCall } from './held-pool.js';
 import {
   type HolderMessage,
@@ -50,10 +50,10 @@ export interface LeaseHolderOptions {
    */
   readonly defer?: (run: () => void) => void;
   /**
-   * What becomes of a call that the primary does not answer in time: `open` lets it in, beyond the limits, but for money;
-   * `closed`, the default, denies it as `unknown`.
+   * What becomes of a call of which nobody can say whether there is room for it, since the primary does not answer in
+   * time or is gone: `open` lets it in, beyond the limits, but for money; `closed` denies it as `unknown`.
    */
-  readonly whenUnknown?: () => 'open' | 'closed';
+  readonly whenUnknown: () => 'open' | 'closed';
   /** Calls that may wait for units of one pool. Default 1,000. */
   readonly maxWaiting?: number;
   /** Milliseconds that a call waits at most. Default 1,000. */
@@ -77,8 +77,8 @@ export interface LeaseHolder {
   /** Takes the primary's message. */
   receive(message: OwnerMessage): void;
   /**
-   * The primary is gone for good: what is held may be used up, all else is denied; as `unknown` where other workers may
-   * have more.
+   * The primary is gone for good: what is held may be used up. Where other workers may have more, `whenUnknown` decides,
+   * and all else is denied.
    */
   disconnect(): void;
   /** Denies who has waited long enough, and sends idle units back. To be called about every 100 ms. */
@@ -94,7 +94,6 @@ export interface LeaseHolder {
 }
 
 const atOnce = (run: () => void): void => run();
-const closed = (): 'closed' => 'closed';
 
 /** Makes a holder that has nothing yet. */
 export function createLeaseHolder(options: LeaseHolderOptions): LeaseHolder {
@@ -122,7 +121,7 @@ class Holder implements LeaseHolder, AdmissionHost {
   #seenAt = 0;
 
   constructor(options: LeaseHolderOptions) {
-    const { now, send, defer = atOnce, whenUnknown = closed, maxWaiting = 1000, maxWaitMs = 1000 } = options;
+    const { now, send, defer = atOnce, whenUnknown, maxWaiting = 1000, maxWaitMs = 1000 } = options;
     this.#now = now;
     this.#outbox = new Outbox(send, defer);
     this.#whenUnknown = whenUnknown;
@@ -143,7 +142,8 @@ class Holder implements LeaseHolder, AdmissionHost {
     const short = this.#firstShort(demands, sequence, now);
     if (short === -1) return this.#admit(demands, now);
     const denial = this.#refuse(demands, sequence, now);
-    if (denial !== null) return denial;
+    if (denial !== null)
+      return this.#isLetInAlone(denial, demands) ? this.#admitBeyond(demands, now) : denial;
     const onCancel = (cancelled: WaitingCall) => this.#cancel(cancelled);
     const waiting = new WaitingCall({
       sequence,
@@ -308,12 +308,31 @@ class Holder implements LeaseHolder, AdmissionHost {
       if (amount > pool.limit) return { outcome: 'denied', pool, reason: 'tooLarge', retryAfterMs: 0 };
       const held = this.pools.of(pool);
       held.collect(now);
-      const isShort = held.isShort(amount, sequence) || this.#isLapsed(pool, now);
-      if (!isShort || !this.#isHopeless(held, amount, now)) continue;
+      const isShort = held.isShort(amount, sequence);
+      if (!isShort && (amount === 0 || !this.#isLapsed(pool, now))) continue;
+      if (!this.#isHopeless(held, amount, now)) continue;
       const denial = held.denial(demand, now, !this.#isConnected);
-      if (denied === null || denial.retryAfterMs > denied.retryAfterMs) denied = denial;
+      // There are units, and nobody is left who could say whether they still count.
+      const isCutOff = !isShort && !this.#isConnected;
+      denied = graver(denied, isCutOff ? { ...denial, reason: 'unknown' } : denial);
     }
     return denied;
+  }
+
+  /** The primary is gone, which alone could say whether there is room for a call. */
+  #isLetInAlone({ reason }: Denial, demands: readonly Demand[]): boolean {
+    return !this.#isConnected && reason === 'unknown' && this.#isOpenTo(demands);
+  }
+
+  /** Whether a call is let in where nobody says that there is too little. Money is never given so. */
+  #isOpenTo(demands: readonly Demand[]): boolean {
+    return this.#whenUnknown() === 'open' && demands.every(({ pool }) => pool.kind !== 'spend');
+  }
+
+  /** Lets a call in, whatever is held. */
+  #admitBeyond(demands: readonly Demand[], now: number): Admission {
+    for (const { pool, amount } of demands) this.overuse(this.pools.of(pool), amount);
+    return new LeaseAdmission(this, demands, bucketOf(now));
   }
 
   /** What is held of it must not be used now. What is spent was reserved for good. */
@@ -443,24 +462,23 @@ class Holder implements LeaseHolder, AdmissionHost {
 
   #deny(waiting: WaitingCall, held: HeldPool, now: number, demand = waiting.demand): void {
     waiting.line?.remove(waiting);
-    const denied = waiting.demands[demand] as Demand;
-    this.#decided.add(waiting, held.denial(denied, now, !this.#isConnected));
+    const { demands, sequence } = waiting;
+    const isAlone = !this.#isConnected;
+    const denial =
+      (isAlone ? this.#refuse(demands, sequence, now) : null) ??
+      held.denial(demands[demand] as Demand, now, isAlone);
+    const isLetIn = this.#isLetInAlone(denial, demands);
+    this.#decided.add(waiting, isLetIn ? this.#admitBeyond(demands, now) : denial);
   }
 
   /** A call has waited long enough: where nobody has said that there is too little, the config decides. */
   #decideLate(waiting: WaitingCall, held: HeldPool, now: number): void {
-    const isLetIn =
-      this.#isConnected &&
-      held.asking.isUnanswered(now) &&
-      this.#whenUnknown() === 'open' &&
-      waiting.demands.every(({ pool }) => pool.kind !== 'spend');
-    if (!isLetIn) {
+    if (!(this.#isConnected && held.asking.isUnanswered(now) && this.#isOpenTo(waiting.demands))) {
       this.#deny(waiting, held, now);
       return;
     }
     waiting.line?.remove(waiting);
-    for (const { pool, amount } of waiting.demands) this.overuse(this.pools.of(pool), amount);
-    this.#decided.add(waiting, new LeaseAdmission(this, waiting.demands, bucketOf(now)));
+    this.#decided.add(waiting, this.#admitBeyond(waiting.demands, now));
   }
 
   #cancel(waiting: WaitingCall): void {

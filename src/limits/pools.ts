@@ -1,4 +1,5 @@
-import { type Budget, type Key, type Model, nanosPerDollar, type RateLimits } from '../config/types.js';
+import type { Budget, Key, Model, RateLimits } from '../config/types.js';
+import { nanosPerDollar } from '../wire/nano-dollars.js';
 import type { Demand, Pool, PoolKind } from './pool.js';
 import { RateLines } from './rate-headers.js';
 

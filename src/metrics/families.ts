@@ -1,4 +1,4 @@
-import { nanosPerDollar } from '../config/types.js';
+import { nanosPerDollar } from '../wire/nano-dollars.js';
 /** Upper bounds of buckets in seconds, ascending, each at most two and a half times the one before. */
 export const latencyBounds: readonly number[] = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60, 120, 300, 600,

@@ -1,7 +1,7 @@
 import { type GaugeFamily, type GaugeName, gaugeFamilies } from './families.js';
 import type { ProcessGauges } from './process-gauges.js';
 import { SeriesTable } from './series.js';
-import { mapValues, NumberTable, type SeriesLimits } from './tables.js';
+import { mapValues, NumberTable, type SeriesCaps } from './tables.js';
 
 /** Every state of a target; it is in one of them at a time. */
 export const targetStates = ['closed', 'cooling', 'open', 'half-open'] as const;
@@ -40,10 +40,10 @@ export interface GaugeSources {
 export type GaugeTables = Readonly<Record<GaugeName, NumberTable>>;
 
 /** Empty tables of every gauge. */
-export function createGaugeTables(limits: SeriesLimits): GaugeTables {
+export function createGaugeTables(caps: SeriesCaps): GaugeTables {
   return mapValues<GaugeName, GaugeFamily, NumberTable>(
     gaugeFamilies,
-    ({ labels }) => new NumberTable(new SeriesTable(labels, limits.numbers)),
+    ({ labels }) => new NumberTable(new SeriesTable(labels, caps.numbers)),
   );
 }
 
@@ -59,8 +59,8 @@ export function joinGauge(tables: GaugeTables, name: GaugeName, number: number, 
 }
 
 /** Asks every source. */
-export function readGauges(sources: GaugeSources, limits: SeriesLimits): GaugeTables {
-  const tables = createGaugeTables(limits);
+export function readGauges(sources: GaugeSources, caps: SeriesCaps): GaugeTables {
+  const tables = createGaugeTables(caps);
   const put = (name: GaugeName, value: number, a?: string, b?: string): void =>
     joinGauge(tables, name, tables[name].series.find(a, b), value);
   const upstream = sources.upstream();

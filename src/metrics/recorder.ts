@@ -11,8 +11,8 @@ import {
   CallHistograms,
   type CallTimes,
   createTables,
-  defaultLimits,
-  type SeriesLimits,
+  defaultCaps,
+  type SeriesCaps,
   type Tables,
   type TimeTables,
 } from './tables.js';
@@ -83,12 +83,12 @@ interface KnownTarget {
 /**
  * Counts from zero.
  * @param sources asked for the gauges with each snapshot
- * @param limits most series of a family; more share the label value `other`
+ * @param caps most series of a family; more share the label value `other`
  */
-export function createRecorder(sources: GaugeSources, limits: SeriesLimits = defaultLimits): Recorder {
-  const tables = createTables(limits);
+export function createRecorder(sources: GaugeSources, caps: SeriesCaps = defaultCaps): Recorder {
+  const tables = createTables(caps);
   const { counters, histograms } = tables;
-  const shortcuts = new Shortcuts(limits.numbers);
+  const shortcuts = new Shortcuts(caps.numbers);
   const requests = counters.gateway_requests_total;
   const keyRequests = counters.gateway_key_requests_total;
   const tokens = counters.gateway_tokens_total;
@@ -173,7 +173,7 @@ export function createRecorder(sources: GaugeSources, limits: SeriesLimits = def
     recordFault: (where) => faults.add(1, where),
     snapshot() {
       noteOverflow(tables);
-      return snapshotOf(tables, readGauges(sources, limits));
+      return snapshotOf(tables, readGauges(sources, caps));
     },
   };
 }

@@ -95,7 +95,7 @@ export function percentile(
 export const mostAdded = Number.MAX_SAFE_INTEGER;
 
 /** Most series of a family. */
-export interface SeriesLimits {
+export interface SeriesCaps {
   /** Of one with a number each. */
   readonly numbers: number;
   /** Of histograms, each of which is as large as twenty numbers. */
@@ -103,7 +103,7 @@ export interface SeriesLimits {
 }
 
 /** Series of about 16 KB for a family of counters, and 100 KB for one of histograms. */
-export const defaultLimits: SeriesLimits = { numbers: 2000, histograms: 500 };
+export const defaultCaps: SeriesCaps = { numbers: 2000, histograms: 500 };
 
 /** Numbers by series. */
 export class NumberTable {
@@ -177,15 +177,15 @@ export interface Tables {
 }
 
 /** Empty tables of every family. */
-export function createTables(limits: SeriesLimits): Tables {
+export function createTables(caps: SeriesCaps): Tables {
   return {
     counters: mapValues(
       counterFamilies,
-      ({ labels }) => new NumberTable(new SeriesTable(labels, limits.numbers)),
+      ({ labels }) => new NumberTable(new SeriesTable(labels, caps.numbers)),
     ),
     histograms: mapValues(
       histogramFamilies,
-      ({ labels, bounds }) => new HistogramTable(new SeriesTable(labels, limits.histograms), bounds),
+      ({ labels, bounds }) => new HistogramTable(new SeriesTable(labels, caps.histograms), bounds),
     ),
   };
 }

@@ -2,7 +2,7 @@ import type { CounterName, GaugeName, HistogramName } from './families.js';
 import { createGaugeTables, type GaugeTables, joinGauge } from './gauges.js';
 import type { SeriesTable } from './series.js';
 import { type MetricsSnapshot, snapshotOf } from './snapshot.js';
-import { createTables, createTablesLike, defaultLimits, type SeriesLimits, type Tables } from './tables.js';
+import { createTables, createTablesLike, defaultCaps, type SeriesCaps, type Tables } from './tables.js';
 
 /** What all workers have counted together, those that are gone included. Kept by the primary process. */
 export interface Totals {
@@ -23,10 +23,10 @@ export interface Totals {
 /**
  * Adds workers up. A worker that does not answer is not forgotten: what it told last stands until it tells more.
  * Families that this process does not know, or knows in another form, are left out.
- * @param limits most series of a family; more share the label value `other`
+ * @param caps most series of a family; more share the label value `other`
  */
-export function createTotals(limits: SeriesLimits = defaultLimits): Totals {
-  const shown = createTables(limits);
+export function createTotals(caps: SeriesCaps = defaultCaps): Totals {
+  const shown = createTables(caps);
   const gone = createTablesLike(shown);
   const summed = createTablesLike(shown);
   const living = new Map<number, MetricsSnapshot>();
@@ -41,7 +41,7 @@ export function createTotals(limits: SeriesLimits = defaultLimits): Totals {
     },
     merged() {
       copyTables(gone, summed);
-      const gauges = createGaugeTables(limits);
+      const gauges = createGaugeTables(caps);
       for (const snapshot of living.values()) {
         addSnapshot(summed, snapshot);
         addGauges(gauges, snapshot);

@@ -36,8 +36,8 @@ const messagesModel = Type.Object({
   display_name: text,
   created_at: Type.String({ format: 'date-time' }),
   capabilities: Type.Null(),
-  max_input_tokens: Type.Null(),
-  max_tokens: Type.Null(),
+  max_input_tokens: orNull(Type.Integer({ minimum: 1 })),
+  max_tokens: orNull(Type.Integer({ minimum: 1 })),
   lifecycle: text,
   line: Type.Null(),
   deprecated_at: Type.Null(),
@@ -56,8 +56,8 @@ const generateContentModel = Type.Object({
   version: text,
   displayName: text,
   description: text,
-  inputTokenLimit: Type.Null(),
-  outputTokenLimit: Type.Null(),
+  inputTokenLimit: orNull(Type.Integer({ minimum: 1 })),
+  outputTokenLimit: orNull(Type.Integer({ minimum: 1 })),
   supportedGenerationMethods: Type.Array(text),
 });
 

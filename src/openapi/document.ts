@@ -83,7 +83,8 @@ const about =
   'An HTTP gateway in front of AI models. The protocol, not the name of the model, decides the path, the body, the ' +
   'place of the key and the form of a stream. Clients of the chat and responses protocols take `/v1` as the end of ' +
   'their base URL; those of the messages and generateContent protocols append the whole path. Members of a body that ' +
-  'no schema names are passed on.';
+  'no schema names are passed on. The `/v1` paths of the chat family are served behind `/openai` as well, and those of ' +
+  'the messages protocol and the lists of models behind `/anthropic`.';
 
 const tags = {
   chat: 'Chat completions.',

@@ -44,7 +44,7 @@ const klingBody = named(
 );
 const jimengBody = named(
   'VendorjError',
-  Type.Object({ code: Type.Integer(), message: text, data: Type.Null(), request_id: text }),
+  Type.Object({ code: Type.Integer(), message: text, data: Type.Object({}), request_id: text }),
 );
 
 const byWriter: ReadonlyMap<ErrorFormat['errorBody'], NamedSchema> = new Map([

@@ -25,7 +25,14 @@ const audioFields = {
 };
 
 /** Form of `POST /v1/audio/translations`. */
-const translation: NamedSchema = { name: 'TranslationForm', schema: Type.Object(audioFields) };
+const translation: NamedSchema = {
+  name: 'TranslationForm',
+  schema: Type.Object({
+    ...audioFields,
+    response_format: text,
+    temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
+  }),
+};
 
 /** Form of `POST /v1/audio/transcriptions`. */
 const transcription: NamedSchema = {

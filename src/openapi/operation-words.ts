@@ -105,6 +105,13 @@ const lines: readonly Line[] = [
     'rerankDocuments',
     'Order documents by their relevance to a query',
     'The documents in order.',
+    'Without a `model`, or with null, the one of `defaultModels.rerank` in the config decides; where that is not set, the answer is 400.',
+  ],
+  [
+    'POST /v2/rerank',
+    'rerankDocumentsV2',
+    'The same under the path of newer clients',
+    'The documents in order.',
   ],
   ['POST /v1/moderations', 'createModeration', 'Classify texts and images', 'The verdicts.'],
   [

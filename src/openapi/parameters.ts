@@ -53,7 +53,10 @@ export function describeParameters(words: VendorWords): SharedParameters {
     }),
     ...contentPages,
     ...messagesPages,
-    realtimeModel: query('model', 'The model of the session; without it the one that the gateway is set to.'),
+    realtimeModel: query(
+      'model',
+      'The model of the session; without it the one of `defaultModels.realtime` in the config, and 400 where that is not set.',
+    ),
     variant: query('variant', 'What to have of the task.', {
       type: 'string',
       enum: ['video', 'thumbnail', 'spritesheet'],

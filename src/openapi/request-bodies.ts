@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox';
 import { speechRequest, speechRequestType } from '../protocols/audio/schema.js';
-import { chatRequest, chatRequestType } from '../protocols/chat/request/schema.js';
+import { chatRequestType, passedChatRequest } from '../protocols/chat/request/schema.js';
 import { completionsRequest, completionsRequestType } from '../protocols/completions/schema.js';
 import {
   embeddingsRequest,
@@ -9,23 +9,23 @@ import {
   engineEmbeddingsRequestType,
 } from '../protocols/embeddings/schema.js';
 import {
-  generateContentRequest,
   generateContentRequestType,
-  countTokensRequest as googleCountTokensRequest,
+  passedCountTokensRequest as googleCountTokensRequest,
+  passedGenerateContentRequest,
 } from '../protocols/generate-content/request/schema.js';
 import { editsRequest, formFieldsType, generationsRequest, mostImages } from '../protocols/images/schema.js';
 import {
-  countTokensRequest,
   countTokensRequestType,
-  messagesRequest,
   messagesRequestType,
+  passedCountTokensRequest,
+  passedMessagesRequest,
 } from '../protocols/messages/request/schema.js';
 import { moderationsRequest, moderationsRequestType } from '../protocols/moderations/schema.js';
 import { rerankRequest, rerankRequestType } from '../protocols/rerank/schema.js';
 import {
-  compactRequest,
   compactRequestType,
-  responsesRequest,
+  passedCompactRequest,
+  passedResponsesRequest,
   responsesRequestType,
 } from '../protocols/responses/request/schema.js';
 import type { Route } from '../routes.js';
@@ -52,7 +52,7 @@ const compatBody: NamedSchema = {
   schema: Type.Object({
     model: name,
     prompt,
-    seconds: nullable(seconds),
+    seconds: nullable(Type.Union([seconds, Type.Integer({ minimum: 1, maximum: 999_999_999 })])),
     size: nullable(size),
     input_reference: nullable(
       Type.Union([Type.String(), Type.Object({ image_url: text })], {
@@ -78,12 +78,11 @@ const compatForm: NamedSchema = {
 const genericBody: NamedSchema = { name: 'GenericVideoRequest', schema: genericBodyType };
 
 const vendorkMembers: Readonly<Record<string, TSchema>> = vendorkBodyType.properties;
-const { image: _image, image_tail: _imageTail, ...textMembers } = vendorkMembers;
 
 /** Body of `POST /vendork/v1/videos/text2video`. */
 const vendorkTextBody: NamedSchema = {
   name: 'VendorkTextVideoRequest',
-  schema: Type.Object({ ...textMembers, prompt: name }),
+  schema: Type.Object({ ...vendorkMembers, prompt: name }),
 };
 
 /** Body of `POST /vendork/v1/videos/image2video`. */
@@ -96,7 +95,8 @@ const images = nullable(Type.Array(Type.String({ minLength: 1 })));
 
 const submit = Type.Object(
   {
-    req_key: name,
+    req_key: nullable(name),
+    task_id: Type.Optional(Type.Null()),
     prompt: text,
     binary_data_base64: images,
     image_urls: images,
@@ -104,7 +104,10 @@ const submit = Type.Object(
     frames: nullable(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
     aspect_ratio: text,
   },
-  { description: 'For the `Action` CVSync2AsyncSubmitTask; `req_key` names the model.' },
+  {
+    description:
+      'For the `Action` CVSync2AsyncSubmitTask; `req_key` names the model. Without it the one of `defaultModels.video` in the config decides; where that is not set, the answer is 400.',
+  },
 );
 
 const query = Type.Object(
@@ -167,14 +170,14 @@ const editPrompt = Type.Object({
 const generation = Type.Union([generationPrompt, imageInput.schema as typeof generationPrompt]);
 const edit = Type.Union([editPrompt, imageInput.schema as typeof generationPrompt]);
 
-/** What is said of the bodies of calls, by the check of each. */
+/** What is said of the bodies of calls, by the check of each: what every target of the protocol can be asked. */
 export const jsonBodies: ReadonlyMap<CompiledSchema, NamedSchema> = new Map<CompiledSchema, NamedSchema>([
-  [chatRequest, { name: 'ChatRequest', schema: chatRequestType }],
-  [responsesRequest, { name: 'ResponsesRequest', schema: responsesRequestType }],
-  [compactRequest, { name: 'ResponsesCompactRequest', schema: compactRequestType }],
-  [messagesRequest, { name: 'MessagesRequest', schema: messagesRequestType }],
-  [countTokensRequest, { name: 'MessagesCountTokensRequest', schema: countTokensRequestType }],
-  [generateContentRequest, { name: 'GenerateContentRequest', schema: generateContentRequestType }],
+  [passedChatRequest, { name: 'ChatRequest', schema: chatRequestType }],
+  [passedResponsesRequest, { name: 'ResponsesRequest', schema: responsesRequestType }],
+  [passedCompactRequest, { name: 'ResponsesCompactRequest', schema: compactRequestType }],
+  [passedMessagesRequest, { name: 'MessagesRequest', schema: messagesRequestType }],
+  [passedCountTokensRequest, { name: 'MessagesCountTokensRequest', schema: countTokensRequestType }],
+  [passedGenerateContentRequest, { name: 'GenerateContentRequest', schema: generateContentRequestType }],
   [googleCountTokensRequest, { name: 'GenerateContentCountTokensRequest', schema: googleCountTokensType }],
   [completionsRequest, { name: 'CompletionsRequest', schema: completionsRequestType }],
   [embeddingsRequest, { name: 'EmbeddingsRequest', schema: embeddingsRequestType }],

@@ -79,12 +79,12 @@ function countUses(roots: readonly NamedSchema[]): ReadonlyMap<object, Use> {
   return uses;
 }
 
-interface Place {
+interface SchemaPosition {
   readonly schema: object;
   readonly way: readonly string[];
 }
 
-function unwrapped(schema: object, way: readonly string[]): Place {
+function unwrapped(schema: object, way: readonly string[]): SchemaPosition {
   const other = withoutNull(schema);
   if (other !== schema) return unwrapped(other, way);
   const { type, items } = schema as { readonly type?: unknown; readonly items?: SourceSchema };

@@ -1,7 +1,8 @@
 import type { Protocol } from '../config/types.js';
-import type { TextCodec } from '../conversation/codec.js';
+import type { TargetOptions, TextCodec } from '../conversation/codec.js';
 import type { ConversationRequest } from '../conversation/request.js';
 import type { StreamRules } from '../conversation/stream-rules.js';
+import type { CompiledSchema } from '../schema/compile.js';
 import type { JsonObject } from '../wire/json.js';
 import { outputMembers } from '../wire/routed-members.js';
 import type { Sealer } from '../wire/seal.js';
@@ -54,7 +55,7 @@ export interface OutputLimit {
 /** Of a body that says so in members of its own. */
 export const bodyOutputLimit: OutputLimit = {
   within: null,
-  fields: outputMembers.limits,
+  fields: outputMembers.maxTokens,
   choices: outputMembers.choices,
   each: null,
 };
@@ -62,6 +63,8 @@ export const bodyOutputLimit: OutputLimit = {
 /** How the calls of an endpoint are served by an upstream of another protocol. */
 export interface Translation {
   readonly codec: TextCodec;
+  /** What a body has to be like, besides what is asked of every one, so that the codec can decode it. */
+  readonly schema: CompiledSchema;
   /** Upstreams of the protocol take media by URL; else what a client names so is fetched for them. */
   readonly mediaByUrl: boolean;
   /**
@@ -72,12 +75,16 @@ export interface Translation {
   /** Turns a body of this endpoint into one that the codec decodes, where the two differ; else null. */
   readonly unwrap: ((body: JsonObject) => JsonObject) | null;
   /**
+   * Whether a body may hold what this gateway gave the client to carry, as far as its bytes tell: only then it is parsed
+   * for `restore`.
+   */
+  readonly mayCarry: (body: Buffer) => boolean;
+  /**
    * Makes a body fit for an upstream of the protocol itself that holds what this gateway gave the client to carry:
    * its own vendor's signatures are taken out of their tokens, what another vendor signed is left out, and a
-   * compaction that was sealed here becomes the text that it is. Everything else stays as it is. Null for protocols in
-   * which a client carries nothing.
+   * compaction that was sealed here becomes the text that it is, or is left out where it does not open. Everything else
+   * stays as it is.
    * @returns the changed body, or null when there is nothing of the kind in it
-   * @throws {GatewayError} of status 400 for a compaction that does not open
    */
-  readonly restore: ((body: JsonObject, sealer: Sealer) => JsonObject | null) | null;
+  readonly restore: (body: JsonObject, sealer: Sealer, target: TargetOptions) => JsonObject | null;
 }

@@ -3,13 +3,12 @@ import type { ConversationRequest, TextProtocolName } from '../conversation/requ
 import { GatewayError } from '../errors.js';
 
 /** Settings that some protocol cannot say and that may not be dropped. */
-export type RefusableSetting = 'candidates' | 'stop' | 'logprobs' | 'logitBias' | 'toolChoice' | 'prefill';
+export type RefusableSetting = 'candidates' | 'logprobs' | 'logitBias' | 'toolChoice' | 'prefill';
 
 /** What the setting is called in each protocol, as a caller writes it. */
 const names: Readonly<Record<TextProtocolName, Readonly<Record<RefusableSetting, string>>>> = {
   chat: {
     candidates: 'n',
-    stop: 'stop',
     logprobs: 'logprobs',
     logitBias: 'logit_bias',
     toolChoice: 'tool_choice',
@@ -17,7 +16,6 @@ const names: Readonly<Record<TextProtocolName, Readonly<Record<RefusableSetting,
   },
   responses: {
     candidates: 'n',
-    stop: 'stop',
     logprobs: 'include',
     logitBias: 'logit_bias',
     toolChoice: 'tool_choice',
@@ -25,7 +23,6 @@ const names: Readonly<Record<TextProtocolName, Readonly<Record<RefusableSetting,
   },
   messages: {
     candidates: 'n',
-    stop: 'stop_sequences',
     logprobs: 'logprobs',
     logitBias: 'logit_bias',
     toolChoice: 'tool_choice',
@@ -33,7 +30,6 @@ const names: Readonly<Record<TextProtocolName, Readonly<Record<RefusableSetting,
   },
   generateContent: {
     candidates: 'generationConfig.candidateCount',
-    stop: 'generationConfig.stopSequences',
     logprobs: 'generationConfig.responseLogprobs',
     logitBias: 'logitBias',
     toolChoice: 'toolConfig.functionCallingConfig',

@@ -38,7 +38,7 @@ export interface Accepted {
 
 /** Where the values of `outputMembers` stand in a body. */
 export interface OutputSpans {
-  readonly limits: readonly Span[];
+  readonly maxTokens: readonly Span[];
   readonly choices: Span | null;
   readonly config: Span | null;
 }
@@ -58,16 +58,16 @@ const CLOSE_BRACE = 0x7d;
 
 const guardedKeys = [
   ...['model', 'stream', 'stream_options'],
-  ...outputMembers.limits,
+  ...outputMembers.maxTokens,
   ...outputMembers.choices,
   ...outputMembers.configs,
 ];
 /** Positions among these, from 1: up to this one a key may come only once. */
 const lastSingle = 3;
-const lastLimit = lastSingle + outputMembers.limits.length;
-const choicesGuard = lastLimit + 1;
-const noLimits: readonly Span[] = [];
-const noOutputSpans: OutputSpans = { limits: noLimits, choices: null, config: null };
+const lastMaxTokens = lastSingle + outputMembers.maxTokens.length;
+const choicesGuard = lastMaxTokens + 1;
+const noSpans: readonly Span[] = [];
+const noOutputSpans: OutputSpans = { maxTokens: noSpans, choices: null, config: null };
 const usageKey = Uint8Array.from(Buffer.from('include_usage', 'latin1'));
 
 /**
@@ -117,7 +117,7 @@ class Walk {
   #usageStart = -1;
   #usageEnd = -1;
   /** Null where nothing limits the output. */
-  #limits: Span[] | null = null;
+  #maxTokens: Span[] | null = null;
   #choicesStart = -1;
   #choicesEnd = -1;
   #configStart = -1;
@@ -139,7 +139,7 @@ class Walk {
     this.#streamStart = -1;
     this.#optionsStart = -1;
     this.#usageStart = -1;
-    this.#limits = null;
+    this.#maxTokens = null;
     this.#choicesStart = -1;
     this.#configStart = -1;
     this.#reached = 0;
@@ -176,9 +176,10 @@ class Walk {
   }
 
   #outputSpans(): OutputSpans {
-    if (this.#limits === null && this.#choicesStart === -1 && this.#configStart === -1) return noOutputSpans;
+    if (this.#maxTokens === null && this.#choicesStart === -1 && this.#configStart === -1)
+      return noOutputSpans;
     return {
-      limits: this.#limits ?? noLimits,
+      maxTokens: this.#maxTokens ?? noSpans,
       choices: spanOf(this.#choicesStart, this.#choicesEnd),
       config: spanOf(this.#configStart, this.#configEnd),
     };
@@ -361,9 +362,9 @@ class Walk {
   }
 
   #noteOutput(guard: number, start: number, end: number): void {
-    if (guard <= lastLimit) {
-      if (this.#limits === null) this.#limits = [{ start, end }];
-      else this.#limits.push({ start, end });
+    if (guard <= lastMaxTokens) {
+      if (this.#maxTokens === null) this.#maxTokens = [{ start, end }];
+      else this.#maxTokens.push({ start, end });
     } else if (guard === choicesGuard) {
       this.#choicesStart = start;
       this.#choicesEnd = end;
@@ -422,7 +423,7 @@ function holds(body: Buffer, at: number, bytes: Uint8Array): boolean {
 }
 
 /** A power of two. */
-const places = 256;
+const buckets = 256;
 /** Longer names are left to the full check. */
 const longestName = 128;
 
@@ -433,7 +434,7 @@ const BACKSLASH = 0x5c;
  * of its bytes; a new one takes the place of another, so the table stays bounded whatever clients send.
  */
 class NameTable {
-  readonly #names = new Array<string>(places).fill('');
+  readonly #names = new Array<string>(buckets).fill('');
 
   /**
    * Reads the inside of a JSON string.
@@ -448,11 +449,11 @@ class NameTable {
       if (byte < 0x20 || byte > 0x7e || byte === BACKSLASH) return null;
       hash = (Math.imul(hash, 31) + byte) | 0;
     }
-    const place = (hash ^ (hash >>> 8)) & (places - 1);
-    const known = this.#names[place] as string;
+    const bucket = (hash ^ (hash >>> 8)) & (buckets - 1);
+    const known = this.#names[bucket] as string;
     if (known.length === length && holdsText(body, start, known)) return known;
     const name = body.toString('latin1', start, end);
-    this.#names[place] = name;
+    this.#names[bucket] = name;
     return name;
   }
 }

@@ -26,11 +26,11 @@ export function explain(schema: unknown, value: unknown): GatewayError {
   const problem = findProblem(asSchema(schema), value, []);
   if (problem === null) return new GatewayError('invalid_request');
   const param = writePath(problem.path);
-  const expected = describe(wantedOf(problem));
+  const wanted = wantedOf(problem);
+  const expected = describe(wanted);
   if (problem.kind === 'missing_parameter') {
-    return new GatewayError(problem.kind, `Missing required parameter '${param}': expected ${expected}.`, {
-      param,
-    });
+    const more = asksNothing(wanted) ? '' : `: expected ${expected}`;
+    return new GatewayError(problem.kind, `Missing required parameter '${param}'${more}.`, { param });
   }
   const what = problem.kind === 'invalid_value' ? 'Invalid value' : 'Invalid type';
   const where = param === '' ? 'the request body' : `'${param}'`;
@@ -38,6 +38,11 @@ export function explain(schema: unknown, value: unknown): GatewayError {
   return new GatewayError(problem.kind, `${what} for ${where}: expected ${expected}, found ${found}.`, {
     param: param === '' ? null : param,
   });
+}
+
+/** Whether any value is as good. */
+function asksNothing(schema: SchemaNode | boolean): boolean {
+  return schema === true || (typeof schema === 'object' && Object.keys(schema).every((key) => key === 'not'));
 }
 
 /** Where nothing stands yet, what it must not be is of no interest. */
@@ -54,12 +59,11 @@ export function requireExplainable(schema: unknown, at = '#'): void {
   if (typeof schema === 'boolean') return;
   for (const [keyword, value] of Object.entries(asSchema(schema))) {
     const form = Object.hasOwn(keywords, keyword) ? keywords[keyword] : undefined;
-    const place = `${at}/${keyword}`;
-    if (form === undefined) throw new Error(`The schema keyword at ${place} has no explanation.`);
-    if (form === 'schema') requireExplainable(value, place);
+    const path = `${at}/${keyword}`;
+    if (form === undefined) throw new Error(`The schema keyword at ${path} has no explanation.`);
+    if (form === 'schema') requireExplainable(value, path);
     if (form !== 'schemas') continue;
-    for (const [name, child] of Object.entries(value as object))
-      requireExplainable(child, `${place}/${name}`);
+    for (const [name, child] of Object.entries(value as object)) requireExplainable(child, `${path}/${name}`);
   }
 }
 

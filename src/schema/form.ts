@@ -15,8 +15,6 @@ export interface FormParts {
   readonly files: readonly string[];
   /** Names of fields that may come in parts, with brackets behind the name. */
   readonly split?: readonly string[];
-  /** What the fields must be like together, or null: it says what is wrong with values that are of the schema. */
-  readonly rule: ((values: Values) => GatewayError | null) | null;
 }
 
 /** A check of forms that is built once and run for every one. */
@@ -24,7 +22,6 @@ export interface FormSchema {
   /** What has to be clear among the names of its parts. */
   readonly names: PartRules;
   readonly files: readonly string[];
-  readonly rule: FormParts['rule'];
   readonly kinds: ReadonlyMap<string, FieldKind>;
   readonly whole: CompiledSchema;
   /** The same where nothing is required. */
@@ -52,7 +49,7 @@ interface File {
  * Compiles the check of a form.
  * @throws {Error} At start, for a schema that a refusal could not be put into words for.
  */
-export function compileForm({ fields, files, split = [], rule }: FormParts): FormSchema {
+export function compileForm({ fields, files, split = [] }: FormParts): FormSchema {
   const properties = Object.entries(asSchema(fields).properties ?? {});
   const kinds = new Map(properties.map(([name, node]) => [name, kindOf(asSchema(node))]));
   const lists = [...kinds].filter(([, { isList }]) => isList).map(([name]) => name);
@@ -62,7 +59,6 @@ export function compileForm({ fields, files, split = [], rule }: FormParts): For
       many: new Set([...lists, ...split, ...files]),
     },
     files,
-    rule,
     kinds,
     whole: compileSchema(fields),
     begun: compileSchema(Type.Partial(fields)),
@@ -108,8 +104,6 @@ export function checkForm(schema: FormSchema, fields: readonly Field[], files: r
       param: name,
     });
   }
-  const problem = schema.rule?.(values) ?? null;
-  if (problem !== null) throw problem;
   return values;
 }
 

@@ -1,10 +1,17 @@
 import { type TSchema, Type } from 'typebox';
 
 /*
- * Pieces that the schemas of request bodies are made of. Known members are checked for type and documented range;
+ * Pieces that the schemas of request bodies are made of. A body that is passed on as it came is checked for what the
+ * API demands and for what calls are routed, limited and metered by: an upstream of the same protocol knows better than
+ * we do what else it takes. Of a body that is translated, known members are checked for type and documented range, and
  * whatever is not known passes: members, roles, types of tools and of content parts, and values of settings that grow
- * with every model. An upstream of the same protocol knows better than we do.
+ * with every model.
  */
+
+/** A member that is the upstream's to judge: it has to be there, and nothing is asked of it. */
+export const given = Type.Unknown();
+/** A number that a call is metered by. Whether it is in range is the upstream's to say. */
+export const metered = Type.Optional(Type.Union([Type.Integer(), Type.Null()]));
 
 /** A member that may be left out or null. */
 export const nullable = (schema: TSchema) => Type.Optional(Type.Union([schema, Type.Null()]));
@@ -12,6 +19,11 @@ export const text = nullable(Type.String());
 export const flag = nullable(Type.Boolean());
 export const record = nullable(Type.Object({}));
 export const name = Type.String({ minLength: 1 });
+/** Whether an answer is streamed, and with its usage. */
+export const streaming = {
+  stream: flag,
+  stream_options: nullable(Type.Object({ include_usage: flag })),
+};
 
 /** An object of a `type` that is in none of the other branches of its union. */
 export const otherType = (known: readonly string[]) =>

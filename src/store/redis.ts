@@ -109,7 +109,7 @@ async function read(send: SendRedis, key: string): Promise<StoredRecord | null> 
   return { revision: Number(text.slice(0, colon)), value: text.slice(colon + 1) };
 }
 
-interface IndexPlace {
+interface IndexPosition {
   readonly key: string;
   readonly limit: number;
   /** `score:id` of the last one before, or null. */
@@ -120,7 +120,7 @@ interface IndexPlace {
 /** Reads a page of ids, sorted by score and those of one score by their bytes. */
 async function readIndex(
   send: SendRedis,
-  { key, limit, from, order }: IndexPlace,
+  { key, limit, from, order }: IndexPosition,
 ): Promise<{ readonly ids: string[]; readonly next: string | null }> {
   const isBackward = order === 'last-to-go';
   const colon = from?.indexOf(':') ?? 0;

@@ -31,6 +31,8 @@ export interface AnswerTransform {
   readonly isComplete: boolean;
   /** The client's stream ends with `isComplete`, whether or not the upstream closes its own; else with the upstream's. */
   readonly endsItself: boolean;
+  /** The client's stream has ended in the middle of the upstream's, which is left there. */
+  readonly isCut: boolean;
   /** Bytes that it keeps of a stream that has passed. */
   readonly kept: number;
   /** What failed while it passed, or null; its words have been given out by `pass`. */

@@ -109,6 +109,7 @@ export class ObservedTransform implements AnswerTransform {
   readonly eventBytes = eventBytes;
   readonly exactErrors = true;
   readonly endsItself = false;
+  readonly isCut = false;
   readonly kept = 0;
   readonly error = null;
   broken: GatewayError | null = null;

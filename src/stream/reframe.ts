@@ -56,6 +56,10 @@ export class ArrayTransform implements AnswerTransform {
     return this.#inner.endsItself;
   }
 
+  get isCut(): boolean {
+    return this.#inner.isCut;
+  }
+
   get isComplete(): boolean {
     return this.#inner.isComplete;
   }

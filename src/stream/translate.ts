@@ -78,6 +78,10 @@ export class TranslatedTransform implements AnswerTransform {
     this.#parts = parts;
   }
 
+  get isCut(): boolean {
+    return this.#stream?.isCut ?? false;
+  }
+
   get isComplete(): boolean {
     return this.error === null && this.#stream !== null && this.#stream.isOver;
   }
@@ -194,6 +198,8 @@ class StreamTranslation {
   #passedTo = 0;
   /** The protocol's own end has come, or an error. */
   isOver = false;
+  /** The end is the gateway's own. */
+  isCut = false;
 
   /** Of what was decoded, in order; only where the answer is to be restored. */
   readonly #ordered: StreamEvent[] = [];
@@ -369,11 +375,23 @@ class StreamTranslation {
     this.#sequence.push(event, this.#ordered);
     for (const each of this.#ordered) this.#restorer.event(each, this.#steps);
     this.#ordered.length = 0;
+    if (event.kind !== 'end' && this.#steps.at(-1)?.kind === 'end') this.#endEarly();
+  }
+
+  /** The gateway has ended the answer, and the upstream is left before it has reported all of the usage. */
+  #endEarly(): void {
+    this.isCut = true;
+    if (this.isUsageWhole) return;
+    const end = this.#steps.pop() as StreamEvent;
+    this.#estimate();
+    this.#steps.push(end);
   }
 
   /** SDKs require a usage: where the upstream reports none, it is estimated, and marked as such in the ledger. */
   #estimate(): void {
-    this.usage = estimatedUsage(this.#inputEstimate, tokensOf(this.weight));
+    const estimated = estimatedUsage(this.#inputEstimate, tokensOf(this.weight));
+    this.usage =
+      this.usage === null ? estimated : { ...this.usage, output: estimated.output, estimated: true };
     this.isUsageWhole = true;
     this.#steps.push({ kind: 'usage', usage: this.usage });
   }

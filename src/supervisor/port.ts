@@ -45,13 +45,13 @@ function probePort(host: string, port: number): Promise<number> {
 }
 
 function portProblem(error: NodeJS.ErrnoException, host: string, port: number): string {
-  const place = formatAddress(host, port);
+  const authority = formatAddress(host, port);
   if (error.code === 'EADDRINUSE')
-    return `${place} is in use by another process; choose another --port, or --take-over from a gateway`;
+    return `${authority} is in use by another process; choose another --port, or --take-over from a gateway`;
   if (error.code === 'EACCES')
-    return `${place} may not be used by this user (ports below 1024 need the right to)`;
+    return `${authority} may not be used by this user (ports below 1024 need the right to)`;
   if (error.code === 'EADDRNOTAVAIL') return `${host} is not an address of this machine`;
-  return `${place} cannot be listened on (${error.code ?? error.message})`;
+  return `${authority} cannot be listened on (${error.code ?? error.message})`;
 }
 
 /** `host:port`, with IPv6 addresses in brackets. */

@@ -33,9 +33,9 @@ export async function takePort(host: string, port: number): Promise<Claim> {
   }
   const { address } = await lookup(host);
   const pid = gatewayOn(address, port);
-  const place = formatAddress(host, port);
-  if (pid === null) throw new Error(`${place} is in use, and not by one gateway of this user alone`);
-  const release = await lockTakeOver(place);
+  const authority = formatAddress(host, port);
+  if (pid === null) throw new Error(`${authority} is in use, and not by one gateway of this user alone`);
+  const release = await lockTakeOver(authority);
   const dismiss = (): boolean => {
     release();
     // Its number may have gone to another process meanwhile.
@@ -64,11 +64,11 @@ function primariesOn(address: string, port: number): readonly number[] {
  * Lets one process at a time take a place over: of two, each would take the other for the newer one. The name is in the
  * kernel's abstract namespace (unix(7)), so that it goes with its process.
  */
-function lockTakeOver(place: string): Promise<() => void> {
+function lockTakeOver(authority: string): Promise<() => void> {
   return new Promise((resolve, reject) => {
     const lock = createServer();
-    lock.once('error', () => reject(new Error(`another gateway is taking ${place} over at this moment`)));
-    lock.listen(`\0model-gateway/${place}`, () => {
+    lock.once('error', () => reject(new Error(`another gateway is taking ${authority} over at this moment`)));
+    lock.listen(`\0model-gateway/${authority}`, () => {
       lock.unref();
       resolve(() => lock.close());
     });

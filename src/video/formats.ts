@@ -3,18 +3,18 @@ import { compatFace } from './faces/compat.js';
 import { genericFace } from './faces/generic.js';
 import { vendorjFace } from './faces/vendorj.js';
 import { vendorkFace } from './faces/vendork.js';
-import type { VideoFace, VideoFormat, VideoWire } from './task.js';
-import { compatWire } from './wires/compat.js';
-import { genericWire } from './wires/generic.js';
-import { vendorjWire } from './wires/vendorj.js';
-import { vendorkWire } from './wires/vendork.js';
+import type { UpstreamFormat, VideoFace, VideoFormat } from './task.js';
+import { compatUpstreamFormat } from './upstream-formats/compat.js';
+import { genericUpstreamFormat } from './upstream-formats/generic.js';
+import { vendorjUpstreamFormat } from './upstream-formats/vendorj.js';
+import { vendorkUpstreamFormat } from './upstream-formats/vendork.js';
 
 /** How upstreams of each format are asked. */
-export const videoWires: Readonly<Record<VideoFormat, VideoWire>> = {
-  compat: compatWire,
-  vendork: vendorkWire,
-  vendorj: vendorjWire,
-  generic: genericWire,
+export const upstreamFormats: Readonly<Record<VideoFormat, UpstreamFormat>> = {
+  compat: compatUpstreamFormat,
+  vendork: vendorkUpstreamFormat,
+  vendorj: vendorjUpstreamFormat,
+  generic: genericUpstreamFormat,
 };
 
 /** How clients of each format read tasks. */
@@ -26,6 +26,6 @@ export const videoFaces: Readonly<Record<VideoFormat, VideoFace>> = {
 };
 
 /** The format in which an upstream is asked: its own where it is of a vendor, else the chat family's. */
-export function wireOfKind(kind: UpstreamKind): VideoFormat {
+export function upstreamFormatOf(kind: UpstreamKind): VideoFormat {
   return kind === 'vendork' || kind === 'vendorj' || kind === 'generic' ? kind : 'compat';
 }

@@ -1,8 +1,8 @@
 import { GatewayError } from '../errors.js';
 import { parseObject } from '../wire/json.js';
 import { advance, failedTask } from './advance.js';
-import { videoWires } from './formats.js';
-import type { TaskUpdate, VideoTask, VideoWire } from './task.js';
+import { upstreamFormats } from './formats.js';
+import type { TaskUpdate, UpstreamFormat, VideoTask } from './task.js';
 
 /** An upstream's answer to the question how a task stands. */
 export interface PollAnswer {
@@ -31,8 +31,8 @@ export function changeByPoll(
   const lost = isLost(task, answer, now) ? (known: VideoTask) => lostTask(known, now) : null;
   if (status === notFound) return lost;
   try {
-    const wire = videoWires[task.upstream.format];
-    const update = status < 300 ? wire.readPolled(body) : failureIn(wire, body);
+    const upstreamFormat = upstreamFormats[task.upstream.format];
+    const update = status < 300 ? upstreamFormat.readPolled(body) : failureIn(upstreamFormat, body);
     return update === null ? null : (known) => advance(known, update, now);
   } catch (fault) {
     if (lost !== null && fault instanceof GatewayError && fault.kind === 'not_found') return lost;
@@ -49,9 +49,9 @@ function isLost({ createdAt }: VideoTask, { body, isMaker }: PollAnswer, now: nu
 }
 
 /** Some vendors tell the failure of a task by an error status: the body says whether it is the task that failed. */
-function failureIn(wire: VideoWire, body: Buffer): TaskUpdate | null {
+function failureIn(upstreamFormat: UpstreamFormat, body: Buffer): TaskUpdate | null {
   try {
-    const update = wire.readPolled(body);
+    const update = upstreamFormat.readPolled(body);
     return update.state === 'failed' ? update : null;
   } catch (fault) {
     if (fault instanceof GatewayError) return null;

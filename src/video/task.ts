@@ -123,7 +123,7 @@ export interface VideoCall {
 }
 
 /** How upstreams of one format are asked, and how their answers are read. */
-export interface VideoWire {
+export interface UpstreamFormat {
   /**
    * @param model the model's name at the upstream
    * @param taskId the gateway's own id, for formats in which a task can carry a name of its maker

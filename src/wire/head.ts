@@ -460,6 +460,14 @@ export function linesWhere(lines: HeadLines, passes: (name: string) => boolean):
   return kept.map((line) => `${line}\r\n`).join('') as HeadLines;
 }
 
+/**
+ * The same lines as one string in memory, for those that are written again and again: of a string that was put together
+ * the parts are copied, one by one, each time it is written.
+ */
+export function inOnePiece(lines: HeadLines): HeadLines {
+  return Buffer.from(lines, 'latin1').toString('latin1') as HeadLines;
+}
+
 /** The names and values of header lines. */
 export function fieldsOf(lines: HeadLines): readonly (readonly [string, string])[] {
   return lines

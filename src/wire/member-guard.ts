@@ -60,7 +60,7 @@ export class MemberGuard {
   readonly spec: GuardSpec;
   readonly #entries = new Map<string, GuardEntry>();
   /** By a hash of the folded name: most names are none of ours, and need no more than this. */
-  readonly #filter = new Uint8Array(places);
+  readonly #filter = new Uint8Array(buckets);
   readonly #hashes = new Set<number>();
 
   /** @param isInner of what is merged into another object, where nothing more is */
@@ -102,7 +102,7 @@ export class MemberGuard {
     this.#entries.set(folded, entry);
     const hash = hashOf(folded);
     this.#hashes.add(hash);
-    this.#filter[hash & (places - 1)] = 1;
+    this.#filter[hash & (buckets - 1)] = 1;
   }
 
   /** How the guard knows a name, however it is spelled. */
@@ -122,7 +122,7 @@ export class MemberGuard {
       if (folded === unclear) return true;
       if (folded !== dropped) hash = (Math.imul(hash, 31) + folded) | 0;
     }
-    if (this.#filter[hash & (places - 1)] === 0 || !this.#hashes.has(hash)) return false;
+    if (this.#filter[hash & (buckets - 1)] === 0 || !this.#hashes.has(hash)) return false;
     return this.#entries.has(foldName(body.toString('latin1', start, end)));
   }
 
@@ -162,7 +162,7 @@ function mergedInto({ reads }: GuardSpec): GuardSpec {
   return { reads: [], bars: [...routedMembers, ...reads], steers: true };
 }
 
-const places = 2048;
+const buckets = 2048;
 const dropped = 0;
 const unclear = 255;
 
@@ -246,8 +246,8 @@ class Walk {
     return { steering: [...new Set(this.#steering)], noted: this.#noted };
   }
 
-  /** @param place path of the object with a dot behind it, empty for the whole @returns the offset behind it, or -1 */
-  object(guard: MemberGuard, open: number, place: string, levels: number): number {
+  /** @param path of the object with a dot behind it, empty for the whole @returns the offset behind it, or -1 */
+  object(guard: MemberGuard, open: number, path: string, levels: number): number {
     const body = this.#body;
     if (body[open] !== OPEN_BRACE || levels === 0) return -1;
     const seen: GuardEntry[] = [];
@@ -261,8 +261,8 @@ class Walk {
       const name = guard.concerns(body, at + 1, close) ? this.#nameAt(at, close) : null;
       const entry = name === null ? null : guard.entryOf(name);
       if (entry !== null && name !== null && this.#isUnclear(entry, name, seen))
-        throw unclearMembers(this.#holder, place, entry, this.#namesLike(guard, entry, open));
-      const end = this.#value(entry, value, place, levels - 1);
+        throw unclearMembers(this.#holder, path, entry, this.#namesLike(guard, entry, open));
+      const end = this.#value(entry, value, path, levels - 1);
       if (end === -1) return -1;
       at = skipSpace(body, end);
       if (body[at] === CLOSE_BRACE) return at + 1;
@@ -279,13 +279,13 @@ class Walk {
     return false;
   }
 
-  #value(entry: GuardEntry | null, at: number, place: string, levels: number): number {
+  #value(entry: GuardEntry | null, at: number, path: string, levels: number): number {
     const isObject = this.#body[at] === OPEN_BRACE;
     const within = entry?.within ?? null;
     if (entry?.kind === 'steering' && (within === null || !isObject)) this.#steering.push(entry.steering);
     const end =
       within !== null && isObject && entry !== null
-        ? this.object(within, at, `${place}${entry.spellings[0]}.`, levels)
+        ? this.object(within, at, `${path}${entry.spellings[0]}.`, levels)
         : endOfValue(this.#body, at, levels);
     if (entry?.isNoted && end !== -1) this.#noted.push({ start: at, end });
     return end;
@@ -337,18 +337,18 @@ const shownNames = 5;
 /**
  * The 400 for members that can be taken for one another, or for one that is read here.
  * @param holder what has them
- * @param place path of the object that they stand in, with a dot behind it; empty for the whole
+ * @param path of the object that they stand in, with a dot behind it; empty for the whole
  * @param names as they came
  */
 export function unclearMembers(
   holder: string,
-  place: string,
+  path: string,
   { spellings, kind }: GuardEntry,
   names: readonly string[],
 ): GatewayError {
-  const wanted = `'${place}${spellings[0]}'`;
+  const wanted = `'${path}${spellings[0]}'`;
   const distinct = [...new Set(names)];
-  const shown = distinct.slice(0, shownNames).map((name) => `'${place}${printable(name)}'`);
+  const shown = distinct.slice(0, shownNames).map((name) => `'${path}${printable(name)}'`);
   let problem: string;
   if (kind === 'barred')
     problem = `has ${shown.join(' and ')}, which could count in place of what the gateway has checked: leave it out`;
@@ -359,7 +359,7 @@ export function unclearMembers(
   else
     problem = `has ${shown[0]}, which some parsers take for ${wanted} and others do not: it is spelled ${wanted}`;
   return new GatewayError('invalid_request_body', `The ${holder} ${problem}.`, {
-    param: `${place}${spellings[0]}`,
+    param: `${path}${spellings[0]}`,
   });
 }
 

@@ -10,9 +10,8 @@ export const requestSeries = `req_${randomBytes(9).toString('hex')}`;
 const bytes = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 
 let lastNumber = -1;
-/** The upper half of an id's number, as it was last written. */
-let upperHalf = -1;
-let upperText = '';
+/** What the ids of a series begin with as long as the upper half of their number stays, as one piece. */
+let begun = { series: '', half: -1, text: '' };
 
 /** @returns a whole number below 2^32, above the one before until they have come round */
 export function nextRequestNumber(): number {
@@ -22,15 +21,14 @@ export function nextRequestNumber(): number {
 
 /**
  * The id of a request: its series and eight hex digits. The low bytes come from a table, since `toString(16)` for each
- * of them would be slower than all the rest of it.
+ * of them would be slower than all the rest of it, and the rest is one string, since of one that was put together the
+ * parts are copied each time it is sent.
  */
 export function requestIdOf(series: string, number: number): Writable {
   const half = number >>> 16;
-  if (half !== upperHalf) {
-    upperHalf = half;
-    upperText = (bytes[half >> 8] as string) + bytes[half & 0xff];
-  }
-  return (series + upperText + bytes[(number >> 8) & 0xff] + bytes[number & 0xff]) as Writable;
+  if (half !== begun.half || series !== begun.series)
+    begun = { series, half, text: [series, bytes[half >> 8], bytes[half & 0xff]].join('') };
+  return (begun.text + ((bytes[(number >> 8) & 0xff] as string) + bytes[number & 0xff])) as Writable;
 }
 
 /** The id of one of the requests that come over a WebSocket. @param id of the request for the WebSocket */

@@ -7,7 +7,7 @@
 /** Those by which a body says how much it may be answered. */
 export const outputMembers = {
   /** Tokens of one answer: the largest counts, since upstreams differ in which of them they read. */
-  limits: ['max_completion_tokens', 'max_tokens', 'max_output_tokens'],
+  maxTokens: ['max_completion_tokens', 'max_tokens', 'max_output_tokens'],
   /** How many answers are asked for. */
   choices: ['n'],
   /** An object in which others have these. */
@@ -18,5 +18,5 @@ export const outputMembers = {
 export const routedMembers: readonly string[] = [
   ...['model', 'stream', 'stream_options'],
   ...outputMembers.choices,
-  ...outputMembers.limits,
+  ...outputMembers.maxTokens,
 ];

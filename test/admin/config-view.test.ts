@@ -133,7 +133,7 @@ function fullConfig(secrets: Secrets, isCluster: boolean) {
       proxyCa: 'ca.pem',
     },
     secret: secrets.secret,
-    defaultModels: { rerank: 'm', moderations: 'm', realtime: 'm' },
+    defaultModels: { rerank: 'm', moderations: 'm', realtime: 'm', video: 'm' },
     upstreams: {
       main: {
         kind: 'chat',
@@ -183,6 +183,8 @@ function fullConfig(secrets: Secrets, isCluster: boolean) {
         })),
         price: { input: 1, output: 2, cached: 3, cacheWritten: 4, perCall: 5, perSecond: 6 },
         limits,
+        inputTokens: 100,
+        outputTokens: 10,
         hedgeMs: 77,
       },
     },

@@ -1,10 +1,10 @@
 import { test } from 'tap';
 import { validateBody } from '../../src/flow/validate.js';
-import { chatRequest } from '../../src/protocols/chat/request/schema.js';
+import { passedChatRequest } from '../../src/protocols/chat/request/schema.js';
 import { completionsRequest } from '../../src/protocols/completions/schema.js';
-import { generateContentRequest } from '../../src/protocols/generate-content/request/schema.js';
-import { messagesRequest } from '../../src/protocols/messages/request/schema.js';
-import { responsesRequest } from '../../src/protocols/responses/request/schema.js';
+import { passedGenerateContentRequest } from '../../src/protocols/generate-content/request/schema.js';
+import { passedMessagesRequest } from '../../src/protocols/messages/request/schema.js';
+import { passedResponsesRequest } from '../../src/protocols/responses/request/schema.js';
 import type { CompiledSchema } from '../../src/schema/compile.js';
 import { foldName } from '../../src/wire/member-guard.js';
 import { routedMembers } from '../../src/wire/routed-members.js';
@@ -23,7 +23,7 @@ const top = routedMembers.map((name) => [name]);
 const messages = [{ role: 'user', content: 'hi' }];
 const endpoints: Readonly<Record<string, Endpoint>> = {
   chat: {
-    schema: chatRequest,
+    schema: passedChatRequest,
     required: { model: 'm', messages },
     optional: {
       stream: true,
@@ -41,19 +41,19 @@ const endpoints: Readonly<Record<string, Endpoint>> = {
     read: [...top, ['stream_options', 'include_usage']],
   },
   messages: {
-    schema: messagesRequest,
+    schema: passedMessagesRequest,
     required: { model: 'm', messages, max_tokens: 5 },
     optional: { stream: true, service_tier: 'auto' },
     read: top,
   },
   responses: {
-    schema: responsesRequest,
+    schema: passedResponsesRequest,
     required: { model: 'm', input: 'hi' },
     optional: { stream: true, store: false, max_output_tokens: 5, previous_response_id: 'x' },
     read: [...top, ['store'], ['previous_response_id']],
   },
   generateContent: {
-    schema: generateContentRequest,
+    schema: passedGenerateContentRequest,
     required: { contents: [{ parts: [{ text: 'hi' }] }] },
     optional: { generationConfig: { maxOutputTokens: 5, candidateCount: 2 } },
     read: [['model'], ['generationConfig', 'maxOutputTokens'], ['generationConfig', 'candidateCount']],

@@ -5,7 +5,7 @@ import { credentialLine, vendorLines } from '../../src/protocols/credentials/cre
 import { upstreamQuery } from '../../src/protocols/realtime/query.js';
 import { handshakeOf } from '../../src/upstream/socket-handshake.js';
 import type { SocketRequest } from '../../src/upstream/socket-types.js';
-import { idOrNull } from '../../src/video/wires/answer.js';
+import { idOrNull } from '../../src/video/upstream-formats/answer.js';
 import { writeForm } from '../../src/wire/form-data.js';
 import {
   fieldsOf,

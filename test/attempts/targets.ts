@@ -22,7 +22,7 @@ export function makeTarget(
     upstream: typeof upstream === 'string' ? makeUpstream(upstream) : upstream,
     model,
     native: new Set(['chat']),
-    wire: 'chat',
+    translatesTo: 'chat',
     translation: { ...defaults.translation, model, streamUsage: true },
     rules: null,
     headers: [],

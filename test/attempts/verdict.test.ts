@@ -11,7 +11,7 @@ import type { UpstreamFailureReason } from '../../src/errors.js';
 const attempt = (change: Partial<BrokenAttempt>): BrokenAttempt => ({
   reason: 'reset',
   bytesSent: true,
-  committed: false,
+  relayed: false,
   replayable: true,
   once: false,
   sentMs: 0,
@@ -21,7 +21,7 @@ const answered = (change: Partial<AnsweredAttempt>): AnsweredAttempt => ({
   reason: 'error_answer',
   status: 500,
   bytesSent: true,
-  committed: false,
+  relayed: false,
   replayable: true,
   once: false,
   sentMs: 0,
@@ -65,7 +65,7 @@ test('every reason, sent and not, replayable and not', async (t) => {
 test('nothing is tried again once something was relayed', async (t) => {
   for (const bytesSent of [true, false]) {
     for (const hasNext of [true, false]) {
-      const relayed = { committed: true, bytesSent };
+      const relayed = { relayed: true, bytesSent };
       for (const reason of reasons)
         t.equal(verdict(attempt({ reason, ...relayed }), hasNext, true), 'stop', reason);
       t.equal(verdict(answered(relayed), hasNext, true), 'stop');

@@ -110,13 +110,13 @@ test('a preset gives settings of translation, which those of the target win over
   const of = (upstream: object, target: object) =>
     snapshotOf(upstream, target).models.get('m')?.targets[0]?.translation;
   t.match(of({}, {}), { maxTokensField: 'max_completion_tokens', adaptiveThinking: false });
-  t.match(of({ preset: 'deepseek' }, {}), { maxTokensField: 'max_tokens', hostedTools: 'reject' });
+  t.match(of({ preset: 'deepseek' }, {}), { maxTokensField: 'max_tokens', hostedTools: 'drop' });
   t.match(
     of(
       { preset: 'deepseek' },
-      { translation: { maxTokensField: 'max_completion_tokens', hostedTools: 'drop' } },
+      { translation: { maxTokensField: 'max_completion_tokens', hostedTools: 'reject' } },
     ),
-    { maxTokensField: 'max_completion_tokens', hostedTools: 'drop' },
+    { maxTokensField: 'max_completion_tokens', hostedTools: 'reject' },
   );
   t.match(of({ kind: 'messages', preset: 'claude-adaptive' }, {}), { adaptiveThinking: true });
 });

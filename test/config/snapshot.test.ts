@@ -65,6 +65,7 @@ test('names become references, and targets come in order of priority', (t) => {
     price: { input: 1, output: 2, cached: 1, cacheWritten: 1, perCall: 0, perSecond: 0 },
     limits: null,
     hedgeMs: null,
+    tokens: { input: null, output: null },
     created: 5,
   };
   const snapshot = buildSnapshot({ ...demo, models: [model] }, { simulatorUrl });

@@ -1,8 +1,9 @@
 import { test } from 'tap';
 import {
+  mayHoldToken,
   signatureFor,
-  signatureMark,
   tagSignature,
+  tokenAsBytes,
   untagSignature,
 } from '../../src/conversation/signature.js';
 import { fc } from '../support/seed.js';
@@ -28,6 +29,16 @@ test('a token gives back what was put into it', async () => {
   );
 });
 
+test('a token that a field of bytes holds is read in both alphabets of base64', async () => {
+  fc.assert(
+    fc.property(signature, (given) => {
+      const bytes = tokenAsBytes(tagSignature(given));
+      const urlSafe = bytes.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+      return [bytes, urlSafe].every((text) => JSON.stringify(untagSignature(text)) === JSON.stringify(given));
+    }),
+  );
+});
+
 test('a token is for its own vendor alone', async (t) => {
   const token = tagSignature({ protocol: 'messages', model: 'claude-4.5', value: 'a.b=', redacted: false });
   t.equal(signatureFor('messages', token)?.value, 'a.b=');
@@ -40,5 +51,7 @@ test('a token is for its own vendor alone', async (t) => {
 
 test('a body that carries a token has its mark', async (t) => {
   const token = tagSignature({ protocol: 'messages', model: 'm', value: 'v', redacted: true });
-  t.ok(Buffer.from(JSON.stringify({ signature: token })).includes(signatureMark));
+  t.ok(mayHoldToken(Buffer.from(JSON.stringify({ signature: token }))));
+  t.ok(mayHoldToken(Buffer.from(JSON.stringify({ signature: tokenAsBytes(token) }))));
+  t.notOk(mayHoldToken(Buffer.from('{"signature":"RXdB","text":"gw2. Z3cx"}')));
 });

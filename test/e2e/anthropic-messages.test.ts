@@ -12,10 +12,10 @@ import {
 
 const answerText = 'Simulated answer to: weather in Oslo';
 const kinds = ['simulator', 'chat', 'generateContent'] as const satisfies readonly ServedBy[];
-/** Where each upstream finds the signature of its own reasoning; the chat protocol has none. */
+/** Where each upstream finds the signature of its own reasoning, or the reasoning itself, which chat does not sign. */
 const signatures = {
   simulator: /"signature":"/,
-  chat: /^(?!.*reasoning_content)/,
+  chat: /"reasoning_content":"Simulated reasoning/,
   generateContent: /"thoughtSignature":"/,
 };
 const pixel =

@@ -1,4 +1,4 @@
-import { Cohere, CohereClient, CohereError } from 'cohere-ai';
+import { Cohere, CohereClient, CohereClientV2, CohereError } from 'cohere-ai';
 import { test } from 'tap';
 import { type DemoGateway, startGateway } from '../support/gateway.js';
 import { skipWaits } from '../support/sdks/skip-waits.js';
@@ -48,13 +48,19 @@ test('cohere: documents are ranked, the best first', async (t) => {
   t.equal(ranked.results[0]?.index, 1);
 });
 
+test('cohere: the second version of the API ranks alike', async (t) => {
+  const gateway = await startGateway(t, { demo: 'simulator' });
+  const client = new CohereClientV2({ token: 'sk-demo', environment: gateway.url, maxRetries: 0 });
+  const { results } = await client.rerank({ model: 'sim-rerank', query: 'the capital of Norway', documents });
+  t.match(results[0], { index: 1, relevanceScore: Number });
+});
+
 test('cohere: an error has its class, status and message', async (t) => {
   const gateway = await startGateway(t, { demo: 'simulator' });
   const client = createClient(gateway);
   const asked = { model: 'sim-rerank', query: 'a', documents };
   const cases = [
-    [client.rerank({ ...asked, documents: [] }), Cohere.BadRequestError, 400, /documents/],
-    [client.rerank({ ...asked, topN: 0 }), Cohere.BadRequestError, 400, /top_n/],
+    [client.rerank({ ...asked, model: '' }), Cohere.BadRequestError, 400, /model/],
     [createClient(gateway, 'sk-unknown').rerank(asked), Cohere.UnauthorizedError, 401, /key/],
     [client.rerank({ ...asked, model: 'nope' }), Cohere.NotFoundError, 404, /nope/],
     [

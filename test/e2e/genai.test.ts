@@ -4,10 +4,10 @@ import { bodyOf, createClient, type Part, raised, sdks } from '../support/sdks/g
 
 const answerText = 'Simulated answer to: weather in Oslo';
 const kinds = ['simulator', 'chat', 'messages'] as const satisfies readonly ServedBy[];
-/** Where each upstream finds the signature of its own reasoning; the chat protocol has none. */
+/** Where each upstream finds the signature of its own reasoning, or the reasoning itself, which chat does not sign. */
 const signatures = {
   simulator: /"thoughtSignature":"/,
-  chat: /^(?!.*reasoning_content)/,
+  chat: /"reasoning_content":"Simulated reasoning/,
   messages: /"signature":"/,
 };
 const pixel =

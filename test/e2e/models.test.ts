@@ -45,7 +45,7 @@ const googleItem = {
   description: '',
   inputTokenLimit: null,
   outputTokenLimit: null,
-  supportedGenerationMethods: ['generateContent', 'streamGenerateContent'],
+  supportedGenerationMethods: ['generateContent', 'streamGenerateContent', 'countTokens'],
 };
 
 /** The demo with more models: `a/b:0` to `a/b:6`, for messages and generateContent. */
@@ -132,6 +132,13 @@ test('a bearer token with a version gets a list that both kinds of clients can r
   t.match(body, { object: 'list', has_more: false, first_id: 'sim-embedding', last_id: 'sim-video' });
   t.strictSame((body as { data: unknown[] }).data[6], both);
   t.strictSame((await get(gateway, '/v1/models/sim-text', headers)).body, both);
+  const more = await startGateway(t, { demo: 'simulator', adapt: withMore });
+  const { data } = (await get(more, '/v1/models', headers)).body as { data: { id: string }[] };
+  t.ok(
+    data.some(({ id }) => id === 'a/b:0'),
+    'one that is offered in the messages protocol alone is in it',
+  );
+  t.match((await get(more, '/v1/models/a/b:0', headers)).body, { id: 'a/b:0', type: 'model' });
 });
 
 test('x-goog-api-key or a key in the query gets the generateContent list', async (t) => {

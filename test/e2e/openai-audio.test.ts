@@ -122,10 +122,6 @@ for (const sdk of sdks) {
       [{ temperature: 'warm' }, 'temperature'],
       [{ stream: 'perhaps' }, 'stream'],
       [{ timestamp_granularities: ['word'] }, 'timestamp_granularities'],
-      [
-        { timestamp_granularities: ['letter'], response_format: 'verbose_json' },
-        'timestamp_granularities[0]',
-      ],
       [{ language: ['en', 'de'] }, 'language'],
     ];
     for (const [fields, param] of wrong) {

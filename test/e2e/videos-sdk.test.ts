@@ -48,9 +48,6 @@ for (const sdk of versions) {
       progress: 0,
       seconds: '8',
       size: '1280x720',
-      completed_at: null,
-      error: null,
-      metadata: {},
     });
     t.ok(made.created_at >= created && made.created_at <= created + 10);
     t.ok(Number(made.expires_at) > made.created_at);

@@ -12,10 +12,7 @@ const createdMembers = {
     progress: 0,
     created_at: Number,
     seconds: String,
-    completed_at: null,
     expires_at: Number,
-    error: null,
-    metadata: {},
   },
   vendork: {
     code: 0,

@@ -3,6 +3,7 @@ import { type Test, test } from 'tap';
 import { ObservedTransform } from '../../src/stream/observe.js';
 import { chatRequest, open, readAnswer } from '../support/raw-client.js';
 import { startRouted } from '../support/routed.js';
+import { post } from '../support/translated.js';
 import { chatEvent, chunk, doneEvent, jsonAnswer, lastChunk, streamHead } from '../support/upstream.js';
 
 /** One failure would open the breaker. */
@@ -91,4 +92,40 @@ test('what the upstream itself does wrong counts against its target', async (t) 
   t.match((await ask({}, { stream: true })).body, /"content":"b"/);
   t.strictSame(counts(), [1, 1], 'the first target is left alone');
   t.strictSame(counted('gateway_upstream_attempts_total'), { 'u0/m malformed': 1, 'u1/m ok': 1 });
+});
+
+const errorEvent = (error: object): string =>
+  streamHead + chunk(`event: error\ndata: ${JSON.stringify({ type: 'error', error })}\n\n`) + lastChunk;
+
+test('the caller’s mistake, told in a stream, counts against no target, and no other is asked', async (t) => {
+  const mistake = errorEvent({ type: 'invalid_request_error', message: 'too long' });
+  const { counts, counted, gateway } = await startRouted(t, [mistake, mistake], {
+    config: strict,
+    upstream: { kind: 'messages' },
+    protocols: ['messages', 'chat'],
+  });
+  const messages = [{ role: 'user', content: 'hi' }];
+  const body = { model: 'm', max_tokens: 5, stream: true, messages };
+  for (const path of ['/v1/messages', '/v1/chat/completions']) {
+    const answer = await post(gateway.port, path, body);
+    t.equal(answer.status, 400);
+    t.match(answer.body, 'too long');
+  }
+  t.strictSame(counts(), [2, 0]);
+  t.strictSame(counted('gateway_upstream_attempts_total'), { 'u0/m status_4xx': 2 });
+});
+
+test('a limit, told in a stream, is no failure: the next target is asked, and the first again in a moment', async (t) => {
+  const good = chatEvent({ role: 'assistant', content: 'a' }, 'stop') + doneEvent;
+  const { ask, counts, counted } = await startRouted(
+    t,
+    [
+      errorEvent({ code: 'rate_limit_exceeded', message: 'slow down' }),
+      ({ socket }) => socket.write(streamHead + chunk(good) + lastChunk),
+    ],
+    { config: strict },
+  );
+  t.match((await ask({}, { stream: true })).body, /"content":"a"/);
+  t.strictSame(counts(), [1, 1]);
+  t.match(counted('gateway_upstream_attempts_total'), { 'u0/m status_429': 1 });
 });

@@ -223,17 +223,12 @@ test('a stream of another protocol is refused as such', async (t) => {
   }
 });
 
-test('a stream that nobody asked for, and the reverse, are refused', async (t) => {
-  const upstream = await startRawUpstream(t, ({ socket, body }) => {
-    if (body.includes('"stream"')) socket.write(jsonAnswer(200, completion));
-    else socket.write(streamHead + chunk(doneEvent) + lastChunk);
-  });
+test('a stream that nobody asked for is refused', async (t) => {
+  const upstream = await startRawUpstream(t, streamHead + chunk(doneEvent) + lastChunk);
   const { port } = await startGateway(t, { upstreams: [upstream.url] });
-  for (const body of [plain, streamed]) {
-    const answer = await exchange(port, chatRequest(body));
-    t.equal(answer.status, 502);
-    t.match(JSON.parse(answer.body), { error: { code: 'unsupported_stream_event' } });
-  }
+  const answer = await exchange(port, chatRequest(plain));
+  t.equal(answer.status, 502);
+  t.match(JSON.parse(answer.body), { error: { code: 'unsupported_stream_event' } });
 });
 
 test('an upstream’s own error is handed on as it came', async (t) => {

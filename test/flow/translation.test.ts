@@ -1,4 +1,5 @@
 import { type Test, test } from 'tap';
+import type { JsonObject } from '../../src/wire/json.js';
 import { startGateway, testKey } from '../support/gateway.js';
 import { exchange } from '../support/raw-client.js';
 import {
@@ -344,6 +345,34 @@ test('a target of responses alone gets the calls of every other protocol in it',
   const native = await post(port, '/v1/responses', { model: 'm', input: 'hi' });
   t.equal(native.body, answer);
   for (const { head } of upstream.requests) t.match(head, /^POST \/v1\/responses HTTP/);
+});
+
+test('a stop sequence that the upstream does not know ends the answer, and the upstream is left', async (t) => {
+  const event = (data: JsonObject) => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
+  const item = { type: 'message', id: 'msg_1', role: 'assistant', status: 'in_progress', content: [] };
+  const part = { type: 'output_text', text: '', annotations: [] };
+  const place = { item_id: 'msg_1', output_index: 0, content_index: 0 };
+  const begun =
+    event({ type: 'response.created', response: { id: 'resp_1', status: 'in_progress', output: [] } }) +
+    event({ type: 'response.output_item.added', output_index: 0, item }) +
+    event({ type: 'response.content_part.added', ...place, part });
+  const text = (delta: string) => event({ type: 'response.output_text.delta', ...place, delta });
+  const { port, upstream } = await startTranslated(t, {
+    // It never ends by itself.
+    answer: streamHead + chunk(begun + text('one <') + text('/bl') + text('ock> two')),
+    target: { responses: 'only' },
+  });
+  const answer = await post(port, '/v1/messages', {
+    ...messagesBody,
+    stream: true,
+    stop_sequences: ['</block>'],
+  });
+  t.notMatch(upstream.requests[0]?.body.toString(), /block/);
+  t.match(answer.body, /"text":"one "/);
+  t.notMatch(answer.body, /two|block>"\}\}/);
+  t.match(answer.body, /"stop_reason":"stop_sequence","stop_sequence":"<\/block>"/);
+  t.match(answer.body, /"usage":\{[^}]*"output_tokens":[1-9]/, 'which is estimated');
+  t.match(answer.body, /event: message_stop/);
 });
 
 test('a response repeats the settings that the upstream got, and the header names the others', async (t) => {

@@ -175,6 +175,13 @@ test('unknown paths and wrong methods are told in the error format of the path',
   t.equal(wrong.status, 405);
   t.match(wrong.head, /\r\nallow: POST/);
   t.match(JSON.parse((await ask('GET /v1beta/nothing')).body), { error: { code: 404, status: 'NOT_FOUND' } });
+  const operation = await ask('POST /v1/models/m:predict');
+  t.equal(operation.status, 501);
+  t.match(JSON.parse(operation.body), { error: { status: 'UNIMPLEMENTED', message: /'predict'/ } });
+  t.equal((await ask('POST /v1beta/models/m:foo')).status, 404);
+  t.match(JSON.parse((await ask('GET /openai/v1/v1/chat/completions')).body).error.message, /twice/);
+  t.match(JSON.parse((await ask('GET /anthropic/v1/nothing')).body), { type: 'error' });
+  t.match(JSON.parse((await ask('GET /openai/v1/models')).body), { object: 'list' });
   t.match(JSON.parse((await ask('GET /v1/messages/nothing')).body), {
     type: 'error',
     error: { type: 'not_found_error' },

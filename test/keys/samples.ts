@@ -59,7 +59,16 @@ export const groups: readonly Group[] = [
 export const models: ReadonlyMap<string, Model> = new Map(
   ['m1', 'm2', 'm3'].map((name) => [
     name,
-    { name, protocols: new Set(), targets: [], created: 0, price: null, limits: null, hedgeMs: null },
+    {
+      name,
+      protocols: new Set(),
+      targets: [],
+      created: 0,
+      price: null,
+      limits: null,
+      hedgeMs: null,
+      tokens: { input: null, output: null },
+    },
   ]),
 );
 

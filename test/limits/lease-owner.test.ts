@@ -5,10 +5,15 @@ import { SimulatedHost, type SimulatedWorker } from './host.js';
 
 const window: Pool = { name: 'key:a:requests', kind: 'window', limit: 10 };
 const slots: Pool = { name: 'key:a:concurrent', kind: 'slots', limit: 2 };
+const money: Pool = { name: 'key:a:budget:2026-11', kind: 'spend', limit: 1000 };
 
-function makeHost(count: number): { host: SimulatedHost; workers: SimulatedWorker[] } {
+function makeHost(
+  count: number,
+  whenUnknown: 'open' | 'closed' = 'closed',
+): { host: SimulatedHost; workers: SimulatedWorker[] } {
   const host: SimulatedHost = new SimulatedHost({
-    pools: [window, slots],
+    pools: [window, slots, money],
+    whenUnknown,
     delay: () => 1,
     afterEach: () => {
       const fault = host.fault();
@@ -175,6 +180,45 @@ test('without a primary, a worker that holds all of a limit, or was told a momen
   t.match(refusal(there, slots), { outcome: 'denied', reason: 'unknown', pool: slots });
   host.advance(5000);
   t.match(refusal(there, window), { outcome: 'denied', reason: 'unknown', pool: window });
+  t.end();
+});
+
+test('without a primary, a call of which nobody can tell is let in where the config says so', (t) => {
+  const { host, workers } = makeHost(2, 'open');
+  const [here, there] = workers as [SimulatedWorker, SimulatedWorker];
+  const ask = ({ holder }: SimulatedWorker, ...pools: readonly Pool[]) =>
+    holder.acquire(
+      pools.map((pool) => ({ pool, amount: 1 })),
+      () => {},
+    );
+  t.equal(admitted(offer(host, here, slots, 2)), 2);
+  let told: Decision | null = null;
+  there.holder.acquire([{ pool: window, amount: 1 }], (decision) => {
+    told = decision;
+  });
+  for (const { holder } of workers) holder.disconnect();
+  t.match(told, { outcome: 'admitted' }, 'one that waits');
+  const first = ask(there, slots);
+  t.match(first, { outcome: 'admitted' }, 'one that comes later');
+  if (first.outcome === 'admitted') first.release();
+  t.match(ask(there, slots), { outcome: 'admitted' }, 'what it had is free again');
+  t.match(ask(here, slots), { outcome: 'denied', reason: 'exhausted', pool: slots }, 'it holds all of them');
+  t.match(ask(there, money), { outcome: 'denied', reason: 'unknown', pool: money }, 'money is not lent');
+  t.match(ask(there, slots, money), { outcome: 'denied', reason: 'unknown' });
+  t.end();
+});
+
+test('without a primary, units whose time has run out are not known to be used up', (t) => {
+  const { host, workers } = makeHost(1);
+  const [{ holder }] = workers as [SimulatedWorker];
+  const decisions = offer(host, workers[0] as SimulatedWorker, slots, 2);
+  t.equal(admitted(decisions), 2);
+  holder.receive({ type: 'lease-order', until: host.now });
+  holder.disconnect();
+  const refusal = () => holder.acquire([{ pool: slots, amount: 1 }], () => {});
+  t.match(refusal(), { outcome: 'denied', reason: 'exhausted' }, 'all are in use');
+  for (const each of decisions) if (each.outcome === 'admitted') each.release();
+  t.match(refusal(), { outcome: 'denied', reason: 'unknown' }, 'it has some, and may not use them');
   t.end();
 });
 

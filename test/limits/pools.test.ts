@@ -40,6 +40,7 @@ function makeModel(own: RateLimits | null): Model {
     price: null,
     limits: own,
     hedgeMs: null,
+    tokens: { input: null, output: null },
   };
 }
 

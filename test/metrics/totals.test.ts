@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { createRecorder, type Recorder } from '../../src/metrics/recorder.js';
 import type { MetricsSnapshot } from '../../src/metrics/snapshot.js';
-import { defaultLimits, type SeriesLimits } from '../../src/metrics/tables.js';
+import { defaultCaps, type SeriesCaps } from '../../src/metrics/tables.js';
 import { createTotals, type Totals } from '../../src/metrics/totals.js';
 import { callRecord } from '../support/call-record.js';
 import { fc } from '../support/seed.js';
@@ -32,12 +32,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 /** Workers that come and go, and what their primary is told. */
 class Cluster {
   readonly totals: Totals;
-  readonly #limits: SeriesLimits;
+  readonly #limits: SeriesCaps;
   readonly #recorders: Recorder[] = [];
   readonly #ids: number[] = [];
   #lastId = 0;
 
-  constructor(limits = defaultLimits) {
+  constructor(limits = defaultCaps) {
     this.#limits = limits;
     this.totals = createTotals(limits);
     for (let i = 0; i < workers; i++) this.#start(i);
@@ -127,7 +127,7 @@ test('all workers together have counted what a naive count has, through any rest
 });
 
 test('nothing goes down from one merge to the next, with room for all series or not', async (t) => {
-  const limits = fc.constantFrom(defaultLimits, { numbers: 5, histograms: 3 });
+  const limits = fc.constantFrom(defaultCaps, { numbers: 5, histograms: 3 });
   fc.assert(
     fc.property(limits, fc.array(step, { maxLength: 60 }), (limit, steps) => {
       const cluster = new Cluster(limit);

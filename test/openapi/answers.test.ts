@@ -44,7 +44,13 @@ test('an error format whose body nobody described is refused', async (t) => {
 });
 
 const model = (name: string, ...protocols: readonly Protocol[]) =>
-  ({ name, protocols: new Set(protocols), targets: [], created: 1_735_689_600 }) as unknown as Model;
+  ({
+    name,
+    protocols: new Set(protocols),
+    targets: [],
+    created: 1_735_689_600,
+    tokens: { input: 9, output: null },
+  }) as unknown as Model;
 const models = new Map(
   [
     model('a', 'chat', 'messages', 'generateContent'),

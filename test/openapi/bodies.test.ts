@@ -2,7 +2,6 @@ import { test } from 'tap';
 import { GatewayError } from '../../src/errors.js';
 import { uploadForms } from '../../src/openapi/forms.js';
 import { jsonBodies } from '../../src/openapi/request-bodies.js';
-import { speechRequest } from '../../src/protocols/audio/schema.js';
 import { formFields } from '../../src/protocols/images/schema.js';
 import { readCompatBody } from '../../src/video/faces/compat.js';
 import { readGenericBody } from '../../src/video/faces/generic.js';
@@ -24,14 +23,14 @@ function isBeyondSchemas({ kind, param }: GatewayError): boolean {
 }
 
 for (const [schema, { name }] of jsonBodies) {
-  test(`${name} takes what the gateway takes`, (t) => {
+  test(`${name} describes nothing that the gateway refuses`, (t) => {
     const takes = checkOf(name);
     let good = 0;
     fc.assert(
       fc.property(valuesOf(wholeSchema(name)), (value) => {
         const isGood = schema.check(value);
         if (isGood) good++;
-        return takes(value) === isGood || (takes(value) && isBeyondSchemas(schema.explain(value)));
+        return isGood || !takes(value) || isBeyondSchemas(schema.explain(value));
       }),
       { numRuns: 150 },
     );
@@ -65,16 +64,16 @@ test('the bodies that clients send fit', async (t) => {
   }
 });
 
-test('the text of a speech request has the bound that the gateway holds it to', async (t) => {
+test('the text of a speech request has the bound of the vendor', async (t) => {
   const takes = checkOf('SpeechRequest');
-  for (const length of [4096, 4097]) {
-    const body = { model: 'm', voice: 'v', input: '😀'.repeat(length) };
-    t.equal(takes(body), length === 4096);
-    const accept = () => speechRequest.accept(Buffer.from(JSON.stringify(body)));
-    if (length === 4096) t.ok(accept());
-    else t.throws(accept, GatewayError);
-  }
+  for (const length of [4096, 4097])
+    t.equal(takes({ model: 'm', voice: 'v', input: '😀'.repeat(length) }), length === 4096);
 });
+
+/** The fields that the gateway leaves to the upstream come as texts. */
+function asTexts(values: object): object {
+  return { ...values, ...('temperature' in values ? { temperature: String(values.temperature) } : {}) };
+}
 
 for (const [form, { name }] of uploadForms) {
   test(`${name} has the fields that the gateway checks`, (t) => {
@@ -86,7 +85,7 @@ for (const [form, { name }] of uploadForms) {
     fc.assert(
       fc.property(valuesOf({ type: 'object', required: ['model'], properties: fields }), (value) => {
         const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-        return !isObject || takes({ ...value, file: '' }) === form.whole.check(value);
+        return !isObject || !takes({ ...value, file: '' }) || form.whole.check(asTexts(value));
       }),
       { numRuns: 150 },
     );

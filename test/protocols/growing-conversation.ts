@@ -1,5 +1,7 @@
+import { carryInId } from '../../src/conversation/carrying-id.js';
 import type { TextProtocolName } from '../../src/conversation/request.js';
-import { tagSignature } from '../../src/conversation/signature.js';
+import { tagSignature, tokenAsBytes } from '../../src/conversation/signature.js';
+import { tagUnsigned } from '../../src/conversation/unsigned-reasoning.js';
 import type { JsonObject } from '../../src/wire/json.js';
 import { chatClient } from '../suites/translation/chat-client.js';
 import type { Client } from '../suites/translation/client.js';
@@ -73,7 +75,18 @@ export const interruptions: readonly number[] = [3];
 
 const image = { mediaType: 'image/png', data: pixel };
 
-const chatWriter: Writer = (step) => {
+/** Chat has no other field for it: the first call of a step carries it. */
+function carried(calls: readonly Call[] | undefined, signature: string | null): readonly Call[] | undefined {
+  if (signature === null) return calls;
+  return calls?.map((call, index) =>
+    index === 0 ? { ...call, id: carryInId(call.id, [signature]) ?? call.id } : call,
+  );
+}
+
+/** Results name the ids of their calls as the client got them. */
+const carriers: readonly Call[] = [rome, oslo];
+
+const chatWriter: Writer = (step, signature) => {
   switch (step.by) {
     case 'user':
       return chatClient.user(step.text, step.image ? image : undefined) as JsonObject[];
@@ -81,7 +94,13 @@ const chatWriter: Writer = (step) => {
       return [{ role: 'developer', content: step.text }];
     case 'tools':
       return [
-        ...step.results.map(({ id, output }) => ({ role: 'tool', tool_call_id: id, content: output })),
+        ...step.results.map((result) => ({
+          role: 'tool',
+          tool_call_id: carriers.some(({ id }) => id === result.id)
+            ? (carried([result], signature)?.[0]?.id ?? result.id)
+            : result.id,
+          content: result.output,
+        })),
         ...(step.text === undefined ? [] : [{ role: 'user', content: step.text }]),
       ];
     case 'model':
@@ -93,7 +112,7 @@ const chatWriter: Writer = (step) => {
           ...(step.calls === undefined
             ? {}
             : {
-                tool_calls: step.calls.map(({ id, name, args }) => ({
+                tool_calls: carried(step.calls, signature)?.map(({ id, name, args }) => ({
                   id,
                   type: 'function',
                   function: { name, arguments: JSON.stringify(args, null, 1) },
@@ -186,7 +205,7 @@ const generateContentWriter: Writer = (step, signature) => {
       for (const call of step.calls ?? [])
         parts.push({ functionCall: { ...idOf(call), name: call.name, args: call.args } });
       if (step.thought !== undefined) {
-        if (signature !== null) parts[0] = { ...parts[0], thoughtSignature: signature };
+        if (signature !== null) parts[0] = { ...parts[0], thoughtSignature: tokenAsBytes(signature) };
         parts.unshift({ text: step.thought, thought: true });
       }
       return [{ role: 'model', parts }];
@@ -201,9 +220,10 @@ const writers: Readonly<Record<TextProtocolName, Writer>> = {
   generateContent: generateContentWriter,
 };
 
-/** What the upstream's own signature looks like to the client; none where its protocol signs nothing. */
-function signatureOf(upstream: TextProtocolName): string | null {
-  if (upstream === 'chat') return null;
+/** What the upstream's own signature looks like to the client; none where it is not signed to a chat client. */
+function signatureOf(upstream: TextProtocolName, client: TextProtocolName): string | null {
+  if (client === 'chat' && (upstream === 'chat' || upstream === 'responses')) return null;
+  if (upstream === 'chat') return tagUnsigned('reasoning_content', 'u');
   const encrypted = upstream === 'responses';
   const value = encrypted ? 'rs_1:c2ln+/A=' : 'c2ln+/A=';
   return tagSignature({ protocol: upstream, model: 'u', value, redacted: encrypted });
@@ -215,7 +235,7 @@ function signatureOf(upstream: TextProtocolName): string | null {
  */
 export function requestBodies(client: Client, upstream: TextProtocolName, thinks: boolean): JsonObject[] {
   const write = writers[client.protocol];
-  const signature = signatureOf(upstream);
+  const signature = signatureOf(upstream, client.protocol);
   const turns: JsonObject[] = [];
   return rounds.map((round) => {
     for (const step of round)

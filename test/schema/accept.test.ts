@@ -79,8 +79,8 @@ function agrees({ output, ...found }: Accepted, expected: unknown, body: Buffer)
       : isDeepStrictEqual(JSON.parse(body.toString('latin1', span.start, span.end)), parsed[key ?? '']);
   const isLimited =
     limits.length === 0
-      ? output.limits.length === 0
-      : limits.every((key) => output.limits.some((span) => says(span, key)));
+      ? output.maxTokens.length === 0
+      : limits.every((key) => output.maxTokens.some((span) => says(span, key)));
   return isLimited && says(output.choices, 'n') && says(output.config, 'generationConfig');
 }
 
@@ -176,7 +176,7 @@ test('it is told where a body limits its answer', (t) => {
     const output = schema.accept(body)?.output;
     if (output === undefined) return null;
     const text = (span: Span | null) => span && body.toString('latin1', span.start, span.end);
-    return [output.limits.map(text), text(output.choices), text(output.config)];
+    return [output.maxTokens.map(text), text(output.choices), text(output.config)];
   };
   t.strictSame(texts(''), [[], null, null]);
   t.strictSame(texts(',"max_tokens":5,"n":2'), [['5'], '2', null]);

@@ -1,6 +1,5 @@
 import { test } from 'tap';
 import { Type } from 'typebox';
-import { GatewayError } from '../../src/errors.js';
 import { checkForm, checkFormStart, compileForm } from '../../src/schema/form.js';
 
 const schema = compileForm({
@@ -15,10 +14,6 @@ const schema = compileForm({
     sizes: Type.Optional(Type.Array(Type.Union([Type.Integer(), Type.Null()]))),
     stop: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())])),
   }),
-  rule: (values) =>
-    'share' in values && 'count' in values
-      ? new GatewayError('invalid_value', 'both', { param: 'share' })
-      : null,
 });
 
 type Pair = readonly [name: string, value: string];
@@ -105,14 +100,6 @@ const refused: readonly (readonly [pairs: readonly Pair[], param: string, messag
     'more than once',
   ],
   [[['file', 'abc']], 'file', "The part 'file' of the form has no filename: send it as a file"],
-  [
-    [
-      ['count', '1'],
-      ['share', '1'],
-    ],
-    'share',
-    'both',
-  ],
 ];
 
 for (const [pairs, param, message] of refused) {

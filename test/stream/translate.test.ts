@@ -5,6 +5,7 @@ import { GatewayError } from '../../src/errors.js';
 import { ArrayTransform } from '../../src/stream/reframe.js';
 import { TranslatedTransform } from '../../src/stream/translate.js';
 import { EventRuns } from '../../src/wire/sse.js';
+import { anything } from '../conversation/fit/rules.js';
 import { fc } from '../support/seed.js';
 
 const usage = { input: 1, output: 1, cached: 0, cacheWritten: 0, reasoning: 0 };
@@ -42,7 +43,7 @@ const encoder = (): StreamEncoder => ({
 });
 
 const codec: TextCodec = {
-  rules: { customTools: 'always', cacheBreakpoints: 0, settings: new Set(), signatures: null },
+  rules: anything,
   decodeRequest: () => {
     throw new Error('not needed');
   },
@@ -134,6 +135,7 @@ test('events become the elements of one array', async (t) => {
     mayStream: false,
     isComplete: false,
     endsItself: false,
+    isCut: false,
     error: null,
     broken: null,
     usage: null,

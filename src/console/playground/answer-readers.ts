@@ -1,3 +1,4 @@
+import { readEvents, type StreamEvent } from '../sse.js';
 import { parseJson } from './json.js';
 import { chatReader } from './read-chat.js';
 import { generateContentReader } from './read-generate-content.js';
@@ -20,6 +21,27 @@ const readers: Readonly<Record<TextProtocol, AnswerReader>> = {
 export function addEvent(protocol: TextProtocol, answer: TextAnswer, data: string): void {
   const value = parseJson(data);
   if (value !== undefined) readers[protocol].event(answer, value);
+}
+
+/**
+ * Adds the events of a stream as they come. An error inside it ends it, whether its connection then ends well or breaks.
+ * @param onEvent hears of each, when it was added
+ * @throws what breaks the stream before it has told an error
+ */
+export async function readStream(
+  protocol: TextProtocol,
+  answer: TextAnswer,
+  body: ReadableStream<Uint8Array>,
+  onEvent: (event: StreamEvent) => void,
+): Promise<void> {
+  try {
+    for await (const event of readEvents(body)) {
+      addEvent(protocol, answer, event.data);
+      onEvent(event);
+    }
+  } catch (fault) {
+    if (answer.error === null) throw fault;
+  }
 }
 
 /**

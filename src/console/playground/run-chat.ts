@@ -1,5 +1,4 @@
-import { readEvents } from '../sse.js';
-import { addEvent, addWhole } from './answer-readers.js';
+import { addWhole, readStream } from './answer-readers.js';
 import { begin, type PlaygroundCall, readText } from './call.js';
 import { type Choice, requestOf } from './choice.js';
 import type { Turn } from './conversation.js';
@@ -27,12 +26,11 @@ export async function runChat(call: PlaygroundCall, chat: Chat): Promise<void> {
     note(call, answer);
     return;
   }
-  for await (const { event, data } of readEvents(head.body.body)) {
+  await readStream(choice.protocol, answer, head.body.body, ({ event, data }) => {
     const atMs = performance.now() - call.sentAt;
     logEvent(call.record.log, { atMs, name: event === 'message' ? '' : event, data });
-    addEvent(choice.protocol, answer, data);
     note(call, answer);
-  }
+  });
 }
 
 function note(call: PlaygroundCall, answer: TextAnswer): void {

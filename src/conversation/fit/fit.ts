@@ -2,13 +2,34 @@ import type { RequestRules, TargetOptions } from '../codec.js';
 import type { StreamEvent } from '../events.js';
 import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest } from '../request.js';
+import { fitAdaptiveThinking } from './adaptive-thinking.js';
 import { fitCacheBreakpoints } from './cache-breakpoints.js';
+import { fitCallArguments } from './call-arguments.js';
 import { fitCustomTools } from './custom-tools.js';
+import { fitFirstTurn } from './first-turn.js';
 import type { AnswerRestorer, Fit, Fitted } from './fitted.js';
+import { fitHiddenReasoning } from './hidden-reasoning.js';
+import { fitPrefill } from './prefill.js';
 import { fitSettings } from './settings.js';
+import { fitSignedCalls } from './signed-calls.js';
+import { fitStopSequences } from './stop-sequences.js';
+import { fitToolResults } from './tool-results.js';
 
 /** In the order in which a request is changed. */
-const fits: readonly Fit[] = [fitCustomTools, fitCacheBreakpoints, fitSettings];
+const fits: readonly Fit[] = [
+  fitStopSequences,
+  fitCustomTools,
+  fitCallArguments,
+  fitToolResults,
+  fitPrefill,
+  fitFirstTurn,
+  fitAdaptiveThinking,
+  fitHiddenReasoning,
+  fitSignedCalls,
+  // The marks go by what is sent.
+  fitCacheBreakpoints,
+  fitSettings,
+];
 
 /** Changes a request so that an encoder can write it for its target; see the files of this folder. */
 export function fitRequest(

@@ -42,7 +42,7 @@ function losesReasoning({ turns }: ConversationRequest, { signatures }: RequestR
       signatures !== null && signatureFor(signatures, part.signature) !== null;
     const isWanted =
       turn.parts.some(({ kind }) => kind === 'toolCall') ||
-      reasoning.some(({ signature }) => signature !== null);
+      reasoning.some(({ signature }) => signature !== null && signatureFor('chat', signature) === null);
     return reasoning.length > 0 && isWanted && !reasoning.some(isKept);
   });
 }

@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { type Asker, Attempt, type Attempts } from '../../attempts/attempts.js';
 import { failureError, statusError } from '../../attempts/failure.js';
+import { toldStatus } from '../../attempts/outcome.js';
 import type { FailedAttempt } from '../../attempts/verdict.js';
 import type { Target } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
@@ -39,7 +40,7 @@ import { fetchFiles, type WantedFile } from '../fetch-files.js';
 import { forward } from '../forward.js';
 import { answerRefusal } from '../judge-answer.js';
 import { keepMemory, takeMemory } from '../memory-budget.js';
-import { filePlaces, mediaPlaces } from '../own-address.js';
+import { fileHosts, mediaHosts } from '../own-address.js';
 import { clientLines, prepareNative, prepareUpload } from '../prepare.js';
 import { findModel, routeCall } from '../resolve.js';
 import { ruledBody } from '../ruled-body.js';
@@ -134,8 +135,11 @@ class Conversion implements Asker {
     if (isGood && isVendorAccountError(error)) {
       attempt.rejectedAs(error.vendorAccountStatus);
       attempt.report(this.#call, error);
-    } else if (isUnusable) attempt.failed('unusable_answer', true);
-    else if (isGood) attempt.succeeded();
+    } else if (isGood) {
+      const status = toldStatus(error);
+      if (status === null) attempt.failed('unusable_answer', true);
+      else attempt.rejectedAs(status);
+    }
     if (this.#attempts.mayGoOn(isUnusable ? unusable(error) : failedRequest(answer, true))) {
       const backoff = this.#attempts.goOn(error);
       if (backoff !== null) this.#waiting.cancel = () => backoff.cancel();
@@ -178,7 +182,7 @@ class Conversion implements Asker {
 
   async #withImages(target: Target, request: ImageRequest): Promise<ImageRequest> {
     const wanted = imagesToFetch(request, target.images);
-    const files = await this.#fetch(wanted, mediaPlaces(this.#call, target.upstream));
+    const files = await this.#fetch(wanted, mediaHosts(this.#call, target.upstream));
     const read = [...files].map(
       ([url, { bytes, mediaType }]) =>
         [url, { data: bytes, contentType: mediaType, filename: null }] as const,
@@ -186,7 +190,7 @@ class Conversion implements Asker {
     return withFetched(request, new Map(read));
   }
 
-  async #fetch(wanted: readonly WantedFile[], places: RemoteOptions): ReturnType<typeof fetchFiles> {
+  async #fetch(wanted: readonly WantedFile[], hosts: RemoteOptions): ReturnType<typeof fetchFiles> {
     const call = this.#call;
     const { limits } = call.running.snapshot;
     const maxBytes = Math.min(mostFetched, Math.floor(limits.bufferedBytes / fetchShare / fetchCopies));
@@ -201,8 +205,8 @@ class Conversion implements Asker {
     let bytes = 0;
     try {
       const { dialer } = this.#services;
-      const limits = { maxBytes, timeoutMs: timeLeft(call), places, dialer, rate, hold };
-      const files = await fetchFiles(wanted, limits, this.#waiting);
+      const bounds = { maxBytes, timeoutMs: timeLeft(call), hosts, dialer, rate, hold };
+      const files = await fetchFiles(wanted, bounds, this.#waiting);
       for (const file of files.values()) bytes += file.bytes.length;
       hold(fetchCopies * bytes);
       return files;
@@ -226,7 +230,7 @@ class Conversion implements Asker {
           contentType,
           body,
           upstream,
-          wire: 'images',
+          protocol: 'images',
           apiKey: upstream.apiKeys[key] ?? null,
           lines: clientLines(call, attempt.target),
           target: attempt.target,
@@ -265,7 +269,7 @@ class Conversion implements Asker {
   async #withBytes(target: Target, imageAnswer: ImageAnswer, urls: readonly string[]): Promise<ImageAnswer> {
     try {
       const wanted = urls.map((url) => ({ url, at: null }));
-      const files = await this.#fetch(wanted, filePlaces(this.#call, target.upstream));
+      const files = await this.#fetch(wanted, fileHosts(this.#call, target.upstream));
       return withBytes(imageAnswer, new Map([...files].map(([url, { bytes }]) => [url, bytes] as const)));
     } catch (fault) {
       if (!(fault instanceof GatewayError) || fault.kind !== 'invalid_value') throw fault;
@@ -290,7 +294,7 @@ class Conversion implements Asker {
 function unusable({ kind, vendorAccountStatus }: GatewayError): FailedAttempt {
   const progress = {
     bytesSent: true,
-    committed: false,
+    relayed: false,
     replayable: true,
     once: kind !== 'rate_limit_exceeded',
     sentMs: 0,

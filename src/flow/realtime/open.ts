@@ -72,7 +72,7 @@ class Opening implements Asker, SocketListener, ExchangeListener {
     call.target = target;
     call.path = 'exact';
     call.sentAt = performance.now();
-    const shape = { wire: 'realtime', vendor: vendorHeaders(call), key } as const;
+    const shape = { protocol: 'realtime', vendor: vendorHeaders(call), key } as const;
     const request = socketRequest(call, target, pathAt(call, target), shape);
     this.#attempt = new Attempt(this.#services, this.#attempts);
     this.#upstream = openSocket(request, this.#services.dialer, this);
@@ -170,7 +170,7 @@ class Opening implements Asker, SocketListener, ExchangeListener {
 }
 
 /** However long an upgrade takes that is not answered with a socket, it leaves nothing behind. */
-const harmless = { committed: false, replayable: true, once: false, sentMs: 0 };
+const harmless = { relayed: false, replayable: true, once: false, sentMs: 0 };
 
 function pathAt({ exchange }: Call, { model }: Target): string {
   const { query } = exchange.head;

@@ -17,7 +17,7 @@ import type {
 } from '../../upstream/client.js';
 import type { Origin } from '../../upstream/origin.js';
 import { type Reached, reachUrl, redirectTarget } from '../../upstream/reach.js';
-import { videoWires } from '../../video/formats.js';
+import { upstreamFormats } from '../../video/formats.js';
 import type { VideoTask } from '../../video/task.js';
 import { type VideoVariant, videoVariant } from '../../video/variants.js';
 import { type HeadLines, headerLine, joinLines, noLines, requestLine } from '../../wire/head.js';
@@ -36,7 +36,7 @@ import { ownLines } from '../answer-lines.js';
 import { attend } from '../attend.js';
 import type { AuthenticatedCall, Call, CallOutcome } from '../call.js';
 import { beginningFailure } from '../judge-answer.js';
-import { filePlaces } from '../own-address.js';
+import { fileHosts } from '../own-address.js';
 import { markedKey, oneOffHead } from '../prepare.js';
 import { refuse } from '../refuse.js';
 import type { Services } from '../services.js';
@@ -150,7 +150,7 @@ class ContentRelay implements UpstreamHandler, ExchangeListener {
       method: 'GET',
       path,
       contentType: null,
-      wire: 'video',
+      protocol: 'video',
       lines: this.#rangeLine(),
       target: null,
     } as const;
@@ -257,8 +257,8 @@ class ContentRelay implements UpstreamHandler, ExchangeListener {
       }
       this.#fetch(reached);
     };
-    const places = filePlaces(this.#call, upstream);
-    this.#cancelReach = reachUrl(url, places, guard('upstream', this.#call, done, undefined));
+    const hosts = fileHosts(this.#call, upstream);
+    this.#cancelReach = reachUrl(url, hosts, guard('upstream', this.#call, done, undefined));
   }
 
   #fetch({ origin, path }: Reached): void {
@@ -535,7 +535,7 @@ function sourceOf(call: Call, task: VideoTask, variant: VideoVariant): ContentSo
   const upstream = upstreamOf(call, task);
   if (upstream === null)
     throw new GatewayError('not_found', 'The upstream that made this video is not in the config any more.');
-  const path = videoWires[task.upstream.format].content(task, variant.name);
+  const path = upstreamFormats[task.upstream.format].content(task, variant.name);
   if (path !== null) {
     const { model, credential } = task.upstream;
     return { kind: 'path', upstream, path, model, credential };

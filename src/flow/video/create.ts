@@ -16,10 +16,10 @@ import type { UpstreamFailure } from '../../upstream/client.js';
 import { dayMs } from '../../usage/budget.js';
 import { failedTask, newTask, submitted, usualSeconds } from '../../video/advance.js';
 import type { OnceRequest } from '../../video/book.js';
-import { videoFaces, videoWires, wireOfKind } from '../../video/formats.js';
+import { upstreamFormatOf, upstreamFormats, videoFaces } from '../../video/formats.js';
 import { requireMetered } from '../../video/metered.js';
 import { thisProcess } from '../../video/recovery.js';
-import type { VideoCall, VideoRequest, VideoTask, VideoWire } from '../../video/task.js';
+import type { UpstreamFormat, VideoCall, VideoRequest, VideoTask } from '../../video/task.js';
 import { headerLine, joinLines } from '../../wire/head.js';
 import { account } from '../account.js';
 import { admitResolved } from '../admit.js';
@@ -48,7 +48,7 @@ const settleEveryMs = 200;
 /** One way to make a task. */
 interface Choice {
   readonly target: Target;
-  readonly wire: VideoWire;
+  readonly upstreamFormat: UpstreamFormat;
   readonly submission: VideoCall;
   readonly apiKey: string | null;
 }
@@ -68,7 +68,7 @@ export function createTask(services: Services, call: AuthenticatedCall, request:
 
 /** Seconds of a video for which no length is asked, as its model's first target makes it. */
 function usualLength({ targets: [target] }: Model): number {
-  return target === undefined ? 0 : usualSeconds[wireOfKind(target.upstream.kind)];
+  return target === undefined ? 0 : usualSeconds[upstreamFormatOf(target.upstream.kind)];
 }
 
 function takeTask(services: Services, call: ResolvedCall, request: VideoRequest): void {
@@ -113,9 +113,9 @@ function takeCopies(services: Services, call: Call): void {
  * @throws {GatewayError} for what it cannot be asked
  */
 function choiceAt({ target, key }: Attempts, request: VideoRequest, id: string): Choice {
-  const wire = videoWires[wireOfKind(target.upstream.kind)];
-  const submission = wire.create(request, target.model, id);
-  return { target, wire, submission, apiKey: target.upstream.apiKeys[key] ?? null };
+  const upstreamFormat = upstreamFormats[upstreamFormatOf(target.upstream.kind)];
+  const submission = upstreamFormat.create(request, target.model, id);
+  return { target, upstreamFormat, submission, apiKey: target.upstream.apiKeys[key] ?? null };
 }
 
 function taskOf(call: Call, request: VideoRequest, id: string, choice: Choice): VideoTask {
@@ -133,7 +133,7 @@ function taskOf(call: Call, request: VideoRequest, id: string, choice: Choice): 
 
 function upstreamPart({ target, apiKey }: Choice): Omit<VideoTask['upstream'], 'id'> {
   const { name, kind } = target.upstream;
-  return { name, format: wireOfKind(kind), model: target.model, credential: keyMark(apiKey) };
+  return { name, format: upstreamFormatOf(kind), model: target.model, credential: keyMark(apiKey) };
 }
 
 /** How a request is told from others when its client marks it as one that may be sent again; else null. */
@@ -306,7 +306,7 @@ class Submitting implements Asker, ExchangeListener {
       reason: 'error_answer',
       status,
       bytesSent: true,
-      committed: false,
+      relayed: false,
       replayable: true,
       once: true,
       sentMs: answer.sentMs,
@@ -345,7 +345,7 @@ class Submitting implements Asker, ExchangeListener {
         {
           ...submission,
           upstream: target.upstream,
-          wire: 'video',
+          protocol: 'video',
           apiKey,
           lines: joinLines(forwarded, headerLine('idempotency-key', this.#once?.mark ?? this.#id)),
           target,
@@ -405,7 +405,7 @@ class Submitting implements Asker, ExchangeListener {
     // What is not JSON is told by its status alone.
     const body = ours === null ? answer.body : nothing;
     const call = this.#call;
-    const isOwn = wireOfKind(target.upstream.kind) === this.#request.format;
+    const isOwn = upstreamFormatOf(target.upstream.kind) === this.#request.format;
     const refusal = answerRefusal(head, false);
     if (refusal !== null) throw refusal;
     const error = statusError(head, body, unrepeatable);
@@ -469,10 +469,13 @@ const unknownOutcome = {
  * Reads a good answer.
  * @throws {GatewayError} what it says went wrong, as it may be told: a task that failed over our account is none
  */
-function readCreated({ wire, target }: Choice, body: Buffer): ReturnType<VideoWire['readCreated']> {
+function readCreated(
+  { upstreamFormat, target }: Choice,
+  body: Buffer,
+): ReturnType<UpstreamFormat['readCreated']> {
   const { secrets } = target.upstream;
   try {
-    const created = wire.readCreated(body);
+    const created = upstreamFormat.readCreated(body);
     const secret = secretOf(created.update?.error ?? null, secrets);
     if (secret !== null) throw secret;
     return created;

@@ -8,7 +8,7 @@ import { isVendorAccountError } from '../../protocols/error-formats/vendor-accou
 import type { UpstreamFailure } from '../../upstream/client.js';
 import { hasEnded } from '../../video/advance.js';
 import type { BookedTask } from '../../video/book.js';
-import { videoWires } from '../../video/formats.js';
+import { upstreamFormats } from '../../video/formats.js';
 import { changeByPoll } from '../../video/polled.js';
 import type { VideoTask } from '../../video/task.js';
 import { noLines } from '../../wire/head.js';
@@ -37,7 +37,7 @@ export async function refreshed(
   const upstream = upstreamOf(call, task);
   if (hasEnded(task) || task.upstream.id === null || upstream === null) return task;
   if (!(await services.book.claimPoll(task.id)) || call.accounted) return task;
-  const wire = videoWires[task.upstream.format];
+  const upstreamFormat = upstreamFormats[task.upstream.format];
   const { timeouts } = call.running.snapshot;
   const apiKey = markedKey(upstream, task.upstream.credential);
   const asked = new Promise<Answered | UpstreamFailure>((resolve) => {
@@ -45,9 +45,9 @@ export async function refreshed(
       services,
       call,
       {
-        ...wire.poll(task),
+        ...upstreamFormat.poll(task),
         upstream,
-        wire: 'video',
+        protocol: 'video',
         apiKey,
         lines: noLines,
         target: null,

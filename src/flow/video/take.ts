@@ -45,10 +45,15 @@ export function makesTask({ exchange }: Call): boolean {
 /** One path that makes tasks and shows them, as its query says. */
 export function takeAction(services: Services, call: AuthenticatedCall): void {
   if (makesTask(call)) {
-    createTask(services, call, readVendorjSubmit(jsonOf(call, submitGuard)));
+    createTask(services, call, readSubmit(call));
     return;
   }
   showTask(services, call, 'vendorj', readVendorjQuery(jsonOf(call, queryGuard)).id);
+}
+
+function readSubmit(call: Call): VideoRequest {
+  const { video = null } = call.running.snapshot.defaultModels;
+  return readVendorjSubmit(jsonOf(call, submitGuard), video);
 }
 
 /** How the body of a task is read, by the format of its route. */
@@ -58,7 +63,7 @@ const readers: Readonly<Record<VideoFormat, (call: Call, operation: 'text' | 'im
       ? readCompatForm(new WholeForm(call, call.wholeBody(), compatForm).parts)
       : readCompatBody(jsonOf(call, compatGuard, [...jsonTypes, 'multipart/form-data'])),
   vendork: (call, operation) => readVendorkBody(jsonOf(call, vendorkGuard), operation),
-  vendorj: (call) => readVendorjSubmit(jsonOf(call, submitGuard)),
+  vendorj: readSubmit,
   generic: (call) => readGenericBody(jsonOf(call, genericGuard)),
 };
 

@@ -8,6 +8,8 @@ import { encodeAnswer } from './answer/encode.js';
 import { lastUsage } from './answer/usage.js';
 import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
+import { chatRequest } from './request/schema.js';
+import { mayCarry, restore } from './restore.js';
 import { createDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
 import { findUsageEvent, judgeEnd, judgeStart, marks } from './stream/rules.js';
@@ -16,7 +18,13 @@ import { findUsageEvent, judgeEnd, judgeStart, marks } from './stream/rules.js';
 export const chatCodec: TextCodec = {
   rules: {
     customTools: 'option',
+    reasoning: 'unsigned',
+    adaptiveThinking: false,
+    callArguments: 'text',
+    firstTurn: 'any',
     cacheBreakpoints: 0,
+    prefill: 'always',
+    stop: { most: 4, blank: true },
     settings: new Set([
       'seed',
       'presencePenalty',
@@ -28,7 +36,7 @@ export const chatCodec: TextCodec = {
       'detail',
       'serving',
     ]),
-    signatures: null,
+    signatures: 'chat',
   },
   decodeRequest,
   encodeRequest,
@@ -57,7 +65,15 @@ export const chat: Endpoint = {
   findUsageEvent,
   usageOf: lastUsage,
   metering: conversationMetering,
-  translation: { codec: chatCodec, mediaByUrl: true, answerHere: null, unwrap: null, restore: null },
+  translation: {
+    codec: chatCodec,
+    schema: chatRequest,
+    mediaByUrl: true,
+    answerHere: null,
+    unwrap: null,
+    mayCarry,
+    restore,
+  },
   amender: null,
   once: chatOnce,
 };

@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox';
-import { type CompiledSchema, compileSchema, type MixedBody } from '../../schema/compile.js';
-import { flag, mapOf, name, nullable, text } from '../../schema/members.js';
+import { compileSchema, type MixedBody } from '../../schema/compile.js';
+import { flag, given, mapOf, metered, name, nullable, streaming, text } from '../../schema/members.js';
 
 const token = Type.Integer({ minimum: 0 });
 const filled = (items: TSchema) => Type.Array(items, { minItems: 1 });
@@ -41,20 +41,16 @@ export const completionsMixedBody: MixedBody = {
   ],
 };
 
-const forms = compileSchema(completionsRequestType, completionsMixedBody);
-/** Says of a list that it is empty, where the union of the forms above could only say that it is none of them. */
-const lengths = compileSchema(
+/** The check of a completion request body, which is passed on as it came. */
+export const completionsRequest = compileSchema(
   Type.Object({
-    prompt: Type.Optional(
-      Type.Union([Type.String(), filled(Type.Union([Type.String(), Type.Number(), filled(Type.Unknown())]))]),
-    ),
+    model: name,
+    prompt: given,
+    ...streaming,
+    max_tokens: metered,
+    n: metered,
+    best_of: metered,
   }),
+  completionsMixedBody,
+  { reads: Object.keys(completionsRequestType.properties) },
 );
-
-/** The check of a completion request body. */
-export const completionsRequest: CompiledSchema = {
-  guard: forms.guard,
-  accept: forms.accept,
-  check: forms.check,
-  explain: (value) => (lengths.check(value) ? forms : lengths).explain(value),
-};

@@ -25,12 +25,12 @@ export interface CredentialSource {
 /** Format of a model list; `chatAndMessages` is a chat list whose items a messages client can read too. */
 export type ModelListFormat = 'chat' | 'messages' | 'generateContent' | 'chatAndMessages';
 
-type Place = 'x-api-key' | 'x-vendorg-api-key' | 'key';
+type KeyLocation = 'x-api-key' | 'x-vendorg-api-key' | 'key';
 
 interface Refusals {
   readonly missing: GatewayError;
   readonly notBearer: GatewayError;
-  readonly misplaced: Readonly<Record<Place, GatewayError>>;
+  readonly misplaced: Readonly<Record<KeyLocation, GatewayError>>;
 }
 
 // Made once, so that a flood of bad requests does not pay for stack traces; an error is data and never changes.
@@ -150,8 +150,8 @@ function refuse(refusal: Refusals, source: CredentialSource): GatewayError {
 function refusalsFor(wanted: string): Refusals {
   const refusal = (problem: string) =>
     new GatewayError('invalid_api_key', `${problem} Send it in ${wanted}.`);
-  const misplaced = (place: string) =>
-    refusal(`The API key came in ${place}, which this endpoint does not read.`);
+  const misplaced = (location: string) =>
+    refusal(`The API key came in ${location}, which this endpoint does not read.`);
   return {
     missing: refusal('The request has no API key.'),
     notBearer: refusal(`The header 'Authorization' holds no bearer token, so there is no API key.`),

@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox';
-import { type CompiledSchema, compileSchema, type MixedBody } from '../../schema/compile.js';
-import { name, nullable, text } from '../../schema/members.js';
+import { compileSchema, type MixedBody } from '../../schema/compile.js';
+import { given, name, nullable, text } from '../../schema/members.js';
 
 const bounds = { minItems: 1, maxItems: 2048 };
 const many = (items: TSchema) => Type.Array(items, bounds);
@@ -33,31 +33,18 @@ export const embeddingsMixedBody: MixedBody = {
   ],
 };
 
-/** Says of a list that it is too short or too long, where the union of the forms could only say it is none of them. */
-const lengths = compileSchema(
-  Type.Object({
-    input: Type.Optional(
-      Type.Union([
-        Type.String(),
-        many(Type.Union([Type.String(), Type.Number(), Type.Array(Type.Unknown(), { minItems: 1 })])),
-      ]),
-    ),
-  }),
-);
+const guarded = { reads: Object.keys(embeddingsRequestType.properties) };
 
-/** The check of a body of `POST /v1/embeddings`. */
-export const embeddingsRequest = withLengths(compileSchema(embeddingsRequestType, embeddingsMixedBody));
+/** The check of a body of `POST /v1/embeddings`, which is passed on as it came. */
+export const embeddingsRequest = compileSchema(
+  Type.Object({ model: name, input: given }),
+  embeddingsMixedBody,
+  guarded,
+);
 
 /** The check of a body of `POST /v1/engines/{model}/embeddings`. */
-export const engineEmbeddingsRequest = withLengths(
-  compileSchema(engineEmbeddingsRequestType, embeddingsMixedBody),
+export const engineEmbeddingsRequest = compileSchema(
+  Type.Object({ model: text, input: given }),
+  embeddingsMixedBody,
+  guarded,
 );
-
-function withLengths(forms: CompiledSchema): CompiledSchema {
-  return {
-    guard: forms.guard,
-    accept: forms.accept,
-    check: forms.check,
-    explain: (value) => (lengths.check(value) ? forms : lengths).explain(value),
-  };
-}

@@ -57,6 +57,7 @@ export const anthropic: ErrorFormat = {
   keepAlive: 'event: ping\ndata: {"type":"ping"}\n\n',
   requestIdHeader: 'request-id',
   rateHeaders: 'messages',
+  readsErrorEvents: null,
   errorBody,
   // The SDK skips an event without its `event:` line.
   errorEvent: (error, requestId) => `event: error\ndata: ${errorBody(error, requestId)}\n\n`,

@@ -10,6 +10,12 @@ export interface ErrorFormat {
    * @param number of the event in its stream, for protocols that number them
    */
   errorEvent(error: GatewayError, requestId: string, number: number): string;
+  /**
+   * Whether a client raises the error event of a stream, by its `user-agent` (empty where it names none): one that does
+   * not takes a stream that ends after it for a whole one, and learns of the failure only from a connection that breaks.
+   * Null where all clients do.
+   */
+  readonly readsErrorEvents: ((userAgent: string) => boolean) | null;
   /** What is sent on a stream that is silent: complete SSE text that its SDKs pass over. */
   readonly keepAlive: string;
   /** Name of a second header that carries the request id, or null. */

@@ -57,12 +57,24 @@ function errorBody(error: GatewayError): string {
   return `{"error":{"code":${error.status},"message":${JSON.stringify(error.message)},"status":"${statuses[error.kind]}"${details}}}`;
 }
 
+const sdkName = 'google-genai-sdk/';
+
+/**
+ * Version 1 of Google's SDK gives an error event out as a chunk without text; from version 2 on it raises it. Of what
+ * else calls generateContent nothing is known.
+ */
+function readsErrorEvents(userAgent: string): boolean {
+  const at = userAgent.indexOf(sdkName);
+  return at !== -1 && Number.parseInt(userAgent.slice(at + sdkName.length), 10) >= 2;
+}
+
 /** generateContent and everything else under `/v1beta`. */
 export const google: ErrorFormat = {
   name: 'google',
   keepAlive: ': keep-alive\n\n',
   requestIdHeader: null,
   rateHeaders: null,
+  readsErrorEvents,
   errorBody,
   // The SDK drops a block that does not begin with `data:`.
   errorEvent: (error) => `data: ${errorBody(error)}\n\n`,

@@ -39,7 +39,7 @@ const codes: Readonly<Record<ErrorKind, number>> = {
 };
 
 function errorBody(error: GatewayError, requestId: string): string {
-  return `{"code":${codes[error.kind]},"message":${JSON.stringify(error.message)},"data":null,"request_id":${JSON.stringify(requestId)}}`;
+  return `{"code":${codes[error.kind]},"message":${JSON.stringify(error.message)},"data":{},"request_id":${JSON.stringify(requestId)}}`;
 }
 
 /** The vendorj video format. */
@@ -48,6 +48,7 @@ export const jimeng: ErrorFormat = {
   keepAlive: ': keep-alive\n\n',
   requestIdHeader: null,
   rateHeaders: null,
+  readsErrorEvents: null,
   errorBody,
   errorEvent: (error, requestId) => `data: ${errorBody(error, requestId)}\n\n`,
 };

@@ -49,6 +49,7 @@ export const kling: ErrorFormat = {
   keepAlive: ': keep-alive\n\n',
   requestIdHeader: null,
   rateHeaders: null,
+  readsErrorEvents: null,
   errorBody,
   errorEvent: (error, requestId) => `data: ${errorBody(error, requestId)}\n\n`,
 };

@@ -54,6 +54,7 @@ export const openai: ErrorFormat = {
   keepAlive: ': keep-alive\n\n',
   requestIdHeader: null,
   rateHeaders: 'chat',
+  readsErrorEvents: null,
   errorBody: (error) => `{"error":${openaiError(error)}}`,
   // Without an `event:` line (the 4.x SDK wraps a chunk that has one) and without `[DONE]` after it.
   errorEvent: (error) => `data: {"error":${openaiError(error)}}\n\n`,

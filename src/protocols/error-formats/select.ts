@@ -6,6 +6,9 @@ import { jimeng } from './jimeng.js';
 import { kling } from './kling.js';
 import { openai } from './openai.js';
 
+/** How an operation of a model ends a path. */
+const modelOperation = /:[A-Za-z][A-Za-z0-9]*$/;
+
 /**
  * Tells in which error format a path is refused that no route knows, or whose route has not the method.
  * @param vendors the real words that stand beside the neutral path prefixes.
@@ -15,10 +18,12 @@ export function createErrorFormatForPath(vendors: VendorWords): (path: string) =
   const jimengWords = new Set(['vendorj', ...vendors.vendorj]);
   return (path) => {
     if (path.startsWith('/v1/messages')) return anthropic;
+    if (path.startsWith('/v1/models/') && modelOperation.test(path)) return google;
     const end = path.indexOf('/', 1);
     const word = end === -1 ? path.slice(1) : path.slice(1, end);
     if (word === 'v1beta') return google;
     if (klingWords.has(word)) return kling;
-    return jimengWords.has(word) ? jimeng : openai;
+    if (jimengWords.has(word)) return jimeng;
+    return word === 'anthropic' ? anthropic : openai;
   };
 }

@@ -1,5 +1,3 @@
-import { wrongValue } from '../../wire/reading.js';
-
 interface OpenCall {
   readonly id: string;
   /** Number of the model's turn that made the call. */
@@ -40,18 +38,11 @@ export class CallIds {
   /**
    * The id of the call that a result answers: where it names none, the first call of that function in the latest turn
    * that has one without a result.
-   * @param at path of the result, for the refusal
-   * @throws {GatewayError} of status 400 when there is no such call
+   * @returns an empty id for the result of no call
    */
-  ofResult(name: string, given: string | null, at: string): string {
+  ofResult(name: string, given: string | null): string {
     const waiting = given === null ? this.#byName.get(name) : this.#byId.get(given);
-    const call = waiting?.take() ?? null;
-    if (call !== null) return call.id;
-    if (given !== null) return given;
-    throw wrongValue(
-      at,
-      `the result of a functionCall to '${name}' before it: there is none without a result`,
-    );
+    return waiting?.take()?.id ?? given ?? '';
   }
 }
 

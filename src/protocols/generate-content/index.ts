@@ -10,7 +10,8 @@ import { encodeAnswer } from './answer/encode.js';
 import { lastUsage } from './answer/usage.js';
 import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
-import { restore } from './restore.js';
+import { countTokensRequest, generateContentRequest } from './request/schema.js';
+import { mayCarry, restore } from './restore.js';
 import { memberOf } from './spelling.js';
 import { createDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
@@ -20,7 +21,13 @@ import { judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
 export const generateContentCodec: TextCodec = {
   rules: {
     customTools: 'never',
+    reasoning: 'signed',
+    adaptiveThinking: false,
+    callArguments: 'object',
+    firstTurn: 'noCall',
     cacheBreakpoints: 0,
+    prefill: 'always',
+    stop: { most: 5, blank: true },
     settings: new Set(['topK', 'seed', 'presencePenalty', 'frequencyPenalty']),
     signatures: 'generateContent',
   },
@@ -59,9 +66,11 @@ export const generateContent: Endpoint = {
   metering: growingMetering,
   translation: {
     codec: generateContentCodec,
+    schema: generateContentRequest,
     mediaByUrl: false,
     answerHere: null,
     unwrap: null,
+    mayCarry,
     restore,
   },
   amender: null,
@@ -81,9 +90,11 @@ export const countTokens: Endpoint = {
   answersJson: true,
   translation: {
     codec: generateContentCodec,
+    schema: countTokensRequest,
     mediaByUrl: false,
     answerHere: (request) => `{"totalTokens":${estimateTokens(request)}}`,
     unwrap: wrappedRequest,
+    mayCarry,
     restore,
   },
   amender: null,

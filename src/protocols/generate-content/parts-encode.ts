@@ -1,4 +1,6 @@
-import { isObject, parseJson, quoted } from '../../wire/json.js';
+import { objectArguments } from '../../conversation/call-arguments.js';
+import { tokenAsBytes } from '../../conversation/signature.js';
+import { quoted } from '../../wire/json.js';
 
 /*
  * JSON texts of the parts of an answer, the same in a stream and in a whole answer. The signature of the reasoning before
@@ -26,23 +28,17 @@ export interface Call {
 
 /** A function call. Arguments that are no object, as upstreams do write them, are put into one. */
 export function callPart({ id, name, input, custom }: Call, signature: string | null): string {
-  const args = custom ? `{"input":${JSON.stringify(input)}}` : argumentsText(input);
+  const args = custom ? `{"input":${JSON.stringify(input)}}` : singleLine(objectArguments(input));
   const call = `"id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"args":${args}`;
   return `{"functionCall":{${call}}${signatureMember(signature)}}`;
 }
 
+/** The field is bytes: python's SDK refuses what is no base64. */
 function signatureMember(signature: string | null): string {
-  return signature === null ? '' : `,"thoughtSignature":${JSON.stringify(signature)}`;
+  return signature === null ? '' : `,"thoughtSignature":"${tokenAsBytes(signature)}"`;
 }
 
-function argumentsText(input: string): string {
-  if (input.trim() === '') return '{}';
-  const value = parseJson(input);
-  // The text goes in as it is, on one line: a stream's events must not be broken by it.
-  if (isObject(value)) return singleLine(input, value);
-  return `{"input":${JSON.stringify(value === undefined ? input : value)}}`;
-}
-
-function singleLine(input: string, value: object): string {
-  return input.includes('\n') || input.includes('\r') ? JSON.stringify(value) : input;
+/** A stream's events must not be broken by them: a line break in a JSON text is space between its values. */
+function singleLine(args: string): string {
+  return args.includes('\n') || args.includes('\r') ? args.replaceAll('\n', ' ').replaceAll('\r', ' ') : args;
 }

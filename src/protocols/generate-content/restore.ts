@@ -1,9 +1,13 @@
-import { untagSignature } from '../../conversation/signature.js';
+import { mayHoldToken, untagSignature } from '../../conversation/signature.js';
 import { isList, isObject, type JsonObject } from '../../wire/json.js';
+import { unsigned } from './request/encode.js';
 import { keyOf, memberOf, snakeCase } from './spelling.js';
 
 const wrapper = 'generateContentRequest';
 const signatureKeys = ['thoughtSignature', snakeCase('thoughtSignature')] as const;
+
+/** See `Translation.mayCarry`. */
+export const mayCarry = mayHoldToken;
 
 /** A part as it goes to the vendor: null for one that is left out. */
 interface RestoredPart {
@@ -14,8 +18,8 @@ interface RestoredPart {
 
 /**
  * Makes a body fit for an upstream of the protocol: its vendor's signatures are taken out of their tokens, and what
- * another vendor signed loses its signature and the thoughts that it is for; see `Translation.restore`. Bodies of
- * `countTokens` may have the request in a member.
+ * another vendor signed loses its signature and the thoughts that it is for; see `Translation.restore`. A call gets what
+ * stands for one: the vendor refuses calls without any. Bodies of `countTokens` may have the request in a member.
  */
 export function restore(body: JsonObject): JsonObject | null {
   const wrapped = memberOf(body, wrapper);
@@ -79,8 +83,8 @@ function restorePart(part: JsonObject): RestoredPart {
       restored = { ...restored, [key]: signature.value };
     } else {
       isForeign = true;
-      const { [key]: _, ...unsigned } = restored;
-      restored = unsigned;
+      const { [key]: _, ...rest } = restored;
+      restored = isObject(memberOf(part, 'functionCall')) ? { ...rest, [key]: unsigned } : rest;
     }
   }
   if (isForeign && (part.thought === true || saysNothing(restored))) return { part: null, isForeign };

@@ -195,14 +195,7 @@ function decodeInput(operation: ImageOperation, input: unknown): DecodedInput {
 
 function contentOf(message: unknown, at: string): readonly unknown[] {
   if (!isObject(message)) throw wrongValue(at, 'an object');
-  const { role = null, content = null } = message;
-  if (role !== null && role !== 'user') {
-    throw new GatewayError(
-      'unsupported_parameter',
-      `'${at}.role' can only be 'user': an image is made of what the user says. Put the text into a message of the user.`,
-      { param: `${at}.role` },
-    );
-  }
+  const { content = null } = message;
   if (content === null) return [];
   if (!Array.isArray(content))
     throw wrongValue(`${at}.content`, "an array of objects with 'text' or 'image'");

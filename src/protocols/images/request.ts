@@ -41,7 +41,8 @@ export interface ImageRequest {
   /** Whether the prompt may be rewritten before it is used. */
   readonly promptExtend: boolean | null;
   readonly watermark: boolean | null;
-  readonly size: ImageSize | 'auto' | null;
+  /** In pixels, or in a word of the vendor's. */
+  readonly size: ImageSize | string | null;
   /** How many images. */
   readonly count: number | null;
   /** Null where the body does not say: then as the upstream gives them. The `input` form has URLs unless it says. */

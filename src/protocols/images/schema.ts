@@ -10,7 +10,7 @@ import type { ImageForm } from './request.js';
 /** Most images that an edit takes. */
 export const mostImages = 16;
 
-const count = nullable(Type.Integer({ minimum: 1, maximum: 10 }));
+const count = nullable(Type.Integer({ minimum: 1, maximum: 1000 }));
 const absent = Type.Optional(Type.Null());
 
 /** What may stand beside the prompt. Texts are not held against lists: these grow with every model. */
@@ -27,8 +27,8 @@ const settings = {
   background: text,
   moderation: text,
   output_format: text,
-  output_compression: nullable(Type.Integer({ minimum: 0, maximum: 100 })),
-  partial_images: nullable(Type.Integer({ minimum: 0, maximum: 3 })),
+  output_compression: nullable(Type.Integer()),
+  partial_images: nullable(Type.Integer()),
   input_fidelity: text,
   user: text,
 };

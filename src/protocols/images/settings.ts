@@ -16,7 +16,8 @@ export type ImageSettings = Pick<
   | 'parameters'
 >;
 
-const mostCount = 10;
+/** Each is charged. How many a model makes at once is for its upstream to say. */
+const mostCount = 1000;
 const sizeForm = /^(\d{1,6})[*x](\d{1,6})$/;
 
 /** Members that have a place of their own in a request. */
@@ -63,9 +64,9 @@ export function decodeSettings(body: JsonObject, parameters: JsonObject | null):
   };
 }
 
-/** `1024x1024`, or with another sign between the numbers; `auto` stays as it is. */
-export function writeSize(size: ImageSize | 'auto', sign: 'x' | '*'): string {
-  return size === 'auto' ? size : `${size.width}${sign}${size.height}`;
+/** `1024x1024`, or with another sign between the numbers; a word such as `2K` stays as it is. */
+export function writeSize(size: ImageSize | string, sign: 'x' | '*'): string {
+  return typeof size === 'string' ? size : `${size.width}${sign}${size.height}`;
 }
 
 function textOf({ value, at }: Found): string | null {
@@ -92,13 +93,12 @@ function formatOf({ value, at }: Found): ImageFormat | null {
   throw wrongValue(at, '"url" or "b64_json"');
 }
 
-function sizeOf({ value, at }: Found): ImageSize | 'auto' | null {
-  if (value === null || value === '' || value === 'auto') return value || null;
-  const [, width, height] = (typeof value === 'string' ? sizeForm.exec(value) : null) ?? [];
+/** Which words a model knows beside a width and a height is for its upstream to say. */
+function sizeOf(found: Found): ImageSize | string | null {
+  const text = textOf(found);
+  const [, width, height] = (text === null ? null : sizeForm.exec(text)) ?? [];
   const size = { width: Number(width), height: Number(height) };
-  if (!(size.width > 0 && size.height > 0))
-    throw wrongValue(at, "a width and a height in pixels such as '1024x1024' or '1024*1024', or 'auto'");
-  return size;
+  return size.width > 0 && size.height > 0 ? size : text;
 }
 
 /** A member, or null. Keys of an object's prototype are not members of a body. */

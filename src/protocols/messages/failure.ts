@@ -1,3 +1,4 @@
+import { isServersOwn, protocolOfEvent } from '../../conversation/event-protocol.js';
 import { type ErrorKind, errorTable, GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 import { vendorAccountFailure } from '../error-formats/vendor-account.js';
@@ -30,6 +31,11 @@ export function notMessages(what: string): GatewayError {
     'unsupported_stream_event',
     `The upstream's stream is not of the messages protocol: it has ${what}.`,
   );
+}
+
+/** Whether an event is neither one of the protocol nor one of a server's own. */
+export function isForeign(type: string | null, body: JsonObject): boolean {
+  return !isServersOwn(type, body) && protocolOfEvent(type, body) !== 'messages';
 }
 
 /** What an event that is not of the protocol is, in words. */

@@ -9,7 +9,8 @@ import { encodeAnswer } from './answer/encode.js';
 import { firstUsage, lastUsage } from './answer/usage.js';
 import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
-import { restore } from './restore.js';
+import { countTokensRequest, messagesRequest } from './request/schema.js';
+import { mayCarry, restore } from './restore.js';
 import { createDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
 import { judgeEnd, judgeStart, marks } from './stream/rules.js';
@@ -18,7 +19,13 @@ import { judgeEnd, judgeStart, marks } from './stream/rules.js';
 export const messagesCodec: TextCodec = {
   rules: {
     customTools: 'never',
+    reasoning: 'signed',
+    adaptiveThinking: true,
+    callArguments: 'object',
+    firstTurn: 'user',
     cacheBreakpoints: 4,
+    prefill: 'option',
+    stop: { most: Number.POSITIVE_INFINITY, blank: false },
     settings: new Set(['topK', 'user', 'parallelCalls', 'strict']),
     signatures: 'messages',
   },
@@ -49,7 +56,15 @@ export const messages: Endpoint = {
   findUsageEvent: () => null,
   usageOf: lastUsage,
   metering: growingMetering,
-  translation: { codec: messagesCodec, mediaByUrl: true, answerHere: null, unwrap: null, restore },
+  translation: {
+    codec: messagesCodec,
+    schema: messagesRequest,
+    mediaByUrl: true,
+    answerHere: null,
+    unwrap: null,
+    mayCarry,
+    restore,
+  },
   amender: null,
   once: messagesOnce,
 };
@@ -67,9 +82,11 @@ export const countTokens: Endpoint = {
   answersJson: true,
   translation: {
     codec: messagesCodec,
+    schema: countTokensRequest,
     mediaByUrl: true,
     answerHere: (request) => `{"input_tokens":${estimateTokens(request)}}`,
     unwrap: null,
+    mayCarry,
     restore,
   },
   amender: null,

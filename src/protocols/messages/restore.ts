@@ -1,14 +1,74 @@
-import { untagSignature } from '../../conversation/signature.js';
+import type { TargetOptions } from '../../conversation/codec.js';
+import { mayHoldToken, untagSignature } from '../../conversation/signature.js';
 import { isList, isObject, type JsonObject } from '../../wire/json.js';
+import type { Sealer } from '../../wire/seal.js';
+
+const signatureMember = Buffer.from('"signature"');
+const QUOTE = 0x22;
+const COLON = 0x3a;
+const SPACE = 0x20;
+
+/** Tokens, or an empty signature; see `Translation.mayCarry`. */
+export function mayCarry(body: Buffer): boolean {
+  return mayHoldToken(body) || mayHoldEmptySignature(body);
+}
+
+function mayHoldEmptySignature(body: Buffer): boolean {
+  for (let at = body.indexOf(signatureMember); at !== -1; at = body.indexOf(signatureMember, at)) {
+    at = skipSpace(body, at + signatureMember.length);
+    if (body[at] !== COLON) continue;
+    at = skipSpace(body, at + 1);
+    if (body[at] === QUOTE && body[at + 1] === QUOTE) return true;
+  }
+  return false;
+}
+
+function skipSpace(body: Buffer, from: number): number {
+  let at = from;
+  while (at < body.length && (body[at] as number) <= SPACE) at++;
+  return at;
+}
 
 /**
  * Makes a body fit for an upstream of this protocol; see `Translation.restore`. A thinking block with a token gets the
- * signature that is in it, or becomes the encrypted block that it stands for; another vendor's is left out, and so is
- * a message of the assistant that had nothing else.
+ * signature that is in it, or becomes the encrypted block that it stands for; another vendor's is left out, and so are
+ * a block whose signature is empty, which the vendor refuses, and a message of the assistant that had nothing else.
  */
-export function restore(body: JsonObject): JsonObject | null {
+export function restore(body: JsonObject, _sealer: Sealer, target: TargetOptions): JsonObject | null {
   const messages = changed(body.messages, restoreMessage);
-  return messages === null ? null : { ...body, messages };
+  if (messages === null) return null;
+  const restored = { ...body, messages };
+  return target.adaptiveThinking || mayThink(messages) ? restored : withoutThinking(restored);
+}
+
+/**
+ * With a budget of thinking the vendor wants the message whose calls have just been answered to begin with a thinking
+ * block (https://platform.claude.com/docs/en/build-with-claude/extended-thinking).
+ */
+function mayThink(messages: readonly unknown[]): boolean {
+  const [answered, last] = messages.slice(-2);
+  if (!isObject(answered) || !isObject(last) || answered.role !== 'assistant') return true;
+  if (!blocksOf(last).some(({ type }) => type === 'tool_result')) return true;
+  const first = blocksOf(answered)[0]?.type;
+  return first === 'thinking' || first === 'redacted_thinking';
+}
+
+function blocksOf({ content }: JsonObject): readonly JsonObject[] {
+  return Array.isArray(content) ? content.filter(isObject) : [];
+}
+
+/** Turns off thinking with a budget, and with it the edits of the context that the vendor takes beside thinking alone. */
+function withoutThinking(body: JsonObject): JsonObject {
+  if (!isObject(body.thinking) || body.thinking.type !== 'enabled') return body;
+  const { thinking: _, context_management: management, ...rest } = body;
+  if (!isObject(management) || !Array.isArray(management.edits))
+    return management === undefined ? rest : { ...rest, context_management: management };
+  const edits = management.edits.filter((edit: unknown) => !(isObject(edit) && clearsThinking(edit)));
+  return edits.length === 0 ? rest : { ...rest, context_management: { ...management, edits } };
+}
+
+function clearsThinking({ type }: JsonObject): boolean {
+  return typeof type === 'string' && type.startsWith('clear_thinking_');
 }
 
 /**
@@ -37,6 +97,7 @@ function restoreBlock(block: JsonObject): JsonObject | null {
   const isRedacted = block.type === 'redacted_thinking';
   if (block.type !== 'thinking' && !isRedacted) return block;
   const token = isRedacted ? block.data : block.signature;
+  if (token === '') return null;
   const signature = typeof token === 'string' ? untagSignature(token) : null;
   if (signature === null) return block;
   const { protocol, value, redacted } = signature;

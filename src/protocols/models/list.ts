@@ -18,7 +18,7 @@ const faces: Readonly<Record<ModelListFormat, Face>> = {
   chat: { errorFormat: openai, offers: offeredInChatFamily, one: chatModel, list: chatModelList },
   chatAndMessages: {
     errorFormat: openai,
-    offers: offeredInChatFamily,
+    offers: (model) => offeredInChatFamily(model) || model.protocols.has('messages'),
     one: chatAndMessagesModel,
     list: chatAndMessagesModelList,
   },
@@ -88,11 +88,11 @@ const defaultPageSize = 50;
 const maximumPageSize = 1000;
 
 /**
- * JSON text of one model as generateContent writes it. The token limits are the upstream's and unknown here: null,
- * which JSON readers of protocol buffers take for unset, rather than a number that a client would believe.
+ * JSON text of one model as generateContent writes it. A token limit that the config does not name
+ * is null, which JSON readers of protocol buffers take for unset, rather than a number that a client would believe.
  */
 function generateContentModel(model: Model): string {
-  return `{"name":${JSON.stringify(`models/${model.name}`)},"version":"001","displayName":${JSON.stringify(model.name)},"description":"","inputTokenLimit":null,"outputTokenLimit":null,"supportedGenerationMethods":["generateContent","streamGenerateContent"]}`;
+  return `{"name":${JSON.stringify(`models/${model.name}`)},"version":"001","displayName":${JSON.stringify(model.name)},"description":"","inputTokenLimit":${model.tokens.input},"outputTokenLimit":${model.tokens.output},"supportedGenerationMethods":["generateContent","streamGenerateContent","countTokens"]}`;
 }
 
 /**
@@ -213,7 +213,7 @@ function createdAt(model: Model): string {
 /** JSON text of one model as the messages family writes it. */
 function messagesModel(model: Model): string {
   const name = JSON.stringify(model.name);
-  return `{"type":"model","id":${name},"display_name":${name},"created_at":"${createdAt(model)}","capabilities":null,"max_input_tokens":null,"max_tokens":null,"lifecycle":"active","line":null,"deprecated_at":null,"retires_at":null}`;
+  return `{"type":"model","id":${name},"display_name":${name},"created_at":"${createdAt(model)}","capabilities":null,"max_input_tokens":${model.tokens.input},"max_tokens":${model.tokens.output},"lifecycle":"active","line":null,"deprecated_at":null,"retires_at":null}`;
 }
 
 /**

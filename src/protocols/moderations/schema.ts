@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { compileSchema, type MixedBody } from '../../schema/compile.js';
-import { name, nullable, otherType } from '../../schema/members.js';
+import { given, name, nullable, otherType } from '../../schema/members.js';
 
 const part = Type.Union([
   Type.String(),
@@ -28,5 +28,9 @@ export const moderationsMixedBody: MixedBody = {
   ],
 };
 
-/** The check of a moderation request body. */
-export const moderationsRequest = compileSchema(moderationsRequestType, moderationsMixedBody);
+/** The check of a moderation request body, which is passed on as it came. */
+export const moderationsRequest = compileSchema(
+  Type.Object({ model: nullable(name), input: given }),
+  moderationsMixedBody,
+  { reads: Object.keys(moderationsRequestType.properties) },
+);

@@ -1,6 +1,7 @@
+import { isServersOwn } from '../../conversation/event-protocol.js';
 import { marksOf, type StreamEnding, type StreamRules } from '../../conversation/stream-rules.js';
 import { GatewayError } from '../../errors.js';
-import { isObject, type JsonObject, parseObject } from '../../wire/json.js';
+import { isObject, type JsonObject, parseObject, textOrNull } from '../../wire/json.js';
 import { objectAfterKey } from '../../wire/json-skip.js';
 import { firstEventEnd, lastEventEnd, parseEvent } from '../../wire/sse.js';
 import { upstreamError } from '../error-formats/upstream-error.js';
@@ -113,9 +114,10 @@ export function readChoiceEvent(
   const error = upstreamError(chunk.error);
   if (error !== null) return error;
   if ('choices' in chunk || isObject(chunk.usage) || chunk.object === chunkObject) return chunk;
-  if (event === 'error') return upstreamError(chunk);
-  if (typeof chunk.type === 'string') return foreignStream(protocol, `an event of type ${chunk.type}`);
-  return foreignStream(protocol, event === null ? 'an event without choices' : `an event named ${event}`);
+  if (event === 'error' || chunk.type === 'error') return upstreamError(chunk);
+  const type = textOrNull(chunk.type) ?? event;
+  if (isServersOwn(type, chunk)) return null;
+  return foreignStream(protocol, type === null ? 'an event without choices' : `an event of type ${type}`);
 }
 
 /** The failure of a stream that comes to its end mark with no choice in it. */

@@ -68,10 +68,16 @@ function rerankAmender(body: Buffer): (body: Buffer) => Buffer {
   const wanted: Wanted = isObject(request)
     ? {
         model: typeof request.model === 'string' ? request.model : null,
-        most: numberOrNull(request.top_n) ?? Number.POSITIVE_INFINITY,
+        most: countOrAll(request.top_n),
       }
     : { model: null, most: Number.POSITIVE_INFINITY };
   return (body) => amend(body, wanted);
+}
+
+/** What is no number of results is left to the upstream. */
+function countOrAll(count: unknown): number {
+  const number = numberOrNull(count) ?? 0;
+  return number >= 1 ? number : Number.POSITIVE_INFINITY;
 }
 
 function amend(body: Buffer, wanted: Wanted): Buffer {

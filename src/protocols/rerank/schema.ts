@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { compileSchema, type MixedBody } from '../../schema/compile.js';
-import { flag, name, nullable } from '../../schema/members.js';
+import { flag, given, name, nullable } from '../../schema/members.js';
 
 const count = nullable(Type.Integer({ minimum: 1 }));
 
@@ -29,5 +29,9 @@ export const rerankMixedBody: MixedBody = {
   ],
 };
 
-/** The check of a rerank request body. */
-export const rerankRequest = compileSchema(rerankRequestType, rerankMixedBody);
+/** The check of a rerank request body, which is passed on as it came. */
+export const rerankRequest = compileSchema(
+  Type.Object({ model: nullable(name), query: given, documents: given }),
+  rerankMixedBody,
+  { reads: Object.keys(rerankRequestType.properties) },
+);

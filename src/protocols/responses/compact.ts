@@ -4,7 +4,6 @@ import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, parseObject } from '../../wire/json.js';
 import type { Sealer } from '../../wire/seal.js';
 import { messageId } from './output.js';
-import { invalid } from './refusals.js';
 
 /*
  * A compaction takes the place of a conversation's earlier turns. An upstream of another protocol has none, so the
@@ -34,8 +33,7 @@ export function asCompaction(
   return {
     ...request,
     turns: [...request.turns, question],
-    // What such tools have left in the conversation is still a matter of the model's.
-    hostedTools: request.hostedTools.filter(({ at }) => at.startsWith('input[')),
+    hostedTools: [],
     toolChoice: request.tools.length === 0 ? null : { mode: 'none' },
     format: null,
     maxTokens: null,
@@ -66,31 +64,17 @@ export function sealSummary(summary: string, sealer: Sealer): string {
   return sealer.seal(JSON.stringify({ kind, summary }));
 }
 
-/** Null for what was not made by `sealSummary` with the same secret. */
-function openSummary(sealed: unknown, sealer: Sealer): string | null {
-  const opened = typeof sealed === 'string' ? sealer.open(sealed) : null;
-  const content = opened === null ? null : parseObject(opened);
-  if (content?.kind !== kind || typeof content.summary !== 'string') return null;
-  return introduction + content.summary;
-}
-
 /** Whether an item is the compaction of a conversation; some clients call it a summary of one. */
 export function isCompaction({ type }: JsonObject): boolean {
   return type === 'compaction' || type === 'compaction_summary';
 }
 
-/**
- * What is said in place of the turns that a compaction item stands for.
- * @param at path of the item in the client's body
- * @throws {GatewayError} for one that was not made here
- */
-export function expandCompaction(item: JsonObject, at: string, sealer: Sealer): string {
-  const summary = openSummary(item.encrypted_content, sealer);
-  if (summary !== null) return summary;
-  throw invalid(
-    `${at}.encrypted_content`,
-    'this compaction was not made by this gateway for a model of another protocol. Send the conversation itself',
-  );
+/** What is said in place of the turns that a compaction item stands for; null for one that was not made here. */
+export function openCompaction({ encrypted_content: sealed }: JsonObject, sealer: Sealer): string | null {
+  const opened = typeof sealed === 'string' ? sealer.open(sealed) : null;
+  const content = opened === null ? null : parseObject(opened);
+  if (content?.kind !== kind || typeof content.summary !== 'string') return null;
+  return introduction + content.summary;
 }
 
 /*

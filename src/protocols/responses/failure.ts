@@ -1,3 +1,4 @@
+import { isServersOwn } from '../../conversation/event-protocol.js';
 import { GatewayError } from '../../errors.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 import { vendorAccountFailure } from '../error-formats/vendor-account.js';
@@ -47,7 +48,7 @@ function isLimit(code: unknown): boolean {
   return code === 'rate_limit_exceeded' || code === 'rate_limit_error' || code === 429 || code === '429';
 }
 
-/** What an event of a stream is: one of the protocol, one that says nothing, a failure, or none of the protocol. */
+/** What an event of a stream is: one of the protocol, one that says nothing of the answer, a failure, or another protocol's. */
 export type EventStanding = 'known' | 'silence' | 'failure' | 'foreign';
 
 /**
@@ -57,9 +58,9 @@ export type EventStanding = 'known' | 'silence' | 'failure' | 'foreign';
 export function standingOf(type: string | null, body: JsonObject): EventStanding {
   if (type === 'error' || type === 'response.failed') return 'failure';
   if (type?.startsWith('response.')) return 'known';
-  if (type === 'keepalive' || type === 'ping') return 'silence';
   // Servers in between say it without a type.
-  return isObject(body.error) || textOrNull(body.error) ? 'failure' : 'foreign';
+  if (isObject(body.error) || textOrNull(body.error)) return 'failure';
+  return isServersOwn(type, body) ? 'silence' : 'foreign';
 }
 
 /** The failure of a stream with an event that is none of the protocol. @param type null for one without */

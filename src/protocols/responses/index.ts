@@ -7,7 +7,8 @@ import { encodeAnswer } from './answer/encode.js';
 import { lastUsage } from './answer/usage.js';
 import { decodeCompactRequest, decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
-import { restore } from './restore.js';
+import { compactRequest, responsesRequest } from './request/schema.js';
+import { mayCarry, restore } from './restore.js';
 import { createDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
 import { judgeEnd, judgeStart, lastNumber, marks, marksEnd } from './stream/rules.js';
@@ -16,7 +17,13 @@ import { judgeEnd, judgeStart, lastNumber, marks, marksEnd } from './stream/rule
 export const responsesCodec: TextCodec = {
   rules: {
     customTools: 'always',
+    reasoning: 'encrypted',
+    adaptiveThinking: false,
+    callArguments: 'text',
+    firstTurn: 'any',
     cacheBreakpoints: 0,
+    prefill: 'never',
+    stop: { most: 0, blank: true },
     settings: new Set(['verbosity', 'user', 'parallelCalls', 'strict', 'detail', 'serving']),
     signatures: 'responses',
   },
@@ -50,7 +57,15 @@ export const responses: Endpoint = {
   findUsageEvent: () => null,
   usageOf: lastUsage,
   metering: conversationMetering,
-  translation: { codec: responsesCodec, mediaByUrl: true, answerHere: null, unwrap: null, restore },
+  translation: {
+    codec: responsesCodec,
+    schema: responsesRequest,
+    mediaByUrl: true,
+    answerHere: null,
+    unwrap: null,
+    mayCarry,
+    restore,
+  },
   amender: null,
   once: responsesOnce,
 };
@@ -66,7 +81,15 @@ export const compactResponses: Endpoint = {
   outputLimit: null,
   mayStream: false,
   answersJson: true,
-  translation: { codec: compactCodec, mediaByUrl: true, answerHere: null, unwrap: null, restore },
+  translation: {
+    codec: compactCodec,
+    schema: compactRequest,
+    mediaByUrl: true,
+    answerHere: null,
+    unwrap: null,
+    mayCarry,
+    restore,
+  },
   amender: null,
   once: never,
 };

@@ -1,5 +1,7 @@
+import type { ClientTool } from '../../conversation/request.js';
 import { isObject, type JsonObject, listOf } from '../../wire/json.js';
 import { hashOf } from '../openai-shared/hashed-id.js';
+import { type ClientToolType, clientToolType, clientToolTypes } from './client-tools.js';
 import { nameOfType } from './refusals.js';
 
 /*
@@ -7,9 +9,11 @@ import { nameOfType } from './refusals.js';
  * to the upstream under one name, and its calls come back under two: both ways lead through the client's own list.
  */
 
-/** A function or custom tool of a client's list. */
+/** A function or custom tool of a client's list, or one that is a function at the upstream. */
 export interface ListedTool {
   readonly tool: JsonObject;
+  /** Null for a function or a custom tool. */
+  readonly type: ClientToolType | null;
   /** Null for one that stands in no namespace. */
   readonly namespace: string | null;
   /** Its name for the client. */
@@ -29,6 +33,16 @@ export interface ToolList {
   readonly hosted: readonly HostedTool[];
   /** Names at the upstream of the tools in namespaces, by `pathOf`. */
   readonly upstreamNames: ReadonlyMap<string, string>;
+  /** Names at the upstream of the tools that have no names of their own; their types where none is declared. */
+  readonly typeNames: Readonly<Record<ClientToolType, string>>;
+}
+
+/** One of the places where a client declares tools. */
+export interface ToolSource {
+  /** Of any shape. */
+  readonly tools: unknown;
+  /** Its path in the client's body. */
+  readonly at: string;
 }
 
 type FoundTool = Omit<ListedTool, 'name'>;
@@ -38,55 +52,70 @@ const illegal = /[^A-Za-z0-9_-]/g;
 const suffixLength = 8;
 
 /**
- * Reads a client's `tools`. The same list gives the same names. A tool in a namespace keeps its own where it is legal
- * and no other tool has it.
- * @param tools of any shape
+ * Reads what a client declares. The same list gives the same names. A tool in a namespace keeps its own where it is
+ * legal and no other tool has it. Of several declarations of one tool, the first one counts: agents repeat them.
  */
-export function listTools(tools: unknown): ToolList {
-  const { found, hosted } = findTools(tools);
+export function listTools(sources: readonly ToolSource[]): ToolList {
+  const { found, hosted } = findTools(sources);
   const counts = new Map<string, number>();
   const taken = new Set<string>();
-  for (const { ownName, namespace } of found) {
+  for (const { ownName, namespace, type } of found) {
     counts.set(ownName, (counts.get(ownName) ?? 0) + 1);
-    if (namespace === null) taken.add(ownName);
+    if (namespace === null && type === null) taken.add(ownName);
   }
   const upstreamNames = new Map<string, string>();
+  const typeNames: Record<ClientToolType, string> = {
+    tool_search: 'tool_search',
+    local_shell: 'local_shell',
+  };
   const listed = found.map((tool): ListedTool => {
-    const { namespace, ownName } = tool;
-    if (namespace === null) return { ...tool, name: ownName };
-    const wish = namespace === '' || counts.get(ownName) === 1 ? ownName : `${namespace}__${ownName}`;
-    const path = pathOf(namespace, ownName);
-    const name = freeName(wish, path, taken);
+    const { namespace, ownName, type } = tool;
+    if (namespace === null && type === null) return { ...tool, name: ownName };
+    const isAlone = type !== null || namespace === '' || counts.get(ownName) === 1;
+    const path = pathOf(namespace ?? '', ownName);
+    const name = freeName(isAlone ? ownName : `${namespace}__${ownName}`, path, taken);
     taken.add(name);
-    if (!upstreamNames.has(path)) upstreamNames.set(path, name);
+    if (type !== null) typeNames[type] = name;
+    else upstreamNames.set(path, name);
     return { ...tool, name };
   });
-  return { listed, hosted, upstreamNames };
+  return { listed, hosted, upstreamNames, typeNames };
 }
 
-function findTools(tools: unknown): { readonly found: FoundTool[]; readonly hosted: HostedTool[] } {
-  const found: FoundTool[] = [];
+function findTools(sources: readonly ToolSource[]): {
+  readonly found: readonly FoundTool[];
+  readonly hosted: readonly HostedTool[];
+} {
+  const found = new Map<string, FoundTool>();
   const hosted: HostedTool[] = [];
   const add = (tool: unknown, namespace: string | null, at: string): void => {
     if (!isObject(tool)) return;
-    const { type, name } = tool;
-    if ((type === 'function' || type === 'custom') && typeof name === 'string' && name !== '')
-      found.push({ tool, namespace, ownName: name });
-    else hosted.push({ type: nameOfType(type), at });
-  };
-  const all = listOf(tools);
-  all.forEach((tool, index) => {
-    const at = `tools[${index}]`;
-    if (!isObject(tool) || tool.type !== 'namespace' || !Array.isArray(tool.tools)) {
-      add(tool, null, at);
+    const { name } = tool;
+    const type = namespace === null ? clientToolType(tool) : null;
+    const isNamed =
+      (tool.type === 'function' || tool.type === 'custom') && typeof name === 'string' && name !== '';
+    const ownName = type ?? (isNamed ? name : null);
+    if (ownName === null) {
+      hosted.push({ type: nameOfType(tool.type), at });
       return;
     }
-    const namespace = typeof tool.name === 'string' ? tool.name : '';
-    tool.tools.forEach((inner, place) => {
-      add(inner, namespace, `${at}.tools[${place}]`);
+    const place = namespace === null ? `${type}\n\n${ownName}` : pathOf(namespace, ownName);
+    if (!found.has(place)) found.set(place, { tool, type, namespace, ownName });
+  };
+  for (const { tools, at } of sources) {
+    listOf(tools).forEach((tool, index) => {
+      const path = `${at}[${index}]`;
+      if (!isObject(tool) || tool.type !== 'namespace' || !Array.isArray(tool.tools)) {
+        add(tool, null, path);
+        return;
+      }
+      const namespace = typeof tool.name === 'string' ? tool.name : '';
+      tool.tools.forEach((inner, place) => {
+        add(inner, namespace, `${path}.tools[${place}]`);
+      });
     });
-  });
-  return { found, hosted };
+  }
+  return { found: [...found.values()], hosted };
 }
 
 /** The wish as every upstream takes it, with an end of its own where another tool has that name. */
@@ -109,18 +138,30 @@ export function upstreamName({ upstreamNames }: ToolList, namespace: unknown, na
   return typeof namespace === 'string' ? (upstreamNames.get(pathOf(namespace, name)) ?? name) : name;
 }
 
-/** How a client calls a tool. */
-export interface ClientName {
-  readonly namespace: string | null;
-  readonly name: string;
+/**
+ * The client's own names of the tools that it has in namespaces or under a type of their own, by their names at the
+ * upstream; undefined when there are none.
+ */
+export function clientTools({ listed }: ToolList): ReadonlyMap<string, ClientTool> | undefined {
+  const tools = new Map<string, ClientTool>();
+  for (const { namespace, ownName, name, type } of listed)
+    if (namespace !== null || type !== null) tools.set(name, { namespace, name: ownName, type });
+  return tools.size === 0 ? undefined : tools;
 }
 
-/** The client's names of the tools that it has in namespaces, by their names at the upstream; null when there are none. */
-export function clientNames(tools: unknown): ReadonlyMap<string, ClientName> | null {
-  if (!Array.isArray(tools) || !tools.some((tool) => isObject(tool) && tool.type === 'namespace'))
-    return null;
-  const names = new Map<string, ClientName>();
-  for (const { namespace, ownName, name } of listTools(tools).listed)
-    if (namespace !== null) names.set(name, { namespace, name: ownName });
-  return names;
+/**
+ * What a search for tools has found, in words: the tools themselves are declared with the client's others.
+ * @param tools of any shape
+ */
+export function foundTools(list: ToolList, tools: unknown): string {
+  const { listed } = listTools([{ tools, at: '' }]);
+  if (listed.length === 0) return 'No tools were found.';
+  const names = listed.map(({ namespace, ownName }) => upstreamName(list, namespace, ownName));
+  return `These tools can be called now: ${names.join(', ')}`;
+}
+
+/** The name at the upstream of a tool of such a type that a choice is of, or null where none is declared. */
+export function chosenType({ listed, typeNames }: ToolList, choice: JsonObject): string | null {
+  const type = clientToolTypes.find((each) => each === choice.type);
+  return type !== undefined && listed.some((tool) => tool.type === type) ? typeNames[type] : null;
 }

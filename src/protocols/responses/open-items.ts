@@ -194,7 +194,15 @@ export class OpenReasoning {
   }
 }
 
-/** A call of a function or a custom tool. */
+/** What the events of a call's input are called; the other types of calls come whole. */
+const inputEvents: Readonly<Record<CalledTool['type'], string | null>> = {
+  function: 'function_call_arguments',
+  custom: 'custom_tool_call_input',
+  tool_search: null,
+  local_shell: null,
+};
+
+/** A call of one of the client's tools. */
 export class OpenCall {
   readonly #writer: EventWriter;
   readonly #call: CalledTool;
@@ -216,15 +224,17 @@ export class OpenCall {
 
   close(status: ItemStatus): string {
     const input = JSON.stringify(this.#input);
-    const done = this.#call.custom
-      ? this.#event('done', `,"input":${input}`)
-      : this.#event('done', `,"name":${JSON.stringify(this.#call.name)},"arguments":${input}`);
+    const done =
+      this.#call.type === 'custom'
+        ? this.#event('done', `,"input":${input}`)
+        : this.#event('done', `,"name":${JSON.stringify(this.#call.name)},"arguments":${input}`);
     return done + this.#writer.done(callItem(this.#call, status, this.#input));
   }
 
   #event(step: 'delta' | 'done', members: string): string {
-    const type = this.#call.custom ? 'custom_tool_call_input' : 'function_call_arguments';
+    const name = inputEvents[this.#call.type];
+    if (name === null) return '';
     const place = `,"item_id":"${this.#call.id}","output_index":${this.#writer.index}`;
-    return this.#writer.event(`response.${type}.${step}`, place + members);
+    return this.#writer.event(`response.${name}.${step}`, place + members);
   }
 }

@@ -1,7 +1,8 @@
 import type { TokenLogprob, UrlCitation } from '../../conversation/answer.js';
+import type { ClientTool } from '../../conversation/request.js';
 import { quoted } from '../../wire/json.js';
+import { type ClientToolType, clientCallMembers } from './client-tools.js';
 import { legalCallId } from './ids.js';
-import type { ClientName } from './namespaces.js';
 
 /*
  * JSON text of what stands in a response's `output`, the same in a stream and in a whole answer. Ids of items are made
@@ -68,15 +69,15 @@ export interface CalledTool {
   readonly callId: string;
   readonly name: string;
   readonly namespace: string | null;
-  readonly custom: boolean;
+  readonly type: 'function' | 'custom' | ClientToolType;
 }
 
 /** What an answer's calls are called for the client. */
 export interface CallNaming {
   /** Id of the answer. */
   readonly id: string;
-  /** Names of tools in namespaces, or null. */
-  readonly names: ReadonlyMap<string, ClientName> | null;
+  /** By their names at the upstream, where those differ. */
+  readonly tools: ReadonlyMap<string, ClientTool> | undefined;
 }
 
 export interface UpstreamCall {
@@ -85,26 +86,32 @@ export interface UpstreamCall {
   readonly custom: boolean;
 }
 
+/** What the ids of the items begin with. */
+const idPrefixes = { function: 'fc', custom: 'ctc', tool_search: 'tsc', local_shell: 'lsh' } as const;
+
 /** @param index number of the item in `output` */
-export function calledTool(call: UpstreamCall, index: number, { id, names }: CallNaming): CalledTool {
-  const known = names?.get(call.name);
+export function calledTool(call: UpstreamCall, index: number, { id, tools }: CallNaming): CalledTool {
+  const known = tools?.get(call.name);
+  const type = known?.type ?? (call.custom ? 'custom' : 'function');
   return {
-    id: `${call.custom ? 'ctc' : 'fc'}_${id}_${index}`,
+    id: `${idPrefixes[type]}_${id}_${index}`,
     callId: call.id === '' ? `call_${id}_${index}` : legalCallId(call.id),
     name: known?.name ?? call.name,
     namespace: known?.namespace ?? null,
-    custom: call.custom,
+    type,
   };
 }
 
 /** The item of a call. @param input its arguments or its free text, as far as they are there */
 export function callItem(call: CalledTool, status: ItemStatus, input: string): string {
-  const { id, callId, name, namespace, custom } = call;
+  const { id, callId, name, namespace, type } = call;
+  const kind = type === 'custom' ? 'custom_tool' : type;
+  const head = `{"id":"${id}","type":"${kind}_call","status":"${status}","call_id":${JSON.stringify(callId)}`;
+  if (type === 'tool_search' || type === 'local_shell') return `${head}${clientCallMembers(type, input)}}`;
   return (
-    `{"id":"${id}","type":"${custom ? 'custom_tool_call' : 'function_call'}","status":"${status}",` +
-    `"call_id":${JSON.stringify(callId)},"name":${JSON.stringify(name)}` +
+    `${head},"name":${JSON.stringify(name)}` +
     `${namespace === null ? '' : `,"namespace":${JSON.stringify(namespace)}`},` +
-    `"${custom ? 'input' : 'arguments'}":${quoted(input)}}`
+    `"${type === 'custom' ? 'input' : 'arguments'}":${quoted(input)}}`
   );
 }
 

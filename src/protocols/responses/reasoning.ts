@@ -1,4 +1,4 @@
-import { carriedSignature, signatureFor, tagSignature } from '../../conversation/signature.js';
+import { carriedSignature, signatureFor, tagSignature, tokenIn } from '../../conversation/signature.js';
 import { type JsonObject, textOrNull } from '../../wire/json.js';
 
 /*
@@ -29,7 +29,7 @@ export function sealReasoning({ id, content }: EncryptedReasoning, model: string
 export function carriedReasoning(item: JsonObject): string | null {
   const content = textOrNull(item.encrypted_content) ?? '';
   const carried = carriedSignature('responses', content, true);
-  return carried === null || carried === content
+  return carried === null || tokenIn(content) !== null
     ? carried
     : sealReasoning({ id: textOrNull(item.id) ?? '', content }, '');
 }

@@ -1,24 +1,29 @@
-import { untagSignature } from '../../conversation/signature.js';
+import { mayHoldToken, untagSignature } from '../../conversation/signature.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
 import { type Sealer, sealMark } from '../../wire/seal.js';
-import { expandCompaction, isCompaction } from './compact.js';
+import { isCompaction, openCompaction } from './compact.js';
 import { openReasoning } from './reasoning.js';
 
 /** What a text that was sealed here begins with. */
 const sealTag = sealMark.toString('latin1', 1);
 
+/** Tokens, or a compaction; see `Translation.mayCarry`. */
+export function mayCarry(body: Buffer): boolean {
+  return mayHoldToken(body) || body.includes(sealMark);
+}
+
 /**
  * Gives the items of a body back what a client carries for the gateway; see `Translation.restore`. Reasoning gets the
  * id and the encrypted text that its upstream gave it, or is left out where that was none of this protocol's, and a
- * compaction that was made here becomes a message of the user's.
- * @throws {GatewayError} of status 400 for a compaction that does not open
+ * compaction that was made here becomes a message of the user's. One that does not open is left out: no upstream could
+ * read it either.
  */
 export function restore(body: JsonObject, sealer: Sealer): JsonObject | null {
   const { input } = body;
   if (!Array.isArray(input)) return null;
   let restored: unknown[] | null = null;
   input.forEach((item: unknown, index) => {
-    const own = isObject(item) ? restoreItem(item, `input[${index}]`, sealer) : item;
+    const own = isObject(item) ? restoreItem(item, sealer) : item;
     if (own !== item) restored ??= input.slice(0, index);
     if (own !== null || item === null) restored?.push(own);
   });
@@ -26,12 +31,13 @@ export function restore(body: JsonObject, sealer: Sealer): JsonObject | null {
 }
 
 /** @returns the same item where nothing of ours is in it, or null for one that has to be left out */
-function restoreItem(item: JsonObject, at: string, sealer: Sealer): JsonObject | null {
+function restoreItem(item: JsonObject, sealer: Sealer): JsonObject | null {
   const carried = textOrNull(item.encrypted_content);
   if (carried === null) return item;
   if (item.type === 'reasoning') return restoreReasoning(item, carried);
   if (!isCompaction(item) || !carried.startsWith(sealTag)) return item;
-  const text = expandCompaction(item, at, sealer);
+  const text = openCompaction(item, sealer);
+  if (text === null) return null;
   return { type: 'message', role: 'user', content: [{ type: 'input_text', text }] };
 }
 

@@ -22,7 +22,7 @@ const bodySchema = compileSchema(
   Type.Object({
     model: name,
     prompt: name,
-    seconds: text,
+    seconds: nullable(Type.Union([Type.Number(), Type.String()])),
     size: text,
     input_reference: nullable(Type.Union([Type.String(), Type.Object({ image_url: text, file_id: text })])),
   }),
@@ -127,9 +127,11 @@ function noFiles(at: string, instead: string): GatewayError {
 
 function readSeconds(value: unknown): number | null {
   if (value === undefined || value === null) return null;
-  const seconds = typeof value === 'string' && wholeSeconds.test(value) ? Number(value) : 0;
+  // Clients send a number where the vendor documents a text.
+  const written = typeof value === 'number' ? String(value) : value;
+  const seconds = typeof written === 'string' && wholeSeconds.test(written) ? Number(written) : 0;
   if (seconds > 0) return seconds;
-  throw wrongValue('seconds', 'a whole number of seconds above zero as text, such as "4"');
+  throw wrongValue('seconds', 'a whole number of seconds above zero, such as "4"');
 }
 
 function readSize(value: unknown): ReturnType<typeof parseSize> {
@@ -173,11 +175,10 @@ export const compatFace: VideoFace = {
   created: (task) =>
     JSON.stringify({
       ...required(task),
-      completed_at: task.completedAt === null ? null : unixSeconds(task.completedAt),
+      ...(task.completedAt === null ? {} : { completed_at: unixSeconds(task.completedAt) }),
       expires_at: unixSeconds(task.expiresAt),
       ...(task.size === null ? {} : { size: task.size }),
-      error: errorOf(task),
-      metadata: {},
+      ...(task.error === null ? {} : { error: errorOf(task) }),
     }),
   // Without the error nobody could tell why a task failed.
   shown: (task) =>

@@ -17,7 +17,7 @@ const images = nullable(Type.Array(Type.String({ minLength: 1 })));
 
 const submitSchema = compileSchema(
   Type.Object({
-    req_key: name,
+    req_key: text,
     prompt: text,
     binary_data_base64: images,
     image_urls: images,
@@ -56,10 +56,13 @@ export function readAction(query: { get(name: string): string | null | undefined
 /**
  * Reads the body that submits a task. Its images are those in base64, then those with a URL: the first of them and,
  * where there is a second, the last of the video.
+ * @param defaultModel of tasks that name none, or null where there is none
  * @throws {GatewayError} of status 400, naming the member
  */
-export function readVendorjSubmit(body: JsonObject): VideoRequest {
+export function readVendorjSubmit(body: JsonObject, defaultModel: string | null = null): VideoRequest {
   requireBody(submitSchema, body);
+  const model = textOrNull(body.req_key) || defaultModel;
+  if (model === null) throw missingMember('req_key', 'the name of a model');
   const [image = null, imageTail = null] = [
     ...readImages(body, 'binary_data_base64'),
     ...readImages(body, 'image_urls'),
@@ -69,7 +72,7 @@ export function readVendorjSubmit(body: JsonObject): VideoRequest {
   const frames = numberOrNull(body.frames);
   const seed = numberOrNull(body.seed);
   return {
-    ...bareRequest('vendorj', String(body.req_key), body),
+    ...bareRequest('vendorj', model, body),
     operation: image === null ? 'text' : 'image',
     prompt,
     image,

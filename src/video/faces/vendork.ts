@@ -1,4 +1,3 @@
-import { GatewayError } from '../../errors.js';
 import { compileSchema } from '../../schema/compile.js';
 import { type JsonObject, textOrNull } from '../../wire/json.js';
 import { wrongValue } from '../../wire/reading.js';
@@ -16,6 +15,7 @@ const longestExternalId = 512;
 
 /**
  * Reads the body of `POST /vendork/v1/videos/text2video` and `/image2video`: the generic one or the vendor's own.
+ * A video is made from the image that a body of either has.
  * @param operation what the path says
  * @throws {GatewayError} of status 400, naming the member
  */
@@ -24,18 +24,9 @@ export function readVendorkBody(body: JsonObject, operation: 'text' | 'image'): 
   const externalId = textOrNull(body.external_task_id) || null;
   if (externalId !== null && externalId.length > longestExternalId)
     throw wrongValue('external_task_id', `a text of at most ${longestExternalId} characters`);
-  if (operation === 'image' && !isText(body.image))
+  if (operation === 'image' && !isText(body.image) && !isText(body.image_tail))
     throw missingMember('image', 'a URL or base64: this path makes videos from images');
-  const request = readSharedMembers('vendork', modelOf(body), body);
-  const stray = operation === 'text' ? (request.image ?? request.imageTail) : null;
-  if (stray !== null) {
-    throw new GatewayError(
-      'unsupported_parameter',
-      `'${stray.at}' is not taken by text2video. Leave it out, or send the body to image2video.`,
-      { param: stray.at },
-    );
-  }
-  return { ...request, externalId };
+  return { ...readSharedMembers('vendork', modelOf(body), body), externalId };
 }
 
 /** The generic body says `model`, the vendor's own `model_name`. The one that counts must be the one that is checked. */

@@ -1,10 +1,9 @@
 import { demoKeys } from '../../../src/config/demo.js';
-import { addEvent, addWhole } from '../../../src/console/playground/answer-readers.js';
+import { addWhole, readStream } from '../../../src/console/playground/answer-readers.js';
 import type { GatewayRequest } from '../../../src/console/playground/gateway-request.js';
 import type { JsonObject } from '../../../src/console/playground/json.js';
 import { emptyAnswer, type TextAnswer } from '../../../src/console/playground/text-answer.js';
 import type { TextProtocol, TextSettings } from '../../../src/console/playground/text-request.js';
-import { readEvents } from '../../../src/console/sse.js';
 
 export const textProtocols: readonly TextProtocol[] = ['chat', 'responses', 'messages', 'generateContent'];
 
@@ -81,6 +80,6 @@ export async function read(protocol: TextProtocol, response: Response): Promise<
     addWhole(protocol, answer, await response.text());
     return answer;
   }
-  for await (const { data } of readEvents(response.body)) addEvent(protocol, answer, data);
+  await readStream(protocol, answer, response.body, () => {});
   return answer;
 }

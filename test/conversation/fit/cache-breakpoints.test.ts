@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { fitRequest } from '../../../src/conversation/fit/fit.js';
+import { fitCacheBreakpoints } from '../../../src/conversation/fit/cache-breakpoints.js';
 import { LeftOut } from '../../../src/conversation/left-out.js';
 import type {
   CacheMark,
@@ -39,7 +39,12 @@ const request: ConversationRequest = {
 
 function fit(given: Partial<ConversationRequest>, promptCaching = true, codec = messagesCodec) {
   const leftOut = new LeftOut();
-  const fitted = fitRequest({ ...request, ...given }, codec.rules, { ...target, promptCaching }, leftOut);
+  const fitted = fitCacheBreakpoints(
+    { ...request, ...given },
+    codec.rules,
+    { ...target, promptCaching },
+    leftOut,
+  );
   if (fitted.restorer !== null) throw new Error('an answer has no marks');
   return { request: fitted.request, leftOut: leftOut.names, marks: marksOf(fitted.request) };
 }

@@ -3,8 +3,8 @@ import type { StreamEvent } from '../../../src/conversation/events.js';
 import { fitRequest } from '../../../src/conversation/fit/fit.js';
 import { LeftOut } from '../../../src/conversation/left-out.js';
 import type { ConversationRequest, Tool } from '../../../src/conversation/request.js';
-import { chatCodec } from '../../../src/protocols/chat/index.js';
 import { plain, target } from '../../protocols/messages/samples.js';
+import { anything } from './rules.js';
 
 const grammar = { type: 'grammar', syntax: 'lark', definition: 'start: "x"' };
 const patch: Tool = {
@@ -25,12 +25,19 @@ const call = {
 } as const;
 const request: ConversationRequest = {
   ...plain,
+  from: 'responses',
   tools: [patch, read],
-  turns: [{ role: 'assistant', parts: [{ kind: 'text', text: 'so' }, call] }],
+  turns: [
+    { role: 'assistant', parts: [{ kind: 'text', text: 'so' }, call] },
+    {
+      role: 'user',
+      parts: [{ kind: 'toolResult', callId: 'c1', name: call.name, content: [], isError: false, at: '' }],
+    },
+  ],
 };
 
 const fit = (given: ConversationRequest, customTools: 'always' | 'option' | 'never', known = false) =>
-  fitRequest(given, { ...chatCodec.rules, customTools }, { ...target, customTools: known }, new LeftOut());
+  fitRequest(given, { ...anything, customTools }, { ...target, customTools: known }, new LeftOut());
 
 test('a target that knows tools of free text gets them, and its calls come back as they are', async (t) => {
   for (const fitted of [fit(request, 'always'), fit(request, 'option', true)]) {

@@ -1,7 +1,18 @@
-import { chatEvent, chunk, doneEvent, jsonAnswer, lastChunk, streamHead } from '../../support/upstream.js';
-import { streamedCalls } from './call-kinds.js';
+import { test } from 'tap';
+import { startGateway } from '../../support/gateway.js';
+import {
+  chatEvent,
+  chunk,
+  doneEvent,
+  jsonAnswer,
+  lastChunk,
+  startRawUpstream,
+  streamHead,
+} from '../../support/upstream.js';
+import { ask, checkGood, streamedCalls } from './call-kinds.js';
 import { broken, brokenBefore, type Fault, foreign, late, lateBefore, playFaults, shortMs } from './fault.js';
-import { adding, answering, ending, resetting } from './hostile.js';
+import { figuresOf } from './figures.js';
+import { adding, answering, answerWell, ending, resetting } from './hostile.js';
 
 const first = chatEvent({ role: 'assistant', content: 'hi' });
 const errorEvent = 'data: {"error":{"message":"from the upstream","code":"own","type":"server_error"}}\n\n';
@@ -74,15 +85,6 @@ const before: readonly Fault[] = [
     upstream: answering(stream(errorEvent) + lastChunk),
     asked: streamedCalls,
     ...brokenBefore,
-    counted: 'malformed',
-    seen: 1,
-  },
-  {
-    name: 'a limit of the upstream in place of the first event',
-    upstream: answering(stream(limitEvent) + lastChunk),
-    asked: streamedCalls,
-    ...brokenBefore,
-    told: { status: 429, code: 'rate_limit_exceeded', type: 'rate_limit_error' },
     counted: 'malformed',
     seen: 1,
   },
@@ -172,3 +174,18 @@ const within: readonly Fault[] = [
 ];
 
 playFaults([...before, ...within]);
+
+test('a limit in place of the first event is no illness, however often it comes', async (t) => {
+  const limited = await startRawUpstream(t, stream(limitEvent) + lastChunk);
+  const other = await startRawUpstream(t, answerWell);
+  const gateway = await startGateway(t, {
+    upstreams: [limited.url, other.url],
+    config: { routing: { failures: 1 } },
+  });
+  for (let i = 0; i < 5; i++) checkGood(t, 'chat streamed', await ask(gateway.port, 'chat streamed'));
+  const figures = figuresOf(gateway);
+  const attempts = figures.sum('gateway_upstream_attempts_total', { target: 'u0/m', result: 'status_429' });
+  t.equal(attempts, limited.requests.length);
+  t.equal(figures.sum('gateway_retries_total', { target: 'u1/m' }), attempts);
+  t.ok(['cooling', 'closed'].includes(figures.stateOf('u0/m') ?? ''));
+});

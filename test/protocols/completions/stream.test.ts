@@ -34,8 +34,9 @@ test('a first event that is an error, or of another protocol, is an error', asyn
     const verdict = judgeStart(run(text));
     t.ok(verdict instanceof GatewayError && verdict.kind === kind, text);
   }
-  const named = judgeStart(run('event: ping\ndata: {}\n\n'));
-  t.match(named, { message: /completions protocol: it has an event named ping/ });
+  const named = judgeStart(run('event: message_start\ndata: {}\n\n'));
+  t.match(named, { message: /completions protocol: it has an event of type message_start/ });
+  t.equal(judgeStart(run('event: ping\ndata: {}\n\n')), 'silence', 'a server’s own events say nothing');
 });
 
 test('the end of a stream tells whether it was complete, and its usage', async (t) => {

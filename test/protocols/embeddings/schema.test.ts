@@ -15,23 +15,12 @@ test('every form of input and every documented member is accepted, and members u
 test('with the model in the path the body needs none', async (t) => {
   takes(t, engineEmbeddingsRequest, { input: 'a' });
   takes(t, engineEmbeddingsRequest, { input: ['a'], model: 'm' });
-  refuses(t, engineEmbeddingsRequest, [{ input: [] }, 'input', '1 to 2048 items']);
+  refuses(t, engineEmbeddingsRequest, [{}, 'input', "Missing required parameter 'input'"]);
 });
 
 const refused: readonly Refused[] = [
   [{ input: 'x' }, 'model', "Missing required parameter 'model'"],
   [{ model: 'm' }, 'input', "Missing required parameter 'input'"],
-  [body({ input: '' }), 'input', 'a non-empty string'],
-  [body({ input: 5 }), 'input', 'expected a string or an array, found a number'],
-  [body({ input: [] }), 'input', 'an array of 1 to 2048 items, found an empty array'],
-  [body({ input: new Array(2049).fill('a') }), 'input', '1 to 2048 items, found an array of 2049 items'],
-  [body({ input: ['a', ''] }), 'input[1]', 'a non-empty string, found an empty string'],
-  [body({ input: ['a', 1] }), 'input[1]', 'a non-empty string'],
-  [body({ input: [[1], []] }), 'input[1]', 'at least 1 item'],
-  [body({ input: [[1, 1.5]] }), 'input[0][1]', 'an integer'],
-  [body({ input: [{}] }), 'input[0]', 'a string, a number or an array, found an object'],
-  [body({ encoding_format: 'hex' }), 'encoding_format', '"float" or "base64"'],
-  [body({ dimensions: 0 }), 'dimensions', 'at least 1'],
   [{ model: 'm', messages: [] }, 'messages', 'POST /v1/chat/completions'],
   [{ model: 'm', query: 'q', documents: ['a'] }, 'documents', 'POST /v1/rerank'],
   [null, null, 'the request body'],

@@ -252,7 +252,7 @@ test('every kind of error has its body in every error format', async (t) => {
       { error: openaiError, code: klingCode, message, request_id: requestId, data: null },
       kind,
     );
-    t.strictSame(body(jimeng, error), { code: jimengCode, message, data: null, request_id: requestId }, kind);
+    t.strictSame(body(jimeng, error), { code: jimengCode, message, data: {}, request_id: requestId }, kind);
   }
 });
 

@@ -1,9 +1,9 @@
 import { test } from 'tap';
 import { countTokens, generateContent } from '../../../src/protocols/generate-content/index.js';
 import type { JsonObject } from '../../../src/wire/json.js';
-import { foreignToken, sealer, token, user } from './samples.js';
+import { foreignToken, sealer, target, token, user } from './samples.js';
 
-const restore = (body: JsonObject) => generateContent.translation?.restore?.(body, sealer);
+const restore = (body: JsonObject) => generateContent.translation?.restore(body, sealer, target);
 const model = (...parts: unknown[]) => ({ role: 'model', parts });
 const call = { functionCall: { name: 'f', args: {} } };
 
@@ -46,7 +46,7 @@ test('what another vendor signed goes without its signature and its thoughts', a
   const thought = { text: 'hm', thought: true };
   t.same(contentsOf(user('hi'), model({ ...call, thoughtSignature: foreignToken })), [
     user('hi'),
-    model(call),
+    model({ ...call, thoughtSignature: 'skip_thought_signature_validator' }),
   ]);
   t.same(contentsOf(model({ text: 'a', thought_signature: foreignToken })), [model({ text: 'a' })]);
   t.same(contentsOf(model({ ...thought, thoughtSignature: foreignToken }, { text: 'a' })), [
@@ -56,7 +56,9 @@ test('what another vendor signed goes without its signature and its thoughts', a
     model({ text: 'a' }),
   ]);
   const kept = { ...thought, thoughtSignature: 'cmF3' };
-  t.same(contentsOf(model(kept, thought, { ...call, thoughtSignature: foreignToken })), [model(kept, call)]);
+  t.same(contentsOf(model(kept, thought, { ...call, thoughtSignature: foreignToken })), [
+    model(kept, { ...call, thoughtSignature: 'skip_thought_signature_validator' }),
+  ]);
 });
 
 test('nothing is left of what was there for a foreign signature alone', async (t) => {
@@ -78,6 +80,6 @@ test('a count may have the request in a member', async (t) => {
   const body = (signature: string) => ({
     generateContentRequest: { model: 'm', contents: [model({ ...call, thoughtSignature: signature })] },
   });
-  t.same(countTokens.translation?.restore?.(body(token('a')), sealer), body('a'));
-  t.equal(countTokens.translation?.restore?.(body('a'), sealer), null);
+  t.same(countTokens.translation?.restore(body(token('a')), sealer, target), body('a'));
+  t.equal(countTokens.translation?.restore(body('a'), sealer, target), null);
 });

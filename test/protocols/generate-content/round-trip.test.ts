@@ -182,8 +182,11 @@ test('the body of the next turn begins with the bytes of this one', async () => 
   fc.assert(
     fc.property(settings, optional(toolSettings), conversation, (given, withTools, exchanges) => {
       let before = '';
-      for (let count = 1; count <= exchanges.flat().length; count++) {
-        const body = bodyOf({ ...given, ...withTools, contents: exchanges.flat().slice(0, count) });
+      const contents = exchanges.flat();
+      for (let count = 1; count <= contents.length; count++) {
+        // Calls are not a request's last words.
+        if (JSON.stringify(contents[count - 1]).includes('"functionCall":')) continue;
+        const body = bodyOf({ ...given, ...withTools, contents: contents.slice(0, count) });
         assert.ok(body.startsWith(before));
         // But for the brackets of `contents` and of the body.
         before = body.slice(0, -2);

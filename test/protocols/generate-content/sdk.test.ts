@@ -1,5 +1,6 @@
 import { type Test, test } from 'tap';
 import type { StreamEvent } from '../../../src/conversation/events.js';
+import { tokenAsBytes } from '../../../src/conversation/signature.js';
 import { GatewayError } from '../../../src/errors.js';
 import { generateContentCodec } from '../../../src/protocols/generate-content/index.js';
 import { createClient, sdks } from '../../support/sdks/genai.js';
@@ -47,7 +48,7 @@ for (const sdk of sdks) {
       { text: 'hm', thought: true },
       {},
       {},
-      { functionCall: { id: 'x', name: 'f', args: { a: 1 } }, thoughtSignature: 'gw1.s' },
+      { functionCall: { id: 'x', name: 'f', args: { a: 1 } }, thoughtSignature: tokenAsBytes('gw1.s') },
     ]);
     t.same(last, { finishReason: 'STOP', total: 3 });
   });

@@ -127,21 +127,9 @@ test('sizes', async (t) => {
   t.same(sizeOf('1024*768'), { width: 1024, height: 768 });
   t.equal(sizeOf('auto'), 'auto');
   t.equal(sizeOf(null), null);
-  for (const size of [
-    '1024',
-    '1024X768',
-    'x1',
-    '1x',
-    '0x1',
-    '1x0',
-    '1.5x2',
-    '-1x2',
-    '2K',
-    '16:9',
-    ' 1x1',
-    '1x1\n',
-  ])
-    t.throws(() => sizeOf(size), { status: 400, param: 'size', message: /'1024x1024'/ }, size);
+  for (const size of ['2K', '16:9', '0x1', '1024X1024'])
+    t.equal(sizeOf(size), size, 'for the upstream to say');
+  t.throws(() => sizeOf(1024), { status: 400, param: 'size', message: /a string/ });
 });
 
 test('a prompt has at most 32000 characters, however many units they take', async (t) => {
@@ -175,12 +163,6 @@ const refusals: readonly Refusal[] = [
   { operation: 'generate', body: promptBody(edited), param: 'images', words: '/v1/images/edits' },
   { operation: 'generate', body: promptBody({ image: imageUrl }), param: 'image', words: 'edits' },
   { operation: 'generate', body: promptBody({ mask: {} }), param: 'mask', words: 'edits' },
-  {
-    operation: 'generate',
-    body: { model: 'm', input: { messages: [{ role: 'system', content: text }] } },
-    param: 'input.messages[0].role',
-    words: "can only be 'user'",
-  },
   { operation: 'generate', body: inputBody([]), param: 'input.messages', words: 'has no text' },
   { operation: 'generate', body: inputBody([{ text: '' }]), param: 'input.messages', words: 'no text' },
   { operation: 'edit', body: inputBody([{ image: imageUrl }]), param: 'input.messages', words: 'no text' },
@@ -221,15 +203,9 @@ const refusals: readonly Refusal[] = [
   },
   {
     operation: 'generate',
-    body: inputBody(text, { parameters: { size: 'big' } }),
-    param: 'parameters.size',
-    words: '1024*1024',
-  },
-  {
-    operation: 'generate',
-    body: inputBody(text, { parameters: { n: 11 } }),
+    body: inputBody(text, { parameters: { n: 1001 } }),
     param: 'parameters.n',
-    words: 'between 1 and 10',
+    words: 'between 1 and 1000',
   },
 ];
 for (const { operation, body, param, words } of refusals) {

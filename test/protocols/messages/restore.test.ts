@@ -3,10 +3,11 @@ import { tagSignature } from '../../../src/conversation/signature.js';
 import { countTokens, messages } from '../../../src/protocols/messages/index.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { createSealer } from '../../../src/wire/seal.js';
-import { token } from './samples.js';
+import { target, token } from './samples.js';
 
 const sealer = createSealer('a secret of the tests');
-const restore = (body: JsonObject) => messages.translation?.restore?.(body, sealer) ?? null;
+const restore = (body: JsonObject, adaptiveThinking = false) =>
+  messages.translation?.restore(body, sealer, { ...target, adaptiveThinking }) ?? null;
 
 const foreign = tagSignature({ protocol: 'responses', model: 'm', value: 'x', redacted: true });
 const user = { role: 'user', content: 'hi' };
@@ -38,13 +39,55 @@ test('what another vendor signed is left out, and a message that had nothing els
   t.same(restore(body(user, assistant(thinking(foreign)), user)), body(user, user));
 });
 
+test('a signature that is empty goes with its block: the vendor refuses it', async (t) => {
+  t.same(restore(body(user, assistant(thinking(''), text), user)), body(user, assistant(text), user));
+  t.same(restore(body(user, assistant(thinking('')), user)), body(user, user));
+  for (const written of ['"signature":""', '"signature" : ""', '"x":1,"signature":"a","signature":\n""'])
+    t.ok(messages.translation?.mayCarry(Buffer.from(`{${written}}`)), written);
+  for (const written of ['"signature":"RXdB"', '"text":"\\"signature\\":\\"\\""', '"signature"'])
+    t.notOk(messages.translation?.mayCarry(Buffer.from(`{${written}}`)), written);
+});
+
+test('thinking with a budget goes where the calls that are answered lost theirs', async (t) => {
+  const call = { type: 'tool_use', id: 'c', name: 'f', input: {} };
+  const results = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c', content: 'x' }] };
+  const enabled = { thinking: { type: 'enabled', budget_tokens: 1024 } };
+  const edit = (type: string) => ({ type });
+  const edits = { edits: [edit('clear_thinking_20251015'), edit('clear_tool_uses_20250919')] };
+  const lost = { ...body(user, assistant(thinking(''), call), results), ...enabled };
+  const restored = body(user, assistant(call), results);
+  t.same(restore(lost), restored);
+  t.same(restore({ ...lost, context_management: edits }), {
+    ...restored,
+    context_management: { edits: [edit('clear_tool_uses_20250919')] },
+  });
+  t.same(
+    restore({ ...lost, context_management: { edits: [edit('clear_thinking_20251015')] } }),
+    restored,
+    'edits of thinking go without it',
+  );
+  t.same(restore(lost, true), { ...restored, ...enabled }, 'a model that adapts does without');
+  const adaptive = { thinking: { type: 'adaptive' } };
+  t.same(restore({ ...lost, ...adaptive }), { ...restored, ...adaptive });
+  t.same(
+    restore({ ...body(user, assistant(thinking(''), call), results, assistant(text), user), ...enabled }),
+    { ...body(user, assistant(call), results, assistant(text), user), ...enabled },
+    'the loop is over',
+  );
+  t.same(
+    restore({ ...body(user, assistant(thinking(token('s')), call), results), ...enabled }),
+    { ...body(user, assistant(thinking('s'), call), results), ...enabled },
+    'its own thinking is there',
+  );
+});
+
 test('a body that holds nothing of the gateway needs no change', async (t) => {
   const bodies: JsonObject[] = [
     {},
     body(),
     { messages: 'gw1.' },
     body(user, assistant(thinking('vendor'), { type: 'redacted_thinking', data: 'd' }, text)),
-    body(user, assistant(thinking(''), thinking(5), null, 7), null, [], { role: 'user' }),
+    body(user, assistant(thinking(5), thinking(undefined), null, 7), null, [], { role: 'user' }),
     body({ role: 'user', content: token('s') }),
     body({ role: 'user', content: [{ type: 'text', text: token('s') }] }),
     body(assistant()),

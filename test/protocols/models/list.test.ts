@@ -11,6 +11,7 @@ const model = (name: string, ...protocols: readonly Protocol[]): Model => ({
   price: null,
   limits: null,
   hedgeMs: null,
+  tokens: { input: null, output: null },
 });
 const mapOf = (...models: readonly Model[]): ReadonlyMap<string, Model> =>
   new Map(models.map((entry) => [entry.name, entry]));
@@ -109,7 +110,22 @@ test('the generateContent list has the models of that protocol', async (t) => {
     description: '',
     inputTokenLimit: null,
     outputTokenLimit: null,
-    supportedGenerationMethods: ['generateContent', 'streamGenerateContent'],
+    supportedGenerationMethods: ['generateContent', 'streamGenerateContent', 'countTokens'],
+  });
+});
+
+test('the token limits of the config are in the lists that have them', async (t) => {
+  const limited = {
+    ...model('limited', 'messages', 'generateContent'),
+    tokens: { input: 200_000, output: 8192 },
+  };
+  t.match(JSON.parse(modelObject('messages', mapOf(limited), 'limited')), {
+    max_input_tokens: 200_000,
+    max_tokens: 8192,
+  });
+  t.match(JSON.parse(modelObject('generateContent', mapOf(limited), 'limited')), {
+    inputTokenLimit: 200_000,
+    outputTokenLimit: 8192,
   });
 });
 

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'tap';
-import { clientNames, listTools, upstreamName } from '../../../src/protocols/responses/namespaces.js';
+import { clientTools, listTools, upstreamName } from '../../../src/protocols/responses/namespaces.js';
 import { fc } from '../../support/seed.js';
 import { decode } from './conversation.js';
 
 const tool = (name: string) => ({ type: 'function', name, parameters: {} });
 const space = (name: string, ...tools: unknown[]) => ({ type: 'namespace', name, tools });
-const namesOf = (...tools: unknown[]) => listTools(tools).listed.map(({ name }) => name);
+const listOf = (...tools: unknown[]) => listTools([{ tools, at: 'tools' }]);
+const namesOf = (...tools: unknown[]) => listOf(...tools).listed.map(({ name }) => name);
 const call = (id: string, name: string) => ({ type: 'function_call', call_id: id, name, arguments: '{}' });
 
 test('tools in a namespace keep their names where no other has them', async (t) => {
@@ -64,14 +65,14 @@ test('whatever the list, tools in namespaces have legal names of their own and a
       spaces,
       (top, pairs) => {
         const tools = [...pairs.map(([namespace, own]) => space(namespace, tool(own))), ...top.map(tool)];
-        const list = listTools(tools);
+        const list = listOf(...tools);
         const names = list.listed.map((each) => each.name);
         assert.equal(new Set(names).size, names.length, names.join(' '));
-        const known = clientNames(tools);
+        const known = clientTools(list);
         for (const [namespace, own] of pairs) {
           const upstream = upstreamName(list, namespace, own);
           assert.match(upstream, /^[A-Za-z0-9_-]{1,64}$/);
-          assert.deepEqual(known?.get(upstream), { namespace, name: own });
+          assert.deepEqual(known?.get(upstream), { namespace, name: own, type: null });
         }
         for (const own of top) assert.equal(known?.get(own), undefined);
       },

@@ -7,10 +7,10 @@ import type { JsonObject } from '../../../src/wire/json.js';
 import { createSealer } from '../../../src/wire/seal.js';
 import { fc } from '../../support/seed.js';
 import { agentBody } from './bodies.js';
-import { context, decode, errorOf, sealer } from './conversation.js';
+import { context, decode, sealer, target } from './conversation.js';
 
 const restoreOf = (endpoint: typeof responses) => (body: JsonObject) =>
-  endpoint.translation?.restore?.(body, sealer) ?? null;
+  endpoint.translation?.restore(body, sealer, target) ?? null;
 const restore = restoreOf(responses);
 const inputOf = (body: JsonObject | null) => (body?.input ?? []) as JsonObject[];
 const user = { role: 'user', content: 'hi' };
@@ -105,13 +105,10 @@ test('a compaction that was made here becomes the text that it is', async (t) =>
   }
 });
 
-test('a compaction that does not open is refused by its name', async (t) => {
+test('a compaction that was sealed here and does not open is left out', async (t) => {
   const other = createSealer('another secret').seal('{"kind":"compaction","summary":"x"}');
   for (const encrypted_content of [other, 'gwc1.', sealer.seal('{"kind":"x"}')])
-    t.match(
-      errorOf(() => restore({ input: [user, { type: 'compaction', encrypted_content }] })),
-      { kind: 'invalid_value', status: 400, param: 'input[1].encrypted_content' },
-    );
+    t.strictSame(restore({ input: [user, { type: 'compaction', encrypted_content }] }), { input: [user] });
 });
 
 test('what was sealed on the way to a client is restored on the way back', async (t) => {

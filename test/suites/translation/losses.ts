@@ -27,19 +27,6 @@ export const losses: readonly Loss[] = [
     fate: { kind: 'drop', missing: ['the sequence that was met'] },
   },
   {
-    clients: ['chat', 'messages', 'generateContent'],
-    wires: ['responses'],
-    scenarios: ['stop sequence'],
-    fate: {
-      kind: 'reject',
-      param: {
-        chat: 'stop',
-        messages: 'stop_sequences',
-        generateContent: 'generationConfig.stopSequences',
-      },
-    },
-  },
-  {
     clients: ['chat', 'generateContent'],
     wires: ['messages', 'responses'],
     scenarios: ['two candidates'],
@@ -69,28 +56,24 @@ export const losses: readonly Loss[] = [
     },
   },
   {
-    // A chat client has no field in which it could carry a signature.
+    // A chat client has no field in which it could carry what a responses upstream encrypted.
     clients: ['chat'],
-    wires: ['responses', 'messages', 'generateContent'],
+    wires: ['responses'],
     scenarios: ['tool loop with reasoning', 'tool loop with redacted reasoning'],
     fate: { kind: 'drop', missing: ['signatures'], told: { chat: 'reasoning_content' } },
   },
   {
-    // A chat upstream gives none.
-    clients: ['chat', 'responses', 'messages', 'generateContent'],
-    wires: ['chat'],
-    scenarios: ['tool loop with reasoning', 'tool loop with redacted reasoning'],
-    fate: {
-      kind: 'drop',
-      missing: ['signatures'],
-      told: { responses: 'encrypted_content', messages: 'signature', generateContent: 'thoughtSignature' },
-    },
+    // A signature comes back with its call; the text of reasoning that came without one stays behind.
+    clients: ['chat'],
+    wires: ['messages', 'generateContent'],
+    scenarios: ['tool loop with reasoning'],
+    fate: { kind: 'drop', missing: [], told: { chat: 'reasoning_content' } },
   },
   {
-    clients: ['responses', 'messages', 'generateContent'],
-    wires: ['chat'],
-    scenarios: ['tool loop with hidden reasoning'],
-    fate: { kind: 'drop', missing: ['signatures'] },
+    clients: ['chat'],
+    wires: ['generateContent'],
+    scenarios: ['tool loop with redacted reasoning'],
+    fate: { kind: 'drop', missing: [], told: { chat: 'reasoning_content' } },
   },
 ];
 

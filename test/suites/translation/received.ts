@@ -18,7 +18,7 @@ export interface Received {
   readonly thinking: unknown;
   readonly images: readonly Image[];
   readonly results: readonly string[];
-  /** Signatures of reasoning in the conversation. */
+  /** Signatures of reasoning in the conversation, or the reasoning where its upstream signs none. */
   readonly signatures: readonly string[];
 }
 
@@ -52,7 +52,8 @@ function readChat(body: unknown): Received {
       .flatMap((message) => listAt(message, 'content'))
       .flatMap((part) => imageOf(textAt(part, 'image_url', 'url'))),
     results: messages.filter(({ role }) => role === 'tool').map((message) => textAt(message, 'content')),
-    signatures: [],
+    // Nothing is signed here: the reasoning itself comes back.
+    signatures: messages.flatMap((message) => textOf(message.reasoning_content)),
   };
 }
 

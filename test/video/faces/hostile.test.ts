@@ -6,7 +6,7 @@ import { readCompatBody, readCompatForm } from '../../../src/video/faces/compat.
 import { readGenericBody } from '../../../src/video/faces/generic.js';
 import { readVendorjQuery, readVendorjSubmit } from '../../../src/video/faces/vendorj.js';
 import { readVendorkBody } from '../../../src/video/faces/vendork.js';
-import { videoWires } from '../../../src/video/formats.js';
+import { upstreamFormats } from '../../../src/video/formats.js';
 import { type VideoRequest, videoFormats } from '../../../src/video/task.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { fc } from '../../support/seed.js';
@@ -92,7 +92,7 @@ function useRequest(request: VideoRequest): void {
     const task = newTask({ id: 'video_1', keyId: 'k', groups: [], request, upstream, now: start, ttlMs: 1 });
     if (readTask(writeTask(task)) === null || !/^[1-9]\d*$/.test(task.seconds))
       throw new Error(`no task: ${writeTask(task)}`);
-    if (!isSound(() => videoWires[format].create(request, 'film-1', 'video_1')))
+    if (!isSound(() => upstreamFormats[format].create(request, 'film-1', 'video_1')))
       throw new Error(`refused with another status by ${format}`);
   }
 }

@@ -92,6 +92,12 @@ test('what the members of a submission mean', async (t) => {
   t.match(read({ binary_data_base64: [], image_urls: null }), { operation: 'text' });
 });
 
+test('a submission that names no model is for the default one', async (t) => {
+  for (const body of [{ prompt: 'x' }, { prompt: 'x', req_key: '' }, { prompt: 'x', req_key: null }])
+    t.match(readVendorjSubmit(body, 'film'), { model: 'film' });
+  t.match(readVendorjSubmit({ prompt: 'x', req_key: 'own' }, 'film'), { model: 'own' });
+});
+
 test('a submission that is refused, by the member at fault', async (t) => {
   const body = { req_key: 'film', prompt: 'x' };
   const cases: [object, string][] = [

@@ -1,5 +1,7 @@
 import type { Answer, AnswerChoice, AnswerPart } from '../../../conversation/answer.js';
+import type { AnswerSource } from '../../../conversation/codec.js';
 import type { ToolCallPart } from '../../../conversation/request.js';
+import { type ReasoningName, reasoningNames, tagUnsigned } from '../../../conversation/unsigned-reasoning.js';
 import { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
 import { upstreamError } from '../../error-formats/upstream-error.js';
@@ -11,14 +13,14 @@ import { decodeUsage } from './usage.js';
  * Reads a `chat.completion`; see `TextCodec.decodeAnswer`. Members of a wrong type count as absent.
  * @throws {GatewayError} `upstream_error` for a body without any message, or what its `error` says
  */
-export function decodeAnswer(body: JsonObject): Answer {
+export function decodeAnswer(body: JsonObject, source: AnswerSource): Answer {
   const error = upstreamError(body.error);
   if (error !== null) throw error;
   const choices = messageChoices(body.choices);
   if (choices.length === 0)
     throw new GatewayError('upstream_error', 'The upstream answered without a message.');
   choices.sort((one, other) => (numberOrNull(one.index) ?? 0) - (numberOrNull(other.index) ?? 0));
-  return { choices: choices.map(decodeChoice), usage: decodeUsage(body.usage) };
+  return { choices: choices.map((choice) => decodeChoice(choice, source)), usage: decodeUsage(body.usage) };
 }
 
 /** Text of a message or delta: a string or, from some upstreams, an array with text parts. */
@@ -30,9 +32,9 @@ export function contentText(content: unknown): string {
   return text;
 }
 
-/** Reasoning of a message or delta, under either of the names that upstreams have for it. */
-export function reasoningText(message: JsonObject): string {
-  return textOrNull(message.reasoning_content) || (textOrNull(message.reasoning) ?? '');
+/** The name under which a message or delta has reasoning, or null. */
+export function reasoningName(message: JsonObject): ReasoningName | null {
+  return reasoningNames.find((name) => textOrNull(message[name])) ?? null;
 }
 
 /** Arguments of a call: JSON text or, from some upstreams, the object itself. */
@@ -47,11 +49,12 @@ function messageChoices(choices: unknown): JsonObject[] {
     .filter(({ message }) => isObject(message));
 }
 
-function decodeChoice(choice: JsonObject): AnswerChoice {
+function decodeChoice(choice: JsonObject, { model }: AnswerSource): AnswerChoice {
   const message = isObject(choice.message) ? choice.message : {};
   const parts: AnswerPart[] = [];
-  const reasoning = reasoningText(message);
-  if (reasoning !== '') parts.push({ kind: 'reasoning', text: reasoning, signature: null });
+  const name = reasoningName(message);
+  if (name !== null)
+    parts.push({ kind: 'reasoning', text: message[name] as string, signature: tagUnsigned(name, model) });
   const text = contentText(message.content);
   if (text !== '') {
     const citations = decodeCitations(message.annotations);

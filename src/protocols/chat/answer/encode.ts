@@ -4,10 +4,11 @@ import type { AnswerContext } from '../../../conversation/codec.js';
 import type { ToolCallPart } from '../../../conversation/request.js';
 import { quoted } from '../../../wire/json.js';
 import { encodeCitation, encodeLogprobs } from '../annotations.js';
+import { extraContent } from '../carried.js';
 import { encodeFinish } from './finish.js';
 import { encodeUsage } from './usage.js';
 
-/** Writes a `chat.completion`; see `TextCodec.encodeAnswer`. Reasoning is shown, its signatures have no place. */
+/** Writes a `chat.completion`; see `TextCodec.encodeAnswer`. Reasoning is shown; calls carry its signatures. */
 export function encodeAnswer(answer: Answer, context: AnswerContext): string {
   let text = `{${answerHead('chat.completion', context)},"choices":[`;
   answer.choices.forEach((choice, index) => {
@@ -57,11 +58,11 @@ function encodeChoice({ parts, finish }: AnswerChoice, index: number, context: A
   return `{"index":${index},"message":${message}},"logprobs":${probabilities},"finish_reason":"${reason}"}`;
 }
 
-function encodeCall({ name, input, custom }: ToolCallPart, id: string): string {
+function encodeCall({ name, input, custom, signature }: ToolCallPart, id: string): string {
   const type = custom ? 'custom' : 'function';
   const inputKey = custom ? 'input' : 'arguments';
   return (
     `{"id":${JSON.stringify(id)},"type":"${type}",` +
-    `"${type}":{"name":${JSON.stringify(name)},"${inputKey}":${quoted(input)}}}`
+    `"${type}":{"name":${JSON.stringify(name)},"${inputKey}":${quoted(input)}}${extraContent(signature)}}`
   );
 }

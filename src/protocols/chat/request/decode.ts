@@ -23,6 +23,7 @@ import { decodeServing } from '../../openai-shared/serving.js';
 import { unreadMembers } from '../../unread.js';
 import { untranslatable } from '../../unsupported.js';
 import { cacheMarkOf, marked, markedAtEnd } from '../cache-marks.js';
+import { carriedReasoning, cutIdOf, withReasoning } from '../carried.js';
 import { readMembers } from '../read-members.js';
 
 /**
@@ -224,8 +225,8 @@ interface Progress {
 }
 
 /**
- * Reads `messages`. Tool messages in a row become one user turn; messages without content are left out; `name` and
- * `reasoning_content` are dropped, since no other protocol can carry them.
+ * Reads `messages`. Tool messages in a row become one user turn; messages without content are left out; `name` is
+ * dropped, since no other protocol can carry it.
  * @throws {GatewayError} of status 400 for roles, parts and calls that cannot be translated
  */
 function decodeMessages(messages: unknown): Conversation {
@@ -283,7 +284,7 @@ function addResult(message: JsonObject, at: string, progress: Progress): void {
   const cache = cacheMarkOf(message) ?? decoded.findLast((part) => part.cache)?.cache ?? null;
   const content = decoded.map(({ cache: _own, ...part }) => part);
   const legacy = message.role === 'function';
-  const callId = legacy ? answeredCall(message.name, at, progress) : textOrNull(message.tool_call_id);
+  const callId = legacy ? answeredCall(message.name, at, progress) : cutIdOf(message.tool_call_id);
   if (callId === null) throw wrongValue(`${at}.tool_call_id`, 'a string');
   const name = textOrNull(legacy ? message.name : null) ?? progress.toolNames.get(callId) ?? '';
   const result = marked<ToolResultPart>(
@@ -319,6 +320,7 @@ function decodeAssistant(
     parts.push({ kind: 'refusal', text: message.refusal });
   if (Array.isArray(message.tool_calls)) {
     message.tool_calls.forEach((call: unknown, number) => {
+      if (isObject(call)) parts.push(...carriedReasoning(call));
       parts.push(decodeCall(call, `${at}.tool_calls[${number}]`, `call_${index}_${number}`));
     });
   }
@@ -328,12 +330,12 @@ function decodeAssistant(
     parts.push(functionCall(message.function_call, id, `${at}.function_call`));
   }
   for (const part of parts) if (part.kind === 'toolCall') progress.toolNames.set(part.id, part.name);
-  return parts;
+  return withReasoning(message, parts);
 }
 
 function decodeCall(call: unknown, at: string, spareId: string): ToolCallPart {
   if (!isObject(call)) throw wrongValue(at, 'an object');
-  const id = textOrNull(call.id) || spareId;
+  const id = cutIdOf(call.id) || spareId;
   const type = call.type ?? (isObject(call.custom) ? 'custom' : 'function');
   if (type === 'custom') {
     if (!isObject(call.custom)) throw wrongValue(`${at}.custom`, 'an object');

@@ -4,6 +4,7 @@ import type {
   ConversationRequest,
   MediaPart,
   OutputFormat,
+  ReasoningPart,
   TextPart,
   Tool,
   ToolCallPart,
@@ -11,13 +12,11 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../../conversation/request.js';
+import { type ReasoningName, unsignedReasoning } from '../../../conversation/unsigned-reasoning.js';
 import { type JsonObject, quoted } from '../../../wire/json.js';
 import { userId } from '../../openai-shared/hashed-id.js';
 import { encodeServing } from '../../openai-shared/serving.js';
-import { refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
-
-/** Stop sequences that the protocol takes. */
-const maxStops = 4;
+import { refuseHostedTools, unsupportedAt } from '../../unsupported.js';
 
 /**
  * Writes the body of a chat request; see `TextCodec.encodeRequest`. `top_k` is dropped.
@@ -26,8 +25,6 @@ const maxStops = 4;
 export function encodeRequest(request: ConversationRequest, target: TargetOptions, leftOut: LeftOut): string {
   const { stop, tools, toolChoice, logprobs } = request;
   refuseHostedTools(request, target, 'chat');
-  if (stop.length > maxStops)
-    throw unsupportedSetting(request, 'stop', 'chat', `with more than ${maxStops} sequences`);
   // Upstreams refuse settings of tools where there are none, and the hosted ones may just have been dropped.
   const withTools = tools.length > 0;
   return (
@@ -52,7 +49,7 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
     member('tools', withTools ? tools.map(encodeTool) : null) +
     member('tool_choice', withTools ? (encodeToolChoice(toolChoice, tools) ?? null) : null) +
     member('parallel_tool_calls', withTools ? request.parallelCalls : null) +
-    `,"messages":[${encodeMessages(request.system, request.turns).join(',')}]}`
+    `,"messages":[${encodeMessages(request, target.model).join(',')}]}`
   );
 }
 
@@ -144,18 +141,18 @@ function dataUrl(mediaType: string, data: string): string {
 }
 
 /**
- * Writes the messages, as the JSON text of each. Reasoning is dropped: the protocol has no field in which it could be told to be genuine.
- * @param system becomes one system message at the start
+ * Writes the messages, as the JSON text of each. Reasoning goes back to the model that wrote it, under the name that it
+ * came by.
  * @throws {GatewayError} of status 400, naming the client's field, for parts that the protocol cannot say
  */
-function encodeMessages(system: readonly string[], turns: readonly Turn[]): string[] {
+function encodeMessages({ system, turns }: ConversationRequest, model: string): string[] {
   const messages: string[] = [];
   if (system.length > 0) messages.push(systemMessage(system.join('\n\n')));
   const deferred: string[] = [];
   for (let index = 0; index < turns.length; ) {
     index =
       turns[index]?.role === 'assistant'
-        ? addAssistantTurns(turns, index, messages, deferred)
+        ? addAssistantTurns(turns, index, messages, { deferred, model })
         : addOtherTurns(turns, index, messages, deferred);
   }
   messages.push(...deferred);
@@ -217,17 +214,19 @@ function toolMessage(result: ToolResultPart, moved: (TextPart | MediaPart)[]): s
  * Writes the assistant turn at `start`. Turns that follow one with tool calls join it: their calls must stand in one
  * message, before the results.
  * @param deferred takes the instructions between them
+ * @param model the upstream's name of it
  * @returns the index after them
  */
 function addAssistantTurns(
   turns: readonly Turn[],
   start: number,
   messages: string[],
-  deferred: string[],
+  { deferred, model }: { readonly deferred: string[]; readonly model: string },
 ): number {
   let text: string | null = null;
   let refusal: string | null = null;
   const calls: string[] = [];
+  const reasoning = new Map<ReasoningName, string>();
   let index = start;
   for (let turn = turns[index]; turn !== undefined && turn.role !== 'user'; turn = turns[++index]) {
     if (index > start && calls.length === 0) break;
@@ -239,17 +238,23 @@ function addAssistantTurns(
       if (part.kind === 'text') text = (text ?? '') + part.text;
       else if (part.kind === 'refusal') refusal = (refusal ?? '') + part.text;
       else if (part.kind === 'toolCall') calls.push(toolCall(part));
-      else if (part.kind !== 'reasoning')
-        throw unsupportedAt(part.at, 'chat', `(${part.kind} of the assistant)`);
+      else if (part.kind === 'reasoning') addReasoning(part, model, reasoning);
+      else throw unsupportedAt(part.at, 'chat', `(${part.kind} of the assistant)`);
     }
   }
   if (text === null && refusal === null && calls.length === 0) return index;
   const refusalMember = refusal === null ? '' : `,"refusal":${quoted(refusal)}`;
   const called = calls.length === 0 ? '' : `,"tool_calls":[${calls.join(',')}]`;
+  const thought = [...reasoning].map(([name, thoughts]) => `,"${name}":${quoted(thoughts)}`).join('');
   messages.push(
-    `{"role":"assistant","content":${text === null ? 'null' : quoted(text)}${refusalMember}${called}}`,
+    `{"role":"assistant","content":${text === null ? 'null' : quoted(text)}${refusalMember}${thought}${called}}`,
   );
   return index;
+}
+
+function addReasoning(part: ReasoningPart, model: string, reasoning: Map<ReasoningName, string>): void {
+  const own = unsignedReasoning(part, model);
+  if (own !== null) reasoning.set(own.name, (reasoning.get(own.name) ?? '') + own.text);
 }
 
 function toolCall({ id, name, input, custom }: ToolCallPart): string {

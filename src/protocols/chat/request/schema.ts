@@ -1,6 +1,17 @@
 import { Type } from 'typebox';
 import { compileSchema, type MixedBody } from '../../../schema/compile.js';
-import { flag, mapOf, name, nullable, otherType, record, text } from '../../../schema/members.js';
+import {
+  flag,
+  given,
+  mapOf,
+  metered,
+  name,
+  nullable,
+  otherType,
+  record,
+  streaming,
+  text,
+} from '../../../schema/members.js';
 
 const contentPart = Type.Union([
   Type.Object({ type: Type.Literal('text'), text: Type.String() }),
@@ -114,5 +125,19 @@ export const chatMixedBody: MixedBody = {
   ],
 };
 
-/** The check of a chat request body. */
+/** The check of a chat request body that is translated. */
 export const chatRequest = compileSchema(chatRequestType, chatMixedBody);
+
+/** The check of every chat request body: all that is asked of one which is passed on as it came. */
+export const passedChatRequest = compileSchema(
+  Type.Object({
+    model: name,
+    messages: given,
+    ...streaming,
+    max_completion_tokens: metered,
+    max_tokens: metered,
+    n: metered,
+  }),
+  chatMixedBody,
+  chatRequest.guard.spec,
+);

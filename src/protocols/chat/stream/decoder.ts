@@ -1,10 +1,11 @@
-import type { StreamDecoder } from '../../../conversation/codec.js';
+import type { AnswerSource, StreamDecoder } from '../../../conversation/codec.js';
 import type { StreamEvent } from '../../../conversation/events.js';
+import { type ReasoningName, tagUnsigned } from '../../../conversation/unsigned-reasoning.js';
 import { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, listOf, textOrNull } from '../../../wire/json.js';
 import { emptyStream, foreignStream, readChoiceEvent } from '../../openai-shared/choice-stream.js';
 import { decodeCitations, decodeLogprobs } from '../annotations.js';
-import { contentText, reasoningText } from '../answer/decode.js';
+import { contentText, reasoningName } from '../answer/decode.js';
 import { decodeFinish } from '../answer/finish.js';
 import { decodeUsage } from '../answer/usage.js';
 import {
@@ -22,10 +23,13 @@ const maxChoices = 128;
 /** A choice that began. */
 interface Choice {
   readonly calls: CallDeltas;
+  /** Of the reasoning that is not over yet, or null. */
+  reasoning: ReasoningName | null;
   finished: boolean;
 }
 
 interface Progress {
+  readonly model: string;
   readonly choices: Map<number, Choice>;
   readonly held: HeldArguments;
   started: boolean;
@@ -34,8 +38,8 @@ interface Progress {
 }
 
 /** Reads a stream of `chat.completion.chunk` events; see `StreamDecoder`. Members of a wrong type count as absent. */
-export function createDecoder(): StreamDecoder {
-  const progress: Progress = { choices: new Map(), held: { length: 0 }, started: false, over: false };
+export function createDecoder({ model }: AnswerSource): StreamDecoder {
+  const progress: Progress = { model, choices: new Map(), held: { length: 0 }, started: false, over: false };
   return {
     textMember: 'content',
     decode(event, data, out) {
@@ -61,7 +65,7 @@ function endStream(progress: Progress, out: StreamEvent[]): void {
     fail(progress, emptyStream(), out);
     return;
   }
-  for (const [index, choice] of progress.choices) finishChoice(choice, index, null, out);
+  for (const [index, choice] of progress.choices) finishChoice(progress, choice, index, null, out);
   progress.over = true;
   out.push({ kind: 'end' });
 }
@@ -93,24 +97,50 @@ function decodeChoice(progress: Progress, value: JsonObject, out: StreamEvent[])
     return foreignStream(streamParts.protocol, `a choice with the index ${index}`);
   let choice = progress.choices.get(index);
   if (choice === undefined) {
-    choice = { calls: createCallDeltas(index, progress.held), finished: false };
+    choice = { calls: createCallDeltas(index, progress.held), reasoning: null, finished: false };
     progress.choices.set(index, choice);
   }
   if (choice.finished) return null;
   if (isObject(value.delta)) {
+    addReasoning(progress, choice, index, value.delta, out);
     addTexts(index, value.delta, value.logprobs, out);
     const error = readCalls(choice.calls, value.delta, out);
     if (error !== null) return error;
   }
   // Some upstreams have an empty reason in every chunk.
   const reason = textOrNull(value.finish_reason) ?? '';
-  if (reason !== '') finishChoice(choice, index, reason, out);
+  if (reason !== '') finishChoice(progress, choice, index, reason, out);
   return null;
 }
 
+/** Reasoning is over when anything else comes: its name is told then, as its signature. */
+function addReasoning(
+  progress: Progress,
+  choice: Choice,
+  index: number,
+  delta: JsonObject,
+  out: StreamEvent[],
+): void {
+  const name = reasoningName(delta);
+  if (name !== null) {
+    choice.reasoning ??= name;
+    out.push({ kind: 'reasoning', choice: index, text: delta[name] as string });
+  }
+  const goesOn = contentText(delta.content) === '' && !delta.refusal && !hasCalls(delta);
+  if (!goesOn) endReasoning(progress, choice, index, out);
+}
+
+function hasCalls({ tool_calls: calls, function_call: call }: JsonObject): boolean {
+  return (Array.isArray(calls) && calls.length > 0) || isObject(call);
+}
+
+function endReasoning({ model }: Progress, choice: Choice, index: number, out: StreamEvent[]): void {
+  if (choice.reasoning === null) return;
+  out.push({ kind: 'signature', choice: index, signature: tagUnsigned(choice.reasoning, model) });
+  choice.reasoning = null;
+}
+
 function addTexts(index: number, delta: JsonObject, logprobs: unknown, out: StreamEvent[]): void {
-  const reasoning = reasoningText(delta);
-  if (reasoning !== '') out.push({ kind: 'reasoning', choice: index, text: reasoning });
   const text = contentText(delta.content);
   const tokens = decodeLogprobs(logprobs);
   if (tokens !== null) out.push({ kind: 'text', choice: index, text, logprobs: tokens });
@@ -121,10 +151,17 @@ function addTexts(index: number, delta: JsonObject, logprobs: unknown, out: Stre
     out.push({ kind: 'citation', choice: index, citation });
 }
 
-function finishChoice(choice: Choice, index: number, reason: string | null, out: StreamEvent[]): void {
+function finishChoice(
+  progress: Progress,
+  choice: Choice,
+  index: number,
+  reason: string | null,
+  out: StreamEvent[],
+): void {
   if (choice.finished) return;
   choice.finished = true;
   endCalls(choice.calls, out);
+  endReasoning(progress, choice, index, out);
   out.push({
     kind: 'finish',
     choice: index,

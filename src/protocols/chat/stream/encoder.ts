@@ -8,6 +8,7 @@ import { encodeCitation, encodeLogprobs } from '../annotations.js';
 import { answerHead } from '../answer/encode.js';
 import { encodeFinish } from '../answer/finish.js';
 import { encodeUsage } from '../answer/usage.js';
+import { extraContent } from '../carried.js';
 
 type CallStart = Extract<StreamEvent, { kind: 'callStart' }>;
 
@@ -44,7 +45,7 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
     return opening(choice) + chunk(choice, delta, logprobs);
   }
 
-  function callStart({ choice, call, id, name, custom }: CallStart): string {
+  function callStart({ choice, call, id, name, custom, signature }: CallStart): string {
     const before = opening(choice);
     choices[choice] = { hasCalls: true };
     inCustomCall = custom;
@@ -52,7 +53,7 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
     const input = custom ? 'input' : 'arguments';
     const ids = `"index":${call},"id":${JSON.stringify(answerCallId(id, context, choice, call))}`;
     const named = `"type":"${kind}","${kind}":{"name":${JSON.stringify(name)},"${input}":""}`;
-    return before + chunk(choice, `"tool_calls":[{${ids},${named}}]`);
+    return before + chunk(choice, `"tool_calls":[{${ids},${named}${extraContent(signature)}}]`);
   }
 
   function callArguments(choice: number, call: number, text: string): string {

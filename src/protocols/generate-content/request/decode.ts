@@ -321,7 +321,7 @@ function decodeCall(call: JsonObject, at: string, ids: CallIds): ToolCallPart {
 
 function decodeResult(result: JsonObject, at: string, ids: CallIds): ToolResultPart {
   const name = requireName(result, at);
-  const callId = ids.ofResult(name, textOrNull(result.id) || null, at);
+  const callId = ids.ofResult(name, textOrNull(result.id) || null);
   const response = isObject(result.response) ? result.response : null;
   const content: (TextPart | MediaPart)[] = [];
   const text = response === null ? '' : resultText(response);

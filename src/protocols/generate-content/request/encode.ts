@@ -12,15 +12,11 @@ import type {
   Turn,
 } from '../../../conversation/request.js';
 import { signatureFor } from '../../../conversation/signature.js';
-import { GatewayError } from '../../../errors.js';
 import { isObjectText, type JsonObject, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';
 import { refuseHostedTools, unsupportedSetting } from '../../unsupported.js';
 import { encodeReasoning } from '../reasoning.js';
 import { encodeSchema } from '../schema-encode.js';
-
-/** Stop sequences that the protocol takes. */
-const maxStops = 5;
 
 /**
  * Writes the body of a generateContent request; see `TextCodec.encodeRequest`. The model and whether the answer is
@@ -30,8 +26,6 @@ const maxStops = 5;
 export function encodeRequest(request: ConversationRequest, target: TargetOptions): string {
   if (request.logitBias !== null && Object.keys(request.logitBias).length > 0)
     throw unsupportedSetting(request, 'logitBias', 'generateContent');
-  if (request.stop.length > maxStops)
-    throw unsupportedSetting(request, 'stop', 'generateContent', `with more than ${maxStops} sequences`);
   const tools = encodeTools(request, target);
   const contents = encodeContents(request.turns, target);
   if (contents === '[]')
@@ -88,18 +82,10 @@ function putFormat(
  * Writes the part of a tool's result.
  * @param names of the functions by the ids of their calls
  * @param inside the media of the result stand in it
- * @throws {GatewayError} of status 400 for the result of a call that is nowhere before it
  */
 function resultPart(result: ToolResultPart, names: ReadonlyMap<string, string>, inside: boolean): string {
-  const { callId, content, isError, at } = result;
+  const { callId, content, isError } = result;
   const name = names.get(callId) ?? result.name;
-  if (name === '') {
-    throw new GatewayError(
-      'invalid_value',
-      `'${at}' is the result of the tool call '${callId}', which is not in the conversation before it.`,
-      { param: at },
-    );
-  }
   const response = responseText(textOf(content), isError);
   let media = '';
   if (inside) for (const part of content) if (part.kind !== 'text') media = joined(media, spokenPart(part));
@@ -160,7 +146,7 @@ function joined(parts: string, more: string): string {
  * Models with levels of reasoning refuse a call that has none
  * (https://ai.google.dev/gemini-api/docs/thought-signatures, "FAQs").
  */
-const unsigned = 'skip_thought_signature_validator';
+export const unsigned = 'skip_thought_signature_validator';
 
 /** What is known while the turns are written in their order. */
 interface Writing {
@@ -251,17 +237,9 @@ function modelMembers(part: Exclude<AssistantPart, { readonly kind: 'reasoning' 
   return mediaMembers(part);
 }
 
-function callMembers({ id, name, input, at }: ToolCallPart): string {
-  const args = input.trim() === '' ? '{}' : input;
-  if (!isObjectText(args)) {
-    throw new GatewayError(
-      'invalid_value',
-      `'${at}': the arguments of the call of '${name}' must be the JSON text of an object.`,
-      { param: at },
-    );
-  }
+function callMembers({ id, name, input }: ToolCallPart): string {
   // The text goes in as it is: a parse would round its large numbers.
-  return `"functionCall":{"id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"args":${args}}`;
+  return `"functionCall":{"id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"args":${input}}`;
 }
 
 function signed(members: string, signature: string): string {

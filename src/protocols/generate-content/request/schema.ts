@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox';
 import { compileSchema, type Guarded, type MixedBody } from '../../../schema/compile.js';
-import { flag, name, nullable, record, text } from '../../../schema/members.js';
+import { flag, given, name, nullable, record, text } from '../../../schema/members.js';
 import { snakeCase } from '../spelling.js';
 
 /** An object whose members may have either of their names. Members that must be there have one word. */
@@ -109,14 +109,21 @@ export const generateContentMixedBody: MixedBody = {
 
 const withConfig: Guarded = { within: { generationConfig: {} } };
 
-/** The check of a generateContent request body. */
+/** The check of a generateContent request body that is translated. */
 export const generateContentRequest = compileSchema(
   generateContentRequestType,
   generateContentMixedBody,
   withConfig,
 );
 
-/** The check of the body of `POST /v1beta/models/{model}:countTokens`: contents alone, or a whole request in a member. */
+const withWrapped: Guarded = {
+  within: {
+    ...withConfig.within,
+    generateContentRequest: { ...generateContentRequest.guard.spec, notes: ['model'] },
+  },
+};
+
+/** The same for `POST /v1beta/models/{model}:countTokens`: contents alone, or a whole request in a member. */
 export const countTokensRequest = compileSchema(
   Type.Union([
     Type.Object({ generate_content_request: generateContentRequestType }),
@@ -124,10 +131,33 @@ export const countTokensRequest = compileSchema(
     generateContentRequestType,
   ]),
   generateContentMixedBody,
-  {
-    within: {
-      ...withConfig.within,
-      generateContentRequest: { ...generateContentRequest.guard.spec, notes: ['model'] },
-    },
-  },
+  withWrapped,
+);
+
+/** Readers of protocol buffers take a whole number as a text, too. */
+const count = nullable(Type.Union([Type.Integer(), Type.String()]));
+
+const passedType = Type.Object({
+  model: text,
+  contents: given,
+  ...spelled({ generationConfig: nullable(spelled({ candidateCount: count, maxOutputTokens: count })) })
+    .properties,
+});
+
+/** The check of every generateContent request body: all that is asked of one which is passed on as it came. */
+export const passedGenerateContentRequest = compileSchema(
+  passedType,
+  generateContentMixedBody,
+  generateContentRequest.guard.spec,
+);
+
+/** The same for `POST /v1beta/models/{model}:countTokens`. */
+export const passedCountTokensRequest = compileSchema(
+  Type.Union([
+    Type.Object({ generate_content_request: passedType }),
+    Type.Object({ generateContentRequest: passedType }),
+    passedType,
+  ]),
+  generateContentMixedBody,
+  countTokensRequest.guard.spec,
 );

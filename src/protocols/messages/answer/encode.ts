@@ -1,6 +1,8 @@
 import type { Answer } from '../../../conversation/answer.js';
+import { objectArguments } from '../../../conversation/call-arguments.js';
 import type { AnswerContext } from '../../../conversation/codec.js';
 import type { ReasoningPart, ToolCallPart } from '../../../conversation/request.js';
+import { isRedacted } from '../../../conversation/signature.js';
 import { GatewayError } from '../../../errors.js';
 import { isObjectText, quoted } from '../../../wire/json.js';
 import { toolUseId } from '../call-ids.js';
@@ -10,7 +12,7 @@ import { encodeUsage } from './usage.js';
 
 /**
  * Writes a `message`; see `TextCodec.encodeAnswer`. Of several answers it has the first.
- * @throws {GatewayError} `upstream_error` for a call whose arguments are no object, which this protocol cannot hold
+ * @throws {GatewayError} `upstream_error` for an answer without a choice
  */
 export function encodeAnswer(answer: Answer, context: AnswerContext): string {
   const [choice] = answer.choices;
@@ -42,24 +44,28 @@ export function messageHead({ id, model }: AnswerContext): string {
   return `"id":"msg_${id}","type":"message","role":"assistant","model":${JSON.stringify(model)}`;
 }
 
-/** Reasoning of any protocol is a thinking block, whose signature is the token that the client is to carry. */
+/**
+ * Reasoning of any protocol is a thinking block, whose signature is the token that the client is to carry, or an encrypted
+ * one where there is nothing to read.
+ */
 function encodeThinkingBlock(
   { text, signature }: ReasoningPart,
   { showReasoning }: AnswerContext,
 ): string | null {
   const thinking = showReasoning ? text : '';
   if (thinking === '' && signature === null) return null;
+  if (thinking === '' && signature !== null && isRedacted(signature)) return redactedBlock(signature);
   return `{"type":"thinking","thinking":${quoted(thinking)},"signature":${JSON.stringify(signature ?? '')}}`;
+}
+
+/** An encrypted block, which the client carries and does not show. */
+export function redactedBlock(token: string): string {
+  return `{"type":"redacted_thinking","data":${JSON.stringify(token)}}`;
 }
 
 /** @param isCut the answer met its limit of tokens, perhaps inside the arguments: then the call is left out */
 function encodeCall({ name, input }: ToolCallPart, id: string, isCut: boolean): string | null {
-  if (!isObjectText(input)) {
-    if (isCut) return null;
-    throw new GatewayError(
-      'upstream_error',
-      `The upstream called the tool '${name}' with arguments that are not a JSON object.`,
-    );
-  }
-  return `{"type":"tool_use","id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"input":${input}}`;
+  if (isCut && !isObjectText(input)) return null;
+  const args = objectArguments(input);
+  return `{"type":"tool_use","id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"input":${args}}`;
 }

@@ -17,7 +17,7 @@ import type {
 import { leaveOut } from '../../../conversation/setting-names.js';
 import { signatureFor } from '../../../conversation/signature.js';
 import { GatewayError } from '../../../errors.js';
-import { isObjectText, type JsonObject, quoted } from '../../../wire/json.js';
+import { type JsonObject, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';
 import { refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
 import { cacheControl, withCacheControl } from '../cache-control.js';
@@ -43,14 +43,14 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
   refuseUnsayable(request);
   const { tools, toolChoice, forced } = encodeTools(request, target);
   const messages = encodeMessages(request);
-  const { thinking, effort, maxTokens } = encodeThinking(request, target, messages.mayThink && !forced);
-  const thinks = thinking !== undefined && thinking.type !== 'disabled';
+  const mayThink = target.adaptiveThinking ? !messages.isBegun : messages.mayThink;
+  const { thinking, effort, maxTokens } = encodeThinking(request, target, mayThink && !forced);
   const settings = JSON.stringify({
     model: target.model,
     max_tokens: maxTokens,
     stream: request.stream || undefined,
     stop_sequences: request.stop.length > 0 ? request.stop : undefined,
-    ...told(encodeSampling(request, thinks), request, leftOut),
+    ...told(encodeSampling(request, thinking !== undefined), request, leftOut),
     metadata: request.user === null ? undefined : { user_id: request.user },
     thinking,
     output_config: encodeOutput(request, effort),
@@ -67,8 +67,6 @@ function refuseUnsayable(request: ConversationRequest): void {
   if (request.logprobs !== null) throw unsupportedSetting(request, 'logprobs', 'messages');
   if (request.logitBias !== null && Object.keys(request.logitBias).length > 0)
     throw unsupportedSetting(request, 'logitBias', 'messages');
-  if (request.stop.some(isBlank))
-    throw unsupportedSetting(request, 'stop', 'messages', 'with a sequence of white space');
 }
 
 /**
@@ -130,7 +128,9 @@ const leastBudget = 1024;
 const answerTokens = 1024;
 
 /**
- * Writes what the client asks of reasoning, and the limit of tokens with it.
+ * Writes what the client asks of reasoning, and the limit of tokens with it. Thinking that is not wanted is left out:
+ * some of the models that adapt refuse it as `disabled`, and those that think unasked do so least with a low effort
+ * (https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking).
  * @param possible false where the rest of the request does not go with thinking: then there is none
  */
 function encodeThinking(
@@ -141,13 +141,11 @@ function encodeThinking(
   const without = { thinking: undefined, effort: undefined, maxTokens: maxTokens ?? target.maxTokens };
   if (reasoning === null) return without;
   const { effort, show } = reasoning;
-  // Models that adapt may think unless they are told not to.
-  if (effort === 'none')
-    return target.adaptiveThinking ? { ...without, thinking: { type: 'disabled' } } : without;
   if (target.adaptiveThinking) {
+    if (effort === 'none') return { ...without, effort: 'low' };
     const thinking = { type: 'adaptive', display: show ? 'summarized' : 'omitted' };
     const word = effort === 'minimal' ? 'low' : (effort ?? undefined);
-    return { ...without, thinking: possible ? thinking : { type: 'disabled' }, effort: word };
+    return { ...without, thinking: possible ? thinking : undefined, effort: word };
   }
   const known = knownEffort(effort);
   const wanted = reasoning.budget ?? (known === null || known === 'none' ? null : budgets[known]);
@@ -242,6 +240,8 @@ function urlSource(url: string): string {
 interface EncodedMessages {
   /** JSON text of the array. */
   readonly text: string;
+  /** An answer is begun in the request, which goes with no thinking. */
+  readonly isBegun: boolean;
   /**
    * Thinking with a budget can be on: the upstream wants the turn whose calls have just been answered to begin with the
    * thinking that led to them, and none for an answer that is begun in the request.
@@ -281,16 +281,17 @@ type Spoken = (Cacheable & { readonly text: string }) | { readonly thinking: str
  * reasoning is kept where an upstream of this protocol signed it. A message is written the same way in every later
  * request of the conversation.
  * @throws {GatewayError} of status 400, naming the client's field, for parts that the protocol cannot say, and for a
- * conversation that does not begin with the user
+ * conversation that says nothing
  */
 function encodeMessages(request: ConversationRequest): EncodedMessages {
   const messages = collect(request);
   trimPrefill(messages);
-  const [first] = messages;
-  if (first === undefined) throw nothingSaid(request.from);
-  if (first.role !== 'user')
-    throw unsupportedSetting(request, 'prefill', 'messages', 'beginning with a turn of the assistant');
-  return { text: `[${messages.map(encodeMessage).join(',')}]`, mayThink: mayThink(messages) };
+  if (messages.length === 0) throw nothingSaid(request.from);
+  return {
+    text: `[${messages.map(encodeMessage).join(',')}]`,
+    isBegun: messages.at(-1)?.role !== 'user',
+    mayThink: mayThink(messages),
+  };
 }
 
 /** The 400 for a conversation that has instructions at the most. */
@@ -396,14 +397,7 @@ function encodeSpoken(spoken: Spoken): string {
 }
 
 /** The arguments are passed on as they were written: so large numbers keep all their digits. */
-function encodeCall({ id, name, input, at }: ToolCallPart): string {
-  if (!isObjectText(input)) {
-    throw new GatewayError(
-      'invalid_value',
-      `Invalid value for '${at}': the arguments of the call of '${name}' are not a JSON object.`,
-      { param: at },
-    );
-  }
+function encodeCall({ id, name, input }: ToolCallPart): string {
   return `{"type":"tool_use","id":${JSON.stringify(legalCallId(id))},"name":${JSON.stringify(name)},"input":${input}}`;
 }
 

@@ -1,7 +1,8 @@
-import { Type } from 'typebox';
+import { type TSchema, Type } from 'typebox';
 import { GatewayError } from '../../../errors.js';
 import { type CompiledSchema, compileSchema, type MixedBody } from '../../../schema/compile.js';
-import { flag, name, nullable, otherType, text } from '../../../schema/members.js';
+import { flag, given, metered, name, nullable, otherType, text } from '../../../schema/members.js';
+import { isObject } from '../../../wire/json.js';
 
 const textBlock = Type.Object({ type: Type.Literal('text'), text: Type.String() });
 const base64Source = Type.Object({
@@ -142,7 +143,7 @@ export const messagesMixedBody: MixedBody = {
 
 const members = compileSchema(messagesRequestType, messagesMixedBody);
 
-/** The check of a messages request body. */
+/** The check of a messages request body that is translated. */
 export const messagesRequest: CompiledSchema = {
   ...members,
   explain(value) {
@@ -154,9 +155,44 @@ export const messagesRequest: CompiledSchema = {
   },
 };
 
-/** The check of the body of a question for the number of tokens. */
+/** The same for a question for the number of tokens. */
 export const countTokensRequest = compileSchema(
   countTokensRequestType,
   messagesMixedBody,
   members.guard.spec,
 );
+
+/** A thread that the upstream keeps may stand in for the messages. */
+const passedConversation = { model: name, messages: Type.Optional(given), thread: Type.Optional(given) };
+
+/** The check of every messages request body: all that is asked of one which is passed on as it came. */
+export const passedMessagesRequest = withConversation(
+  Type.Object({ ...passedConversation, stream: flag, max_tokens: metered }),
+);
+
+/** The same for a question for the number of tokens. */
+export const passedCountTokensRequest = withConversation(Type.Object(passedConversation));
+
+function withConversation(schema: TSchema): CompiledSchema {
+  const passed = compileSchema(schema, messagesMixedBody, members.guard.spec);
+  return {
+    guard: passed.guard,
+    // Says yes only to a body that has `messages`.
+    accept: passed.accept,
+    check: (value) => passed.check(value) && hasConversation(value),
+    explain(value) {
+      if (!passed.check(value) || hasConversation(value)) return passed.explain(value);
+      return new GatewayError(
+        'missing_parameter',
+        "Missing required parameter 'messages': expected an array.",
+        {
+          param: 'messages',
+        },
+      );
+    },
+  };
+}
+
+function hasConversation(body: unknown): boolean {
+  return isObject(body) && (Object.hasOwn(body, 'messages') || (body.thread ?? null) !== null);
+}

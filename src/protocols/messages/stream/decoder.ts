@@ -6,8 +6,7 @@ import { isObject, type JsonObject, parseObject, textOrNull } from '../../../wir
 import { inputText, tagOwn } from '../answer/decode.js';
 import { decodeFinish } from '../answer/finish.js';
 import { decodeUsage } from '../answer/usage.js';
-import { failureOf, nameEvent, notMessages } from '../failure.js';
-import { isOwn } from './rules.js';
+import { failureOf, isForeign, nameEvent, notMessages } from '../failure.js';
 
 /** A call whose block is open. */
 interface OpenCall {
@@ -83,10 +82,10 @@ class MessagesDecoder implements StreamDecoder {
     );
   }
 
-  /** Newer types of events are ignored in a stream that has begun as one of this protocol. */
+  /** Events of other protocols are ignored, too, in a stream that has begun as one of this protocol. */
   #other(body: JsonObject, type: string | null, out: StreamEvent[]): void {
     if (type === 'error' || isObject(body.error)) this.#fail(failureOf(body), out);
-    else if (type === null || !(this.#isStarted || isOwn(type)))
+    else if (type === null || (!this.#isStarted && isForeign(type, body)))
       this.#fail(notMessages(nameEvent(body, type)), out);
   }
 

@@ -1,14 +1,15 @@
 import type { AnswerContext, StreamEncoder } from '../../../conversation/codec.js';
 import type { StreamEvent } from '../../../conversation/events.js';
+import { isRedacted } from '../../../conversation/signature.js';
 import type { Usage } from '../../../conversation/usage.js';
 import { framed, type RawTextFrame } from '../../../wire/raw-text.js';
 import { anthropic } from '../../error-formats/anthropic.js';
-import { messageHead } from '../answer/encode.js';
+import { messageHead, redactedBlock } from '../answer/encode.js';
 import { encodeFinish } from '../answer/finish.js';
 import { encodeUsage } from '../answer/usage.js';
 import { toolUseId } from '../call-ids.js';
 
-type Block = 'text' | 'thinking' | 'call';
+type Block = 'text' | 'thinking' | 'redacted' | 'call';
 type Finish = Extract<StreamEvent, { kind: 'finish' }>;
 
 const emptyBlocks = {
@@ -135,6 +136,8 @@ class Encoder implements StreamEncoder {
     if (this.#late === null) return '';
     const signature = this.#late;
     this.#late = null;
+    if (this.#open !== 'thinking' && isRedacted(signature))
+      return this.#openBlock('redacted', redactedBlock(signature)) + this.#closeBlock();
     return (
       this.#need('thinking') + this.#delta('signature_delta', 'signature', signature) + this.#closeBlock()
     );

@@ -3,7 +3,7 @@ import type { GatewayError } from '../../../errors.js';
 import { isObject, parseObject, textOrNull } from '../../../wire/json.js';
 import { firstEventEnd, lastEventEnd, parseEvent } from '../../../wire/sse.js';
 import { lastUsage } from '../answer/usage.js';
-import { failureOf, nameEvent, notMessages } from '../failure.js';
+import { failureOf, isForeign, nameEvent, notMessages } from '../failure.js';
 
 /** How many of the last events are looked at for the one that ends the stream: pings and comments may follow it. */
 const finalEvents = 4;
@@ -28,13 +28,13 @@ function judgeEvent(event: string | null, data: string): 'silence' | 'meaningful
   const body = parseObject(data);
   if (body === null) return notMessages('an event that is not a JSON object');
   const type = textOrNull(body.type) ?? event;
-  if (type === 'ping') return 'silence';
   if (type === 'error' || isObject(body.error)) return failureOf(body);
-  return type !== null && isOwn(type) ? 'meaningful' : notMessages(nameEvent(body, type));
+  if (isForeign(type, body)) return notMessages(nameEvent(body, type));
+  return type !== null && isOwn(type) ? 'meaningful' : 'silence';
 }
 
 /** True for the type of an event that is part of an answer. */
-export function isOwn(type: string): boolean {
+function isOwn(type: string): boolean {
   return type.startsWith('message_') || type.startsWith('content_block_');
 }
 

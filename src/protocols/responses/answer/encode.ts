@@ -1,7 +1,6 @@
 import type { Answer, AnswerPart } from '../../../conversation/answer.js';
 import type { AnswerContext } from '../../../conversation/codec.js';
 import { faultOfSummary, keptItems, sealSummary, summaryOf } from '../compact.js';
-import { clientNames } from '../namespaces.js';
 import {
   annotation,
   calledTool,
@@ -52,7 +51,7 @@ function encodeCompaction(answer: Answer, context: AnswerContext): string {
 /** The items of an answer, as a stream of it would number them. */
 function encodeOutput(parts: readonly AnswerPart[], isCut: boolean, context: AnswerContext): string {
   const { id } = context;
-  const naming = { id, names: clientNames(context.echo?.tools) };
+  const naming = { id, tools: context.clientTools };
   const items: string[] = [];
   let hasMessage = false;
   let content = '';

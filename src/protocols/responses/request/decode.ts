@@ -8,8 +8,7 @@ import type {
   OutputFormat,
   Reasoning,
   TextPart,
-  Tool,
-  ToolChoice,
+  ToolCallPart,
   ToolResultPart,
   Turn,
   UserPart,
@@ -19,11 +18,15 @@ import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../
 import type { Sealer } from '../../../wire/seal.js';
 import { decodeServing } from '../../openai-shared/serving.js';
 import { untranslatable } from '../../unsupported.js';
-import { asCompaction, expandCompaction, isCompaction, keptContents } from '../compact.js';
-import { type HostedTool, type ListedTool, listTools, type ToolList, upstreamName } from '../namespaces.js';
+import { callIdOf, clientCallOf } from '../client-tools.js';
+import { asCompaction, isCompaction, keptContents, openCompaction } from '../compact.js';
+import { nameOfItem, nameOfPart } from '../left-out.js';
+import { clientTools, foundTools, listTools, type ToolList, upstreamName } from '../namespaces.js';
 import { unreadOf } from '../read-members.js';
 import { carriedReasoning } from '../reasoning.js';
-import { invalid, missing, nameOfType, ofType, wrongType } from '../refusals.js';
+import { invalid, missing, ofType, wrongType } from '../refusals.js';
+import { toolSources } from '../tool-sources.js';
+import { decodeTool, decodeToolChoice } from '../tools-decode.js';
 
 /** Settings that a response repeats. */
 const echoed = [
@@ -82,22 +85,24 @@ interface DecodedBody {
 
 function decodeBody(body: JsonObject, stream: boolean, sealer: Sealer): DecodedBody {
   refuseServerState(body);
-  const list = listTools(body.tools);
-  const input = decodeInput(body.input, list, sealer);
+  const list = listTools(toolSources(body));
+  const leftOut = new Set<string>();
+  const input = decodeInput(body.input, { list, sealer, leftOut });
   const text = isObject(body.text) ? body.text : {};
-  const { choice, hosted } = decodeToolChoice(body.tool_choice, list);
+  const toolChoice = decodeToolChoice(body.tool_choice, list, leftOut);
   const request: ConversationRequest = {
     from: 'responses',
     stream,
-    leftOut: unreadOf(body),
+    leftOut: [...leftOut, ...unreadOf(body)],
     system:
       typeof body.instructions === 'string' && body.instructions !== ''
         ? [body.instructions, ...input.system]
         : input.system,
     turns: input.turns,
     tools: list.listed.map(decodeTool),
-    hostedTools: [...list.hosted, ...hosted, ...input.hosted],
-    toolChoice: choice,
+    clientTools: clientTools(list),
+    hostedTools: list.hosted,
+    toolChoice,
     parallelCalls: typeof body.parallel_tool_calls === 'boolean' ? body.parallel_tool_calls : null,
     format: decodeFormat(text.format),
     reasoning: decodeReasoning(body.reasoning),
@@ -183,37 +188,44 @@ const schemeCharacters = 16;
  * Decodes the content of a user's message, or the output of a tool.
  * @param content a string or an array of input parts
  * @param at its path in the client's body
+ * @param leftOut gets the names of parts that no other protocol has
  * @throws {GatewayError} naming the part that cannot be taken
  */
-function decodeContent(content: unknown, at: string): (TextPart | MediaPart)[] {
+function decodeContent(content: unknown, at: string, leftOut: Set<string>): (TextPart | MediaPart)[] {
   if (typeof content === 'string') return [{ kind: 'text', text: content }];
-  return partsOf(content, at).map((part, index) => decodePart(part, `${at}[${index}]`));
+  return takenParts(content, at, leftOut, (part, path) => decodePart(part, path));
 }
 
-/**
- * Decodes the content of a message of the assistant's.
- * @throws {GatewayError} naming the part that is neither a text nor a refusal
- */
-function decodeAssistantContent(content: unknown, at: string): AssistantPart[] {
+/** Decodes the content of a message of the assistant's. */
+function decodeAssistantContent(content: unknown, at: string, leftOut: Set<string>): AssistantPart[] {
   if (typeof content === 'string') return [{ kind: 'text', text: content }];
-  return partsOf(content, at).map((part, index) => {
+  return takenParts<AssistantPart>(content, at, leftOut, (part) => {
     if (isText(part)) return { kind: 'text', text: textOrNull(part.text) ?? '' };
-    if (part.type === 'refusal') return { kind: 'refusal', text: textOrNull(part.refusal) ?? '' };
-    throw untranslatable(`${at}[${index}]`, ofType(part.type));
+    return part.type === 'refusal' ? { kind: 'refusal', text: textOrNull(part.refusal) ?? '' } : null;
   });
 }
 
-/**
- * The texts of a message that may hold nothing else.
- * @throws {GatewayError} naming the first part that is no text
- */
-function textOfContent(content: unknown, at: string): string {
+/** The texts of a message that may hold nothing else. */
+function textOfContent(content: unknown, at: string, leftOut: Set<string>): string {
   if (typeof content === 'string') return content;
-  const texts = partsOf(content, at).map((part, index) => {
-    if (isText(part) && typeof part.text === 'string') return part.text;
-    throw untranslatable(`${at}[${index}]`, ofType(part.type));
-  });
+  const texts = takenParts(content, at, leftOut, (part) => (isText(part) ? textOrNull(part.text) : null));
   return texts.join('\n');
+}
+
+/** @param take gives null for a part that is left out */
+function takenParts<Part>(
+  content: unknown,
+  at: string,
+  leftOut: Set<string>,
+  take: (part: JsonObject, at: string) => Part | null,
+): Part[] {
+  const taken: Part[] = [];
+  partsOf(content, at).forEach((part, index) => {
+    const found = take(part, `${at}[${index}]`);
+    if (found !== null) taken.push(found);
+    else leftOut.add(nameOfPart(part.type));
+  });
+  return taken;
 }
 
 /** The parts of a content that is not a string. @throws {GatewayError} for what is no array of objects */
@@ -229,7 +241,8 @@ function isText({ type }: JsonObject): boolean {
   return type === 'input_text' || type === 'output_text' || type === 'text';
 }
 
-function decodePart(part: JsonObject, at: string): TextPart | MediaPart {
+/** @returns null for a part of an unknown type */
+function decodePart(part: JsonObject, at: string): TextPart | MediaPart | null {
   if (isText(part)) return { kind: 'text', text: textOrNull(part.text) ?? '' };
   switch (part.type) {
     case 'input_image':
@@ -248,7 +261,7 @@ function decodePart(part: JsonObject, at: string): TextPart | MediaPart {
       return { kind: 'document', source, detail: null, name: textOrNull(part.filename), at };
     }
     default:
-      throw untranslatable(at, ofType(part.type));
+      return null;
   }
 }
 
@@ -279,42 +292,34 @@ function noSource(part: JsonObject, at: string, member: string): GatewayError {
   return missing(`${at}.${member}`, 'the bytes or the URL of what is sent');
 }
 
-/** What the names of items begin with that a tool of the upstream's own, and its output, have in a conversation. */
-const hostedPrefixes: readonly string[] = [
-  'web_search_',
-  'file_search_',
-  'code_interpreter_',
-  'image_generation_',
-  'computer_',
-  'mcp_',
-  'local_shell_',
-  'shell_',
-  'apply_patch_',
-  'tool_search_',
-];
-
 /** What a client's input says. */
 interface DecodedInput {
   /** Texts of the instructions before the first turn. */
   readonly system: string[];
   readonly turns: Turn[];
-  /** Items of tools that only an upstream of the protocol runs; they are in no turn. */
-  readonly hosted: HostedTool[];
   /** The input ends with the wish for a compaction. */
   readonly wantsCompaction: boolean;
 }
 
+/** What the items of an input are read with. */
+interface InputContext {
+  /** The client's tools: calls name them as the client does. */
+  readonly list: ToolList;
+  readonly sealer: Sealer;
+  /** Gets the names of what is left out. */
+  readonly leftOut: Set<string>;
+}
+
 /**
  * Decodes `input`. Adjacent items of the assistant become one turn, and so do adjacent outputs of its calls.
- * @param tools the client's tools: calls name them as the client does
  * @throws {GatewayError} naming the item that cannot be taken
  */
-function decodeInput(input: unknown, tools: ToolList, sealer: Sealer): DecodedInput {
+function decodeInput(input: unknown, context: InputContext): DecodedInput {
   if (typeof input === 'string') {
     const turns = [userTurn([{ kind: 'text', text: input }])];
-    return { system: [], turns, hosted: [], wantsCompaction: false };
+    return { system: [], turns, wantsCompaction: false };
   }
-  const reader = new InputReader(tools, sealer);
+  const reader = new InputReader(context);
   const items = listOf(input);
   let wantsCompaction = false;
   items.forEach((item, index) => {
@@ -324,25 +329,24 @@ function decodeInput(input: unknown, tools: ToolList, sealer: Sealer): DecodedIn
     else if (index === items.length - 1) wantsCompaction = true;
     else throw invalid(at, `an item of type 'compaction_trigger' must be the last one`);
   });
-  const { system, turns, hosted } = reader;
-  return { system, turns, hosted, wantsCompaction };
+  const { system, turns } = reader;
+  return { system, turns, wantsCompaction };
 }
 
 class InputReader {
   readonly system: string[] = [];
   readonly turns: Turn[] = [];
-  readonly hosted: HostedTool[] = [];
-  readonly #tools: ToolList;
-  readonly #sealer: Sealer;
+  readonly #context: InputContext;
   /** Names of the calls so far, by their ids: an output does not say which tool gave it. */
   readonly #called = new Map<string, string>();
+  /** Ids of a shell's calls by those of their items, which some clients give in their place. */
+  readonly #shellCalls = new Map<unknown, string>();
   /** Parts of the last turn, while it is one that another item may join. */
   #assistant: AssistantPart[] | null = null;
   #results: UserPart[] | null = null;
 
-  constructor(tools: ToolList, sealer: Sealer) {
-    this.#tools = tools;
-    this.#sealer = sealer;
+  constructor(context: InputContext) {
+    this.#context = context;
   }
 
   read(item: JsonObject, at: string): void {
@@ -360,60 +364,98 @@ class InputReader {
         break;
       case 'function_call_output':
       case 'custom_tool_call_output':
-        this.#output(item, at);
+        this.#output(requireCallId(item, at), this.#content(item.output, `${at}.output`), at);
         break;
       case 'reasoning':
         this.#reasoning(item);
         break;
+      case 'additional_tools':
+        break;
+      case 'item_reference':
+        throw untranslatable(at, ofType(item.type));
       default:
-        if (isCompaction(item))
-          this.#turn(userTurn([{ kind: 'text', text: expandCompaction(item, at, this.#sealer) }]));
-        else if (isHostedItem(item.type)) this.hosted.push({ type: item.type, at });
-        else throw untranslatable(at, ofType(item.type));
+        if (!this.#clientTool(item, at) && !this.#compaction(item))
+          this.#context.leftOut.add(nameOfItem(item.type));
     }
   }
 
+  #content(content: unknown, at: string): (TextPart | MediaPart)[] {
+    return decodeContent(content, at, this.#context.leftOut);
+  }
+
+  /** @returns false for an item of none of the tools that are functions elsewhere */
+  #clientTool(item: JsonObject, at: string): boolean {
+    const { list } = this.#context;
+    const call = clientCallOf(item);
+    if (call !== null) {
+      const { type, id, input } = call;
+      if (type === 'local_shell') this.#shellCalls.set(item.id, id);
+      this.#addCall({ id, name: list.typeNames[type], input, custom: false, at });
+      return true;
+    }
+    const id = callIdOf(item);
+    if (id === null) return false;
+    if (item.type === 'tool_search_output') {
+      this.#output(id, [{ kind: 'text', text: foundTools(list, item.tools) }], at);
+      return true;
+    }
+    if (item.type !== 'local_shell_call_output') return false;
+    this.#output(this.#shellCalls.get(id) ?? id, this.#content(item.output ?? '', `${at}.output`), at);
+    return true;
+  }
+
+  /** @returns false for an item that is no compaction, or one that was not made here, which nobody else can read */
+  #compaction(item: JsonObject): boolean {
+    const text = isCompaction(item) ? openCompaction(item, this.#context.sealer) : null;
+    if (text !== null) this.#turn(userTurn([{ kind: 'text', text }]));
+    return text !== null;
+  }
+
   #message(item: JsonObject, at: string): void {
-    const { role, content } = item;
+    const { role, content, phase } = item;
     const path = `${at}.content`;
+    const { leftOut } = this.#context;
+    // No other protocol tells a comment on the work from the answer.
+    if (typeof phase === 'string') leftOut.add('phase');
     switch (role) {
       case 'system':
       case 'developer': {
-        const text = textOfContent(content, path);
+        const text = textOfContent(content, path, leftOut);
         if (text === '') break;
         if (this.turns.length > 0) this.#turn({ role: 'system', text });
         else this.system.push(text);
         break;
       }
       case 'user':
-        this.#turn(userTurn(decodeContent(content, path)));
+        this.#user(this.#content(content, path));
         break;
       case 'assistant':
-        for (const part of decodeAssistantContent(content, path)) this.#part(part);
+        for (const part of decodeAssistantContent(content, path, leftOut)) this.#part(part);
         break;
       default:
-        throw untranslatable(`${at}.role`, `'${nameOfType(role)}'`);
+        leftOut.add(nameOfItem(item.type));
     }
+  }
+
+  /** A message of which nothing is left is none. */
+  #user(parts: UserPart[]): void {
+    if (parts.length > 0) this.#turn(userTurn(parts));
   }
 
   #call(item: JsonObject, call: { input: string; custom: boolean; at: string }): void {
     const id = requireCallId(item, call.at);
     if (typeof item.name !== 'string') throw missing(`${call.at}.name`, 'a string');
-    const name = upstreamName(this.#tools, item.namespace, item.name);
-    this.#called.set(id, name);
-    this.#part({ kind: 'toolCall', id, name, ...call });
+    this.#addCall({ id, name: upstreamName(this.#context.list, item.namespace, item.name), ...call });
   }
 
-  #output(item: JsonObject, at: string): void {
-    const callId = requireCallId(item, at);
-    const result: ToolResultPart = {
-      kind: 'toolResult',
-      callId,
-      name: this.#called.get(callId) ?? '',
-      content: decodeContent(item.output, `${at}.output`),
-      isError: false,
-      at,
-    };
+  #addCall(call: Omit<ToolCallPart, 'kind'>): void {
+    this.#called.set(call.id, call.name);
+    this.#part({ kind: 'toolCall', ...call });
+  }
+
+  #output(callId: string, content: ToolResultPart['content'], at: string): void {
+    const name = this.#called.get(callId) ?? '';
+    const result: ToolResultPart = { kind: 'toolResult', callId, name, content, isError: false, at };
     if (this.#results === null) {
       const results: UserPart[] = [];
       this.#turn(userTurn(results));
@@ -458,110 +500,4 @@ export function joinedTexts(parts: unknown): string {
 function requireCallId(item: JsonObject, at: string): string {
   if (typeof item.call_id === 'string' && item.call_id !== '') return item.call_id;
   throw missing(`${at}.call_id`, 'a non-empty string');
-}
-
-/** Whether an item of a conversation belongs to a tool that only an upstream of the protocol runs. */
-function isHostedItem(type: unknown): type is string {
-  return typeof type === 'string' && hostedPrefixes.some((prefix) => type.startsWith(prefix));
-}
-
-/** Deeper schemas are not looked through. */
-const deepest = 32;
-
-/** Decodes a function or a custom tool of a client's list. */
-function decodeTool({ tool, name }: ListedTool): Tool {
-  const description = textOrNull(tool.description);
-  if (tool.type === 'custom') {
-    const { format } = tool;
-    const custom = { format: isObject(format) && format.type !== 'text' ? format : null };
-    return { name, description, parameters: null, strict: null, custom };
-  }
-  const parameters = isObject(tool.parameters) ? tool.parameters : null;
-  return { name, description, parameters, strict: strictOf(tool.strict, parameters) };
-}
-
-function strictOf(value: unknown, parameters: JsonObject | null): boolean | null {
-  if (typeof value === 'boolean') return value;
-  return value === undefined && isStrictByDefault(parameters) ? true : null;
-}
-
-/** A client's `tool_choice`, and what of it is about tools that only an upstream of the protocol runs. */
-interface DecodedChoice {
-  readonly choice: ToolChoice | null;
-  readonly hosted: readonly HostedTool[];
-}
-
-/**
- * Decodes `tool_choice`.
- * @param list the client's tools
- * @throws {GatewayError} for an unknown form
- */
-function decodeToolChoice(choice: unknown, list: ToolList): DecodedChoice {
-  if (choice === undefined || choice === null) return { choice: null, hosted: [] };
-  if (choice === 'none' || choice === 'auto' || choice === 'required')
-    return { choice: { mode: choice }, hosted: [] };
-  if (typeof choice === 'string')
-    throw invalid('tool_choice', 'expected "none", "auto", "required" or an object');
-  if (!isObject(choice)) throw untranslatable('tool_choice');
-  if (choice.type === 'allowed_tools') return decodeAllowed(choice, list);
-  const at = 'tool_choice';
-  if (!isOwn(choice)) return { choice: null, hosted: [{ type: nameOfType(choice.type), at }] };
-  return { choice: { mode: 'named', name: chosenName(choice, at, list) }, hosted: [] };
-}
-
-function decodeAllowed(choice: JsonObject, list: ToolList): DecodedChoice {
-  const names: string[] = [];
-  const hosted: HostedTool[] = [];
-  const tools = listOf(choice.tools);
-  tools.forEach((tool, index) => {
-    const at = `tool_choice.tools[${index}]`;
-    if (!isObject(tool)) throw untranslatable(at);
-    if (isOwn(tool)) names.push(chosenName(tool, at, list));
-    else hosted.push({ type: nameOfType(tool.type), at });
-  });
-  // Where the tools of the upstream are left out, nothing that may be called remains.
-  if (names.length === 0 && hosted.length > 0) return { choice: { mode: 'none' }, hosted };
-  return { choice: { mode: 'allowed', names, required: choice.mode === 'required' }, hosted };
-}
-
-/** The choice is of a tool that the client runs. */
-function isOwn({ type }: JsonObject): boolean {
-  return type === 'function' || type === 'custom';
-}
-
-function chosenName(choice: JsonObject, at: string, list: ToolList): string {
-  if (typeof choice.name === 'string') return upstreamName(list, choice.namespace, choice.name);
-  throw missing(`${at}.name`, 'a string');
-}
-
-/**
- * Whether a tool without a `strict` member is a strict one. The protocol makes it one where its schema allows that:
- * every object closed, and all of its properties required.
- * @param parameters JSON Schema of the arguments
- */
-function isStrictByDefault(parameters: JsonObject | null): boolean {
-  return parameters !== null && parameters.type === 'object' && isClosed(parameters, deepest);
-}
-
-function isClosed(schema: unknown, levels: number): boolean {
-  if (levels === 0) return false;
-  if (Array.isArray(schema)) return schema.every((each) => isClosed(each, levels - 1));
-  if (!isObject(schema)) return false;
-  if (schema.oneOf !== undefined || schema.allOf !== undefined) return false;
-  const { properties, required } = schema;
-  if (schema.type === 'object' || properties !== undefined) {
-    if (schema.additionalProperties !== false || !isObject(properties)) return false;
-    for (const name of Object.keys(properties)) {
-      if (!Array.isArray(required) || !required.includes(name)) return false;
-      if (!isClosed(properties[name], levels - 1)) return false;
-    }
-  }
-  if (schema.items !== undefined && !isClosed(schema.items, levels - 1)) return false;
-  if (schema.anyOf !== undefined && !isClosed(schema.anyOf, levels - 1)) return false;
-  const definitions = schema.$defs ?? schema.definitions;
-  return definitions === undefined || (isObject(definitions) && areClosed(definitions, levels));
-}
-
-function areClosed(schemas: JsonObject, levels: number): boolean {
-  return Object.keys(schemas).every((name) => isClosed(schemas[name], levels - 1));
 }

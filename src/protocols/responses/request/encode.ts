@@ -49,14 +49,11 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
 }
 
 function refuse(request: ConversationRequest, target: TargetOptions): void {
-  if (request.stop.length > 0) throw unsupportedSetting(request, 'stop', 'responses');
   if (request.candidates > 1)
     throw unsupportedSetting(request, 'candidates', 'responses', 'with more than one answer');
   if (request.logitBias !== null && Object.keys(request.logitBias).length > 0)
     throw unsupportedSetting(request, 'logitBias', 'responses');
   refuseHostedTools(request, target, 'responses');
-  if (request.turns.at(-1)?.role === 'assistant')
-    throw unsupportedSetting(request, 'prefill', 'responses', "with a last message of the assistant's");
 }
 
 function textSettings({ format, verbosity }: ConversationRequest): string {

@@ -1,7 +1,17 @@
 import { Type } from 'typebox';
 import { GatewayError } from '../../../errors.js';
 import { type CompiledSchema, compileSchema, type MixedBody } from '../../../schema/compile.js';
-import { flag, mapOf, name, nullable, otherType, record, text } from '../../../schema/members.js';
+import {
+  flag,
+  given,
+  mapOf,
+  metered,
+  name,
+  nullable,
+  otherType,
+  record,
+  text,
+} from '../../../schema/members.js';
 import { isObject } from '../../../wire/json.js';
 import { MemberGuard } from '../../../wire/member-guard.js';
 import { routedMembers } from '../../../wire/routed-members.js';
@@ -158,24 +168,52 @@ export const messageGuard = new MemberGuard({
   within: { ...members.guard.spec.within, response: elsewhere, session: elsewhere },
 });
 
-/** The check of a responses request body: its members, and that there is an input, here or at the upstream. */
-export const responsesRequest: CompiledSchema = {
-  guard: members.guard,
-  // Says yes only to a body that has `input`.
-  accept: (body) => members.accept(body),
-  check: (value) => members.check(value) && hasInput(value),
-  explain(value) {
-    if (!members.check(value) || hasInput(value)) return members.explain(value);
-    return new GatewayError(
-      'missing_parameter',
-      "Missing required parameter 'input': expected a string or an array, or 'previous_response_id', 'conversation' or 'prompt'.",
-      { param: 'input' },
-    );
-  },
-};
+/** The check of a responses request body that is translated. */
+export const responsesRequest = withInput(members);
 
-/** The check of a compaction's request body. */
+/** The check of a compaction's request body that is translated. */
 export const compactRequest = compileSchema(compactRequestType, responsesMixedBody, members.guard.spec);
+
+/** The check of every responses request body: all that is asked of one which is passed on as it came. */
+export const passedResponsesRequest = withInput(
+  compileSchema(
+    Type.Object({
+      model: name,
+      input: Type.Optional(given),
+      previous_response_id: text,
+      stream: flag,
+      stream_options: record,
+      max_output_tokens: metered,
+    }),
+    responsesMixedBody,
+    members.guard.spec,
+  ),
+);
+
+/** The same for a compaction. */
+export const passedCompactRequest = compileSchema(
+  Type.Object({ model: name, input: Type.Optional(given), previous_response_id: text }),
+  responsesMixedBody,
+  members.guard.spec,
+);
+
+/** A check that there is an input besides, here or at the upstream. */
+function withInput(members: CompiledSchema): CompiledSchema {
+  return {
+    guard: members.guard,
+    // Says yes only to a body that has `input`.
+    accept: (body) => members.accept(body),
+    check: (value) => members.check(value) && hasInput(value),
+    explain(value) {
+      if (!members.check(value) || hasInput(value)) return members.explain(value);
+      return new GatewayError(
+        'missing_parameter',
+        "Missing required parameter 'input': expected a string or an array, or 'previous_response_id', 'conversation' or 'prompt'.",
+        { param: 'input' },
+      );
+    },
+  };
+}
 
 function hasInput(body: unknown): boolean {
   if (!isObject(body)) return false;

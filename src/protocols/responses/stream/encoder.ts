@@ -6,7 +6,6 @@ import { GatewayError } from '../../../errors.js';
 import { encodeFinish } from '../answer/finish.js';
 import { faultOfSummary, sealSummary } from '../compact.js';
 import { EventWriter } from '../event-writer.js';
-import { clientNames } from '../namespaces.js';
 import { OpenCall, OpenMessage, OpenReasoning } from '../open-items.js';
 import { type CallNaming, calledTool, compactionItem, messageId, reasoningItem } from '../output.js';
 
@@ -114,7 +113,7 @@ class ResponseEncoder extends Encoder {
     super(context);
     this.#id = context.id;
     this.#showReasoning = context.showReasoning;
-    this.#naming = { id: context.id, names: clientNames(context.echo?.tools) };
+    this.#naming = { id: context.id, tools: context.clientTools };
   }
 
   override takesRawText(): boolean {

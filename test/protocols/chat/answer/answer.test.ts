@@ -1,5 +1,6 @@
 import { test } from 'tap';
 import type { Answer, AnswerPart } from '../../../../src/conversation/answer.js';
+import { tagUnsigned } from '../../../../src/conversation/unsigned-reasoning.js';
 import { chatCodec } from '../../../../src/protocols/chat/index.js';
 import type { JsonObject } from '../../../../src/wire/json.js';
 import { context, refusal } from '../samples.js';
@@ -30,7 +31,7 @@ const whole: Answer = {
   choices: [
     {
       parts: [
-        { kind: 'reasoning', text: 'hm', signature: null },
+        { kind: 'reasoning', text: 'hm', signature: tagUnsigned('reasoning_content', 'up') },
         { kind: 'text', text: 'abc', citations: [citation], logprobs: [logprob] },
         call(),
         call({ id: 'c2', name: 'g', input: 'free', custom: true }),

@@ -1,4 +1,5 @@
 import { test } from 'tap';
+import { tagUnsigned } from '../../../../src/conversation/unsigned-reasoning.js';
 import type { JsonObject } from '../../../../src/wire/json.js';
 import { decode, decodeMessages, refusal } from '../samples.js';
 
@@ -68,6 +69,7 @@ test('the texts, refusals and calls of an assistant are one turn', async (t) => 
     {
       role: 'assistant',
       parts: [
+        { kind: 'reasoning', text: 'hm', signature: tagUnsigned('reasoning_content', '') },
         text('x'),
         { kind: 'refusal', text: 'no' },
         { kind: 'refusal', text: 'never' },

@@ -30,6 +30,7 @@ test('texts, refusals and reasoning', async (t) => {
       'reasoning h',
       'reasoning m',
       'reasoning n',
+      'signature',
       'text a',
       'text b',
       'refusal c',
@@ -106,6 +107,14 @@ test('what ends a stream, and what breaks it off', async (t) => {
     'finish stop',
     'end',
   ]);
+});
+
+test('events of a server’s own are passed over, first or in the middle', async (t) => {
+  const own = { type: 'codex.rate_limits' };
+  t.strictSame(
+    steps(own, chunk({ content: 'a' }), own, stop, own, done),
+    steps(chunk({ content: 'a' }), stop, done),
+  );
 });
 
 test('errors of the upstream, and events of other protocols', async (t) => {

@@ -1,5 +1,6 @@
 import { test } from 'tap';
 import type { StreamEvent } from '../../../../src/conversation/events.js';
+import { tagUnsigned } from '../../../../src/conversation/unsigned-reasoning.js';
 import { GatewayError } from '../../../../src/errors.js';
 import { chatCodec } from '../../../../src/protocols/chat/index.js';
 import { brief, context, decodeStream } from '../samples.js';
@@ -148,6 +149,7 @@ test('what the encoder writes, the decoder reads', async (t) => {
   const events: StreamEvent[] = [
     start,
     { kind: 'reasoning', choice: 0, text: 'hm' },
+    { kind: 'signature', choice: 0, signature: tagUnsigned('reasoning_content', 'up') },
     text('a'),
     callStart(),
     callArguments('{"a":'),

@@ -16,6 +16,14 @@ test('comments are silence and a chunk is meaningful', async (t) => {
   t.equal(judgeStart(run('data: {"object":"chat.completion.chunk"}\n\n')), 'meaningful');
 });
 
+test('events of a server’s own say nothing', async (t) => {
+  for (const own of ['data: {"type":"codex.rate_limits"}\n\n', 'event: x\ndata: {"a":1}\n\n']) {
+    t.equal(judgeStart(run(own)), 'silence', own);
+    t.equal(judgeStart(run(`${own}data: {"choices":[]}\n\n`)), 'meaningful');
+    t.match(judgeStart(run(`${own}data: {"candidates":[]}\n\n`)), { kind: 'unsupported_stream_event' });
+  }
+});
+
 test('a first event that is an error, or of another protocol, is an error', async (t) => {
   const kinds: [string, string][] = [
     ['data: {"error":{"message":"x","code":429}}\n\n', 'rate_limit_exceeded'],
@@ -24,6 +32,10 @@ test('a first event that is an error, or of another protocol, is an error', asyn
     ['data: {"candidates":[]}\n\n', 'unsupported_stream_event'],
     ['data: [1]\n\n', 'unsupported_stream_event'],
     ['data: not json\n\n', 'unsupported_stream_event'],
+    ['data: {}\n\n', 'unsupported_stream_event'],
+    ['data: {"object":"error","type":"NotFoundError"}\n\n', 'unsupported_stream_event'],
+    ['data: {"type":"response.created"}\n\n', 'unsupported_stream_event'],
+    ['data: {"type":"error","message":"x"}\n\n', 'upstream_error'],
   ];
   for (const [text, kind] of kinds) {
     const verdict = judgeStart(run(text));
@@ -48,6 +60,8 @@ test('a first event is the same whether the stream passes or is translated', asy
     'event: error\ndata: {"message":"broken"}\n\n',
     'event: error\ndata: {"type":"rate_limit_error","message":"slow"}\n\n',
     'event: ping\ndata: {"a":1}\n\n',
+    'data: {"type":"codex.rate_limits"}\n\n',
+    'data: {"type":"error","message":"broken"}\n\n',
   ];
   const verdictOf = (found: unknown): string => {
     if (!(found instanceof GatewayError)) return 'none';
@@ -56,7 +70,7 @@ test('a first event is the same whether the stream passes or is translated', asy
   for (const text of events) {
     const { event, data } = parseEvent(text);
     const decoded: StreamEvent[] = [];
-    createDecoder().decode(event, data as string, decoded);
+    createDecoder({ model: 'up' }).decode(event, data as string, decoded);
     const failure = decoded.find(({ kind }) => kind === 'error');
     const error = failure?.kind === 'error' ? failure.error : null;
     t.equal(verdictOf(judgeStart(run(text))), verdictOf(error), text);

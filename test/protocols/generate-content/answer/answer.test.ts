@@ -1,5 +1,6 @@
 import { test } from 'tap';
 import type { Answer, AnswerPart } from '../../../../src/conversation/answer.js';
+import { tokenAsBytes } from '../../../../src/conversation/signature.js';
 import { generateContentCodec } from '../../../../src/protocols/generate-content/index.js';
 import type { JsonObject } from '../../../../src/wire/json.js';
 import { context, refusalOf, token, usage } from '../samples.js';
@@ -153,11 +154,11 @@ test('a response is written', async (t) => {
     { kind: 'reasoning', text: '', signature: 'gw1.u' },
   );
   const parts = [
-    { text: 'a', thoughtSignature: 'gw1.s' },
+    { text: 'a', thoughtSignature: tokenAsBytes('gw1.s') },
     { text: 'no' },
-    { functionCall: { id: 'x', name: 'f', args: { a: 1 } }, thoughtSignature: 'gw1.t' },
+    { functionCall: { id: 'x', name: 'f', args: { a: 1 } }, thoughtSignature: tokenAsBytes('gw1.t') },
     { functionCall: { id: 'call_r_1', name: 'f', args: { input: 'not json' } } },
-    { text: '', thoughtSignature: 'gw1.u' },
+    { text: '', thoughtSignature: tokenAsBytes('gw1.u') },
   ];
   t.same(encode(written), {
     candidates: [candidate({ text: 'hm', thought: true }, ...parts)],

@@ -49,8 +49,10 @@ const reasoning = (text: string, signature: string | null) => ({
 const callPart = { functionCall: { id: 'call_1', name: 'f', args: { a: 1 } } };
 const resultOf = (given: Partial<ToolResultPart>, options: Partial<TargetOptions> = {}) =>
   (
-    encodeTurns([answers(call()), { role: 'user', parts: [result(given)] }], options) as { parts: object[] }[]
-  )[1];
+    encodeTurns([says('q'), answers(call()), { role: 'user', parts: [result(given)] }], options) as {
+      parts: object[];
+    }[]
+  )[2];
 
 test('settings, with the conversation last', async (t) => {
   const given: Partial<ConversationRequest> = {
@@ -225,10 +227,11 @@ test('media of a result stand in it where the model takes them there, else after
     { functionResponse: { id: 'call_1', name: 'f', response: { result: 'see' }, parts: [{ inlineData }] } },
   ]);
   const two = encodeTurns([
+    says('q'),
     answers(call(), call({ id: 'call_2', name: 'g' })),
     { role: 'user', parts: [result({ content: [image] }), result({ callId: 'call_2' }), text('well?')] },
   ]) as { parts: object[] }[];
-  t.match(two[1]?.parts, [
+  t.match(two[2]?.parts, [
     { functionResponse: { name: 'f', response: { result: '' } } },
     { functionResponse: { name: 'g' } },
     { text: 'Attachments of the result of tool call call_1:' },
@@ -257,8 +260,17 @@ test('turns of one role in a row are one content, and instructions are said by t
 });
 
 test('results come before instructions that stand between them and their calls', async (t) => {
-  const turns: Turn[] = [answers(call()), { role: 'system', text: 'S' }, { role: 'user', parts: [result()] }];
-  t.match(encodeTurns(turns), [{ role: 'model' }, { parts: [{ functionResponse: {} }, { text: 'S' }] }]);
+  const turns: Turn[] = [
+    says('q'),
+    answers(call()),
+    { role: 'system', text: 'S' },
+    { role: 'user', parts: [result()] },
+  ];
+  t.match(encodeTurns(turns), [
+    { role: 'user' },
+    { role: 'model' },
+    { parts: [{ functionResponse: {} }, { text: 'S' }] },
+  ]);
 });
 
 test('media', async (t) => {
@@ -316,11 +328,7 @@ test('signatures go back to their vendor on the part after the reasoning', async
 test('what the protocol cannot say is refused by the field of the client', async (t) => {
   const refusals: [Partial<ConversationRequest>, string][] = [
     [{ logitBias: { 50256: -100 } }, 'logit_bias'],
-    [{ stop: ['a', 'b', 'c', 'd', 'e', 'f'] }, 'stop'],
     [{ hostedTools: [{ type: 'web_search', at: 'tools[0]' }] }, 'tools[0]'],
-    [{ turns: [answers(call({ input: '[1]' }))] }, 'messages[1].tool_calls[0]'],
-    [{ turns: [answers(call({ input: '{"a"' }))] }, 'messages[1].tool_calls[0]'],
-    [{ turns: [says('a'), { role: 'user', parts: [result()] }] }, 'messages[2]'],
     [{ turns: [] }, 'messages'],
     [{ turns: [says('')] }, 'messages'],
   ];
@@ -333,7 +341,27 @@ test('what the protocol cannot say is refused by the field of the client', async
     encode({ hostedTools: [{ type: 'web_search', at: 'tools[0]' }] }, { hostedTools: 'drop' }).tools,
     undefined,
   );
-  t.match(encodeTurns([answers(call({ input: ' ' }))]), [{ parts: [{ functionCall: { args: {} } }] }]);
+});
+
+test('arguments that are no object are put into one', async (t) => {
+  for (const [input, args] of [
+    [' ', {}],
+    ['[1]', { input: [1] }],
+    ['{"a"', { input: '{"a"' }],
+  ] as const)
+    t.match(encodeTurns([says('q'), answers(call({ input }))]), [
+      {},
+      { parts: [{ functionCall: { args } }] },
+      {},
+    ]);
+});
+
+test('a conversation that begins with a call has a text of the user before it', async (t) => {
+  t.match(encodeTurns([answers(call())]), [
+    { role: 'user', parts: [{ text: '(The conversation begins here.)' }] },
+    { role: 'model' },
+    { role: 'user', parts: [{ functionResponse: { id: 'call_1', name: 'f', response: { error: String } } }] },
+  ]);
 });
 
 test('numbers that must be whole are rounded', async (t) => {

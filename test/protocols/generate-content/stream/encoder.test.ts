@@ -1,5 +1,6 @@
 import { test } from 'tap';
 import type { StreamEvent } from '../../../../src/conversation/events.js';
+import { tokenAsBytes } from '../../../../src/conversation/signature.js';
 import { GatewayError } from '../../../../src/errors.js';
 import { generateContentCodec } from '../../../../src/protocols/generate-content/index.js';
 import { blocksOf, context, decodeBlocks, encodeEvents, usage } from '../samples.js';
@@ -82,17 +83,17 @@ test('a signature stands on the part that comes next, or on one of its own', asy
     signature('u'),
   ];
   const signed = [
-    { functionCall: { id: 'x', name: 'f', args: {} }, thoughtSignature: 's' },
-    { text: 'a', thoughtSignature: 't' },
-    { text: '', thoughtSignature: 'u' },
+    { functionCall: { id: 'x', name: 'f', args: {} }, thoughtSignature: tokenAsBytes('s') },
+    { text: 'a', thoughtSignature: tokenAsBytes('t') },
+    { text: '', thoughtSignature: tokenAsBytes('u') },
   ];
   t.same(partsOf(events), [{ text: 'hm', thought: true }, ...signed]);
   t.same(partsOf(events, false), signed, 'thoughts are told only on request');
   t.same(partsOf([signature('s'), reasoning, signature('t'), signature('u'), text('a')]), [
-    { text: '', thoughtSignature: 's' },
+    { text: '', thoughtSignature: tokenAsBytes('s') },
     { text: 'hm', thought: true },
-    { text: '', thoughtSignature: 't' },
-    { text: 'a', thoughtSignature: 'u' },
+    { text: '', thoughtSignature: tokenAsBytes('t') },
+    { text: 'a', thoughtSignature: tokenAsBytes('u') },
     { text: '' },
   ]);
 });

@@ -193,8 +193,41 @@ test('a model that adapts gets the effort itself', async (t) => {
     output_config: { effort: 'max' },
   });
   t.match(encode(reasoning(null), adaptive), { thinking: { type: 'adaptive' }, output_config: undefined });
-  t.match(encode(reasoning('none'), adaptive), { thinking: { type: 'disabled' }, output_config: undefined });
+  t.match(encode(reasoning('none'), adaptive), { thinking: undefined, output_config: { effort: 'low' } });
   t.notOk(encode({}, adaptive).thinking);
+});
+
+test('a model that adapts is never told that its thinking is disabled', async (t) => {
+  const adaptive = { adaptiveThinking: true };
+  const high = reasoning('high');
+  const begun = [...plain.turns, { role: 'assistant', parts: [{ kind: 'text', text: 'so' }] }] as const;
+  const without = { thinking: undefined, output_config: { effort: 'high' } };
+  t.match(encode({ ...high, tools: [f], toolChoice: { mode: 'required' } }, adaptive), {
+    ...without,
+    tool_choice: { type: 'any' },
+  });
+  t.match(encode({ ...high, turns: begun }, adaptive), without, 'an answer that is begun');
+  t.match(
+    encode({ ...high, ...results }, adaptive),
+    { thinking: { type: 'adaptive' }, output_config: { effort: 'high' } },
+    'calls without thinking before them do not switch it off',
+  );
+});
+
+test('a model that adapts gets no settings of sampling, and the client is told', async (t) => {
+  const sampling = { temperature: 0.2, topP: 0.9, topK: 5 };
+  const none = { temperature: undefined, top_p: undefined, top_k: undefined };
+  for (const asked of [{}, reasoning('none'), reasoning('high')])
+    t.match(encode({ ...sampling, ...asked }, { adaptiveThinking: true }), none);
+  const namesFor = (changes: Partial<ConversationRequest>, adaptiveThinking = true) => {
+    const leftOut = new LeftOut();
+    writeRequest(messagesCodec, { ...plain, ...changes }, { ...target, adaptiveThinking }, leftOut);
+    return leftOut.names;
+  };
+  t.strictSame(namesFor(sampling), ['temperature', 'top_p', 'top_k']);
+  t.strictSame(namesFor({ topK: 5, from: 'generateContent' }), ['generationConfig.topK']);
+  t.strictSame(namesFor({}), []);
+  t.strictSame(namesFor(sampling, false), []);
 });
 
 test('what does not go with thinking is dropped, or thinking is', async (t) => {
@@ -202,9 +235,6 @@ test('what does not go with thinking is dropped, or thinking is', async (t) => {
   const body = encode({ ...low, temperature: 0.5, topK: 3, topP: 0.5 });
   t.match(body, { thinking: {}, temperature: undefined, top_k: undefined, top_p: undefined });
   t.match(encode({ ...low, topP: 0.95 }), { thinking: {}, top_p: 0.95 });
-  t.match(encode({ ...reasoning('none'), temperature: 0.5 }, { adaptiveThinking: true }), {
-    temperature: 0.5,
-  });
   const required = { toolChoice: { mode: 'required' } } as const;
   t.match(encode({ ...low, tools: [f], ...required, temperature: 0.5 }), {
     thinking: undefined,
@@ -230,11 +260,6 @@ test('thinking is off where the calls that were answered have none of this proto
     encode(reasoning('high')).max_tokens,
     'the limit stays',
   );
-  t.match(encode({ ...low, ...results, temperature: 0.5 }, { adaptiveThinking: true }), {
-    thinking: { type: 'disabled' },
-    output_config: { effort: 'low' },
-    temperature: 0.5,
-  });
   t.notOk(encode({ ...low, turns: thought(null) }).thinking);
   t.notOk(encode({ ...low, turns: thought('of another vendor') }).thinking);
   const kept = encode({ ...low, turns: thought(token('s')) });
@@ -267,18 +292,15 @@ test('what the protocol cannot say is refused in the words of the client', async
     source: { kind: 'data', mediaType: 'application/zip', data: '' },
   };
   const user = (part: MediaPart) => ({ turns: [{ role: 'user', parts: [part] }] as const });
-  const said = { role: 'assistant', parts: [{ kind: 'text', text: 'so' }] } as const;
   const refused: [Partial<ConversationRequest>, string][] = [
     [{ candidates: 2 }, 'n'],
     [{ from: 'generateContent', candidates: 2 }, 'generationConfig.candidateCount'],
     [{ logprobs: 0 }, 'logprobs'],
     [{ logitBias: { 5: 1 } }, 'logit_bias'],
-    [{ stop: ['\n'] }, 'stop'],
     [user(sound), 'messages[0].content[1]'],
     [user({ ...sound, kind: 'video' }), 'messages[0].content[1]'],
     [user(bitmap), 'messages[0].content[1]'],
     [user(zip), 'messages[0].content[1]'],
-    [{ turns: [said, ...plain.turns] }, 'messages'],
     [{ turns: [...plain.turns, { role: 'assistant', parts: [bitmap] }] }, 'messages[0].content[1]'],
   ];
   for (const [changes, param] of refused) {
@@ -295,11 +317,15 @@ test('what the protocol cannot say is refused in the words of the client', async
     t.match(error, { kind: 'invalid_value', param, status: 400 });
     t.match(error?.message, /at least one message of the user/);
   }
+});
+
+test('a history that would be refused for good is mended', async (t) => {
   const call = { kind: 'toolCall', id: 'c', name: 'f', input: '[1]', custom: false, at: 'x.y' } as const;
-  const withCall = (part: typeof call) => ({
-    turns: [...plain.turns, { role: 'assistant', parts: [part] } as const],
-  });
-  t.match(refusalOf(withCall(call)), { kind: 'invalid_value', param: 'x.y', status: 400 });
+  t.match(encode({ turns: [{ role: 'assistant', parts: [call] }, ...plain.turns] }).messages, [
+    { role: 'user', content: [{ text: '(The conversation begins here.)' }] },
+    { role: 'assistant', content: [{ type: 'tool_use', id: 'c', input: { input: [1] } }] },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c', is_error: true }, { text: 'hi' }] },
+  ]);
 });
 
 test('sampling that is not sent is told as the client spells it', async (t) => {

@@ -187,6 +187,11 @@ test('events of another protocol are an error that says what came', async (t) =>
   }
 });
 
+test('events of a server’s own are passed over, first or in the middle', async (t) => {
+  const own = { type: 'codex.rate_limits' };
+  t.strictSame(decodeStream(own, start, own, delta('end_turn'), own), decodeStream(start, delta('end_turn')));
+});
+
 test('an event without its type is known by its name', async (t) => {
   const decoder = messagesCodec.createDecoder(source);
   const out: object[] = [];

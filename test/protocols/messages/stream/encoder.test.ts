@@ -132,10 +132,14 @@ test('a signature closes the thinking before it, or stands for thinking that is 
     closed(index),
   ];
   t.same(blocksOf([signed(token('enc', true)), signed('b')]), [
-    ...block(0, token('enc', true)),
+    opened(0, { type: 'redacted_thinking', data: token('enc', true) }),
+    closed(0),
     ...block(1, 'b'),
   ]);
   t.same(blocksOf([thought('hidden'), signed('a')], false), block(0, 'a'));
+  t.match(blocksOf([thought('hm'), signed(token('enc', true))])[2], {
+    delta: { signature: token('enc', true) },
+  });
   t.same(blocksOf([thought('hidden')], false), []);
 });
 

@@ -31,6 +31,13 @@ test('pings and comments are silence, an event of an answer is meaningful', asyn
   t.equal(judgeStart(run(sse({ type: 'content_block_start' }))), 'meaningful');
 });
 
+test('events of a server’s own say nothing', async (t) => {
+  const own = sse({ type: 'codex.rate_limits' });
+  t.equal(judgeStart(run(own)), 'silence');
+  t.equal(judgeStart(run(own + sse({ type: 'message_start' }))), 'meaningful');
+  t.match(judgeStart(run(own + sse({ type: 'response.created' }))), { kind: 'unsupported_stream_event' });
+});
+
 test('a first event that is an error, or of another protocol, is an error', async (t) => {
   const error = (type: string) => sse({ type: 'error', error: { type, message: 'x' } } as never);
   const kinds: [string, string][] = [

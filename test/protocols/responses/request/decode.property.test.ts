@@ -13,18 +13,51 @@ import { damage, type Json } from '../damage.js';
 const compactCodec = compactResponses.translation?.codec ?? responsesCodec;
 const native = ['item_reference', 'compaction', 'web_search_call'];
 
+/** What agents send beside the documented items, with calls of tools that are functions elsewhere. */
+const ofAgents = [
+  {
+    type: 'additional_tools',
+    role: 'developer',
+    tools: [
+      { type: 'namespace', name: 'functions', tools: [{ type: 'custom', name: 'exec' }] },
+      { type: 'function', name: 'f', parameters: {} },
+    ],
+  },
+  { type: 'custom_tool_call', call_id: 'c3', name: 'exec', namespace: 'functions', input: 'ls' },
+  { type: 'custom_tool_call_output', call_id: 'c3', output: 'x' },
+  { type: 'tool_search_call', call_id: 'c4', execution: 'client', arguments: { query: 'x' } },
+  {
+    type: 'tool_search_output',
+    call_id: 'c4',
+    execution: 'client',
+    tools: [{ type: 'namespace', name: 'm', tools: [{ type: 'function', name: 'h' }] }],
+  },
+  {
+    type: 'local_shell_call',
+    id: 'lsh_1',
+    call_id: 'c5',
+    action: { type: 'exec', command: ['ls'], env: { A: 'b' }, timeout_ms: 5, working_directory: '/' },
+  },
+  { type: 'local_shell_call_output', id: 'lsh_1', output: 'x' },
+];
+
 /** Without what only an upstream of the protocol has. */
 const translatable = {
   ...everything,
-  input: everything.input
-    .filter(({ type }) => !native.includes(`${type}`))
-    .map(({ content, ...item }) => ({
-      ...item,
-      content: Array.isArray(content) ? content.filter((part) => !('file_id' in part)) : content,
-    })),
+  input: [
+    ...everything.input
+      .filter(({ type }) => !native.includes(`${type}`))
+      .map(({ content, ...item }) => ({
+        ...item,
+        content: Array.isArray(content) ? content.filter((part) => !('file_id' in part)) : content,
+      })),
+    ...ofAgents,
+  ],
   tools: [
     ...everything.tools.slice(0, 2),
     { type: 'namespace', name: 'n', tools: [{ type: 'function', name: 'h', parameters: {} }] },
+    { type: 'tool_search', execution: 'client', parameters: {} },
+    { type: 'local_shell' },
   ],
   previous_response_id: null,
   conversation: null,

@@ -122,15 +122,7 @@ test('what only an upstream of the protocol can do is refused by its name', asyn
     [{ prompt: { id: 'p' } }, 'prompt'],
     [{ background: true }, 'background'],
     [item({ type: 'item_reference', id: 'x' }), 'input[1]'],
-    [item({ type: 'x_call' }), 'input[1]'],
-    [item({ type: { toString: 1, valueOf: 1 } }), 'input[1]'],
-    [item({ role: { toString: 1, valueOf: 1 }, content: 'x' }), 'input[1].role'],
-    [item({ type: 5 }), 'input[1]'],
-    [item({ role: 'critic', content: 'x' }), 'input[1].role'],
-    [item({ role: 'user', content: [{ type: 'input_video' }] }), 'input[1].content[0]'],
     [item({ role: 'user', content: [{ type: 'input_image', file_id: 'f' }] }), 'input[1].content[0].file_id'],
-    [item({ role: 'assistant', content: [{ type: 'audio' }] }), 'input[1].content[0]'],
-    [item({ role: 'system', content: [{ type: 'input_image' }] }), 'input[1].content[0]'],
     [{ tool_choice: { type: 'allowed_tools', tools: [5] } }, 'tool_choice.tools[0]'],
     [{ text: { format: { type: 'grammar' } } }, 'text.format'],
   ];
@@ -139,6 +131,43 @@ test('what only an upstream of the protocol can do is refused by its name', asyn
     t.match(error, { kind: 'unsupported_parameter', param, status: 400 });
     t.match(error.message, `'${param}'`);
   }
+});
+
+test('items and parts that nobody else knows are left out, and named where their types are known', async (t) => {
+  const items: [Record<string, unknown>, string][] = [
+    [{ type: 'web_search_call', id: 'ws_1', status: 'completed' }, 'web_search_call'],
+    [{ type: 'image_generation_call', id: 'ig_1', result: 'AAAA' }, 'image_generation_call'],
+    [{ type: 'mcp_list_tools', tools: [] }, 'mcp_list_tools'],
+    [{ type: 'agent_message', content: [] }, 'agent_message'],
+    [{ type: 'ghost_snapshot', ghost_commit: {} }, 'ghost_snapshot'],
+    [{ type: 'compaction', encrypted_content: 'gAAAA' }, 'compaction'],
+    [{ type: 'tool_search_call', call_id: null, execution: 'server', arguments: {} }, 'tool_search_call'],
+    [{ type: 'local_shell_call', action: {} }, 'local_shell_call'],
+    [{ type: 'x_call' }, 'input'],
+    [{ type: { toString: 1, valueOf: 1 } }, 'input'],
+    [{ type: 5 }, 'input'],
+    [{ role: 'critic', content: 'x' }, 'input'],
+    [{ role: { toString: 1, valueOf: 1 }, content: 'x' }, 'input'],
+    [{ role: 'user', content: [{ type: 'input_video' }] }, 'content'],
+    [{ role: 'user', content: [{ type: 'encrypted_content' }] }, 'encrypted_content'],
+    [{ role: 'assistant', content: [{ type: 'audio' }] }, 'content'],
+    [{ role: 'system', content: [{ type: 'input_image' }] }, 'content'],
+  ];
+  for (const [value, name] of items) {
+    const { turns, leftOut } = decode({ input: [user, value, user] });
+    t.strictSame(leftOut, [name], name);
+    t.strictSame(turns, [userTurn, userTurn], name);
+  }
+  const mixed = [{ type: 'input_audio' }, { type: 'input_text', text: 'hi' }];
+  t.strictSame(turnsOf({ role: 'user', content: mixed }), [userTurn], 'what is known of a message stays');
+});
+
+test('a message’s phase has no place elsewhere', async (t) => {
+  const { turns, leftOut } = decode({
+    input: [user, { role: 'assistant', content: 'x', phase: 'commentary' }],
+  });
+  t.strictSame(turns[1], { role: 'assistant', parts: [{ kind: 'text', text: 'x' }] });
+  t.strictSame(leftOut, ['phase']);
 });
 
 test('what is not of the protocol is refused by its name', async (t) => {

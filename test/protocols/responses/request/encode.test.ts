@@ -158,7 +158,11 @@ test('an id that the protocol would refuse is another, the same for call and out
 
 test('outputs with more than a text, and failures', async (t) => {
   const outputOf = (more: Partial<ToolResultPart>) =>
-    (inputOf({ role: 'user', parts: [result('c', more)] })[0] as { output: unknown }).output;
+    (
+      inputOf({ role: 'assistant', parts: [call('c')] }, { role: 'user', parts: [result('c', more)] })[1] as {
+        output: unknown;
+      }
+    ).output;
   t.equal(outputOf({ content: [] }), '');
   t.equal(outputOf({ isError: true }), 'Error: 42');
   t.same(outputOf({ content: [text('a'), media('image')] }), [
@@ -217,7 +221,7 @@ test('reasoning goes back to the vendor that wrote it, and to no other', async (
       reasoning('not ours'),
       reasoning(null),
       { ...reasoning(seal('responses', ':gAAA')), text: '' },
-      call('c'),
+      text('c'),
     ],
   }) as { id?: string }[];
   t.equal(input.length, 4);
@@ -233,15 +237,12 @@ test('reasoning goes back to the vendor that wrote it, and to no other', async (
 test('what the protocol cannot say is refused by the client’s name for it', async (t) => {
   const part = (value: MediaPart) => ({ turns: [{ role: 'user', parts: [value] } as Turn] });
   const cases: [Parameters<typeof encode>[0], string][] = [
-    [{ stop: ['x'] }, 'stop'],
-    [{ from: 'messages', stop: ['x'] }, 'stop_sequences'],
     [{ candidates: 2 }, 'n'],
     [{ logitBias: { 5: 1 } }, 'logit_bias'],
     [{ hostedTools: [{ type: 'web_search', at: 'tools[2]' }] }, 'tools[2]'],
     [part(media('audio')), 'messages[0].content[1]'],
     [part(media('video')), 'messages[0].content[1]'],
     [{ turns: [{ role: 'assistant', parts: [media('image')] }, user] }, 'messages[0].content[1]'],
-    [{ turns: [user, { role: 'assistant', parts: [text('Once')] }] }, 'messages'],
   ];
   for (const [members, param] of cases)
     t.match(
@@ -251,6 +252,15 @@ test('what the protocol cannot say is refused by the client’s name for it', as
     );
   const drop = { ...target, hostedTools: 'drop' } as const;
   t.notOk('tools' in encode({ hostedTools: [{ type: 'web_search', at: 'tools[2]' }] }, drop));
+});
+
+test('an answer that is begun in the request is asked for, and stop sequences are not sent', async (t) => {
+  const { input, ...settings } = encode({
+    stop: ['x'],
+    turns: [user, { role: 'assistant', parts: [text('Once')] }],
+  });
+  t.match(input, [{}, { role: 'assistant' }, { role: 'user', content: [{ text: /^Go on/ }] }]);
+  t.notOk('stop' in settings);
 });
 
 test('what is encoded decodes to the same conversation', async (t) => {
@@ -286,6 +296,7 @@ test('a body that is decoded and encoded says the same', async (t) => {
   ];
   for (const body of bodies) {
     const { echo: _echo, ...request } = decode(body, true);
+    t.strictSame(request.leftOut, body.input.some((item) => 'phase' in item) ? ['phase'] : []);
     // Leading developer messages and `strict` come back in the form that leaves nothing open.
     const expected = {
       ...request,

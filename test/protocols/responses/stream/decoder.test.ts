@@ -237,13 +237,17 @@ test('failures are errors, and nothing comes after them', async (t) => {
       'nested',
     ],
     [{ type: 'message_start' }, 'unsupported_stream_event', 'message_start'],
-    [{ type: 'codex.rate_limits' }, 'unsupported_stream_event', 'codex.rate_limits'],
   ];
   for (const [event, kind, words] of cases) {
     const out = decodeAll([created, event, completed]);
     t.equal(out.length, 2);
     t.match(out[1], { kind: 'error', error: { kind, message: words } });
   }
+});
+
+test('events of a server’s own are passed over, first or in the middle', async (t) => {
+  const own = { type: 'codex.rate_limits', rate_limits: { allowed: true } };
+  t.strictSame(decodeAll([own, created, own, completed, own]), decodeAll([created, completed]));
 });
 
 test('an error without a type is that error', async (t) => {

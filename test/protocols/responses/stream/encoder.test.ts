@@ -4,6 +4,7 @@ import type { AnswerContext } from '../../../../src/conversation/codec.js';
 import type { StreamEvent } from '../../../../src/conversation/events.js';
 import { GatewayError } from '../../../../src/errors.js';
 import { responsesCodec } from '../../../../src/protocols/responses/index.js';
+import { clientTools, listTools } from '../../../../src/protocols/responses/namespaces.js';
 import { context, decode } from '../conversation.js';
 import {
   answerSteps,
@@ -152,11 +153,62 @@ test('a tool in a namespace is called as the client knows it', async (t) => {
     { type: 'namespace', name: 'n', tools: [{ type: 'function', name: 'f' }] },
   ];
   const steps = callSteps.map((step) => (step.kind === 'callStart' ? { ...step, name: 'n__f' } : step));
-  const events = encodeAll([start, ...steps, end], { ...context, echo: { tools } });
+  const named = { ...context, clientTools: clientTools(listTools([{ tools, at: 'tools' }])) };
+  const events = encodeAll([start, ...steps, end], named);
   t.match(events[2]?.item, { name: 'f', namespace: 'n' });
   t.match(lastResponse(events).output, [{ name: 'f', namespace: 'n' }]);
-  const others = encodeAll([start, ...callSteps, end], { ...context, echo: { tools } });
+  const others = encodeAll([start, ...callSteps, end], named);
   t.same(Object.keys(others[2]?.item ?? {}), ['id', 'type', 'status', 'call_id', 'name', 'arguments']);
+});
+
+test('calls of a search and of a shell are items of their own, given when they are whole', async (t) => {
+  const tools = [{ type: 'tool_search', execution: 'client' }, { type: 'local_shell' }];
+  const named = { ...context, clientTools: clientTools(listTools([{ tools, at: 'tools' }])) };
+  const call = (number: number, name: string, ...pieces: string[]): StreamEvent[] => [
+    { kind: 'callStart', choice: 0, call: number, id: `c${number}`, name, custom: false },
+    ...pieces.map((text): StreamEvent => ({ kind: 'callArguments', choice: 0, call: number, text })),
+    { kind: 'callEnd', choice: 0, call: number },
+  ];
+  const events = encodeAll(
+    [
+      start,
+      ...call(0, 'tool_search', '{"query"', ':"x"}'),
+      ...call(1, 'local_shell', '{"command":["ls"],', '"workdir":"/a","timeout_ms":5}'),
+      finish('toolCalls'),
+      end,
+    ],
+    named,
+  );
+  const types = ['output_item.added', 'output_item.done'];
+  t.same(typesOf(events).slice(2, -1), [...types, ...types]);
+  const search = { id: 'tsc_1_0', type: 'tool_search_call', call_id: 'c0', execution: 'client' };
+  const shell = { id: 'lsh_1_1', type: 'local_shell_call', call_id: 'c1' };
+  const action = { type: 'exec', command: ['ls'], env: {}, working_directory: '/a', timeout_ms: 5 };
+  t.same(events[2]?.item, { ...search, status: 'in_progress', arguments: {} });
+  t.same(events[4]?.item, {
+    ...shell,
+    status: 'in_progress',
+    action: { type: 'exec', command: [], env: {} },
+  });
+  const output = [
+    { ...search, status: 'completed', arguments: { query: 'x' } },
+    { ...shell, status: 'completed', action },
+  ];
+  t.same(lastResponse(events).output, output);
+  const parts = [
+    { kind: 'toolCall', id: 'c0', name: 'tool_search', input: '{"query":"x"}', custom: false, at: '' },
+    {
+      kind: 'toolCall',
+      id: 'c1',
+      name: 'local_shell',
+      input: '{"command":["ls"],"workdir":"/a","timeout_ms":5}',
+      custom: false,
+      at: '',
+    },
+  ] as const;
+  const answer = { choices: [{ parts, finish: 'toolCalls', stopSequence: null }], usage: null } as const;
+  const whole = JSON.parse(responsesCodec.encodeAnswer(answer, named)) as { output: unknown };
+  t.same(whole.output, output);
 });
 
 const reasoned: readonly StreamEvent[] = [

@@ -46,7 +46,6 @@ test('a first event that is an error, or of another protocol, is an error', asyn
     ['data: {"error":"text alone"}\n\n', 'upstream_error', 'text alone'],
     [event({ type: 'error', code: 'invalid_prompt', message: 'bad' } as never), 'invalid_request', 'bad'],
     [event({ type: 'message_start' }), 'unsupported_stream_event', 'message_start'],
-    [event({ type: 'codex.rate_limits' }), 'unsupported_stream_event', 'codex.rate_limits'],
     ['data: {"choices":[]}\n\n', 'unsupported_stream_event', 'without a type'],
     ['data: not json\n\n', 'unsupported_stream_event', 'not a JSON object'],
   ];

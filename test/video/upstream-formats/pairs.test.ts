@@ -3,7 +3,7 @@ import { readCompatForm } from '../../../src/video/faces/compat.js';
 import { readGenericBody } from '../../../src/video/faces/generic.js';
 import { readVendorjSubmit } from '../../../src/video/faces/vendorj.js';
 import { readVendorkBody } from '../../../src/video/faces/vendork.js';
-import { videoFaces, videoWires, wireOfKind } from '../../../src/video/formats.js';
+import { upstreamFormatOf, upstreamFormats, videoFaces } from '../../../src/video/formats.js';
 import { type VideoFormat, type VideoRequest, videoFormats } from '../../../src/video/task.js';
 import { formBody, jpegText, jsonBody, part, png, pngText } from '../samples.js';
 
@@ -291,7 +291,7 @@ const pairs: readonly Pair[] = [
 test('every format is told to every upstream', async (t) => {
   t.equal(new Set(pairs.map(({ from, to }) => `${from} ${to}`)).size, videoFormats.length ** 2);
   for (const { from, to, request, path, body } of pairs) {
-    const call = videoWires[to].create(request, 'film-1', 'video_1');
+    const call = upstreamFormats[to].create(request, 'film-1', 'video_1');
     t.equal(request.format, from);
     t.match(call, { method: 'POST', path }, `${from} to ${to}`);
     const isForm = to === 'compat';
@@ -302,17 +302,17 @@ test('every format is told to every upstream', async (t) => {
 
 test('every format has a face and a wire, and every kind of upstream a format', async (t) => {
   t.same(Object.keys(videoFaces).sort(), [...videoFormats].sort());
-  t.same(Object.keys(videoWires).sort(), [...videoFormats].sort());
-  t.equal(wireOfKind('chat'), 'compat');
-  t.equal(wireOfKind('simulator'), 'compat');
-  t.equal(wireOfKind('vendork'), 'vendork');
-  t.equal(wireOfKind('vendorj'), 'vendorj');
-  t.equal(wireOfKind('generic'), 'generic');
+  t.same(Object.keys(upstreamFormats).sort(), [...videoFormats].sort());
+  t.equal(upstreamFormatOf('chat'), 'compat');
+  t.equal(upstreamFormatOf('simulator'), 'compat');
+  t.equal(upstreamFormatOf('vendork'), 'vendork');
+  t.equal(upstreamFormatOf('vendorj'), 'vendorj');
+  t.equal(upstreamFormatOf('generic'), 'generic');
 });
 
 test('a request of a text alone goes to every upstream', async (t) => {
   const request = readGenericBody({ model: 'film', prompt: 'A cat', width: 1280, height: 720 });
-  const create = (to: VideoFormat) => videoWires[to].create(request, 'film-1', 'video_1');
+  const create = (to: VideoFormat) => upstreamFormats[to].create(request, 'film-1', 'video_1');
   t.strictSame(formBody(create('compat')), { model: 'film-1', prompt: 'A cat', size: '1280x720' });
   t.equal(create('vendork').path, '/v1/videos/text2video');
   t.strictSame(jsonBody(create('vendork')), {

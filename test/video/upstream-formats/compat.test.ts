@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { readCompatBody, readCompatForm } from '../../../src/video/faces/compat.js';
 import { readGenericBody } from '../../../src/video/faces/generic.js';
-import { compatWire } from '../../../src/video/wires/compat.js';
+import { compatUpstreamFormat } from '../../../src/video/upstream-formats/compat.js';
 import {
   answer,
   formBody,
@@ -24,7 +24,7 @@ test('a form goes on with all that is in it, and another model', async (t) => {
     part('mask', png, { filename: 'm.png', contentType: 'image/png' }),
     part('input_reference[image_url]', 'https://h/i'),
   ];
-  const call = compatWire.create(readCompatForm(parts), 'film-1', 'video_1');
+  const call = compatUpstreamFormat.create(readCompatForm(parts), 'film-1', 'video_1');
   t.strictSame(formBody(call), {
     tag: 'b',
     model: 'film-1',
@@ -37,30 +37,35 @@ test('a form goes on with all that is in it, and another model', async (t) => {
 
 test('JSON goes on as JSON', async (t) => {
   const body = { model: 'film', prompt: 'x', input_reference: { image_url: 'https://h/i' }, more: [1, null] };
-  const call = compatWire.create(readCompatBody(body), 'film-1', 'video_1');
+  const call = compatUpstreamFormat.create(readCompatBody(body), 'film-1', 'video_1');
   t.match(call, { method: 'POST', path: '/videos', contentType: 'application/json' });
   t.strictSame(jsonBody(call), { ...body, model: 'film-1' });
 });
 
 test('an image of unknown name gets one by its type', async (t) => {
   const request = readGenericBody({ model: 'film', prompt: 'x', image: jpegText });
-  t.match(formBody(compatWire.create(request, 'm', 'video_1')), {
+  t.match(formBody(compatUpstreamFormat.create(request, 'm', 'video_1')), {
     input_reference: { filename: 'image.jpg', contentType: 'image/jpeg', data: jpegText },
   });
 });
 
 test('the paths of a task', async (t) => {
   const task = taskAt('compat');
-  t.same(compatWire.poll(task), { method: 'GET', path: '/videos/up-1', contentType: null, body: [] });
-  t.equal(compatWire.content(task, 'video'), '/videos/up-1/content');
-  t.equal(compatWire.content(task, 'thumbnail'), '/videos/up-1/content?variant=thumbnail');
+  t.same(compatUpstreamFormat.poll(task), {
+    method: 'GET',
+    path: '/videos/up-1',
+    contentType: null,
+    body: [],
+  });
+  t.equal(compatUpstreamFormat.content(task, 'video'), '/videos/up-1/content');
+  t.equal(compatUpstreamFormat.content(task, 'thumbnail'), '/videos/up-1/content?variant=thumbnail');
   const strange = taskAt('compat', { upstream: { ...task.upstream, id: 'a/b?c' } });
-  t.equal(compatWire.poll(strange).path, '/videos/a%2Fb%3Fc');
-  t.throws(() => compatWire.poll(sampleTask()), { name: 'GatewayError', kind: 'internal_error' });
+  t.equal(compatUpstreamFormat.poll(strange).path, '/videos/a%2Fb%3Fc');
+  t.throws(() => compatUpstreamFormat.poll(sampleTask()), { name: 'GatewayError', kind: 'internal_error' });
 });
 
 test('a created task', async (t) => {
-  const read = (value: unknown) => compatWire.readCreated(answer(value));
+  const read = (value: unknown) => compatUpstreamFormat.readCreated(answer(value));
   t.same(read({ id: 'up-1', object: 'video', status: 'queued', progress: 0 }), {
     id: 'up-1',
     update: update('queued', { progress: 0 }),
@@ -80,7 +85,7 @@ test('a created task', async (t) => {
 });
 
 test('a task that is asked for', async (t) => {
-  const read = (value: unknown) => compatWire.readPolled(answer(value));
+  const read = (value: unknown) => compatUpstreamFormat.readPolled(answer(value));
   t.same(read({ status: 'queued' }), update('queued'));
   t.same(read({ status: 'in_progress', progress: 33 }), update('in_progress', { progress: 33 }));
   t.same(

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { readVendorkBody } from '../../../src/video/faces/vendork.js';
-import { vendorkWire } from '../../../src/video/wires/vendork.js';
+import { vendorkUpstreamFormat } from '../../../src/video/upstream-formats/vendork.js';
 import { answer, jsonBody, noResult, pngText, taskAt, update } from '../samples.js';
 
 test("the client's own members go on, and the task is named", async (t) => {
@@ -11,16 +11,16 @@ test("the client's own members go on, and the task is named", async (t) => {
     callback_url: 'https://c',
     more: 1,
   };
-  const call = vendorkWire.create(readVendorkBody(body, 'text'), 'film-1', 'video_1');
+  const call = vendorkUpstreamFormat.create(readVendorkBody(body, 'text'), 'film-1', 'video_1');
   t.match(call, { method: 'POST', path: '/v1/videos/text2video', contentType: 'application/json' });
   t.strictSame(jsonBody(call), { ...body, model_name: 'film-1', external_task_id: 'video_1' });
   const named = readVendorkBody({ ...body, external_task_id: 'mine' }, 'text');
-  t.match(jsonBody(vendorkWire.create(named, 'film-1', 'video_1')), { external_task_id: 'mine' });
+  t.match(jsonBody(vendorkUpstreamFormat.create(named, 'film-1', 'video_1')), { external_task_id: 'mine' });
 });
 
 test("a generic body gets the vendor's own members beside its own", async (t) => {
   const body = { model: 'film', prompt: 'x', width: 1280, height: 720, duration: 5 };
-  t.strictSame(jsonBody(vendorkWire.create(readVendorkBody(body, 'text'), 'film-1', 'video_1')), {
+  t.strictSame(jsonBody(vendorkUpstreamFormat.create(readVendorkBody(body, 'text'), 'film-1', 'video_1')), {
     ...body,
     model: 'film-1',
     model_name: 'film-1',
@@ -29,7 +29,7 @@ test("a generic body gets the vendor's own members beside its own", async (t) =>
     external_task_id: 'video_1',
   });
   const image = { ...body, image: ` data:image/png;base64,${pngText}` };
-  t.strictSame(jsonBody(vendorkWire.create(readVendorkBody(image, 'image'), 'film-1', 'video_1')), {
+  t.strictSame(jsonBody(vendorkUpstreamFormat.create(readVendorkBody(image, 'image'), 'film-1', 'video_1')), {
     ...body,
     image: pngText,
     model: 'film-1',
@@ -40,19 +40,19 @@ test("a generic body gets the vendor's own members beside its own", async (t) =>
 });
 
 test('a task is asked for where it was made', async (t) => {
-  t.match(vendorkWire.poll(taskAt('vendork')), {
+  t.match(vendorkUpstreamFormat.poll(taskAt('vendork')), {
     method: 'GET',
     path: '/v1/videos/text2video/up-1',
     body: [],
   });
-  t.match(vendorkWire.poll(taskAt('vendork', { operation: 'image' })), {
+  t.match(vendorkUpstreamFormat.poll(taskAt('vendork', { operation: 'image' })), {
     path: '/v1/videos/image2video/up-1',
   });
-  t.equal(vendorkWire.content(taskAt('vendork'), 'video'), null);
+  t.equal(vendorkUpstreamFormat.content(taskAt('vendork'), 'video'), null);
 });
 
 test('a created task', async (t) => {
-  const read = (value: unknown) => vendorkWire.readCreated(answer(value));
+  const read = (value: unknown) => vendorkUpstreamFormat.readCreated(answer(value));
   const data = { task_id: 'up-1', task_status: 'submitted', created_at: 1, updated_at: 1 };
   t.same(read({ code: 0, message: 'SUCCEED', request_id: 'r', data }), {
     id: 'up-1',
@@ -86,7 +86,10 @@ test('a number other than 0 in the answer to a creation', async (t) => {
     const isHidden = status === 502 && native !== 5000 && native !== -1;
     const message = isHidden ? /gateway's account/ : /^Their words$/;
     t.throws(
-      () => vendorkWire.readCreated(answer({ code: native, message: 'Their words', data: { task_id: 'x' } })),
+      () =>
+        vendorkUpstreamFormat.readCreated(
+          answer({ code: native, message: 'Their words', data: { task_id: 'x' } }),
+        ),
       { name: 'GatewayError', status, code, message, source: 'upstream' },
       String(native),
     );
@@ -94,7 +97,8 @@ test('a number other than 0 in the answer to a creation', async (t) => {
 });
 
 test('a task that is asked for', async (t) => {
-  const read = (data: unknown, more = {}) => vendorkWire.readPolled(answer({ code: 0, data, ...more }));
+  const read = (data: unknown, more = {}) =>
+    vendorkUpstreamFormat.readPolled(answer({ code: 0, data, ...more }));
   t.same(read({ task_status: 'submitted' }), update('queued'));
   t.same(read({ task_status: 'processing' }), update('in_progress'));
   t.same(
@@ -124,7 +128,7 @@ test('a task that is asked for', async (t) => {
 
 test('a number other than 0 in the answer about a task', async (t) => {
   const read = (code: number, data: unknown = null) =>
-    vendorkWire.readPolled(answer({ code, message: 'Their words', data }));
+    vendorkUpstreamFormat.readPolled(answer({ code, message: 'Their words', data }));
   t.match(read(1301), { state: 'failed', error: { code: '1301', message: 'Their words' } });
   t.match(read(5000, { task_status: 'failed', task_status_msg: 'No.' }), {
     state: 'failed',

@@ -1,7 +1,7 @@
 import { upstreamError } from '../../protocols/error-formats/upstream-error.js';
 import { isObject, type JsonObject, numberOrNull } from '../../wire/json.js';
 import { sizeFor } from '../shape.js';
-import type { TaskUpdate, VideoRequest, VideoWire } from '../task.js';
+import type { TaskUpdate, UpstreamFormat, VideoRequest } from '../task.js';
 import { refuseForeign, vendorkMembers } from '../unsayable.js';
 import {
   failureOf,
@@ -79,7 +79,7 @@ function read(answer: JsonObject, state: TaskUpdate['state']): TaskUpdate {
  * Reads how a created task stands, where the answer tells it.
  * @throws {GatewayError} for an answer that has no id
  */
-export function readGenericCreated(answer: JsonObject): ReturnType<VideoWire['readCreated']> {
+export function readGenericCreated(answer: JsonObject): ReturnType<UpstreamFormat['readCreated']> {
   const id = idOrNull(answer.task_id ?? answer.id);
   if (id === null) throw upstreamError(answer.error) ?? noId();
   const state = stateOrNull(answer.status);
@@ -94,7 +94,7 @@ export function readGenericPolled(answer: JsonObject): TaskUpdate {
 }
 
 /** Upstreams that speak the format that belongs to no vendor. Their base URL ends in `/v1`. */
-export const genericWire: VideoWire = {
+export const genericUpstreamFormat: UpstreamFormat = {
   create: (request, model) =>
     jsonCall(path, request.format === 'generic' ? amend(request, model) : translate(request, model)),
   readCreated: (body) => readGenericCreated(parseAnswer(body)),

@@ -3,7 +3,7 @@ import { upstreamError } from '../../protocols/error-formats/upstream-error.js';
 import { type FormField, writeForm } from '../../wire/form-data.js';
 import { isObject, type JsonObject, numberOrNull, textOrNull } from '../../wire/json.js';
 import { parseSize, sizeFor } from '../shape.js';
-import type { TaskUpdate, VideoCall, VideoRequest, VideoWire } from '../task.js';
+import type { TaskUpdate, UpstreamFormat, VideoCall, VideoRequest } from '../task.js';
 import { refuseForeign, refuseVendorkMembers, unsayable } from '../unsayable.js';
 import {
   failureOf,
@@ -84,7 +84,7 @@ function read(answer: JsonObject, state: TaskUpdate['state']): TaskUpdate {
 }
 
 /** Upstreams that speak the chat family's own video format. Their base URL ends in `/v1`. */
-export const compatWire: VideoWire = {
+export const compatUpstreamFormat: UpstreamFormat = {
   create,
   readCreated(body) {
     const answer = parseAnswer(body);

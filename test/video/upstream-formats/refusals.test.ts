@@ -3,7 +3,7 @@ import { readCompatForm } from '../../../src/video/faces/compat.js';
 import { readGenericBody } from '../../../src/video/faces/generic.js';
 import { readVendorjSubmit } from '../../../src/video/faces/vendorj.js';
 import { readVendorkBody } from '../../../src/video/faces/vendork.js';
-import { videoWires } from '../../../src/video/formats.js';
+import { upstreamFormats } from '../../../src/video/formats.js';
 import type { VideoFormat, VideoRequest } from '../../../src/video/task.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { jpegText, part, png, pngText } from '../samples.js';
@@ -58,16 +58,16 @@ test('what an upstream cannot be told is refused by the name that the client gav
   for (const [request, to, param] of refused) {
     const name = `${request.format} ${param} to ${to}`;
     const wanted = { name: 'GatewayError', kind: 'unsupported_parameter', status: 400, param };
-    t.throws(() => videoWires[to].create(request, 'film-1', 'video_1'), wanted, name);
-    t.doesNotThrow(() => videoWires[request.format].create(request, 'film-1', 'video_1'), name);
+    t.throws(() => upstreamFormats[to].create(request, 'film-1', 'video_1'), wanted, name);
+    t.doesNotThrow(() => upstreamFormats[request.format].create(request, 'film-1', 'video_1'), name);
   }
 });
 
 test('what an upstream needs and the client did not give is asked for', async (t) => {
   const request = imageKind({ prompt: null });
   const wanted = { name: 'GatewayError', kind: 'missing_parameter', param: 'prompt' };
-  t.throws(() => videoWires.compat.create(request, 'm', 'video_1'), wanted);
-  t.throws(() => videoWires.vendork.create(generic({ width: 5 }), 'm', 'video_1'), {
+  t.throws(() => upstreamFormats.compat.create(request, 'm', 'video_1'), wanted);
+  t.throws(() => upstreamFormats.vendork.create(generic({ width: 5 }), 'm', 'video_1'), {
     name: 'GatewayError',
     kind: 'missing_parameter',
     param: 'height',
@@ -85,5 +85,5 @@ test('what only shades a video is left out', async (t) => {
     n: 1,
   });
   for (const to of ['compat', 'vendorj', 'generic'] as const)
-    t.doesNotThrow(() => videoWires[to].create(request, 'm', 'video_1'), to);
+    t.doesNotThrow(() => upstreamFormats[to].create(request, 'm', 'video_1'), to);
 });

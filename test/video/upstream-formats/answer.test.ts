@@ -1,8 +1,8 @@
 import { test } from 'tap';
 import { GatewayError } from '../../../src/errors.js';
-import { videoWires } from '../../../src/video/formats.js';
+import { upstreamFormats } from '../../../src/video/formats.js';
 import { videoFormats } from '../../../src/video/task.js';
-import { requireState } from '../../../src/video/wires/answer.js';
+import { requireState } from '../../../src/video/upstream-formats/answer.js';
 import { answer } from '../samples.js';
 
 const words = {
@@ -42,7 +42,7 @@ test('the words for states, whoever says them', async (t) => {
 
 test('a created task of no understandable answer may have been made, and a refused one was not', async (t) => {
   for (const format of videoFormats) {
-    const read = (body: Buffer) => thrown(() => videoWires[format].readCreated(body));
+    const read = (body: Buffer) => thrown(() => upstreamFormats[format].readCreated(body));
     for (const body of ['', '<html>', '[]', 'null', '{}', '{"id":"..","task_id":"","data":{"task_id":{}}}'])
       t.match(read(Buffer.from(body)), { kind: 'upstream_error', unrepeatable: true }, `${format} ${body}`);
     const refusal = { code: 1301, message: 'No.', error: { message: 'No.', code: 'x' } };
@@ -53,7 +53,7 @@ test('a created task of no understandable answer may have been made, and a refus
 test('an answer that does not say how a task stands is not understood either', async (t) => {
   for (const format of videoFormats) {
     for (const body of [{}, { status: 'new', data: { status: 'new', task_status: 'new' } }]) {
-      const fault = thrown(() => videoWires[format].readPolled(answer(body)));
+      const fault = thrown(() => upstreamFormats[format].readPolled(answer(body)));
       t.match(fault, { kind: 'upstream_error', unrepeatable: true }, format);
     }
   }

@@ -1,20 +1,20 @@
 import { test } from 'tap';
-import { genericWire } from '../../../src/video/wires/generic.js';
+import { genericUpstreamFormat } from '../../../src/video/upstream-formats/generic.js';
 import { answer, noResult, taskAt, update } from '../samples.js';
 
 test('the paths of a task', async (t) => {
   const task = taskAt('generic');
-  t.same(genericWire.poll(task), {
+  t.same(genericUpstreamFormat.poll(task), {
     method: 'GET',
     path: '/video/generations/up-1',
     contentType: null,
     body: [],
   });
-  t.equal(genericWire.content(task, 'video'), null);
+  t.equal(genericUpstreamFormat.content(task, 'video'), null);
 });
 
 test('a created task', async (t) => {
-  const read = (value: unknown) => genericWire.readCreated(answer(value));
+  const read = (value: unknown) => genericUpstreamFormat.readCreated(answer(value));
   t.same(read({ task_id: 'up-1', status: 'queued' }), { id: 'up-1', update: update('queued') });
   t.same(read({ id: 'up-1' }), { id: 'up-1', update: null });
   t.throws(() => read({ status: 'queued' }), { name: 'GatewayError', kind: 'upstream_error' });
@@ -22,7 +22,7 @@ test('a created task', async (t) => {
 });
 
 test('a task that is asked for', async (t) => {
-  const read = (value: unknown) => genericWire.readPolled(answer(value));
+  const read = (value: unknown) => genericUpstreamFormat.readPolled(answer(value));
   t.same(read({ task_id: 'up-1', status: 'queued' }), update('queued'));
   t.same(read({ status: 'in_progress', progress: '50%' }), update('in_progress', { progress: 50 }));
   t.same(
@@ -47,7 +47,7 @@ test('a task that is asked for', async (t) => {
 test('only an http(s) URL of a bearable length is the address of a video', async (t) => {
   for (const url of ['file:///etc/passwd', 'x', '', 'https://', `https://h/${'x'.repeat(9000)}`, 7, null])
     t.same(
-      genericWire.readPolled(answer({ status: 'completed', url })),
+      genericUpstreamFormat.readPolled(answer({ status: 'completed', url })),
       update('completed', { result: noResult }),
       String(url).slice(0, 20),
     );
@@ -55,7 +55,7 @@ test('only an http(s) URL of a bearable length is the address of a video', async
 
 test('what is kept of a failure is bounded', async (t) => {
   const error = { code: 'c'.repeat(1e5), message: 'm'.repeat(1e5) };
-  const read = genericWire.readPolled(answer({ status: 'failed', error }));
+  const read = genericUpstreamFormat.readPolled(answer({ status: 'failed', error }));
   t.equal(read.error?.code.length, 100);
   t.equal(read.error?.message.length, 2000);
 });

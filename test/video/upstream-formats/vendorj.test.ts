@@ -1,11 +1,11 @@
 import { test } from 'tap';
 import { readVendorjSubmit } from '../../../src/video/faces/vendorj.js';
-import { vendorjWire } from '../../../src/video/wires/vendorj.js';
+import { vendorjUpstreamFormat } from '../../../src/video/upstream-formats/vendorj.js';
 import { answer, jsonBody, noResult, taskAt, update } from '../samples.js';
 
 test("the client's own members go on", async (t) => {
   const body = { req_key: 'film', prompt: 'x', frames: 100, seed: -1, aspect_ratio: 'adaptive', more: {} };
-  const call = vendorjWire.create(readVendorjSubmit(body), 'film-1', 'video_1');
+  const call = vendorjUpstreamFormat.create(readVendorjSubmit(body), 'film-1', 'video_1');
   t.match(call, {
     method: 'POST',
     path: '/?Action=CVSync2AsyncSubmitTask&Version=2022-08-31',
@@ -15,14 +15,14 @@ test("the client's own members go on", async (t) => {
 });
 
 test('a task is asked for with a body', async (t) => {
-  const call = vendorjWire.poll(taskAt('vendorj'));
+  const call = vendorjUpstreamFormat.poll(taskAt('vendorj'));
   t.match(call, { method: 'POST', path: '/?Action=CVSync2AsyncGetResult&Version=2022-08-31' });
   t.strictSame(jsonBody(call), { req_key: 'film-1', task_id: 'up-1' });
-  t.equal(vendorjWire.content(taskAt('vendorj'), 'video'), null);
+  t.equal(vendorjUpstreamFormat.content(taskAt('vendorj'), 'video'), null);
 });
 
 test('a created task', async (t) => {
-  const read = (value: unknown) => vendorjWire.readCreated(answer(value));
+  const read = (value: unknown) => vendorjUpstreamFormat.readCreated(answer(value));
   t.same(read({ code: 10000, message: 'Success', data: { task_id: '7392' }, status: 10000 }), {
     id: '7392',
     update: null,
@@ -44,14 +44,15 @@ test('a number other than 10000 in the answer to a creation', async (t) => {
   ];
   for (const [native, status, code] of cases)
     t.throws(
-      () => vendorjWire.readCreated(answer({ code: native, message: 'Their words', data: null })),
+      () => vendorjUpstreamFormat.readCreated(answer({ code: native, message: 'Their words', data: null })),
       { name: 'GatewayError', status, code, message: native === 50401 ? /account/ : /^Their words$/ },
       String(native),
     );
 });
 
 test('a task that is asked for', async (t) => {
-  const read = (data: unknown) => vendorjWire.readPolled(answer({ code: 10000, message: 'Success', data }));
+  const read = (data: unknown) =>
+    vendorjUpstreamFormat.readPolled(answer({ code: 10000, message: 'Success', data }));
   t.same(read({ status: 'in_queue' }), update('queued'));
   t.same(read({ status: 'generating', video_url: '' }), update('in_progress'));
   t.same(
@@ -66,7 +67,7 @@ test('a task that is asked for', async (t) => {
 
 test('a number other than 10000 in the answer about a task', async (t) => {
   const read = (code: number, data: unknown = null) =>
-    vendorjWire.readPolled(answer({ code, message: 'Their words', data }));
+    vendorjUpstreamFormat.readPolled(answer({ code, message: 'Their words', data }));
   for (const code of [50411, 50412, 50500, 50511, 50513])
     t.same(
       read(code),

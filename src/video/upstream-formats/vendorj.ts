@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from '../../wire/json.js';
 import { failureKind } from '../failure.js';
 import { framesOf } from '../members.js';
 import { aspectRatioFor } from '../shape.js';
-import type { TaskUpdate, VideoRequest, VideoWire } from '../task.js';
+import type { TaskUpdate, UpstreamFormat, VideoRequest } from '../task.js';
 import { refuseForeign, refuseVendorkMembers, unsayable } from '../unsayable.js';
 import {
   codeBeside,
@@ -85,7 +85,7 @@ function readPolled(answer: JsonObject): TaskUpdate {
 }
 
 /** Upstreams that speak the vendorj format: one path, and the query says what is asked. */
-export const vendorjWire: VideoWire = {
+export const vendorjUpstreamFormat: UpstreamFormat = {
   create: (request, model) =>
     jsonCall(
       pathOf('CVSync2AsyncSubmitTask'),

@@ -2,7 +2,7 @@ import { test } from 'tap';
 import { GatewayError } from '../../../src/errors.js';
 import { advance, submitted } from '../../../src/video/advance.js';
 import { readTask, writeTask } from '../../../src/video/book.js';
-import { videoFaces, videoWires } from '../../../src/video/formats.js';
+import { upstreamFormats, videoFaces } from '../../../src/video/formats.js';
 import { type VideoTask, videoFormats } from '../../../src/video/task.js';
 import { fc } from '../../support/seed.js';
 import { context, sampleTask, start } from '../samples.js';
@@ -90,13 +90,13 @@ function isSound(task: VideoTask): boolean {
     JSON.parse(videoFaces[format].created(task, context));
     JSON.parse(videoFaces[format].shown(task, context));
   }
-  const wire = videoWires[task.upstream.format];
+  const wire = upstreamFormats[task.upstream.format];
   return wire.poll(task).path.startsWith('/') && wire.content(task, 'video')?.includes('..') !== true;
 }
 
 test('no answer of an upstream breaks its reader or the task', async (t) => {
   for (const format of videoFormats) {
-    const wire = videoWires[format];
+    const wire = upstreamFormats[format];
     const upstream = { name: 'studio', format, model: 'film-1', id: null, credential: null };
     fc.assert(
       fc.property(bodies, (text) => {
@@ -117,8 +117,8 @@ test('what is no JSON object is no answer', async (t) => {
   for (const format of videoFormats) {
     for (const text of ['', 'null', '[]', '7', '"queued"', '<html>', '{"id":']) {
       const wanted = { name: 'GatewayError', kind: 'upstream_error', status: 502 };
-      t.throws(() => videoWires[format].readCreated(Buffer.from(text)), wanted, `${format} ${text}`);
-      t.throws(() => videoWires[format].readPolled(Buffer.from(text)), wanted, `${format} ${text}`);
+      t.throws(() => upstreamFormats[format].readCreated(Buffer.from(text)), wanted, `${format} ${text}`);
+      t.throws(() => upstreamFormats[format].readPolled(Buffer.from(text)), wanted, `${format} ${text}`);
     }
   }
 });

@@ -3,7 +3,7 @@ import { base64OfDataUrl } from '../../media/image-text.js';
 import { isObject, type JsonObject, listOf } from '../../wire/json.js';
 import { failureKind } from '../failure.js';
 import { aspectRatioFor } from '../shape.js';
-import type { TaskUpdate, VideoRequest, VideoTask, VideoWire } from '../task.js';
+import type { TaskUpdate, UpstreamFormat, VideoRequest, VideoTask } from '../task.js';
 import { refuseForeign, vendorkMembers } from '../unsayable.js';
 import {
   codeBeside,
@@ -110,7 +110,7 @@ function readRefusal(code: number, data: JsonObject, answer: JsonObject): TaskUp
 }
 
 /** Upstreams that speak the vendork format. Their base URL ends before `/v1/videos`. */
-export const vendorkWire: VideoWire = {
+export const vendorkUpstreamFormat: UpstreamFormat = {
   create: (request, model, taskId) =>
     jsonCall(
       pathOf(request),

@@ -1,0 +1,62 @@
+import { tagSignature, tokenIn } from './signature.js';
+
+/*
+ * Chat has no field for a signature of reasoning, but its clients return the ids of calls as they got them. So tokens of
+ * `signature.ts` stand at the end of an id: `<id>__thought__<base64url>`, several one after another. Other gateways write
+ * the signature of a generateContent upstream there as it is (https://github.com/BerriAI/litellm/pull/16895).
+ */
+
+const separator = '__thought__';
+/** What a body must hold for an id with a token of ours to be in it. */
+export const carryingMark = Buffer.from(`${separator}Z3cx`);
+const ownMark = carryingMark.toString();
+/** Longest id that clients are given: it comes back twice for each call. */
+const longestId = 16 * 1024;
+/** What is longer than this beside a call is not carried at all. */
+const longestCarried = 256 * 1024;
+/** Tokens of one call; an id that seems to have more is none of ours. */
+const mostTokens = 16;
+const base64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
+
+/** @returns the id with the tokens, or null where they are too many or too long for it */
+export function carryInId(id: string, tokens: readonly string[]): string | null {
+  if (tokens.length > mostTokens) return null;
+  let carrying = id;
+  for (const token of tokens) carrying += separator + Buffer.from(token).toString('base64url');
+  return carrying.length > longestId ? null : carrying;
+}
+
+/** @returns the tokens as one text for a field beside the call, or null where they are too many or too long even for that */
+export function carryBeside(tokens: readonly string[]): string | null {
+  if (tokens.length > mostTokens) return null;
+  const carried = tokens.map((token) => Buffer.from(token).toString('base64')).join(separator);
+  return carried.length > longestCarried ? null : carried;
+}
+
+export interface CutId {
+  readonly id: string;
+  readonly tokens: readonly string[];
+}
+
+/** Takes an id apart that may carry tokens, or the signature of a generateContent upstream as it is. */
+export function cutId(carrying: string): CutId {
+  const at = carrying.indexOf(separator);
+  const tokens = at > 0 ? tokensIn(carrying.slice(at + separator.length)) : [];
+  return tokens.length === 0 ? { id: carrying, tokens } : { id: carrying.slice(0, at), tokens };
+}
+
+/** The tokens in the field beside a call, or that of the signature which it is; none where it is neither. */
+export function tokensIn(carried: string): readonly string[] {
+  const pieces = carried.split(separator, mostTokens + 1);
+  if (pieces.length > mostTokens || !pieces.every((piece) => base64.test(piece))) return [];
+  return pieces.map(
+    (value) =>
+      tokenIn(value) ?? tagSignature({ protocol: 'generateContent', model: '', value, redacted: false }),
+  );
+}
+
+/** An id without the tokens that this gateway put there: what another one put there is for it to take out. */
+export function withoutOwnTokens(carrying: string): string {
+  const at = carrying.indexOf(ownMark);
+  return at > 0 ? carrying.slice(0, at) : carrying;
+}

@@ -1,0 +1,88 @@
+import { isObjectText } from '../../wire/json.js';
+import type { Answer } from '../answer.js';
+import { objectArguments } from '../call-arguments.js';
+import type { RequestRules } from '../codec.js';
+import type { StreamEvent } from '../events.js';
+import type { AssistantPart, ConversationRequest, ToolCallPart, Turn } from '../request.js';
+import type { AnswerRestorer, Fitted } from './fitted.js';
+import { ObjectText } from './object-text.js';
+
+/**
+ * Models write arguments that are no object, and every later request has them in its history. Two of the protocols have
+ * an object there and no text: what is none is put into one, in requests and in streams to messages clients. (All other
+ * answers of these protocols have whole calls, which their encoders write so.)
+ */
+export function fitCallArguments(request: ConversationRequest, { callArguments }: RequestRules): Fitted {
+  return {
+    request: callArguments === 'object' ? withObjects(request) : request,
+    restorer: request.from === 'messages' ? new CallObjects() : null,
+  };
+}
+
+function withObjects(request: ConversationRequest): ConversationRequest {
+  if (!request.turns.some((turn) => turn.role === 'assistant' && turn.parts.some(isWrong))) return request;
+  return { ...request, turns: request.turns.map(mended) };
+}
+
+function isWrong(part: AssistantPart): part is ToolCallPart {
+  return part.kind === 'toolCall' && !part.custom && !isObjectText(part.input);
+}
+
+function mended(turn: Turn): Turn {
+  if (turn.role !== 'assistant') return turn;
+  return {
+    ...turn,
+    parts: turn.parts.map((part) => (isWrong(part) ? { ...part, input: objectArguments(part.input) } : part)),
+  };
+}
+
+/** The end of a call whose object has broken off. */
+interface BrokenCall {
+  readonly rest: string;
+  readonly end: Extract<StreamEvent, { readonly kind: 'callEnd' }>;
+}
+
+class CallObjects implements AnswerRestorer {
+  readonly changesText = false;
+  /** Of the call that is open. */
+  #text: ObjectText | null = null;
+  #broken: BrokenCall | null = null;
+
+  event(event: StreamEvent, out: StreamEvent[]): void {
+    if (event.kind === 'usage') {
+      out.push(event);
+      return;
+    }
+    if (this.#broken !== null) this.#endBroken(this.#broken, event, out);
+    if (event.kind === 'callStart' && !event.custom) {
+      this.#text = new ObjectText();
+      out.push(event);
+    } else if (event.kind === 'callArguments' && this.#text !== null) {
+      const text = this.#text.add(event.text);
+      if (text !== '') out.push({ ...event, text });
+    } else if (event.kind === 'callEnd' && this.#text !== null) {
+      const { rest, isBroken } = this.#text.end();
+      this.#text = null;
+      if (isBroken) {
+        this.#broken = { rest, end: event };
+        return;
+      }
+      if (rest !== '')
+        out.push({ kind: 'callArguments', choice: event.choice, call: event.call, text: rest });
+      out.push(event);
+    } else out.push(event);
+  }
+
+  /** Whole calls are written by the encoder, which leaves out one that is cut. */
+  answer(answer: Answer): Answer {
+    return answer;
+  }
+
+  /** An answer that met its limit inside a call stays cut, so that nobody takes the call for what the model meant. */
+  #endBroken({ rest, end }: BrokenCall, next: StreamEvent, out: StreamEvent[]): void {
+    this.#broken = null;
+    const isCut = next.kind === 'error' || (next.kind === 'finish' && next.reason === 'length');
+    if (!isCut) out.push({ kind: 'callArguments', choice: end.choice, call: end.call, text: rest });
+    out.push(end);
+  }
+}

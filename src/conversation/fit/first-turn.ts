@@ -1,0 +1,40 @@
+import type { RequestRules } from '../codec.js';
+import type { AssistantPart, ConversationRequest, Turn, UserPart } from '../request.js';
+import type { Fitted } from './fitted.js';
+
+/** Stands for what a shortened history has lost. */
+const filler: Turn = { role: 'user', parts: [{ kind: 'text', text: '(The conversation begins here.)' }] };
+
+/**
+ * A history that was shortened may begin with the assistant, which the messages API refuses
+ * (https://platform.claude.com/docs/en/api/messages: the first message is the user's), and generateContent where it
+ * begins with a call (a function call has to follow a turn of the user).
+ */
+export function fitFirstTurn(request: ConversationRequest, { firstTurn }: RequestRules): Fitted {
+  const wanting = firstTurn !== 'any' && lacksUser(request.turns, firstTurn === 'noCall');
+  return { request: wanting ? { ...request, turns: [filler, ...request.turns] } : request, restorer: null };
+}
+
+/** @param inCalls the assistant may begin with anything but a call */
+function lacksUser(turns: readonly Turn[], inCalls: boolean): boolean {
+  for (const turn of turns) {
+    if (turn.role === 'assistant') {
+      if (inCalls ? turn.parts.some(isCall) : turn.parts.some(saysSomething)) return true;
+    } else if (turn.role === 'system' ? !isBlank(turn.text) : turn.parts.some(saysSomething)) return false;
+  }
+  return false;
+}
+
+function isCall({ kind }: AssistantPart): boolean {
+  return kind === 'toolCall';
+}
+
+/** Parts that no encoder writes say nothing. */
+function saysSomething(part: AssistantPart | UserPart): boolean {
+  if (part.kind === 'text' || part.kind === 'refusal') return !isBlank(part.text);
+  return part.kind !== 'reasoning' || part.signature !== null;
+}
+
+function isBlank(text: string): boolean {
+  return text.trim() === '';
+}

@@ -1,0 +1,59 @@
+import type { Answer, AnswerPart } from '../answer.js';
+import type { RequestRules } from '../codec.js';
+import type { StreamEvent } from '../events.js';
+import type { ConversationRequest } from '../request.js';
+import { signatureFor } from '../signature.js';
+import { mostCarried, withText } from '../unsigned-reasoning.js';
+import type { AnswerRestorer, Fitted } from './fitted.js';
+
+/**
+ * Reasoning without a signature has to come back to its upstream. A client that sees it returns it as text; one that did
+ * not ask for it carries it inside its token. So do generateContent's clients in any case: many leave thoughts out of
+ * their history and keep the signatures alone.
+ */
+export function fitHiddenReasoning(request: ConversationRequest, { reasoning }: RequestRules): Fitted {
+  const { from } = request;
+  const keepsText = from !== 'generateContent' && request.reasoning?.show === true;
+  if (reasoning !== 'unsigned' || from === 'chat' || keepsText) return { request, restorer: null };
+  return { request, restorer: new HiddenReasoning() };
+}
+
+/** Puts reasoning into the token that follows it. */
+class HiddenReasoning implements AnswerRestorer {
+  readonly changesText = false;
+  /** Of each choice, until its token comes. */
+  readonly #texts = new Map<number, string>();
+  #carried = 0;
+
+  event(event: StreamEvent, out: StreamEvent[]): void {
+    if (event.kind === 'reasoning') {
+      const text = this.#bounded(event.text);
+      this.#texts.set(event.choice, (this.#texts.get(event.choice) ?? '') + text);
+      out.push(event);
+    } else if (event.kind === 'signature' && signatureFor('chat', event.signature) !== null) {
+      const text = this.#texts.get(event.choice) ?? '';
+      this.#texts.delete(event.choice);
+      out.push({ ...event, signature: withText(event.signature, text) });
+    } else out.push(event);
+  }
+
+  answer(answer: Answer): Answer {
+    const choices = answer.choices.map((choice) => ({
+      ...choice,
+      parts: choice.parts.map((part) => this.#restored(part)),
+    }));
+    return { ...answer, choices };
+  }
+
+  #restored(part: AnswerPart): AnswerPart {
+    if (part.kind !== 'reasoning' || part.signature === null) return part;
+    return { ...part, signature: withText(part.signature, this.#bounded(part.text)) };
+  }
+
+  /** As much of a text as may still be carried. */
+  #bounded(text: string): string {
+    const taken = text.slice(0, mostCarried - this.#carried);
+    this.#carried += taken.length;
+    return taken;
+  }
+}

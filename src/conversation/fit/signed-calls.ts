@@ -1,0 +1,87 @@
+import { randomBytes } from 'node:crypto';
+import type { Answer, AnswerPart } from '../answer.js';
+import { carryBeside, carryInId } from '../carrying-id.js';
+import type { RequestRules, TargetOptions } from '../codec.js';
+import type { StreamEvent } from '../events.js';
+import type { LeftOut } from '../left-out.js';
+import type { ConversationRequest, ToolCallPart } from '../request.js';
+import { signatureFor, untagSignature } from '../signature.js';
+import { unsignedReasoning } from '../unsigned-reasoning.js';
+import type { AnswerRestorer, Fitted } from './fitted.js';
+
+/**
+ * Chat clients have no field for the signatures that upstreams want to see again beside the calls of a tool loop: the
+ * calls carry them, see `carrying-id.ts`. Reasoning that a chat client sends along is for chat upstreams alone.
+ */
+export function fitSignedCalls(
+  request: ConversationRequest,
+  { reasoning }: RequestRules,
+  _target: TargetOptions,
+  leftOut: LeftOut,
+): Fitted {
+  if (request.from !== 'chat' || reasoning === 'unsigned') return { request, restorer: null };
+  for (const turn of request.turns) {
+    if (turn.role !== 'assistant') continue;
+    for (const part of turn.parts) {
+      const own = part.kind === 'reasoning' ? unsignedReasoning(part, '') : null;
+      if (own !== null) leftOut.add(own.name);
+    }
+  }
+  return { request, restorer: reasoning === 'signed' ? new SignedCalls() : null };
+}
+
+type Call = Pick<ToolCallPart, 'id' | 'signature'>;
+
+/** Moves the signatures of reasoning to the call that comes next. */
+class SignedCalls implements AnswerRestorer {
+  readonly changesText = false;
+  /** Tokens of each choice that no call carries yet. */
+  readonly #waiting = new Map<number, string[]>();
+
+  event(event: StreamEvent, out: StreamEvent[]): void {
+    if (event.kind === 'signature') this.#wait(event.choice, event.signature);
+    else if (event.kind === 'callStart') out.push({ ...event, ...this.#carrying(event.choice, event.id) });
+    else {
+      if (event.kind === 'text') this.#passText(event.choice);
+      out.push(event);
+    }
+  }
+
+  answer(answer: Answer): Answer {
+    const choices = answer.choices.map((choice, index) => ({
+      ...choice,
+      parts: choice.parts.map((part) => this.#restored(part, index)),
+    }));
+    return { ...answer, choices };
+  }
+
+  #restored(part: AnswerPart, choice: number): AnswerPart {
+    if (part.kind === 'toolCall') return { ...part, ...this.#carrying(choice, part.id) };
+    if (part.kind === 'text') this.#passText(choice);
+    if (part.kind === 'reasoning' && part.signature !== null) this.#wait(choice, part.signature);
+    return part;
+  }
+
+  #wait(choice: number, token: string): void {
+    const waiting = this.#waiting.get(choice);
+    if (waiting === undefined) this.#waiting.set(choice, [token]);
+    else waiting.push(token);
+  }
+
+  /** A generateContent upstream signs a part: what stood on a text is not for the call behind it. */
+  #passText(choice: number): void {
+    const waiting = this.#waiting.get(choice);
+    if (waiting === undefined) return;
+    const others = waiting.filter((token) => signatureFor('generateContent', token) === null);
+    if (others.length < waiting.length) this.#waiting.set(choice, others);
+  }
+
+  #carrying(choice: number, givenId: string): Call {
+    const tokens = (this.#waiting.get(choice) ?? []).filter((token) => untagSignature(token) !== null);
+    this.#waiting.delete(choice);
+    if (tokens.length === 0) return { id: givenId };
+    const id = givenId === '' ? `call_${randomBytes(12).toString('hex')}` : givenId;
+    const carrying = carryInId(id, tokens);
+    return carrying === null ? { id, signature: carryBeside(tokens) ?? undefined } : { id: carrying };
+  }
+}

@@ -1,0 +1,166 @@
+import type { Answer, AnswerChoice, AnswerPart, AnswerText, TokenLogprob } from '../answer.js';
+import type { RequestRules, TargetOptions } from '../codec.js';
+import type { StreamEvent } from '../events.js';
+import type { LeftOut } from '../left-out.js';
+import type { ConversationRequest, TextProtocolName } from '../request.js';
+import type { AnswerRestorer, Fitted } from './fitted.js';
+import { StopText } from './stop-text.js';
+
+/** So many sequences are looked for: each costs a step for every character of the answer. */
+const mostWatched = 64;
+/** What the setting is called. */
+const names: Readonly<Record<TextProtocolName, string>> = {
+  chat: 'stop',
+  responses: 'stop',
+  messages: 'stop_sequences',
+  generateContent: 'stopSequences',
+};
+
+/** Stop sequences that the upstream does not take are looked for in its answer, which ends where one is met. */
+export function fitStopSequences(
+  request: ConversationRequest,
+  { stop }: RequestRules,
+  _target: TargetOptions,
+  leftOut: LeftOut,
+): Fitted {
+  const takes = (sequence: string) => stop.blank || sequence.trim() !== '';
+  const taken = request.stop.filter(takes).slice(0, stop.most);
+  if (taken.length === request.stop.length) return { request, restorer: null };
+  const others = [...new Set(request.stop.filter((sequence) => !taken.includes(sequence)))];
+  if (others.length > mostWatched) leftOut.add(names[request.from]);
+  return {
+    request: { ...request, stop: taken },
+    restorer: new StopCutter(others.slice(0, mostWatched), request.candidates),
+  };
+}
+
+type TextEvent = Extract<StreamEvent, { readonly kind: 'text' }>;
+
+/** A choice whose text is looked through. */
+interface Choice {
+  readonly text: StopText;
+  /** Of characters that are held back. */
+  logprobs: TokenLogprob[];
+  isOver: boolean;
+}
+
+class StopCutter implements AnswerRestorer {
+  readonly changesText = true;
+  readonly #sequences: readonly string[];
+  readonly #candidates: number;
+  readonly #choices = new Map<number, Choice>();
+  #overs = 0;
+  #hasEnded = false;
+
+  constructor(sequences: readonly string[], candidates: number) {
+    this.#sequences = sequences;
+    this.#candidates = candidates;
+  }
+
+  event(event: StreamEvent, out: StreamEvent[]): void {
+    if (this.#hasEnded) return;
+    if (!('choice' in event)) {
+      out.push(event);
+      return;
+    }
+    const choice = this.#choiceOf(event.choice);
+    if (choice.isOver) return;
+    if (event.kind === 'text') this.#text(event, choice, out);
+    else {
+      // A source that is named belongs to the text before it, in which a sequence may go on.
+      if (event.kind !== 'citation') flush(event.choice, choice, out);
+      out.push(event);
+    }
+  }
+
+  answer(answer: Answer): Answer {
+    return { ...answer, choices: answer.choices.map((choice) => cut(choice, this.#sequences)) };
+  }
+
+  #choiceOf(number: number): Choice {
+    let choice = this.#choices.get(number);
+    if (choice === undefined) {
+      choice = { text: new StopText(this.#sequences), logprobs: [], isOver: false };
+      this.#choices.set(number, choice);
+    }
+    return choice;
+  }
+
+  #text(event: TextEvent, choice: Choice, out: StreamEvent[]): void {
+    const text = choice.text.add(event.text);
+    if (event.logprobs !== undefined) choice.logprobs.push(...event.logprobs);
+    const { met } = choice.text;
+    if (text !== '') {
+      out.push(spoken(event.choice, text, met === null ? choice.logprobs : within(choice.logprobs, text)));
+      choice.logprobs = [];
+    }
+    if (met === null) return;
+    choice.isOver = true;
+    out.push({ kind: 'finish', choice: event.choice, reason: 'stopSequence', stopSequence: met });
+    this.#overs++;
+    this.#hasEnded = this.#overs === this.#candidates;
+    if (this.#hasEnded) out.push({ kind: 'end' });
+  }
+}
+
+function flush(number: number, choice: Choice, out: StreamEvent[]): void {
+  const rest = choice.text.end();
+  if (rest !== '') out.push(spoken(number, rest, choice.logprobs));
+  choice.logprobs = [];
+}
+
+function spoken(choice: number, text: string, logprobs: readonly TokenLogprob[]): TextEvent {
+  return logprobs.length === 0 ? { kind: 'text', choice, text } : { kind: 'text', choice, text, logprobs };
+}
+
+/** Those of the tokens that a text is made of. */
+function within(logprobs: readonly TokenLogprob[], text: string): TokenLogprob[] {
+  let length = 0;
+  return logprobs.filter(({ token }) => {
+    length += token.length;
+    return length <= text.length;
+  });
+}
+
+/** A whole choice up to the first sequence in its text. */
+function cut(choice: AnswerChoice, sequences: readonly string[]): AnswerChoice {
+  const { parts } = choice;
+  for (let start = 0; start < parts.length; start++) {
+    const texts = textsFrom(parts, start);
+    if (texts.length === 0) continue;
+    const reader = new StopText(sequences);
+    const kept = reader.add(texts.map(({ text }) => text).join('')).length;
+    if (reader.met !== null)
+      return {
+        parts: [...parts.slice(0, start), ...shortened(texts, kept)],
+        finish: 'stopSequence',
+        stopSequence: reader.met,
+      };
+    start += texts.length - 1;
+  }
+  return choice;
+}
+
+/** The texts that follow each other: a sequence may lie across them. */
+function textsFrom(parts: readonly AnswerPart[], start: number): AnswerText[] {
+  const texts: AnswerText[] = [];
+  for (let part = parts[start]; part?.kind === 'text'; part = parts[start + texts.length]) texts.push(part);
+  return texts;
+}
+
+function shortened(texts: readonly AnswerText[], length: number): AnswerText[] {
+  const kept: AnswerText[] = [];
+  let left = length;
+  for (const part of texts) {
+    if (left === 0) break;
+    const text = part.text.slice(0, left);
+    left -= text.length;
+    kept.push({
+      ...part,
+      text,
+      citations: part.citations?.filter(({ end }) => end <= text.length),
+      logprobs: part.logprobs === undefined ? undefined : within(part.logprobs, text),
+    });
+  }
+  return kept;
+}

@@ -1,0 +1,150 @@
+import type { RequestRules } from '../codec.js';
+import type {
+  ConversationRequest,
+  MediaPart,
+  TextPart,
+  ToolCallPart,
+  ToolResultPart,
+  Turn,
+  UserPart,
+} from '../request.js';
+import type { Fitted } from './fitted.js';
+
+type AssistantTurn = Extract<Turn, { readonly role: 'assistant' }>;
+
+/** Told to the model where a client gave no result. */
+const interrupted = 'The call was interrupted: it has no result.';
+
+/**
+ * Every protocol wants the calls of the model to be followed by one result each, and no other results; an interrupted
+ * agent or a shortened history has others, which would be refused for good. A call without a result gets one that says
+ * so, a result without its call becomes a text of the user, and of calls of one answer each has an id of its own.
+ *
+ * What is written for a turn depends on what came before the model's next one: a result that comes after that becomes a
+ * text, too, so that the beginning of a conversation stays what an upstream has cached.
+ *
+ * Sources: https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls (results follow their calls
+ * at once), https://platform.openai.com/docs/guides/function-calling (one `tool` message or output for each call); the
+ * generateContent service wants as many responses as calls.
+ */
+export function fitToolResults(request: ConversationRequest, _rules: RequestRules): Fitted {
+  const { turns } = request;
+  const mended: Turn[] = [];
+  let at = 0;
+  while (at < turns.length) {
+    const { calling, behind, end } = exchangeAt(turns, at);
+    const waiting = new WaitingCalls();
+    for (const turn of calling) mended.push(withOwnIds(turn, waiting));
+    const answering = behind.map((turn) => withPairedResults(turn, waiting));
+    const missing = waiting.rest();
+    if (missing.length > 0) mended.push({ role: 'user', parts: missing.map(missingResult) });
+    for (const turn of answering) mended.push(turn);
+    at = end;
+  }
+  const isSame = mended.length === turns.length && mended.every((turn, index) => turn === turns[index]);
+  return { request: isSame ? request : { ...request, turns: mended }, restorer: null };
+}
+
+/** What the model said, and all that came before it spoke again. */
+interface Exchange {
+  readonly calling: readonly AssistantTurn[];
+  readonly behind: readonly Turn[];
+  /** Index of the turn after it. */
+  readonly end: number;
+}
+
+/** Instructions between the calls of one answer come behind them all, since the results have to follow the calls. */
+function exchangeAt(turns: readonly Turn[], start: number): Exchange {
+  const calling: AssistantTurn[] = [];
+  const behind: Turn[] = [];
+  let hasCalls = false;
+  let end = start;
+  for (let turn = turns[end]; turn !== undefined && turn.role !== 'user'; turn = turns[++end]) {
+    if (turn.role === 'assistant') {
+      if (!hasCalls && behind.length > 0) return { calling, behind, end };
+      calling.push(turn);
+      hasCalls ||= turn.parts.some(({ kind }) => kind === 'toolCall');
+    } else behind.push(turn);
+  }
+  for (let turn = turns[end]; turn !== undefined && turn.role !== 'assistant'; turn = turns[++end])
+    behind.push(turn);
+  return { calling, behind, end };
+}
+
+/** The calls of one exchange that have no result yet. */
+class WaitingCalls {
+  readonly #usedIds = new Set<string>();
+  readonly #calls = new Set<ToolCallPart>();
+  /** By the ids that the client knows. */
+  readonly #byId = new Map<string, ToolCallPart[]>();
+
+  /** @returns the call, with another id where one of the same answer has its own */
+  add(call: ToolCallPart): ToolCallPart {
+    let id = call.id;
+    for (let number = 2; this.#usedIds.has(id); number++) id = `${call.id}_${number}`;
+    this.#usedIds.add(id);
+    const own = id === call.id ? call : { ...call, id };
+    this.#calls.add(own);
+    const sameId = this.#byId.get(call.id);
+    if (sameId === undefined) this.#byId.set(call.id, [own]);
+    else sameId.push(own);
+    return own;
+  }
+
+  /** Takes out the call that a result is of. */
+  take(id: string): ToolCallPart | undefined {
+    const call = this.#byId.get(id)?.shift();
+    if (call !== undefined) this.#calls.delete(call);
+    return call;
+  }
+
+  rest(): ToolCallPart[] {
+    return [...this.#calls];
+  }
+}
+
+function withOwnIds(turn: AssistantTurn, waiting: WaitingCalls): AssistantTurn {
+  let isSame = true;
+  const parts = turn.parts.map((part) => {
+    if (part.kind !== 'toolCall') return part;
+    const own = waiting.add(part);
+    isSame &&= own === part;
+    return own;
+  });
+  return isSame ? turn : { ...turn, parts };
+}
+
+function withPairedResults(turn: Turn, waiting: WaitingCalls): Turn {
+  if (turn.role !== 'user' || !turn.parts.some(isResult)) return turn;
+  const results: ToolResultPart[] = [];
+  const rest: UserPart[] = [];
+  let isSame = true;
+  for (const part of turn.parts) {
+    const call = isResult(part) ? waiting.take(part.callId) : undefined;
+    if (!isResult(part)) rest.push(part);
+    else if (call === undefined) rest.push(...spoken(part));
+    else results.push(call.id === part.callId ? part : { ...part, callId: call.id });
+    isSame &&= !isResult(part) || results.at(-1) === part;
+  }
+  return isSame ? turn : { role: 'user', parts: [...results, ...rest] };
+}
+
+function isResult(part: UserPart): part is ToolResultPart {
+  return part.kind === 'toolResult';
+}
+
+function missingResult({ id, name, at }: ToolCallPart): ToolResultPart {
+  const content: readonly TextPart[] = [{ kind: 'text', text: interrupted }];
+  return { kind: 'toolResult', callId: id, name, content, isError: true, at };
+}
+
+/** A result that answers no call, as the user's words. */
+function spoken({ callId, name, content, isError }: ToolResultPart): (TextPart | MediaPart)[] {
+  const call = [name === '' ? '' : ` of the tool '${name}'`, callId === '' ? '' : ` (call ${callId})`].join(
+    '',
+  );
+  const texts = content.flatMap((part) => (part.kind === 'text' ? [part.text] : []));
+  const media = content.filter((part) => part.kind !== 'text');
+  const said = [`${isError ? 'Error' : 'Result'}${call}:`, ...texts].join('\n');
+  return [{ kind: 'text', text: said }, ...media];
+}

@@ -1,0 +1,60 @@
+import type { ReasoningPart } from './request.js';
+import { signatureFor, tagSignature } from './signature.js';
+
+/*
+ * Reasoning of chat upstreams is plain text without a signature, and some refuse the next turn of a tool loop without it
+ * (https://api-docs.deepseek.com/guides/thinking_mode). Clients of other protocols carry a token of `signature.ts` whose
+ * value is the name of the member that the reasoning came in and, where the client does not see or keep the text, the
+ * text itself: `<name>` or `<name>:<base64url>`. Whoever makes such a token up gets no more than a chat client, who
+ * writes the same member by hand.
+ */
+
+/** The names that upstreams have for it. */
+export const reasoningNames = ['reasoning_content', 'reasoning'] as const;
+export type ReasoningName = (typeof reasoningNames)[number];
+
+/** Characters of text that the tokens of one answer carry: clients send them back with every later turn. */
+export const mostCarried = 512 * 1024;
+
+/** @param model its maker, by its name at the upstream; empty where a client wrote the member itself */
+export function tagUnsigned(name: ReasoningName, model: string): string {
+  return tagSignature({ protocol: 'chat', model, value: name, redacted: false });
+}
+
+/** The same token with the text in it; any other as it is. */
+export function withText(token: string, text: string): string {
+  const signature = signatureFor('chat', token);
+  if (signature === null || signature.redacted) return token;
+  const value = `${signature.value}:${Buffer.from(text).toString('base64url')}`;
+  return tagSignature({ ...signature, value, redacted: true });
+}
+
+export interface UnsignedReasoning {
+  readonly name: ReasoningName;
+  readonly text: string;
+}
+
+/**
+ * What a chat upstream gets of a part.
+ * @param model the upstream's: others may refuse the member
+ * @returns null for reasoning of another model or protocol
+ */
+export function unsignedReasoning(part: ReasoningPart, model: string): UnsignedReasoning | null {
+  const signature = signatureFor('chat', part.signature);
+  if (signature === null || (signature.model !== '' && !isSame(signature.model, model))) return null;
+  const { value, redacted } = signature;
+  const colon = redacted ? value.indexOf(':') : value.length;
+  const name = reasoningNames.find((each) => each === value.slice(0, colon));
+  if (name === undefined) return null;
+  const text = redacted ? Buffer.from(value.slice(colon + 1), 'base64url').toString() : part.text;
+  return text === '' ? null : { name, text };
+}
+
+/** Vendors that pass a model on put a name of their own before its name: `deepseek/deepseek-chat`. */
+function isSame(one: string, other: string): boolean {
+  return bareName(one) === bareName(other);
+}
+
+function bareName(model: string): string {
+  return model.slice(model.lastIndexOf('/') + 1).toLowerCase();
+}

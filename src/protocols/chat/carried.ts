@@ -1,0 +1,61 @@
+import { cutId, tokensIn } from '../../conversation/carrying-id.js';
+import type { AssistantPart, ReasoningPart } from '../../conversation/request.js';
+import { signatureFor } from '../../conversation/signature.js';
+import { reasoningNames, tagUnsigned } from '../../conversation/unsigned-reasoning.js';
+import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
+
+/*
+ * The field beside a call in which generateContent's vendor carries signatures through chat
+ * (https://ai.google.dev/gemini-api/docs/thought-signatures).
+ */
+
+/** The member of a call with its comma, or nothing. @param signature as `carryBeside` gives it */
+export function extraContent(signature: string | undefined): string {
+  if (signature === undefined) return '';
+  return `,"extra_content":{"google":{"thought_signature":${JSON.stringify(signature)}}}`;
+}
+
+/** The tokens that stand in the field, or none. */
+function tokensBeside({ extra_content: extra }: JsonObject): readonly string[] {
+  const google = isObject(extra) ? extra.google : null;
+  const carried = isObject(google) ? google.thought_signature : null;
+  return typeof carried === 'string' ? tokensIn(carried) : [];
+}
+
+/** An id of a call without the signatures that it may carry, or null for what is no id. */
+export function cutIdOf(id: unknown): string | null {
+  return typeof id === 'string' ? cutId(id).id : null;
+}
+
+/** The reasoning whose signatures a call carries. It stands before the call. */
+export function carriedReasoning(call: JsonObject): ReasoningPart[] {
+  const { tokens } = cutId(textOrNull(call.id) ?? '');
+  const carried = tokens.length > 0 ? tokens : tokensBeside(call);
+  return carried.map((signature) => ({ kind: 'reasoning', text: '', signature }));
+}
+
+/**
+ * Adds the reasoning that a message has as text. A messages upstream wants what it signed at the start of the message, and
+ * its text with it, where that can be told; other text is that of a chat upstream.
+ * @param parts with what `carriedReasoning` gave, in their order
+ */
+export function withReasoning(message: JsonObject, parts: readonly AssistantPart[]): AssistantPart[] {
+  const name = reasoningNames.find((each) => textOrNull(message[each]));
+  const text = name === undefined ? '' : (message[name] as string);
+  const firstCall = parts.findIndex(({ kind }) => kind === 'toolCall');
+  const isLeading = (part: AssistantPart, index: number) => index < firstCall && isThinking(part);
+  const leading = parts.filter(isLeading);
+  const rest = parts.filter((part, index) => !isLeading(part, index));
+  const [only] = leading;
+  if (leading.length === 1 && only !== undefined && !rest.some(isThinking)) {
+    const isReadable = only.kind === 'reasoning' && !signatureFor('messages', only.signature)?.redacted;
+    return [isReadable ? { ...only, text } : only, ...rest];
+  }
+  if (leading.length > 0 || name === undefined) return [...leading, ...rest];
+  return [{ kind: 'reasoning', text, signature: tagUnsigned(name, '') }, ...rest];
+}
+
+/** Reasoning that a messages upstream signed. */
+function isThinking(part: AssistantPart): boolean {
+  return part.kind === 'reasoning' && signatureFor('messages', part.signature) !== null;
+}

@@ -1,0 +1,46 @@
+/*
+ * What of a conversation means something only to an upstream of this protocol, or to none that is known here. It is
+ * left out: a conversation would be lost for good by an item that nobody can take out of it.
+ */
+
+/** Items that are known to be left out: those of tools that an upstream runs, and notes of agents. */
+const items: readonly string[] = [
+  'agent_message',
+  'apply_patch_call',
+  'apply_patch_call_output',
+  'code_interpreter_call',
+  'compaction',
+  'compaction_summary',
+  'computer_call',
+  'computer_call_output',
+  'configuration_update',
+  'context_compaction',
+  'file_search_call',
+  'ghost_snapshot',
+  'image_generation_call',
+  'local_shell_call',
+  'local_shell_call_output',
+  'mcp_approval_request',
+  'mcp_approval_response',
+  'mcp_call',
+  'mcp_list_tools',
+  'program',
+  'program_output',
+  'shell_call',
+  'shell_call_output',
+  'tool_search_call',
+  'tool_search_output',
+  'web_search_call',
+];
+
+const parts: readonly string[] = ['encrypted_content', 'input_audio', 'computer_screenshot', 'summary_text'];
+
+/** What stands for an item in the list of what was left out: its type where that is a known one. */
+export function nameOfItem(type: unknown): string {
+  return items.find((known) => known === type) ?? 'input';
+}
+
+/** The same for a part of a message or of an output. */
+export function nameOfPart(type: unknown): string {
+  return parts.find((known) => known === type) ?? 'content';
+}

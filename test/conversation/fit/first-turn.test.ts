@@ -1,0 +1,46 @@
+import { test } from 'tap';
+import type { RequestRules } from '../../../src/conversation/codec.js';
+import { fitFirstTurn } from '../../../src/conversation/fit/first-turn.js';
+import type { AssistantPart, Turn } from '../../../src/conversation/request.js';
+import { plain } from '../../protocols/messages/samples.js';
+import { anything } from './rules.js';
+
+const text = { kind: 'text' as const, text: 'a' };
+const blank = { kind: 'text' as const, text: ' ' };
+const call: AssistantPart = { kind: 'toolCall', id: '1', name: 'f', input: '{}', custom: false, at: '' };
+const assistant = (...parts: AssistantPart[]): Turn => ({ role: 'assistant', parts });
+const user: Turn = { role: 'user', parts: [text] };
+const filler: Turn = { role: 'user', parts: [{ kind: 'text', text: '(The conversation begins here.)' }] };
+
+const added = (firstTurn: RequestRules['firstTurn'], ...turns: Turn[]): boolean => {
+  const { request } = fitFirstTurn({ ...plain, turns }, { ...anything, firstTurn });
+  return request.turns !== turns && request.turns[0]?.role === 'user' && request.turns.length > turns.length;
+};
+
+test('where the user has to begin, a text of the user stands before the assistant', async (t) => {
+  t.strictSame(
+    fitFirstTurn({ ...plain, turns: [assistant(text), user] }, { ...anything, firstTurn: 'user' }).request
+      .turns,
+    [filler, assistant(text), user],
+  );
+  t.ok(added('user', assistant(call)));
+  t.ok(
+    added('user', { role: 'user', parts: [blank] }, assistant(text), user),
+    'what is blank is not written',
+  );
+  t.notOk(added('user', user, assistant(text)));
+  t.notOk(
+    added('user', { role: 'system', text: 's' }, assistant(text)),
+    'instructions are texts of the user',
+  );
+  t.notOk(added('user', assistant(blank), user));
+  t.notOk(added('user'));
+});
+
+test('where only a call may not come first, a text may', async (t) => {
+  t.ok(added('noCall', assistant(call)));
+  t.ok(added('noCall', assistant(text, call)));
+  t.ok(added('noCall', assistant(text), assistant(call)), 'turns in a row are one content');
+  t.notOk(added('noCall', assistant(text), user, assistant(call)));
+  t.notOk(added('any', assistant(call)));
+});

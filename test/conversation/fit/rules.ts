@@ -1,0 +1,16 @@
+import type { RequestRules } from '../../../src/conversation/codec.js';
+import { settings } from '../../../src/conversation/setting-names.js';
+
+/** Of a protocol that can say everything. */
+export const anything: RequestRules = {
+  customTools: 'always',
+  reasoning: 'encrypted',
+  adaptiveThinking: false,
+  callArguments: 'text',
+  firstTurn: 'any',
+  cacheBreakpoints: 0,
+  prefill: 'always',
+  stop: { most: 100, blank: true },
+  settings: new Set(settings),
+  signatures: null,
+};

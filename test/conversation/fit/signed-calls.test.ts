@@ -1,0 +1,119 @@
+import { test } from 'tap';
+import { cutId, tokensIn } from '../../../src/conversation/carrying-id.js';
+import type { StreamEvent } from '../../../src/conversation/events.js';
+import { fitSignedCalls } from '../../../src/conversation/fit/signed-calls.js';
+import { LeftOut } from '../../../src/conversation/left-out.js';
+import type { ConversationRequest } from '../../../src/conversation/request.js';
+import { tagSignature } from '../../../src/conversation/signature.js';
+import { tagUnsigned } from '../../../src/conversation/unsigned-reasoning.js';
+import { chatCodec } from '../../../src/protocols/chat/index.js';
+import { messagesCodec } from '../../../src/protocols/messages/index.js';
+import { responsesCodec } from '../../../src/protocols/responses/index.js';
+import { plain, target } from '../../protocols/messages/samples.js';
+
+const seal = (protocol: 'messages' | 'generateContent', value: string) =>
+  tagSignature({ protocol, model: 'm', value, redacted: false });
+const fit = (request: ConversationRequest, { rules } = messagesCodec, leftOut = new LeftOut()) =>
+  fitSignedCalls(request, rules, target, leftOut).restorer;
+const signature = (token: string): StreamEvent => ({ kind: 'signature', choice: 0, signature: token });
+const start = (call: number, id: string): StreamEvent => ({
+  kind: 'callStart',
+  choice: 0,
+  call,
+  id,
+  name: 'f',
+  custom: false,
+});
+
+/** The ids of the calls of a stream, and what they carry. */
+function carried(...events: readonly StreamEvent[]) {
+  const out: StreamEvent[] = [];
+  const restorer = fit(plain);
+  for (const event of events) restorer?.event(event, out);
+  return out.flatMap((event) => (event.kind === 'callStart' ? [cutId(event.id)] : []));
+}
+
+test('only what chat has no field for is carried by calls', async (t) => {
+  t.ok(fit(plain));
+  t.equal(fit({ ...plain, from: 'messages' }), null);
+  t.equal(fit(plain, chatCodec), null);
+  t.equal(fit(plain, responsesCodec), null);
+});
+
+test('a call carries the signatures that came before it', async (t) => {
+  const [one, two] = [seal('messages', 'one'), seal('messages', 'two')];
+  t.strictSame(
+    carried(
+      signature(one),
+      { kind: 'text', choice: 0, text: 'so' },
+      signature(two),
+      start(0, 'c1'),
+      start(1, 'c2'),
+    ),
+    [
+      { id: 'c1', tokens: [one, two] },
+      { id: 'c2', tokens: [] },
+    ],
+  );
+});
+
+test('the signature of a generateContent upstream’s text is not that of the call behind it', async (t) => {
+  const [one, two] = [seal('generateContent', 'one'), seal('generateContent', 'two')];
+  t.strictSame(
+    carried(signature(one), { kind: 'text', choice: 0, text: 'so' }, signature(two), start(0, 'c1')),
+    [{ id: 'c1', tokens: [two] }],
+  );
+});
+
+test('a call without an id gets one to carry them', async (t) => {
+  const token = seal('generateContent', 's');
+  const [first, second] = carried(signature(token), start(0, ''), signature(token), start(1, ''));
+  t.match(first, { id: /^call_[0-9a-f]{24}$/, tokens: [token] });
+  t.not(first?.id, second?.id);
+});
+
+test('a whole answer is restored alike, and what is too long for an id stands beside it', async (t) => {
+  const token = seal('messages', 's');
+  const long = seal('messages', 'x'.repeat(20_000));
+  const call = { kind: 'toolCall', id: 'c1', name: 'f', input: '{}', custom: false, at: '' } as const;
+  const restored = fit(plain)?.answer({
+    choices: [
+      {
+        parts: [
+          { kind: 'reasoning', text: 'hm', signature: token },
+          call,
+          { kind: 'reasoning', text: '', signature: long },
+          { ...call, id: 'c2' },
+        ],
+        finish: 'toolCalls',
+        stopSequence: null,
+      },
+    ],
+    usage: null,
+  });
+  const [, one, , two] = restored?.choices[0]?.parts ?? [];
+  t.strictSame(one?.kind === 'toolCall' ? cutId(one.id) : null, { id: 'c1', tokens: [token] });
+  t.match(two, { id: 'c2' });
+  t.strictSame(two?.kind === 'toolCall' ? tokensIn(two.signature ?? '') : null, [long]);
+});
+
+test('a chat client’s own reasoning is told to be left out where it cannot go', async (t) => {
+  const request: ConversationRequest = {
+    ...plain,
+    turns: [
+      {
+        role: 'assistant',
+        parts: [{ kind: 'reasoning', text: 'hm', signature: tagUnsigned('reasoning', '') }],
+      },
+    ],
+  };
+  for (const [codec, names] of [
+    [messagesCodec, ['reasoning']],
+    [responsesCodec, ['reasoning']],
+    [chatCodec, []],
+  ] as const) {
+    const leftOut = new LeftOut();
+    fit(request, codec, leftOut);
+    t.strictSame(leftOut.names, names);
+  }
+});

@@ -1,0 +1,132 @@
+import { once } from 'node:events';
+import { type Test, test } from 'tap';
+import { open, type RawAnswer, readAnswer } from '../support/raw-client.js';
+import { postBytes, startTranslated } from '../support/translated.js';
+import { chatEvent, chunk, streamHead } from '../support/upstream.js';
+
+const contents = { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] };
+const streamPath = '/v1beta/models/m:streamGenerateContent';
+const userAgent = (name: string): string => `user-agent: ${name}\r\n`;
+
+interface Ending extends RawAnswer {
+  /** The connection broke before the answer's last chunk. */
+  readonly isBroken: boolean;
+}
+
+/** Sends a request and reads until its answer has ended in one way or the other. */
+async function endingOf(port: number, bytes: string): Promise<Ending> {
+  const socket = await open(port, bytes);
+  const chunks: Buffer[] = [];
+  socket.on('data', (data) => chunks.push(data));
+  const answer = await readAnswer(socket);
+  const isBroken = !Buffer.concat(chunks).toString('latin1').endsWith('0\r\n\r\n');
+  socket.destroy();
+  return { ...answer, isBroken };
+}
+
+/** An upstream whose stream breaks behind its first text. */
+function startBreaking(t: Test, text = 'some') {
+  return startTranslated(t, {
+    answer: ({ socket }) =>
+      socket.write(streamHead + chunk(chatEvent({ role: 'assistant', content: text })), () =>
+        socket.resetAndDestroy(),
+      ),
+  });
+}
+
+test('a cut stream ends with a broken connection for clients that do not raise its error event', async (t) => {
+  const { port } = await startBreaking(t);
+  const clients = [
+    ['google-genai-sdk/1.52.0 gl-node/v20.19.0', true],
+    ['google-genai-sdk/1.0.0 gl-python/3.12', true],
+    ['some-client/3.0', true],
+    ['google-genai-sdk/', true],
+    ['google-genai-sdk/2.32.0 gl-node/v20.19.0', false],
+    ['app google-genai-sdk/3.1.0 gl-node/v20.19.0', false],
+    ['google-genai-sdk/12.0.0', false],
+  ] as const;
+  for (const [name, isBroken] of clients) {
+    for (const query of ['?alt=sse', '']) {
+      const ending = await endingOf(port, postBytes(streamPath + query, contents, userAgent(name)));
+      t.equal(ending.status, 200);
+      t.match(ending.body, '"some"');
+      t.match(ending.body, '"error":{"code":502', `${name}: the error has left in full`);
+      if (query === '') t.ok(Array.isArray(JSON.parse(ending.body)), 'as an array');
+      t.equal(ending.isBroken, isBroken, name);
+    }
+  }
+  const unnamed = await endingOf(port, postBytes(`${streamPath}?alt=sse`, contents));
+  t.ok(unnamed.isBroken);
+  t.match(unnamed.body, /"error":\{.*\}\n\n/s);
+});
+
+test('streams of the other protocols end with their error event alone', async (t) => {
+  const { port } = await startBreaking(t);
+  const messages = [{ role: 'user', content: 'hi' }];
+  const calls = [
+    postBytes('/v1/chat/completions', { model: 'm', stream: true, messages }),
+    postBytes('/v1/messages', { model: 'm', stream: true, max_tokens: 9, messages }),
+    postBytes('/v1/responses', { model: 'm', stream: true, input: 'hi', store: false }),
+  ];
+  for (const call of calls) {
+    const { body, isBroken } = await endingOf(port, call);
+    t.match(body, 'error');
+    t.notOk(isBroken);
+  }
+});
+
+test('a whole stream ends as such for every client', async (t) => {
+  const { port } = await startTranslated(t, {
+    answer: ({ socket }) =>
+      socket.write(
+        streamHead +
+          chunk(chatEvent({ role: 'assistant', content: 'all' }) + chatEvent({}, 'stop')) +
+          chunk('data: [DONE]\n\n') +
+          '0\r\n\r\n',
+      ),
+  });
+  const { body, isBroken } = await endingOf(port, postBytes(`${streamPath}?alt=sse`, contents));
+  t.match(body, '"STOP"');
+  t.notOk(isBroken);
+});
+
+test('an error event of the upstream passes before the connection breaks', async (t) => {
+  const candidate = { content: { role: 'model', parts: [{ text: 'some' }] }, index: 0 };
+  const events =
+    `data: ${JSON.stringify({ candidates: [candidate] })}\n\n` +
+    `data: ${JSON.stringify({ error: { code: 503, message: 'too busy', status: 'UNAVAILABLE' } })}\n\n`;
+  const { port } = await startTranslated(t, {
+    kind: 'generateContent',
+    answer: ({ socket }) => socket.write(`${streamHead}${chunk(events)}0\r\n\r\n`),
+  });
+  for (const [name, isBroken] of [
+    ['google-genai-sdk/1.52.0', true],
+    ['google-genai-sdk/2.0.0', false],
+  ] as const) {
+    const ending = await endingOf(port, postBytes(`${streamPath}?alt=sse`, contents, userAgent(name)));
+    t.match(ending.body, 'too busy');
+    t.equal(ending.isBroken, isBroken, name);
+  }
+});
+
+test('a client that reads slowly gets all that was written before its connection breaks', async (t) => {
+  const pieces = Array.from({ length: 100 }, () => '~'.repeat(60_000));
+  const { port } = await startTranslated(t, {
+    answer: ({ socket }) => {
+      const events = pieces.map((content) => chunk(chatEvent({ content }))).join('');
+      socket.write(streamHead + events, () => socket.end());
+    },
+  });
+  const socket = await open(port, postBytes(`${streamPath}?alt=sse`, contents));
+  await once(socket, 'readable');
+  socket.pause();
+  const received: Buffer[] = [];
+  socket.on('data', (data) => received.push(data));
+  const closed = once(socket, 'close');
+  socket.resume();
+  await closed;
+  const all = Buffer.concat(received).toString('latin1');
+  t.equal(all.match(/~/g)?.length, 6_000_000);
+  t.match(all.slice(-2000), '"error":{"code":502');
+  t.notOk(all.endsWith('0\r\n\r\n'));
+});

@@ -1,0 +1,219 @@
+import type { TextProtocolName } from '../../src/conversation/request.js';
+import type { JsonObject } from '../../src/wire/json.js';
+import { at, listAt } from '../support/json.js';
+
+/** An upstream that answers a question by a call that it thought about, and refuses the result without the thought. */
+export interface Vendor {
+  readonly name: string;
+  readonly kind: 'chat' | 'messages' | 'generateContent';
+  /** Protocol in which it is called by clients of others. */
+  readonly wire: TextProtocolName;
+  /** Merged over the model's target. */
+  readonly target: JsonObject;
+  /** Why a body is refused, or null. */
+  refusal(body: unknown): string | null;
+  /** Whether the body has a result to answer. */
+  isAnswered(body: unknown): boolean;
+  /** The answer whole, or the events of a stream. */
+  call(body: unknown): readonly JsonObject[];
+  callEvents(body: unknown): readonly JsonObject[];
+  readonly said: readonly JsonObject[];
+  readonly saidEvents: readonly JsonObject[];
+}
+
+export const thought = 'First “look”.\nThen 🌍 tell.';
+const half = Math.floor(thought.length / 2);
+const args = { city: 'Rome' };
+
+/** DeepSeek and Kimi, each by its own name of the member. */
+function chatVendor(name: 'reasoning_content' | 'reasoning'): Vendor {
+  const calls = [{ id: 'c1', type: 'function', function: { name: 'look', arguments: JSON.stringify(args) } }];
+  const whole = (message: JsonObject, reason: string) => ({
+    object: 'chat.completion',
+    choices: [{ index: 0, message: { role: 'assistant', ...message }, finish_reason: reason }],
+  });
+  const piece = (delta: JsonObject, reason: string | null = null) => ({
+    object: 'chat.completion.chunk',
+    choices: [{ index: 0, delta, finish_reason: reason }],
+  });
+  return {
+    name,
+    kind: 'chat',
+    wire: 'chat',
+    target: {},
+    refusal: (body) =>
+      listAt(body, 'messages').every(
+        (message) => message.tool_calls === undefined || message[name] === thought,
+      )
+        ? null
+        : `The \`${name}\` in the thinking mode must be passed back to the API.`,
+    isAnswered: (body) => listAt(body, 'messages').some(({ role }) => role === 'tool'),
+    call: () => [whole({ content: '', [name]: thought, tool_calls: calls }, 'tool_calls')],
+    callEvents: () => [
+      piece({ role: 'assistant', content: '' }),
+      piece({ [name]: thought.slice(0, half), content: null }),
+      piece({ [name]: thought.slice(half), content: null }),
+      piece({ tool_calls: calls.map((call, index) => ({ index, ...call })) }),
+      piece({}, 'tool_calls'),
+    ],
+    said: [whole({ content: 'sunny' }, 'stop')],
+    saidEvents: [piece({ content: 'sunny' }), piece({}, 'stop')],
+  };
+}
+
+/** @param adapts as the newest models do; the others think by a budget, when they are asked to */
+function messagesVendor(adapts: boolean): Vendor {
+  const thinking = { type: 'thinking', thinking: thought, signature: 'U0lH' };
+  const call = { type: 'tool_use', id: 'toolu_1', name: 'look', input: args };
+  const thinks = (body: unknown) => adapts || at(body, 'thinking', 'type') === 'enabled';
+  const usage = { input_tokens: 1, output_tokens: 1 };
+  const whole = (content: readonly JsonObject[], reason: string) => ({
+    type: 'message',
+    role: 'assistant',
+    content,
+    stop_reason: reason,
+    usage,
+  });
+  const events = (blocks: readonly JsonObject[][], reason: string) => [
+    { type: 'message_start', message: { usage } },
+    ...blocks.flatMap(([block, ...deltas], index) => [
+      { type: 'content_block_start', index, content_block: block },
+      ...deltas.map((delta) => ({ type: 'content_block_delta', index, delta })),
+      { type: 'content_block_stop', index },
+    ]),
+    { type: 'message_delta', delta: { stop_reason: reason }, usage },
+    { type: 'message_stop' },
+  ];
+  const thoughtBlock = [
+    { type: 'thinking', thinking: '', signature: '' },
+    { type: 'thinking_delta', thinking: thought },
+    { type: 'signature_delta', signature: 'U0lH' },
+  ];
+  const callBlock = [
+    { ...call, input: {} },
+    { type: 'input_json_delta', partial_json: JSON.stringify(args) },
+  ];
+  return {
+    name: adapts ? 'adaptive' : 'budget',
+    kind: 'messages',
+    wire: 'messages',
+    target: adapts ? { translation: { thinking: 'adaptive' } } : {},
+    refusal(body) {
+      if (adapts && at(body, 'thinking', 'type') === 'disabled')
+        return '"thinking.type.disabled" is not supported';
+      if (adapts && ['temperature', 'top_p', 'top_k'].some((name) => at(body, name) !== undefined))
+        return 'sampling is not supported';
+      for (const message of listAt(body, 'messages')) {
+        const blocks = listAt(message, 'content');
+        if (blocks.some(({ type, signature }) => type === 'thinking' && signature !== 'U0lH'))
+          return 'Invalid `signature` in `thinking` block';
+        if (blocks.some(({ id }) => id !== undefined && !/^[a-zA-Z0-9_-]{1,64}$/.test(String(id))))
+          return 'String should match pattern';
+        if (thinks(body) && blocks.some(({ type }) => type === 'tool_use') && blocks[0]?.type !== 'thinking')
+          return 'Expected `thinking`, but found `tool_use`';
+      }
+      return null;
+    },
+    isAnswered: (body) =>
+      listAt(body, 'messages').some((message) =>
+        listAt(message, 'content').some(({ type }) => type === 'tool_result'),
+      ),
+    call: (body) => [whole(thinks(body) ? [thinking, call] : [call], 'tool_use')],
+    callEvents: (body) => events(thinks(body) ? [thoughtBlock, callBlock] : [callBlock], 'tool_use'),
+    said: [whole([{ type: 'text', text: 'sunny' }], 'end_turn')],
+    saidEvents: events(
+      [
+        [
+          { type: 'text', text: '' },
+          { type: 'text_delta', text: 'sunny' },
+        ],
+      ],
+      'end_turn',
+    ),
+  };
+}
+
+function generateContentVendor(): Vendor {
+  const block = (parts: readonly JsonObject[], reason?: string) => ({
+    candidates: [{ content: { role: 'model', parts }, finishReason: reason, index: 0 }],
+  });
+  const call = [{ functionCall: { name: 'look', args }, thoughtSignature: 'U0lHTg==' }];
+  const thoughts = (body: unknown) =>
+    at(body, 'generationConfig', 'thinkingConfig', 'includeThoughts') === true
+      ? [{ text: thought, thought: true }]
+      : [];
+  return {
+    name: 'generateContent',
+    kind: 'generateContent',
+    wire: 'generateContent',
+    target: { translation: { thinking: 'levels' } },
+    refusal: (body) =>
+      listAt(body, 'contents').every((content) =>
+        listAt(content, 'parts').every(
+          (part) => part.functionCall === undefined || part.thoughtSignature === 'U0lHTg==',
+        ),
+      )
+        ? null
+        : 'Function call is missing a thought_signature in functionCall parts.',
+    isAnswered: (body) =>
+      listAt(body, 'contents').some((content) =>
+        listAt(content, 'parts').some(({ functionResponse }) => functionResponse !== undefined),
+      ),
+    call: (body) => [block([...thoughts(body), ...call], 'STOP')],
+    callEvents: (body) => [block(thoughts(body)), block(call), block([{ text: '' }], 'STOP')],
+    said: [block([{ text: 'sunny' }], 'STOP')],
+    saidEvents: [block([{ text: 'sunny' }], 'STOP')],
+  };
+}
+
+function responsesVendor(): Vendor {
+  const reasoning = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'ENC' };
+  const call = {
+    type: 'function_call',
+    id: 'fc_1',
+    call_id: 'call_1',
+    name: 'look',
+    arguments: JSON.stringify(args),
+  };
+  const message = {
+    type: 'message',
+    id: 'msg_1',
+    role: 'assistant',
+    content: [{ type: 'output_text', text: 'sunny', annotations: [] }],
+  };
+  const whole = (output: readonly JsonObject[]) => ({ object: 'response', status: 'completed', output });
+  const events = (output: readonly JsonObject[]) => [
+    { type: 'response.created', response: { status: 'in_progress', output: [] } },
+    ...output.flatMap((item, index) => [
+      { type: 'response.output_item.added', output_index: index, item },
+      { type: 'response.output_item.done', output_index: index, item },
+    ]),
+    { type: 'response.completed', response: whole(output) },
+  ];
+  return {
+    name: 'responses',
+    kind: 'chat',
+    wire: 'responses',
+    target: { responses: 'only' },
+    refusal(body) {
+      const items = listAt(body, 'input').filter(({ type }) => type === 'reasoning');
+      return items.every((item) => item.id === 'rs_1' && item.encrypted_content === 'ENC')
+        ? null
+        : 'The encrypted content could not be verified.';
+    },
+    isAnswered: (body) => listAt(body, 'input').some(({ type }) => type === 'function_call_output'),
+    call: () => [whole([reasoning, call])],
+    callEvents: () => events([reasoning, call]),
+    said: [whole([message])],
+    saidEvents: events([message]),
+  };
+}
+
+export const vendors: readonly Vendor[] = [
+  chatVendor('reasoning_content'),
+  chatVendor('reasoning'),
+  messagesVendor(false),
+  messagesVendor(true),
+  generateContentVendor(),
+  responsesVendor(),
+];
