@@ -115,6 +115,8 @@ export interface RecentRequestView {
   /** The gateway's own share; null where it is not known. */
   readonly ownMs: number | null;
   readonly retries: number;
+  /** Members of the request that its translation left out. */
+  readonly leftOut: readonly string[];
   readonly inputTokens: number;
   readonly outputTokens: number;
 }

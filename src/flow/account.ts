@@ -59,6 +59,7 @@ export function recordOf(call: Call): CallRecord {
     bytesIn: exchange.bytesIn,
     bytesOut: exchange.bytesOut,
     mediaSeconds: call.isCharged ? call.mediaSeconds : 0,
+    leftOut: call.leftOut,
     retries,
     costNanoUsd: costOfCall(call),
     isMetered: isMetered(call),

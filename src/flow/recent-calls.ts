@@ -50,6 +50,7 @@ function recentRequestOf(call: CallRecord, at: number): RecentRequestView {
     firstByteMs: firstByteMs === none ? null : round(firstByteMs),
     ownMs: ownMs === none ? null : round(ownMs),
     retries: call.retries,
+    leftOut: call.leftOut,
     inputTokens: usage === null ? 0 : usage.input,
     outputTokens: usage === null ? 0 : usage.output,
   };

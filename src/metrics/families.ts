@@ -21,10 +21,12 @@ export const openLabels: ReadonlySet<string> = new Set(['model', 'target', 'key'
 
 /** Labels that a series of any family may have. */
 export type LabelName =
+  | 'direction'
   | 'family'
   | 'key'
   | 'kind'
   | 'limit'
+  | 'member'
   | 'model'
   | 'outcome'
   | 'protocol'
@@ -100,6 +102,10 @@ export const counterFamilies = {
   gateway_hedges_total: counter(
     'Attempts beside a slow first one of the same request: sent, and those of them that answered it.',
     ['model', 'result'],
+  ),
+  gateway_left_out_total: counter(
+    'Members that translations left out, by their names as far as those are known.',
+    ['member', 'direction'],
   ),
   gateway_limit_refusals_total: counter('Requests refused by a limit.', ['limit']),
   gateway_ledger_dropped_total: counter('Ledger entries that were dropped.'),

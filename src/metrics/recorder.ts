@@ -3,6 +3,7 @@ import type { FaultPlace } from '../errors.js';
 import type { CallRecord } from './call-record.js';
 import { noLabel } from './families.js';
 import { type GaugeSources, readGauges, targetLabel } from './gauges.js';
+import { leftOutLabel } from './left-out-members.js';
 import type { AttemptResult } from './results.js';
 import { noPlace } from './series.js';
 import { type MetricsSnapshot, snapshotOf } from './snapshot.js';
@@ -50,6 +51,8 @@ export interface TokenCounts {
 export interface Recorder {
   /** Counts a call that has ended, once. */
   record(call: CallRecord): void;
+  /** Counts the members of a request that its translation left out. @param names see `LeftOut` */
+  recordLeftOut(names: readonly string[]): void;
   /** Counts calls that have ended alike, once, and keeps nothing of what it is told. @returns what counts their times */
   recordSums(sums: CountedCalls, calls: number): CallTimes;
   /** Counts an attempt at a target that has ended. */
@@ -95,6 +98,7 @@ export function createRecorder(sources: GaugeSources, caps: SeriesCaps = default
   const attempts = counters.gateway_upstream_attempts_total;
   const retries = counters.gateway_retries_total;
   const hedges = counters.gateway_hedges_total;
+  const leftOut = counters.gateway_left_out_total;
   const limitRefusals = counters.gateway_limit_refusals_total;
   const ledgerDropped = counters.gateway_ledger_dropped_total;
   const ledgerFailures = counters.gateway_ledger_failures_total;
@@ -151,6 +155,9 @@ export function createRecorder(sources: GaugeSources, caps: SeriesCaps = default
   return {
     record(call) {
       recordSums(call, 1).observe(call.durationMs, call.firstByteMs, call.ownMs);
+    },
+    recordLeftOut(names) {
+      for (const name of names) leftOut.add(1, leftOutLabel(name), 'request');
     },
     recordSums,
     recordAttempt(target, result) {

@@ -39,6 +39,7 @@ function request(id: string, endedAt: number): RecentRequestView {
     firstByteMs: null,
     ownMs: null,
     retries: 0,
+    leftOut: [],
     inputTokens: 0,
     outputTokens: 0,
   };

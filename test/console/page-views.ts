@@ -89,6 +89,7 @@ export function requestWith(given: Partial<RecentRequestView>): RecentRequestVie
     firstByteMs: 5,
     ownMs: 1,
     retries: 0,
+    leftOut: [],
     inputTokens: 1,
     outputTokens: 1,
     ...given,

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type Test, test } from 'tap';
 import { losses, lossOf } from '../suites/translation/losses.js';
 import type { MatrixModel, Scenario, Scene } from '../suites/translation/scenario.js';
@@ -27,6 +28,10 @@ async function play(scenario: Scenario, scene: Scene): Promise<unknown[]> {
   }
   const missing = loss?.fate.missing ?? [];
   const checks = await scenario.checks(answer, scene, ask);
+  const named = loss?.fate.told?.[client.protocol];
+  const expected = named === undefined ? [] : [named];
+  const told = matrix.leftOut();
+  if (!isDeepStrictEqual(told, expected)) return [{ expected, told }];
   const names = new Set(checks.map(({ name }) => name));
   if (loss !== null && missing.every((name) => names.has(name))) shown.add(played);
   return checks

@@ -15,7 +15,7 @@ test('a call that went well is remembered with its times', async (t) => {
   const calls = createRecentCalls(new UnixTime());
   t.same(calls.list(), []);
   const before = Date.now();
-  calls.add(endedCall());
+  calls.add(endedCall({ leftOut: ['top_k'] }));
   const [{ at = 0, ...call } = {}, ...others] = calls.list();
   t.equal(calls.list()[0]?.at, at);
   t.same(others, []);
@@ -35,6 +35,7 @@ test('a call that went well is remembered with its times', async (t) => {
     firstByteMs: 100,
     ownMs: 0.25,
     retries: 0,
+    leftOut: ['top_k'],
     inputTokens: 7,
     outputTokens: 5,
   });

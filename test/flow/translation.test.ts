@@ -388,3 +388,18 @@ test('a response repeats the settings that the upstream got, and the header name
   const unset = { service_tier: 'default', prompt_cache_key: null, metadata: {}, user: 'u' };
   t.match(JSON.parse(lost.body), unset);
 });
+
+test('what a request lost is in the head of its answer, in the recent calls and in the metrics', async (t) => {
+  const running = await stage(t, 'chat', jsonAnswer(200, completion));
+  const { head } = await post(running.port, '/v1/messages', {
+    ...messagesBody,
+    top_k: 3,
+    invented: { a: 1 },
+  });
+  t.match(head, /x-gateway-left-out: invented, top_k\r\n/);
+  const { requests } = running.gateway.inspect();
+  t.strictSame(requests[0]?.leftOut, ['invented', 'top_k']);
+  const { counters } = running.gateway.metrics();
+  const [, labels] = counters.find(([name]) => name === 'gateway_left_out_total') ?? [];
+  t.strictSame(labels, ['other', 'request', 'top_k', 'request']);
+});

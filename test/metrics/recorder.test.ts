@@ -164,3 +164,14 @@ test('a snapshot does not change any more', async (t) => {
   recorder.record(callRecord({ model: 'another' }));
   t.same(snapshot, before);
 });
+
+test('members that were left out are counted by name, invented ones as one', async (t) => {
+  const recorder = createRecorder(gaugeSources());
+  recorder.recordLeftOut(['top_k', 'generationConfig.topK', 'invented']);
+  recorder.recordLeftOut(['top_k', 'x.y.z', 'constructor']);
+  t.same(numbers(recorder.snapshot(), 'gateway_left_out_total'), {
+    'top_k request': 2,
+    'topK request': 1,
+    'other request': 3,
+  });
+});

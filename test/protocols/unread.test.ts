@@ -73,14 +73,21 @@ test('each decoder names what it does not read', async (t) => {
     leftOut('chat', {
       messages: [
         { role: 'user', content: 'hi', name: 'n' },
-        { role: 'assistant', content: 'x', reasoning_content: 'hm', refusal: null, annotations: [] },
+        {
+          role: 'assistant',
+          content: 'x',
+          phase: 'final',
+          reasoning_content: 'hm',
+          refusal: null,
+          annotations: [],
+        },
       ],
       top_k: 3,
       store: true,
       prediction: { type: 'content', content: 'x' },
       stream_options: { include_usage: true, other: 1 },
     }),
-    ['name', 'reasoning_content', 'top_k', 'store', 'prediction', 'stream_options.other'],
+    ['name', 'phase', 'top_k', 'store', 'prediction', 'stream_options.other'],
   );
   t.strictSame(
     leftOut('responses', {

@@ -25,6 +25,7 @@ export function callRecord({ usage = null, ...given }: GivenRecord = {}): CallRe
     bytesIn: 100,
     bytesOut: 1000,
     mediaSeconds: 0,
+    leftOut: [],
     retries: 0,
     costNanoUsd: 0,
     isMetered: true,

@@ -164,6 +164,14 @@ const columns: readonly Column<RecentRequestView>[] = [
   },
   wordColumn('target', 'Target'),
   {
+    key: 'left-out',
+    title: 'Left out',
+    hint: 'Members of the request that its translation left out',
+    value: ({ leftOut }) => leftOut.join(', '),
+    attributes: ({ leftOut }) => ({ title: leftOut.join(', ') }),
+    content: ({ leftOut }) => (leftOut.length === 0 ? nothing : leftOut.join(', ')),
+  },
+  {
     key: 'id',
     title: 'Id',
     value: ({ id }) => id,

@@ -1,6 +1,6 @@
 import type { RequestRules, TargetOptions } from '../codec.js';
 import type { LeftOut } from '../left-out.js';
-import type { ConversationRequest } from '../request.js';
+import type { ConversationRequest, ReasoningPart } from '../request.js';
 import { leaveOut, type Setting, settings } from '../setting-names.js';
 import { signatureFor } from '../signature.js';
 import type { Fitted } from './fitted.js';
@@ -29,17 +29,22 @@ function nameOf({ type, at }: ConversationRequest['hostedTools'][number]): strin
   return list === type ? type : `${list}.${type}`;
 }
 
-/** An upstream takes no reasoning but what is signed by its own vendor. */
+/**
+ * An upstream takes no reasoning but what its own vendor signed. Text and signature of one may be parts of their own, so
+ * a turn is told whose reasoning is lost altogether. What led to an answer that is done, and that nobody signed, no
+ * upstream asks for.
+ */
 function losesReasoning({ turns }: ConversationRequest, { signatures }: RequestRules): boolean {
-  return turns.some(
-    (turn) =>
-      turn.role === 'assistant' &&
-      turn.parts.some(
-        (part) =>
-          part.kind === 'reasoning' &&
-          (signatures === null || signatureFor(signatures, part.signature) === null),
-      ),
-  );
+  return turns.some((turn) => {
+    if (turn.role !== 'assistant') return false;
+    const reasoning = turn.parts.filter((part) => part.kind === 'reasoning');
+    const isKept = (part: ReasoningPart) =>
+      signatures !== null && signatureFor(signatures, part.signature) !== null;
+    const isWanted =
+      turn.parts.some(({ kind }) => kind === 'toolCall') ||
+      reasoning.some(({ signature }) => signature !== null && signatureFor('chat', signature) === null);
+    return reasoning.length > 0 && isWanted && !reasoning.some(isKept);
+  });
 }
 
 /** Says more than the setting's default does. */

@@ -1,3 +1,4 @@
+import { reasoningNames } from '../../conversation/unsigned-reasoning.js';
 import { type Shape, wholes } from '../unread.js';
 
 const definition = wholes('name', 'description', 'parameters', 'strict', 'format', 'cache_control');
@@ -11,8 +12,12 @@ const part: Shape = {
 /** Of an answer that comes back in the history its `annotations` are no part. */
 const message: Shape = {
   ...wholes('role', 'refusal', 'audio', 'tool_call_id', 'function_call', 'annotations', 'cache_control'),
+  ...wholes(...reasoningNames),
   content: part,
-  tool_calls: { ...wholes('id', 'type', 'index', 'custom'), function: wholes('name', 'arguments') },
+  tool_calls: {
+    ...wholes('id', 'type', 'index', 'custom', 'extra_content'),
+    function: wholes('name', 'arguments'),
+  },
 };
 /** Its name is that of the function. */
 const functionMessage: Shape = { ...message, name: true };

@@ -5,7 +5,7 @@ const definition = wholes('type', 'name', 'description', 'parameters', 'strict',
 
 /** Of an answer that comes back in the history some members say nothing to the model. */
 const message: Shape = {
-  ...wholes('type', 'role', 'id', 'status'),
+  ...wholes('type', 'role', 'id', 'status', 'phase'),
   content: wholes(
     ...['type', 'text', 'refusal', 'image_url', 'detail', 'file_id', 'file_data', 'file_url', 'filename'],
     ...['annotations', 'logprobs'],

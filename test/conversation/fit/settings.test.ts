@@ -2,6 +2,7 @@ import { test } from 'tap';
 import { fitRequest } from '../../../src/conversation/fit/fit.js';
 import { LeftOut } from '../../../src/conversation/left-out.js';
 import type { ConversationRequest, TextProtocolName } from '../../../src/conversation/request.js';
+import { tagSignature } from '../../../src/conversation/signature.js';
 import { chatCodec } from '../../../src/protocols/chat/index.js';
 import { generateContentCodec } from '../../../src/protocols/generate-content/index.js';
 import { messagesCodec } from '../../../src/protocols/messages/index.js';
@@ -74,4 +75,36 @@ test('defaults are no loss', async (t) => {
   const given = { presencePenalty: 0, frequencyPenalty: 0, parallelCalls: true, turns: image('auto') };
   for (const to of ['responses', 'messages', 'generateContent'] as const)
     t.strictSame(leftOut(to, given), []);
+});
+
+test('reasoning is told as lost where none of its turn is signed for the target', async (t) => {
+  const token = tagSignature({ protocol: 'messages', model: 'u', value: 'x', redacted: false });
+  const turns = (...signatures: (string | null)[]): ConversationRequest['turns'] => [
+    ...plain.turns,
+    {
+      role: 'assistant',
+      parts: signatures.map((signature) => ({ kind: 'reasoning', text: 'hm', signature })),
+    },
+    ...plain.turns,
+  ];
+  const given = { from: 'generateContent', turns: turns(null, token) } as const;
+  t.strictSame(leftOut('messages', given), []);
+  for (const to of ['chat', 'responses', 'generateContent'] as const)
+    t.strictSame(leftOut(to, given), ['thoughtSignature']);
+  const call = { kind: 'toolCall', id: 'c', name: 'f', input: '{}', custom: false, at: '' } as const;
+  const unsigned = { kind: 'reasoning', text: 'hm', signature: null } as const;
+  const calling: ConversationRequest['turns'] = [{ role: 'assistant', parts: [unsigned, call] }];
+  t.strictSame(leftOut('messages', { from: 'responses', turns: calling }), ['encrypted_content']);
+  t.strictSame(leftOut('messages', { from: 'responses', turns: turns(null) }), []);
+});
+
+test('tools that a vendor runs are told with their types where they are left out', async (t) => {
+  const hostedTools = [
+    { type: 'web_search', at: 'tools[1]' },
+    { type: 'web_search_options', at: 'web_search_options' },
+  ];
+  const names = new LeftOut();
+  fitRequest({ ...plain, hostedTools }, chatCodec.rules, { ...target, hostedTools: 'drop' }, names);
+  t.strictSame(names.names, ['tools.web_search', 'web_search_options']);
+  t.strictSame(leftOut('chat', { hostedTools }), []);
 });

@@ -9,7 +9,12 @@ export interface Loss {
   /** `reject`: the call is refused. `drop`: it is served without what is named. */
   readonly fate:
     | { readonly kind: 'reject'; readonly param: Readonly<Partial<Record<TextProtocolName, string>>> }
-    | { readonly kind: 'drop'; readonly missing: readonly string[] };
+    | {
+        readonly kind: 'drop';
+        readonly missing: readonly string[];
+        /** How the answer's head names what its request lost; absent where the answer is what loses something. */
+        readonly told?: Readonly<Partial<Record<TextProtocolName, string>>>;
+      };
 }
 
 /** Every loss that the scenarios may show. What is not here has to work. */
@@ -51,14 +56,31 @@ export const losses: readonly Loss[] = [
     clients: ['messages', 'generateContent'],
     wires: ['chat', 'responses'],
     scenarios: ['top k'],
-    fate: { kind: 'drop', missing: ['top k'] },
+    fate: {
+      kind: 'drop',
+      missing: ['top k'],
+      told: { messages: 'top_k', generateContent: 'generationConfig.topK' },
+    },
   },
   {
     // A chat client has no field in which it could carry what a responses upstream encrypted.
     clients: ['chat'],
     wires: ['responses'],
     scenarios: ['tool loop with reasoning', 'tool loop with redacted reasoning'],
-    fate: { kind: 'drop', missing: ['signatures'] },
+    fate: { kind: 'drop', missing: ['signatures'], told: { chat: 'reasoning_content' } },
+  },
+  {
+    // A signature comes back with its call; the text of reasoning that came without one stays behind.
+    clients: ['chat'],
+    wires: ['messages', 'generateContent'],
+    scenarios: ['tool loop with reasoning'],
+    fate: { kind: 'drop', missing: [], told: { chat: 'reasoning_content' } },
+  },
+  {
+    clients: ['chat'],
+    wires: ['generateContent'],
+    scenarios: ['tool loop with redacted reasoning'],
+    fate: { kind: 'drop', missing: [], told: { chat: 'reasoning_content' } },
   },
 ];
 

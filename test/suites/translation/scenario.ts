@@ -14,6 +14,8 @@ export interface Matrix {
   /** URL of an image that has `pixel` as its bytes. */
   readonly imageUrl: string;
   send(client: Client, model: string, ask: Ask): Promise<Answer>;
+  /** What the last answer's head says that its request lost. */
+  leftOut(): readonly string[];
   /** What the simulator was sent last. */
   received(): Received;
 }

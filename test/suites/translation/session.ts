@@ -52,14 +52,25 @@ export async function startMatrix(t: Test): Promise<Matrix> {
       },
     },
   });
+  let leftOut: readonly string[] = [];
+  const note = ({ headers }: Response) => {
+    leftOut = headers.get('x-gateway-left-out')?.split(', ') ?? [];
+  };
   return {
     imageUrl: await serveImage(t),
-    send: (client, name, ask) => send(gateway.url, client, name, ask),
+    send: (client, name, ask) => send({ url: gateway.url, note }, client, name, ask),
+    leftOut: () => leftOut,
     received: () => readReceived(simulator.lastRequest()),
   };
 }
 
-async function send(url: string, client: Client, model: string, ask: Ask): Promise<Answer> {
+interface Gateway {
+  readonly url: string;
+  /** Is told each answer's head. */
+  note(response: Response): void;
+}
+
+async function send({ url, note }: Gateway, client: Client, model: string, ask: Ask): Promise<Answer> {
   const request = client.request(model, ask);
   const response = await fetch(url + request.path, {
     method: 'POST',
@@ -70,6 +81,7 @@ async function send(url: string, client: Client, model: string, ask: Ask): Promi
     },
     body: JSON.stringify(request.body),
   });
+  note(response);
   const text = await response.text();
   const type = response.headers.get('content-type') ?? '';
   if (!response.ok) {

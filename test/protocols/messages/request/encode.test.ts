@@ -338,3 +338,19 @@ test('a history that would be refused for good is mended', async (t) => {
     { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c', is_error: true }, { text: 'hi' }] },
   ]);
 });
+
+test('sampling that is not sent is told as the client spells it', async (t) => {
+  const told = (changes: Partial<ConversationRequest>) => {
+    const leftOut = new LeftOut();
+    writeRequest(messagesCodec, { ...plain, ...changes }, target, leftOut);
+    return leftOut.names;
+  };
+  const sampling = { temperature: 0.2, topP: 0.5, topK: 3 };
+  t.strictSame(told(sampling), ['top_p']);
+  t.strictSame(told({ ...sampling, ...reasoning('low') }), ['temperature', 'top_p', 'topK']);
+  t.strictSame(told({ from: 'generateContent', ...sampling, ...reasoning('low') }), [
+    'generationConfig.temperature',
+    'generationConfig.topP',
+    'generationConfig.topK',
+  ]);
+});
