@@ -30,15 +30,10 @@ import type {
 import { account } from './account.js';
 import { ownLines } from './answer-lines.js';
 import { rateBound } from './body-rate.js';
-import {
-  attemptDeadlines,
-  type Call,
-  deadlinesLeft,
-  type ResolvedCall,
-  type RoutedCall,
-  timeLeft,
-} from './call.js';
+import { attemptDeadlines, deadlinesLeft, type ResolvedCall, type RoutedCall, timeLeft } from './call.js';
+import { noteGivenUp } from './consumption.js';
 import { fetchMedia, remoteMedia } from './fetch-media.js';
+import { mayHedge, prepareHedge } from './hedge-call.js';
 import { HeldStream, type StreamChooser } from './held-stream.js';
 import { keepMemory, takeAnswerMemory, takeMemory } from './memory-budget.js';
 import { mediaHosts } from './own-address.js';
@@ -170,6 +165,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
 
   onGivenUp(reason: GivenUpBy, error: GatewayError): void {
     this.#givenUp = reason;
+    if (reason === 'first_token_timeout') this.#noteGivenUp(this.#attempt, this.#transform);
     const status = toldStatus(error);
     if (status === null || reason !== 'unusable_answer') this.#attempt?.failed(reason, true);
     else this.#attempt?.rejectedAs(status);
@@ -230,6 +226,8 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
     const hedge = this.#hedge;
     if (hedge === null) return;
     this.#hedge = null;
+    const other = hedge.without(attempt);
+    if (other !== null) this.#noteGivenUp(other.attempt, other.transform);
     if (attempt !== this.#attempt) this.#services.recorder.recordHedge(this.#modelName, 'won');
     this.#adopt(hedge.answeredBy(attempt));
   }
@@ -246,6 +244,11 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
     // No second one was sent: this one's answer may be handed on, and waits for the client by itself from now on.
     else if (this.#relay !== null) this.#relay.upstream = attempt;
     return other !== null;
+  }
+
+  /** An attempt that is cancelled by us has had its input read, and nobody says what it came to. */
+  #noteGivenUp(attempt: RelayedAttempt | null, transform: AnswerTransform | null): void {
+    if (attempt !== null && attempt.sentAt > 0 && !attempt.isRefused) noteGivenUp(this.#call, transform);
   }
 
   /** What becomes of an attempt is what becomes of the call from now on. */
@@ -444,7 +447,9 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
   /** The attempt has sent nothing of its answer in time: as long as another target can be asked, that is its end. */
   #onSilent(): void {
     const attempt = this.#attempt;
+    const transform = this.#transform;
     if (attempt !== null && this.survives(attempt)) {
+      this.#noteGivenUp(attempt, transform);
       attempt.failed('first_token_timeout', false);
       attempt.cancel();
     } else if (this.#isReplayable && !this.#isOnce && this.#attempts.hasNext()) this.#relay?.giveUpSilent();
@@ -560,32 +565,4 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
     if (mayGoOn) this.#goOn(error);
     else this.#end(error, head);
   }
-}
-
-/** Whether a call may go to two targets at once: its body is at hand, and whether it gets a stream is known. */
-function mayHedge(
-  { model, body, upload, socketCall, validated, retries }: Call,
-  endpoint: Endpoint,
-): boolean {
-  const isHeld = body !== null && upload === null && socketCall === null;
-  return isHeld && model?.hedgeMs != null && retries === 0 && !(validated?.stream && endpoint.mayStream);
-}
-
-/**
- * Prepares a call for a second target beside the first.
- * @returns null for what takes more than sending it
- * @throws {GatewayError} for what the target's protocol cannot say, and when there is no room for it
- */
-function prepareHedge(services: Services, call: Call, endpoint: Endpoint, target: Target): Prepared | null {
-  if (target.native.has(endpoint.protocol)) return prepareNative(call, endpoint, target);
-  const { translation } = endpoint;
-  if (translation === null || translation.answerHere !== null) return null;
-  const request = decodeCall(call, translation);
-  const isFetched = !translatedEndpoint(target, translation.protocol).translation.mediaByUrl;
-  if (isFetched && remoteMedia(request.turns).length > 0) return null;
-  const prepared = prepareTranslated(call, translation, target, request);
-  let bytes = 0;
-  for (const piece of prepared.body) bytes += piece.length;
-  takeMemory(services, call, bytes);
-  return prepared;
 }

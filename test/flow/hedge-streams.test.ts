@@ -59,12 +59,9 @@ test('a stream without an event is overtaken by the next target, though its head
     t.equal(status, 200);
     t.equal(body, eventsOf('second'));
     await untilCut(routed.upstreams[0]);
-    t.match(await routed.gateway.line(({ msg }) => msg === 'request'), {
-      target: 'u1/m',
-      retries: 1,
-      outcome: 'complete',
-      outputTokens: 4,
-    });
+    const line = await routed.gateway.line(({ msg }) => msg === 'request');
+    t.match(line, { target: 'u1/m', retries: 1, outcome: 'complete', inputTokens: 3, outputTokens: 4 });
+    t.ok(Number(line.givenUpInputTokens) > 0, 'what the other is thought to have read is told apart');
     t.strictSame(routed.counted('gateway_hedges_total'), { 'm sent': 1, 'm won': 1 });
     t.strictSame(routed.counted('gateway_upstream_attempts_total'), { 'u1/m ok': 1 });
   }
@@ -88,6 +85,7 @@ test('a stream that answers before the time is sent once', async (t) => {
   const routed = await start(t, [streamOf('first'), streamOf('second')], { hedgeMs: 5000 });
   t.equal((await routed.ask({}, stream)).body, eventsOf('first'));
   t.strictSame(routed.counts(), [1, 0]);
+  t.notOk('givenUpInputTokens' in (await routed.gateway.line(({ msg }) => msg === 'request')));
 });
 
 const failures: readonly (readonly [string, (request: RawRequest) => unknown])[] = [
