@@ -419,6 +419,11 @@ export class RelayedAttempt extends Attempt implements UpstreamHandler, Upstream
     return this.exchange?.bodyReleased ?? false;
   }
 
+  /** Its answer is an error, of which not all has come. */
+  get isRefused(): boolean {
+    return this.#refusal !== null;
+  }
+
   onHead(head: ResponseHead): void {
     const { status } = head;
     if (status < 400) {

@@ -439,7 +439,7 @@ const model = Type.Object(
       milliseconds,
     ),
     hedgeMs: optional(
-      'A call that is no stream and has no answer after so long is sent to the next target as well.',
+      'A call that has no answer after so long, or of a stream no event, is sent to the next target as well.',
       milliseconds,
     ),
   },

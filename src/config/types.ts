@@ -137,7 +137,7 @@ export interface Model {
   /** Null where nothing is charged. */
   readonly price: Price | null;
   readonly limits: RateLimits | null;
-  /** A call that is no stream is sent to the next target, too, when it has no answer after so long; null for never. */
+  /** A call is sent to the next target, too, when nothing of its answer has come after so long; null for never. */
   readonly hedgeMs: number | null;
   /** What lists of models say of it; null for what the config does not. */
   readonly tokens: TokenLimits;

@@ -77,6 +77,8 @@ function lineOf(call: CallRecord): object {
     reasoningTokens: usage?.reasoning,
     tokensEstimated: usage?.estimated,
     tokensPartial: usage?.partial,
+    givenUpInputTokens: call.givenUp?.input,
+    givenUpOutputTokens: call.givenUp?.output,
     firstByteMs: call.firstByteMs === none ? undefined : round(call.firstByteMs),
     durationMs: round(call.durationMs),
     retries: call.retries,

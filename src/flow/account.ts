@@ -56,6 +56,7 @@ export function recordOf(call: Call): CallRecord {
     error: error === null ? null : error.kind,
     cause: causeOf(call),
     usage: call.usage,
+    givenUp: call.givenUp,
     bytesIn: exchange.bytesIn,
     bytesOut: exchange.bytesOut,
     mediaSeconds: call.isCharged ? call.mediaSeconds : 0,

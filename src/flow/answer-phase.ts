@@ -1,7 +1,13 @@
+import type { OwnSecrets } from '../config/types.js';
+import type { GatewayError } from '../errors.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import { type Beginning, Gather } from '../stream/gather.js';
 import type { ResponseHead } from '../upstream/client.js';
-import type { EventRuns } from '../wire/sse.js';
+import { EventRuns } from '../wire/sse.js';
+import { beginningOf, isEventStream, kindOfAnswer, leavesWhole } from './judge-answer.js';
+
+/** Error answers are taken whole up to this size: only then is it known that they are JSON. */
+const wholeErrorBytes = 1024 * 1024;
 
 /** An answer whose head is there. */
 export interface Answering {
@@ -52,6 +58,55 @@ export const over: Phase = { name: 'over' };
 /** An answer that has not shown by so many bytes what it is, is neither a stream nor JSON. */
 const decidingBytes = 4096;
 
-export function undecided(transform: AnswerTransform, head: ResponseHead): Undecided {
+/** A stream whose beginning was judged before it was chosen. */
+export interface BegunStream {
+  readonly head: ResponseHead;
+  /** Holds the part of an event that has come behind `run`. */
+  readonly runs: EventRuns;
+  /** The events that were judged last; null where none is whole. */
+  readonly run: Buffer | null;
+  readonly verdict: 'silence' | 'meaningful' | GatewayError;
+}
+
+/** How an answer is taken that is of use, by its head. */
+export function takenAs(
+  transform: AnswerTransform,
+  head: ResponseHead,
+  { streamed, secrets }: { readonly streamed: boolean; readonly secrets: OwnSecrets },
+): Phase {
+  if (head.status >= 400) return { name: 'whole', transform, head, gathered: new Gather(wholeErrorBytes) };
+  if (!streamed) return unstreamed(transform, head, secrets);
+  if (isEventStream(head)) return eventsOf(transform, head);
   return { name: 'undecided', transform, head, gathered: new Gather(decidingBytes) };
+}
+
+function eventsOf(transform: AnswerTransform, head: ResponseHead): Events {
+  return { name: 'events', transform, head, runs: new EventRuns(transform.eventBytes) };
+}
+
+function unstreamed(transform: AnswerTransform, head: ResponseHead, secrets: OwnSecrets): Phase {
+  if (leavesWhole(head, transform))
+    return { name: 'whole', transform, head, gathered: new Gather(transform.wholeBytes) };
+  return { name: 'opening', transform, head, beginning: beginningOf(head, secrets) };
+}
+
+/**
+ * Tells by its first bytes what an answer is that should be a stream and is not called one.
+ * @param mayBeJson it may be handed on as JSON
+ * @returns how it is taken from now on and what of it has come, null while more is needed; the phase is null for an
+ * answer of no use
+ */
+export function decide(
+  { transform, head, gathered }: Undecided,
+  chunk: Buffer,
+  { isWhole, mayBeJson, secrets }: { isWhole: boolean; mayBeJson: boolean; secrets: OwnSecrets },
+): { readonly phase: Phase | null; readonly first: Buffer } | null {
+  const isHeld = gathered.add(chunk, -1);
+  const first = isHeld ? gathered.take() : chunk;
+  const kind = isHeld ? kindOfAnswer(first, isWhole) : 'other';
+  if (kind === 'events') return { phase: eventsOf(transform, head), first };
+  if (kind === 'json' && mayBeJson) return { phase: unstreamed(transform, head, secrets), first };
+  if (kind !== null) return { phase: null, first };
+  gathered.add(first, -1);
+  return null;
 }

@@ -9,6 +9,7 @@ import type { Route } from '../routes.js';
 import type { Deadlines } from '../upstream/client.js';
 import { costRefusal, costsMore } from '../wire/json-cost.js';
 import type { SteeringMember } from '../wire/steering-members.js';
+import type { GivenUpTokens } from './consumption.js';
 import type { LimitedCall } from './limited-call.js';
 import type { SessionPlace } from './realtime/session-memory.js';
 import type { SocketCall } from './responses-socket/socket-call.js';
@@ -58,6 +59,8 @@ export class Call implements Guarded {
   framing: 'sse' | 'array' = 'sse';
   error: GatewayError | null = null;
   usage: Usage | null = null;
+  /** What its attempts before, or beside the one that answers, are thought to have used; null for nothing. */
+  givenUp: GivenUpTokens | null = null;
   /** Null for a call that falls under no limits. */
   limited: LimitedCall | null = null;
   /** Of a call that opens a session, or downloads a file: given back with its account at the latest. */

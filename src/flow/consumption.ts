@@ -34,6 +34,23 @@ export function noteUsage(
   call.isCharged = head !== null && !isFailed;
 }
 
+/** Tokens of attempts that were given up, as they are thought to be: nobody reports them, and no client pays for them. */
+export interface GivenUpTokens {
+  readonly input: number;
+  readonly output: number;
+}
+
+/** Notes what an attempt is thought to have used that was sent and is cancelled for another one, before it is. */
+export function noteGivenUp(
+  call: { givenUp: GivenUpTokens | null },
+  transform: AnswerTransform | null,
+): void {
+  const usage = transform?.usageAtEnd('client') ?? null;
+  if (usage === null) return;
+  const { input, output } = call.givenUp ?? { input: 0, output: 0 };
+  call.givenUp = { input: input + usage.input, output: output + usage.output };
+}
+
 /** What tells whether a call has a line in the ledger. */
 interface MeteredCall {
   readonly key: Key | null;

@@ -13,7 +13,10 @@ import type { FailedAttempt } from '../attempts/verdict.js';
 import type { Target } from '../config/types.js';
 import type { ConversationRequest } from '../conversation/request.js';
 import { GatewayError, type GivenUpBy, guard } from '../errors.js';
-import type { VendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
+import {
+  isVendorAccountError,
+  type VendorAccountError,
+} from '../protocols/error-formats/vendor-account-error.js';
 import type { Endpoint, Translation } from '../protocols/protocol.js';
 import { warmUpAnswer } from '../protocols/responses/socket-message.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
@@ -27,15 +30,11 @@ import type {
 import { account } from './account.js';
 import { ownLines } from './answer-lines.js';
 import { rateBound } from './body-rate.js';
-import {
-  attemptDeadlines,
-  type Call,
-  deadlinesLeft,
-  type ResolvedCall,
-  type RoutedCall,
-  timeLeft,
-} from './call.js';
+import { attemptDeadlines, deadlinesLeft, type ResolvedCall, type RoutedCall, timeLeft } from './call.js';
+import { noteGivenUp } from './consumption.js';
 import { fetchMedia, remoteMedia } from './fetch-media.js';
+import { mayHedge, prepareHedge } from './hedge-call.js';
+import { HeldStream, type StreamChooser } from './held-stream.js';
 import { keepMemory, takeAnswerMemory, takeMemory } from './memory-budget.js';
 import { mediaHosts } from './own-address.js';
 import {
@@ -88,7 +87,7 @@ export function forward(
 }
 
 /** Relays the answer of the target that gives one. */
-class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
+class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Sending {
   readonly #services: Services;
   readonly #call: RoutedCall;
   readonly #endpoint: Endpoint;
@@ -166,6 +165,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
 
   onGivenUp(reason: GivenUpBy, error: GatewayError): void {
     this.#givenUp = reason;
+    if (reason === 'first_token_timeout') this.#noteGivenUp(this.#attempt, this.#transform);
     const status = toldStatus(error);
     if (status === null || reason !== 'unusable_answer') this.#attempt?.failed(reason, true);
     else this.#attempt?.rejectedAs(status);
@@ -203,9 +203,31 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
   }
 
   onTaken(attempt: RelayedAttempt): void {
+    // The head of a stream says little: see `onStreamBegun`.
+    if (this.#call.validated?.stream !== true) this.#choose(attempt);
+  }
+
+  onStreamBegun(attempt: RelayedAttempt): void {
+    this.#choose(attempt);
+  }
+
+  loses(attempt: RelayedAttempt, error: GatewayError | null): boolean {
+    if (!this.survives(attempt)) return false;
+    const status = error === null ? null : (error.vendorAccountStatus ?? toldStatus(error));
+    if (error === null) attempt.leave();
+    else if (status === null) attempt.failed('unusable_answer', true);
+    else attempt.rejectedAs(status);
+    if (isVendorAccountError(error)) attempt.report(this.#call, error);
+    attempt.cancel();
+    return true;
+  }
+
+  #choose(attempt: RelayedAttempt): void {
     const hedge = this.#hedge;
     if (hedge === null) return;
     this.#hedge = null;
+    const other = hedge.without(attempt);
+    if (other !== null) this.#noteGivenUp(other.attempt, other.transform);
     if (attempt !== this.#attempt) this.#services.recorder.recordHedge(this.#modelName, 'won');
     this.#adopt(hedge.answeredBy(attempt));
   }
@@ -215,10 +237,18 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
     if (hedge === null) return false;
     this.#hedge = null;
     const other = hedge.without(attempt);
-    if (other !== null) this.#adopt(other);
+    if (other !== null) {
+      this.#adopt(other);
+      this.#awaitFirstToken(other.attempt.target);
+    }
     // No second one was sent: this one's answer may be handed on, and waits for the client by itself from now on.
     else if (this.#relay !== null) this.#relay.upstream = attempt;
     return other !== null;
+  }
+
+  /** An attempt that is cancelled by us has had its input read, and nobody says what it came to. */
+  #noteGivenUp(attempt: RelayedAttempt | null, transform: AnswerTransform | null): void {
+    if (attempt !== null && attempt.sentAt > 0 && !attempt.isRefused) noteGivenUp(this.#call, transform);
   }
 
   /** What becomes of an attempt is what becomes of the call from now on. */
@@ -247,6 +277,16 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
     if (this.#relay !== null) this.#relay.upstream = this.#hedge;
   }
 
+  /** @param isHedged there may be another one beside it */
+  #newAttempt(relay: Relay, transform: AnswerTransform, isHedged: boolean): RelayedAttempt {
+    if (!isHedged || this.#call.validated?.stream !== true)
+      return new RelayedAttempt(this.#services, this.#attempts, this, relay);
+    const held = new HeldStream(this, relay, transform);
+    const attempt = new RelayedAttempt(this.#services, this.#attempts, this, held);
+    held.attempt = attempt;
+    return attempt;
+  }
+
   #beginSecond(): HedgedAttempt | null {
     const call = this.#call;
     const relay = this.#relay;
@@ -257,7 +297,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
     try {
       const prepared = prepareHedge(this.#services, call, this.#endpoint, target);
       if (prepared === null) return null;
-      attempt = new RelayedAttempt(this.#services, this.#attempts, this, relay);
+      attempt = this.#newAttempt(relay, prepared.transform, true);
       attempt.exchange = this.#post(target, key, prepared, deadlinesLeft(call), attempt);
       call.retries++;
       budget.spend();
@@ -377,7 +417,8 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
     relay.reset(prepared.transform, null);
     this.#transform = prepared.transform;
     const deadlines = attemptDeadlines(call, this.#isLate);
-    const attempt = new RelayedAttempt(this.#services, this.#attempts, this, relay);
+    const isHedged = mayHedge(call, this.#endpoint) && !this.#isOnce;
+    const attempt = this.#newAttempt(relay, prepared.transform, isHedged);
     this.#attempt = attempt;
     relay.upstream = attempt;
     attempt.exchange =
@@ -385,7 +426,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
         ? this.#post(target, this.#attempts.key, prepared, deadlines, attempt)
         : this.#sendOverSocket(call.socketCall, target, prepared, deadlines, attempt);
     if (attempt === this.#attempt) this.#awaitFirstToken(target);
-    if (mayHedge(call) && !this.#isOnce)
+    if (isHedged)
       this.#startHedge({
         attempt,
         transform: prepared.transform,
@@ -397,7 +438,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
   #awaitFirstToken({ firstTokenMs }: Target): void {
     const call = this.#call;
     if (firstTokenMs === null || call.accounted || call.validated?.stream !== true) return;
-    this.#relay?.awaitFirstToken(
+    this.#relay?.firstToken.start(
       firstTokenMs,
       guard('timer', call, () => this.#onSilent(), undefined),
     );
@@ -405,7 +446,13 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
 
   /** The attempt has sent nothing of its answer in time: as long as another target can be asked, that is its end. */
   #onSilent(): void {
-    if (this.#isReplayable && !this.#isOnce && this.#attempts.hasNext()) this.#relay?.giveUpSilent();
+    const attempt = this.#attempt;
+    const transform = this.#transform;
+    if (attempt !== null && this.survives(attempt)) {
+      this.#noteGivenUp(attempt, transform);
+      attempt.failed('first_token_timeout', false);
+      attempt.cancel();
+    } else if (this.#isReplayable && !this.#isOnce && this.#attempts.hasNext()) this.#relay?.giveUpSilent();
   }
 
   #post(
@@ -518,29 +565,4 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, Sending {
     if (mayGoOn) this.#goOn(error);
     else this.#end(error, head);
   }
-}
-
-/** Whether a call may go to two targets at once: its body is at hand, and its answer no stream. */
-function mayHedge({ model, body, upload, socketCall, validated, retries }: Call): boolean {
-  const isHeld = body !== null && upload === null && socketCall === null;
-  return isHeld && model?.hedgeMs != null && retries === 0 && validated?.stream === false;
-}
-
-/**
- * Prepares a call for a second target beside the first.
- * @returns null for what takes more than sending it
- * @throws {GatewayError} for what the target's protocol cannot say, and when there is no room for it
- */
-function prepareHedge(services: Services, call: Call, endpoint: Endpoint, target: Target): Prepared | null {
-  if (target.native.has(endpoint.protocol)) return prepareNative(call, endpoint, target);
-  const { translation } = endpoint;
-  if (translation === null || translation.answerHere !== null) return null;
-  const request = decodeCall(call, translation);
-  const isFetched = !translatedEndpoint(target, translation.protocol).translation.mediaByUrl;
-  if (isFetched && remoteMedia(request.turns).length > 0) return null;
-  const prepared = prepareTranslated(call, translation, target, request);
-  let bytes = 0;
-  for (const piece of prepared.body) bytes += piece.length;
-  takeMemory(services, call, bytes);
-  return prepared;
 }

@@ -3,6 +3,7 @@ import { GatewayError } from '../errors.js';
 import { encodedKeyFailure } from '../protocols/error-formats/own-secrets.js';
 import { vendorAccountFailureOf } from '../protocols/error-formats/vendor-account.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
+import { Beginning, beginningBytes } from '../stream/gather.js';
 import type { ResponseHead } from '../upstream/client.js';
 import { parseJson, parseObject } from '../wire/json.js';
 import { textStart } from '../wire/json-skip.js';
@@ -88,6 +89,11 @@ export function contentRefusal(
   return new GatewayError('upstream_error', 'The upstream answered with something other than JSON.');
 }
 
+/** What may be known of an answer that is passed on as it comes, before it is. */
+export function beginningOf(head: ResponseHead, secrets: OwnSecrets): Beginning {
+  return new Beginning(secrets, isMedia(head) ? beginningBytes : Number.POSITIVE_INFINITY);
+}
+
 /**
  * What the beginning of an answer that is no JSON says of the gateway's account, or would tell of it; null for what may
  * pass.
@@ -98,6 +104,20 @@ export function beginningFailure(first: Buffer, isMedium: boolean, secrets: OwnS
   if (failure !== null || !isMedium || !looksLikeText(first)) return failure;
   const text = first.toString('utf8', textStart(first), longestError);
   return vendorAccountFailureOf(text, 'error', secrets);
+}
+
+/**
+ * Why an answer of a good status cannot be passed on, or null.
+ * @param first its first bytes, or all of it where `isWhole`
+ */
+export function unfitRefusal(
+  head: ResponseHead,
+  first: Buffer,
+  { isWhole, answersJson, secrets }: { isWhole: boolean; answersJson: boolean; secrets: OwnSecrets },
+): GatewayError | null {
+  const isJson = answersJson && !isMedia(head);
+  const failure = isJson ? null : beginningFailure(first, isMedia(head), secrets);
+  return failure ?? contentRefusal(head, first, { isWhole, isJson });
 }
 
 function startsAsJson(type: string | null): boolean {

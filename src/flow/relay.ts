@@ -2,25 +2,27 @@ import { performance } from 'node:perf_hooks';
 import type { AttemptOwner } from '../attempts/attempts.js';
 import { readErrorAnswer } from '../attempts/error-answer.js';
 import { failureError, statusError } from '../attempts/failure.js';
+import { FirstTokenTimer } from '../attempts/first-token.js';
 import { givenUpBy } from '../attempts/outcome.js';
+import type { OwnSecrets } from '../config/types.js';
 import { type FaultPlace, GatewayError, type GivenUpBy } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange.js';
 import { Swept } from '../http/sweep.js';
 import { isVendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
-import { Beginning, beginningBytes, Gather } from '../stream/gather.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
-import { EventRuns } from '../wire/sse.js';
 import { account } from './account.js';
 import { answerLines, streamLines } from './answer-lines.js';
 import {
   type Answering,
+  type BegunStream,
   type Bytes,
+  decide,
   type Events,
   over,
   type Phase,
+  takenAs,
   type Undecided,
-  undecided,
   type Whole,
   waiting,
 } from './answer-phase.js';
@@ -29,22 +31,17 @@ import { noteUsage } from './consumption.js';
 import {
   answerOutcome,
   answerRefusal,
-  beginningFailure,
-  contentRefusal,
+  beginningOf,
   isEventStream,
-  isMedia,
   isWholeEvent,
-  kindOfAnswer,
-  leavesWhole,
   noStream,
   tellsItself,
+  unfitRefusal,
 } from './judge-answer.js';
 import { countAnswerMemory, releaseBody, takeAnswerMemory } from './memory-budget.js';
 import { endFailedStream, keepAliveBytes, refuse, refuseStream } from './refuse.js';
 import type { Services } from './services.js';
 
-/** Error answers are taken whole up to this size: only then is it known that they are JSON. */
-const wholeErrorBytes = 1024 * 1024;
 /** A beginning that is too short to be judged well is judged all the same once nothing follows for so long. */
 const heldMs = 500;
 /** Unfinished events up to this size are not worth counting. */
@@ -69,8 +66,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   /** Some of an upstream's answer has left, or will with the next write. Until then another target may be asked. */
   relayed = false;
   #flowing = true;
-  /** While some of an answer has to come in a time of its own. */
-  #firstToken: NodeJS.Timeout | null = null;
+  readonly firstToken = new FirstTokenTimer();
   #heardAt: number;
 
   constructor(services: Services, call: RoutedCall, owner: AttemptOwner) {
@@ -94,72 +90,55 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     this.#phase = waiting;
     this.#head = null;
     this.relayed = false;
-    this.#endFirstToken();
+    this.firstToken.end();
     if (this.#call.gathered > 0) this.#holds(0);
     this.#call.sentAt = 0;
     this.#call.answeredAt = 0;
   }
 
-  /** Calls `late` when nothing of the present attempt's answer has come after so many milliseconds. */
-  awaitFirstToken(ms: number, late: () => void): void {
-    this.#firstToken = setTimeout(late, ms);
-  }
-
-  #endFirstToken(): void {
-    if (this.#firstToken !== null) clearTimeout(this.#firstToken);
-    this.#firstToken = null;
-  }
-
   /** Another target is asked in place of the present one, unless it has begun to answer. */
   giveUpSilent(): void {
     if (this.relayed || (this.#phase.name !== 'waiting' && this.#phase.name !== 'events')) return;
-    const error = new GatewayError('upstream_timeout', 'The upstream sent nothing of its answer in time.');
-    this.#give(error, null, 'first_token_timeout');
+    this.#give(new GatewayError('upstream_timeout'), null, 'first_token_timeout');
+  }
+
+  get #secrets(): OwnSecrets {
+    return this.#call.target.upstream.secrets;
   }
 
   onHead(head: ResponseHead): void {
-    const call = this.#call;
-    call.answeredAt = performance.now();
-    call.sentAt = this.upstream?.sentAt ?? 0;
-    this.#head = head;
-    const transform = this.#transform;
-    if (transform === null) throw new Error('an answer without an attempt');
+    const transform = this.#noteHead(head);
     if (transform.mayStream && !this.committed) this.#streamed = isEventStream(head);
     const refusal = answerRefusal(head, this.#streamed);
     if (refusal !== null) this.#give(refusal);
-    else if (head.status >= 400)
-      this.#phase = { name: 'whole', transform, head, gathered: new Gather(wholeErrorBytes) };
-    else if (this.#streamed && !isEventStream(head)) this.#phase = undecided(transform, head);
-    else if (this.#streamed)
-      this.#phase = { name: 'events', transform, head, runs: new EventRuns(transform.eventBytes) };
-    else this.#phase = this.#unstreamed(transform, head);
-  }
-
-  #unstreamed(transform: AnswerTransform, head: ResponseHead): Phase {
-    return leavesWhole(head, transform)
-      ? { name: 'whole', transform, head, gathered: new Gather(transform.wholeBytes) }
-      : { name: 'opening', transform, head, beginning: this.#beginning(head) };
+    else this.#phase = takenAs(transform, head, { streamed: this.#streamed, secrets: this.#secrets });
   }
 
   /** Tells by its first bytes what an answer is that should be a stream and is not called one. */
-  #decide({ transform, head, gathered }: Undecided, chunk: Buffer, isWhole: boolean): boolean {
-    const isHeld = gathered.add(chunk, -1);
-    const first = isHeld ? gathered.take() : chunk;
-    const kind = isHeld ? kindOfAnswer(first, isWhole) : 'other';
-    if (kind === null) {
-      gathered.add(first, -1);
-      return true;
-    }
+  #decide(undecided: Undecided, chunk: Buffer, isWhole: boolean): boolean {
     // An answer that is no stream has no place in one that has begun, nor in a WebSocket.
-    const isHandedOn = !this.committed && this.#call.socketCall === null;
-    if (kind === 'events')
-      this.#phase = { name: 'events', transform, head, runs: new EventRuns(transform.eventBytes) };
-    else if (kind === 'json' && isHandedOn) this.#phase = this.#unstreamed(transform, head);
-    else {
-      this.#give(noStream());
-      return true;
-    }
-    return this.#take(first);
+    const mayBeJson = !this.committed && this.#call.socketCall === null;
+    const decided = decide(undecided, chunk, { isWhole, mayBeJson, secrets: this.#secrets });
+    if (decided === null) return true;
+    if (decided.phase === null) this.#give(noStream());
+    else this.#phase = decided.phase;
+    return this.#take(decided.first);
+  }
+
+  /** In place of `onHead`, for a stream of the present attempt whose beginning the attempt's own transform has judged. */
+  onBegun({ head, runs, run, verdict }: BegunStream): boolean {
+    const transform = this.#noteHead(head);
+    this.#phase = { name: 'events', transform, head, runs };
+    return run === null || !this.#accepts(verdict) || this.#passRun(transform, run);
+  }
+
+  #noteHead(head: ResponseHead): AnswerTransform {
+    this.#call.answeredAt = performance.now();
+    this.#call.sentAt = this.upstream?.sentAt ?? 0;
+    this.#head = head;
+    const transform = this.#transform;
+    if (transform === null) throw new Error('an answer without an attempt');
+    return transform;
   }
 
   onData(chunk: Buffer): boolean {
@@ -296,7 +275,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
 
   /** Leaves the sweep list: nothing of this call is due any more. */
   leave(): void {
-    this.#endFirstToken();
+    this.firstToken.end();
     this.#services.sweepList.remove(this);
   }
 
@@ -361,12 +340,6 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     });
   }
 
-  /** What may be known of an answer that is passed on as it comes, before it is. */
-  #beginning(head: ResponseHead): Beginning {
-    const { secrets } = this.#call.target.upstream;
-    return new Beginning(secrets, isMedia(head) ? beginningBytes : Number.POSITIVE_INFINITY);
-  }
-
   /** @param first bytes of an answer that is passed on as it comes; null where more are needed */
   #open(opening: Bytes, first: Buffer | null, isWhole: boolean): boolean {
     if (first === null) {
@@ -402,11 +375,8 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
 
   /** Gives up what is no answer of the endpoint, for all its good status. @param first its first bytes, or all of it */
   #giveUnfit(head: ResponseHead, first: Buffer, isWhole: boolean): boolean {
-    const isJson = this.#call.route.endpoint?.answersJson !== false && !isMedia(head);
-    const { secrets } = this.#call.target.upstream;
-    const refusal =
-      (isJson ? null : beginningFailure(first, isMedia(head), secrets)) ??
-      contentRefusal(head, first, { isWhole, isJson });
+    const answersJson = this.#call.route.endpoint?.answersJson !== false;
+    const refusal = unfitRefusal(head, first, { isWhole, answersJson, secrets: this.#secrets });
     if (refusal !== null) this.#give(refusal);
     return refusal !== null;
   }
@@ -439,7 +409,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   }
 
   #beginBytes(transform: AnswerTransform, head: ResponseHead): void {
-    this.#phase = { name: 'bytes', transform, head, beginning: this.#beginning(head) };
+    this.#phase = { name: 'bytes', transform, head, beginning: beginningOf(head, this.#secrets) };
     this.committed = true;
     this.relayed = true;
     this.#call.exchange.begin(head.status, answerLines(this.#call, head));
@@ -544,20 +514,27 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
       );
       return true;
     }
-    if (!this.relayed) {
-      // Part of an event cannot be judged; one so large is taken for what was asked for.
-      const verdict = runs.overlong ? 'meaningful' : transform.judge(run);
-      if (verdict === 'silence') return true;
-      if (verdict !== 'meaningful') {
-        if (verdict.unbegun) this.#giveUnbegun(verdict);
-        else this.#give(verdict);
-        return true;
-      }
-      this.relayed = true;
-      this.#endFirstToken();
-      this.#commitStream();
-      releaseBody(this.#services, this.#call, this.upstream?.bodyReleased ?? false);
+    // Part of an event cannot be judged; one so large is taken for what was asked for.
+    if (!this.relayed && !this.#accepts(runs.overlong ? 'meaningful' : transform.judge(run))) return true;
+    return this.#passRun(transform, run);
+  }
+
+  /** @returns whether what was judged is the beginning of an answer; what shows to be none is given up */
+  #accepts(verdict: BegunStream['verdict']): boolean {
+    if (verdict === 'silence') return false;
+    if (verdict !== 'meaningful') {
+      if (verdict.unbegun) this.#giveUnbegun(verdict);
+      else this.#give(verdict);
+      return false;
     }
+    this.relayed = true;
+    this.firstToken.end();
+    this.#commitStream();
+    releaseBody(this.#services, this.#call, this.upstream?.bodyReleased ?? false);
+    return true;
+  }
+
+  #passRun(transform: AnswerTransform, run: Buffer): boolean {
     const passed = transform.pass(run);
     if (passed.length > 0) {
       this.#heardAt = performance.now();

@@ -36,6 +36,8 @@ export interface CallRecord {
   readonly cause: string | null;
   /** Null where no tokens are counted. */
   readonly usage: Usage | null;
+  /** Estimated tokens of attempts that were cancelled for another one, which the call does not pay; null for none. */
+  readonly givenUp: { readonly input: number; readonly output: number } | null;
   readonly bytesIn: number;
   readonly bytesOut: number;
   /** Of audio or video that was served. */

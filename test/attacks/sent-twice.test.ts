@@ -269,9 +269,10 @@ test('a call that broke more than a second after it was sent goes to no other ta
 
 test('a stream that ends before its first event goes to another target within a second alone, translated or not', async (t) => {
   const head = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n';
+  const native = { ...chat, stream: true };
   const cases: readonly (readonly [string, object])[] = [
-    ['/v1/chat/completions', { ...chat, stream: true }],
-    ['/v1/chat/completions', { ...chat, model: 't', stream: true }],
+    ['/v1/chat/completions', native],
+    ['/v1/chat/completions', { ...native, model: 't' }],
   ];
   await Promise.all(
     cases.map(async ([path, body]) => {
@@ -280,7 +281,8 @@ test('a stream that ends before its first event goes to another target within a 
           socket.write(head);
           void after(waitMs).then(() => socket.end());
         });
-        t.equal(await post(path, body), 502);
+        // The other target answers with JSON, which is handed on where it is of the client's protocol.
+        t.equal(await post(path, body), waitMs === 0 && body === native ? 200 : 502);
         t.strictSame(counts(), waitMs === 0 ? [1, 1] : [1, 0]);
       }
     }),

@@ -81,11 +81,10 @@ for (const [what, behaviour] of silences) {
     t.equal(status, 200);
     t.equal(body, chatEvent({ content: 'second' }) + chatEvent({}, 'stop') + doneEvent);
     await untilCut(routed.upstreams[0]);
-    t.match(await routed.gateway.line(({ msg }) => msg === 'request'), {
-      target: 'u1/m',
-      retries: 1,
-      outcome: 'complete',
-    });
+    const line = await routed.gateway.line(({ msg }) => msg === 'request');
+    t.match(line, { target: 'u1/m', retries: 1, outcome: 'complete' });
+    if (what.startsWith('an error')) t.notOk('givenUpInputTokens' in line, 'what is refused reads nothing');
+    else t.ok(Number(line.givenUpInputTokens) > 0, 'its input is estimated');
     t.match(routed.counted('gateway_upstream_attempts_total'), { 'u1/m ok': 1 });
     t.equal(Object.values(routed.counted('gateway_upstream_attempts_total')).length, 2);
   });

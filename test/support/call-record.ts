@@ -22,6 +22,7 @@ export function callRecord({ usage = null, ...given }: GivenRecord = {}): CallRe
     error: null,
     cause: null,
     usage: usage === null ? null : { cacheWritten: 0, ...usage },
+    givenUp: null,
     bytesIn: 100,
     bytesOut: 1000,
     mediaSeconds: 0,

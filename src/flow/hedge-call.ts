@@ -1,0 +1,46 @@
+import type { Target } from '../config/types.js';
+import type { Endpoint } from '../protocols/protocol.js';
+import type { Call } from './call.js';
+import { remoteMedia } from './fetch-media.js';
+import { takeMemory } from './memory-budget.js';
+import {
+  decodeCall,
+  type Prepared,
+  prepareNative,
+  prepareTranslated,
+  translatedEndpoint,
+} from './prepare.js';
+import type { Services } from './services.js';
+
+/** Whether a call may go to two targets at once: its body is at hand, and whether it gets a stream is known. */
+export function mayHedge(
+  { model, body, upload, socketCall, validated, retries }: Call,
+  endpoint: Endpoint,
+): boolean {
+  const isHeld = body !== null && upload === null && socketCall === null;
+  return isHeld && model?.hedgeMs != null && retries === 0 && !(validated?.stream && endpoint.mayStream);
+}
+
+/**
+ * Prepares a call for a second target beside the first.
+ * @returns null for what takes more than sending it
+ * @throws {GatewayError} for what the target's protocol cannot say, and when there is no room for it
+ */
+export function prepareHedge(
+  services: Services,
+  call: Call,
+  endpoint: Endpoint,
+  target: Target,
+): Prepared | null {
+  if (target.native.has(endpoint.protocol)) return prepareNative(call, endpoint, target);
+  const { translation } = endpoint;
+  if (translation === null || translation.answerHere !== null) return null;
+  const request = decodeCall(call, translation);
+  const isFetched = !translatedEndpoint(target, translation.protocol).translation.mediaByUrl;
+  if (isFetched && remoteMedia(request.turns).length > 0) return null;
+  const prepared = prepareTranslated(call, translation, target, request);
+  let bytes = 0;
+  for (const piece of prepared.body) bytes += piece.length;
+  takeMemory(services, call, bytes);
+  return prepared;
+}

@@ -1,0 +1,104 @@
+import type { RelayedAttempt } from '../attempts/attempts.js';
+import { type FaultPlace, GatewayError } from '../errors.js';
+import type { AnswerTransform } from '../stream/answer-transform.js';
+import type { ResponseHead, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
+import { EventRuns } from '../wire/sse.js';
+import type { BegunStream } from './answer-phase.js';
+import { answerRefusal, isEventStream } from './judge-answer.js';
+import type { Relay } from './relay.js';
+
+/** More than this is not held back: what begins so is taken for an answer. */
+const mostHeld = 64 * 1024;
+
+/** Who chooses between the streams of two attempts. */
+export interface StreamChooser {
+  /** The attempt's answer begins, or shows to be none, and will be handed on. */
+  onStreamBegun(attempt: RelayedAttempt): void;
+  /**
+   * @param error why the attempt's answer is of no use; null where another one would only be better
+   * @returns true when it was given up for another one that is under way
+   */
+  loses(attempt: RelayedAttempt, error: GatewayError | null): boolean;
+}
+
+/**
+ * Stands between an attempt and the relay while there may be two attempts of a call that is a stream: keeps an answer
+ * back until its first event tells that it is one.
+ */
+export class HeldStream implements UpstreamHandler {
+  /** To be set before anything comes. */
+  attempt: RelayedAttempt | null = null;
+  readonly #chooser: StreamChooser;
+  readonly #relay: Relay;
+  readonly #transform: AnswerTransform;
+  readonly #runs: EventRuns;
+  #head: ResponseHead | null = null;
+  /** `waiting` for a head -> `held` -> `passed`, or `lost`. */
+  #state: 'waiting' | 'held' | 'passed' | 'lost' = 'waiting';
+
+  constructor(chooser: StreamChooser, relay: Relay, transform: AnswerTransform) {
+    this.#chooser = chooser;
+    this.#relay = relay;
+    this.#transform = transform;
+    this.#runs = new EventRuns(transform.eventBytes);
+  }
+
+  onHead(head: ResponseHead): void {
+    const refusal = answerRefusal(head, true);
+    if (refusal === null && head.status < 400 && isEventStream(head)) {
+      this.#head = head;
+      this.#state = 'held';
+      // What is not called a stream may be handed on all the same, where there is no better one.
+    } else if (head.status >= 400 || !this.#isLost(refusal)) {
+      this.#choose();
+      this.#relay.onHead(head);
+    }
+  }
+
+  onData(chunk: Buffer): boolean {
+    if (this.#state === 'lost') return true;
+    if (this.#state !== 'held') return this.#relay.onData(chunk);
+    const run = this.#runs.push(chunk);
+    if (run === null) return this.#runs.held <= mostHeld || this.#pass(null, 'silence');
+    const verdict = this.#runs.overlong ? 'meaningful' : this.#transform.judge(run);
+    if (verdict === 'silence') return true;
+    if (verdict !== 'meaningful' && this.#isLost(verdict)) return true;
+    return this.#pass(run, verdict);
+  }
+
+  onEnd(): void {
+    if (this.#state === 'held') {
+      const isEmpty = this.#runs.held === 0;
+      const error = new GatewayError('upstream_error', "The upstream's stream ended before its first event.");
+      if (isEmpty && this.#isLost(error)) return;
+      this.#pass(null, 'silence');
+    }
+    if (this.#state === 'passed') this.#relay.onEnd();
+  }
+
+  onFailure(failure: UpstreamFailure): void {
+    if (this.#state !== 'lost') this.#relay.onFailure(failure);
+  }
+
+  onFault(where: FaultPlace, fault: unknown): void {
+    this.#relay.onFault(where, fault);
+  }
+
+  #isLost(error: GatewayError | null): boolean {
+    if (this.attempt === null || !this.#chooser.loses(this.attempt, error)) return false;
+    this.#state = 'lost';
+    return true;
+  }
+
+  #choose(): void {
+    this.#state = 'passed';
+    if (this.attempt !== null) this.#chooser.onStreamBegun(this.attempt);
+  }
+
+  #pass(run: Buffer | null, verdict: BegunStream['verdict']): boolean {
+    const head = this.#head;
+    if (head === null) throw new Error('a stream without a head');
+    this.#choose();
+    return this.#relay.onBegun({ head, runs: this.#runs, run, verdict });
+  }
+}
