@@ -70,6 +70,21 @@ interface Gateway {
   note(response: Response): void;
 }
 
+/**
+ * The text of an answer. A stream that has told an error may break off: a client that reads errors from the connection
+ * alone would take a good end for a good answer.
+ */
+async function textOf({ body }: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  try {
+    for await (const piece of body ?? []) text += decoder.decode(piece, { stream: true });
+  } catch (fault) {
+    if (!text.includes('"error"')) throw fault;
+  }
+  return text;
+}
+
 async function send({ url, note }: Gateway, client: Client, model: string, ask: Ask): Promise<Answer> {
   const request = client.request(model, ask);
   const response = await fetch(url + request.path, {
@@ -82,7 +97,7 @@ async function send({ url, note }: Gateway, client: Client, model: string, ask: 
     body: JSON.stringify(request.body),
   });
   note(response);
-  const text = await response.text();
+  const text = await textOf(response);
   const type = response.headers.get('content-type') ?? '';
   if (!response.ok) {
     return failed({

@@ -93,7 +93,7 @@ function decodeBody(body: JsonObject, stream: boolean, sealer: Sealer): DecodedB
   const request: ConversationRequest = {
     from: 'responses',
     stream,
-    leftOut: [...leftOut, ...unreadOf(body)],
+    leftOut: [...new Set([...leftOut, ...unreadOf(body)])],
     system:
       typeof body.instructions === 'string' && body.instructions !== ''
         ? [body.instructions, ...input.system]

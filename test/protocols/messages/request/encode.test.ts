@@ -238,7 +238,7 @@ test('a model that adapts gets no settings of sampling, and the client is told',
   t.strictSame(namesFor(sampling), ['temperature', 'top_p', 'top_k']);
   t.strictSame(namesFor({ topK: 5, from: 'generateContent' }), ['generationConfig.topK']);
   t.strictSame(namesFor({}), []);
-  t.strictSame(namesFor(sampling, false), []);
+  t.strictSame(namesFor(sampling, false), ['top_p'], 'not beside a temperature');
 });
 
 test('what does not go with thinking is dropped, or thinking is', async (t) => {
