@@ -81,6 +81,8 @@ async function textOf({ body }: Response): Promise<string> {
     for await (const piece of body ?? []) text += decoder.decode(piece, { stream: true });
   } catch (fault) {
     if (!text.includes('"error"')) throw fault;
+    // One more line feed makes sure that the event has left before the connection is broken.
+    return `${text.trimEnd()}\n\n`;
   }
   return text;
 }
