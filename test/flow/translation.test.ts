@@ -49,6 +49,21 @@ const candidate = JSON.stringify({
   candidates: [{ content: { role: 'model', parts: [{ text: 'hello' }] }, finishReason: 'STOP', index: 0 }],
   usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 4, totalTokenCount: 7 },
 });
+const response = JSON.stringify({
+  id: 'resp_1',
+  object: 'response',
+  status: 'completed',
+  output: [
+    {
+      type: 'message',
+      id: 'msg_1',
+      role: 'assistant',
+      status: 'completed',
+      content: [{ type: 'output_text', text: 'hello', annotations: [] }],
+    },
+  ],
+  usage: { input_tokens: 1, output_tokens: 2, total_tokens: 3 },
+});
 
 test('each kind of upstream is called at its own path, signed in to in its own way', async (t) => {
   const cases = [
@@ -319,23 +334,8 @@ test('a chat upstream that does not take the question is not asked for the usage
 });
 
 test('a target of responses alone gets the calls of every other protocol in it', async (t) => {
-  const answer = JSON.stringify({
-    id: 'resp_1',
-    object: 'response',
-    status: 'completed',
-    output: [
-      {
-        type: 'message',
-        id: 'msg_1',
-        role: 'assistant',
-        status: 'completed',
-        content: [{ type: 'output_text', text: 'hello', annotations: [] }],
-      },
-    ],
-    usage: { input_tokens: 1, output_tokens: 2, total_tokens: 3 },
-  });
   const { port, upstream } = await startTranslated(t, {
-    answer: jsonAnswer(200, answer),
+    answer: jsonAnswer(200, response),
     target: { responses: 'only' },
   });
   const chat = await post(port, '/v1/chat/completions', chatBody);
@@ -343,7 +343,7 @@ test('a target of responses alone gets the calls of every other protocol in it',
   const messages = await post(port, '/v1/messages', messagesBody);
   t.match(JSON.parse(messages.body), { content: [{ text: 'hello' }] });
   const native = await post(port, '/v1/responses', { model: 'm', input: 'hi' });
-  t.equal(native.body, answer);
+  t.equal(native.body, response);
   for (const { head } of upstream.requests) t.match(head, /^POST \/v1\/responses HTTP/);
 });
 
@@ -402,4 +402,54 @@ test('what a request lost is in the head of its answer, in the recent calls and 
   const { counters } = running.gateway.metrics();
   const [, labels] = counters.find(([name]) => name === 'gateway_left_out_total') ?? [];
   t.strictSame(labels, ['other', 'request', 'top_k', 'request']);
+});
+
+test('a history with blocks of a vendor’s servers is served by every other protocol', async (t) => {
+  const messages = [
+    { role: 'user', content: [{ type: 'container_upload', file_id: 'f' }] },
+    {
+      role: 'assistant',
+      content: [
+        { type: 'compaction', content: 'told before' },
+        { type: 'server_tool_use', id: 's', name: 'web_search', input: {} },
+        {
+          type: 'web_search_tool_result',
+          tool_use_id: 's',
+          content: [
+            { type: 'web_search_result', title: 'Page', url: 'https://page', encrypted_content: 'e' },
+          ],
+        },
+        { type: 'tool_use', id: 'c', name: 'find', input: {} },
+      ],
+    },
+    {
+      role: 'user',
+      content: [
+        { type: 'tool_result', tool_use_id: 'c', content: [{ type: 'tool_reference', tool_name: 'paint' }] },
+      ],
+    },
+    { role: 'assistant', content: [{ type: 'mcp_tool_use', id: 'm', name: 'x', input: {} }] },
+    { role: 'user', content: [{ type: 'text', text: 'go on' }, { type: 'newer-than-this' }] },
+  ];
+  const cases = [
+    ['chat', 'chat', {}, completion],
+    ['generateContent', 'generateContent', {}, candidate],
+    ['chat', 'responses', { responses: 'only' }, response],
+  ] as const;
+  for (const [kind, protocol, only, answer] of cases) {
+    const target = { ...only, translation: { hostedTools: 'reject' } };
+    const { port, upstream } = await stage(t, kind, jsonAnswer(200, answer), target);
+    const served = await post(port, '/v1/messages', { ...messagesBody, messages });
+    t.equal(served.status, 200, protocol);
+    t.match(
+      served.head,
+      /x-gateway-left-out: container_upload, server_tool_use, mcp_tool_use, content, encrypted_content\r\n/,
+    );
+    const sent = upstream.requests[0]?.body ?? '';
+    for (const kept of ['told before', '- Page: https://page', 'Found tool: paint', 'go on'])
+      t.ok(sent.includes(kept), `${protocol}: ${kept}`);
+    for (const lost of ['newer-than-this', 'mcp_tool_use']) t.notOk(sent.includes(lost), lost);
+    const counted = await post(port, '/v1/messages/count_tokens', { model: 'm', messages });
+    t.equal(counted.status, 200);
+  }
 });

@@ -8,6 +8,13 @@ const blocks: Readonly<Record<string, Shape>> = {
   search_result: wholes('type', 'source', 'title', 'content'),
   tool_use: wholes('type', 'id', 'name', 'input'),
   tool_result: { ...wholes('type', 'tool_use_id', 'is_error'), content: ({ type }) => blockOf(type) },
+  // What becomes of these is in `server-blocks.ts`.
+  compaction: wholes('type', 'content'),
+  tool_reference: wholes('type', 'tool_name'),
+  web_search_tool_result: {
+    ...wholes('type', 'tool_use_id'),
+    content: ({ type }) => (type === 'web_search_result' ? wholes('type', 'title', 'url') : true),
+  },
 };
 
 function blockOf(type: unknown): Shape | true {
@@ -30,7 +37,7 @@ export const readMembers: Shape = {
   metadata: wholes('user_id'),
   thinking: wholes('type', 'budget_tokens', 'display'),
   output_config: wholes('effort', 'format'),
-  system: wholes('type', 'text'),
+  system: ({ type }) => blockOf(type),
   tools: ({ type }) =>
     (type ?? 'custom') === 'custom' ? wholes('type', 'name', 'description', 'input_schema', 'strict') : true,
   messages: { role: true, content: ({ type }) => blockOf(type) },

@@ -25,6 +25,7 @@ import { untranslatable } from '../../unsupported.js';
 import { withoutBillingLine } from '../billing-line.js';
 import { originalCallId } from '../call-ids.js';
 import { readMembers } from '../read-members.js';
+import { isServerBlock, serverBlockText } from '../server-blocks.js';
 
 /**
  * Reads the body of `POST /v1/messages` or of its question for the number of tokens; see `TextCodec.decodeRequest`.
@@ -33,14 +34,15 @@ import { readMembers } from '../read-members.js';
  */
 export function decodeRequest(body: JsonObject, stream: boolean): ConversationRequest {
   refuseServerState(body);
-  const system = decodeTexts(body.system, 'system');
-  const turns = decodeMessages(body.messages, system);
+  const leftOut = new Set<string>();
+  const system = decodeTexts(body.system, 'system', leftOut);
+  const turns = decodeMessages(body.messages, system, leftOut);
   const { tools, hostedTools } = decodeTools(body.tools);
   const maxTokens = numberOrNull(body.max_tokens);
   return {
     from: 'messages',
     stream,
-    leftOut: unreadMembers(body, readMembers),
+    leftOut: [...new Set([...leftOut, ...unreadMembers(body, readMembers)])],
     system: withoutBillingLine(system),
     turns,
     tools,
@@ -137,42 +139,55 @@ function blocksOf(content: unknown, at: string): readonly JsonObject[] {
 }
 
 /**
- * Reads the texts of a system prompt or a system message, without empty ones.
- * @throws {GatewayError} of status 400 for a block that is no text
+ * Reads the texts of a system prompt, a system message or a search result, without empty ones.
+ * @param leftOut see `serverBlockText`
+ * @throws {GatewayError} of status 400 for a block that is known and no text
  */
-function decodeTexts(content: unknown, at: string): string[] {
+function decodeTexts(content: unknown, at: string, leftOut: Set<string>): string[] {
   return blocksOf(content, at)
     .map((block, index) => {
       const blockAt = `${at}[${index}]`;
-      if (block.type !== 'text') throw untranslatable(blockAt, `of type '${String(block.type)}'`);
-      return requireText(block, 'text', blockAt);
+      if (block.type === 'text') return requireText(block, 'text', blockAt);
+      if (isServerBlock(block)) return serverBlockText(block, leftOut) ?? '';
+      throw untranslatable(blockAt, `of type '${String(block.type)}'`);
     })
     .filter((text) => text !== '');
+}
+
+/** Where the decoders of blocks put what they read. */
+interface Taken {
+  readonly parts: ContentPart[];
+  /** See `serverBlockText`. */
+  readonly leftOut: Set<string>;
 }
 
 /**
  * Reads a block of a user's message or of a tool's result. Documents of text become texts, and what is said of
  * others stands before them; `citations` and `cache_control` are dropped.
  * @param at path of the block in the client's body
- * @param out takes the parts: a document of blocks and a search result have several
- * @throws {GatewayError} of status 400 for blocks that are broken or that no other protocol knows
+ * @param taken takes the parts: a document of blocks has several
+ * @throws {GatewayError} of status 400 for blocks that are broken or in the wrong place
  */
-function decodeBlock(block: JsonObject, at: string, out: ContentPart[]): void {
+function decodeBlock(block: JsonObject, at: string, taken: Taken): void {
+  const { parts, leftOut } = taken;
   switch (block.type) {
     case 'text':
-      out.push({ kind: 'text', text: requireText(block, 'text', at) });
+      parts.push({ kind: 'text', text: requireText(block, 'text', at) });
       return;
     case 'image':
-      out.push(decodeImage(block, at));
+      parts.push(decodeImage(block, at));
       return;
     case 'document':
-      decodeDocument(block, at, out);
+      decodeDocument(block, at, taken);
       return;
     case 'search_result':
-      decodeSearchResult(block, at, out);
+      parts.push(decodeSearchResult(block, at, leftOut));
       return;
-    default:
-      throw untranslatable(at, `of type '${String(block.type)}'`);
+    default: {
+      if (!isServerBlock(block)) throw untranslatable(at, `of type '${String(block.type)}'`);
+      const text = serverBlockText(block, leftOut);
+      if (text !== null) parts.push({ kind: 'text', text });
+    }
   }
 }
 
@@ -181,24 +196,25 @@ function decodeImage(block: JsonObject, at: string): MediaPart {
   return { kind: 'image', source: decodeSource(source, at, null), detail: null, name: null, at };
 }
 
-function decodeDocument(block: JsonObject, at: string, out: ContentPart[]): void {
+function decodeDocument(block: JsonObject, at: string, taken: Taken): void {
+  const { parts } = taken;
   const source = requireSource(block, at);
   const title = textOrNull(block.title) ?? '';
   const context = textOrNull(block.context) ?? '';
   if (source.type === 'text') {
     const text = requireText(source, 'data', `${at}.source`);
-    out.push({ kind: 'text', text: titled([title, context], text) });
+    parts.push({ kind: 'text', text: titled([title, context], text) });
   } else if (source.type === 'content') {
     const head = titled([title, context], '');
-    if (head !== '') out.push({ kind: 'text', text: head });
+    if (head !== '') parts.push({ kind: 'text', text: head });
     const contentAt = `${at}.source.content`;
     blocksOf(source.content, contentAt).forEach((inner, index) => {
-      decodeBlock(inner, `${contentAt}[${index}]`, out);
+      decodeBlock(inner, `${contentAt}[${index}]`, taken);
     });
   } else {
     const media = decodeSource(source, at, 'application/pdf');
-    if (context !== '') out.push({ kind: 'text', text: context });
-    out.push({ kind: 'document', source: media, detail: null, name: fileName(title, media), at });
+    if (context !== '') parts.push({ kind: 'text', text: context });
+    parts.push({ kind: 'document', source: media, detail: null, name: fileName(title, media), at });
   }
 }
 
@@ -210,12 +226,12 @@ function fileName(title: string, { mediaType }: MediaSource): string | null {
 }
 
 /** A search result becomes its text, under a head that says what it is of: the model is to name its sources. */
-function decodeSearchResult(block: JsonObject, at: string, out: ContentPart[]): void {
-  const text = decodeTexts(block.content, `${at}.content`).join('\n\n');
-  out.push({
+function decodeSearchResult(block: JsonObject, at: string, leftOut: Set<string>): TextPart {
+  const text = decodeTexts(block.content, `${at}.content`, leftOut).join('\n\n');
+  return {
     kind: 'text',
     text: titled([textOrNull(block.title) ?? '', textOrNull(block.source) ?? ''], text),
-  });
+  };
 }
 
 function titled(head: readonly string[], text: string): string {
@@ -243,31 +259,40 @@ function requireSource(block: JsonObject, at: string): JsonObject {
   return block.source;
 }
 
-/** Names of the tools by the ids of their calls: results name the id alone. */
-type ToolNames = Map<string, string>;
+/** What is known of the messages that were read. */
+interface History {
+  /** Names of the tools by the ids of their calls: results name the id alone. */
+  readonly toolNames: Map<string, string>;
+  /** See `serverBlockText`. */
+  readonly leftOut: Set<string>;
+}
+
+/** Stands for a user's message of which nothing is left: without it the model would go on with its own last turn. */
+const nothingLeft: TextPart = { kind: 'text', text: '(The content of this message was left out.)' };
 
 /**
  * Reads `messages`, each as a turn of its own; those without content are left out.
  * @param system takes the texts of system messages before any other
+ * @param leftOut see `serverBlockText`
  * @throws {GatewayError} of status 400 for roles and blocks that cannot be translated
  */
-function decodeMessages(messages: unknown, system: string[]): Turn[] {
+function decodeMessages(messages: unknown, system: string[], leftOut: Set<string>): Turn[] {
   if (!Array.isArray(messages)) throw wrongValue('messages', 'an array');
   const turns: Turn[] = [];
-  const toolNames: ToolNames = new Map();
+  const history: History = { toolNames: new Map(), leftOut };
   messages.forEach((message: unknown, index) => {
     const at = `messages[${index}]`;
     if (!isObject(message)) throw wrongValue(at, "an object with a 'role'");
     const { role, content } = message;
     const contentAt = `${at}.content`;
     if (role === 'user') {
-      const parts = decodeUser(blocksOf(content, contentAt), contentAt, toolNames);
+      const parts = decodeUser(blocksOf(content, contentAt), contentAt, history);
       if (parts.length > 0) turns.push({ role, parts });
     } else if (role === 'assistant') {
-      const parts = decodeAssistant(blocksOf(content, contentAt), contentAt, toolNames);
+      const parts = decodeAssistant(blocksOf(content, contentAt), contentAt, history);
       if (parts.length > 0) turns.push({ role, parts });
     } else if (role === 'system') {
-      const texts = decodeTexts(content, contentAt);
+      const texts = decodeTexts(content, contentAt, leftOut);
       if (turns.length === 0) system.push(...texts);
       else if (texts.length > 0) turns.push({ role, text: texts.join('\n\n') });
     } else {
@@ -280,40 +305,44 @@ function decodeMessages(messages: unknown, system: string[]): Turn[] {
 function decodeUser(
   blocks: readonly JsonObject[],
   at: string,
-  toolNames: ToolNames,
+  history: History,
 ): (TextPart | MediaPart | ToolResultPart)[] {
   const results: ToolResultPart[] = [];
   const rest: (TextPart | MediaPart)[] = [];
   blocks.forEach((block, index) => {
     const blockAt = `${at}[${index}]`;
-    if (block.type === 'tool_result') results.push(decodeResult(block, blockAt, toolNames));
-    else decodeBlock(block, blockAt, rest);
+    if (block.type === 'tool_result') results.push(decodeResult(block, blockAt, history));
+    else decodeBlock(block, blockAt, { parts: rest, leftOut: history.leftOut });
   });
-  return results.length === 0 ? rest : [...results, ...rest];
+  if (results.length > 0) return [...results, ...rest];
+  return rest.length === 0 && blocks.length > 0 ? [nothingLeft] : rest;
 }
 
-function decodeResult(block: JsonObject, at: string, toolNames: ToolNames): ToolResultPart {
+function decodeResult(block: JsonObject, at: string, { toolNames, leftOut }: History): ToolResultPart {
   const callId = originalCallId(requireText(block, 'tool_use_id', at));
   const content: (TextPart | MediaPart)[] = [];
   blocksOf(block.content, `${at}.content`).forEach((inner, index) => {
-    decodeBlock(inner, `${at}.content[${index}]`, content);
+    decodeBlock(inner, `${at}.content[${index}]`, { parts: content, leftOut });
   });
   const name = toolNames.get(callId) ?? '';
   return { kind: 'toolResult', callId, name, content, isError: block.is_error === true, at };
 }
 
-function decodeAssistant(blocks: readonly JsonObject[], at: string, toolNames: ToolNames): AssistantPart[] {
+function decodeAssistant(blocks: readonly JsonObject[], at: string, history: History): AssistantPart[] {
   const parts: AssistantPart[] = [];
+  let isApart = false;
   blocks.forEach((block, index) => {
     const blockAt = `${at}[${index}]`;
     switch (block.type) {
       case 'text':
         // An empty text is none: some clients put one beside their calls.
-        if (block.text !== '') parts.push({ kind: 'text', text: requireText(block, 'text', blockAt) });
+        if (block.text === '') return;
+        parts.push(textBehind(parts, requireText(block, 'text', blockAt), isApart));
+        isApart = false;
         return;
       case 'tool_use': {
         const call = decodeCall(block, blockAt);
-        toolNames.set(call.id, call.name);
+        history.toolNames.set(call.id, call.name);
         parts.push(call);
         return;
       }
@@ -321,11 +350,21 @@ function decodeAssistant(blocks: readonly JsonObject[], at: string, toolNames: T
       case 'redacted_thinking':
         parts.push(decodeReasoningPart(block));
         return;
-      default:
-        throw untranslatable(blockAt, `of type '${String(block.type)}' in a turn of the assistant`);
+      default: {
+        if (!isServerBlock(block))
+          throw untranslatable(blockAt, `of type '${String(block.type)}' in a turn of the assistant`);
+        const text = serverBlockText(block, history.leftOut);
+        if (text !== null) parts.push(textBehind(parts, text, true));
+        isApart = true;
+      }
     }
   });
   return parts;
+}
+
+/** @param isApart a block that is no text stood between the texts: some protocols join those of a turn as they are */
+function textBehind(parts: readonly AssistantPart[], text: string, isApart: boolean): TextPart {
+  return { kind: 'text', text: isApart && parts.at(-1)?.kind === 'text' ? `\n\n${text}` : text };
 }
 
 function decodeCall(block: JsonObject, at: string): ToolCallPart {

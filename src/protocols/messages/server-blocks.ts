@@ -1,0 +1,98 @@
+import { isObject, type JsonObject, listOf, textOrNull } from '../../wire/json.js';
+
+/*
+ * Blocks of a history that only the vendor's own servers can read: what its tools did there, and types that are newer
+ * than this decoder. A client cannot take them out of its history, so refusing them would lose the conversation for
+ * good. What a model can use of them becomes a text, and the rest is left out.
+ * Source: https://platform.claude.com/docs/en/api/messages (types of content blocks).
+ */
+
+/** Types that `request/decode.ts` translates, where they may stand. */
+const translated: readonly string[] = [
+  'text',
+  'image',
+  'document',
+  'search_result',
+  'tool_use',
+  'tool_result',
+  'thinking',
+  'redacted_thinking',
+];
+
+const known: readonly string[] = [
+  'advisor_tool_result',
+  'bash_code_execution_tool_result',
+  'code_execution_tool_result',
+  'compaction',
+  'container_upload',
+  'fallback',
+  'mcp_tool_result',
+  'mcp_tool_use',
+  'server_tool_use',
+  'text_editor_code_execution_tool_result',
+  'tool_reference',
+  'tool_search_tool_result',
+  'web_fetch_tool_result',
+  'web_search_tool_result',
+];
+
+/** So many results of one search are listed. */
+const mostResults = 20;
+
+/** Whether a block is none of those that are translated. One without a type is broken instead. */
+export function isServerBlock({ type }: JsonObject): boolean {
+  return typeof type === 'string' && !translated.includes(type);
+}
+
+/**
+ * What a model can use of a block.
+ * @param block see `isServerBlock`
+ * @param leftOut gets the block's type, or `content` for an unknown one, where not all of it is in the text
+ * @returns null for a block that is left out
+ */
+export function serverBlockText(block: JsonObject, leftOut: Set<string>): string | null {
+  const text = textOf(block, leftOut);
+  if (text === null) leftOut.add(known.find((type) => type === block.type) ?? 'content');
+  return text;
+}
+
+function textOf(block: JsonObject, leftOut: Set<string>): string | null {
+  switch (block.type) {
+    case 'compaction':
+      // Null where the vendor could not make a summary.
+      return textUnlessBlank(block.content);
+    case 'tool_reference': {
+      const name = textUnlessBlank(block.tool_name);
+      return name === null ? null : `Found tool: ${name}`;
+    }
+    case 'web_search_tool_result':
+      return listed(block.content, leftOut);
+    default:
+      return null;
+  }
+}
+
+/** @param content results of a search, or the object that says why it failed */
+function listed(content: unknown, leftOut: Set<string>): string | null {
+  const lines: string[] = [];
+  for (const result of listOf(content)) {
+    const line = isObject(result) ? lineOf(result) : '';
+    if (line === '') continue;
+    if (lines.length === mostResults) {
+      leftOut.add('web_search_tool_result');
+      break;
+    }
+    lines.push(line);
+  }
+  return lines.length === 0 ? null : ['Web search results:', ...lines].join('\n');
+}
+
+function lineOf({ title, url }: JsonObject): string {
+  const said = [textUnlessBlank(title), textUnlessBlank(url)].filter((text) => text !== null);
+  return said.length === 0 ? '' : `- ${said.join(': ')}`;
+}
+
+function textUnlessBlank(value: unknown): string | null {
+  const text = textOrNull(value);
+  return text === null || text.trim() === '' ? null : text;
+}
