@@ -175,9 +175,19 @@ export class Attempts {
     return true;
   }
 
-  /** Whether a target behind the present one may be asked now. */
-  hasNext(): boolean {
-    return this.#nextAt(performance.now()) < this.#targets.length;
+  /** Whether a target behind the present one may be asked now. @param canAsk the call can be put to it */
+  hasNext(canAsk: (target: Target) => boolean): boolean {
+    const now = performance.now();
+    for (let at = this.#nextAt(now); ; at = this.#nextAt(now, at)) {
+      const target = this.#targets[at];
+      if (target === undefined) return false;
+      if (canAsk(target)) return true;
+    }
+  }
+
+  /** The next target that may be asked now, or null. */
+  get next(): Target | null {
+    return this.#targets[this.#nextAt(performance.now())] ?? null;
   }
 
   #again(wait: number): number {
@@ -205,8 +215,8 @@ export class Attempts {
   }
 
   /** Index of the next target that may be asked; beyond the last when there is none. */
-  #nextAt(now: number): number {
-    for (let at = this.#index + 1; ; at++) {
+  #nextAt(now: number, behind = this.#index): number {
+    for (let at = behind + 1; ; at++) {
       const target = this.#targets[at];
       if (target === undefined || this.#services.health.of(target).mayTake(now)) return at;
     }

@@ -2,6 +2,8 @@ import type { Target } from '../config/types.js';
 
 /** What an upstream did not have may have come with its next version. */
 const rememberedMs = 3_600_000;
+/** An error that says what is missing says it in so many bytes. */
+const longestError = 4096;
 
 /**
  * Which targets do not have an endpoint of the protocol that they speak, as this worker has seen it. Those of another
@@ -29,19 +31,33 @@ export class LackingEndpoints {
 
 /**
  * Whether an error answer says that the upstream does not have what was asked for under a path: any 405, and a 404 that
- * is not about the model. An upstream that does not have the model says so in a 404 as well, and names it.
+ * is not about something that the request names. An upstream that does not have the model, a file or an item says so in
+ * a 404 as well, and names it.
  * @param body of the answer, as much of it as has come
  * @param path that was asked, which an answer may quote and which may hold the model's name
+ * @param request body of the request; null where it is not at hand
  */
 export function saysItLacks(
   status: number,
   body: Buffer,
-  { model, path }: { readonly model: string; readonly path: string },
+  {
+    model,
+    path,
+    request,
+  }: { readonly model: string; readonly path: string; readonly request: Buffer | null },
 ): boolean {
   if (status === 405) return true;
   if (status !== 404) return false;
-  const text = body.toString('utf8').replaceAll('\\/', '/');
-  return !text.includes('model_not_found') && !names(text.replaceAll(path, ''), model);
+  const text = body.toString('utf8', 0, longestError).replaceAll('\\/', '/');
+  const words = text.replaceAll(path, '');
+  return !text.includes('model_not_found') && !names(words, model) && !namesAnId(words, request);
+}
+
+/** Whether a text has a word that looks like an id and stands in the request. */
+function namesAnId(text: string, request: Buffer | null): boolean {
+  for (const [word] of text.matchAll(/[A-Za-z0-9_-]{6,}/g))
+    if (/[0-9_-]/.test(word) && request?.includes(word) === true) return true;
+  return false;
 }
 
 /** Whether a text has a name as a word of its own. */

@@ -27,8 +27,11 @@ export class LeftOut {
   }
 }
 
-/** What is left out of these is the whole of one in a list, and the names of the others are still needed. */
-const named: readonly string[] = ['tools', 'tool_choice'];
+/**
+ * Members that are repeated all the same: of tools that are left out the names of the others are still needed, and
+ * metadata is what the client has written for itself.
+ */
+const repeated: readonly string[] = ['tools', 'tool_choice', 'metadata'];
 
 /**
  * Settings as the responses protocol repeats them, without those that were left out of the request.
@@ -42,7 +45,7 @@ export function withoutLeftOut(echo: JsonObject | null, names: readonly string[]
     const value = kept[member];
     // The same under its newer name.
     if (member === 'user') delete kept.safety_identifier;
-    if (named.includes(member)) continue;
+    if (repeated.includes(member)) continue;
     if (inner === undefined) delete kept[member];
     else if (isObject(value)) kept[member] = { ...value, [inner]: undefined };
   }

@@ -143,7 +143,8 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
     const endpoint = this.#endpoint;
     if (!endpoint.mayLack || this.#call.path === 'translated' || !this.#call.exchange.alive) return false;
     const { model } = target;
-    this.#isLacking = saysItLacks(status, body, { model, path: endpoint.upstreamPath(model, false) });
+    const path = endpoint.upstreamPath(model, false);
+    this.#isLacking = saysItLacks(status, body, { model, path, request: this.#call.body });
     if (this.#isLacking) this.#services.lacking.note(target, endpoint, performance.now());
     return this.#isLacking;
   }
@@ -291,12 +292,14 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
     const call = this.#call;
     const relay = this.#relay;
     const budget = this.#services.hedges.of(call.model);
-    if (relay === null || !budget.isFree || !this.#attempts.skip()) return null;
-    const { target, key } = this.#attempts;
+    const { next } = this.#attempts;
+    if (relay === null || !budget.isFree || next === null) return null;
     let attempt: RelayedAttempt | null = null;
     try {
-      const prepared = prepareHedge(this.#services, call, this.#endpoint, target);
-      if (prepared === null) return null;
+      const prepared = prepareHedge(this.#services, call, this.#endpoint, next);
+      // Only what is sent moves the call on: it may fail over to a target that was not asked as a second one.
+      if (prepared === null || !this.#attempts.skip() || this.#attempts.target !== next) return null;
+      const { target, key } = this.#attempts;
       attempt = this.#newAttempt(relay, prepared.transform, true);
       attempt.exchange = this.#post(target, key, prepared, deadlinesLeft(call), attempt);
       call.retries++;
@@ -452,7 +455,26 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
       this.#noteGivenUp(attempt, transform);
       attempt.failed('first_token_timeout', false);
       attempt.cancel();
-    } else if (this.#isReplayable && !this.#isOnce && this.#attempts.hasNext()) this.#relay?.giveUpSilent();
+    } else if (
+      this.#isReplayable &&
+      !this.#isOnce &&
+      this.#attempts.hasNext((target) => this.#canAsk(target))
+    )
+      this.#relay?.giveUpSilent();
+  }
+
+  /** Whether a target could be told what is asked. */
+  #canAsk(target: Target): boolean {
+    if (this.#isNative(target)) return true;
+    const { translation } = this.#endpoint;
+    if (translation === null) return false;
+    try {
+      prepareTranslated(this.#call, translation, target, decodeCall(this.#call, translation));
+      return true;
+    } catch (fault) {
+      if (fault instanceof GatewayError) return false;
+      throw fault;
+    }
   }
 
   #post(

@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import type { Target } from '../config/types.js';
 import type { Endpoint } from '../protocols/protocol.js';
 import type { Call } from './call.js';
@@ -23,7 +24,7 @@ export function mayHedge(
 
 /**
  * Prepares a call for a second target beside the first.
- * @returns null for what takes more than sending it
+ * @returns null for what takes more than sending it, or may be sent once only
  * @throws {GatewayError} for what the target's protocol cannot say, and when there is no room for it
  */
 export function prepareHedge(
@@ -32,7 +33,12 @@ export function prepareHedge(
   endpoint: Endpoint,
   target: Target,
 ): Prepared | null {
-  if (target.native.has(endpoint.protocol)) return prepareNative(call, endpoint, target);
+  if (target.native.has(endpoint.protocol)) {
+    if (services.lacking.has(target, endpoint, performance.now())) return null;
+    const prepared = prepareNative(call, endpoint, target);
+    // What the first target would not keep, this one might.
+    return prepared.once(prepared.body) ? null : prepared;
+  }
   const { translation } = endpoint;
   if (translation === null || translation.answerHere !== null) return null;
   const request = decodeCall(call, translation);

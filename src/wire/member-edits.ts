@@ -257,7 +257,9 @@ class Walk {
     if (changed === null) return null;
     const become = edit.become?.(changed) ?? null;
     if (become === null) return { ...unchanged, rename, json: changed === text ? null : changed };
-    const others = become.filter(([other]) => other === name || !names.has(other));
+    const others = become.filter(
+      ([other]) => other === name || !(names.has(other) || isDecided(members.get(other))),
+    );
     return others.length === 0 ? null : { ...unchanged, members: others };
   }
 
@@ -325,6 +327,11 @@ function memberText([name, json]: NamedJson): string {
 }
 
 /** The member that an object gets that lacks it, or null. */
+/** Whether a rule of its own says what becomes of a member, which then nothing else makes. */
+function isDecided(edit: MemberEdit | undefined): boolean {
+  return edit !== undefined && (edit.isDropped || madeMember(edit) !== null);
+}
+
 function madeMember({ name, json, isAdded, within }: MemberEdit): string | null {
   const made = isAdded ? json : within === null ? null : madeObject(within);
   return made === null ? null : memberText([name, made]);

@@ -13,7 +13,7 @@ export const refusedThere = 'refused by the upstream itself';
 
 /** @param upstreamMore merged over every upstream of the config */
 export async function startHearing(t: Test, upstreamMore: Record<string, unknown> = {}): Promise<Hearing> {
-  const answer = jsonAnswer(404, JSON.stringify({ error: { message: refusedThere }, message: refusedThere }));
+  const answer = jsonAnswer(422, JSON.stringify({ error: { message: refusedThere }, message: refusedThere }));
   const upstream = await startRawUpstream(t, answer);
   const kinds = ['chat', 'messages', 'generateContent', 'vendork', 'vendorj', 'generic'] as const;
   const at = (kind: (typeof kinds)[number], protocols: readonly string[], more: object = {}) => ({

@@ -61,7 +61,16 @@ const modules = [
 ];
 
 /** What ends a call or its answer must work itself, and so must what notes that a client or a socket is there or gone. */
-const exempt = new Set(['onFault', 'constructor', 'onBroken', 'onEnded', 'onGone', 'opened', 'ended']);
+const exempt = new Set([
+  'onFault',
+  'constructor',
+  'onBroken',
+  'onEnded',
+  'onGone',
+  'onSocketClose',
+  'opened',
+  'ended',
+]);
 
 type Method = (this: object, ...args: unknown[]) => unknown;
 

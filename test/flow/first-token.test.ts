@@ -23,6 +23,8 @@ const second: Answer = streamOf('second');
 
 interface Plan {
   readonly firstTokenMs?: number;
+  /** Of the second target. */
+  readonly second?: object;
   /** Of the first target alone. */
   readonly own?: number;
   readonly routing?: object;
@@ -30,7 +32,7 @@ interface Plan {
 
 /** A gateway with a target for each behaviour, each of which has so long for its first event. */
 function start(t: Test, behaviours: readonly Answer[], plan: Plan = {}): Promise<Routed> {
-  const { firstTokenMs = 30, own, routing = {} } = plan;
+  const { firstTokenMs = 30, own, second = {}, routing = {} } = plan;
   return startRouted(t, behaviours, {
     config: {
       routing: { retries: 0, ...routing },
@@ -41,6 +43,7 @@ function start(t: Test, behaviours: readonly Answer[], plan: Plan = {}): Promise
             upstream: `u${priority}`,
             priority,
             ...(priority === 0 && own !== undefined ? { firstTokenMs: own } : {}),
+            ...(priority === 1 ? second : {}),
           })),
           firstTokenMs,
         },
@@ -136,6 +139,16 @@ test('a target is kept where there is no other', async (t) => {
   await after(50);
   request?.socket.write(streamOf('late'));
   t.match(await asked, { status: 200, body: /late/ });
+});
+
+test('a target is kept where the other could not be told what is asked', async (t) => {
+  const routed = await start(t, [silent, second], { firstTokenMs: 10, second: { responses: 'only' } });
+  const asked = routed.ask({}, { ...stream, n: 2 });
+  const request = await routed.upstreams[0]?.request(0);
+  await after(50);
+  request?.socket.write(streamOf('late'));
+  t.match(await asked, { status: 200, body: /late/ });
+  t.strictSame(routed.counts(), [1, 0]);
 });
 
 test('what is kept at an upstream, and what is no stream, goes nowhere else for it', async (t) => {

@@ -131,6 +131,29 @@ test('what is not called a stream does not win while the other is open, and is h
   t.match(await alone.ask({}, stream), { status: 200, body: /"hi"/ });
 });
 
+test('an error that ends without a blank line does not win while the other is open', async (t) => {
+  const routed = await start(t, [silent, silent]);
+  const { asked, requests } = await askBoth(routed);
+  requests[0].socket.write(streamHead + chunk('data: {"error":{"message":"bad"}}') + lastChunk);
+  await eventually(() => routed.counted('gateway_upstream_attempts_total')['u0/m malformed']);
+  requests[1].socket.write(streamOf('winner'));
+  t.equal((await asked).body, eventsOf('winner'));
+});
+
+test('a target that would keep what is asked is no second one, and is asked when the first has failed', async (t) => {
+  const targets = [
+    { upstream: 'u0', priority: 0, rules: { set: { store: false } } },
+    { upstream: 'u1', priority: 1 },
+  ];
+  const routed = await start(t, [silent, streamOf('second')], { targets });
+  const asked = routed.ask({}, { ...stream, store: true });
+  const request = await routed.upstreams[0]?.request(0);
+  await after(60);
+  t.strictSame(routed.counts(), [1, 0]);
+  request?.socket.write(errorAnswer(500));
+  t.match(await asked, { status: 200, body: /second/ });
+});
+
 test('when both fail the next target is asked, and without one the last error is told', async (t) => {
   for (const spare of [true, false]) {
     const routed = await start(t, spare ? [silent, silent, streamOf('third')] : [silent, silent]);

@@ -375,7 +375,7 @@ test('a stop sequence that the upstream does not know ends the answer, and the u
   t.match(answer.body, /event: message_stop/);
 });
 
-test('a response repeats the settings that the upstream got, and the header names the others', async (t) => {
+test('a response repeats the settings that the upstream got and the client’s metadata, and the header names the others', async (t) => {
   const settings = { service_tier: 'flex', prompt_cache_key: 'k', metadata: { a: 'b' }, user: 'u' };
   const ask = { model: 'm', input: 'hi', ...settings };
   const onChat = await stage(t, 'chat', jsonAnswer(200, completion));
@@ -385,7 +385,7 @@ test('a response repeats the settings that the upstream got, and the header name
   const onMessages = await stage(t, 'messages', jsonAnswer(200, message));
   const lost = await post(onMessages.port, '/v1/responses', ask);
   t.match(lost.head, /x-gateway-left-out: service_tier, prompt_cache_key, metadata\r\n/);
-  const unset = { service_tier: 'default', prompt_cache_key: null, metadata: {}, user: 'u' };
+  const unset = { service_tier: 'default', prompt_cache_key: null, metadata: { a: 'b' }, user: 'u' };
   t.match(JSON.parse(lost.body), unset);
 });
 

@@ -60,6 +60,7 @@ test('a gateway with one worker', async (t) => {
     process.kill(first, 'SIGTERM');
     await gateway.until(() => gateway.workerPids().length === 1 && !gateway.workerPids().includes(first));
     t.equal((await ask(gateway, 'hello')).status, 200);
+    await untilGone([first]);
   });
 
   await t.test('a simulator that is killed comes back on the same port', async (t) => {

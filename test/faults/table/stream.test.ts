@@ -89,8 +89,8 @@ const before: readonly Fault[] = [
     seen: 1,
   },
   {
-    name: 'JSON in place of a stream',
-    upstream: answering(jsonAnswer(200, '{"choices":[]}')),
+    name: 'neither a stream nor JSON in place of a stream',
+    upstream: answering(jsonAnswer(200, 'a word')),
     asked: streamedCalls,
     ...brokenBefore,
     told: foreign,

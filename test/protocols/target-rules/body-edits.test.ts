@@ -127,6 +127,20 @@ test('an effort becomes a switch where a vendor has one, and gives way to the sw
   t.strictSame(of({ reasoning_effort: 'none' }, 'type', 'responses'), { reasoning_effort: 'none' });
 });
 
+test('a member that a rule decides is not made by an effort as well', async (t) => {
+  const textOf = (settings: RuleSettings) =>
+    Buffer.concat(pieces(Buffer.from('{"reasoning_effort":"none"}'), settings, 'chat', {})).toString();
+  t.equal(
+    textOf({ thinking: 'enable_thinking', set: { enable_thinking: true } }),
+    '{"enable_thinking":true}',
+  );
+  t.equal(
+    textOf({ thinking: 'type', set: { 'thinking.type': 'enabled' } }),
+    '{"thinking":{"type":"enabled"}}',
+  );
+  t.equal(textOf({ thinking: 'type', drop: ['thinking'] }), '{}');
+});
+
 test('the model and the usage option are written in the same pass', async (t) => {
   const kind = { model: 'real', includeUsage: true };
   const body = '{ "model":"m","seed":1, "stream":true}';
