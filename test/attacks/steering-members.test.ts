@@ -45,7 +45,7 @@ test('an upstream whose config allows a member gets it as it came, and no other 
     return { status: answer.status, body };
   };
   const allowed = await ask({ provider: { order: ['a'] }, route: 'fallback' });
-  t.equal(allowed.status, 404);
+  t.equal(allowed.status, 422);
   t.equal(upstream.requests[0]?.body.toString(), allowed.body.replace('"native"', '"real"'));
   t.equal((await ask({ provider: {}, models: ['dear'] })).status, 400);
   t.equal((await ask({ api_base: 'https://x' })).status, 400);

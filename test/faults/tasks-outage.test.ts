@@ -17,7 +17,7 @@ const refusals: Readonly<Record<string, object>> = {
   compat: { error: { type: 'server_error', code: 'store_unavailable' } },
   generic: { error: { type: 'server_error', code: 'store_unavailable' } },
   vendork: { error: { code: 'store_unavailable' }, code: 5001, request_id: /^req_/, data: null },
-  vendorj: { code: 50_503, request_id: /^req_/, data: null },
+  vendorj: { code: 50_503, request_id: /^req_/, data: {} },
 };
 
 async function checkRefusals(t: Test, { baseUrl }: GatewayProcesses, id: string): Promise<void> {

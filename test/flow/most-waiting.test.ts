@@ -1,4 +1,4 @@
-import t, { test } from 'tap';
+import { test } from 'tap';
 import { largestReceiveBuffer, mostWaiting } from '../../src/flow/most-waiting.js';
 
 const mebibyte = 1024 * 1024;
@@ -17,5 +17,3 @@ test('the largest receive buffer is the last of three numbers, and the default o
   t.ok(largestReceiveBuffer() > 4096, 'of this system');
   t.end();
 });
-
-t.end();
