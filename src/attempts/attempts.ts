@@ -115,7 +115,7 @@ export class Attempts {
     const asker = this.#asker;
     if (asker === null) return;
     if (!(fault instanceof GatewayError)) asker.onNoneLeft(fault);
-    else if (this.skip()) this.#ask(asker);
+    else if (this.goTo(this.next)) this.#ask(asker);
     else asker.onNoneLeft(this.#failure ?? fault);
   }
 
@@ -164,14 +164,13 @@ export class Attempts {
   }
 
   /**
-   * Goes on to the next target that may be asked now, for another reason than a failure.
-   * @returns false when there is none
+   * Goes on to a target that `next` has given, for another reason than a failure.
+   * @returns false when there was none
    */
-  skip(): boolean {
+  goTo(target: Target | null): boolean {
+    if (target === null) return false;
     this.lookedAt = performance.now();
-    const next = this.#nextAt(this.lookedAt);
-    if (next >= this.#targets.length) return false;
-    this.#moveTo(next);
+    this.#moveTo(this.#targets.indexOf(target, this.#index + 1));
     return true;
   }
 

@@ -35,10 +35,10 @@ export interface RequestRules {
   readonly outputRoot: 'any' | 'object';
   /** Each object in a schema that is held to has to say that it has no other members. */
   readonly closedSchemas: boolean;
-  /** Settings that a body of the protocol has a member for. */
-  readonly settings: ReadonlySet<Setting>;
-  /** Whose signatures of reasoning it takes; null for none. */
-  readonly signatures: TextProtocolName | null;
+  /** Settings that a body of the protocol has no member for. */
+  readonly lacks: readonly Setting[];
+  /** Whose signatures of reasoning it takes. */
+  readonly signatures: TextProtocolName;
 }
 
 /** What an encoder of requests has to know of the target. */

@@ -2,19 +2,17 @@ import type { LeftOut } from './left-out.js';
 import type { ConversationRequest, TextProtocolName } from './request.js';
 
 /** Settings that some protocol has no member for, and without which an answer is still one to the question. */
-export const settings = [
-  'topK',
-  'seed',
-  'presencePenalty',
-  'frequencyPenalty',
-  'verbosity',
-  'user',
-  'parallelCalls',
-  'strict',
-  'detail',
-  'serving',
-] as const;
-export type Setting = (typeof settings)[number];
+export type Setting =
+  | 'topK'
+  | 'seed'
+  | 'presencePenalty'
+  | 'frequencyPenalty'
+  | 'verbosity'
+  | 'user'
+  | 'parallelCalls'
+  | 'strict'
+  | 'detail'
+  | 'serving';
 /** More that an encoder may have to leave out for a target. */
 export type NamedSetting = Exclude<Setting, 'serving'> | 'temperature' | 'topP' | 'signature';
 

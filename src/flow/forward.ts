@@ -298,7 +298,8 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
     try {
       const prepared = prepareHedge(this.#services, call, this.#endpoint, next);
       // Only what is sent moves the call on: it may fail over to a target that was not asked as a second one.
-      if (prepared === null || !this.#attempts.skip() || this.#attempts.target !== next) return null;
+      if (prepared === null) return null;
+      this.#attempts.goTo(next);
       const { target, key } = this.#attempts;
       attempt = this.#newAttempt(relay, prepared.transform, true);
       attempt.exchange = this.#post(target, key, prepared, deadlinesLeft(call), attempt);

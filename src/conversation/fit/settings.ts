@@ -1,7 +1,7 @@
 import type { RequestRules, TargetOptions } from '../codec.js';
 import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest, ReasoningPart } from '../request.js';
-import { leaveOut, type Setting, settings } from '../setting-names.js';
+import { leaveOut, type Setting } from '../setting-names.js';
 import { signatureFor } from '../signature.js';
 import type { Fitted } from './fitted.js';
 
@@ -12,14 +12,13 @@ export function fitSettings(
   { hostedTools }: TargetOptions,
   leftOut: LeftOut,
 ): Fitted {
-  for (const setting of settings) {
-    if (rules.settings.has(setting)) continue;
+  for (const setting of rules.lacks) {
     if (setting === 'serving') for (const name of Object.keys(request.serving ?? {})) leftOut.add(name);
     else if (isSet(request, setting)) leaveOut(request, setting, leftOut);
   }
   if (hostedTools === 'drop') for (const tool of request.hostedTools) leftOut.add(nameOf(tool));
   if (losesReasoning(request, rules)) leaveOut(request, 'signature', leftOut);
-  if (rules.settings.has('serving') === false && request.stored === true) leftOut.add('store');
+  if (rules.lacks.includes('serving') && request.stored === true) leftOut.add('store');
   return { request, restorer: null };
 }
 
@@ -38,8 +37,7 @@ function losesReasoning({ turns }: ConversationRequest, { signatures }: RequestR
   return turns.some((turn) => {
     if (turn.role !== 'assistant') return false;
     const reasoning = turn.parts.filter((part) => part.kind === 'reasoning');
-    const isKept = (part: ReasoningPart) =>
-      signatures !== null && signatureFor(signatures, part.signature) !== null;
+    const isKept = (part: ReasoningPart) => signatureFor(signatures, part.signature) !== null;
     const isWanted =
       turn.parts.some(({ kind }) => kind === 'toolCall') ||
       reasoning.some(({ signature }) => signature !== null && signatureFor('chat', signature) === null);

@@ -31,7 +31,7 @@ export const generateContentCodec: TextCodec = {
     toolNames: { longest: 64, legal: /^[A-Za-z_][A-Za-z0-9_.:-]*$/ },
     outputRoot: 'any',
     closedSchemas: false,
-    settings: new Set(['topK', 'seed', 'presencePenalty', 'frequencyPenalty']),
+    lacks: ['verbosity', 'user', 'parallelCalls', 'strict', 'detail', 'serving'],
     signatures: 'generateContent',
   },
   decodeRequest,

@@ -29,7 +29,7 @@ export const messagesCodec: TextCodec = {
     toolNames: { longest: 128, legal: /^[A-Za-z0-9_-]+$/ },
     outputRoot: 'object',
     closedSchemas: true,
-    settings: new Set(['topK', 'user', 'parallelCalls', 'strict']),
+    lacks: ['seed', 'presencePenalty', 'frequencyPenalty', 'verbosity', 'detail', 'serving'],
     signatures: 'messages',
   },
   decodeRequest,

@@ -27,7 +27,7 @@ export const responsesCodec: TextCodec = {
     toolNames: { longest: 64, legal: /^[A-Za-z0-9_-]+$/ },
     outputRoot: 'object',
     closedSchemas: false,
-    settings: new Set(['verbosity', 'user', 'parallelCalls', 'strict', 'detail', 'serving']),
+    lacks: ['topK', 'seed', 'presencePenalty', 'frequencyPenalty'],
     signatures: 'responses',
   },
   decodeRequest,

@@ -1,5 +1,4 @@
 import type { RequestRules } from '../../../src/conversation/codec.js';
-import { settings } from '../../../src/conversation/setting-names.js';
 
 /** Of a protocol that can say everything. */
 export const anything: RequestRules = {
@@ -14,6 +13,6 @@ export const anything: RequestRules = {
   outputRoot: 'any',
   closedSchemas: false,
   toolNames: { longest: 1000, legal: /^/ },
-  settings: new Set(settings),
-  signatures: null,
+  lacks: [],
+  signatures: 'responses',
 };
