@@ -138,12 +138,12 @@ export interface ErrorDetails {
   readonly cause?: unknown;
 }
 
-/** An error as data: what happened, and what its caller may know of it. */
 /** The code of an error of Node or the system (`ENOENT`), or an empty string. */
 export function errorCode(fault: unknown): string {
   return fault instanceof Error && 'code' in fault && typeof fault.code === 'string' ? fault.code : '';
 }
 
+/** An error as data: what happened, and what its caller may know of it. */
 export class GatewayError extends Error {
   readonly kind: ErrorKind;
   readonly status: number;

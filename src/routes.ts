@@ -236,7 +236,9 @@ export function pathSpellings(path: string, vendors: VendorWords): readonly stri
 }
 
 const longestEcho = 200;
-const doubledVersion = /^(?:\/openai|\/anthropic)?\/(v1|v1beta)\/(?:v1|v1beta)(?:\/|$)/;
+const doubledVersion = new RegExp(
+  `^(?:${prefixes.map(({ prefix }) => prefix).join('|')})?/(v1|v1beta)/(?:v1|v1beta)(?:/|$)`,
+);
 
 /**
  * The 404 for a path that no route knows. A version twice means that it was put into the client's base URL although

@@ -110,6 +110,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
     'store',
     'upstream',
     'usage',
+    'wire',
   ],
   main: ['config', 'errors', 'keys', 'supervisor'],
   manual: [

@@ -1,5 +1,6 @@
 import type { ResolvedConfig, ResolvedKey, ResolvedModel, ResolvedUpstream } from '../config/resolve.js';
 import type { RateLimits, StoreSettings } from '../config/types.js';
+import { formatAuthority } from '../wire/authority.js';
 import { json } from './answer.js';
 import type { AdminRoute } from './routes.js';
 
@@ -95,7 +96,7 @@ function proxyView(proxy: ResolvedUpstream['proxy']): object {
   if (proxy === null) return {};
   const { secure, host, port, authorization, ca } = proxy;
   const user = authorization === null ? '' : `${hiddenText}@`;
-  const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+  const address = formatAuthority(host, port);
   return {
     proxy: `${secure ? 'https' : 'http'}://${user}${address}`,
     proxyCa: ca === null ? undefined : hiddenText,
@@ -134,7 +135,7 @@ function storeView(store: StoreSettings): object {
   // Some services take what they call a user name for the whole secret.
   const user = username === null && password === null ? '' : `${hiddenText}@`;
   const urls = store.nodes.map(({ host, port }) => {
-    const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+    const address = formatAuthority(host, port);
     return `${tls ? 'rediss' : 'redis'}://${user}${address}/${database}`;
   });
   return { kind, ...(cluster ? { cluster: urls } : { url: urls[0] }), prefix, timeoutMs, taskDays };

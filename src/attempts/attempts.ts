@@ -13,7 +13,14 @@ import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler }
 import { readErrorAnswer } from './error-answer.js';
 import { secondsOf } from './failure.js';
 import type { TargetHealth } from './health.js';
-import { type AttemptOutcome, type Finding, findingOfFailure, findingOfStatus, isOfKey } from './outcome.js';
+import {
+  type AttemptOutcome,
+  type Finding,
+  findingOfFailure,
+  findingOfStatus,
+  isOfKey,
+  toldStatus,
+} from './outcome.js';
 import { type FailedAttempt, verdict } from './verdict.js';
 
 /** Error answers are read up to this size to see what they are about. */
@@ -305,6 +312,13 @@ export class Attempt {
     this.#services.reportVendorAccount(call, { upstream: target.upstream, key: this.#key, error });
   }
 
+  /** A good answer turns out to be of no use: it counts as what its error stands for, or as the upstream's failure. */
+  unusable(error: GatewayError): void {
+    const status = error.vendorAccountStatus ?? toldStatus(error);
+    if (status === null) this.failed('unusable_answer', true);
+    else this.rejectedAs(status);
+  }
+
   /** @param headSeen the answer had begun */
   failed(reason: AttemptFailure, headSeen: boolean): void {
     if (this.#isOver) return;
@@ -361,10 +375,10 @@ export interface AttemptOwner {
    */
   onErrorAnswer(error: GatewayError, head: ResponseHead | null): void;
   /**
-   * @param failure null when the upstream answered, and its answer was given up: `onGivenUp` has said why
+   * @param cause how the upstream failed or, where it answered, why its answer was given up
    * @param head of the answer that tells of the error; null where there was none, or nothing of it may be passed on
    */
-  onAttemptFailed(error: GatewayError, failure: UpstreamFailure | null, head: ResponseHead | null): void;
+  onAttemptFailed(error: GatewayError, cause: UpstreamFailure | GivenUpBy, head: ResponseHead | null): void;
   /**
    * An answer that had begun is given up, before it is cancelled: only what the upstream has done counts against it.
    * @param error what its caller is told

@@ -39,7 +39,7 @@ export class Hedge implements UpstreamExchange {
     return this.#first.attempt.bodyReleased;
   }
 
-  /** Nothing is read of either yet. */
+  /** Neither is stopped: of streams their beginnings are read, and no more. */
   resume(): void {}
 
   cancel(): void {

@@ -1,10 +1,11 @@
+import { textProtocols } from '../conversation/request.js';
 import { foldName } from '../wire/member-guard.js';
 import { clash, type MemberRule, placesOf } from '../wire/member-rule.js';
 import { steeringMembers } from '../wire/steering-members.js';
 import { refusedHeaders, token, unpassable } from './headers.js';
 import { presetOf, presets } from './presets.js';
 import { propertiesOf, propertyOf, type Report, textsOf } from './problem.js';
-import { memberPath } from './rules.js';
+import { memberPath, namedRules } from './rules.js';
 import { type Protocol, type UpstreamKind, upstreamKinds } from './types.js';
 
 type Path = readonly (string | number)[];
@@ -48,7 +49,7 @@ const credentials = new Set(
 
 /** What has no body in JSON, and what has none of text. */
 const bodiless: readonly Protocol[] = ['video', 'realtime'];
-const texts: readonly Protocol[] = ['chat', 'responses', 'messages', 'generateContent', 'completions'];
+const texts: readonly Protocol[] = [...textProtocols, 'completions'];
 
 /** Checks the rules and the preset of an upstream or target, of any shape: the schema speaks of what is wrong with that. */
 export function checkRules(report: Report, holder: unknown, place: Place): void {
@@ -81,7 +82,7 @@ interface Named {
 }
 
 function checkMembers(report: Report, rules: unknown, at: (...rest: Path) => Path): void {
-  const found = namedRules(rules, at);
+  const found = namedRules(rules).map((named) => ({ path: at(...named.at), rule: named.rule }));
   if (found.length > mostMembers) report.add(at(), `name at most ${mostMembers} members`);
   for (const { path, rule } of found) {
     const problem =
@@ -105,40 +106,6 @@ function checkMembers(report: Report, rules: unknown, at: (...rest: Path) => Pat
 
 function nameOf({ path }: Named): string {
   return `"${path.at(-2)}" of the same member, or of one that holds it or is in it`;
-}
-
-/** The rules of a value of any shape, and where each of them stands. */
-function namedRules(rules: unknown, at: (...rest: Path) => Path): readonly Named[] {
-  const named: Named[] = [];
-  for (const kind of ['keep', 'drop'] as const) {
-    for (const [index, member] of textsOf(propertyOf(rules, kind)))
-      if (member !== '') named.push({ path: at(kind, index), rule: { kind, path: memberPath(member) } });
-  }
-  for (const [member, value] of propertiesOf(propertyOf(rules, 'set')))
-    named.push({
-      path: at('set', member),
-      rule: { kind: 'set', path: memberPath(member), json: JSON.stringify(value) },
-    });
-  for (const [member, to] of propertiesOf(propertyOf(rules, 'rename'))) {
-    if (typeof to !== 'string' || to === '') continue;
-    const name = memberPath(to).at(-1) ?? '';
-    named.push({ path: at('rename', member), rule: { kind: 'rename', path: memberPath(member), to: name } });
-  }
-  for (const [member, bounds] of propertiesOf(propertyOf(rules, 'clamp')))
-    named.push({
-      path: at('clamp', member),
-      rule: {
-        kind: 'clamp',
-        path: memberPath(member),
-        min: numberOf(propertyOf(bounds, 'min')),
-        max: numberOf(propertyOf(bounds, 'max')),
-      },
-    });
-  return named;
-}
-
-function numberOf(value: unknown): number | null {
-  return typeof value === 'number' ? value : null;
 }
 
 function pathProblem(path: readonly string[]): string | null {

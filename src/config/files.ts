@@ -2,6 +2,7 @@ import { createHash, createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
+import { errorCode as codeOf } from '../errors.js';
 
 /** What came of reading something: its text, or why there is none. Never both. */
 export type Read =
@@ -81,8 +82,7 @@ function readText(name: string): Read {
 
 /** The system's short word for an error: `ENOENT`. Its message might quote a value that is not ours to show. */
 export function errorCode(error: unknown): string {
-  const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
-  return typeof code === 'string' ? code : 'unknown error';
+  return codeOf(error) || 'unknown error';
 }
 
 /** Whether a private key is that of a certificate, the first of its chain. Both were parsed before. */

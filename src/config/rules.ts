@@ -1,5 +1,6 @@
 import { clash, type MemberPath, type MemberRule } from '../wire/member-rule.js';
 import { editedList } from '../wire/token-list.js';
+import { propertiesOf, propertyOf, textsOf } from './problem.js';
 import type { RuleSettings } from './rules-schema.js';
 import type { ClientHeaders, ConfiguredHeaders, TargetRules, ThinkingForm } from './types.js';
 
@@ -8,34 +9,44 @@ export function memberPath(member: string): MemberPath {
   return member.split('.');
 }
 
-/** What rules say of members, in the order of the file. */
-export function memberRules({ drop, keep, set, rename, clamp }: RuleSettings): readonly MemberRule[] {
-  return [
-    ...(keep ?? []).map((member): MemberRule => ({ kind: 'keep', path: memberPath(member) })),
-    ...(drop ?? []).map((member): MemberRule => ({ kind: 'drop', path: memberPath(member) })),
-    ...Object.entries(set ?? {}).map(
-      ([member, value]): MemberRule => ({
-        kind: 'set',
-        path: memberPath(member),
-        json: JSON.stringify(value),
-      }),
-    ),
-    ...Object.entries(rename ?? {}).map(
-      ([member, to]): MemberRule => ({
-        kind: 'rename',
-        path: memberPath(member),
-        to: memberPath(to).at(-1) ?? to,
-      }),
-    ),
-    ...Object.entries(clamp ?? {}).map(
-      ([member, { min = null, max = null }]): MemberRule => ({
+/** What rules say of a member, and where among them that stands. */
+export interface NamedRule {
+  readonly at: readonly [kind: string, member: string | number];
+  readonly rule: MemberRule;
+}
+
+/** What rules say of members: of a value of any shape, as far as it can be read. */
+export function namedRules(rules: unknown): readonly NamedRule[] {
+  const named: NamedRule[] = [];
+  for (const kind of ['keep', 'drop'] as const) {
+    for (const [index, member] of textsOf(propertyOf(rules, kind)))
+      if (member !== '') named.push({ at: [kind, index], rule: { kind, path: memberPath(member) } });
+  }
+  for (const [member, value] of propertiesOf(propertyOf(rules, 'set')))
+    named.push({
+      at: ['set', member],
+      rule: { kind: 'set', path: memberPath(member), json: JSON.stringify(value) },
+    });
+  for (const [member, to] of propertiesOf(propertyOf(rules, 'rename'))) {
+    if (typeof to !== 'string' || to === '') continue;
+    const name = memberPath(to).at(-1) ?? '';
+    named.push({ at: ['rename', member], rule: { kind: 'rename', path: memberPath(member), to: name } });
+  }
+  for (const [member, bounds] of propertiesOf(propertyOf(rules, 'clamp')))
+    named.push({
+      at: ['clamp', member],
+      rule: {
         kind: 'clamp',
         path: memberPath(member),
-        min,
-        max,
-      }),
-    ),
-  ];
+        min: numberOf(propertyOf(bounds, 'min')),
+        max: numberOf(propertyOf(bounds, 'max')),
+      },
+    });
+  return named;
+}
+
+function numberOf(value: unknown): number | null {
+  return typeof value === 'number' ? value : null;
 }
 
 /**
@@ -50,7 +61,7 @@ export function mergeRules(layers: readonly RuleSettings[]): TargetRules | null 
   let dropsSampling = false;
   let thinking: ThinkingForm | null = null;
   for (const layer of layers) {
-    const own = memberRules(layer);
+    const own = namedRules(layer).map(({ rule }) => rule);
     members = [...members.filter((rule) => !own.some((other) => clash(rule, other))), ...own];
     for (const [word, other] of Object.entries(layer.efforts ?? {})) efforts.set(word.toLowerCase(), other);
     for (const [word, other] of Object.entries(layer.roles ?? {})) roles.set(word.toLowerCase(), other);
@@ -89,8 +100,10 @@ export function mergeHeaders(
       pass.add(name);
     }
     for (const [field, value] of Object.entries(headers.set ?? {})) {
-      dropped.delete(field.toLowerCase());
-      set.set(field.toLowerCase(), value);
+      const name = field.toLowerCase();
+      dropped.delete(name);
+      pass.delete(name);
+      set.set(name, value);
     }
     for (const beta of betas.drop ?? []) {
       added.delete(beta);

@@ -14,6 +14,7 @@ import type {
   Protocol,
   Snapshot,
   Target,
+  TargetRules,
   Upstream,
   UpstreamKind,
 } from './types.js';
@@ -32,7 +33,12 @@ export function buildSnapshot(config: ResolvedConfig, surroundings: Surroundings
   const upstreams = new Map(
     config.upstreams.map((upstream) => [upstream.name, buildUpstream(upstream, config, surroundings)]),
   );
-  const given = new Map(config.upstreams.map((upstream) => [upstream.name, upstream]));
+  const given = new Map(
+    config.upstreams.map((settings) => [
+      settings.name,
+      { settings, rules: mergeRules(layersOf(settings, null)) },
+    ]),
+  );
   const setOf = createSharedSets();
   const models = new Map(
     config.models
@@ -164,27 +170,32 @@ function createSharedSets(): SetOf {
   };
 }
 
+/** An upstream as the config has it, and what its own rules come to. */
+interface GivenUpstream {
+  readonly settings: ResolvedUpstream;
+  readonly rules: TargetRules | null;
+}
+
 function buildModel(
   model: ResolvedModel,
   upstreams: ReadonlyMap<string, Upstream>,
-  given: ReadonlyMap<string, ResolvedUpstream>,
+  given: ReadonlyMap<string, GivenUpstream>,
   setOf: SetOf,
 ): Model {
   const targets = model.targets.map((target): Target => {
     const upstream = upstreams.get(target.upstream);
-    const settings = given.get(target.upstream);
-    if (upstream === undefined || settings === undefined)
+    const known = given.get(target.upstream);
+    if (upstream === undefined || known === undefined)
       throw new Error(`the model ${model.name} has a target without an upstream`);
-    const layers = layersOf(settings, target);
     // Shared where they are the upstream's: thousands of models then begin their requests with the same bytes.
-    const isOwn = target.preset !== null || target.rules !== null;
-    const configured = isOwn ? mergeHeaders(settings.headers, layers) : upstream;
+    const layers = target.preset === null && target.rules === null ? null : layersOf(known.settings, target);
+    const configured = layers === null ? upstream : mergeHeaders(known.settings.headers, layers);
     return {
       upstream,
       model: target.model,
       headers: configured.headers,
       clientHeaders: configured.clientHeaders,
-      rules: mergeRules(layers),
+      rules: layers === null ? known.rules : mergeRules(layers),
       native: setOf(nativeProtocols(upstream.kind, target.responses)),
       translatesTo: translationProtocol(upstream.kind, target.responses),
       images: target.images,

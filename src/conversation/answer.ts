@@ -41,7 +41,7 @@ export interface AnswerText extends TextPart {
   readonly logprobs?: readonly TokenLogprob[] | undefined;
 }
 
-/** Its reasoning's signatures are sealed: see `signature.ts`. */
+/** Its reasoning's signatures are tagged: see `signature.ts`. */
 export type AnswerPart = AnswerText | RefusalPart | ReasoningPart | ToolCallPart;
 
 export interface AnswerChoice {

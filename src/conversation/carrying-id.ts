@@ -1,4 +1,4 @@
-import { tagSignature, tokenIn } from './signature.js';
+import { tagSignature, tokenAsBytes, tokenIn } from './signature.js';
 
 /*
  * Chat has no field for a signature of reasoning, but its clients return the ids of calls as they got them. So tokens of
@@ -29,7 +29,7 @@ export function carryInId(id: string, tokens: readonly string[]): string | null 
 /** @returns the tokens as one text for a field beside the call, or null where they are too many or too long even for that */
 export function carryBeside(tokens: readonly string[]): string | null {
   if (tokens.length > mostTokens) return null;
-  const carried = tokens.map((token) => Buffer.from(token).toString('base64')).join(separator);
+  const carried = tokens.map(tokenAsBytes).join(separator);
   return carried.length > longestCarried ? null : carried;
 }
 

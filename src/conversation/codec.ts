@@ -17,8 +17,6 @@ export interface RequestRules {
    * all but by its text.
    */
   readonly reasoning: 'signed' | 'encrypted' | 'unsigned';
-  /** Some models adapt their thinking (`translation.thinking`), and have settings of their own for it. */
-  readonly adaptiveThinking: boolean;
   /** What the arguments of a call have to be. */
   readonly callArguments: 'object' | 'text';
   /** Who may speak first: `user` where the assistant may not, `noCall` where it may not with a call. */
@@ -67,7 +65,7 @@ export interface TargetOptions {
 
 /** What a decoder of answers has to know of where they come from. */
 export interface AnswerSource {
-  /** The model's name at the upstream: what signatures are sealed with. */
+  /** The model's name at the upstream: what signatures are tagged with. */
   readonly model: string;
 }
 

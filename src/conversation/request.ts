@@ -73,7 +73,7 @@ export interface ReasoningPart {
   readonly kind: 'reasoning';
   /** Empty where only its signature is there. */
   readonly text: string;
-  /** The sealed token of `signature.ts` as the client carries it, or null. */
+  /** The token of `signature.ts` as the client carries it, or null. */
   readonly signature: string | null;
 }
 

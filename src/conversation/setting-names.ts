@@ -14,13 +14,14 @@ export type Setting =
   | 'detail'
   | 'serving';
 /** More that an encoder may have to leave out for a target. */
-export type NamedSetting = Exclude<Setting, 'serving'> | 'temperature' | 'topP' | 'signature';
+export type NamedSetting = Exclude<Setting, 'serving'> | 'temperature' | 'topP' | 'stop' | 'signature';
 
 /** What each protocol calls them; a protocol that lacks a setting never asks for it. */
 const names: Readonly<Record<TextProtocolName, Partial<Readonly<Record<NamedSetting, string>>>>> = {
   chat: {
     temperature: 'temperature',
     topP: 'top_p',
+    topK: 'top_k',
     seed: 'seed',
     presencePenalty: 'presence_penalty',
     frequencyPenalty: 'frequency_penalty',
@@ -29,6 +30,7 @@ const names: Readonly<Record<TextProtocolName, Partial<Readonly<Record<NamedSett
     parallelCalls: 'parallel_tool_calls',
     strict: 'strict',
     detail: 'detail',
+    stop: 'stop',
     signature: 'reasoning_content',
   },
   responses: {
@@ -48,10 +50,12 @@ const names: Readonly<Record<TextProtocolName, Partial<Readonly<Record<NamedSett
     user: 'metadata.user_id',
     parallelCalls: 'tool_choice.disable_parallel_tool_use',
     strict: 'strict',
+    stop: 'stop_sequences',
     signature: 'signature',
   },
   generateContent: {
     signature: 'thoughtSignature',
+    stop: 'generationConfig.stopSequences',
     temperature: 'generationConfig.temperature',
     topP: 'generationConfig.topP',
     topK: 'generationConfig.topK',

@@ -96,8 +96,6 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
   #attempt: RelayedAttempt | null = null;
   /** Of the attempt. */
   #transform: AnswerTransform | null = null;
-  /** Why the answer of the attempt was given up. */
-  #givenUp: GivenUpBy = 'unusable_answer';
   /** The target has said that it does not have the endpoint. */
   #isLacking = false;
   /** Time went by before the first attempt. */
@@ -165,11 +163,9 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
   }
 
   onGivenUp(reason: GivenUpBy, error: GatewayError): void {
-    this.#givenUp = reason;
     if (reason === 'first_token_timeout') this.#noteGivenUp(this.#attempt, this.#transform);
-    const status = toldStatus(error);
-    if (status === null || reason !== 'unusable_answer') this.#attempt?.failed(reason, true);
-    else this.#attempt?.rejectedAs(status);
+    if (reason === 'unusable_answer') this.#attempt?.unusable(error);
+    else this.#attempt?.failed(reason, true);
   }
 
   get #isReplayable(): boolean {
@@ -214,10 +210,8 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
 
   loses(attempt: RelayedAttempt, error: GatewayError | null): boolean {
     if (!this.survives(attempt)) return false;
-    const status = error === null ? null : (error.vendorAccountStatus ?? toldStatus(error));
     if (error === null) attempt.leave();
-    else if (status === null) attempt.failed('unusable_answer', true);
-    else attempt.rejectedAs(status);
+    else attempt.unusable(error);
     if (isVendorAccountError(error)) attempt.report(this.#call, error);
     attempt.cancel();
     return true;
@@ -421,7 +415,8 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
     relay.reset(prepared.transform, null);
     this.#transform = prepared.transform;
     const deadlines = attemptDeadlines(call, this.#isLate);
-    const isHedged = mayHedge(call, this.#endpoint) && !this.#isOnce;
+    const isHedged =
+      mayHedge(call, this.#endpoint) && (prepared.path === 'translated' || !prepared.once(prepared.body));
     const attempt = this.#newAttempt(relay, prepared.transform, isHedged);
     this.#attempt = attempt;
     relay.upstream = attempt;
@@ -570,7 +565,8 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
     else this.#relay.refuse(fault, head);
   }
 
-  onAttemptFailed(error: GatewayError, failure: UpstreamFailure | null, head: ResponseHead | null): void {
+  onAttemptFailed(error: GatewayError, cause: UpstreamFailure | GivenUpBy, head: ResponseHead | null): void {
+    const failure = typeof cause === 'string' ? null : cause;
     const progress = {
       bytesSent: failure?.bytesSent ?? true,
       relayed: false,
@@ -582,7 +578,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
     const status = error.vendorAccountStatus ?? (failure === null ? toldStatus(error) : null);
     const mayGoOn = this.#mayGoOn(
       status === null
-        ? { ...progress, reason: failure?.reason ?? this.#givenUp }
+        ? { ...progress, reason: typeof cause === 'string' ? cause : cause.reason }
         : { ...progress, reason: 'error_answer', status },
     );
     if (mayGoOn) this.#goOn(error);

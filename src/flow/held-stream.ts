@@ -1,10 +1,10 @@
 import type { RelayedAttempt } from '../attempts/attempts.js';
-import { type FaultPlace, GatewayError } from '../errors.js';
+import type { FaultPlace, GatewayError } from '../errors.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import type { ResponseHead, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
 import { EventRuns } from '../wire/sse.js';
 import type { BegunStream } from './answer-phase.js';
-import { answerRefusal, isEventStream, isWholeEvent } from './judge-answer.js';
+import { answerRefusal, endedUnbegun, isEventStream, lastEvent } from './judge-answer.js';
 import type { Relay } from './relay.js';
 
 /** More than this is not held back: what begins so is taken for an answer. */
@@ -68,19 +68,12 @@ export class HeldStream implements UpstreamHandler {
 
   onEnd(): void {
     if (this.#state === 'held') {
-      const run = this.#lastEvent();
+      const run = lastEvent(this.#runs);
       const verdict = run === null ? 'silence' : this.#transform.judge(run);
-      const error = new GatewayError('upstream_error', "The upstream's stream ended before its first event.");
-      if (verdict !== 'meaningful' && this.#isLost(verdict === 'silence' ? error : verdict)) return;
+      if (verdict !== 'meaningful' && this.#isLost(verdict === 'silence' ? endedUnbegun() : verdict)) return;
       this.#pass(run, verdict);
     }
     if (this.#state === 'passed') this.#relay.onEnd();
-  }
-
-  /** Some upstreams end their last event without a blank line. What is none by then, nobody gets. */
-  #lastEvent(): Buffer | null {
-    const rest = this.#runs.rest();
-    return rest !== null && isWholeEvent(rest) ? Buffer.concat([rest, Buffer.from('\n\n')]) : null;
   }
 
   onFailure(failure: UpstreamFailure): void {

@@ -8,7 +8,7 @@ import type { ResponseHead } from '../upstream/client.js';
 import { parseJson, parseObject } from '../wire/json.js';
 import { textStart } from '../wire/json-skip.js';
 import { looksLikeText } from '../wire/plain-text.js';
-import { parseEvent } from '../wire/sse.js';
+import { type EventRuns, parseEvent } from '../wire/sse.js';
 import type { CallOutcome } from './call.js';
 
 /** No error is larger: what is, is not looked into. */
@@ -164,10 +164,21 @@ export function isEventStream(head: ResponseHead): boolean {
 }
 
 /** Some upstreams leave out the blank line behind their last event; what was cut short is no event. */
-export function isWholeEvent(rest: Buffer): boolean {
+function isWholeEvent(rest: Buffer): boolean {
   const { data } = parseEvent(rest.toString('utf8'));
   if (data === null || data === '[DONE]') return data !== null;
   return parseJson(data) !== undefined;
+}
+
+/** The event that a stream ends with whose upstream leaves out the blank line behind it, or null. What is none is dropped. */
+export function lastEvent(runs: EventRuns): Buffer | null {
+  const rest = runs.rest();
+  return rest !== null && isWholeEvent(rest) ? Buffer.concat([rest, Buffer.from('\n\n')]) : null;
+}
+
+/** Why a stream is of no use that brings no event. */
+export function endedUnbegun(): GatewayError {
+  return new GatewayError('upstream_error', "The upstream's stream ended before its first event.");
 }
 
 /** Whether an error is what the upstream's answer itself says. Of one about our account nothing passes. */

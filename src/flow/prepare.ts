@@ -7,7 +7,8 @@ import { fitRequest } from '../conversation/fit/fit.js';
 import { LeftOut, withoutLeftOut } from '../conversation/left-out.js';
 import type { ConversationRequest, TextProtocolName } from '../conversation/request.js';
 import { GatewayError } from '../errors.js';
-import { credentialLine, ruledVendorHeaders, vendorLines } from '../protocols/credentials/credentials.js';
+import { forwardedNames } from '../http/request-head.js';
+import { credentialLine, vendorLines } from '../protocols/credentials/credentials.js';
 import type { OnceRule } from '../protocols/once.js';
 import type { Endpoint, Translation } from '../protocols/protocol.js';
 import type { RuledBody } from '../protocols/target-rules/body-edits.js';
@@ -33,7 +34,7 @@ import { scanBody } from '../wire/json-scan.js';
 import { type BodyEdits, spliceBody } from '../wire/splice.js';
 import type { Call, GatewayPath } from './call.js';
 import { bareName } from './resolve.js';
-import { ruledBody } from './ruled-body.js';
+import { ruledBody, writtenKind } from './ruled-body.js';
 import type { UploadBody } from './upload-body.js';
 
 /** One attempt at a target, ready to be sent. */
@@ -206,16 +207,7 @@ export function prepareTranslated(
     upstreamPath: upstream.upstreamPath(target.model, request.stream),
     protocol: upstream.protocol,
     contentType: json,
-    body:
-      rules === null
-        ? [written]
-        : ruledBody(rules, written, {
-            protocol: upstream.protocol,
-            isTranslated: true,
-            isCount: false,
-            model: null,
-            includeUsage: false,
-          }),
+    body: rules === null ? [written] : ruledBody(rules, written, writtenKind(upstream.protocol)),
     source: null,
     leftOut: leftOut.names,
     once: upstream.once,
@@ -278,7 +270,7 @@ export function upstreamHead(call: Call, target: Target, key: number, parts: Hea
     prefix,
     typeLine(parts.contentType),
     requestIdLine(id),
-    vendorLines(parts.protocol, ruledVendorHeaders(head, target), target.upstream.kind, target),
+    vendorLines(parts.protocol, head, target.upstream.kind, target),
     clientLines(call, target),
   );
 }
@@ -295,7 +287,9 @@ export function forwardedLines({ exchange }: Call, { clientHeaders }: Configured
   if (clientHeaders === null) return forwarded;
   const { without, pass } = clientHeaders;
   return joinLines(
-    linesWhere(forwarded, (name) => !without.has(name)),
+    forwardedNames.some((name) => without.has(name))
+      ? linesWhere(forwarded, (name) => !without.has(name))
+      : forwarded,
     linesWhere(passed, (name) => pass.has(name)),
   );
 }
@@ -330,7 +324,7 @@ export function oneOffHead(call: Call, upstream: Upstream, request: OneOffReques
     request.apiKey === null ? noLines : credentialLine(upstream.kind, request.apiKey),
     request.contentType === null ? noLines : typeLine(request.contentType),
     requestIdLine(id),
-    vendorLines(request.protocol, ruledVendorHeaders(head, configured), upstream.kind, configured),
+    vendorLines(request.protocol, head, upstream.kind, configured),
     request.lines,
   );
 }

@@ -32,8 +32,9 @@ import {
   answerOutcome,
   answerRefusal,
   beginningOf,
+  endedUnbegun,
   isEventStream,
-  isWholeEvent,
+  lastEvent,
   noStream,
   tellsItself,
   unfitRefusal,
@@ -296,9 +297,11 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     const phase = this.#phase;
     this.#phase = over;
     if (isVendorAccountError(error)) this.#owner.onVendorAccountRefused(error);
-    this.#giveUp(reason, error);
     if (this.relayed) this.#failStream(error, reason, phase);
-    else this.#owner.onAttemptFailed(error, failure, tellsItself(error) ? this.#head : null);
+    else {
+      this.#giveUp(reason, error);
+      this.#owner.onAttemptFailed(error, failure ?? reason, tellsItself(error) ? this.#head : null);
+    }
   }
 
   /** Gives up a stream that ended before its first event: it goes elsewhere as a call whose connection broke does. */
@@ -356,9 +359,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   #onBytes({ transform, beginning }: Bytes, chunk: Buffer): boolean {
     const failure = beginning.failureIn(chunk);
     if (failure !== null) {
-      if (isVendorAccountError(failure)) this.#owner.onVendorAccountRefused(failure);
-      this.upstream?.cancel();
-      this.#cut(failure);
+      this.#give(failure);
       return true;
     }
     transform.note(chunk);
@@ -567,16 +568,13 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
 
   #endEvents(events: Events): void {
     const { transform } = events;
-    const rest = events.runs.rest();
-    if (rest !== null && isWholeEvent(rest))
-      this.#onEvents(events, Buffer.concat([rest, Buffer.from('\n\n')]));
+    const event = lastEvent(events.runs);
+    if (event !== null) this.#onEvents(events, event);
     // Judging what was left may have ended the call.
     if (this.#phase !== events) return;
     const { exchange } = this.#call;
     if (!this.relayed && transform.exactErrors) {
-      this.#giveUnbegun(
-        new GatewayError('upstream_error', "The upstream's stream ended before its first event."),
-      );
+      this.#giveUnbegun(endedUnbegun());
       return;
     }
     const { last, error, failed } = transform.end();

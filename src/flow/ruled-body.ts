@@ -1,4 +1,4 @@
-import type { TargetRules } from '../config/types.js';
+import type { Protocol, TargetRules } from '../config/types.js';
 import { bodyEdits, type RuledBody } from '../protocols/target-rules/body-edits.js';
 import { editMembers, type ObjectEdits } from '../wire/member-edits.js';
 
@@ -12,6 +12,11 @@ const known = new WeakMap<TargetRules, Map<string, ObjectEdits>>();
  */
 export function ruledBody(rules: TargetRules, body: Buffer, kind: RuledBody): readonly Buffer[] {
   return editMembers(body, editsFor(rules, kind));
+}
+
+/** A body that the gateway has written. */
+export function writtenKind(protocol: Protocol): RuledBody {
+  return { protocol, isTranslated: true, isCount: false, model: null, includeUsage: false };
 }
 
 function editsFor(rules: TargetRules, kind: RuledBody): ObjectEdits {

@@ -1,5 +1,5 @@
 import type { Protocol, Target } from '../config/types.js';
-import { ruledVendorHeaders, type VendorHeaders, vendorLines } from '../protocols/credentials/credentials.js';
+import { type VendorHeaders, vendorLines } from '../protocols/credentials/credentials.js';
 import type { SocketRequest } from '../upstream/socket.js';
 import { fieldsOf } from '../wire/head.js';
 import type { Call } from './call.js';
@@ -26,7 +26,7 @@ export function socketRequest(
 ): SocketRequest {
   const { timeouts, sockets } = call.running.snapshot;
   const { upstream } = target;
-  const lines = vendorLines(protocol, ruledVendorHeaders(vendor, target), target.upstream.kind, target);
+  const lines = vendorLines(protocol, vendor, target.upstream.kind, target);
   return {
     origin: upstream.origin,
     path: `${upstream.basePath}${path}`,

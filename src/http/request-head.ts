@@ -77,7 +77,7 @@ export class HeaderSlots {
 }
 
 /** Request headers that an upstream gets as the client sent them. Credentials are never among them. */
-const forwardedNames = ['accept', 'user-agent', 'traceparent', 'tracestate', 'baggage'];
+export const forwardedNames = ['accept', 'user-agent', 'traceparent', 'tracestate', 'baggage'];
 
 /**
  * @param behindProxies the headers of proxies are read, too

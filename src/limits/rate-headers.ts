@@ -1,3 +1,4 @@
+import { inOnePiece } from '../wire/head.js';
 import type { LeaseHolder } from './lease-holder.js';
 import type { Pool } from './pool.js';
 import { type PoolView, tightest } from './pool-view.js';
@@ -131,7 +132,7 @@ export class RateLines {
     this.#family = family;
     this.#tick = holder.ticks;
     // In one piece: every answer would walk again over all that it was put together of.
-    this.#text = isKept ? Buffer.from(lines, 'latin1').toString('latin1') : null;
+    this.#text = isKept ? inOnePiece(lines) : null;
     return this.#text ?? lines;
   }
 }

@@ -155,12 +155,7 @@ export class HistogramTable {
     this.series = series;
   }
 
-  /** The histogram of a series. */
-  at(a?: LabelValue, b?: LabelValue, c?: LabelValue, d?: LabelValue): Histogram {
-    return this.numbered(this.series.find(a, b, c, d));
-  }
-
-  /** The same by the number of the series, which is below its count. */
+  /** The histogram of a series, by its number, which is below the table's count. */
   numbered(number: number): Histogram {
     const known = this.#histograms[number];
     if (known !== undefined) return known;

@@ -1,6 +1,7 @@
 /**
  * Which requests make or keep something at an upstream of the protocol itself, so that they are not sent a second time
- * once any of them has left. They are asked about a body only when something has gone wrong.
+ * once any of them has left. They are asked about a body only when something has gone wrong,
+ * and before a call that may be hedged.
  */
 import { isObject, parseJson } from '../wire/json.js';
 import { withoutMembers } from '../wire/json-skip.js';

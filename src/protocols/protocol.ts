@@ -89,8 +89,8 @@ export interface Translation {
   /**
    * Makes a body fit for an upstream of the protocol itself that holds what this gateway gave the client to carry:
    * its own vendor's signatures are taken out of their tokens, what another vendor signed is left out, and a
-   * compaction that was sealed here becomes the text that it is, or is left out where it does not open. Everything else
-   * stays as it is.
+   * compaction that was sealed here becomes the text that it is, or is left out where it does not open. What the
+   * vendor would refuse for want of a signature goes, or is replaced with it; everything else stays as it is.
    * @returns the changed body, or null when there is nothing of the kind in it
    */
   readonly restore: (body: JsonObject, sealer: Sealer, target: TargetOptions) => JsonObject | null;

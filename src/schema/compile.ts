@@ -19,6 +19,24 @@ export interface CompiledSchema {
   readonly guard: MemberGuard;
 }
 
+/**
+ * The same check, which asks of a body that it has something besides.
+ * @param checked says yes from bytes alone only to bodies that have it
+ * @param refuse makes the error of a body that lacks nothing else
+ */
+export function requiring(
+  checked: CompiledSchema,
+  has: (body: unknown) => boolean,
+  refuse: () => GatewayError,
+): CompiledSchema {
+  return {
+    guard: checked.guard,
+    accept: (body) => checked.accept(body),
+    check: (value) => checked.check(value) && has(value),
+    explain: (value) => (!checked.check(value) || has(value) ? checked.explain(value) : refuse()),
+  };
+}
+
 /** Bodies of other endpoints that come to this one by mistake. */
 export interface MixedBody {
   /** A body that has this key is taken for one of this endpoint, whatever else it has. */

@@ -20,9 +20,9 @@ import type { MetricsSnapshot } from '../metrics/snapshot.js';
 import { createTotals } from '../metrics/totals.js';
 import { mayHoldAnything } from '../store/create.js';
 import type { Ledger, Store } from '../store/store.js';
+import { formatAuthority } from '../wire/authority.js';
 import type { ManagedKeys } from './managed-keys.js';
 import type { Collected, Inspected, WorkerOrder } from './messages.js';
-import { formatAddress } from './port.js';
 import type { Reloader } from './reload.js';
 
 /** What the primary process knows that operators ask for. */
@@ -251,7 +251,7 @@ export async function openAdmin(
     return start({ ...settings, port: 0 });
   });
   const { host, token } = settings;
-  const url = `http://${formatAddress(host, listener.port)}`;
+  const url = `http://${formatAuthority(host, listener.port)}`;
   log.info({ url }, 'operators may sign in');
   operations.live.start();
   return {

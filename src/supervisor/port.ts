@@ -1,4 +1,5 @@
 import { createServer } from 'node:net';
+import { formatAuthority } from '../wire/authority.js';
 
 /** Ports from which a free one is picked: Linux gives those above to clients, one of which may be taken at any moment. */
 const lowestFree = 10_240;
@@ -45,16 +46,11 @@ function probePort(host: string, port: number): Promise<number> {
 }
 
 function portProblem(error: NodeJS.ErrnoException, host: string, port: number): string {
-  const authority = formatAddress(host, port);
+  const authority = formatAuthority(host, port);
   if (error.code === 'EADDRINUSE')
     return `${authority} is in use by another process; choose another --port, or --take-over from a gateway`;
   if (error.code === 'EACCES')
     return `${authority} may not be used by this user (ports below 1024 need the right to)`;
   if (error.code === 'EADDRNOTAVAIL') return `${host} is not an address of this machine`;
   return `${authority} cannot be listened on (${error.code ?? error.message})`;
-}
-
-/** `host:port`, with IPv6 addresses in brackets. */
-export function formatAddress(host: string, port: number): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

@@ -1,7 +1,8 @@
 import { lookup } from 'node:dns/promises';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { BlockList, createServer, isIPv6 } from 'node:net';
-import { claimPort, formatAddress, PortInUseError } from './port.js';
+import { formatAuthority } from '../wire/authority.js';
+import { claimPort, PortInUseError } from './port.js';
 
 /** What a primary does that is told so: it stops to listen, gives up the operators' port, and drains. */
 export const replacedSignal = 'SIGUSR2';
@@ -33,7 +34,7 @@ export async function takePort(host: string, port: number): Promise<Claim> {
   }
   const { address } = await lookup(host);
   const pid = gatewayOn(address, port);
-  const authority = formatAddress(host, port);
+  const authority = formatAuthority(host, port);
   if (pid === null) throw new Error(`${authority} is in use, and not by one gateway of this user alone`);
   const release = await lockTakeOver(authority);
   const dismiss = (): boolean => {

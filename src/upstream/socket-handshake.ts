@@ -67,7 +67,7 @@ export function handshakeOf(request: SocketRequest): Handshake {
 /** The most of a refusal's body that is kept. */
 const maxRefusalBytes = 64 * 1024;
 
-/** What an answer has come to: `refused` until its body is complete, then `over`. */
+/** What an answer has come to: `declined` until its body is complete, then `over`. */
 type Answered = 'more' | 'open' | 'malformed' | 'declined' | 'over';
 
 /** Reads the answer to an upgrade: one that accepts it, or another with the beginning of its body. No I/O. */

@@ -1,6 +1,8 @@
 /** Tunnels through a proxy: CONNECT, RFC 9110 section 9.3.6. */
-import { connect, isIPv6, type Socket } from 'node:net';
+
+import { connect, type Socket } from 'node:net';
 import { type Guarded, guard } from '../errors.js';
+import { formatAuthority } from '../wire/authority.js';
 import { headerLine, joinLines, noLines } from '../wire/head.js';
 import { AnswerReader } from './answer.js';
 import type { NameCache } from './names.js';
@@ -97,7 +99,7 @@ export function lateTunnel(proxy: EgressProxy): string {
 }
 
 function failureOf(proxy: EgressProxy, words: string): string {
-  return `proxy ${words} (${authorityOf(proxy)})`;
+  return `proxy ${words} (${formatAuthority(proxy.host, proxy.port)})`;
 }
 
 /** Reads the answer to CONNECT. A head of more than 16 KB is refused. No I/O. */
@@ -127,16 +129,12 @@ export class ConnectAnswer {
 
 /** @throws {GatewayError} `internal_error` when a field cannot be written */
 function connectRequest({ authorization }: EgressProxy, origin: Pick<Origin, 'host' | 'port'>): string {
-  const target = authorityOf(origin);
+  const target = formatAuthority(origin.host, origin.port);
   const lines = joinLines(
     headerLine('host', target),
     authorization === null ? noLines : headerLine('proxy-authorization', authorization),
   );
   return `CONNECT ${target} HTTP/1.1\r\n${lines}\r\n`;
-}
-
-function authorityOf({ host, port }: Pick<Origin, 'host' | 'port'>): string {
-  return `${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }
 
 function securePeer(proxy: EgressProxy): SecurePeer {

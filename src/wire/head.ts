@@ -357,8 +357,10 @@ function hasToken(list: string, token: string): boolean {
 function timeoutOf(value: string): number {
   for (const parameter of value.toLowerCase().split(',')) {
     const trimmed = parameter.trim();
-    if (trimmed.startsWith('timeout='))
-      return decimalAt(Buffer.from(trimmed, 'latin1'), 'timeout='.length, trimmed.length);
+    if (!trimmed.startsWith('timeout=')) continue;
+    const digits = trimmed.slice('timeout='.length);
+    const seconds = /^\d+$/.test(digits) ? Number(digits) : -1;
+    return Number.isSafeInteger(seconds) ? seconds : -1;
   }
   return -1;
 }
@@ -464,8 +466,8 @@ export function linesWhere(lines: HeadLines, passes: (name: string) => boolean):
  * The same lines as one string in memory, for those that are written again and again: of a string that was put together
  * the parts are copied, one by one, each time it is written.
  */
-export function inOnePiece(lines: HeadLines): HeadLines {
-  return Buffer.from(lines, 'latin1').toString('latin1') as HeadLines;
+export function inOnePiece<Text extends string>(lines: Text): Text {
+  return Buffer.from(lines, 'latin1').toString('latin1') as Text;
 }
 
 /** The names and values of header lines. */

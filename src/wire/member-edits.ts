@@ -326,12 +326,12 @@ function memberText([name, json]: NamedJson): string {
   return `${JSON.stringify(name)}:${json}`;
 }
 
-/** The member that an object gets that lacks it, or null. */
 /** Whether a rule of its own says what becomes of a member, which then nothing else makes. */
 function isDecided(edit: MemberEdit | undefined): boolean {
   return edit !== undefined && (edit.isDropped || madeMember(edit) !== null);
 }
 
+/** The member that an object gets that lacks it, or null. */
 function madeMember({ name, json, isAdded, within }: MemberEdit): string | null {
   const made = isAdded ? json : within === null ? null : madeObject(within);
   return made === null ? null : memberText([name, made]);

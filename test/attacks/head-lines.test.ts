@@ -40,7 +40,7 @@ const socket = (more: Partial<SocketRequest>): SocketRequest => ({
   ...more,
 });
 
-const upstream = { kind: 'simulator', headers: [] } as unknown as Upstream;
+const upstream = { kind: 'simulator', headers: [], clientHeaders: null } as unknown as Upstream;
 const silent = { openaiBeta: '', vendorcBeta: '', vendorcVersion: '' };
 const vendor = (wire: Protocol, more: Partial<typeof silent>) =>
   vendorLines(wire, { ...silent, ...more }, upstream.kind, upstream);

@@ -121,6 +121,15 @@ test('a preset gives settings of translation, which those of the target win over
   t.match(of({ kind: 'messages', preset: 'claude-adaptive' }, {}), { adaptiveThinking: true });
 });
 
+test('a header that an upstream passes and a target sets is sent once, as the config has it', async (t) => {
+  const target = snapshotOf(
+    { rules: { headers: { pass: ['x-app'] } } },
+    { rules: { headers: { set: { 'X-App': 'ours' } } } },
+  ).models.get('m')?.targets[0];
+  t.strictSame(target?.headers, [['x-app', 'ours']]);
+  t.strictSame([...(target?.clientHeaders?.pass ?? [])], []);
+});
+
 test('headers that a target sets are secrets of its upstream, and those it passes are read of every request', async (t) => {
   const value = 'Bearer sk-very-long-secret-1';
   const snapshot = snapshotOf(

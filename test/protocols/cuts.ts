@@ -1,7 +1,7 @@
 import { ownSecrets } from '../../src/config/snapshot.js';
 import type { AnswerContext } from '../../src/conversation/codec.js';
 import type { TextProtocolName } from '../../src/conversation/request.js';
-import { isWholeEvent } from '../../src/flow/judge-answer.js';
+import { lastEvent } from '../../src/flow/judge-answer.js';
 import { textEndpoints } from '../../src/protocols/text.js';
 import { TranslatedTransform } from '../../src/stream/translate.js';
 import { createSealer } from '../../src/wire/seal.js';
@@ -77,8 +77,8 @@ export function translated(pieces: Iterable<Buffer>, transform: TranslatedTransf
     if (isOver()) break;
   }
   if (!isOver()) {
-    const rest = runs.rest();
-    if (rest !== null && isWholeEvent(rest)) take(Buffer.concat([rest, Buffer.from('\n\n')]));
+    const last = lastEvent(runs);
+    if (last !== null) take(last);
   }
   if (!isOver()) out += transform.end().last?.toString('latin1') ?? '';
   const { error, usage } = transform;

@@ -5,6 +5,7 @@ import type { StreamEvent } from '../events.js';
 import type { AssistantPart, ConversationRequest, Tool, ToolCallPart, Turn } from '../request.js';
 import type { AnswerRestorer, Fitted } from './fitted.js';
 import { MemberText, memberOf } from './member-text.js';
+import { mapParts } from './parts.js';
 
 /** Argument of the function that stands for a tool of free text. */
 const argument = 'input';
@@ -100,11 +101,7 @@ class CustomCalls implements AnswerRestorer {
   }
 
   answer(answer: Answer): Answer {
-    const choices = answer.choices.map((choice) => ({
-      ...choice,
-      parts: choice.parts.map((part) => this.#restored(part)),
-    }));
-    return { ...answer, choices };
+    return mapParts(answer, (part) => this.#restored(part));
   }
 
   #restored(part: AnswerPart): AnswerPart {

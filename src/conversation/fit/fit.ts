@@ -2,7 +2,6 @@ import type { RequestRules, TargetOptions } from '../codec.js';
 import type { StreamEvent } from '../events.js';
 import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest } from '../request.js';
-import { fitAdaptiveThinking } from './adaptive-thinking.js';
 import { fitCacheBreakpoints } from './cache-breakpoints.js';
 import { fitCallArguments } from './call-arguments.js';
 import { fitClosedSchemas } from './closed-schemas.js';
@@ -29,7 +28,6 @@ const fits: readonly Fit[] = [
   fitToolResults,
   fitPrefill,
   fitFirstTurn,
-  fitAdaptiveThinking,
   fitHiddenReasoning,
   fitSignedCalls,
   // The marks go by what is sent.

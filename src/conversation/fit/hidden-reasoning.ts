@@ -5,6 +5,7 @@ import type { ConversationRequest } from '../request.js';
 import { signatureFor } from '../signature.js';
 import { mostCarried, withText } from '../unsigned-reasoning.js';
 import type { AnswerRestorer, Fitted } from './fitted.js';
+import { mapParts } from './parts.js';
 
 /**
  * Reasoning without a signature has to come back to its upstream. A client that sees it returns it as text; one that did
@@ -38,11 +39,7 @@ class HiddenReasoning implements AnswerRestorer {
   }
 
   answer(answer: Answer): Answer {
-    const choices = answer.choices.map((choice) => ({
-      ...choice,
-      parts: choice.parts.map((part) => this.#restored(part)),
-    }));
-    return { ...answer, choices };
+    return mapParts(answer, (part) => this.#restored(part));
   }
 
   #restored(part: AnswerPart): AnswerPart {

@@ -32,16 +32,19 @@ const named: ReadonlySet<string> = new Set([
  * `default`) stay.
  */
 export function mapSchemas(schema: JsonObject, change: (schema: JsonObject) => JsonObject): JsonObject {
-  const mapped: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(schema)) {
-    if (nested.has(name)) mapped[name] = mapValue(value, change);
-    else if (named.has(name) && isObject(value))
-      mapped[name] = Object.fromEntries(
-        Object.entries(value).map(([key, each]) => [key, mapValue(each, change)]),
-      );
-    else mapped[name] = value;
-  }
-  return change(mapped);
+  const mapEach = (value: JsonObject): JsonObject =>
+    mapMembers(value, (_name, each) => mapValue(each, change));
+  return change(
+    mapMembers(schema, (name, value) => {
+      if (nested.has(name)) return mapValue(value, change);
+      return named.has(name) && isObject(value) ? mapEach(value) : value;
+    }),
+  );
+}
+
+/** Not by assignment: a client may call a member `__proto__`. */
+function mapMembers(value: JsonObject, map: (name: string, value: unknown) => unknown): JsonObject {
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, map(name, each)]));
 }
 
 function mapValue(value: unknown, change: (schema: JsonObject) => JsonObject): unknown {

@@ -5,9 +5,10 @@ import type { RequestRules, TargetOptions } from '../codec.js';
 import type { StreamEvent } from '../events.js';
 import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest, ToolCallPart } from '../request.js';
-import { signatureFor, untagSignature } from '../signature.js';
+import { signatureFor } from '../signature.js';
 import { unsignedReasoning } from '../unsigned-reasoning.js';
 import type { AnswerRestorer, Fitted } from './fitted.js';
+import { mapParts } from './parts.js';
 
 /**
  * Chat clients have no field for the signatures that upstreams want to see again beside the calls of a tool loop: the
@@ -48,11 +49,7 @@ class SignedCalls implements AnswerRestorer {
   }
 
   answer(answer: Answer): Answer {
-    const choices = answer.choices.map((choice, index) => ({
-      ...choice,
-      parts: choice.parts.map((part) => this.#restored(part, index)),
-    }));
-    return { ...answer, choices };
+    return mapParts(answer, (part, choice) => this.#restored(part, choice));
   }
 
   #restored(part: AnswerPart, choice: number): AnswerPart {
@@ -77,7 +74,7 @@ class SignedCalls implements AnswerRestorer {
   }
 
   #carrying(choice: number, givenId: string): Call {
-    const tokens = (this.#waiting.get(choice) ?? []).filter((token) => untagSignature(token) !== null);
+    const tokens = this.#waiting.get(choice) ?? [];
     this.#waiting.delete(choice);
     if (tokens.length === 0) return { id: givenId };
     const id = givenId === '' ? `call_${randomBytes(12).toString('hex')}` : givenId;

@@ -2,19 +2,13 @@ import type { Answer, AnswerChoice, AnswerPart, AnswerText, TokenLogprob } from 
 import type { RequestRules, TargetOptions } from '../codec.js';
 import type { StreamEvent } from '../events.js';
 import type { LeftOut } from '../left-out.js';
-import type { ConversationRequest, TextProtocolName } from '../request.js';
+import type { ConversationRequest } from '../request.js';
+import { leaveOut } from '../setting-names.js';
 import type { AnswerRestorer, Fitted } from './fitted.js';
 import { StopText } from './stop-text.js';
 
 /** So many sequences are looked for: each costs a step for every character of the answer. */
 const mostWatched = 64;
-/** What the setting is called. */
-const names: Readonly<Record<TextProtocolName, string>> = {
-  chat: 'stop',
-  responses: 'stop',
-  messages: 'stop_sequences',
-  generateContent: 'stopSequences',
-};
 
 /** Stop sequences that the upstream does not take are looked for in its answer, which ends where one is met. */
 export function fitStopSequences(
@@ -27,7 +21,7 @@ export function fitStopSequences(
   const taken = request.stop.filter(takes).slice(0, stop.most);
   if (taken.length === request.stop.length) return { request, restorer: null };
   const others = [...new Set(request.stop.filter((sequence) => !taken.includes(sequence)))];
-  if (others.length > mostWatched) leftOut.add(names[request.from]);
+  if (others.length > mostWatched) leaveOut(request, 'stop', leftOut);
   return {
     request: { ...request, stop: taken },
     restorer: new StopCutter(others.slice(0, mostWatched), request.candidates),

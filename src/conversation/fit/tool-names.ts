@@ -4,6 +4,7 @@ import type { RequestRules } from '../codec.js';
 import type { StreamEvent } from '../events.js';
 import type { ConversationRequest, ToolChoice, Turn } from '../request.js';
 import type { AnswerRestorer, Fitted } from './fitted.js';
+import { mapParts } from './parts.js';
 
 const hashLength = 8;
 
@@ -101,13 +102,9 @@ class CallNames implements AnswerRestorer {
   }
 
   answer(answer: Answer): Answer {
-    const choices = answer.choices.map((choice) => ({
-      ...choice,
-      parts: choice.parts.map((part) =>
-        part.kind === 'toolCall' ? { ...part, name: this.#original(part.name) } : part,
-      ),
-    }));
-    return { ...answer, choices };
+    return mapParts(answer, (part) =>
+      part.kind === 'toolCall' ? { ...part, name: this.#original(part.name) } : part,
+    );
   }
 
   #original(name: string): string {

@@ -1,7 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { type Asker, Attempt, type Attempts } from '../../attempts/attempts.js';
 import { failureError, statusError } from '../../attempts/failure.js';
-import { toldStatus } from '../../attempts/outcome.js';
 import type { FailedAttempt } from '../../attempts/verdict.js';
 import type { Target } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
@@ -43,7 +42,7 @@ import { keepMemory, takeMemory } from '../memory-budget.js';
 import { fileHosts, mediaHosts } from '../own-address.js';
 import { clientLines, prepareNative, prepareUpload } from '../prepare.js';
 import { findModel, routeCall } from '../resolve.js';
-import { ruledBody } from '../ruled-body.js';
+import { ruledBody, writtenKind } from '../ruled-body.js';
 import type { Services } from '../services.js';
 import { readValidated, validateBody } from '../validate.js';
 import { WholeForm } from '../whole-form.js';
@@ -132,14 +131,8 @@ class Conversion implements Asker {
     const isGood = !isFailure(answer) && answer.head.status < 400;
     // Some upstreams tell a mistake of the caller with status 200.
     const isUnusable = isGood && error.kind !== 'invalid_request';
-    if (isGood && isVendorAccountError(error)) {
-      attempt.rejectedAs(error.vendorAccountStatus);
-      attempt.report(this.#call, error);
-    } else if (isGood) {
-      const status = toldStatus(error);
-      if (status === null) attempt.failed('unusable_answer', true);
-      else attempt.rejectedAs(status);
-    }
+    if (isGood) attempt.unusable(error);
+    if (isGood && isVendorAccountError(error)) attempt.report(this.#call, error);
     if (this.#attempts.mayGoOn(isUnusable ? unusable(error) : failedRequest(answer, true))) {
       const backoff = this.#attempts.goOn(error);
       if (backoff !== null) this.#waiting.cancel = () => backoff.cancel();
@@ -175,8 +168,7 @@ class Conversion implements Asker {
 
   #ruled({ rules }: Target, written: ImageCall): ImageCall {
     if (rules === null) return written;
-    const { protocol } = this.#endpoint;
-    const kind = { protocol, isTranslated: true, isCount: false, model: null, includeUsage: false };
+    const kind = writtenKind(this.#endpoint.protocol);
     return { ...written, body: ruledBody(rules, Buffer.concat(written.body), kind) };
   }
 

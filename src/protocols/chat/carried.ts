@@ -1,8 +1,9 @@
 import { cutId, tokensIn } from '../../conversation/carrying-id.js';
 import type { AssistantPart, ReasoningPart } from '../../conversation/request.js';
 import { signatureFor } from '../../conversation/signature.js';
-import { reasoningNames, tagUnsigned } from '../../conversation/unsigned-reasoning.js';
+import { tagUnsigned } from '../../conversation/unsigned-reasoning.js';
 import { isObject, type JsonObject, textOrNull } from '../../wire/json.js';
+import { reasoningName } from './answer/decode.js';
 
 /*
  * The field beside a call in which generateContent's vendor carries signatures through chat
@@ -15,11 +16,10 @@ export function extraContent(signature: string | undefined): string {
   return `,"extra_content":{"google":{"thought_signature":${JSON.stringify(signature)}}}`;
 }
 
-/** The tokens that stand in the field, or none. */
-function tokensBeside({ extra_content: extra }: JsonObject): readonly string[] {
+/** What stands in the field of a call, or null. */
+export function signatureBeside({ extra_content: extra }: JsonObject): string | null {
   const google = isObject(extra) ? extra.google : null;
-  const carried = isObject(google) ? google.thought_signature : null;
-  return typeof carried === 'string' ? tokensIn(carried) : [];
+  return isObject(google) ? textOrNull(google.thought_signature) : null;
 }
 
 /** An id of a call without the signatures that it may carry, or null for what is no id. */
@@ -30,7 +30,8 @@ export function cutIdOf(id: unknown): string | null {
 /** The reasoning whose signatures a call carries. It stands before the call. */
 export function carriedReasoning(call: JsonObject): ReasoningPart[] {
   const { tokens } = cutId(textOrNull(call.id) ?? '');
-  const carried = tokens.length > 0 ? tokens : tokensBeside(call);
+  const beside = signatureBeside(call);
+  const carried = tokens.length > 0 || beside === null ? tokens : tokensIn(beside);
   return carried.map((signature) => ({ kind: 'reasoning', text: '', signature }));
 }
 
@@ -40,8 +41,8 @@ export function carriedReasoning(call: JsonObject): ReasoningPart[] {
  * @param parts with what `carriedReasoning` gave, in their order
  */
 export function withReasoning(message: JsonObject, parts: readonly AssistantPart[]): AssistantPart[] {
-  const name = reasoningNames.find((each) => textOrNull(message[each]));
-  const text = name === undefined ? '' : (message[name] as string);
+  const name = reasoningName(message);
+  const text = name === null ? '' : (message[name] as string);
   const firstCall = parts.findIndex(({ kind }) => kind === 'toolCall');
   const isLeading = (part: AssistantPart, index: number) => index < firstCall && isThinking(part);
   const leading = parts.filter(isLeading);
@@ -51,7 +52,7 @@ export function withReasoning(message: JsonObject, parts: readonly AssistantPart
     const isReadable = only.kind === 'reasoning' && !signatureFor('messages', only.signature)?.redacted;
     return [isReadable ? { ...only, text } : only, ...rest];
   }
-  if (leading.length > 0 || name === undefined) return [...leading, ...rest];
+  if (leading.length > 0 || name === null) return [...leading, ...rest];
   return [{ kind: 'reasoning', text, signature: tagUnsigned(name, '') }, ...rest];
 }
 

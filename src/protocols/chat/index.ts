@@ -19,7 +19,6 @@ export const chatCodec: TextCodec = {
   rules: {
     customTools: 'option',
     reasoning: 'unsigned',
-    adaptiveThinking: false,
     callArguments: 'text',
     firstTurn: 'any',
     cacheBreakpoints: 0,

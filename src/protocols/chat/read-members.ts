@@ -1,4 +1,5 @@
 import { reasoningNames } from '../../conversation/unsigned-reasoning.js';
+import { servingMembers } from '../openai-shared/serving.js';
 import { type Shape, wholes } from '../unread.js';
 
 const definition = wholes('name', 'description', 'parameters', 'strict', 'format', 'cache_control');
@@ -28,7 +29,7 @@ export const readMembers: Shape = {
   ...wholes('seed', 'presence_penalty', 'frequency_penalty', 'logit_bias', 'logprobs', 'top_logprobs'),
   ...wholes('user', 'safety_identifier', 'reasoning_effort', 'verbosity', 'response_format', 'modalities'),
   ...wholes('tool_choice', 'parallel_tool_calls', 'function_call', 'web_search_options'),
-  ...wholes('service_tier', 'prompt_cache_key', 'prompt_cache_options', 'prompt_cache_retention', 'metadata'),
+  ...wholes(...servingMembers),
   stream_options: wholes('include_usage', 'include_obfuscation'),
   functions: definition,
   tools: ({ type }) =>

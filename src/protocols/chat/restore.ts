@@ -1,6 +1,7 @@
 import { carryingMark, withoutOwnTokens } from '../../conversation/carrying-id.js';
 import { mayHoldToken, tokenIn } from '../../conversation/signature.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
+import { signatureBeside } from './carried.js';
 
 /** Tokens in ids or beside calls; see `Translation.mayCarry`. */
 export function mayCarry(body: Buffer): boolean {
@@ -33,10 +34,9 @@ function restoreMessage(message: JsonObject): JsonObject {
 }
 
 function restoreCall(call: JsonObject): JsonObject {
-  const { extra_content: extra, ...rest } = call;
-  const google = isObject(extra) ? extra.google : null;
-  const carried = isObject(google) ? google.thought_signature : null;
-  const isOurs = typeof carried === 'string' && tokenIn(carried) !== null;
+  const { extra_content: _, ...rest } = call;
+  const carried = signatureBeside(call);
+  const isOurs = carried !== null && tokenIn(carried) !== null;
   const id = typeof call.id === 'string' ? withoutOwnTokens(call.id) : call.id;
   if (!isOurs && id === call.id) return call;
   return { ...(isOurs ? rest : call), ...(id === undefined ? {} : { id }) };

@@ -197,16 +197,18 @@ const credentialLines: Readonly<Record<UpstreamKind, (key: string) => HeadLines>
  * The same as a target's rules have it: a list of betas that the config sets is none of the client's, and to the client's
  * own the features are added that the rules name.
  */
-export function ruledVendorHeaders(
+function ruledVendorHeaders(
   client: VendorHeaders,
   { headers, clientHeaders }: ConfiguredHeaders,
 ): VendorHeaders {
   if (clientHeaders === null) return client;
   const { without, addedBetas, droppedBetas } = clientHeaders;
-  const listOf = (name: string, own: string): string =>
-    headers.some(([field]) => field === name)
-      ? ''
-      : editedList(without.has(name) ? '' : own, addedBetas, droppedBetas);
+  const isEdited = addedBetas.length + droppedBetas.size > 0;
+  const listOf = (name: string, own: string): string => {
+    if (headers.some(([field]) => field === name)) return '';
+    const list = without.has(name) ? '' : own;
+    return isEdited ? editedList(list, addedBetas, droppedBetas) : list;
+  };
   return {
     openaiBeta: listOf('openai-beta', client.openaiBeta),
     vendorcBeta: listOf('anthropic-beta', client.vendorcBeta),
@@ -260,13 +262,13 @@ export function vendorLines(
   protocol: Protocol,
   client: VendorHeaders,
   kind: UpstreamKind,
-  { headers }: Pick<ConfiguredHeaders, 'headers'>,
+  configured: ConfiguredHeaders,
 ): HeadLines {
-  const { openaiBeta, vendorcBeta, vendorcVersion } = client;
   const vendor = vendorOfProtocol[protocol];
   if (vendor === null || !vendorsOfKind[kind].includes(vendor)) return noLines;
+  const { openaiBeta, vendorcBeta, vendorcVersion } = ruledVendorHeaders(client, configured);
   if (vendor === 'openai') return openaiBeta === '' ? noLines : openaiBetaLine(openaiBeta);
   const beta = vendorcBeta === '' ? noLines : messagesBetaLine(vendorcBeta);
-  if (headers.some(([name]) => name === 'anthropic-version')) return beta;
+  if (configured.headers.some(([name]) => name === 'anthropic-version')) return beta;
   return joinLines(vendorcVersion === '' ? ownVersionLine : messagesVersionLine(vendorcVersion), beta);
 }

@@ -22,7 +22,6 @@ export const generateContentCodec: TextCodec = {
   rules: {
     customTools: 'never',
     reasoning: 'signed',
-    adaptiveThinking: false,
     callArguments: 'object',
     firstTurn: 'noCall',
     cacheBreakpoints: 0,

@@ -20,7 +20,6 @@ export const messagesCodec: TextCodec = {
   rules: {
     customTools: 'never',
     reasoning: 'signed',
-    adaptiveThinking: true,
     callArguments: 'object',
     firstTurn: 'user',
     cacheBreakpoints: 4,

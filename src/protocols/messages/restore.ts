@@ -1,12 +1,11 @@
 import type { TargetOptions } from '../../conversation/codec.js';
 import { mayHoldToken, untagSignature } from '../../conversation/signature.js';
 import { isList, isObject, type JsonObject } from '../../wire/json.js';
+import { afterColon } from '../../wire/json-skip.js';
 import type { Sealer } from '../../wire/seal.js';
 
 const signatureMember = Buffer.from('"signature"');
 const QUOTE = 0x22;
-const COLON = 0x3a;
-const SPACE = 0x20;
 
 /** Tokens, or an empty signature; see `Translation.mayCarry`. */
 export function mayCarry(body: Buffer): boolean {
@@ -14,19 +13,11 @@ export function mayCarry(body: Buffer): boolean {
 }
 
 function mayHoldEmptySignature(body: Buffer): boolean {
-  for (let at = body.indexOf(signatureMember); at !== -1; at = body.indexOf(signatureMember, at)) {
-    at = skipSpace(body, at + signatureMember.length);
-    if (body[at] !== COLON) continue;
-    at = skipSpace(body, at + 1);
-    if (body[at] === QUOTE && body[at + 1] === QUOTE) return true;
+  for (let at = body.indexOf(signatureMember); at !== -1; at = body.indexOf(signatureMember, at + 1)) {
+    const value = afterColon(body, at + signatureMember.length - 1);
+    if (value !== -1 && body[value] === QUOTE && body[value + 1] === QUOTE) return true;
   }
   return false;
-}
-
-function skipSpace(body: Buffer, from: number): number {
-  let at = from;
-  while (at < body.length && (body[at] as number) <= SPACE) at++;
-  return at;
 }
 
 /**

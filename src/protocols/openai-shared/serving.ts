@@ -2,7 +2,7 @@ import type { ConversationRequest } from '../../conversation/request.js';
 import { isObject, type JsonObject } from '../../wire/json.js';
 
 /** Members of a body of chat and of responses alike that say how the call is served, not what is answered. */
-const servingMembers = [
+export const servingMembers = [
   'service_tier',
   'prompt_cache_key',
   'prompt_cache_options',

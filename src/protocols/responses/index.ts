@@ -18,7 +18,6 @@ export const responsesCodec: TextCodec = {
   rules: {
     customTools: 'always',
     reasoning: 'encrypted',
-    adaptiveThinking: false,
     callArguments: 'text',
     firstTurn: 'any',
     cacheBreakpoints: 0,

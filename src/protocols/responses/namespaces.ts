@@ -154,9 +154,9 @@ export function clientTools({ listed }: ToolList): ReadonlyMap<string, ClientToo
  * @param tools of any shape
  */
 export function foundTools(list: ToolList, tools: unknown): string {
-  const { listed } = listTools([{ tools, at: '' }]);
-  if (listed.length === 0) return 'No tools were found.';
-  const names = listed.map(({ namespace, ownName }) => upstreamName(list, namespace, ownName));
+  const { found } = findTools([{ tools, at: '' }]);
+  if (found.length === 0) return 'No tools were found.';
+  const names = found.map(({ namespace, ownName }) => upstreamName(list, namespace, ownName));
   return `These tools can be called now: ${names.join(', ')}`;
 }
 

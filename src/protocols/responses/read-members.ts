@@ -1,4 +1,5 @@
-import type { JsonObject } from '../../wire/json.js';
+import { type JsonObject, listOf } from '../../wire/json.js';
+import { servingMembers } from '../openai-shared/serving.js';
 import { type Shape, unreadMembers, wholes } from '../unread.js';
 
 const definition = wholes('type', 'name', 'description', 'parameters', 'strict', 'format');
@@ -30,7 +31,7 @@ const readMembers: Shape = {
   ),
   ...wholes('max_output_tokens', 'temperature', 'top_p', 'tool_choice', 'parallel_tool_calls', 'include'),
   ...wholes('top_logprobs', 'store', 'user', 'safety_identifier'),
-  ...wholes('service_tier', 'prompt_cache_key', 'prompt_cache_options', 'prompt_cache_retention', 'metadata'),
+  ...wholes(...servingMembers),
   stream_options: wholes('include_obfuscation'),
   text: wholes('format', 'verbosity'),
   reasoning: wholes('effort', 'summary', 'generate_summary'),
@@ -44,7 +45,7 @@ const included = ['message.output_text.logprobs', 'reasoning.encrypted_content']
 /** Names of what a body has that is not read; see `unreadMembers`. */
 export function unreadOf(body: JsonObject): string[] {
   const names = unreadMembers(body, readMembers, { truncation: 'disabled' });
-  const wanted: readonly unknown[] = Array.isArray(body.include) ? body.include : [];
-  if (wanted.some((each) => typeof each === 'string' && !included.includes(each))) names.push('include');
+  if (listOf(body.include).some((each) => typeof each === 'string' && !included.includes(each)))
+    names.push('include');
   return names;
 }

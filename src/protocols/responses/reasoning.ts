@@ -17,7 +17,7 @@ export interface EncryptedReasoning {
  * Makes the token that a client carries for a reasoning item.
  * @param model its maker, by its name at the upstream
  */
-export function sealReasoning({ id, content }: EncryptedReasoning, model: string): string {
+export function tagReasoning({ id, content }: EncryptedReasoning, model: string): string {
   const value = `${id.includes(':') ? '' : id}:${content}`;
   return tagSignature({ protocol: 'responses', model, value, redacted: true });
 }
@@ -31,7 +31,7 @@ export function carriedReasoning(item: JsonObject): string | null {
   const carried = carriedSignature('responses', content, true);
   return carried === null || tokenIn(content) !== null
     ? carried
-    : sealReasoning({ id: textOrNull(item.id) ?? '', content }, '');
+    : tagReasoning({ id: textOrNull(item.id) ?? '', content }, '');
 }
 
 /** What a token holds, or null when it was not made by an upstream of this protocol. */

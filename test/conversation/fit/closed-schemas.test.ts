@@ -60,3 +60,13 @@ test('strict tools are held to the same, and no others', async (t) => {
   const given = withSchema(open);
   t.equal(fitClosedSchemas(given, anything, target, new LeftOut()).request, given);
 });
+
+test('a member that a client calls __proto__ stays what it is', async (t) => {
+  const schema = JSON.parse(
+    '{"type":"object","properties":{"__proto__":{}},"__proto__":{"a":1}}',
+  ) as JsonObject;
+  t.equal(
+    JSON.stringify(closed(schema)),
+    `${JSON.stringify(schema).slice(0, -1)},"additionalProperties":false}`,
+  );
+});

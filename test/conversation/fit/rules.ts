@@ -4,7 +4,6 @@ import type { RequestRules } from '../../../src/conversation/codec.js';
 export const anything: RequestRules = {
   customTools: 'always',
   reasoning: 'encrypted',
-  adaptiveThinking: false,
   callArguments: 'text',
   firstTurn: 'any',
   cacheBreakpoints: 0,

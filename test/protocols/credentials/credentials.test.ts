@@ -189,7 +189,7 @@ const openaiLine = 'openai-beta: assistants=v2\r\n';
 test('an upstream gets the header lines of the vendor of the protocol it is called in, and of no other', async (t) => {
   const said: Record<string, string[]> = { [openaiLine]: [], [anthropicLines]: [], '': [] };
   for (const kind of upstreamKinds) {
-    const upstream = { kind, headers: [] as readonly string[] } as unknown as Upstream;
+    const upstream = { kind, headers: [] as readonly string[], clientHeaders: null } as unknown as Upstream;
     for (const protocol of protocols)
       if (nativeProtocols(kind, true).has(protocol))
         said[vendorLines(protocol, spoken, upstream.kind, upstream)]?.push(`${kind} ${protocol}`);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'tap';
 import { tagSignature } from '../../../src/conversation/signature.js';
 import { compactResponses, responses, responsesCodec } from '../../../src/protocols/responses/index.js';
-import { sealReasoning } from '../../../src/protocols/responses/reasoning.js';
+import { tagReasoning } from '../../../src/protocols/responses/reasoning.js';
 import type { JsonObject } from '../../../src/wire/json.js';
 import { createSealer } from '../../../src/wire/seal.js';
 import { fc } from '../../support/seed.js';
@@ -62,10 +62,10 @@ test('reasoning gets back what its upstream gave it, and that of another vendor 
     metadata: { a: 'b' },
     input: [
       user,
-      reasoning(sealReasoning({ id: 'rs_theirs', content: 'gAAA' }, 'up'), { news: 1 }),
+      reasoning(tagReasoning({ id: 'rs_theirs', content: 'gAAA' }, 'up'), { news: 1 }),
       reasoning(foreign),
-      reasoning(sealReasoning({ id: '', content: 'gBBB' }, 'up')),
-      reasoning(sealReasoning({ id: 'rs_2', content: 'gCCC' }, 'up'), { id: undefined }),
+      reasoning(tagReasoning({ id: '', content: 'gBBB' }, 'up')),
+      reasoning(tagReasoning({ id: 'rs_2', content: 'gCCC' }, 'up'), { id: undefined }),
       user,
     ],
     model: 'm',
@@ -116,7 +116,7 @@ test('what was sealed on the way to a client is restored on the way back', async
   const content = fc.string({ minLength: 1 });
   fc.assert(
     fc.property(fc.array(fc.record({ id, content }), { minLength: 1, maxLength: 5 }), (list) => {
-      const input = list.map((each) => reasoning(sealReasoning(each, 'up')));
+      const input = list.map((each) => reasoning(tagReasoning(each, 'up')));
       const restored = inputOf(restore({ input }));
       assert.deepEqual(
         restored.map((item) => ({ id: item.id ?? '', content: item.encrypted_content })),

@@ -1,5 +1,5 @@
 import type { AssistantPart, MediaPart, Turn, UserPart } from '../../../src/conversation/request.js';
-import { carriedReasoning, sealReasoning } from '../../../src/protocols/responses/reasoning.js';
+import { carriedReasoning, tagReasoning } from '../../../src/protocols/responses/reasoning.js';
 import { fc } from '../../support/seed.js';
 
 /*
@@ -50,7 +50,7 @@ const reasoning = fc
     text: summary,
     signature: isRaw
       ? carriedReasoning({ id, encrypted_content: content })
-      : sealReasoning({ id, content }, 'up'),
+      : tagReasoning({ id, content }, 'up'),
   }));
 
 /** A turn of the assistant, with the results of its calls. */

@@ -126,8 +126,9 @@ function addReasoning(
     choice.reasoning ??= name;
     out.push({ kind: 'reasoning', choice: index, text: delta[name] as string });
   }
-  const goesOn = contentText(delta.content) === '' && !delta.refusal && !hasCalls(delta);
-  if (!goesOn) endReasoning(progress, choice, index, out);
+  if (choice.reasoning === null) return;
+  if (contentText(delta.content) !== '' || delta.refusal || hasCalls(delta))
+    endReasoning(progress, choice, index, out);
 }
 
 function hasCalls({ tool_calls: calls, function_call: call }: JsonObject): boolean {

@@ -50,7 +50,7 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
     max_tokens: maxTokens,
     stream: request.stream || undefined,
     stop_sequences: request.stop.length > 0 ? request.stop : undefined,
-    ...told(encodeSampling(request, thinking !== undefined), request, leftOut),
+    ...told(target.adaptiveThinking ? {} : encodeSampling(request, thinking !== undefined), request, leftOut),
     metadata: request.user === null ? undefined : { user_id: request.user },
     thinking,
     output_config: encodeOutput(request, effort),
@@ -84,7 +84,10 @@ function encodeSampling({ temperature, topP, topK }: ConversationRequest, thinks
   };
 }
 
-/** Tells which of the client's settings are not among those that are sent. */
+/**
+ * Tells which of the client's settings are not among those that are sent. Models that adapt their thinking refuse all of
+ * them, whether they think or not (https://platform.claude.com/docs/en/about-claude/models/migration-guide).
+ */
 function told(sampling: JsonObject, request: ConversationRequest, leftOut: LeftOut): JsonObject {
   for (const [name, setting] of samplingNames)
     if (sampling[name] === undefined && request[setting] !== null) leaveOut(request, setting, leftOut);

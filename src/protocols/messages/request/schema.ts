@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox';
 import { GatewayError } from '../../../errors.js';
-import { type CompiledSchema, compileSchema, type MixedBody } from '../../../schema/compile.js';
+import { type CompiledSchema, compileSchema, type MixedBody, requiring } from '../../../schema/compile.js';
 import { flag, given, metered, name, nullable, otherType, text } from '../../../schema/members.js';
 import { isObject } from '../../../wire/json.js';
 
@@ -174,23 +174,10 @@ export const passedMessagesRequest = withConversation(
 export const passedCountTokensRequest = withConversation(Type.Object(passedConversation));
 
 function withConversation(schema: TSchema): CompiledSchema {
-  const passed = compileSchema(schema, messagesMixedBody, members.guard.spec);
-  return {
-    guard: passed.guard,
-    // Says yes only to a body that has `messages`.
-    accept: passed.accept,
-    check: (value) => passed.check(value) && hasConversation(value),
-    explain(value) {
-      if (!passed.check(value) || hasConversation(value)) return passed.explain(value);
-      return new GatewayError(
-        'missing_parameter',
-        "Missing required parameter 'messages': expected an array.",
-        {
-          param: 'messages',
-        },
-      );
-    },
-  };
+  return requiring(compileSchema(schema, messagesMixedBody, members.guard.spec), hasConversation, () => {
+    const message = "Missing required parameter 'messages': expected an array.";
+    return new GatewayError('missing_parameter', message, { param: 'messages' });
+  });
 }
 
 function hasConversation(body: unknown): boolean {

@@ -1,3 +1,4 @@
+import { isServersOwn } from '../../../conversation/event-protocol.js';
 import { marksOf, type StreamEnding, type StreamFacts } from '../../../conversation/stream-rules.js';
 import type { GatewayError } from '../../../errors.js';
 import { isObject, parseObject, textOrNull } from '../../../wire/json.js';
@@ -30,12 +31,7 @@ function judgeEvent(event: string | null, data: string): 'silence' | 'meaningful
   const type = textOrNull(body.type) ?? event;
   if (type === 'error' || isObject(body.error)) return failureOf(body);
   if (isForeign(type, body)) return notMessages(nameEvent(body, type));
-  return type !== null && isOwn(type) ? 'meaningful' : 'silence';
-}
-
-/** True for the type of an event that is part of an answer. */
-function isOwn(type: string): boolean {
-  return type.startsWith('message_') || type.startsWith('content_block_');
+  return isServersOwn(type, body) ? 'silence' : 'meaningful';
 }
 
 /** Judges the end of a messages stream; see `StreamRules.judgeEnd`. */

@@ -9,7 +9,7 @@ import type { AnswerSource } from '../../../conversation/codec.js';
 import { GatewayError } from '../../../errors.js';
 import { isObject, type JsonObject, listOf, numberOrNull, textOrNull } from '../../../wire/json.js';
 import { failureOf } from '../failure.js';
-import { sealReasoning } from '../reasoning.js';
+import { tagReasoning } from '../reasoning.js';
 import { joinedTexts } from '../request/decode.js';
 import { decodeFinish } from './finish.js';
 import { decodeUsage } from './usage.js';
@@ -93,7 +93,7 @@ export function inputOf(item: JsonObject): string {
 /** The token for a reasoning item that came encrypted, or null. */
 export function signatureOf(item: JsonObject, model: string): string | null {
   const content = textOrNull(item.encrypted_content) ?? '';
-  return content === '' ? null : sealReasoning({ id: textOrNull(item.id) ?? '', content }, model);
+  return content === '' ? null : tagReasoning({ id: textOrNull(item.id) ?? '', content }, model);
 }
 
 /** The source that an annotation names, or null when it is of another type. */

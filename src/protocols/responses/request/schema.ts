@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { GatewayError } from '../../../errors.js';
-import { type CompiledSchema, compileSchema, type MixedBody } from '../../../schema/compile.js';
+import { type CompiledSchema, compileSchema, type MixedBody, requiring } from '../../../schema/compile.js';
 import {
   flag,
   given,
@@ -199,20 +199,12 @@ export const passedCompactRequest = compileSchema(
 
 /** A check that there is an input besides, here or at the upstream. */
 function withInput(members: CompiledSchema): CompiledSchema {
-  return {
-    guard: members.guard,
-    // Says yes only to a body that has `input`.
-    accept: (body) => members.accept(body),
-    check: (value) => members.check(value) && hasInput(value),
-    explain(value) {
-      if (!members.check(value) || hasInput(value)) return members.explain(value);
-      return new GatewayError(
-        'missing_parameter',
-        "Missing required parameter 'input': expected a string or an array, or 'previous_response_id', 'conversation' or 'prompt'.",
-        { param: 'input' },
-      );
-    },
-  };
+  return requiring(members, hasInput, () => {
+    const expected = "expected a string or an array, or 'previous_response_id', 'conversation' or 'prompt'.";
+    return new GatewayError('missing_parameter', `Missing required parameter 'input': ${expected}`, {
+      param: 'input',
+    });
+  });
 }
 
 function hasInput(body: unknown): boolean {

@@ -347,7 +347,7 @@ test('sampling that is not sent is told as the client spells it', async (t) => {
   };
   const sampling = { temperature: 0.2, topP: 0.5, topK: 3 };
   t.strictSame(told(sampling), ['top_p']);
-  t.strictSame(told({ ...sampling, ...reasoning('low') }), ['temperature', 'top_p', 'topK']);
+  t.strictSame(told({ ...sampling, ...reasoning('low') }), ['temperature', 'top_p', 'top_k']);
   t.strictSame(told({ from: 'generateContent', ...sampling, ...reasoning('low') }), [
     'generationConfig.temperature',
     'generationConfig.topP',
