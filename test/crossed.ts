@@ -80,6 +80,7 @@ for (const [name, [kind, call]] of Object.entries(calls)) {
   // What happens once is not of a call, nor is what timers do without one.
   for (let warm = 0; warm < 3; warm++) await call(gateway);
   const atRest = await watched(() => {}, 5000);
+  await call(gateway);
   const crossed = [...(await watched(() => call(gateway), 300))]
     .filter(([path, names]) => [...names].some((name) => !atRest.get(path)?.has(name)))
     .map(([path]) => path)

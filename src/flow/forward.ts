@@ -416,7 +416,9 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
     this.#transform = prepared.transform;
     const deadlines = attemptDeadlines(call, this.#isLate);
     const isHedged =
-      mayHedge(call, this.#endpoint) && (prepared.path === 'translated' || !prepared.once(prepared.body));
+      call.model.hedgeMs !== null &&
+      mayHedge(call, this.#endpoint) &&
+      (prepared.path === 'translated' || !prepared.once(prepared.body));
     const attempt = this.#newAttempt(relay, prepared.transform, isHedged);
     this.#attempt = attempt;
     relay.upstream = attempt;
@@ -436,10 +438,13 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
 
   #awaitFirstToken({ firstTokenMs }: Target): void {
     const call = this.#call;
-    if (firstTokenMs === null || call.accounted || call.validated?.stream !== true) return;
-    this.#relay?.firstToken.start(
-      firstTokenMs,
+    const relay = this.#relay;
+    if (firstTokenMs === null || relay === null) return;
+    if (call.accounted || call.validated?.stream !== true) return;
+    clearTimeout(relay.firstTokenTimer);
+    relay.firstTokenTimer = setTimeout(
       guard('timer', call, () => this.#onSilent(), undefined),
+      firstTokenMs,
     );
   }
 

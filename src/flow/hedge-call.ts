@@ -13,13 +13,13 @@ import {
 } from './prepare.js';
 import type { Services } from './services.js';
 
-/** Whether a call may go to two targets at once: its body is at hand, and whether it gets a stream is known. */
+/** Whether a call of a hedged model may go to two targets at once: its body is at hand, and whether it gets a stream is known. */
 export function mayHedge(
-  { model, body, upload, socketCall, validated, retries }: Call,
+  { body, upload, socketCall, validated, retries }: Call,
   endpoint: Endpoint,
 ): boolean {
   const isHeld = body !== null && upload === null && socketCall === null;
-  return isHeld && model?.hedgeMs != null && retries === 0 && !(validated?.stream && endpoint.mayStream);
+  return isHeld && retries === 0 && !(validated?.stream && endpoint.mayStream);
 }
 
 /**

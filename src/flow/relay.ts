@@ -2,7 +2,6 @@ import { performance } from 'node:perf_hooks';
 import type { AttemptOwner } from '../attempts/attempts.js';
 import { readErrorAnswer } from '../attempts/error-answer.js';
 import { failureError, statusError } from '../attempts/failure.js';
-import { FirstTokenTimer } from '../attempts/first-token.js';
 import { givenUpBy } from '../attempts/outcome.js';
 import type { OwnSecrets } from '../config/types.js';
 import { type FaultPlace, GatewayError, type GivenUpBy } from '../errors.js';
@@ -67,7 +66,8 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   /** Some of an upstream's answer has left, or will with the next write. Until then another target may be asked. */
   relayed = false;
   #flowing = true;
-  readonly firstToken = new FirstTokenTimer();
+  /** Runs while the first event of an answer has a time of its own. */
+  firstTokenTimer: NodeJS.Timeout | undefined;
   #heardAt: number;
 
   constructor(services: Services, call: RoutedCall, owner: AttemptOwner) {
@@ -91,7 +91,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     this.#phase = waiting;
     this.#head = null;
     this.relayed = false;
-    this.firstToken.end();
+    clearTimeout(this.firstTokenTimer);
     if (this.#call.gathered > 0) this.#holds(0);
     this.#call.sentAt = 0;
     this.#call.answeredAt = 0;
@@ -276,7 +276,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
 
   /** Leaves the sweep list: nothing of this call is due any more. */
   leave(): void {
-    this.firstToken.end();
+    clearTimeout(this.firstTokenTimer);
     this.#services.sweepList.remove(this);
   }
 
@@ -529,7 +529,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
       return false;
     }
     this.relayed = true;
-    this.firstToken.end();
+    clearTimeout(this.firstTokenTimer);
     this.#commitStream();
     releaseBody(this.#services, this.#call, this.upstream?.bodyReleased ?? false);
     return true;
