@@ -194,7 +194,7 @@ class ComposedGateway implements Gateway {
         now: () => hostClock.now(),
         send: sendLease,
         defer: setImmediate,
-        whenUnknown: () => this.#services.running.snapshot.outage.rates,
+        outageRates: () => this.#services.running.snapshot.outage.rates,
       }),
       hostClock,
       reportLimit: this.#recorder.recordLimitRefusal,

@@ -11,14 +11,14 @@ import {
 import { Gather } from '../stream/gather.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
 import { readErrorAnswer } from './error-answer.js';
-import { secondsOf } from './failure.js';
+import { retryAfterMsOf } from './failure.js';
 import type { TargetHealth } from './health.js';
 import {
   type AttemptOutcome,
   type Finding,
   findingOfFailure,
   findingOfStatus,
-  isOfKey,
+  isOfUpstreamKey,
   toldStatus,
 } from './outcome.js';
 import { type FailedAttempt, verdict } from './verdict.js';
@@ -207,7 +207,7 @@ export class Attempts {
     return (
       keys !== null &&
       attempt.reason === 'error_answer' &&
-      isOfKey(attempt.status) &&
+      isOfUpstreamKey(attempt.status) &&
       this.#keysAsked < keys.count &&
       keys.hasWell(now) &&
       this.#mayAsk(now) &&
@@ -290,12 +290,7 @@ export class Attempt {
    */
   answeredError(head: ResponseHead, status: number): void {
     if (this.#isOver) return;
-    const seconds = secondsOf(head.get('retry-after'));
-    this.#endFound(
-      findingOfStatus(status),
-      `status ${head.status}`,
-      seconds === null ? null : seconds * 1000,
-    );
+    this.#endFound(findingOfStatus(status), `status ${head.status}`, retryAfterMsOf(head));
     this.#services.recorder.recordAttempt(this.target, resultOfStatus(head.status));
   }
 

@@ -101,7 +101,7 @@ const outage = Type.Object(
       stance,
     ),
     rates: optional(
-      'While a Redis store cannot be reached, with `open` each host counts alone, with the whole limits; with `closed` it uses up what it was given, then answers 503.',
+      'While a Redis store cannot be reached, with `open` each host counts alone, with the whole limits; with `closed` it uses up what it was given, then answers 503. The same decides on calls of a worker that the primary process does not answer in time.',
       stance,
     ),
   },

@@ -576,8 +576,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
       bytesSent: failure?.bytesSent ?? true,
       relayed: false,
       replayable: this.#isReplayable,
-      // What is limited was not done.
-      once: this.#isOnce && (failure !== null || error.kind !== 'rate_limit_exceeded'),
+      once: this.#isOnce,
       sentMs: failure?.sentMs ?? 0,
     };
     const status = error.vendorAccountStatus ?? (failure === null ? toldStatus(error) : null);
