@@ -181,6 +181,16 @@ export class Attempts {
     return true;
   }
 
+  /** Of two targets that were asked at once, this one's attempt is the one that goes on. Those behind both come next. */
+  stayWith({ target, key }: Attempt): void {
+    if (target === this.target) return;
+    this.target = target;
+    this.health = this.#services.health.of(target);
+    this.key = key;
+    this.#keysAsked = 1;
+    this.#repeats = 0;
+  }
+
   /** Whether a target behind the present one may be asked now. @param canAsk the call can be put to it */
   hasNext(canAsk: (target: Target) => boolean): boolean {
     const now = performance.now();
@@ -254,9 +264,10 @@ type AttemptStart = Pick<Attempts, 'target' | 'health' | 'key' | 'lookedAt'>;
  */
 export class Attempt {
   readonly target: Target;
+  /** Of the target's keys, by its place. */
+  readonly key: number;
   readonly #services: Services;
   readonly #health: TargetHealth;
-  readonly #key: number;
   readonly #beganAt: number;
   readonly #ticket: number;
   #isOver = false;
@@ -266,7 +277,7 @@ export class Attempt {
     this.target = target;
     this.#services = services;
     this.#health = health;
-    this.#key = key;
+    this.key = key;
     this.#beganAt = lookedAt;
     this.#ticket = health.began(lookedAt);
   }
@@ -304,7 +315,7 @@ export class Attempt {
   /** Takes note of an answer about our account. */
   report(call: Call, error: GatewayError): void {
     const { target } = this;
-    this.#services.reportVendorAccount(call, { upstream: target.upstream, key: this.#key, error });
+    this.#services.reportVendorAccount(call, { upstream: target.upstream, key: this.key, error });
   }
 
   /** A good answer turns out to be of no use: it counts as what its error stands for, or as the upstream's failure. */
@@ -333,7 +344,7 @@ export class Attempt {
 
   #end(now: number, outcome: AttemptOutcome): void {
     this.#isOver = true;
-    this.#health.ended(now, this.#ticket, outcome, this.#key);
+    this.#health.ended(now, this.#ticket, outcome, this.key);
   }
 }
 

@@ -36,6 +36,7 @@ import {
   lastEvent,
   noStream,
   tellsItself,
+  toldFailure,
   unfitRefusal,
 } from './judge-answer.js';
 import { countAnswerMemory, releaseBody, takeAnswerMemory } from './memory-budget.js';
@@ -200,7 +201,10 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     } else if (this.#transform?.isComplete) {
       // All of the answer was there; how the connection ended says nothing about it.
       this.#endComplete(this.#transform);
+    } else if (this.#transform?.hasFailed) {
+      this.#endFailed(toldFailure());
     } else {
+      // The attempt has ended as a failure of its own already.
       this.#failStream(error);
     }
   }
@@ -577,7 +581,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
       this.#giveUnbegun(endedUnbegun());
       return;
     }
-    const { last, error, failed } = transform.end();
+    const { last, error } = transform.end();
     if (!this.relayed && transform.error !== null) {
       this.#giveUnbegun(transform.error);
       return;
@@ -585,13 +589,10 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     this.#commitStream();
     if (last !== null) exchange.write(last);
     if (error !== null) this.#failStream(error);
-    else if (transform.error !== null) this.#endFailed(transform.error);
+    else if (transform.hasFailed) this.#endFailed(transform.error ?? toldFailure());
     else {
-      if (failed) {
-        this.#giveUp('unusable_answer', new GatewayError('upstream_error'));
-        endFailedStream(this.#call);
-      } else exchange.end();
-      this.#settle(failed ? 'upstream_error' : 'complete');
+      exchange.end();
+      this.#settle('complete');
     }
   }
 }

@@ -8,8 +8,6 @@ export interface TransformEnd {
   readonly last: Buffer | null;
   /** Why the stream is not whole, or null. */
   readonly error: GatewayError | null;
-  /** The upstream's own error event has passed: nothing is to be added, and the call has failed all the same. */
-  readonly failed: boolean;
 }
 
 /**
@@ -39,6 +37,8 @@ export interface AnswerTransform {
   readonly error: GatewayError | null;
   /** Of the event that `pass` has left out with all behind it, since it tells of the gateway's account; else null. */
   readonly broken: GatewayError | null;
+  /** The upstream's own error event has passed last: nothing is to be added, and the call has failed all the same. */
+  readonly hasFailed: boolean;
   /** What the upstream has said of the answer's usage so far, or null. */
   readonly usage: Usage | null;
   /** Number of the event that follows those that have passed, in protocols that number them; else 0. */

@@ -64,6 +64,10 @@ export class ArrayTransform implements AnswerTransform {
     return this.#inner.isComplete;
   }
 
+  get hasFailed(): boolean {
+    return this.#inner.hasFailed;
+  }
+
   get usage(): Usage | null {
     return this.#inner.usage;
   }
@@ -99,8 +103,8 @@ export class ArrayTransform implements AnswerTransform {
   }
 
   end(): TransformEnd {
-    const { error, failed } = this.#inner.end();
-    return { last: error === null ? Buffer.from(this.#isOpen ? '\n]' : '[]') : null, error, failed };
+    const { error } = this.#inner.end();
+    return { last: error === null ? Buffer.from(this.#isOpen ? '\n]' : '[]') : null, error };
   }
 
   lastWords(_error: GatewayError, event: string): string {

@@ -103,7 +103,11 @@ export class TranslatedTransform implements AnswerTransform {
     const stream = this.#streaming();
     const last = this.#noted(stream, stream.end());
     // The words of an error are in what is still to be sent.
-    return { last, error: null, failed: this.error !== null };
+    return { last, error: null };
+  }
+
+  get hasFailed(): boolean {
+    return this.error !== null;
   }
 
   usageAtEnd(brokenBy: BrokenBy): Usage | null {
@@ -355,7 +359,11 @@ class StreamTranslation {
   #order(): void {
     for (const event of this.#decoded) {
       if (event.kind === 'end' && this.usage === null) this.#estimate();
-      if ('text' in event) this.weight += textWeight(event.text);
+      if ('text' in event) {
+        this.weight += textWeight(event.text);
+        // Some upstreams say all along how much they have used so far.
+        this.isUsageWhole = false;
+      }
       this.#push(event);
       if (event.kind === 'usage') {
         this.usage = event.usage;

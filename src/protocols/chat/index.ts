@@ -1,5 +1,5 @@
 import type { TextCodec } from '../../conversation/codec.js';
-import { conversationMetering } from '../../conversation/stream-rules.js';
+import { growingMetering } from '../../conversation/stream-rules.js';
 import { chatOnce } from '../once.js';
 import { endsWithMark } from '../openai-shared/choice-stream.js';
 import { bodyOutputLimit, type Endpoint } from '../protocol.js';
@@ -57,7 +57,7 @@ export const chat: Endpoint = {
   judgeEnd,
   findUsageEvent,
   usageOf: lastUsage,
-  metering: conversationMetering,
+  metering: growingMetering,
   translation: {
     protocol: 'chat',
     codec: chatCodec,
