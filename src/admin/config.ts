@@ -185,6 +185,7 @@ function modelView(model: ResolvedModel): object {
         thinking: thinkingOf(translation),
         jsonSchema: translation.jsonSchema,
         customTools: translation.customTools,
+        topK: translation.topK,
         promptCaching: translation.promptCaching,
         hostedTools: translation.hostedTools,
       },

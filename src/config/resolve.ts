@@ -195,6 +195,7 @@ export const defaults = {
     thinkingLevels: false,
     jsonSchema: true,
     customTools: false,
+    topK: false,
     promptCaching: true,
     hostedTools: 'drop',
   },

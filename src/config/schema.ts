@@ -333,6 +333,10 @@ const translation = Type.Object(
       '`true` for chat upstreams that know tools of free text (`type: "custom"`); elsewhere these are functions.',
       Type.Boolean(),
     ),
+    topK: optional(
+      '`true` for chat upstreams that take `top_k`; elsewhere in chat it is left out.',
+      Type.Boolean(),
+    ),
     promptCaching: optional(
       '`false` for messages upstreams whose prompts are not to be marked with `cache_control` where the client has not done so.',
       Type.Boolean(),

@@ -173,6 +173,7 @@ function fullConfig(secrets: Secrets, isCluster: boolean) {
             thinking,
             jsonSchema: false,
             customTools: true,
+            topK: true,
             promptCaching: false,
             hostedTools: 'reject',
           },

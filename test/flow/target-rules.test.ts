@@ -256,6 +256,8 @@ test('presets make calls fit for the models that they are for', async (t) => {
     reasoning_effort: undefined,
     messages: [{ role: 'system' }, { role: 'user' }],
   });
+  const vllm = await startTranslated(t, { answer: jsonAnswer(200, completion), target: { preset: 'vllm' } });
+  t.match(await sent(vllm, 'messages', { ...bodies.messages, top_k: 5 }), { top_k: 5 });
 });
 
 test('bodies of embeddings, rerank and images are changed as well, and counts get no new members', async (t) => {
