@@ -157,6 +157,8 @@ function upstreamView(upstream: ResolvedUpstream): object {
     baseUrl: upstream.baseUrl ?? undefined,
     apiKeys: upstream.apiKeys.map(() => hiddenText),
     headers: Object.fromEntries(upstream.headers.map(([name]) => [name, hiddenText])),
+    forwardHeaders: upstream.forwardHeaders,
+    returnHeaders: upstream.returnHeaders,
     preset: upstream.preset ?? undefined,
     rules: rulesView(upstream.rules),
     tls: isSecure ? tls : undefined,
