@@ -22,6 +22,7 @@ import { TurnQueue } from './flow/turn-queue.js';
 import { createUnattended } from './flow/unattended.js';
 import { Downloads } from './flow/video/downloads.js';
 import { trustedProxies } from './http/client-address.js';
+import type { CorsSettings } from './http/cors.js';
 import { createMemorySweep } from './http/memory-sweep.js';
 import type { HeaderWords } from './http/request-head.js';
 import { createRouter } from './http/router.js';
@@ -150,7 +151,7 @@ class ComposedGateway implements Gateway {
     this.#services = this.#createServices(options, dialer, upstream);
     this.#server = createServer({
       words: headerWords(snapshot),
-      cors: snapshot.listen.cors,
+      cors: corsSettings(snapshot),
       readsPeers: snapshot.listen.trustedProxies !== null,
       tls: snapshot.listen.tls,
       sockets: { paths: socketPaths, limits: socketLimits(snapshot) },
@@ -262,8 +263,9 @@ class ComposedGateway implements Gateway {
     this.#services.running = runningFrom(snapshot, this.#managedKeys);
     this.#health.setSettings(snapshot.routing);
     this.#health.retain(targetsOf(snapshot));
-    const { cors, trustedProxies: proxies } = snapshot.listen;
-    this.#server.set({ words: headerWords(snapshot), cors, readsPeers: proxies !== null });
+    const { trustedProxies: proxies } = snapshot.listen;
+    const [words, cors] = [headerWords(snapshot), corsSettings(snapshot)];
+    this.#server.set({ words, cors, readsPeers: proxies !== null });
     this.onKeysChanged();
   }
 
@@ -366,4 +368,9 @@ function runningFrom(snapshot: Snapshot, managedKeys: ManagedKeySet | null): Run
 /** What a server has to know of the config to read the heads of requests. */
 function headerWords({ vendors, passedHeaders }: Snapshot): HeaderWords {
   return { vendorc: vendors.vendorc, vendorg: vendors.vendorg, passed: passedHeaders };
+}
+
+/** Null where no page of another origin may call. */
+function corsSettings({ listen, returnedHeaders }: Snapshot): CorsSettings | null {
+  return listen.cors === null ? null : { ...listen.cors, returned: returnedHeaders };
 }

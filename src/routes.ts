@@ -255,26 +255,40 @@ export function unknownUrl(method: string, path: string): GatewayError {
   return new GatewayError('unknown_url', `Unknown request URL: ${method} ${shown}.${hint}`);
 }
 
-const modelOperation = /^\/(?:v1|v1beta)\/models\/.+:([A-Za-z][A-Za-z0-9]{0,63})$/;
+const modelOperation = /^\/(v1|v1beta)\/models\/.+:([A-Za-z][A-Za-z0-9]{0,63})$/;
 
-/** Operations of models that the vendor has and the gateway has not. */
-const notBuilt: ReadonlySet<string> = new Set([
-  ...['predict', 'predictLongRunning', 'rawPredict', 'streamRawPredict', 'computeTokens'],
-  ...['asyncBatchEmbedContent', 'batchGenerateContent', 'generateAnswer'],
-  ...['generateText', 'embedText', 'batchEmbedText', 'countTextTokens'],
-  ...['generateMessage', 'countMessageTokens'],
-]);
+/** Operations of models that the vendor has and the gateway has not, by version and name. */
+const notBuilt: ReadonlyMap<string, Route> = new Map(
+  ['v1', 'v1beta'].flatMap((version) =>
+    [
+      ...['predict', 'predictLongRunning', 'rawPredict', 'streamRawPredict', 'computeTokens'],
+      ...['asyncBatchEmbedContent', 'batchGenerateContent', 'generateAnswer'],
+      ...['generateText', 'embedText', 'batchEmbedText', 'countTextTokens'],
+      ...['generateMessage', 'countMessageTokens'],
+    ].map((name): [string, Route] => {
+      const path = `/${version}/models/{model}:${name}`;
+      return [
+        `${version} ${name}`,
+        Object.freeze({ ...plain, ...googleStyle, method: 'POST', path, operation: 'unimplemented' }),
+      ];
+    }),
+  ),
+);
 
 /**
- * The 404, or the 501, for an operation of a model that no route has.
- * @returns null for a request for something else
+ * What a request for an operation of a model means that the table has no route for: a route that answers 501 to who has
+ * a key, for one that the vendor has. They stand beside the table, since in it their paths would hide models whose names
+ * end so.
+ * @returns the 404 for any other operation, and null for a request for something else
  */
-export function unknownOperation(method: string, path: string): GatewayError | null {
-  const name = method === 'POST' ? modelOperation.exec(path)?.[1] : undefined;
-  if (name === undefined) return null;
-  return notBuilt.has(name)
-    ? new GatewayError('not_implemented', `The operation '${name}' is not implemented by this gateway.`)
-    : new GatewayError('unknown_url', `Models have no operation '${name}' here.`);
+export function unknownOperation(method: string, path: string): Route | GatewayError | null {
+  const match = method === 'POST' ? modelOperation.exec(path) : null;
+  if (match === null) return null;
+  const [, version = '', name = ''] = match;
+  return (
+    notBuilt.get(`${version} ${name}`) ??
+    new GatewayError('unknown_url', `Models have no operation '${name}' here.`)
+  );
 }
 
 /**

@@ -144,7 +144,11 @@ test('the families of chat and messages are served behind a prefix, too, and not
 
 test('an operation of a model that is not served is told by its name', async (t) => {
   for (const models of ['/v1/models', '/v1beta/models']) {
-    t.match(unknownOperation('POST', `${models}/m:predict`), { status: 501, message: /'predict'/ });
+    t.match(unknownOperation('POST', `${models}/org/m:predict`), {
+      operation: 'unimplemented',
+      auth: 'generateContent',
+      path: `${models}/{model}:predict`,
+    });
     t.match(unknownOperation('POST', `${models}/org/m:foo`), { status: 404, message: /'foo'/ });
     t.equal(unknownOperation('POST', `${models}/m`), null);
     t.equal(unknownOperation('PUT', `${models}/m:predict`), null);

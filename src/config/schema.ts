@@ -221,6 +221,8 @@ const timeouts = Type.Object(
   closed,
 );
 
+const headerName = Type.String({ minLength: 1, maxLength: 256 });
+
 const upstream = Type.Object(
   {
     kind: described(
@@ -238,6 +240,14 @@ const upstream = Type.Object(
     headers: optional(
       'Added to every request; values of printable ASCII.',
       Type.Record(Type.String(), Type.String(headerValue)),
+    ),
+    forwardHeaders: optional(
+      "Headers of a client's request that are passed beside those that always are: `rules.headers.pass` of the upstream.",
+      Type.Array(headerName, { maxItems: 64 }),
+    ),
+    returnHeaders: optional(
+      'Headers of its answers that the client gets beside those that it always does.',
+      Type.Array(headerName, { maxItems: 64 }),
     ),
     preset: optional('Rules and settings of translation for a vendor, by name: see [Rules](rules.md).', text),
     rules: Type.Optional(rules),
@@ -331,6 +341,10 @@ const translation = Type.Object(
     ),
     customTools: optional(
       '`true` for chat upstreams that know tools of free text (`type: "custom"`); elsewhere these are functions.',
+      Type.Boolean(),
+    ),
+    topK: optional(
+      '`true` for chat upstreams that take `top_k`; elsewhere in chat it is left out.',
       Type.Boolean(),
     ),
     promptCaching: optional(

@@ -12,6 +12,8 @@ import type { Setting } from './setting-names.js';
 export interface RequestRules {
   /** Tools that take free text; `option`: where the target's `translation.customTools` says so. */
   readonly customTools: 'always' | 'option' | 'never';
+  /** A setting of `topK`; `option`: where the target's `translation.topK` says so. */
+  readonly topK: 'always' | 'option' | 'never';
   /**
    * How reasoning is kept for the next turn: by a signature that clients return, encrypted in items of its own, or not at
    * all but by its text.
@@ -57,6 +59,8 @@ export interface TargetOptions {
   readonly streamUsage: boolean;
   /** The model takes tools of free text as such (chat). */
   readonly customTools: boolean;
+  /** The model takes `top_k`, which the protocol itself does not have (chat). */
+  readonly topK: boolean;
   /** Prompts are marked to be cached where the client has not done so (messages). */
   readonly promptCaching: boolean;
   /** What becomes of tools that only another vendor can run. */

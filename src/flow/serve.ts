@@ -118,9 +118,10 @@ function findRoute(call: Call): Route {
     throw new GatewayError('invalid_request', head.framingFault);
   }
   if (match.kind === 'notFound') throw unknownUrl(method, path);
-  if (match.kind === 'methodNotAllowed')
-    throw unknownOperation(method, path) ?? methodNotAllowed(method, match.allow);
-  return match.value;
+  if (match.kind === 'found') return match.value;
+  const operation = unknownOperation(method, path) ?? methodNotAllowed(method, match.allow);
+  if (operation instanceof GatewayError) throw operation;
+  return operation;
 }
 
 /** The second half, with the whole body at hand. */

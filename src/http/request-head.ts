@@ -1,4 +1,11 @@
 import type { HttpRequest } from 'uWebSockets.js';
+import {
+  forwardedNames,
+  type HeaderReader,
+  listedHeaders,
+  readerByBeginning,
+  readerOf,
+} from '../wire/client-headers.js';
 import { type HeadLines, headerLineOrNull, isWritable, joinLines, noLines } from '../wire/head.js';
 
 /** Real vendor words beside the neutral ones, as far as header names need them. */
@@ -37,8 +44,19 @@ const Slot = {
   ForwardedProto: 24,
   ForwardedHost: 25,
   Passed: 26,
+  Shared: 27,
+  Openai: 28,
+  Anthropic: 29,
+  Google: 30,
 } as const;
 type Slot = (typeof Slot)[keyof typeof Slot];
+
+const readerSlots: Readonly<Record<HeaderReader, Slot>> = {
+  shared: Slot.Shared,
+  openai: Slot.Openai,
+  anthropic: Slot.Anthropic,
+  google: Slot.Google,
+};
 
 /** A number by which to look for a name. Its letters at three places tell most names apart, and cost less than its hash. */
 function markOf(name: string): number {
@@ -75,9 +93,6 @@ export class HeaderSlots {
     }
   }
 }
-
-/** Request headers that an upstream gets as the client sent them. Credentials are never among them. */
-export const forwardedNames = ['accept', 'user-agent', 'traceparent', 'tracestate', 'baggage'];
 
 /**
  * @param behindProxies the headers of proxies are read, too
@@ -116,7 +131,12 @@ export function headerSlots(words: HeaderWords, behindProxies: boolean): HeaderS
     slots.set(`${word}-beta`, Slot.VendorcBeta);
   }
   for (const word of ['vendorg', ...words.vendorg]) slots.set(`x-${word}-api-key`, Slot.VendorgKey);
-  for (const name of words.passed ?? []) if (!slots.has(name)) slots.set(name, Slot.Passed);
+  for (const [name, reader] of listedHeaders) if (!slots.has(name)) slots.set(name, readerSlots[reader]);
+  for (const name of words.passed ?? []) {
+    if (slots.has(name)) continue;
+    const reader = readerOf(name);
+    slots.set(name, reader === null ? Slot.Passed : readerSlots[reader]);
+  }
   return new HeaderSlots(slots);
 }
 
@@ -164,6 +184,13 @@ export class RequestHead {
   forwarded: HeadLines = noLines;
   /** The same for those upstreams alone whose config names them. */
   passed: HeadLines = noLines;
+  /** The same for upstreams of one vendor's protocols, and for those of OpenAI's and Anthropic's: see `HeaderReader`. */
+  sharedLines: HeadLines = noLines;
+  openaiLines: HeadLines = noLines;
+  anthropicLines: HeadLines = noLines;
+  googleLines: HeadLines = noLines;
+  /** How many lines for upstreams it has. */
+  lineCount = 0;
   /** Name of a header with a meaning for upstreams whose value cannot be written to one; empty where there is none. */
   unwritable = '';
   /** Bytes announced by `content-length`, or -1. */
@@ -179,7 +206,7 @@ let subject = new RequestHead();
 let slotsInUse = new HeaderSlots(new Map());
 
 function onHeader(name: string, value: string): void {
-  const slot = slotsInUse.find(name);
+  const slot = slotsInUse.find(name) ?? slotByBeginning(name);
   if (slot === null) return;
   const head = subject;
   switch (slot) {
@@ -255,19 +282,46 @@ function onHeader(name: string, value: string): void {
     case Slot.ForwardedHost:
       head.forwardedHost = joined(head.forwardedHost, value);
       break;
-    case Slot.Forwarded:
-    case Slot.Passed:
+    default:
       readForUpstreams(head, slot, name, value);
-      break;
   }
 }
 
+function slotByBeginning(name: string): Slot | null {
+  const reader = readerByBeginning(name);
+  return reader === null ? null : readerSlots[reader];
+}
+
+/** An upstream is sent no longer value of a client's, which only tells of it, and no more lines. */
+const longestValue = 8192;
+const mostLines = 64;
+
 /** Lines that only tell of the caller: one that cannot be read is to be ignored (W3C Trace Context section 3.2). */
 function readForUpstreams(head: RequestHead, slot: Slot, name: string, value: string): void {
-  const line = headerLineOrNull(name, value) ?? noLines;
   if (name === 'user-agent') head.userAgent = value;
-  if (slot === Slot.Passed) head.passed = joinLines(head.passed, line);
-  else head.forwarded = joinLines(head.forwarded, line);
+  if (value.length > longestValue || head.lineCount === mostLines) return;
+  const line = headerLineOrNull(name, value);
+  if (line === null) return;
+  head.lineCount++;
+  switch (slot) {
+    case Slot.Shared:
+      head.sharedLines = joinLines(head.sharedLines, line);
+      break;
+    case Slot.Openai:
+      head.openaiLines = joinLines(head.openaiLines, line);
+      break;
+    case Slot.Anthropic:
+      head.anthropicLines = joinLines(head.anthropicLines, line);
+      break;
+    case Slot.Google:
+      head.googleLines = joinLines(head.googleLines, line);
+      break;
+    case Slot.Passed:
+      head.passed = joinLines(head.passed, line);
+      break;
+    default:
+      head.forwarded = joinLines(head.forwarded, line);
+  }
 }
 
 /** What means something to the vendor of an upstream, and can be written to one. */

@@ -1,5 +1,6 @@
+import type { HttpRequest } from 'uWebSockets.js';
 import { test } from 'tap';
-import type { RequestHead } from '../../src/http/request-head.js';
+import { headerSlots, type RequestHead, readHead } from '../../src/http/request-head.js';
 import { headAnd, startServer, Wire } from './http-server.js';
 
 test('the head holds what conditions and ranges a request names', async (t) => {
@@ -43,4 +44,27 @@ test('the head holds what conditions and ranges a request names', async (t) => {
     'of several lines the first counts',
   );
   wire.socket.destroy();
+});
+
+test('a value for upstreams that is longer than any vendor takes is left out, and one of its greatest length is not', (t) => {
+  const slots = headerSlots({ vendorc: [], vendorg: [], passed: ['x-mine'] }, false);
+  const read = (name: string, length: number): RequestHead => {
+    const request = {
+      forEach: (take: (name: string, value: string) => void) => take(name, 'a'.repeat(length)),
+      getQuery: () => '',
+    };
+    return readHead(request as unknown as HttpRequest, slots);
+  };
+  for (const [name, field] of [
+    ['x-title', 'sharedLines'],
+    ['version', 'openaiLines'],
+    ['x-app', 'anthropicLines'],
+    ['x-goog-api-client', 'googleLines'],
+    ['x-mine', 'passed'],
+    ['user-agent', 'forwarded'],
+  ] as const) {
+    t.equal(read(name, 8193)[field], '', name);
+    t.equal(read(name, 8192)[field].length, name.length + 8192 + 4, name);
+  }
+  t.end();
 });

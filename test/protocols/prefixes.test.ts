@@ -20,6 +20,7 @@ const plain: TargetOptions = {
   thinkingLevels: false,
   jsonSchema: true,
   customTools: false,
+  topK: false,
   promptCaching: true,
   hostedTools: 'reject',
 };

@@ -224,7 +224,7 @@ class Conversion implements Asker {
           upstream,
           protocol: 'images',
           apiKey: upstream.apiKeys[key] ?? null,
-          lines: clientLines(call, attempt.target),
+          lines: clientLines(call, attempt.target, 'images'),
           target: attempt.target,
           maxBytes: answerBytes,
           deadlines: deadlinesLeft(call),

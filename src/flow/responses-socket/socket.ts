@@ -290,6 +290,11 @@ function headOf(upgrade: RequestHead, length: number): RequestHead {
   head.forwardedFor = upgrade.forwardedFor;
   head.openaiBeta = upgrade.openaiBeta;
   head.forwarded = upgrade.forwarded;
+  head.passed = upgrade.passed;
+  head.sharedLines = upgrade.sharedLines;
+  head.openaiLines = upgrade.openaiLines;
+  head.anthropicLines = upgrade.anthropicLines;
+  head.googleLines = upgrade.googleLines;
   head.contentType = 'application/json';
   head.contentLength = length;
   return head;

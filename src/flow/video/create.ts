@@ -336,7 +336,7 @@ class Submitting implements Asker, ExchangeListener {
   #send({ target, submission, apiKey }: Choice): Promise<Answered | UpstreamFailure> {
     const call = this.#call;
     call.path = 'translated';
-    const forwarded = forwardedLines(call, target);
+    const forwarded = forwardedLines(call, target, 'video');
     this.#attempt = new Attempt(this.#services, this.#attempts);
     return new Promise((resolve) => {
       ask(

@@ -18,6 +18,7 @@ import { findUsageEvent, judgeEnd, judgeStart, marks } from './stream/rules.js';
 export const chatCodec: TextCodec = {
   rules: {
     customTools: 'option',
+    topK: 'option',
     reasoning: 'unsigned',
     callArguments: 'text',
     firstTurn: 'any',
@@ -27,7 +28,7 @@ export const chatCodec: TextCodec = {
     toolNames: { longest: 64, legal: /^[A-Za-z0-9_-]+$/ },
     outputRoot: 'object',
     closedSchemas: false,
-    lacks: ['topK'],
+    lacks: [],
     signatures: 'chat',
   },
   decodeRequest,

@@ -21,6 +21,7 @@ import { judgeEnd, judgeStart, marks, marksEnd } from './stream/rules.js';
 export const generateContentCodec: TextCodec = {
   rules: {
     customTools: 'never',
+    topK: 'always',
     reasoning: 'signed',
     callArguments: 'object',
     firstTurn: 'noCall',

@@ -19,6 +19,7 @@ import { judgeEnd, judgeStart, marks } from './stream/rules.js';
 export const messagesCodec: TextCodec = {
   rules: {
     customTools: 'never',
+    topK: 'always',
     reasoning: 'signed',
     callArguments: 'object',
     firstTurn: 'user',

@@ -17,6 +17,7 @@ import { judgeEnd, judgeStart, lastNumber, marks, marksEnd } from './stream/rule
 export const responsesCodec: TextCodec = {
   rules: {
     customTools: 'always',
+    topK: 'never',
     reasoning: 'encrypted',
     callArguments: 'text',
     firstTurn: 'any',
@@ -26,7 +27,7 @@ export const responsesCodec: TextCodec = {
     toolNames: { longest: 64, legal: /^[A-Za-z0-9_-]+$/ },
     outputRoot: 'object',
     closedSchemas: false,
-    lacks: ['topK', 'seed', 'presencePenalty', 'frequencyPenalty'],
+    lacks: ['seed', 'presencePenalty', 'frequencyPenalty'],
     signatures: 'responses',
   },
   decodeRequest,

@@ -25,6 +25,7 @@ export const target: TargetOptions = {
   thinkingLevels: false,
   jsonSchema: true,
   customTools: true,
+  topK: false,
   promptCaching: true,
   hostedTools: 'reject',
 };

@@ -18,6 +18,7 @@ export const target: TargetOptions = {
   thinkingLevels: false,
   jsonSchema: true,
   customTools: false,
+  topK: false,
   promptCaching: false,
   hostedTools: 'reject',
 };

@@ -17,6 +17,7 @@ export const target: TargetOptions = {
   thinkingLevels: false,
   jsonSchema: true,
   customTools: false,
+  topK: false,
   promptCaching: true,
   hostedTools: 'reject',
 };
