@@ -27,7 +27,7 @@ import {
 } from './protocols/generate-content/request/schema.js';
 import { imageEdits, imageGenerations } from './protocols/images/index.js';
 import type { ImageOperation } from './protocols/images/request.js';
-import { editsRequest, generationsRequest } from './protocols/images/schema.js';
+import { passedEditsRequest, passedGenerationsRequest } from './protocols/images/schema.js';
 import { countTokens, messages } from './protocols/messages/index.js';
 import { passedCountTokensRequest, passedMessagesRequest } from './protocols/messages/request/schema.js';
 import { moderations } from './protocols/moderations/index.js';
@@ -332,7 +332,7 @@ function uploadRoute(path: string, endpoint: Endpoint, form: FormSchema): Route 
 }
 
 function imageRoute(path: string, endpoint: Endpoint, image: ImageOperation): Route {
-  const schema = image === 'generate' ? generationsRequest : editsRequest;
+  const schema = image === 'generate' ? passedGenerationsRequest : passedEditsRequest;
   return {
     ...plain,
     method: 'POST',

@@ -13,7 +13,12 @@ import {
   passedCountTokensRequest as googleCountTokensRequest,
   passedGenerateContentRequest,
 } from '../protocols/generate-content/request/schema.js';
-import { editsRequest, formFieldsType, generationsRequest, mostImages } from '../protocols/images/schema.js';
+import {
+  formFieldsType,
+  mostImages,
+  passedEditsRequest,
+  passedGenerationsRequest,
+} from '../protocols/images/schema.js';
 import {
   countTokensRequestType,
   messagesRequestType,
@@ -185,8 +190,8 @@ export const jsonBodies: ReadonlyMap<CompiledSchema, NamedSchema> = new Map<Comp
   [rerankRequest, { name: 'RerankRequest', schema: rerankRequestType }],
   [moderationsRequest, { name: 'ModerationsRequest', schema: moderationsRequestType }],
   [speechRequest, { name: 'SpeechRequest', schema: speechType }],
-  [generationsRequest, { name: 'ImageGenerationRequest', schema: generation }],
-  [editsRequest, { name: 'ImageEditRequest', schema: edit }],
+  [passedGenerationsRequest, { name: 'ImageGenerationRequest', schema: generation }],
+  [passedEditsRequest, { name: 'ImageEditRequest', schema: edit }],
 ]);
 
 /** Named schemas that those are made of. */

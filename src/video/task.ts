@@ -143,7 +143,7 @@ export interface UpstreamFormat {
   content(task: VideoTask, variant: string): string | null;
 }
 
-/** What a face may need to know to show a task. */
+/** What a client format may need to know to show a task. */
 export interface ShowContext {
   readonly requestId: string;
   /** Milliseconds since the request came. */
@@ -153,7 +153,7 @@ export interface ShowContext {
 }
 
 /** How clients of one format read tasks. Both give JSON text. */
-export interface VideoFace {
+export interface VideoClientFormat {
   created(task: VideoTask, context: ShowContext): string;
   shown(task: VideoTask, context: ShowContext): string;
   /** What is answered for a task that is not there, with its status; null where the error format's 404 says it. */

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { testKey } from '../support/gateway.js';
-import { actionPath, faces, vendork, vendorkAt } from '../support/media/faces.js';
+import { actionPath, clientFormats, vendork, vendorkAt } from '../support/media/client-formats.js';
 import { type Asking, ask, file, formOf, strangerKey } from '../support/media/gateway.js';
 import { ended, make, startVideos, wires } from '../support/media/videos.js';
 
@@ -233,12 +233,12 @@ test('a key that is not known gets 401 on every route', async (t) => {
 
 test('a model that is unknown, or of another protocol, is not found in the words of each format', async (t) => {
   const { gateway, simulator } = await startVideos(t);
-  for (const face of [...faces, vendorkAt('/kling/v1/videos/text2video')]) {
-    const heard = await face.create(gateway, { model: 'nobody', prompt: 'a' });
+  for (const clientFormat of [...clientFormats, vendorkAt('/kling/v1/videos/text2video')]) {
+    const heard = await clientFormat.create(gateway, { model: 'nobody', prompt: 'a' });
     t.equal(heard.status, 404);
-    if (face.format === 'vendorj') t.match(heard.json, { code: 50_404, message: /'nobody'/ });
+    if (clientFormat.format === 'vendorj') t.match(heard.json, { code: 50_404, message: /'nobody'/ });
     else t.match(heard.json, { error: { code: 'model_not_found', param: 'model' } });
-    if (face.format === 'vendork') t.match(heard.json, { code: 1203 });
+    if (clientFormat.format === 'vendork') t.match(heard.json, { code: 1203 });
   }
   const other = await ask(gateway, 'POST', '/v1/chat/completions', {
     body: { model: 'compat', messages: [{ role: 'user', content: 'a' }] },
@@ -311,15 +311,15 @@ test('a refusal of the upstream is told in the format of the client, with its st
   const { gateway } = await startVideos(t);
   const faulty = (status: number): string => `[[fault:status=${status} retry-after=7]] a fox`;
   for (const model of wires) {
-    for (const face of faces) {
-      const ours = await face.create(gateway, { model, prompt: faulty(403) });
+    for (const clientFormat of clientFormats) {
+      const ours = await clientFormat.create(gateway, { model, prompt: faulty(403) });
       t.equal(ours.status, 502, 'the right that is missing is the gateway’s');
       for (const status of [400, 429, 500, 503]) {
-        const heard = await face.create(gateway, { model, prompt: faulty(status) });
-        t.equal(heard.status, status, `${face.format} on ${model}: ${heard.text}`);
+        const heard = await clientFormat.create(gateway, { model, prompt: faulty(status) });
+        t.equal(heard.status, status, `${clientFormat.format} on ${model}: ${heard.text}`);
         t.match(heard.headers.get('content-type'), /^application\/json/);
-        if (face.format === 'vendorj') t.match(heard.json, { code: Number, message: String });
-        else if (face.format === 'vendork')
+        if (clientFormat.format === 'vendorj') t.match(heard.json, { code: Number, message: String });
+        else if (clientFormat.format === 'vendork')
           t.match(heard.json, { code: Number, message: String, request_id: String });
         else t.match(heard.json, { error: { message: String, type: String } });
         t.equal(heard.headers.get('retry-after'), '7');

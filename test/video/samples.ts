@@ -1,5 +1,5 @@
 import { newTask } from '../../src/video/advance.js';
-import { readCompatBody } from '../../src/video/faces/compat.js';
+import { readCompatBody } from '../../src/video/client-formats/compat.js';
 import type {
   ShowContext,
   TaskUpdate,

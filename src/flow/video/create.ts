@@ -16,7 +16,7 @@ import type { UpstreamFailure } from '../../upstream/client.js';
 import { dayMs } from '../../usage/budget.js';
 import { failedTask, newTask, submitted, usualSeconds } from '../../video/advance.js';
 import type { OnceRequest } from '../../video/book.js';
-import { upstreamFormatOf, upstreamFormats, videoFaces } from '../../video/formats.js';
+import { clientFormats, upstreamFormatOf, upstreamFormats } from '../../video/formats.js';
 import { requireMetered } from '../../video/metered.js';
 import { thisProcess } from '../../video/recovery.js';
 import type { UpstreamFormat, VideoCall, VideoRequest, VideoTask } from '../../video/task.js';
@@ -168,7 +168,7 @@ async function answerEarlier(
     services,
     call,
     200,
-    videoFaces[request.format].created(shownTask(call, booked.task), showContext(call, id)),
+    clientFormats[request.format].created(shownTask(call, booked.task), showContext(call, id)),
   );
 }
 
@@ -393,7 +393,7 @@ class Submitting implements Asker, ExchangeListener {
       this.#services,
       call,
       200,
-      videoFaces[format].created(shownTask(call, made), showContext(call, made.id)),
+      clientFormats[format].created(shownTask(call, made), showContext(call, made.id)),
     );
   }
 

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { advance, failedTask } from '../../../src/video/advance.js';
-import { readVendorkBody, vendorkFace } from '../../../src/video/faces/vendork.js';
+import { readVendorkBody, vendorkClientFormat } from '../../../src/video/client-formats/vendork.js';
 import { context, noResult, png, pngText, result, sampleTask, start, update } from '../samples.js';
 
 test("the vendor's own body with every member", async (t) => {
@@ -106,17 +106,17 @@ const envelope = { code: 0, message: 'SUCCEED', request_id: 'req_1' };
 const task = sampleTask({ externalId: 'mine' });
 
 test('a created task is told in both shapes', async (t) => {
-  t.strictSame(JSON.parse(vendorkFace.created(task, context)), {
+  t.strictSame(JSON.parse(vendorkClientFormat.created(task, context)), {
     ...envelope,
     data,
     task_id: 'video_1',
     status: 'queued',
   });
-  t.match(JSON.parse(vendorkFace.created(sampleTask(), context)), { data: { task_info: {} } });
+  t.match(JSON.parse(vendorkClientFormat.created(sampleTask(), context)), { data: { task_info: {} } });
 });
 
 test('a task in each state is told in both shapes', async (t) => {
-  const shown = (changed: typeof task) => JSON.parse(vendorkFace.shown(changed, context)) as unknown;
+  const shown = (changed: typeof task) => JSON.parse(vendorkClientFormat.shown(changed, context)) as unknown;
   t.strictSame(shown(task), {
     ...envelope,
     data: { ...data, task_status_msg: '' },
@@ -153,5 +153,5 @@ test('a task in each state is told in both shapes', async (t) => {
     status: 'failed',
     error: { code: 1301, message: 'No.' },
   });
-  t.equal(vendorkFace.missing('x', context), null);
+  t.equal(vendorkClientFormat.missing('x', context), null);
 });

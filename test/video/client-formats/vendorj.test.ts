@@ -4,8 +4,8 @@ import {
   readAction,
   readVendorjQuery,
   readVendorjSubmit,
-  vendorjFace,
-} from '../../../src/video/faces/vendorj.js';
+  vendorjClientFormat,
+} from '../../../src/video/client-formats/vendorj.js';
 import {
   context,
   jpeg,
@@ -155,8 +155,8 @@ const data = { binary_data_base64: null, image_urls: null, resp_data: '' };
 
 test('a task as it is created, in each state, and gone', async (t) => {
   const shown = (task: ReturnType<typeof sampleTask>) =>
-    JSON.parse(vendorjFace.shown(task, context)) as unknown;
-  t.strictSame(JSON.parse(vendorjFace.created(sampleTask(), context)), {
+    JSON.parse(vendorjClientFormat.shown(task, context)) as unknown;
+  t.strictSame(JSON.parse(vendorjClientFormat.created(sampleTask(), context)), {
     ...envelope,
     data: { task_id: 'video_1' },
   });
@@ -170,7 +170,7 @@ test('a task as it is created, in each state, and gone', async (t) => {
   t.match(shown(advance(running, update('completed', { result: noResult }), start)), {
     data: { video_url: context.contentUrl },
   });
-  t.strictSame(JSON.parse(vendorjFace.missing('x', context) ?? ''), {
+  t.strictSame(JSON.parse(vendorjClientFormat.missing('x', context) ?? ''), {
     ...envelope,
     data: { ...data, status: 'not_found' },
   });
@@ -179,7 +179,7 @@ test('a task as it is created, in each state, and gone', async (t) => {
 test('a failed task has another code than that of success', async (t) => {
   const failed = (code: string) =>
     JSON.parse(
-      vendorjFace.shown(failedTask(sampleTask(), { code, message: 'No.' }, start), context),
+      vendorjClientFormat.shown(failedTask(sampleTask(), { code, message: 'No.' }, start), context),
     ) as unknown;
   t.strictSame(failed('50412'), {
     ...envelope,

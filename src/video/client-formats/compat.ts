@@ -12,7 +12,7 @@ import { codeWord } from '../failure.js';
 import { requireBody } from '../members.js';
 import { bareRequest } from '../request.js';
 import { parseSize } from '../shape.js';
-import type { TaskState, VideoFace, VideoRequest, VideoTask } from '../task.js';
+import type { TaskState, VideoClientFormat, VideoRequest, VideoTask } from '../task.js';
 import { isReference } from '../unsayable.js';
 
 const longestPrompt = 32_000;
@@ -171,7 +171,7 @@ function unixSeconds(milliseconds: number): number {
 }
 
 /** The chat family's own video format. */
-export const compatFace: VideoFace = {
+export const compatClientFormat: VideoClientFormat = {
   created: (task) =>
     JSON.stringify({
       ...required(task),

@@ -1,6 +1,10 @@
 import { test } from 'tap';
 import { advance, failedTask, submitted } from '../../../src/video/advance.js';
-import { compatFace, readCompatBody, readCompatForm } from '../../../src/video/faces/compat.js';
+import {
+  compatClientFormat,
+  readCompatBody,
+  readCompatForm,
+} from '../../../src/video/client-formats/compat.js';
 import { context, noResult, part, png, pngText, result, sampleTask, start, update } from '../samples.js';
 
 const model = part('model', 'film');
@@ -166,19 +170,22 @@ const seven = {
 
 test('a created task has every member', async (t) => {
   const task = submitted(sampleTask(), { id: 'up-1', update: null }, start);
-  t.strictSame(JSON.parse(compatFace.created(task, context)), {
+  t.strictSame(JSON.parse(compatClientFormat.created(task, context)), {
     ...seven,
     expires_at: 1_700_003_600,
     size: '1280x720',
   });
-  t.notOk('size' in JSON.parse(compatFace.created({ ...task, size: null }, context)));
+  t.notOk('size' in JSON.parse(compatClientFormat.created({ ...task, size: null }, context)));
   const done = advance(task, update('completed', { result: noResult }), start + 5000);
-  t.match(JSON.parse(compatFace.created(done, context)), { completed_at: 1_700_000_005, progress: 100 });
+  t.match(JSON.parse(compatClientFormat.created(done, context)), {
+    completed_at: 1_700_000_005,
+    progress: 100,
+  });
 });
 
 test('a task that is asked for has seven members, and its error when it failed', async (t) => {
   const shown = (task: ReturnType<typeof sampleTask>) =>
-    JSON.parse(compatFace.shown(task, context)) as unknown;
+    JSON.parse(compatClientFormat.shown(task, context)) as unknown;
   t.strictSame(shown(sampleTask()), seven, 'one that is being submitted waits');
   const running = advance(sampleTask(), update('in_progress', { progress: 40 }), start);
   t.strictSame(shown(running), { ...seven, status: 'in_progress', progress: 40 });
@@ -191,5 +198,5 @@ test('a task that is asked for has seven members, and its error when it failed',
     progress: 40,
     error: { code: 'content_policy_violation', message: 'No.' },
   });
-  t.equal(compatFace.missing('x', context), null);
+  t.equal(compatClientFormat.missing('x', context), null);
 });

@@ -3,7 +3,7 @@ import { type JsonObject, textOrNull } from '../../wire/json.js';
 import { wrongValue } from '../../wire/reading.js';
 import { missingMember, requireBody } from '../members.js';
 import { readSharedMembers, vendorkBodyType, videoGuarded } from '../request.js';
-import type { ShowContext, TaskState, VideoFace, VideoRequest, VideoTask } from '../task.js';
+import type { ShowContext, TaskState, VideoClientFormat, VideoRequest, VideoTask } from '../task.js';
 import { genericCreated, genericShown, videoSeconds, videoUrl } from './generic.js';
 
 const bodySchema = compileSchema(vendorkBodyType, null, videoGuarded);
@@ -79,7 +79,7 @@ function envelope(members: JsonObject, { requestId }: ShowContext, generic: Json
 }
 
 /** The vendor's own envelope and the members of the generic format beside it: clients of both kinds come here. */
-export const vendorkFace: VideoFace = {
+export const vendorkClientFormat: VideoClientFormat = {
   created: (task, context) => envelope(data(task), context, genericCreated(task)),
   shown: (task, context) => envelope(shownData(task, context), context, genericShown(task, context)),
   missing: () => null,

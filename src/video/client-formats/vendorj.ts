@@ -8,7 +8,7 @@ import { wrongValue } from '../../wire/reading.js';
 import { vendorjCode } from '../failure.js';
 import { framesPerSecond, missingMember, requireBody } from '../members.js';
 import { bareRequest } from '../request.js';
-import type { ShowContext, TaskState, VideoFace, VideoRequest, VideoTask } from '../task.js';
+import type { ShowContext, TaskState, VideoClientFormat, VideoRequest, VideoTask } from '../task.js';
 import { videoUrl } from './generic.js';
 
 /** Half a day. A number of frames has to be bounded to be a number of seconds. */
@@ -147,7 +147,7 @@ function reportedErrorOf({ state, error }: VideoTask): ReportedError | null {
 }
 
 /** The vendor answers everything with 200; a task that failed has another code than that of success. */
-export const vendorjFace: VideoFace = {
+export const vendorjClientFormat: VideoClientFormat = {
   created: (task, context) => envelope({ task_id: task.id }, context, reportedErrorOf(task)),
   shown(task, context) {
     const url = task.state === 'completed' ? videoUrl(task, context) : null;

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../wire/json.js';
 import { codeNumber } from '../failure.js';
 import { requireBody } from '../members.js';
 import { genericBodyType, readSharedMembers, videoGuarded } from '../request.js';
-import type { ShowContext, VideoFace, VideoRequest, VideoTask } from '../task.js';
+import type { ShowContext, VideoClientFormat, VideoRequest, VideoTask } from '../task.js';
 import { compatStates } from './compat.js';
 
 const bodySchema = compileSchema(genericBodyType, null, videoGuarded);
@@ -49,7 +49,7 @@ export function genericShown(task: VideoTask, context: ShowContext): JsonObject 
 }
 
 /** The format that belongs to no vendor. */
-export const genericFace: VideoFace = {
+export const genericClientFormat: VideoClientFormat = {
   created: (task) => JSON.stringify(genericCreated(task)),
   shown: (task, context) => JSON.stringify(genericShown(task, context)),
   missing: () => null,

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { advance, failedTask } from '../../../src/video/advance.js';
-import { genericFace, readGenericBody } from '../../../src/video/faces/generic.js';
+import { genericClientFormat, readGenericBody } from '../../../src/video/client-formats/generic.js';
 import { context, noResult, png, pngText, result, sampleTask, start, update } from '../samples.js';
 
 const body = { model: 'film', prompt: 'A cat' };
@@ -107,8 +107,8 @@ const created = { task_id: 'video_1', status: 'queued' };
 
 test('a task as it is created and in each state', async (t) => {
   const shown = (task: ReturnType<typeof sampleTask>) =>
-    JSON.parse(genericFace.shown(task, context)) as unknown;
-  t.strictSame(JSON.parse(genericFace.created(sampleTask(), context)), created);
+    JSON.parse(genericClientFormat.shown(task, context)) as unknown;
+  t.strictSame(JSON.parse(genericClientFormat.created(sampleTask(), context)), created);
   t.strictSame(shown(sampleTask()), created);
   const running = advance(sampleTask(), update('in_progress'), start);
   t.strictSame(shown(running), { ...created, status: 'in_progress' });
@@ -135,5 +135,5 @@ test('a task as it is created and in each state', async (t) => {
     status: 'failed',
     error: { code: 400, message: 'No.' },
   });
-  t.equal(genericFace.missing('x', context), null);
+  t.equal(genericClientFormat.missing('x', context), null);
 });
