@@ -1,6 +1,6 @@
 import { type Test, test } from 'tap';
 import { startGateway, testKey } from '../support/gateway.js';
-import { compat } from '../support/media/faces.js';
+import { compat } from '../support/media/client-formats.js';
 import { mediaConfig } from '../support/media/gateway.js';
 import { openClient, startRealtimeUpstream } from '../support/realtime.js';
 import { connect, create } from '../support/responses-socket.js';
