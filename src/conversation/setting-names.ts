@@ -21,8 +21,11 @@ export type NamedSetting =
   | 'stop'
   | 'signature';
 
-/** What each protocol calls them; a protocol that lacks a setting never asks for it. */
-const names: Readonly<Record<TextProtocolName, Partial<Readonly<Record<NamedSetting, string>>>>> = {
+/**
+ * What each protocol calls them; a protocol that lacks a setting never asks for it. What may not be dropped is in
+ * `protocols/unsupported.ts`.
+ */
+const droppableNames: Readonly<Record<TextProtocolName, Partial<Readonly<Record<NamedSetting, string>>>>> = {
   chat: {
     temperature: 'temperature',
     topP: 'top_p',
@@ -76,5 +79,5 @@ export function leaveOut(
   setting: NamedSetting,
   leftOut: LeftOut,
 ): void {
-  leftOut.add(names[from][setting] ?? setting);
+  leftOut.add(droppableNames[from][setting] ?? setting);
 }

@@ -14,9 +14,9 @@ const streamTypes = {
  * The line under which an upstream's answer header is handed on, or an empty string for one that stays here: its request
  * id goes beside ours.
  */
-function passedLine(name: string, value: string, isLimited: boolean, isError: boolean): string {
+function passedLine(name: string, value: string, isLimited: boolean): string {
   if (name === 'x-request-id' || name === 'request-id') return `\r\nx-upstream-request-id: ${value}`;
-  return isReturned(name, isLimited, isError) ? `\r\n${name}: ${value}` : '';
+  return isReturned(name, isLimited) ? `\r\n${name}: ${value}` : '';
 }
 
 /** Some servers name a request after what it was sent with. */
@@ -42,7 +42,7 @@ export function passedLines(call: Call, head: ResponseHead, isError = head.statu
   for (let i = 0; i < fields.length; i += 2) {
     const value = fields[i + 1] as string;
     const name = fields[i] as string;
-    let line = passedLine(name, value, isLimited, isError);
+    let line = passedLine(name, value, isLimited);
     if (line === '' && named?.names.has(name)) line = `\r\n${name}: ${value}`;
     if (line !== '' && !(isError && holdsSecret(call, value))) lines += line;
   }

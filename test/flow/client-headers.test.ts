@@ -150,10 +150,7 @@ test('our keys are not blamed for the refusal of a call that named an account', 
 });
 
 const said = [
-  'openai-organization: org-ours1',
-  'openai-project: proj_ours1',
   'openai-model: gpt-x-2026',
-  'anthropic-organization-id: 11-22',
   'x-codex-turn-state: abc',
   'x-codex-primary-used-percent: 7',
   'x-models-etag: e1',
@@ -164,7 +161,12 @@ const said = [
   'idempotent-replayed: true',
   'x-ratelimit-remaining-tokens: 5',
 ];
-const unsaid = ['x-served-by: a7', 'set-cookie: a=b', 'server: x', 'x-unknown: 1'];
+const ofAccount = [
+  'openai-organization: org-ours1',
+  'openai-project: proj_ours1',
+  'anthropic-organization-id: 11-22',
+];
+const unsaid = [...ofAccount, 'x-served-by: a7', 'set-cookie: a=b', 'server: x', 'x-unknown: 1'];
 
 function answered(status: number, body: string): string {
   return jsonAnswer(status, body, [...said, ...unsaid].map((line) => `${line}\r\n`).join(''));
@@ -183,7 +185,7 @@ test('what the vendors tell their own clients in heads of answers comes back, tr
   }
 });
 
-test('an error names no account of ours, and the allowance of one stays here where the gateway has limits', async (t) => {
+test('an answer names no account of ours, and the allowance of one stays here where the gateway has limits', async (t) => {
   const running = await startAnswering(t, answered(400, '{"error":{"message":"no","type":"x"}}'));
   const { head, status } = await post(running.port, chatPath, chatBody);
   t.equal(status, 400);
@@ -200,11 +202,12 @@ test('an error names no account of ours, and the allowance of one stays here whe
 
 test('an answer has the headers that the config hands on, and pages are told of them', async (t) => {
   const running = await startAnswering(t, answered(200, completion), {
-    upstream: { returnHeaders: ['X-Served-By'] },
+    upstream: { returnHeaders: ['X-Served-By', 'openai-project'] },
     config: { listen: { host: '127.0.0.1', port: 0, cors: { origins: ['*'] } } },
   });
   const { head } = await post(running.port, chatPath, chatBody, 'origin: https://a.example\r\n');
   t.match(head, /\r\nx-served-by: a7/);
+  t.match(head, /\r\nopenai-project: proj_ours1/);
   t.notMatch(head, /x-unknown|set-cookie/);
   const exposed = /access-control-expose-headers: (.*)/.exec(head)?.[1]?.split(', ') ?? [];
   for (const name of ['x-served-by', 'cf-ray', 'openai-model', 'x-codex-turn-state', 'x-request-id'])

@@ -1,4 +1,5 @@
 import type { Answer, AnswerPart } from '../answer.js';
+import { clientTraits } from '../client-traits.js';
 import type { RequestRules } from '../codec.js';
 import type { StreamEvent } from '../events.js';
 import type { ConversationRequest } from '../request.js';
@@ -9,13 +10,13 @@ import { mapParts } from './parts.js';
 
 /**
  * Reasoning without a signature has to come back to its upstream. A client that sees it returns it as text; one that did
- * not ask for it carries it inside its token. So do generateContent's clients in any case: many leave thoughts out of
- * their history and keep the signatures alone.
+ * not ask for it, or leaves it out of its history, carries it inside its token.
  */
 export function fitHiddenReasoning(request: ConversationRequest, { reasoning }: RequestRules): Fitted {
   const { from } = request;
-  const keepsText = from !== 'generateContent' && request.reasoning?.show === true;
-  if (reasoning !== 'unsigned' || from === 'chat' || keepsText) return { request, restorer: null };
+  const { signatures, returnsReasoning } = clientTraits[from];
+  const keepsText = returnsReasoning && request.reasoning?.show === true;
+  if (reasoning !== 'unsigned' || signatures === 'call' || keepsText) return { request, restorer: null };
   return { request, restorer: new HiddenReasoning() };
 }
 

@@ -19,7 +19,7 @@ import { signatureFor } from '../../../conversation/signature.js';
 import { GatewayError } from '../../../errors.js';
 import { type JsonObject, quoted } from '../../../wire/json.js';
 import { wholeOrNull } from '../../../wire/reading.js';
-import { refuseHostedTools, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
+import { refuseHostedTools, settingName, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
 import { cacheControl, withCacheControl } from '../cache-control.js';
 import { legalCallId } from '../call-ids.js';
 
@@ -252,14 +252,6 @@ interface EncodedMessages {
   readonly mayThink: boolean;
 }
 
-/** What holds the conversation in the protocols of clients. */
-const conversationNames: Readonly<Record<TextProtocolName, string>> = {
-  chat: 'messages',
-  responses: 'input',
-  messages: 'messages',
-  generateContent: 'contents',
-};
-
 /** Turns of one role in a row are one message. */
 type Message = UserMessage | AssistantMessage;
 
@@ -299,7 +291,7 @@ function encodeMessages(request: ConversationRequest): EncodedMessages {
 
 /** The 400 for a conversation that has instructions at the most. */
 function nothingSaid(from: TextProtocolName): GatewayError {
-  const param = conversationNames[from];
+  const param = settingName(from, 'prefill');
   return new GatewayError(
     'invalid_value',
     `Invalid value for '${param}': this model needs at least one message of the user that is not empty. ` +
