@@ -85,8 +85,11 @@ export interface Route {
   readonly endpoint: Endpoint | null;
   readonly image: ImageOperation | null;
   readonly video: VideoRoute | null;
-  /** Whether answers are streamed: as the body asks, or as the path says. */
-  readonly stream: 'asked' | 'always' | 'never';
+  /**
+   * Whether answers are streamed: `asked` as the body says, `byQuery` always, as events or as one JSON array, which the
+   * query `alt` decides.
+   */
+  readonly stream: 'asked' | 'byQuery' | 'never';
 }
 
 /** What a route says of its video calls. */
@@ -143,7 +146,7 @@ const surface: readonly Route[] = [
     ),
     callRoute(`${models}/{model}:streamGenerateContent`, generateContent, passedGenerateContentRequest, {
       ...googleStyle,
-      stream: 'always',
+      stream: 'byQuery',
     }),
     callRoute(`${models}/{model}:countTokens`, googleCountTokens, googleCountTokensRequest, googleStyle),
   ]),

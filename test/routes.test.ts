@@ -56,7 +56,7 @@ test('every endpoint that calls a model has its error format, its credentials an
     ['/v1/messages/count_tokens', 'anthropic', 'messages', 'messages', 'never'],
     ...['/v1beta/models/', '/v1/models/'].flatMap((models) => [
       [`${models}org/m:free:generateContent`, ...google, 'never'] as const,
-      [`${models}m:streamGenerateContent`, ...google, 'always'] as const,
+      [`${models}m:streamGenerateContent`, ...google, 'byQuery'] as const,
       [`${models}m:countTokens`, ...google, 'never'] as const,
     ]),
     ['/v1/completions', 'openai', 'bearer', 'completions', 'asked'],

@@ -129,11 +129,11 @@ function proceed(services: Services, call: AuthenticatedCall): void {
   const { stream } = call.route;
   const endpoint = declared(call.route.endpoint);
   const validated = validatedBody(call, declared(call.route.schema));
-  call.validated = stream === 'asked' ? validated : { ...validated, stream: stream === 'always' };
+  call.validated = stream === 'asked' ? validated : { ...validated, stream: stream === 'byQuery' };
   call.steering = call.socketCall?.steering ?? validated.members.steering;
   const resolved = resolveModel(call, endpoint.protocol);
   if (!endpoint.modelInBody) requirePathModel(call);
-  if (stream === 'always' && queryParameter(call.exchange.head.query, 'alt') !== 'sse')
+  if (stream === 'byQuery' && queryParameter(call.exchange.head.query, 'alt') !== 'sse')
     call.framing = 'array';
   call.validatedAt = performance.now();
   admitResolved(services, resolved, send);
