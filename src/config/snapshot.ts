@@ -59,6 +59,7 @@ export function buildSnapshot(config: ResolvedConfig, surroundings: Surroundings
     store: config.store,
     outage: config.outage,
     usage: config.usage,
+    conversations: config.conversations,
     translates: [...models.values()].some(isTranslated),
     passedHeaders: passedHeaders([...upstreams.values()], [...models.values()]),
     secret: config.secret.text,

@@ -64,6 +64,10 @@ export class ArrayTransform implements AnswerTransform {
     return this.#inner.isComplete;
   }
 
+  /** Nothing of this form is kept. */
+  readonly keep = null;
+  readonly held = null;
+
   get usage(): Usage | null {
     return this.#inner.usage;
   }

@@ -64,6 +64,7 @@ const transform = () =>
     context: {} as AnswerContext,
     restorer: null,
     inputEstimate: 0,
+    keep: null,
     secrets: ownSecrets([], []),
   });
 
@@ -138,6 +139,8 @@ test('events become the elements of one array', async (t) => {
     isCut: false,
     error: null,
     broken: null,
+    keep: null,
+    held: null,
     usage: null,
     mediaSeconds: 0,
     nextNumber: 0,

@@ -151,7 +151,7 @@ class Conversion implements Asker {
     if (isExact(target, request)) {
       const prepared =
         call.upload === null
-          ? prepareNative(call, this.#endpoint, target)
+          ? prepareNative(call, this.#endpoint, target, null)
           : prepareUpload(call, call.upload, this.#endpoint, target);
       call.path = prepared.path;
       return { path: prepared.upstreamPath, contentType: prepared.contentType, body: prepared.body };

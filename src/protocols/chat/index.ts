@@ -69,5 +69,6 @@ export const chat: Endpoint = {
     restore,
   },
   amender: null,
+  conversation: null,
   once: chatOnce,
 };

@@ -31,5 +31,6 @@ export const completions: Endpoint = {
   metering: conversationMetering,
   translation: null,
   amender: null,
+  conversation: null,
   once: never,
 };

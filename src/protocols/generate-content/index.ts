@@ -78,6 +78,7 @@ export const generateContent: Endpoint = {
     restore,
   },
   amender: null,
+  conversation: null,
   once: generateContentOnce,
 };
 
@@ -104,6 +105,7 @@ export const countTokens: Endpoint = {
     restore,
   },
   amender: null,
+  conversation: null,
   once: never,
 };
 

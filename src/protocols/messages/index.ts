@@ -70,6 +70,7 @@ export const messages: Endpoint = {
     restore,
   },
   amender: null,
+  conversation: null,
   once: messagesOnce,
 };
 
@@ -96,6 +97,7 @@ export const countTokens: Endpoint = {
     restore,
   },
   amender: null,
+  conversation: null,
   once: never,
 };
 
