@@ -24,7 +24,7 @@ type WorkOrder = { readonly settings: StoreSettings } & (
   | { readonly does: 'create'; readonly name: string }
   | { readonly does: 'keep'; readonly owner: string; readonly bytes: number }
   | { readonly does: 'fill' }
-  | { readonly does: 'hold'; readonly path: string }
+  | { readonly does: 'hold'; readonly path: string; readonly environment?: 'records' | 'owned' }
   | { readonly does: 'leave' }
 );
 
@@ -81,9 +81,9 @@ async function fill(store: Store, tell: (line: string) => void): Promise<void> {
 }
 
 /** Takes the lock of those who write, and keeps it until it is killed. */
-async function hold(path: string, tell: (line: string) => void): Promise<void> {
+async function hold(folder: string, tell: (line: string) => void): Promise<void> {
   const { open } = await import('lmdb');
-  openEnvironment(open, join(path, 'records'), { durable: true }).change(() => {
+  openEnvironment(open, folder, { durable: true }).change(() => {
     tell('it is held');
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   });
@@ -116,7 +116,7 @@ async function obey(order: WorkOrder): Promise<void> {
   else if (order.does === 'keep' && store.owned !== null) await keepForEver(store.owned, order, tell);
   else if (order.does === 'fill') await fill(store, tell);
   else if (order.does === 'leave') await leave(store, tell);
-  else if (order.does === 'hold') await hold(order.path, tell);
+  else if (order.does === 'hold') await hold(join(order.path, order.environment ?? 'records'), tell);
   else if (order.does === 'claim') {
     for (const name of order.names) if (await store.claim(name, 60_000)) tell(name);
   }

@@ -10,9 +10,10 @@ import type {
 } from '../../conversation/kept-turns.js';
 import { writeHolder } from '../../conversation/kept-turns.js';
 import { GatewayError } from '../../errors.js';
-import { isObject, type JsonObject, parseJson, parseObject } from '../../wire/json.js';
+import { isObject, type JsonObject, parseObject } from '../../wire/json.js';
 import { elementsOf } from '../../wire/json-elements.js';
 import { withoutMembers } from '../../wire/json-skip.js';
+import { firstEventEnd, parseEvent } from '../../wire/sse.js';
 import {
   clientItemNumber,
   idsOf,
@@ -342,13 +343,16 @@ function hold(body: Buffer, holder: Holder): Keep | null {
   };
 }
 
-/** The response of the last event of an upstream's stream, which may be written in any way; null for one that failed. */
+/** The response that ends an upstream's stream, which may be written in any way; null for one that failed. */
 function endedResponse(run: Buffer): string | null {
-  const text = run.toString('utf8');
-  const data = text.lastIndexOf('\ndata:') + 1;
-  const event = parseJson(text.slice(text.indexOf(':', data) + 1).trim());
-  if (!isObject(event) || !isEnd(event) || !isObject(event.response)) return null;
-  return JSON.stringify(event.response);
+  for (let start = 0; start < run.length; ) {
+    const next = firstEventEnd(run, start, run.length);
+    const end = next === -1 ? run.length : next;
+    const event = parseObject(parseEvent(run.toString('utf8', start, end)).data ?? '');
+    if (event !== null && isEnd(event) && isObject(event.response)) return JSON.stringify(event.response);
+    start = end;
+  }
+  return null;
 }
 
 function isEnd({ type }: JsonObject): boolean {
