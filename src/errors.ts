@@ -51,6 +51,7 @@ export const errorTable = {
     'The model does not exist or is not available to this key.',
   ),
   not_found: client(404, 'not_found', 'There is nothing here.'),
+  item_not_found: client(404, null, 'An item that the input refers to is not known here.'),
   unknown_url: client(404, 'unknown_url', 'Unknown request URL.'),
   method_not_allowed: client(405, 'method_not_allowed', 'This method is not allowed here.'),
   conflict: client(409, 'conflict', 'The request is in conflict with the state of its object.'),

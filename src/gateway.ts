@@ -43,8 +43,7 @@ import type { MetricsSnapshot } from './metrics/snapshot.js';
 import { UnixTime } from './metrics/unix-time.js';
 import { createErrorFormatForPath } from './protocols/error-formats/select.js';
 import { buildRoutes, servedPaths, socketPaths } from './routes.js';
-import { createStore } from './store/create.js';
-import type { Ledger, Store } from './store/store.js';
+import { createStore, type WholeStore } from './store/create.js';
 import { createUpstreamClient, type UpstreamClient } from './upstream/client.js';
 import { createDialer, type Dialer } from './upstream/dialer.js';
 import { createLedger } from './usage/ledger.js';
@@ -107,7 +106,7 @@ class ComposedGateway implements Gateway {
   readonly #unixTime = new UnixTime();
   readonly #recentCalls = createRecentCalls(this.#unixTime);
   readonly #ownProcess = watchProcess();
-  readonly #store: Store & Ledger;
+  readonly #store: WholeStore;
   readonly #health: HealthTable;
   readonly #recorder: Recorder;
   readonly #accessLog: AccessLog;
@@ -178,6 +177,8 @@ class ComposedGateway implements Gateway {
       sessions: new SessionList(new SessionMemory(() => this.#services.running.snapshot.sockets)),
       book: createTaskBook(this.#store),
       downloads: new Downloads(),
+      owned: this.#store.owned,
+      keeping: { underWay: 0 },
       report: (call) => {
         this.#accessLog.add(call);
         this.#recordQueue.add(call);

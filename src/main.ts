@@ -127,6 +127,10 @@ async function check(options: Options): Promise<number> {
     count(config.keys, 'key'),
   ];
   process.stdout.write(`${path} is valid: ${parts.join(', ')}\n`);
+  if (config.store.kind === 'redis')
+    process.stdout.write(
+      'note: conversations are kept by a store of kind embedded alone, and so not by this one\n',
+    );
   return 0;
 }
 

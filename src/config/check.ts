@@ -28,6 +28,7 @@ export function crossProblems(
   checkFetch(report, propertyOf(file, 'fetch'), options.files);
   checkSockets(report, propertyOf(file, 'sockets'));
   checkStore(report, propertyOf(file, 'store'));
+  checkConversations(report, propertyOf(file, 'conversations'), propertyOf(file, 'store'));
   const given = propertyOf(file, 'upstreams');
   const upstreams = new Map(propertiesOf(given));
   // Where the section itself is missing or no object, that is the problem, and not each target that names one of it.
@@ -293,6 +294,24 @@ function checkStore(report: Report, store: unknown): void {
     }
   }
   if (kind === 'redis') checkRedis(report, store);
+}
+
+function checkConversations(report: Report, conversations: unknown, store: unknown): void {
+  if (typeof conversations !== 'object' || conversations === null) return;
+  if (propertyOf(store, 'kind') === 'redis') {
+    report.add(
+      ['conversations'],
+      'are kept by a store of kind embedded alone: leave it out beside Redis, or say "off"',
+    );
+  }
+  const read = (name: 'recordBytes' | 'keyBytes' | 'bytes'): number => {
+    const value = propertyOf(conversations, name);
+    return typeof value === 'number' ? value : defaults.conversations[name];
+  };
+  if (read('recordBytes') > read('keyBytes'))
+    report.add(['conversations', 'recordBytes'], 'must be at most keyBytes, which all turns of a key share');
+  if (read('keyBytes') > read('bytes'))
+    report.add(['conversations', 'keyBytes'], 'must be at most bytes, which all keys share');
 }
 
 function checkRedis(report: Report, store: unknown): void {

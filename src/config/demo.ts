@@ -52,6 +52,7 @@ export function demoConfig(created: number): ResolvedConfig {
     store: { kind: 'embedded', path: resolve(storeDefaults.path), taskDays: storeDefaults.taskDays },
     outage: defaults.outage,
     usage: defaults.usage,
+    conversations: defaults.conversations,
     secret: madeUpSecret(),
     defaultModels: { moderations: 'sim-moderation', rerank: 'sim-rerank', realtime: 'sim-realtime' },
     upstreams: [

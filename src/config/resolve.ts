@@ -11,6 +11,7 @@ import type { ConfigFile } from './schema.js';
 import { resolveStore } from './store-settings.js';
 import type {
   Budget,
+  ConversationSettings,
   FetchSettings,
   Group,
   ListenTls,
@@ -111,6 +112,7 @@ export interface ResolvedConfig
     | 'store'
     | 'outage'
     | 'usage'
+    | 'conversations'
     | 'defaultModels'
   > {
   /** `given` in the file, or made up for this start. */
@@ -190,6 +192,7 @@ export const defaults = {
   },
   outage: { budgets: 'closed', rates: 'open' },
   usage: { ledger: true, lineDays: 30, sumDays: 400 },
+  conversations: { hours: 24, keyBytes: 67_108_864, bytes: 1_073_741_824, recordBytes: 8_388_608 },
   injectUsage: true,
   translation: {
     maxTokens: 4096,
@@ -249,6 +252,7 @@ export function resolveConfig(file: ConfigFile, files: ConfigFiles, created: num
     store: resolveStore(file.store ?? { kind: 'embedded' }, files),
     outage: { ...defaults.outage, ...file.outage },
     usage: { ...defaults.usage, ...file.usage },
+    conversations: resolveConversations(file),
     secret: file.secret === undefined ? madeUpSecret() : { text: file.secret, given: true },
     defaultModels: { ...defaults.defaultModels, ...file.defaultModels },
     upstreams: Object.entries(file.upstreams).map(([name, upstream]) =>
@@ -327,6 +331,12 @@ function resolveUpstream(
     maxConnections: upstream.maxConnections ?? defaults.maxConnections,
     maxWaiting: upstream.maxWaiting ?? defaults.maxWaiting,
   };
+}
+
+/** Redis cannot keep what has bounds of its own for each owner. */
+function resolveConversations({ conversations = {}, store }: ConfigFile): ConversationSettings | null {
+  if (conversations === 'off' || store?.kind === 'redis') return null;
+  return { ...defaults.conversations, ...conversations };
 }
 
 function resolveTls(tls: { readonly cert: string; readonly key: string }, files: ConfigFiles): ListenTls {

@@ -118,6 +118,26 @@ const usage = Type.Object(
   closed,
 );
 
+const keptBytes = Type.Integer({ minimum: 4096, maximum: 2 ** 37 });
+const conversations = Type.Union(
+  [
+    Type.Literal('off'),
+    Type.Object(
+      {
+        hours: optional('How long a turn is kept.', Type.Integer({ minimum: 1, maximum: 8760 })),
+        keyBytes: optional("What is kept of one key's turns; the oldest give way to new ones.", keptBytes),
+        bytes: optional("The same of all keys' turns together.", keptBytes),
+        recordBytes: optional('Of one turn: a larger one is not kept.', keptBytes),
+      },
+      closed,
+    ),
+  ],
+  {
+    description:
+      'What is kept of the turns of translated calls, so that clients may go on from them by their ids: see [Conversations](conversations.md). `"off"` keeps nothing, and so does a store of kind `redis`.',
+  },
+);
+
 const vendors = Type.Object(
   {
     vendorc: optional(
@@ -511,6 +531,7 @@ export const configSchema = Type.Object(
     store: Type.Optional(store),
     outage: Type.Optional(outage),
     usage: Type.Optional(usage),
+    conversations: Type.Optional(conversations),
     vendors: Type.Optional(vendors),
     limits: Type.Optional(limits),
     timeouts: Type.Optional(timeouts),

@@ -60,6 +60,7 @@ export function buildSnapshot(config: ResolvedConfig, surroundings: Surroundings
     store: config.store,
     outage: config.outage,
     usage: config.usage,
+    conversations: config.conversations,
     translates: [...models.values()].some(isTranslated),
     passedHeaders: passedHeaders([...upstreams.values()], [...models.values()]),
     returnedHeaders: [...new Set(config.upstreams.flatMap(({ returnHeaders }) => returnHeaders))],

@@ -313,6 +313,18 @@ export interface RedisStoreSettings {
   readonly taskDays: number;
 }
 
+/** What is kept of conversations, for upstreams that keep nothing. Bytes are counted as the store counts them. */
+export interface ConversationSettings {
+  /** For how long. */
+  readonly hours: number;
+  /** Of one key. */
+  readonly keyBytes: number;
+  /** Of all keys together. */
+  readonly bytes: number;
+  /** Of one turn: a larger one is not kept. */
+  readonly recordBytes: number;
+}
+
 /** What becomes of limits while the store cannot be reached that they are kept in. */
 export interface OutageSettings {
   /** `open`: calls may spend, and the store is told of it later. */
@@ -376,6 +388,8 @@ export interface Snapshot {
   readonly store: StoreSettings;
   readonly outage: OutageSettings;
   readonly usage: UsageSettings;
+  /** Null where nothing is kept. */
+  readonly conversations: ConversationSettings | null;
   /** Clients may carry what was made here: some model's calls are translated, or may be compacted here. */
   readonly translates: boolean;
   /** Headers of clients that some upstream gets, beside those that all get. Lower-case names. */

@@ -39,9 +39,15 @@ export interface Events extends Answering {
   readonly runs: EventRuns;
 }
 
+/** All of it is there, and its end waits until what it promises is kept. */
+export interface Keeping {
+  readonly name: 'keeping';
+  readonly isStream: boolean;
+}
+
 /**
  * How far an answer is: `waiting` for a head (-> `undecided`) -> `whole`, `opening` (for the first bytes) and `bytes` (passed on as they
- * come) or `events` -> `sent` (whole, and the client has not taken all of it) -> `over`.
+ * come) or `events` -> `keeping`, where something is kept of it -> `sent` (whole, and the client has not taken all of it) -> `over`.
  */
 export type Phase =
   | { readonly name: 'waiting' }
@@ -49,11 +55,18 @@ export type Phase =
   | Whole
   | Bytes
   | Events
+  | Keeping
   | { readonly name: 'sent'; readonly head: ResponseHead }
   | { readonly name: 'over' };
 
 export const waiting: Phase = { name: 'waiting' };
 export const over: Phase = { name: 'over' };
+
+/** Whether signs of life may be sent: they belong between the events of a stream alone. */
+export function mayShowLife(phase: Phase, transform: AnswerTransform | null): boolean {
+  if (phase.name === 'waiting') return transform?.mayStream !== true;
+  return phase.name === 'events' ? !phase.runs.overlong : phase.name === 'keeping' && phase.isStream;
+}
 
 /** An answer that has not shown by so many bytes what it is, is neither a stream nor JSON. */
 const decidingBytes = 4096;

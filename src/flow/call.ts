@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { Key, Model, Target } from '../config/types.js';
+import type { Recalled } from '../conversation/kept-turns.js';
 import type { Usage } from '../conversation/usage.js';
 import type { FaultPlace, GatewayError, Guarded } from '../errors.js';
 import type { Exchange } from '../http/exchange.js';
@@ -51,6 +52,8 @@ export class Call implements Guarded {
   /** Members of the request that could make an upstream call another address. */
   steering: readonly SteeringMember[] = noSteering;
   model: Model | null = null;
+  /** What it goes on from; null where it stands for itself. */
+  recalled: Recalled | null = null;
   target: Target | null = null;
   path: GatewayPath | null = null;
   /** Members of its body that the target which answered did not get, since its protocol cannot say them. */
@@ -79,6 +82,8 @@ export class Call implements Guarded {
   heldBytes = 0;
   /** Of them, those of the upstream's answer. */
   gathered = 0;
+  /** Of them, those of the request that wait to be kept with the answer. */
+  keptBytes = 0;
   /** Attempts at an upstream after the first. */
   retries = 0;
   accounted = false;

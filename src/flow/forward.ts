@@ -323,7 +323,8 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
     this.#call.target = target;
     try {
       if (upload !== null) this.#send(target, prepareUpload(this.#call, upload, this.#endpoint, target));
-      else if (this.#isNative(target)) this.#send(target, prepareNative(this.#call, this.#endpoint, target));
+      else if (this.#isNative(target))
+        this.#send(target, prepareNative(this.#call, this.#endpoint, target, this.#attempts.key));
       else this.#translate(target, translation);
     } catch (fault) {
       // Nothing was sent where its head could not be written.
@@ -342,7 +343,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
     call.path = 'translated';
     if (call.socketCall !== null) {
       call.socketCall.madeBy = 'gateway';
-      if (call.socketCall.previousId !== null)
+      if (call.socketCall.previousId !== null && call.recalled?.turn == null)
         throw new GatewayError('previous_response_not_found', undefined, atPrevious);
       if (call.socketCall.isWarmUp) {
         this.#warmUp();
@@ -416,6 +417,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
     const call = this.#call;
     call.path = prepared.path;
     call.leftOut = prepared.leftOut;
+    call.keptBytes = prepared.transform.keep?.bytes ?? 0;
     if (prepared.path === 'translated') this.#hold(prepared.body);
     this.#relay ??= new Relay(this.#services, call, this);
     const relay = this.#relay;
@@ -550,7 +552,7 @@ class Forwarding implements Asker, AttemptOwner, AttemptJudge, StreamChooser, Se
 
   /** The body that was written stands in memory beside the one that came. */
   #hold(body: readonly Buffer[]): void {
-    let needed = this.#call.body?.length ?? 0;
+    let needed = (this.#call.body?.length ?? 0) + this.#call.keptBytes;
     for (const piece of body) needed += piece.length;
     this.#holdAll(needed);
   }

@@ -4,7 +4,7 @@ import { encodedKeyFailure } from '../protocols/error-formats/own-secrets.js';
 import { vendorAccountFailureOf } from '../protocols/error-formats/vendor-account.js';
 import type { AnswerTransform } from '../stream/answer-transform.js';
 import { Beginning, beginningBytes } from '../stream/gather.js';
-import type { ResponseHead } from '../upstream/client.js';
+import type { ResponseHead, UpstreamFailure } from '../upstream/client.js';
 import { parseJson, parseObject } from '../wire/json.js';
 import { textStart } from '../wire/json-skip.js';
 import { looksLikeText } from '../wire/plain-text.js';
@@ -189,4 +189,14 @@ export function toldFailure(): GatewayError {
 /** Whether an error is what the upstream's answer itself says. Of one about our account nothing passes. */
 export function tellsItself({ source, vendorAccountStatus }: GatewayError): boolean {
   return source === 'upstream' && vendorAccountStatus === null;
+}
+
+/** What is said of more than the gateway takes. */
+export function tooLarge(message: string): GatewayError {
+  return new GatewayError('upstream_error', message, { tooLarge: true });
+}
+
+/** A stream that ended before its first event, as a connection that broke. @param sentMs since its request was sent */
+export function unbegun(error: GatewayError, sentMs: number): UpstreamFailure {
+  return { reason: 'truncated', detail: error.message, bytesSent: true, headSeen: true, sentMs };
 }

@@ -113,7 +113,7 @@ export function releaseBody(services: WithMemory, call: Call, sent: boolean): vo
   if (sent && call.retries === 0) call.exchange.recycleBody();
   call.body = null;
   call.validated = null;
-  keepMemory(services, call, call.gathered);
+  keepMemory(services, call, call.gathered + call.keptBytes);
 }
 
 function overloaded(): GatewayError {

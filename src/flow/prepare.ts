@@ -4,6 +4,7 @@ import type { AnswerContext } from '../conversation/codec.js';
 import { inWordsOf } from '../conversation/effort.js';
 import { bodyEstimate, inputEstimate } from '../conversation/estimate-usage.js';
 import { fitRequest } from '../conversation/fit/fit.js';
+import type { Holder, Keep } from '../conversation/kept-turns.js';
 import { LeftOut, withoutLeftOut } from '../conversation/left-out.js';
 import type { ConversationRequest, TextProtocolName } from '../conversation/request.js';
 import { GatewayError } from '../errors.js';
@@ -34,6 +35,7 @@ import { parseObject } from '../wire/json.js';
 import { scanBody } from '../wire/json-scan.js';
 import { type BodyEdits, spliceBody } from '../wire/splice.js';
 import type { Call, GatewayPath } from './call.js';
+import { keyMark } from './key-mark.js';
 import { bareName } from './resolve.js';
 import { ruledBody, writtenKind } from './ruled-body.js';
 import type { UploadBody } from './upload-body.js';
@@ -54,8 +56,11 @@ export interface Prepared extends HeadParts {
 const json = 'application/json';
 const nothing: readonly string[] = [];
 
-/** Prepares a call for a target that takes it as it came, but for the few bytes that have to differ. */
-export function prepareNative(call: Call, endpoint: Endpoint, target: Target): Prepared {
+/**
+ * Prepares a call for a target that takes it as it came, but for the few bytes that have to differ.
+ * @param key index of the upstream's key that it will be asked with; null where that is not known
+ */
+export function prepareNative(call: Call, endpoint: Endpoint, target: Target, key: number | null): Prepared {
   const validated = call.checkedBody();
   const includeUsage =
     validated.stream && !validated.includeUsage && endpoint.usageOnRequest && target.upstream.injectUsage;
@@ -75,6 +80,7 @@ export function prepareNative(call: Call, endpoint: Endpoint, target: Target): P
     hideUsage: includeUsage,
     mayStream: endpoint.mayStream,
     amend: endpoint.amender?.(body) ?? null,
+    keep: heldKeep(call, endpoint, target, key),
     inputEstimate: endpoint.metering.estimates === 'none' ? 0 : bodyEstimate(body),
     secrets: target.upstream.secrets,
   });
@@ -126,6 +132,7 @@ export function prepareUpload(call: Call, upload: UploadBody, endpoint: Endpoint
       hideUsage: false,
       mayStream: endpoint.mayStream,
       amend: null,
+      keep: null,
       inputEstimate: 0,
       secrets: target.upstream.secrets,
     }),
@@ -202,7 +209,8 @@ export function prepareTranslated(
   const { request: fitted, restorer } = fitRequest(asked, theirs.rules, target.translation, leftOut);
   const body = theirs.encodeRequest(fitted, target.translation, leftOut);
   const written = Buffer.from(body);
-  const context = answerContext(call, request, leftOut.names);
+  const keep = answerKeep(call);
+  const context = answerContext(call, { request, leftOut: leftOut.names, keep });
   return {
     path: 'translated',
     upstreamPath: upstream.upstreamPath(target.model, request.stream),
@@ -219,19 +227,55 @@ export function prepareTranslated(
       context,
       restorer,
       inputEstimate: inputEstimate(request, body.length),
+      keep,
       secrets: target.upstream.secrets,
     }),
   };
 }
 
-function answerContext(call: Call, request: ConversationRequest, leftOut: readonly string[]): AnswerContext {
+/** What is kept of a translated answer. Over a WebSocket its own history is all that is kept. */
+function answerKeep(call: Call): Keep | null {
+  const conversation = call.route?.endpoint?.conversation ?? null;
+  const { model, recalled, running, socketCall } = call;
+  if (conversation === null || running.snapshot.conversations === null || socketCall !== null) return null;
+  return conversation.keep({
+    body: call.wholeBody(),
+    recalled,
+    id: answerId(call),
+    model: model?.name ?? '',
+    now: Date.now(),
+  });
+}
+
+function answerId({ exchange }: Call): string {
+  return exchange.id.slice('req_'.length);
+}
+
+/** Where the answer of a target is known that keeps it itself, which matters where others could be asked. */
+function heldKeep(call: Call, { conversation }: Endpoint, target: Target, key: number | null): Keep | null {
+  if (conversation === null || call.running.snapshot.conversations === null) return null;
+  const { upstream, model } = target;
+  if (call.model?.targets.length === 1 && upstream.apiKeys.length < 2) return null;
+  const mark = key === null ? null : keyMark(upstream.apiKeys[key] ?? null);
+  const holder: Holder = { upstream: upstream.name, model, key: mark };
+  return conversation.hold(call.wholeBody(), holder);
+}
+
+interface AnswerParts {
+  readonly request: ConversationRequest;
+  readonly leftOut: readonly string[];
+  readonly keep: Keep | null;
+}
+
+function answerContext(call: Call, { request, leftOut, keep }: AnswerParts): AnswerContext {
+  const echo = withoutLeftOut(request.echo, leftOut);
   return {
-    id: call.exchange.id.slice('req_'.length),
+    id: answerId(call),
     created: Math.floor(Date.now() / 1000),
     model: call.model?.name ?? '',
     includeUsage: request.includeUsage,
     showReasoning: request.reasoning?.show ?? false,
-    echo: withoutLeftOut(request.echo, leftOut),
+    echo: call.recalled === null && keep === null ? echo : { ...echo, ...call.recalled?.echo, ...keep?.echo },
     clientTools: request.clientTools,
     compaction: request.compaction,
     sealer: call.running.sealer,
@@ -358,21 +402,6 @@ export function socketLines(
     vendor,
     forwardedLines(call, target, protocol),
   );
-}
-
-/** One of an upstream's keys, or null where it has none. */
-function anyKey({ apiKeys }: Upstream): string | null {
-  return apiKeys[Math.floor(Math.random() * apiKeys.length)] ?? null;
-}
-
-/** A name for a key that tells it from the upstream's others and says nothing about it. */
-export function keyMark(apiKey: string | null): string | null {
-  return apiKey === null ? null : createHash('sha256').update(apiKey).digest('hex').slice(0, 16);
-}
-
-/** The key with a mark, or any other where it is gone: another key of the account may do as well. */
-export function markedKey(upstream: Upstream, mark: string | null): string | null {
-  return upstream.apiKeys.find((key) => keyMark(key) === mark) ?? anyKey(upstream);
 }
 
 function prefixesOf(target: Target, path: string): readonly HeadLines[] {

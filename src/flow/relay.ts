@@ -8,7 +8,7 @@ import { type FaultPlace, GatewayError, type GivenUpBy } from '../errors.js';
 import type { ExchangeListener } from '../http/exchange.js';
 import { Swept } from '../http/sweep.js';
 import { isVendorAccountError } from '../protocols/error-formats/vendor-account-error.js';
-import type { AnswerTransform } from '../stream/answer-transform.js';
+import type { AnswerTransform, HeldEnd } from '../stream/answer-transform.js';
 import type { ResponseHead, UpstreamExchange, UpstreamFailure, UpstreamHandler } from '../upstream/client.js';
 import { account } from './account.js';
 import { answerLines, streamLines } from './answer-lines.js';
@@ -18,6 +18,7 @@ import {
   type Bytes,
   decide,
   type Events,
+  mayShowLife,
   over,
   type Phase,
   takenAs,
@@ -27,6 +28,7 @@ import {
 } from './answer-phase.js';
 import type { CallOutcome, RoutedCall } from './call.js';
 import { noteUsage } from './consumption.js';
+import { keepEnd, sendStreamEnd, wholeEnd } from './conversation/keep.js';
 import {
   answerOutcome,
   answerRefusal,
@@ -37,6 +39,8 @@ import {
   noStream,
   tellsItself,
   toldFailure,
+  tooLarge,
+  unbegun,
   unfitRefusal,
 } from './judge-answer.js';
 import { countAnswerMemory, releaseBody, takeAnswerMemory } from './memory-budget.js';
@@ -192,7 +196,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
 
   onFailure(failure: UpstreamFailure): void {
     const phase = this.#phase;
-    if (phase.name === 'over') return;
+    if (phase.name === 'over' || phase.name === 'keeping') return;
     const error = failureError(failure);
     this.#call.sentAt = this.upstream?.sentAt ?? 0;
     if (!this.relayed) {
@@ -235,12 +239,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     }
     const { keepAliveMs } = this.#call.running.snapshot.timeouts;
     if (keepAliveMs === 0 || !this.#flowing || now - this.#heardAt < keepAliveMs) return;
-    // Signs of life belong between the events of a stream alone.
-    const phase = this.#phase;
-    if (
-      phase.name === 'waiting' ? this.#transform?.mayStream : phase.name !== 'events' || phase.runs.overlong
-    )
-      return;
+    if (!mayShowLife(this.#phase, this.#transform)) return;
     this.#heardAt = now;
     this.#commitStream();
     // Not under backpressure at this point, and these few bytes are too short to matter if they start some.
@@ -310,9 +309,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
 
   /** Gives up a stream that ended before its first event: it goes elsewhere as a call whose connection broke does. */
   #giveUnbegun(error: GatewayError): void {
-    const sentMs = performance.now() - this.#call.sentAt;
-    const detail = error.message;
-    this.#give(error, { reason: 'truncated', detail, bytesSent: true, headSeen: true, sentMs });
+    this.#give(error, unbegun(error, performance.now() - this.#call.sentAt));
   }
 
   /** A mistake of ours costs its own call and nothing else. */
@@ -330,12 +327,11 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   /** Ends an answer that has begun, and will not come to its end. */
   #failStream(error: GatewayError, reason = givenUpBy(error), phase = this.#phase): void {
     this.#giveUp(reason, error);
-    // Nothing can be said in an answer that is no event stream.
+    // Nothing can be said in an answer that is no event stream: a cut connection is the only honest end.
     if (phase.name === 'bytes') {
-      this.#cut(error);
-      return;
-    }
-    this.#endStream(phase, error);
+      this.#call.error = error;
+      this.#call.exchange.abort();
+    } else this.#endStream(phase, error);
     this.#settle('upstream_error');
   }
 
@@ -371,13 +367,6 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     return this.#flowing;
   }
 
-  /** The head promised an answer that cannot be made whole: a cut connection is the only honest end. */
-  #cut(error: GatewayError): void {
-    this.#call.error = error;
-    this.#call.exchange.abort();
-    this.#settle('upstream_error');
-  }
-
   /** Gives up what is no answer of the endpoint, for all its good status. @param first its first bytes, or all of it */
   #giveUnfit(head: ResponseHead, first: Buffer, isWhole: boolean): boolean {
     const answersJson = this.#call.route.endpoint?.answersJson !== false;
@@ -389,12 +378,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   /** An answer that does not fit: passed on as it comes where that can be. An error is told in the caller's error format. */
   #outgrown({ transform, head }: Answering, before: Buffer): void {
     if (head.status >= 400) this.#tellError(head, this.#errorOf(head, before) ?? statusError(head, before));
-    else if (!transform.divisible)
-      this.#give(
-        new GatewayError('upstream_error', "The upstream's answer is too large to be changed.", {
-          tooLarge: true,
-        }),
-      );
+    else if (!transform.divisible) this.#give(tooLarge("The upstream's answer is too large to be changed."));
     else this.#beginBytes(transform, head);
   }
 
@@ -463,7 +447,6 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
   }
 
   #sendWhole({ transform, head }: Answering, body: Buffer): void {
-    const call = this.#call;
     let answer: Buffer | string = body;
     if (head.status >= 400) {
       const error = this.#errorOf(head, body);
@@ -482,6 +465,14 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
         return;
       }
     }
+    this.#whenKept(wholeEnd(transform, head, answer), (result) => {
+      if (result instanceof GatewayError) this.refuse(result, null);
+      else this.#respond(head, result ?? answer);
+    });
+  }
+
+  #respond(head: ResponseHead, answer: Buffer | string): void {
+    const call = this.#call;
     if (call.exchange.respond(head.status, answerLines(call, head), answer))
       this.#settle(answerOutcome(head));
     else {
@@ -490,6 +481,17 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
       call.endedAt = 0;
       this.#phase = { name: 'sent', head };
     }
+  }
+
+  /** @param leave hears what is to leave, or why nothing may: at once where nothing is kept (null) */
+  #whenKept(end: HeldEnd | null, leave: (result: Buffer | GatewayError | null) => void): void {
+    if (end === null) {
+      leave(null);
+      return;
+    }
+    const keeping: Phase = { name: 'keeping', isStream: end.isStream };
+    this.#phase = keeping;
+    keepEnd(this.#services, this.#call, end, (result) => this.#phase === keeping && leave(result));
   }
 
   #endWhole(whole: Whole): void {
@@ -512,11 +514,7 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     if ((held > usualEventBytes || this.#call.gathered > 0) && !this.#holds(held)) return true;
     if (run === null) return true;
     if (runs.overlong && !transform.divisible) {
-      this.#give(
-        new GatewayError('upstream_error', 'An event of the upstream is too large to be passed on.', {
-          tooLarge: true,
-        }),
-      );
+      this.#give(tooLarge('An event of the upstream is too large to be passed on.'));
       return true;
     }
     // Part of an event cannot be judged; one so large is taken for what was asked for.
@@ -557,8 +555,11 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     if (transform.isCut) this.upstream?.cancel();
     // Nothing of the upstream is passed on any more, so nothing has to wait for the client.
     this.#flowing = true;
-    this.#call.exchange.end();
-    this.#settle('complete');
+    this.#endGood(transform);
+  }
+
+  #endGood({ held }: AnswerTransform): void {
+    this.#whenKept(held, (result) => this.#settle(sendStreamEnd(this.#call, result)));
   }
 
   /** The error's words have left with what was passed last. */
@@ -590,9 +591,6 @@ export class Relay extends Swept implements UpstreamHandler, ExchangeListener {
     if (last !== null) exchange.write(last);
     if (error !== null) this.#failStream(error);
     else if (transform.hasFailed) this.#endFailed(transform.error ?? toldFailure());
-    else {
-      exchange.end();
-      this.#settle('complete');
-    }
+    else this.#endGood(transform);
   }
 }

@@ -8,6 +8,7 @@ import { GatewayError } from '../errors.js';
 import { findBillingLine } from '../protocols/messages/billing-line.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import type { AuthenticatedCall, Call, ResolvedCall, RoutedCall } from './call.js';
+import { keyMark } from './key-mark.js';
 import type { Services } from './services.js';
 
 /** SDKs of generateContent put the resource's collection before its name. */
@@ -93,7 +94,7 @@ const leastBytes = 2048;
  * its targets
  */
 export function routeCall(services: Services, call: ResolvedCall, all: readonly Target[]): Attempts {
-  const targets = steerable(call.steering, all);
+  const targets = knowing(call, steerable(call.steering, all));
   const wishes = wishesOf(call);
   call.affinity = affinityOf(call, targets);
   // Where there is no choice, what the upstream itself says is worth more than that it has failed before.
@@ -115,6 +116,33 @@ export function routeCall(services: Services, call: ResolvedCall, all: readonly 
   });
 }
 
+/**
+ * The targets that can know what a call goes on from: the one that holds it, or those that take it as it came where
+ * nobody knows who does.
+ * @throws {GatewayError} when none of them is left
+ */
+function knowing(call: ResolvedCall, targets: readonly Target[]): readonly Target[] {
+  const { recalled, route } = call;
+  if (recalled === null || recalled.unfound === null) return targets;
+  const { holder } = recalled;
+  const protocol = route.endpoint?.protocol;
+  const left = targets.filter(
+    ({ upstream, model, native }) =>
+      protocol !== undefined &&
+      native.has(protocol) &&
+      (holder === null || (upstream.name === holder.upstream && model === holder.model)),
+  );
+  if (left.length === 0) throw recalled.unfound;
+  return left;
+}
+
+/** Index of the key that what a call goes on from was made with; null for any. */
+function holdingKey({ recalled }: ResolvedCall, { upstream }: Target): number | null {
+  const mark = recalled?.holder?.key ?? null;
+  const index = mark === null ? -1 : upstream.apiKeys.findIndex((key) => keyMark(key) === mark);
+  return index === -1 ? null : index;
+}
+
 /** A call over a socket goes where those before it went, if that is among the targets. */
 function attemptsAt(
   services: Services,
@@ -123,8 +151,10 @@ function attemptsAt(
   now: number,
 ): Attempts {
   const { socketCall } = call;
-  if (socketCall === null) return new Attempts(services, call, chosen, now);
-  const attempts = new Attempts(services, call, socketCall.upstreamSession.arrange(chosen), now);
+  if (socketCall === null && call.recalled === null) return new Attempts(services, call, chosen, now);
+  const attempts = new Attempts(services, call, socketCall?.upstreamSession.arrange(chosen) ?? chosen, now);
+  attempts.key = holdingKey(call, attempts.target) ?? attempts.key;
+  if (socketCall === null) return attempts;
   attempts.key = socketCall.upstreamSession.keyFor(attempts.target) ?? attempts.key;
   return attempts;
 }

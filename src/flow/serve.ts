@@ -10,6 +10,7 @@ import { account } from './account.js';
 import { admitDownload, admitResolved, admitThen } from './admit.js';
 import { authenticate } from './authenticate.js';
 import { type AuthenticatedCall, Call, type ResolvedCall } from './call.js';
+import { recall } from './conversation/recall.js';
 import { forward, type Sending } from './forward.js';
 import { takeImages } from './images/take.js';
 import { Intake } from './intake.js';
@@ -28,8 +29,8 @@ import { makesTask, showTask, takeAction, takeCreate } from './video/take.js';
 
 /**
  * The life of a request, in order: route, authenticate, take its place among the calls of its key (`admit`), take in the
- * body as there is room for it, validate, resolve the model, take what else it needs of its limits, forward, relay,
- * account. A refusal at any step goes to `refuse`, and every path ends in `account` exactly once.
+ * body as there is room for it, validate, resolve the model, recall what it goes on from, take what else it needs of
+ * its limits, forward, relay, account. A refusal at any step goes to `refuse`, and every path ends in `account` exactly once.
  * @param socketCall of a request that came as a message of a WebSocket
  */
 export function serve(services: Services, exchange: Exchange, socketCall: SocketCall | null = null): void {
@@ -128,7 +129,8 @@ function findRoute(call: Call): Route {
 function proceed(services: Services, call: AuthenticatedCall): void {
   const { stream } = call.route;
   const endpoint = declared(call.route.endpoint);
-  const validated = validatedBody(call, declared(call.route.schema));
+  const schema = declared(call.route.schema);
+  const validated = validatedBody(call, schema);
   call.validated = stream === 'asked' ? validated : { ...validated, stream: stream === 'byQuery' };
   call.steering = call.socketCall?.steering ?? validated.members.steering;
   const resolved = resolveModel(call, endpoint.protocol);
@@ -136,7 +138,11 @@ function proceed(services: Services, call: AuthenticatedCall): void {
   if (stream === 'byQuery' && queryParameter(call.exchange.head.query, 'alt') !== 'sse')
     call.framing = 'array';
   call.validatedAt = performance.now();
-  admitResolved(services, resolved, send);
+  recall(services, resolved, { endpoint, schema, next: admitToSend });
+}
+
+function admitToSend(services: Services, call: ResolvedCall): void {
+  admitResolved(services, call, send);
 }
 
 function validatedBody(call: Call, schema: CompiledSchema): ValidatedBody {

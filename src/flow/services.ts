@@ -9,6 +9,7 @@ import type { HostClock } from '../limits/clock.js';
 import type { LeaseHolder } from '../limits/lease-holder.js';
 import type { CallRecord } from '../metrics/call-record.js';
 import type { Recorder } from '../metrics/recorder.js';
+import type { OwnedRecords } from '../store/owned.js';
 import type { UpstreamClient } from '../upstream/client.js';
 import type { Dialer } from '../upstream/dialer.js';
 import type { TaskBook } from '../video/book.js';
@@ -37,6 +38,10 @@ export interface Services {
   readonly sessions: SessionList;
   readonly book: TaskBook;
   readonly downloads: Downloads;
+  /** Where turns of conversations are kept; null where the store cannot. */
+  readonly owned: OwnedRecords | null;
+  /** Bytes on their way there. */
+  readonly keeping: { underWay: number };
   /** Takes note of a call that has ended; does its formatting later. */
   readonly report: (call: CallRecord) => void;
   /** Counts and logs a mistake of ours. Never throws. @param call that it belongs to, or null */

@@ -3,6 +3,7 @@ import type { CompiledSchema } from '../schema/compile.js';
 import { isObject } from '../wire/json.js';
 import { type BodySpans, scanBody } from '../wire/json-scan.js';
 import { type FoundMembers, lookThrough, noMembers } from '../wire/member-guard.js';
+import { goingOnMembers } from '../wire/routed-members.js';
 import { parseBody } from '../wire/skeleton.js';
 
 /** What the later phases need to know of a request body that has passed its endpoint's schema. */
@@ -15,6 +16,8 @@ export interface ValidatedBody {
   readonly includeUsage: boolean;
   /** Null where nobody has looked for it. */
   readonly output: OutputSpans | null;
+  /** It has a member by which a body goes on from an earlier call. */
+  readonly goesOn: boolean;
   /** What the body has beside what is read of it. */
   readonly members: FoundMembers;
 }
@@ -34,7 +37,15 @@ const noSpans: BodySpans = { open: 0, model: null, stream: null, streamOptions: 
 
 /** What the later phases need to know of a form, or of another body that is not passed on as it came. */
 export function readValidated(model: string, stream: boolean): ValidatedBody {
-  return { scan: noSpans, model, stream, includeUsage: true, output: null, members: noMembers };
+  return {
+    scan: noSpans,
+    model,
+    stream,
+    includeUsage: true,
+    output: null,
+    goesOn: false,
+    members: noMembers,
+  };
 }
 
 /** The verdict on what `accept` does not know, and the reason of every refusal. */
@@ -50,6 +61,7 @@ function parseAndCheck(body: Buffer, schema: CompiledSchema): ValidatedBody {
     stream: stream === true,
     includeUsage: asksForUsage(options),
     output: null,
+    goesOn: goingOnMembers.some((name) => (value[name] ?? null) !== null),
     members,
   };
 }

@@ -85,7 +85,12 @@ function settings(): readonly Setting[] {
       }
     } else if (entries?.properties !== undefined) walk(`${path}.*`, entries, isRequired);
     else if (node.items?.properties !== undefined) walk(`${path}[]`, node.items, isRequired);
-    else found.push({ path, node, isRequired });
+    else {
+      found.push({ path, node, isRequired });
+      // Settings that may be switched off as a whole.
+      const members = node.anyOf?.find(({ properties }) => properties !== undefined);
+      if (members !== undefined) walk(path, members, false);
+    }
   };
   walk('', configSchema as unknown as SchemaNode, true);
   return found;

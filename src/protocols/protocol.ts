@@ -1,5 +1,6 @@
 import type { Protocol } from '../config/types.js';
 import type { TargetOptions, TextCodec } from '../conversation/codec.js';
+import type { ConversationRules } from '../conversation/kept-turns.js';
 import type { ConversationRequest, TextProtocolName } from '../conversation/request.js';
 import type { StreamRules } from '../conversation/stream-rules.js';
 import type { CompiledSchema } from '../schema/compile.js';
@@ -41,6 +42,8 @@ export interface Endpoint extends StreamRules {
    * What it returns is called with a whole successful answer and gives that very buffer back when nothing is to do.
    */
   readonly amender: ((body: Buffer) => ((answer: Buffer) => Buffer) | null) | null;
+  /** How its calls go on from earlier ones; null where each stands for itself. */
+  readonly conversation: ConversationRules | null;
   /** Which requests are not sent a second time to upstreams that take them as they came. */
   readonly once: OnceRule;
 }

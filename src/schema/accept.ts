@@ -11,7 +11,7 @@ import {
   skipSpace,
 } from '../wire/json-skip.js';
 import { type FoundMembers, type MemberGuard, noMembers } from '../wire/member-guard.js';
-import { outputMembers } from '../wire/routed-members.js';
+import { goingOnMembers, outputMembers } from '../wire/routed-members.js';
 import type { SteeringMember } from '../wire/steering-members.js';
 import {
   type AcceptNode,
@@ -33,6 +33,8 @@ export interface Accepted {
   /** True when the client itself asked for the usage chunk. */
   readonly includeUsage: boolean;
   readonly output: OutputSpans;
+  /** It has a member of `goingOnMembers` that is not null. */
+  readonly goesOn: boolean;
   readonly members: FoundMembers;
 }
 
@@ -61,11 +63,13 @@ const guardedKeys = [
   ...outputMembers.maxTokens,
   ...outputMembers.choices,
   ...outputMembers.configs,
+  ...goingOnMembers,
 ];
 /** Positions among these, from 1: up to this one a key may come only once. */
 const lastSingle = 3;
 const lastMaxTokens = lastSingle + outputMembers.maxTokens.length;
 const choicesGuard = lastMaxTokens + 1;
+const lastConfig = choicesGuard + outputMembers.configs.length;
 const noSpans: readonly Span[] = [];
 const noOutputSpans: OutputSpans = { maxTokens: noSpans, choices: null, config: null };
 const usageKey = Uint8Array.from(Buffer.from('include_usage', 'latin1'));
@@ -122,6 +126,7 @@ class Walk {
   #choicesEnd = -1;
   #configStart = -1;
   #configEnd = -1;
+  #goesOn = false;
   /** Members by which an upstream would be led elsewhere. */
   #steering: SteeringMember[] = [];
   /** How far the current branch of a union got. */
@@ -142,6 +147,7 @@ class Walk {
     this.#maxTokens = null;
     this.#choicesStart = -1;
     this.#configStart = -1;
+    this.#goesOn = false;
     this.#reached = 0;
     this.#wasted = 0;
     if (this.#steering.length > 0) this.#steering = [];
@@ -171,6 +177,7 @@ class Walk {
       stream: this.#streamStart !== -1 && body[this.#streamStart] === LOWER_T,
       includeUsage: this.#usageStart !== -1 && body[this.#usageStart] === LOWER_T,
       output: this.#outputSpans(),
+      goesOn: this.#goesOn,
       members: this.#steering.length === 0 ? noMembers : { ...noMembers, steering: this.#steering },
     };
   }
@@ -368,10 +375,10 @@ class Walk {
     } else if (guard === choicesGuard) {
       this.#choicesStart = start;
       this.#choicesEnd = end;
-    } else {
+    } else if (guard <= lastConfig) {
       this.#configStart = start;
       this.#configEnd = end;
-    }
+    } else if (this.#body[start] !== LOWER_N) this.#goesOn = true;
   }
 
   /** The model's name, empty when there is none; null for one that is not read here. */

@@ -1,14 +1,20 @@
 import { existsSync } from 'node:fs';
 import type { StoreSettings } from '../config/types.js';
 import { createEmbeddedStore } from './embedded.js';
+import type { OwnedRecords } from './owned.js';
 import { createRedisStore } from './redis.js';
 import { createRedisShares } from './redis-shares.js';
 import type { ShareStore } from './shares.js';
 import type { Ledger, Store } from './store.js';
 
-/** Makes the store, with its ledgers, that the config names. Its server or its disk need not be there yet. */
-export function createStore(settings: StoreSettings): Store & Ledger {
-  return settings.kind === 'embedded' ? createEmbeddedStore(settings) : createRedisStore(settings);
+/** A store with its ledgers, and the records of owners where it can have them: null in Redis. */
+export type WholeStore = Store & Ledger & { readonly owned: OwnedRecords | null };
+
+/** Makes the store that the config names. Its server or its disk need not be there yet. */
+export function createStore(settings: StoreSettings): WholeStore {
+  return settings.kind === 'embedded'
+    ? createEmbeddedStore(settings)
+    : { ...createRedisStore(settings), owned: null };
 }
 
 /** Whether something may have been stored: looking into a store that was never used would make its files. */

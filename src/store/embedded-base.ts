@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Environment, type OpenLmdb, openEnvironment } from './environment.js';
 import type { LedgerBase } from './ledgers.js';
+import type { OwnedBase } from './owned-records.js';
 import type { Bytes, Records } from './records.js';
 
 /** The open databases of an embedded store. */
@@ -14,6 +15,10 @@ export interface EmbeddedBase {
   ledgers(): OpenLedgers;
   /** Some process has made ledgers here. */
   hasLedgers(): boolean;
+  /** Opens the records of owners when they are first needed. */
+  owned(): OpenOwned;
+  /** Some process has made records of owners here. */
+  hasOwned(): boolean;
   close(): void;
 }
 
@@ -22,8 +27,13 @@ export interface OpenLedgers extends LedgerBase {
   readonly change: Environment['change'];
 }
 
-/** Address space, of which a ledger of months needs more than the records do. */
-const ledgerMapBytes = 2 ** 38;
+/** The open databases of the records of owners. */
+export interface OpenOwned extends OwnedBase {
+  readonly change: Environment['change'];
+}
+
+/** Address space, of which a ledger of months needs more than the records do; so may what owners keep. */
+const largeMapBytes = 2 ** 38;
 
 const claimsPrefix = 'claims';
 
@@ -31,7 +41,7 @@ const claimsPrefix = 'claims';
  * Opens the databases under a folder: `records`, and the claims apart from them. A claim lasts for seconds and is made
  * often, so that no disk need be waited for: a killed process loses nothing by that, only a machine that goes down
  * may, and after that the claims begin anew, in a folder that is named after the machine's start. Ledgers are apart from
- * the records too: whoever makes a record does not wait until a long batch is written.
+ * the records too, and so is what belongs to owners: whoever makes a record does not wait until a long batch is written.
  * @throws Error when they cannot be opened
  */
 export function openBase(open: OpenLmdb, folder: string): EmbeddedBase {
@@ -50,13 +60,26 @@ export function openBase(open: OpenLmdb, folder: string): EmbeddedBase {
     const ledgerFolder = join(folder, 'ledgers');
     let ledgers: OpenLedgers | null = null;
     const openLedgers = (): OpenLedgers => {
-      const environment = openEnvironment(open, ledgerFolder, { durable: true, mapBytes: ledgerMapBytes });
+      const environment = openEnvironment(open, ledgerFolder, { durable: true, mapBytes: largeMapBytes });
       opened.push(environment);
       return {
         lines: environment.database('lines'),
         retention: environment.database('retention'),
         sums: { records: environment.database('sums'), expiry: environment.database('expiry') },
         sumLog: environment.database('sum-log'),
+        change: environment.change,
+      };
+    };
+    const ownedFolder = join(folder, 'owned');
+    let owned: OpenOwned | null = null;
+    const openOwned = (): OpenOwned => {
+      const environment = openEnvironment(open, ownedFolder, { durable: true, mapBytes: largeMapBytes });
+      opened.push(environment);
+      return {
+        values: environment.database('values'),
+        byOwner: environment.database('by-owner'),
+        byTime: environment.database('by-time'),
+        sums: environment.database('sums'),
         change: environment.change,
       };
     };
@@ -70,6 +93,11 @@ export function openBase(open: OpenLmdb, folder: string): EmbeddedBase {
         return ledgers;
       },
       hasLedgers: () => ledgers !== null || existsSync(ledgerFolder),
+      owned() {
+        owned ??= openOwned();
+        return owned;
+      },
+      hasOwned: () => owned !== null || existsSync(ownedFolder),
       close,
     };
   } catch (error) {

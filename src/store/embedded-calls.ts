@@ -1,4 +1,5 @@
 import type { ExitState } from './embedded-exit.js';
+import type { OwnedBounds, OwnedRecord } from './owned.js';
 import type { LedgerBatch, LinePage, ListOrder, StoredPage, StoredRecord, SumPage } from './store.js';
 
 /** What the thread of an embedded store is started with. */
@@ -50,6 +51,20 @@ export type EmbeddedCall =
       readonly limit: number;
       readonly from: string | null;
     }
+  | {
+      readonly name: 'keepOwned';
+      readonly owner: string;
+      readonly records: readonly OwnedRecord[];
+      readonly ttlMs: number;
+      readonly most: OwnedBounds;
+    }
+  | {
+      readonly name: 'findOwned';
+      readonly owner: string;
+      readonly ids: readonly string[];
+      readonly mostBytes: number;
+    }
+  | { readonly name: 'dropOwned'; readonly owner: string; readonly id: string }
   | { readonly name: 'sweep' }
   | { readonly name: 'close' };
 
@@ -64,6 +79,9 @@ export interface EmbeddedResults {
   readonly append: boolean;
   readonly readLines: LinePage;
   readonly readSums: SumPage;
+  readonly keepOwned: boolean;
+  readonly findOwned: readonly (string | null)[] | null;
+  readonly dropOwned: boolean;
   /** True when there is more to sweep. */
   readonly sweep: boolean;
   readonly close: null;

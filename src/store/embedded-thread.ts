@@ -11,6 +11,7 @@ import type {
 } from './embedded-calls.js';
 import { doWork } from './embedded-exit.js';
 import { appendBatch, hasSumsToMerge, mergeSums, readLines, readSums, sweepLines } from './ledgers.js';
+import { dropOwned, findOwned, keepOwned, sweepOwned } from './owned-records.js';
 import {
   createRecord,
   getRecord,
@@ -71,6 +72,11 @@ async function serve(calls: readonly NumberedCall[]): Promise<void> {
     ledgers.lines.resetReadTxn();
     run();
   });
+  await attempt(of('findOwned'), (base, run) => {
+    if (base.hasOwned()) base.owned().values.resetReadTxn();
+    run();
+  });
+  await attempt(of('keepOwned', 'dropOwned'), (base, run) => base.owned().change(run));
   await attempt(of('append'), (base, run) => base.ledgers().change(run));
   await attempt(of('sweep'), (_, run) => run());
   for (const close of of('close')) {
@@ -146,6 +152,13 @@ function perform(base: EmbeddedBase, call: EmbeddedCall): Result {
       return readLines(base.ledgers(), call);
     case 'readSums':
       return readSums(base.ledgers(), call);
+    case 'keepOwned':
+      return keepOwned(base.owned(), call);
+    case 'findOwned':
+      // Looking for something makes no files.
+      return base.hasOwned() ? findOwned(base.owned(), call) : call.ids.map(() => null);
+    case 'dropOwned':
+      return dropOwned(base.owned(), call);
     case 'sweep':
       return sweepSome(base);
     case 'close':
@@ -162,6 +175,11 @@ function sweepSome(base: EmbeddedBase): boolean {
     if (change(() => sweepRecords(ledgers.sums, mostTogether)) === mostTogether) return true;
     if (change(() => sweepLines(ledgers, mostLines)) === mostLines) return true;
     ledgers.lines.readerCheck();
+  }
+  if (base.hasOwned()) {
+    const owned = base.owned();
+    if (owned.change(() => sweepOwned(owned, mostTogether)) === mostTogether) return true;
+    owned.values.readerCheck();
   }
   let last: Buffer | null = null;
   do {

@@ -8,6 +8,7 @@ import type {
 } from './embedded-calls.js';
 import { awaitWork, createExitState } from './embedded-exit.js';
 import { checkBatch, checkSumRange } from './ledger-format.js';
+import type { OwnedRecords } from './owned.js';
 import type { Ledger, Store } from './store.js';
 import { storeClosed, storeUnavailable } from './unavailable.js';
 
@@ -34,7 +35,9 @@ interface PendingCall {
  * requests cannot. (lmdb-js has a writer thread too, but when a transaction cannot begin there, it never answers and
  * keeps its lock.)
  */
-export function createEmbeddedStore(options: EmbeddedStoreOptions): Store & Ledger {
+export function createEmbeddedStore(
+  options: EmbeddedStoreOptions,
+): Store & Ledger & { readonly owned: OwnedRecords } {
   const link = new EmbeddedLink(options);
   return {
     kind: 'embedded',
@@ -59,6 +62,11 @@ export function createEmbeddedStore(options: EmbeddedStoreOptions): Store & Ledg
     },
     async sweep() {
       while (await link.call({ name: 'sweep' }));
+    },
+    owned: {
+      keep: (owner, records, ttlMs, most) => link.call({ name: 'keepOwned', owner, records, ttlMs, most }),
+      find: (owner, ids, mostBytes) => link.call({ name: 'findOwned', owner, ids, mostBytes }),
+      drop: (owner, id) => link.call({ name: 'dropOwned', owner, id }),
     },
     close: () => link.close(),
   };

@@ -1,4 +1,5 @@
 import type { BrokenBy } from '../conversation/estimate-usage.js';
+import type { Keep, KeptRecord } from '../conversation/kept-turns.js';
 import type { Usage } from '../conversation/usage.js';
 import type { GatewayError } from '../errors.js';
 
@@ -8,6 +9,15 @@ export interface TransformEnd {
   readonly last: Buffer | null;
   /** Why the stream is not whole, or null. */
   readonly error: GatewayError | null;
+}
+
+/** The last events of a stream, or a whole answer, which wait until what a client may go on from by their word is kept. */
+export interface HeldEnd {
+  readonly keep: Keep;
+  /** At least one. */
+  readonly records: readonly KeptRecord[];
+  readonly end: Buffer;
+  readonly isStream: boolean;
 }
 
 /**
@@ -39,6 +49,10 @@ export interface AnswerTransform {
   readonly broken: GatewayError | null;
   /** The upstream's own error event has passed last: nothing is to be added, and the call has failed all the same. */
   readonly hasFailed: boolean;
+  /** What is kept of a whole answer before it leaves; null for nothing. A stream's is in `held`. */
+  readonly keep: Keep | null;
+  /** Set by the `pass` or `end` that comes to the end of a stream of which something is kept; else null. */
+  readonly held: HeldEnd | null;
   /** What the upstream has said of the answer's usage so far, or null. */
   readonly usage: Usage | null;
   /** Number of the event that follows those that have passed, in protocols that number them; else 0. */

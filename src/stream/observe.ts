@@ -6,6 +6,7 @@ import {
   mediumTokens,
   tokensOf,
 } from '../conversation/estimate-usage.js';
+import type { Keep } from '../conversation/kept-turns.js';
 import type { StreamRules } from '../conversation/stream-rules.js';
 import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
@@ -15,7 +16,7 @@ import { vendorAccountError } from '../protocols/error-formats/vendor-account-er
 import { parseObject } from '../wire/json.js';
 import { skipSpace } from '../wire/json-skip.js';
 import { firstEventEnd, lastEventEnd, parseEvent } from '../wire/sse.js';
-import type { AnswerTransform, TransformEnd } from './answer-transform.js';
+import type { AnswerTransform, HeldEnd, TransformEnd } from './answer-transform.js';
 import { hasPlainLines, OwnEvents } from './own-events.js';
 import { streamedWeight, writtenWeight } from './streamed-text.js';
 import { Tail, tailBytes } from './tail.js';
@@ -46,6 +47,7 @@ const letterS = 0x73;
 const quote = 0x22;
 const openBrace = 0x7b;
 const openBracket = 0x5b;
+const nothing = Buffer.alloc(0);
 
 /** Whether a whole answer has an error, and not only a place for one. */
 function hasError(body: Buffer): boolean {
@@ -87,6 +89,8 @@ interface Observed {
   readonly mayStream: boolean;
   /** Changes a whole answer, or null for answers that pass as they come. */
   readonly amend: ((answer: Buffer) => Buffer) | null;
+  /** What is kept of the answer; null for nothing. */
+  readonly keep: Keep | null;
   /** Tokens that the request is thought to have cost, for an upstream that reports nothing. */
   readonly inputEstimate: number;
   /** Of the gateway at the upstream: no answer may tell its keys, and no error any of them. */
@@ -108,8 +112,8 @@ export class ObservedTransform implements AnswerTransform {
   readonly divisible: boolean;
   readonly eventBytes = eventBytes;
   readonly exactErrors = true;
-  readonly endsItself = false;
   readonly isCut = false;
+  held: HeldEnd | null = null;
   readonly kept = 0;
   readonly error = null;
   broken: GatewayError | null = null;
@@ -142,9 +146,19 @@ export class ObservedTransform implements AnswerTransform {
   constructor(observed: Observed) {
     this.#observed = observed;
     this.#rules = observed.rules;
-    this.wholeBytes = observed.amend === null ? wholeBytes : amendedBytes;
-    this.divisible = observed.amend === null;
+    const isChanged = observed.amend !== null || observed.keep !== null;
+    this.wholeBytes = isChanged ? amendedBytes : wholeBytes;
+    this.divisible = !isChanged;
     this.mayStream = observed.mayStream;
+  }
+
+  get keep(): Keep | null {
+    return this.#observed.keep;
+  }
+
+  /** What follows the last event would come behind what waits. */
+  get endsItself(): boolean {
+    return this.held !== null;
   }
 
   get usage(): Usage | null {
@@ -191,10 +205,21 @@ export class ObservedTransform implements AnswerTransform {
     this.#count(run);
     if (run.length > tailBytes) this.#number = this.#rules.lastNumber?.(run) ?? this.#number;
     if (this.#rules.marksEnd !== null) this.#ended ||= this.#rules.marksEnd(run);
+    const { keep } = this.#observed;
+    if (keep !== null && this.#holds(keep, run)) return nothing;
     if (!this.#observed.hideUsage) return run;
     const hidden = this.#rules.findUsageEvent(run);
     if (hidden === null) return run;
     return Buffer.concat([run.subarray(0, hidden.start), run.subarray(hidden.end)]);
+  }
+
+  /** Keeps back the run that ends an answer of which something is to be kept. */
+  #holds(keep: Keep, run: Buffer): boolean {
+    keep.see?.(run);
+    if (!this.#ended || this.broken !== null) return false;
+    const records = keep.records(run, true);
+    if (records.length > 0) this.held = { keep, records, end: Buffer.from(run), isStream: true };
+    return this.held !== null;
   }
 
   /** The first event that is none of the protocol's own and may not be passed on, or null. */

@@ -67,6 +67,9 @@ export class ArrayTransform implements AnswerTransform {
   get hasFailed(): boolean {
     return this.#inner.hasFailed;
   }
+  /** Nothing of this form is kept. */
+  readonly keep = null;
+  readonly held = null;
 
   get usage(): Usage | null {
     return this.#inner.usage;

@@ -16,6 +16,7 @@ import {
 } from '../conversation/estimate-usage.js';
 import type { StreamEvent } from '../conversation/events.js';
 import type { AnswerRestorer } from '../conversation/fit/fitted.js';
+import type { Keep } from '../conversation/kept-turns.js';
 import type { Usage } from '../conversation/usage.js';
 import { GatewayError } from '../errors.js';
 import { keyFailure, tellable } from '../protocols/error-formats/own-secrets.js';
@@ -24,7 +25,7 @@ import { parseObject } from '../wire/json.js';
 import { plainText, rawBytes } from '../wire/raw-text.js';
 import { firstEventEnd, parseEvent } from '../wire/sse.js';
 import { rawTextWeight, textWeight } from '../wire/text-weight.js';
-import type { AnswerTransform, TransformEnd } from './answer-transform.js';
+import type { AnswerTransform, HeldEnd, TransformEnd } from './answer-transform.js';
 import { Sequence } from './sequence.js';
 import { TextTemplate } from './text-template.js';
 
@@ -53,6 +54,8 @@ export interface TranslationParts {
   readonly restorer: AnswerRestorer | null;
   /** Input tokens that the request is thought to have cost, for an upstream that reports nothing. */
   readonly inputEstimate: number;
+  /** What is kept of the answer; null for nothing. */
+  readonly keep: Keep | null;
   /** Of the gateway at the upstream: no answer may tell its keys, and no error any of them. */
   readonly secrets: OwnSecrets;
 }
@@ -76,6 +79,14 @@ export class TranslatedTransform implements AnswerTransform {
 
   constructor(parts: TranslationParts) {
     this.#parts = parts;
+  }
+
+  get keep(): Keep | null {
+    return this.#parts.keep;
+  }
+
+  get held(): HeldEnd | null {
+    return this.#stream?.held ?? null;
   }
 
   get isCut(): boolean {
@@ -204,6 +215,8 @@ class StreamTranslation {
   isOver = false;
   /** The end is the gateway's own. */
   isCut = false;
+  held: HeldEnd | null = null;
+  readonly #keep: Keep | null;
 
   /** Of what was decoded, in order; only where the answer is to be restored. */
   readonly #ordered: StreamEvent[] = [];
@@ -219,9 +232,10 @@ class StreamTranslation {
   /** What is known of the usage is all of it. */
   isUsageWhole = false;
 
-  constructor({ theirs, source, ours, context, restorer, inputEstimate, secrets }: TranslationParts) {
+  constructor({ theirs, source, ours, context, restorer, inputEstimate, keep, secrets }: TranslationParts) {
     this.#restorer = restorer;
     this.#secrets = secrets;
+    this.#keep = keep;
     this.encoder = ours.createEncoder(context);
     this.#decoder = theirs.createDecoder(source);
     this.#template = new TextTemplate(this.#decoder.textMember);
@@ -426,11 +440,22 @@ class StreamTranslation {
     this.isOver = true;
   }
 
+  /** Keeps back the end of an answer of which something is to be kept. */
+  #holds(keep: Keep, said: string): boolean {
+    if (this.encoder.error !== null) return false;
+    const end = Buffer.from(said);
+    const records = keep.records(end, true);
+    if (records.length > 0) this.held = { keep, records, end, isStream: true };
+    return this.held !== null;
+  }
+
   /** @returns the text for the steps that wait, one byte a character */
   #encode(): string {
     let text = '';
     for (const step of this.#steps) {
-      text += this.encoder.encode(step);
+      const said = this.encoder.encode(step);
+      if (step.kind === 'end' && this.#keep !== null && this.#holds(this.#keep, said)) break;
+      text += said;
       if (step.kind === 'error') this.error = step.error;
       else this.#noteFailure();
       if (this.error !== null) break;

@@ -14,6 +14,9 @@ export const outputMembers = {
   configs: ['generationConfig', 'generation_config'],
 } as const;
 
+/** Those by which a body goes on from an earlier call. */
+export const goingOnMembers = ['previous_response_id', 'thread'] as const;
+
 /** Those that stand in the body itself: nobody may send them past the check that has read them. */
 export const routedMembers: readonly string[] = [
   ...['model', 'stream', 'stream_options'],

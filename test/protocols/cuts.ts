@@ -51,6 +51,7 @@ export function transformOf(upstream: TextProtocolName, { client, framing }: Rea
     context,
     restorer: null,
     inputEstimate: 5,
+    keep: null,
     secrets: ownSecrets([], []),
   });
 }

@@ -44,13 +44,13 @@ const others: readonly TSchema[] = [
 /** The findings of the full check, or null for a refusal. */
 function checked(body: Buffer, schema: ReturnType<typeof compileSchema>): unknown {
   try {
-    const { scan, model, stream, includeUsage, members } = validateBody(body, {
+    const { scan, model, stream, includeUsage, goesOn, members } = validateBody(body, {
       ...schema,
       accept: () => null,
     });
     const { open, stream: streamSpan, streamOptions, includeUsage: usageSpan } = scan;
     const spans = { open, model: scan.model, stream: streamSpan, streamOptions, includeUsage: usageSpan };
-    return { scan: spans, model, stream, includeUsage, members };
+    return { scan: spans, model, stream, includeUsage, goesOn, members };
   } catch {
     return null;
   }

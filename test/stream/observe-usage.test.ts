@@ -17,6 +17,7 @@ const observed = (endpoint: Endpoint): ObservedTransform =>
     mayStream: false,
     amend: null,
     inputEstimate: 100,
+    keep: null,
     secrets: ownSecrets([], []),
   });
 

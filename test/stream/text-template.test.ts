@@ -118,6 +118,7 @@ test('a text that is not decoded on its way comes out the same, between every tw
               context,
               restorer: null,
               inputEstimate: 0,
+              keep: null,
               secrets,
             });
             let out = '';
@@ -162,6 +163,7 @@ test('an estimate counts the characters of texts that were not decoded, too', as
     context,
     restorer: null,
     inputEstimate: 0,
+    keep: null,
     secrets,
   });
   t.equal(transform.judge(Buffer.from(run)), 'meaningful');

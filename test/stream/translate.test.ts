@@ -65,6 +65,7 @@ const transform = () =>
     context: {} as AnswerContext,
     restorer: null,
     inputEstimate: 0,
+    keep: null,
     secrets: ownSecrets([], []),
   });
 
@@ -151,6 +152,8 @@ test('events become the elements of one array', async (t) => {
     error: null,
     broken: null,
     hasFailed: false,
+    keep: null,
+    held: null,
     usage: null,
     mediaSeconds: 0,
     nextNumber: 0,

@@ -4,6 +4,7 @@ import type { StoreSettings } from '../../src/config/types.js';
 import type { GatewayError } from '../../src/errors.js';
 import { createStore } from '../../src/store/create.js';
 import { openEnvironment } from '../../src/store/environment.js';
+import type { OwnedRecords } from '../../src/store/owned.js';
 import type { Store } from '../../src/store/store.js';
 
 /** Runs as its own process, started by the suite of the stores: works on a store as its first argument orders. */
@@ -21,8 +22,9 @@ type WorkOrder = { readonly settings: StoreSettings } & (
   | { readonly does: 'increment'; readonly id: string; readonly times: number }
   | { readonly does: 'claim'; readonly names: readonly string[] }
   | { readonly does: 'create'; readonly name: string }
+  | { readonly does: 'keep'; readonly owner: string; readonly bytes: number }
   | { readonly does: 'fill' }
-  | { readonly does: 'hold'; readonly path: string }
+  | { readonly does: 'hold'; readonly path: string; readonly environment?: 'records' | 'owned' }
   | { readonly does: 'leave' }
 );
 
@@ -41,6 +43,19 @@ async function createForEver(store: Store, name: string, tell: (id: string) => v
   for (let number = 0; ; number += 1) {
     const id = `${name}-${number}`;
     if (await store.create('created', id, id, 60_000)) tell(id);
+  }
+}
+
+/** Keeps records of an owner without end, two at a time, and tells the number of each two that the store has. */
+async function keepForEver(
+  owned: OwnedRecords,
+  { owner, bytes }: { owner: string; bytes: number },
+  tell: (number: string) => void,
+): Promise<never> {
+  const most = { owner: bytes, all: 2 * bytes };
+  for (let number = 0; ; number += 1) {
+    const records = ['a', 'b'].map((half) => ({ id: `${half}${number}`, value: 'x'.repeat(number % 5000) }));
+    if (await owned.keep(owner, records, 60_000, most)) tell(`${number}`);
   }
 }
 
@@ -66,9 +81,9 @@ async function fill(store: Store, tell: (line: string) => void): Promise<void> {
 }
 
 /** Takes the lock of those who write, and keeps it until it is killed. */
-async function hold(path: string, tell: (line: string) => void): Promise<void> {
+async function hold(folder: string, tell: (line: string) => void): Promise<void> {
   const { open } = await import('lmdb');
-  openEnvironment(open, join(path, 'records'), { durable: true }).change(() => {
+  openEnvironment(open, folder, { durable: true }).change(() => {
     tell('it is held');
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   });
@@ -98,10 +113,11 @@ async function obey(order: WorkOrder): Promise<void> {
   const tell = (line: string): void => void process.send?.(line);
   if (order.does === 'increment') await increment(store, order.id, order.times);
   else if (order.does === 'create') await createForEver(store, order.name, tell);
+  else if (order.does === 'keep' && store.owned !== null) await keepForEver(store.owned, order, tell);
   else if (order.does === 'fill') await fill(store, tell);
   else if (order.does === 'leave') await leave(store, tell);
-  else if (order.does === 'hold') await hold(order.path, tell);
-  else {
+  else if (order.does === 'hold') await hold(join(order.path, order.environment ?? 'records'), tell);
+  else if (order.does === 'claim') {
     for (const name of order.names) if (await store.claim(name, 60_000)) tell(name);
   }
   await store.close();

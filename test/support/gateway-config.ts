@@ -38,6 +38,7 @@ export function testConfig(options: TestConfig): Record<string, unknown> {
     },
     // A store would be made in the folder of whoever runs the tests.
     usage: { ledger: false },
+    conversations: 'off',
     // What tests have fetched is on any free port.
     fetch: { ports: ['1-65535'] },
     groups: { default: { models: ['*'] } },

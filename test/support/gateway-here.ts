@@ -34,7 +34,7 @@ export async function startDemoHere(
   const simulatorUrl = `http://127.0.0.1:${simulator.port}`;
   const whole = demoConfig(created);
   // A store would be made in the folder of whoever runs the tests.
-  const config = { ...whole, usage: { ...whole.usage, ledger: false } };
+  const config = { ...whole, usage: { ...whole.usage, ledger: false }, conversations: null };
   if (demo === 'simulator')
     return { ...(await serve(t, adapt(config), { simulatorUrl })), simulator, created };
   const upstream = { kind: demo, baseUrl: simulatorUrl + versions[demo], apiKeys: ['upstream-key'] };

@@ -12,6 +12,8 @@ export interface SocketCall {
   message: Buffer | null;
   /** The response that it goes on from, where only its upstream can know it. */
   readonly previousId: string | null;
+  /** Is told the whole input, as JSON texts of items, of a call that goes on from a response which the socket had not. */
+  readonly onRecalled: (items: string) => void;
   /** Who made the answer: an upstream over the WebSocket or a request of the same protocol, or the gateway had a part. */
   madeBy: 'session' | 'request' | 'gateway';
 }

@@ -177,6 +177,7 @@ export class ResponsesSocket extends Swept implements ClientSocketListener, Open
       steering: asked.steering,
       message,
       previousId,
+      onRecalled: (items) => this.#history.resume(items),
       madeBy: 'gateway',
     };
     const messageId = messageIdOf(id, ++this.#count);
@@ -370,6 +371,11 @@ export class ResponseHistory {
     this.#isStored = message.isStored;
     if (!isKept || isKnown) return { body, previousId: message.previousId };
     return { body: message.withItems(all), previousId: null };
+  }
+
+  /** Says what the running call's input is, which goes on from a response that was not kept here. */
+  resume(items: string): void {
+    if (items.length <= this.#most) this.#running = items;
   }
 
   /**

@@ -15,7 +15,7 @@ import { noLines } from '../../wire/head.js';
 import { type Answered, ask, isFailure } from '../ask.js';
 import type { WaitingClient } from '../attend.js';
 import type { Call } from '../call.js';
-import { keyMark, markedKey } from '../prepare.js';
+import { keyMark, markedKey } from '../key-mark.js';
 import type { Services } from '../services.js';
 import { secretOf, upstreamOf } from './answer.js';
 

@@ -116,6 +116,7 @@ const audio = {
   mayLack: false,
   translation: null,
   amender: null,
+  conversation: null,
   once: never,
 } as const;
 

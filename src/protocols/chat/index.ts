@@ -70,5 +70,6 @@ export const chat: Endpoint = {
     restore,
   },
   amender: null,
+  conversation: null,
   once: chatOnce,
 };

@@ -31,5 +31,6 @@ export const completions: Endpoint = {
   metering: growingMetering,
   translation: null,
   amender: null,
+  conversation: null,
   once: never,
 };

@@ -21,5 +21,6 @@ export const embeddings: Endpoint = {
   mayLack: false,
   translation: null,
   amender: encodingAmender,
+  conversation: null,
   once: never,
 };

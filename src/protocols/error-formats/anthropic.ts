@@ -27,6 +27,7 @@ const errorTypes: Readonly<Record<ErrorKind, AnthropicErrorType>> = {
   permission_denied: 'permission_error',
   model_not_found: 'not_found_error',
   not_found: 'not_found_error',
+  item_not_found: 'not_found_error',
   unknown_url: 'not_found_error',
   method_not_allowed: 'invalid_request_error',
   conflict: 'conflict_error',

@@ -29,6 +29,7 @@ const statuses: Readonly<Record<ErrorKind, GoogleStatus>> = {
   permission_denied: 'PERMISSION_DENIED',
   model_not_found: 'NOT_FOUND',
   not_found: 'NOT_FOUND',
+  item_not_found: 'NOT_FOUND',
   unknown_url: 'NOT_FOUND',
   method_not_allowed: 'INVALID_ARGUMENT',
   conflict: 'ABORTED',

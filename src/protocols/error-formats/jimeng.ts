@@ -18,6 +18,7 @@ const codes: Readonly<Record<ErrorKind, number>> = {
   permission_denied: 50403,
   model_not_found: 50404,
   not_found: 50404,
+  item_not_found: 50404,
   unknown_url: 50404,
   method_not_allowed: 50405,
   conflict: 50409,

@@ -16,6 +16,7 @@ const codes: Readonly<Record<ErrorKind, number>> = {
   permission_denied: 1103,
   model_not_found: 1203,
   not_found: 1203,
+  item_not_found: 1203,
   unknown_url: 1203,
   method_not_allowed: 1202,
   conflict: 1200,

@@ -21,6 +21,7 @@ const errorTypes: Readonly<Record<ErrorKind, OpenaiErrorType>> = {
   permission_denied: 'permission_error',
   model_not_found: 'invalid_request_error',
   not_found: 'invalid_request_error',
+  item_not_found: 'invalid_request_error',
   unknown_url: 'invalid_request_error',
   method_not_allowed: 'invalid_request_error',
   conflict: 'invalid_request_error',

@@ -79,6 +79,7 @@ export const generateContent: Endpoint = {
     restore,
   },
   amender: null,
+  conversation: null,
   once: generateContentOnce,
 };
 
@@ -105,6 +106,7 @@ export const countTokens: Endpoint = {
     restore,
   },
   amender: null,
+  conversation: null,
   once: never,
 };
 

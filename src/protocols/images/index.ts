@@ -22,6 +22,7 @@ const images: Omit<Endpoint, 'upstreamPath' | 'mayStream'> = {
   metering: reportedMetering,
   translation: null,
   amender: null,
+  conversation: null,
   once: always,
 };
 

@@ -71,6 +71,7 @@ export const messages: Endpoint = {
     restore,
   },
   amender: null,
+  conversation: null,
   once: messagesOnce,
 };
 
@@ -97,6 +98,7 @@ export const countTokens: Endpoint = {
     restore,
   },
   amender: null,
+  conversation: null,
   once: never,
 };
 

@@ -20,5 +20,6 @@ export const moderations: Endpoint = {
   mayLack: false,
   translation: null,
   amender: null,
+  conversation: null,
   once: never,
 };

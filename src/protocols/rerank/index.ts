@@ -22,6 +22,7 @@ export const rerank: Endpoint = {
   mayLack: false,
   translation: null,
   amender: rerankAmender,
+  conversation: null,
   once: never,
 };
 

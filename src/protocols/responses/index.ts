@@ -5,6 +5,7 @@ import { bodyOutputLimit, type Endpoint } from '../protocol.js';
 import { decodeAnswer } from './answer/decode.js';
 import { encodeAnswer } from './answer/encode.js';
 import { lastUsage } from './answer/usage.js';
+import { compactConversation, responsesConversation } from './conversation.js';
 import { decodeCompactRequest, decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
 import { compactRequest, responsesRequest } from './request/schema.js';
@@ -72,6 +73,7 @@ export const responses: Endpoint = {
     restore,
   },
   amender: null,
+  conversation: responsesConversation,
   once: responsesOnce,
 };
 
@@ -98,5 +100,6 @@ export const compactResponses: Endpoint = {
     restore,
   },
   amender: null,
+  conversation: compactConversation,
   once: never,
 };

@@ -117,6 +117,7 @@ const expected: Readonly<
     1203,
     50404,
   ],
+  item_not_found: [404, 'invalid_request_error', null, 'not_found_error', 'NOT_FOUND', 1203, 50404],
   not_found: [404, 'invalid_request_error', 'not_found', 'not_found_error', 'NOT_FOUND', 1203, 50404],
   unknown_url: [404, 'invalid_request_error', 'unknown_url', 'not_found_error', 'NOT_FOUND', 1203, 50404],
   method_not_allowed: [

@@ -1,0 +1,117 @@
+import type { GatewayError } from '../errors.js';
+import type { JsonObject } from '../wire/json.js';
+
+/*
+ * How the calls of an endpoint go on from earlier ones: what the gateway keeps of a turn whose upstream keeps nothing,
+ * how a request that names it becomes the whole request that it stands for, and who holds what was made at an upstream
+ * that keeps its own. The flow finds and keeps the records; what is in them is the endpoint's.
+ */
+
+/** What is kept under an id, for the key whose call it was. */
+export interface KeptRecord {
+  readonly id: string;
+  readonly value: string;
+}
+
+/** Where something is that an upstream keeps. */
+export interface Holder {
+  /** Name of the upstream, and of the model there. */
+  readonly upstream: string;
+  readonly model: string;
+  /** Mark of the upstream's key that it was asked with; null where it has none, or it is not known. */
+  readonly key: string | null;
+}
+
+/** The turn that a request adds to its conversation. */
+export interface KeptTurn {
+  /** Ids of the records of all turns before it, oldest first. */
+  readonly before: readonly string[];
+  /** What those hold, in bytes. */
+  readonly bytesBefore: number;
+  /** The client's part of the turn, as JSON text in the endpoint's own form. */
+  readonly own: string;
+  /** The same with all that was said before it, where that is to be written anew; else null. */
+  readonly all: string | null;
+}
+
+/** A request of which it is known what it goes on from. */
+export interface Recalled {
+  /** The request with all in its place that was found; null where that is the body as it came. */
+  readonly body: Buffer | null;
+  /** Who alone can know what the body still names; null where nobody is known to. */
+  readonly holder: Holder | null;
+  /** What is told where nobody can know what the body still names; null where it names nothing any more. */
+  readonly unfound: GatewayError | null;
+  /** Null where the turn cannot be kept, since what came before it is not known here. */
+  readonly turn: KeptTurn | null;
+  /** Members that the answer repeats, and the body has no more. */
+  readonly echo: JsonObject | null;
+  /** JSON text of the whole input, for whoever remembers a conversation by it; null where part of it is elsewhere. */
+  readonly input: string | null;
+}
+
+/** What a request names of earlier turns, and how it is put in its place. */
+export interface Recall {
+  /** Of the records that tell more; those that are not there are null in what follows. */
+  readonly ids: readonly string[];
+  /** @returns the records of the turns before those, and how many bytes they hold */
+  before(found: readonly (string | null)[]): { readonly ids: readonly string[]; readonly bytes: number };
+  /**
+   * @param found by `ids`
+   * @param before by the ids that `before` gave
+   * @param renewed records from before this time (Unix milliseconds) are about to go, and to be written anew
+   */
+  join(found: readonly (string | null)[], before: readonly (string | null)[], renewed: number): Recalled;
+}
+
+/** What is kept of an answer before its end leaves. */
+export interface Keep {
+  /** The client has asked for it: an answer that cannot be kept is an error. */
+  readonly isAsked: boolean;
+  /** What it holds of the request until then, in bytes. */
+  readonly bytes: number;
+  /** Members of the answer that tell of it. */
+  readonly echo: JsonObject | null;
+  /** Is shown all of a stream that passes, where it wants to see it. */
+  readonly see: ((run: Buffer) => void) | null;
+  /**
+   * @param end the whole answer as it leaves, or the last events of a stream
+   * @returns nothing for an answer that nobody can go on from
+   */
+  records(end: Buffer, isStream: boolean): readonly KeptRecord[];
+  /** What leaves in place of `end` when the records were not kept. */
+  unkept(end: Buffer, isStream: boolean): Buffer;
+}
+
+/** A call that is about to be put to a target. */
+export interface KeepRequest {
+  readonly body: Buffer;
+  readonly recalled: Recalled | null;
+  /** What the ids of its answer are made of. */
+  readonly id: string;
+  /** The model's name as the client used it. */
+  readonly model: string;
+  /** Unix milliseconds. */
+  readonly now: number;
+}
+
+/** How the calls of an endpoint go on from earlier ones. */
+export interface ConversationRules {
+  /** What stands in a body that names parts of earlier answers within its conversation; null where none does. */
+  readonly mention: Buffer | null;
+  /**
+   * Reads what a validated body goes on from.
+   * @returns null for nothing
+   * @throws {GatewayError} of status 400 for what cannot be read
+   */
+  recall(body: Buffer): Recall | null;
+  /** What is kept of the answer to a translated call; null for nothing. */
+  keep(request: KeepRequest): Keep | null;
+  /** What is kept of the answer of an upstream that keeps the turn itself; null for nothing. */
+  hold(body: Buffer, holder: Holder): Keep | null;
+}
+
+/** Value of the record that says who holds what it stands for. */
+export function writeHolder(holder: Holder): string {
+  return JSON.stringify({ v: 1, held: holder });
+}

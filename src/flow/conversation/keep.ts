@@ -1,0 +1,96 @@
+import { GatewayError, guard } from '../../errors.js';
+import type { AnswerTransform, HeldEnd } from '../../stream/answer-transform.js';
+import type { ResponseHead } from '../../upstream/client.js';
+import type { Call, CallOutcome } from '../call.js';
+import { refuseStream } from '../refuse.js';
+import type { Services } from '../services.js';
+import { ownerOf } from './recall.js';
+
+/** The end of an answer waits so long for the store. */
+const longestMs = 2000;
+/** Of all calls of a worker: the store holds what waits for it in memory. */
+const mostUnderWay = 64 * 1024 * 1024;
+const hourMs = 3_600_000;
+
+/** A whole answer of which something is to be kept before it leaves; null for every other. @param answer copied */
+export function wholeEnd(
+  { keep }: AnswerTransform,
+  { status }: ResponseHead,
+  answer: Buffer | string,
+): HeldEnd | null {
+  if (keep === null || status >= 300) return null;
+  const end = Buffer.from(answer as Buffer);
+  const records = keep.records(end, false);
+  return records.length === 0 ? null : { keep, records, end, isStream: false };
+}
+
+/**
+ * Ends a stream that is whole.
+ * @param end its last events, or why they cannot be vouched for; null where they have left
+ * @returns how its call ended
+ */
+export function sendStreamEnd(call: Call, end: Buffer | GatewayError | null): CallOutcome {
+  if (end instanceof GatewayError) {
+    refuseStream(call, end, { number: 0, insideEvent: false, words: () => null });
+    return 'upstream_error';
+  }
+  if (end !== null) call.exchange.write(end);
+  call.exchange.end();
+  return 'complete';
+}
+
+/**
+ * Keeps what the end of an answer promises.
+ * @param done hears once, later, unless the call is over by then: what leaves, or the error that does in its place
+ */
+export function keepEnd(
+  services: Services,
+  call: Call,
+  { keep, records, end, isStream }: HeldEnd,
+  done: (result: Buffer | GatewayError) => void,
+): void {
+  const { owned, keeping } = services;
+  const settings = call.running.snapshot.conversations;
+  let isOver = false;
+  const finish = guard(
+    'promise',
+    call,
+    (isKept: boolean, fault: unknown): void => {
+      if (isOver) return;
+      isOver = true;
+      clearTimeout(timer);
+      if (call.accounted) return;
+      if (isKept) done(end);
+      else if (keep.isAsked && fault !== null) done(unavailable(fault));
+      else done(keep.unkept(end, isStream));
+    },
+    undefined,
+  );
+  const timer = setTimeout(() => finish(false, 'the store took too long'), longestMs);
+  const bytes = records.reduce((sum, { value }) => sum + Buffer.byteLength(value), 0);
+  if (owned === null || settings === null || call.key === null || bytes > settings.recordBytes) {
+    setImmediate(finish, false, null);
+    return;
+  }
+  if (keeping.underWay + bytes > mostUnderWay) {
+    setImmediate(finish, false, 'too much is on its way to the store');
+    return;
+  }
+  keeping.underWay += bytes;
+  const most = { owner: settings.keyBytes, all: settings.bytes };
+  owned.keep(ownerOf(call.key), records, settings.hours * hourMs, most).then(
+    (isKept) => {
+      keeping.underWay -= bytes;
+      finish(isKept, null);
+    },
+    (fault: unknown) => {
+      keeping.underWay -= bytes;
+      finish(false, fault);
+    },
+  );
+}
+
+function unavailable(fault: unknown): GatewayError {
+  if (fault instanceof GatewayError) return fault;
+  return new GatewayError('store_unavailable', null, { retryAfter: 1, cause: fault });
+}

@@ -1,0 +1,17 @@
+import { createHash } from 'node:crypto';
+import type { Upstream } from '../config/types.js';
+
+/** One of an upstream's keys, or null where it has none. */
+function anyKey({ apiKeys }: Upstream): string | null {
+  return apiKeys[Math.floor(Math.random() * apiKeys.length)] ?? null;
+}
+
+/** A name for a key that tells it from the upstream's others and says nothing about it. */
+export function keyMark(apiKey: string | null): string | null {
+  return apiKey === null ? null : createHash('sha256').update(apiKey).digest('hex').slice(0, 16);
+}
+
+/** The key with a mark, or any other where it is gone: another key of the account may do as well. */
+export function markedKey(upstream: Upstream, mark: string | null): string | null {
+  return upstream.apiKeys.find((key) => keyMark(key) === mark) ?? anyKey(upstream);
+}

@@ -1,0 +1,101 @@
+import type { Holder } from '../../conversation/kept-turns.js';
+import { isObject, parseObject } from '../../wire/json.js';
+import { withoutMembers } from '../../wire/json-skip.js';
+
+/** A turn as it is kept: a response, and what was asked for with it. */
+export interface KeptResponse {
+  /** When it was made (Unix milliseconds). */
+  readonly at: number;
+  readonly model: string;
+  /** Bytes of this turn and of all before it. */
+  readonly bytes: number;
+  /** Ids of the responses of the turns before it, oldest first. */
+  readonly before: readonly string[];
+  /** JSON texts of the client's items, with commas between them. */
+  readonly items: string;
+  /** JSON text of the response as the client got it. */
+  readonly response: string;
+}
+
+const names = new Set(['v', 'at', 'model', 'bytes', 'before', 'items', 'response', 'held']);
+
+/** The value of a turn's record: a JSON text whose first member is the version of its form. */
+export function writeKept({ at, model, bytes, before, items, response }: KeptResponse): string {
+  return (
+    `{"v":1,"at":${at},"model":${JSON.stringify(model)},"bytes":${bytes},"before":${JSON.stringify(before)},` +
+    `"items":[${items}],"response":${response}}`
+  );
+}
+
+/** @returns the turn or who holds it, or null for a value of another form */
+export function readKept(value: string): KeptResponse | Holder | null {
+  const taken = withoutMembers(Buffer.from(value), names)?.taken;
+  if (taken?.get('v') !== '1') return null;
+  const held = taken.get('held');
+  if (held !== undefined) return holderOf(held);
+  const [items, response, before] = [taken.get('items'), taken.get('response'), taken.get('before')];
+  if (items === undefined || response === undefined || before === undefined) return null;
+  return {
+    at: Number(taken.get('at')),
+    model: JSON.parse(taken.get('model') ?? '""') as string,
+    bytes: Number(taken.get('bytes')),
+    before: JSON.parse(before) as string[],
+    items: items.slice(1, -1),
+    response,
+  };
+}
+
+export function isHolder(kept: KeptResponse | Holder): kept is Holder {
+  return 'upstream' in kept;
+}
+
+function holderOf(text: string): Holder | null {
+  const { upstream, model, key } = parseObject(text) ?? {};
+  if (typeof upstream !== 'string' || typeof model !== 'string') return null;
+  return { upstream, model, key: typeof key === 'string' ? key : null };
+}
+
+/** JSON texts of the items of a response, with commas between them. @param response its JSON text */
+export function outputItems(response: string): string {
+  return outputOf(response).slice(1, -1).trim();
+}
+
+/** JSON text of the list of a response's items. */
+export function outputOf(response: string): string {
+  const output = withoutMembers(Buffer.from(response), new Set(['output']))?.taken.get('output');
+  return output?.startsWith('[') ? output : '[]';
+}
+
+/** Ids of a response and of its items, by its JSON text. */
+export function idsOf(response: string): readonly string[] {
+  const { id, output } = parseObject(response) ?? {};
+  const items = Array.isArray(output) ? output : [];
+  return [id, ...items.map((item: unknown) => (isObject(item) ? item.id : null))].filter(
+    (each) => typeof each === 'string',
+  );
+}
+
+/** Ids that are looked for. Anything else was given by nobody. */
+const legalId = /^[A-Za-z0-9_.:-]{1,256}$/;
+
+export function isLegalId(id: string): boolean {
+  return legalId.test(id);
+}
+
+/** Of the gateway's own items: prefix, id of the answer, number of the item, after an `i` for one of the client's. */
+const ownItem = /^[a-z]{2,4}_([0-9a-f]{8,64})(?:_(?:i\d+|\d+))?$/;
+
+/** Id of the response that an item of the gateway's own belongs to, by the item's; null for any other. */
+export function responseOfItem(id: string): string | null {
+  const made = ownItem.exec(id)?.[1];
+  return made === undefined ? null : `resp_${made}`;
+}
+
+/** What the id of an item of the client's ends with. */
+const clientItem = /_i(\d+)$/;
+
+/** Number of one of the client's items in its turn, by the id that it is shown under; null for an item of the answer. */
+export function clientItemNumber(id: string): number | null {
+  const found = clientItem.exec(id)?.[1];
+  return found === undefined ? null : Number(found);
+}

@@ -1,0 +1,171 @@
+import { createHash } from 'node:crypto';
+import { countedBytes, type OwnedBounds, type OwnedRecord } from './owned.js';
+import { nameKey, timeBytes } from './record-format.js';
+import type { Bytes } from './records.js';
+import { expiryOf } from './revision.js';
+
+/** The records of every owner. All four change together, so that they agree at any moment and after a crash. */
+export interface OwnedBase {
+  /** By owner and name: expiry, counted bytes, value. */
+  readonly values: Bytes;
+  /** By owner, time and name; without values. */
+  readonly byOwner: Bytes;
+  /** By time, owner and name; without values. */
+  readonly byTime: Bytes;
+  /** Counted bytes of each owner, and of all under `allKey`. */
+  readonly sums: Bytes;
+}
+
+const ownerBytes = 32;
+const timeLength = 8;
+const headBytes = 16;
+/** Shorter than the key of any owner. */
+const allKey = Buffer.from([0]);
+const nothing = Buffer.alloc(0);
+
+interface Held {
+  readonly owner: Buffer;
+  /** `nameKey` of its id. */
+  readonly name: Buffer;
+  readonly expiresAt: number;
+  readonly counted: number;
+}
+
+/** Owners' names may be any text and end anywhere: a hash is as long for each, so that ranges of keys are of one owner. */
+function ownerKey(owner: string): Buffer {
+  return createHash('sha256').update(owner).digest();
+}
+
+function heldUnder(base: OwnedBase, owner: Buffer, name: Buffer): (Held & { readonly bytes: Buffer }) | null {
+  const bytes = base.values.get(Buffer.concat([owner, name]));
+  if (bytes === undefined) return null;
+  return { owner, name, expiresAt: bytes.readDoubleBE(0), counted: bytes.readDoubleBE(timeLength), bytes };
+}
+
+function sumAt(base: OwnedBase, key: Buffer): number {
+  return base.sums.get(key)?.readDoubleBE(0) ?? 0;
+}
+
+function add(base: OwnedBase, key: Buffer, change: number): void {
+  const sum = sumAt(base, key) + change;
+  if (sum > 0) void base.sums.put(key, timeBytes(sum));
+  else void base.sums.remove(key);
+}
+
+function put(base: OwnedBase, held: Held, value: Buffer): void {
+  const { owner, name, expiresAt, counted } = held;
+  const time = timeBytes(expiresAt);
+  void base.values.put(Buffer.concat([owner, name]), Buffer.concat([time, timeBytes(counted), value]));
+  void base.byOwner.put(Buffer.concat([owner, time, name]), nothing);
+  void base.byTime.put(Buffer.concat([time, owner, name]), nothing);
+  add(base, owner, counted);
+  add(base, allKey, counted);
+}
+
+function take(base: OwnedBase, { owner, name, expiresAt, counted }: Held): void {
+  const time = timeBytes(expiresAt);
+  void base.values.remove(Buffer.concat([owner, name]));
+  void base.byOwner.remove(Buffer.concat([owner, time, name]));
+  void base.byTime.remove(Buffer.concat([time, owner, name]));
+  add(base, owner, -counted);
+  add(base, allKey, -counted);
+}
+
+/** See `OwnedRecords.keep`. Belongs into a write transaction. */
+export function keepOwned(
+  base: OwnedBase,
+  call: {
+    readonly owner: string;
+    readonly records: readonly OwnedRecord[];
+    readonly ttlMs: number;
+    readonly most: OwnedBounds;
+  },
+): boolean {
+  const { most } = call;
+  const owner = ownerKey(call.owner);
+  const expiresAt = expiryOf(call.ttlMs, Date.now());
+  // The last of those that have an id, as if they were written one after the other.
+  const byId = new Map(call.records.map(({ id, value }) => [id, Buffer.from(value)]));
+  const made = [...byId].map(([id, value]) => {
+    const held: Held = { owner, name: nameKey(id), expiresAt, counted: countedBytes(id, value.length) };
+    return { held, value };
+  });
+  const total = made.reduce((sum, { held }) => sum + held.counted, 0);
+  if (total > Math.min(most.owner, most.all)) return false;
+  for (const { held } of made) {
+    const old = heldUnder(base, owner, held.name);
+    if (old !== null) take(base, old);
+  }
+  // Before they are put, so that no place in an order can make them give way to themselves.
+  makeRoom(base, owner, most.owner - total);
+  makeRoom(base, allKey, most.all - total);
+  for (const { held, value } of made) put(base, held, value);
+  return true;
+}
+
+/** Removes the oldest of an owner, or of all, until no more than `most` bytes are left of them. */
+function makeRoom(base: OwnedBase, of: Buffer, most: number): void {
+  while (sumAt(base, of) > most) {
+    const oldest = of === allKey ? oldestOfAll(base) : oldestOf(base, of);
+    if (oldest === null) return;
+    take(base, oldest);
+  }
+}
+
+function oldestOf(base: OwnedBase, owner: Buffer): Held | null {
+  const [key]: Buffer[] = [...base.byOwner.getKeys({ start: owner, limit: 1 })];
+  if (key === undefined || !key.subarray(0, ownerBytes).equals(owner)) return null;
+  return heldUnder(base, owner, key.subarray(ownerBytes + timeLength));
+}
+
+function oldestOfAll(base: OwnedBase): Held | null {
+  const [key]: Buffer[] = [...base.byTime.getKeys({ limit: 1 })];
+  return key === undefined ? null : heldByTime(base, key);
+}
+
+function heldByTime(base: OwnedBase, key: Buffer): Held | null {
+  const nameAt = timeLength + ownerBytes;
+  return heldUnder(base, key.subarray(timeLength, nameAt), key.subarray(nameAt));
+}
+
+/** See `OwnedRecords.find`. */
+export function findOwned(
+  base: OwnedBase,
+  call: { readonly owner: string; readonly ids: readonly string[]; readonly mostBytes: number },
+): readonly (string | null)[] | null {
+  const owner = ownerKey(call.owner);
+  const now = Date.now();
+  let left = call.mostBytes;
+  const found: (string | null)[] = [];
+  for (const id of call.ids) {
+    const held = heldUnder(base, owner, nameKey(id));
+    const isLive = held !== null && held.expiresAt > now;
+    if (isLive) left -= held.bytes.length - headBytes;
+    if (left < 0) return null;
+    found.push(isLive ? held.bytes.toString('utf8', headBytes) : null);
+  }
+  return found;
+}
+
+/** Belongs into a write transaction. @returns false when there was none */
+export function dropOwned(base: OwnedBase, call: { readonly owner: string; readonly id: string }): boolean {
+  const held = heldUnder(base, ownerKey(call.owner), nameKey(call.id));
+  if (held === null) return false;
+  take(base, held);
+  return held.expiresAt > Date.now();
+}
+
+/**
+ * Removes records that have expired. Belongs into a write transaction.
+ * @param most how many of them
+ * @returns how many there were; fewer than `most` when none is left
+ */
+export function sweepOwned(base: OwnedBase, most: number): number {
+  const expired = [...base.byTime.getKeys({ end: timeBytes(Date.now() + 1), limit: most })];
+  for (const key of expired) {
+    const held = heldByTime(base, key);
+    if (held !== null) take(base, held);
+    else void base.byTime.remove(key);
+  }
+  return expired.length;
+}

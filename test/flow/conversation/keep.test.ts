@@ -1,0 +1,159 @@
+import { type Test, test } from 'tap';
+import type { JsonObject } from '../../../src/wire/json.js';
+import { type StoreProcess, startStoreProcess } from '../../suites/store-processes.js';
+import { askResponse, chatStream, keptIn } from '../../support/conversations.js';
+import { testKey } from '../../support/gateway.js';
+import { temporaryFolder } from '../../support/temporary-folder.js';
+import { startTranslated, type TranslatedStage } from '../../support/translated.js';
+import { completion, jsonAnswer } from '../../support/upstream.js';
+
+interface Blocked extends TranslatedStage {
+  /** Keeps everybody from writing to the store, until it is killed. */
+  block(): Promise<StoreProcess>;
+}
+
+/** A gateway whose store can be blocked, as by a disk that takes its time. */
+async function blockable(t: Test, config: object = {}): Promise<Blocked> {
+  const path = temporaryFolder(t);
+  const gateway = await startTranslated(t, {
+    answer: jsonAnswer(200, completion),
+    config: { ...keptIn(path), ...config },
+  });
+  // The files are made by the first turn.
+  await askResponse(gateway, { input: 'first' });
+  return {
+    ...gateway,
+    async block() {
+      const settings = { kind: 'embedded', path, taskDays: 7 } as const;
+      const holder = startStoreProcess({ settings, does: 'hold', path, environment: 'owned' });
+      t.teardown(() => holder.kill());
+      await holder.untilTold(1);
+      return holder;
+    },
+  };
+}
+
+interface OpenStream {
+  /** Reads on until the text holds what is given, and gives all of it. */
+  until(part: string): Promise<string>;
+  /** Reads to the end, and gives all of it. */
+  rest(): Promise<string>;
+  cancel(): Promise<void>;
+  readonly text: string;
+}
+
+async function openStream({ url }: { readonly url: string }, body: object): Promise<OpenStream> {
+  const answer = await fetch(`${url}/v1/responses`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'm', stream: true, ...body }),
+  });
+  const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
+  if (reader === undefined) throw new Error('there is no stream');
+  let text = '';
+  const read = async (isEnough: () => boolean): Promise<string> => {
+    while (!isEnough()) {
+      const { done, value } = await reader.read();
+      if (done) return text;
+      text += value;
+    }
+    return text;
+  };
+  return {
+    until: (part) => read(() => text.includes(part)),
+    rest: () => read(() => false),
+    cancel: () => reader.cancel(),
+    get text() {
+      return text;
+    },
+  };
+}
+
+const lastOf = (text: string): JsonObject =>
+  JSON.parse(text.trimEnd().split('\ndata: ').at(-1) ?? '') as JsonObject;
+
+test('the end of a stream leaves only when its turn is kept', async (t) => {
+  const gateway = await blockable(t);
+  gateway.upstream.answer = chatStream('hello');
+  const holder = await gateway.block();
+  const stream = await openStream(gateway, { input: 'one' });
+  await stream.until('response.output_item.done');
+  t.match(stream.text, /hello/, 'everything before it has left');
+  const ended = stream.rest();
+  t.notMatch(stream.text, /response\.completed/);
+  holder.kill();
+  const last = lastOf(await ended);
+  t.match(last, { type: 'response.completed', response: { store: true } });
+  const { id } = last.response as JsonObject;
+  gateway.upstream.answer = jsonAnswer(200, completion);
+  t.equal((await askResponse(gateway, { input: 'two', previous_response_id: id })).status, 200);
+});
+
+test('a whole answer waits in the same way', async (t) => {
+  const gateway = await blockable(t);
+  const holder = await gateway.block();
+  let isAnswered = false;
+  const asked = askResponse(gateway, { input: 'one' }).then((answer) => {
+    isAnswered = true;
+    return answer;
+  });
+  await gateway.upstream.request(1);
+  t.equal(isAnswered, false);
+  holder.kill();
+  const { status, body } = await asked;
+  t.match({ status, body }, { status: 200, body: { store: true } });
+  t.equal((await askResponse(gateway, { input: 'two', previous_response_id: body.id })).status, 200);
+});
+
+test('a store that does not answer costs nobody the answer who has not asked for it', async (t) => {
+  const gateway = await blockable(t);
+  await gateway.block();
+  const whole = await askResponse(gateway, { input: 'one', metadata: { a: '"store":true' } });
+  t.match(whole, {
+    status: 200,
+    body: { store: false, status: 'completed', metadata: { a: '"store":true' } },
+  });
+  gateway.upstream.answer = chatStream('hello');
+  const stream = await openStream(gateway, { input: 'one' });
+  const last = lastOf(await stream.rest());
+  t.match(last, {
+    type: 'response.completed',
+    response: { store: false, status: 'completed', output: [{ content: [{ text: 'hello' }] }] },
+  });
+});
+
+test('a store that does not answer is an error for whoever has asked for it', async (t) => {
+  const gateway = await blockable(t);
+  await gateway.block();
+  const whole = await askResponse(gateway, { input: 'one', store: true });
+  t.match(whole, { status: 503, body: { error: { code: 'store_unavailable' } } });
+  gateway.upstream.answer = chatStream('hello');
+  const stream = await openStream(gateway, { input: 'one', store: true });
+  const text = await stream.rest();
+  t.match(lastOf(text), { type: 'error', code: 'store_unavailable' });
+  t.notMatch(text, /response\.completed/);
+});
+
+test('signs of life go on while an end waits', async (t) => {
+  const gateway = await blockable(t, { timeouts: { keepAliveMs: 200 } });
+  gateway.upstream.answer = chatStream('hello');
+  await gateway.block();
+  const stream = await openStream(gateway, { input: 'one' });
+  const text = await stream.rest();
+  t.ok(text.lastIndexOf(': keep-alive') > text.indexOf('response.output_item.done'), 'behind what has left');
+  t.match(lastOf(text), { type: 'response.completed' });
+});
+
+test('a client that leaves while the end waits is accounted for as one that left', async (t) => {
+  const gateway = await blockable(t);
+  gateway.upstream.answer = chatStream('hello');
+  const holder = await gateway.block();
+  const stream = await openStream(gateway, { input: 'one' });
+  await stream.until('response.output_item.done');
+  await stream.cancel();
+  const line = await gateway.line((each) => each.msg === 'request' && each.outcome === 'client_gone');
+  t.match(line, { outcome: 'client_gone' });
+  holder.kill();
+  gateway.upstream.answer = jsonAnswer(200, completion);
+  t.equal((await askResponse(gateway, { input: 'two' })).status, 200, 'and all goes on');
+});

@@ -1,0 +1,218 @@
+import { test } from 'tap';
+import type { Keep, Recalled } from '../../../src/conversation/kept-turns.js';
+import { writeHolder } from '../../../src/conversation/kept-turns.js';
+import { responsesConversation as rules } from '../../../src/protocols/responses/conversation.js';
+import { readKept, writeKept } from '../../../src/protocols/responses/kept.js';
+import type { JsonObject } from '../../../src/wire/json.js';
+
+const bytesOf = (body: object): Buffer => Buffer.from(JSON.stringify(body));
+const userItem = (content: string) => ({ type: 'message', role: 'user', content });
+const id = (number: number): string => number.toString(16).padStart(26, '0');
+
+function responseOf(number: number, more: object = {}): JsonObject {
+  const item = { id: `msg_${id(number)}`, type: 'message', role: 'assistant', content: `said ${number}` };
+  return { id: `resp_${id(number)}`, object: 'response', output: [item], store: true, ...more };
+}
+
+/** Goes on from what is in `records`, as the flow would. */
+function goOn(body: object, records: ReadonlyMap<string, string>, renewed = 0): Recalled {
+  const recall = rules.recall(bytesOf(body));
+  if (recall === null) throw new Error('the body names nothing');
+  const find = (ids: readonly string[]) => ids.map((each) => records.get(each) ?? null);
+  const found = find(recall.ids);
+  return recall.join(found, find(recall.before(found).ids), renewed);
+}
+
+function keepOf(body: object, recalled: Recalled | null, number: number, now = 1000): Keep {
+  const bytes = recalled?.body ?? bytesOf(body);
+  const keep = rules.keep({ body: bytes, recalled, id: id(number), model: 'm', now });
+  if (keep === null) throw new Error('the turn is not kept');
+  return keep;
+}
+
+/** Has turns made one after the other, each going on from the one before. */
+function talk(turns: number, now = 1000): Map<string, string> {
+  const records = new Map<string, string>();
+  for (let number = 0; number < turns; number += 1) {
+    const previous = number === 0 ? {} : { previous_response_id: `resp_${id(number - 1)}` };
+    const body = { model: 'm', input: `asked ${number}`, ...previous };
+    const recalled = number === 0 ? null : goOn(body, records);
+    const [record] = keepOf(body, recalled, number, now).records(bytesOf(responseOf(number)), false);
+    if (record === undefined) throw new Error('there is no record');
+    records.set(record.id, record.value);
+  }
+  return records;
+}
+
+const inputOf = ({ body }: Recalled): JsonObject[] =>
+  (JSON.parse(body?.toString() ?? '{}') as { input: JsonObject[] }).input;
+
+test('a body that names nothing is left alone', (t) => {
+  t.equal(rules.recall(bytesOf({ model: 'm', input: 'hi' })), null);
+  t.equal(rules.recall(bytesOf({ model: 'm', input: [userItem('"item_reference"')] })), null);
+  t.equal(rules.recall(bytesOf({ model: 'm', input: 'hi', previous_response_id: null })), null);
+  t.end();
+});
+
+test('a record is read as it was written', (t) => {
+  const kept = {
+    at: 5,
+    model: 'a "model"',
+    bytes: 7,
+    before: ['resp_1', 'resp_2'],
+    items: '{"a":1.0},{"b":"]"}',
+    response: '{"id":"resp_3","output":[{"id":"x"}],"n":1e400}',
+  };
+  t.same(readKept(writeKept(kept)), kept);
+  const holder = { upstream: 'u', model: 'm', key: null };
+  t.same(readKept(writeHolder(holder)), holder);
+  for (const value of ['', '[]', '{"v":2,"items":[]}', '{"v":1}', '{"v":1,"held":{}}'])
+    t.equal(readKept(value), null);
+  t.end();
+});
+
+test('each turn is kept by itself, and a conversation is all of them in their order', (t) => {
+  const records = talk(3);
+  const kept = readKept(records.get(`resp_${id(2)}`) ?? '');
+  t.match(kept, { before: [`resp_${id(0)}`, `resp_${id(1)}`] });
+  t.match(kept, { items: JSON.stringify(userItem('asked 2')) });
+  const recalled = goOn(
+    { model: 'm', input: 'now', temperature: 1, previous_response_id: `resp_${id(2)}` },
+    records,
+  );
+  t.same(
+    inputOf(recalled).map(({ content }) => content),
+    ['asked 0', 'said 0', 'asked 1', 'said 1', 'asked 2', 'said 2', 'now'],
+  );
+  t.same(Object.keys(JSON.parse(recalled.body?.toString() ?? '') as object).sort(), [
+    'input',
+    'model',
+    'temperature',
+  ]);
+  t.match(recalled, { holder: null, unfound: null, echo: { previous_response_id: `resp_${id(2)}` } });
+  t.end();
+});
+
+test('a conversation of which a turn is gone is not found', (t) => {
+  const records = talk(3);
+  records.delete(`resp_${id(1)}`);
+  const recalled = goOn({ model: 'm', input: 'now', previous_response_id: `resp_${id(2)}` }, records);
+  t.match(recalled, { body: null, turn: null, unfound: { kind: 'previous_response_not_found' } });
+  t.end();
+});
+
+test('a conversation of many turns is found by few records', (t) => {
+  const records = talk(300);
+  const befores = [...records.values()].map((value) => {
+    const kept = readKept(value);
+    return kept === null || 'upstream' in kept ? -1 : kept.before.length;
+  });
+  t.equal(Math.max(...befores), 255);
+  t.equal(befores[256], 0, 'the whole of it is in one record then');
+  const recalled = goOn({ model: 'm', input: 'now', previous_response_id: `resp_${id(299)}` }, records);
+  t.equal(inputOf(recalled).length, 601);
+  t.end();
+});
+
+test('what is about to go is written anew with the turn that needs it', (t) => {
+  const records = talk(2, 1000);
+  const body = { model: 'm', input: 'now', previous_response_id: `resp_${id(1)}` };
+  t.equal(goOn(body, records, 1000).turn?.all, null);
+  const recalled = goOn(body, records, 1001);
+  const [record] = keepOf(body, recalled, 2, 2000).records(bytesOf(responseOf(2)), false);
+  records.clear();
+  records.set(record?.id ?? '', record?.value ?? '');
+  const next = goOn({ model: 'm', input: 'more', previous_response_id: `resp_${id(2)}` }, records);
+  t.equal(inputOf(next).length, 7, 'and is found without the others');
+  t.end();
+});
+
+test('references are replaced where they stand, and one that nobody knows stays for an upstream', (t) => {
+  const records = talk(2);
+  const input = [
+    userItem('one'),
+    { type: 'item_reference', id: `msg_${id(1)}` },
+    { type: 'item_reference', id: 'msg_else' },
+    { type: 'item_reference', id: `msg_${id(0)}_i0` },
+  ];
+  const recalled = goOn({ model: 'm', input }, records);
+  t.match(inputOf(recalled), [
+    { content: 'one' },
+    { content: 'said 1' },
+    { type: 'item_reference', id: 'msg_else' },
+    { content: 'asked 0' },
+  ]);
+  t.match(recalled, { unfound: { kind: 'item_not_found' }, holder: null, turn: null, input: null });
+  records.set('msg_else', writeHolder({ upstream: 'u', model: 'm', key: 'k' }));
+  t.match(goOn({ model: 'm', input }, records), { holder: { upstream: 'u', model: 'm', key: 'k' } });
+  t.end();
+});
+
+test('a response that an upstream holds keeps its name in the body', (t) => {
+  const records = talk(1);
+  records.set('resp_held', writeHolder({ upstream: 'u', model: 'm', key: null }));
+  const plain = goOn({ model: 'm', input: 'x', previous_response_id: 'resp_held' }, records);
+  t.match(plain, { body: null, holder: { upstream: 'u' }, turn: null });
+  const input = [{ type: 'item_reference', id: `msg_${id(0)}` }];
+  const mixed = goOn({ model: 'm', input, previous_response_id: 'resp_held' }, records);
+  t.match(JSON.parse(mixed.body?.toString() ?? ''), {
+    previous_response_id: 'resp_held',
+    input: [{ content: 'said 0' }],
+  });
+  t.end();
+});
+
+test('what is not to be stored is not kept', (t) => {
+  t.equal(
+    rules.keep({ body: bytesOf({ store: false }), recalled: null, id: id(0), model: 'm', now: 0 }),
+    null,
+  );
+  t.equal(rules.hold(bytesOf({ store: false }), { upstream: 'u', model: 'm', key: null }), null);
+  t.equal(keepOf({ input: 'x' }, null, 0).isAsked, false);
+  t.equal(keepOf({ input: 'x', store: true }, null, 0).isAsked, true);
+  t.end();
+});
+
+test('the last event of a stream is kept, and can say that it is not', (t) => {
+  const keep = keepOf({ input: 'x' }, null, 0);
+  const response = responseOf(0, { metadata: { a: '\nevent: x\ndata: "response":' } });
+  const done = 'event: response.output_item.done\ndata: {"type":"response.output_item.done"}\n\n';
+  const event = (type: string) =>
+    Buffer.from(`${done}event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: 4, response })}\n\n`);
+  for (const type of ['response.completed', 'response.incomplete']) {
+    const [record] = keep.records(event(type), true);
+    t.match(readKept(record?.value ?? ''), { response: JSON.stringify(response) });
+    const unkept = keep.unkept(event(type), true).toString();
+    t.ok(unkept.startsWith(done) && unkept.endsWith('}\n\n'));
+    t.same(JSON.parse(unkept.slice(unkept.lastIndexOf('\ndata: ') + 7)), {
+      type,
+      sequence_number: 4,
+      response: { ...response, store: false },
+    });
+  }
+  t.same(keep.records(event('response.failed'), true), []);
+  t.end();
+});
+
+test('the ids of an upstream’s answer are read in whatever way it writes', (t) => {
+  const holder = { upstream: 'u', model: 'm', key: null };
+  const keep = rules.hold(bytesOf({ input: 'x' }), holder);
+  const response = { id: 'resp_x', output: [{ id: 'msg_x' }, { type: 'odd' }, { id: 'bad id' }, 5] };
+  const texts = [
+    `data: ${JSON.stringify({ type: 'response.completed', response })}\n\n`,
+    `event: response.completed\r\ndata:${JSON.stringify({ response, type: 'response.completed' })}\r\n\r\n`,
+    `event: response.incomplete\ndata: ${JSON.stringify({ type: 'response.incomplete', response }, null, 1).replaceAll('\n', '\ndata: ')}\n\ndata: [DONE]\n\n`,
+  ];
+  for (const text of texts) {
+    const ids = keep?.records(Buffer.from(text), true).map((record) => record.id);
+    t.same(ids, ['resp_x', 'msg_x'], text);
+  }
+  t.same(keep?.records(bytesOf(response), false)[0], { id: 'resp_x', value: writeHolder(holder) });
+  for (const text of [
+    '',
+    'data: [DONE]\n\n',
+    'data: {"type":"response.failed","response":{"id":"resp_x"}}\n\n',
+  ])
+    t.same(keep?.records(Buffer.from(text), true), []);
+  t.end();
+});
