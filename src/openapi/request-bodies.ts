@@ -42,12 +42,13 @@ import { type NamedSchema, schemaReference } from './schemas.js';
 import type { MediaType, RequestBody } from './types.js';
 
 const seconds = Type.String({
-  pattern: '^(?=.*[1-9])\\d{1,9}$',
-  description: 'A whole number of seconds as text, such as "4".',
+  pattern: '^(?=.*[1-9])\\d{1,9}(?:\\.\\d{1,9})?$',
+  description: 'A number of seconds as text, such as "4".',
 });
 const size = Type.String({
-  pattern: '^[1-9]\\d{0,4}x[1-9]\\d{0,4}$',
-  description: 'Width and height in pixels, such as "1280x720".',
+  pattern: '^[1-9]\\d{0,4}x[1-9]\\d{0,4}$|^[1-9]\\d{0,3}:[1-9]\\d{0,3}$',
+  description:
+    'Width and height in pixels, such as "1280x720", or a shape, such as "16:9". An upstream of the format may take other words.',
 });
 const prompt = Type.String({ minLength: 1, maxLength: 32_000 });
 
@@ -57,7 +58,7 @@ const compatBody: NamedSchema = {
   schema: Type.Object({
     model: name,
     prompt,
-    seconds: nullable(Type.Union([seconds, Type.Integer({ minimum: 1, maximum: 999_999_999 })])),
+    seconds: nullable(Type.Union([seconds, Type.Number({ exclusiveMinimum: 0, maximum: 999_999_999 })])),
     size: nullable(size),
     input_reference: nullable(
       Type.Union([Type.String(), Type.Object({ image_url: text })], {

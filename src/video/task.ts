@@ -1,3 +1,4 @@
+import type { GatewayError } from '../errors.js';
 import type { ImageSource } from '../media/image.js';
 import type { JsonObject } from '../wire/json.js';
 import type { FormPart } from '../wire/multipart.js';
@@ -105,6 +106,10 @@ export interface VideoRequest {
   /** vendork's `std` or `pro`. */
   readonly mode: string | null;
   readonly externalId: string | null;
+  /** Path of a length that is no number: it is for an upstream of the same format to understand. Else null. */
+  readonly unreadLength: string | null;
+  /** Why the request cannot be said in another format, whose members then may be null that the body has; else null. */
+  readonly fault: GatewayError | null;
   /** The body's members (or the form's text fields) as the client wrote them, for an upstream of the same format. */
   readonly body: JsonObject;
   /** The parts of a body that was a form, in order and with the files; else null. */

@@ -20,37 +20,37 @@ const text = (value: string): Asking => ({
 });
 
 const compatWrongs: readonly Wrong[] = [
-  ['/v1/videos', { body: { model: 'compat' } }, 'prompt', missing],
+  ['/v1/videos', { body: { model: 'generic' } }, 'prompt', missing],
   ['/v1/videos', { body: { prompt: 'a' } }, 'model', missing],
-  ['/v1/videos', { body: { model: 'compat', prompt: '' } }, 'prompt', null],
-  ['/v1/videos', { body: { model: 'compat', prompt: 5 } }, 'prompt', null],
-  ['/v1/videos', { body: { model: 'compat', prompt: 'x'.repeat(32_001) } }, 'prompt', 'invalid_value'],
-  ['/v1/videos', { body: { model: 'compat', prompt: 'a', seconds: true } }, 'seconds', null],
-  ['/v1/videos', { body: { model: 'compat', prompt: 'a', seconds: '0' } }, 'seconds', 'invalid_value'],
-  ['/v1/videos', { body: { model: 'compat', prompt: 'a', seconds: 'four' } }, 'seconds', 'invalid_value'],
-  ['/v1/videos', { body: { model: 'compat', prompt: 'a', size: '720' } }, 'size', 'invalid_value'],
+  ['/v1/videos', { body: { model: 'generic', prompt: '' } }, 'prompt', null],
+  ['/v1/videos', { body: { model: 'generic', prompt: 5 } }, 'prompt', null],
+  ['/v1/videos', { body: { model: 'generic', prompt: 'x'.repeat(32_001) } }, 'prompt', 'invalid_value'],
+  ['/v1/videos', { body: { model: 'generic', prompt: 'a', seconds: true } }, 'seconds', null],
+  ['/v1/videos', { body: { model: 'generic', prompt: 'a', seconds: '0' } }, 'seconds', 'invalid_value'],
+  ['/v1/videos', { body: { model: 'generic', prompt: 'a', seconds: 'four' } }, 'seconds', 'invalid_value'],
+  ['/v1/videos', { body: { model: 'generic', prompt: 'a', size: '720' } }, 'size', 'invalid_value'],
   [
     '/v1/videos',
-    { body: { model: 'compat', prompt: 'a', input_reference: { file_id: 'f' } } },
+    { body: { model: 'generic', prompt: 'a', input_reference: { file_id: 'f' } } },
     'input_reference.file_id',
     'unsupported_parameter',
   ],
   [
     '/v1/videos',
-    { body: { model: 'compat', prompt: 'a', input_reference: '?' } },
+    { body: { model: 'generic', prompt: 'a', input_reference: '?' } },
     'input_reference',
     'invalid_value',
   ],
   ['/v1/videos', text('{'), null, 'invalid_json'],
   ['/v1/videos', text('[]'), null, 'invalid_json'],
   ['/v1/videos', text(''), null, 'invalid_json'],
-  ['/v1/videos', { body: formOf([['model', 'compat']]) }, 'prompt', missing],
+  ['/v1/videos', { body: formOf([['model', 'generic']]) }, 'prompt', missing],
   ['/v1/videos', { body: formOf([['prompt', 'a']]) }, 'model', missing],
   [
     '/v1/videos',
     {
       body: formOf([
-        ['model', 'compat'],
+        ['model', 'generic'],
         ['prompt', 'a'],
         ['prompt', 'b'],
       ]),
@@ -62,7 +62,7 @@ const compatWrongs: readonly Wrong[] = [
     '/v1/videos',
     {
       body: formOf([
-        ['model', 'compat'],
+        ['model', 'generic'],
         ['prompt', 'a'],
         ['input_reference', file('a.png', 'image/png', image)],
         ['input_reference', file('b.png', 'image/png', image)],
@@ -74,29 +74,35 @@ const compatWrongs: readonly Wrong[] = [
 ];
 
 const genericBody = { model: 'generic', prompt: 'a' };
-const sharedWrongs = (path: string): readonly Wrong[] => [
-  [path, { body: { model: 'generic' } }, 'prompt', missing],
+/** Of a model whose upstream speaks another format than the path's: its own would be sent all of this. */
+const sharedWrongs = (path: string, { model, ...asked }: typeof genericBody): readonly Wrong[] => [
+  [path, { body: { model } }, 'prompt', missing],
   [path, { body: { prompt: 'a' } }, 'model', missing],
-  [path, { body: { ...genericBody, prompt: '' } }, 'prompt', 'invalid_value'],
-  [path, { body: { ...genericBody, duration: 0 } }, 'duration', 'invalid_value'],
-  [path, { body: { ...genericBody, duration: 2.5 } }, 'duration', 'invalid_value'],
-  [path, { body: { ...genericBody, duration: 'long' } }, 'duration', 'invalid_value'],
-  [path, { body: { ...genericBody, width: '1' } }, 'width', null],
-  [path, { body: { ...genericBody, height: -1 } }, 'height', null],
-  [path, { body: { ...genericBody, fps: 0 } }, 'fps', null],
-  [path, { body: { ...genericBody, metadata: [] } }, 'metadata', null],
+  [path, { body: { model, ...asked, prompt: '' } }, 'prompt', 'invalid_value'],
+  [path, { body: { model, ...asked, duration: 0 } }, 'duration', 'invalid_value'],
+  [path, { body: { model, ...asked, n: 1.5 } }, 'n', 'invalid_value'],
+  [path, { body: { model, ...asked, duration: 'long' } }, 'duration', 'invalid_value'],
+  [path, { body: { model, ...asked, width: '1' } }, 'width', null],
+  [path, { body: { model, ...asked, height: -1 } }, 'height', null],
+  [path, { body: { model, ...asked, fps: 0 } }, 'fps', null],
+  [path, { body: { model, ...asked, metadata: [] } }, 'metadata', null],
   [path, text('{"model":'), null, 'invalid_json'],
   [path, text('null'), null, 'invalid_json'],
 ];
 
 const genericWrongs: readonly Wrong[] = [
-  ...sharedWrongs('/v1/video/generations'),
-  ['/v1/video/generations', { body: { ...genericBody, image: 'no base64?' } }, 'image', 'invalid_value'],
+  ...sharedWrongs('/v1/video/generations', { ...genericBody, model: 'vendork' }),
+  [
+    '/v1/video/generations',
+    { body: { ...genericBody, model: 'vendork', image: 'no base64?' } },
+    'image',
+    'invalid_value',
+  ],
 ];
 
 const vendorkWrongs: readonly Wrong[] = [
   ...vendorkPaths.flatMap((path): Wrong[] => [
-    ...sharedWrongs(path),
+    ...sharedWrongs(path, genericBody),
     [path, { body: { ...genericBody, model_name: 'vendork' } }, 'model_name', 'invalid_value'],
     [path, { body: { ...genericBody, cfg_scale: 2 } }, 'cfg_scale', null],
   ]),
@@ -117,16 +123,16 @@ const vendorjWrongs: readonly Wrong[] = [
   ['/vendorj/?Action=CVSync2AsyncSubmitTask&Version=2022-13-01', { body: {} }, 'Version', null],
   ['/jimeng/?Action=CVSync2AsyncGetResult&Version=', { body: {} }, 'Version', null],
   [submit, { body: { prompt: 'a' } }, 'req_key', null],
-  [submit, { body: { req_key: 'vendorj' } }, 'prompt', null],
-  [submit, { body: { req_key: 'vendorj', prompt: 7 } }, 'prompt', null],
+  [submit, { body: { req_key: 'generic' } }, 'prompt', null],
+  [submit, { body: { req_key: 'generic', prompt: 7 } }, 'prompt', null],
   [
     submit,
-    { body: { req_key: 'vendorj', prompt: 'a', binary_data_base64: 'x' } },
+    { body: { req_key: 'generic', prompt: 'a', binary_data_base64: 'x' } },
     'binary_data_base64',
     null,
   ],
-  [submit, { body: { req_key: 'vendorj', binary_data_base64: ['?'] } }, 'binary_data_base64[0]', null],
-  [submit, { body: { req_key: 'vendorj', prompt: 'a', frames: '121' } }, 'frames', null],
+  [submit, { body: { req_key: 'generic', binary_data_base64: ['?'] } }, 'binary_data_base64[0]', null],
+  [submit, { body: { req_key: 'generic', prompt: 'a', frames: 'many' } }, 'frames', null],
   [submit, text('no'), null, null],
   [result, { body: { req_key: 'vendorj' } }, 'task_id', null],
   [result, { body: { task_id: 5 } }, 'task_id', null],

@@ -117,8 +117,8 @@ const videoBodies: readonly (readonly [name: string, read: Read, base: object, v
     readCompatBody,
     { model: 'm', prompt: 'p' },
     {
-      seconds: ['4', '04', '0', '4s', 4, null, '1234567890'],
-      size: ['1280x720', '0x1', '1280X720', '', null],
+      seconds: ['4', '04', '4.5', '0', '4s', 4, 4.5, 0, null, '1234567890'],
+      size: ['1280x720', '0x1', '1280X720', '16:9', '720p', null],
       input_reference: [url, pngText, { image_url: url }, null, 1, {}],
       prompt: ['', 'p'.repeat(32_000), 'p'.repeat(32_001), '😀'.repeat(32_000), null],
       model: ['', 1],
@@ -180,10 +180,11 @@ for (const [name, read, base, values] of videoBodies) {
   });
 }
 
+/** Also what only an upstream of the body's own format is asked. */
 function isRefused(read: Read, body: Record<string, unknown>): boolean {
   try {
-    read(body);
-    return false;
+    const made = read(body);
+    return typeof made === 'object' && made !== null && 'fault' in made && made.fault !== null;
   } catch (fault) {
     if (fault instanceof GatewayError) return true;
     throw fault;

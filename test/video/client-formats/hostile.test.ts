@@ -90,7 +90,7 @@ function useRequest(request: VideoRequest): void {
   for (const format of videoFormats) {
     const upstream = { name: 'studio', format, model: 'film-1', credential: null };
     const task = newTask({ id: 'video_1', keyId: 'k', groups: [], request, upstream, now: start, ttlMs: 1 });
-    if (readTask(writeTask(task)) === null || !/^[1-9]\d*$/.test(task.seconds))
+    if (readTask(writeTask(task)) === null || !/^(?=.*[1-9])\d+(?:\.\d+)?$/.test(task.seconds))
       throw new Error(`no task: ${writeTask(task)}`);
     if (!isSound(() => upstreamFormats[format].create(request, 'film-1', 'video_1')))
       throw new Error(`refused with another status by ${format}`);
