@@ -83,3 +83,35 @@ test('so does reasoning of which a chat client has kept the calls alone', async 
   t.equal(textAt(sent, 'messages', 3, 'content', 0, 'thinking'), 'I think about thinking, step 2.');
   t.equal(at(sent, 'thinking', 'type'), 'enabled', 'it goes on thinking');
 });
+
+test('a turn that a chat of genai’s SDK keeps event by event is one message for the upstream, with its reasoning', async (t) => {
+  for (const wire of ['chat', 'responses', 'messages'] as const) {
+    const { port, upstream } = await startStrictStage(t, wire);
+    const contents: object[] = [{ role: 'user', parts: [{ text: question }] }];
+    let last = '';
+    for (let round = 0; round < 3; round++) {
+      const { body, status } = await post(port, '/v1beta/models/m:streamGenerateContent?alt=sse', {
+        contents,
+        tools: [{ functionDeclarations: [{ name: 'get_weather', parametersJsonSchema: schema }] }],
+        generationConfig: { thinkingConfig: { includeThoughts: true, thinkingBudget: 2048 } },
+      });
+      t.equal(status, 200, body);
+      last = body;
+      const events = readEvents(body).map((each) => at(readData(each), 'candidates', 0, 'content'));
+      t.ok(events.length > 3, 'it came in several');
+      const response = { name: 'get_weather', response: { output: 'sunny in Rome' } };
+      contents.push(...(events as object[]), { role: 'user', parts: [{ functionResponse: response }] });
+    }
+    t.match(last, 'The tools said');
+    t.notOk(
+      upstream.heard.some(({ broken }) => broken !== null),
+      wire,
+    );
+    if (wire !== 'chat') continue;
+    t.match(listAt(JSON.parse(upstream.heard[1]?.body ?? ''), 'messages'), [
+      { role: 'user' },
+      { role: 'assistant', content: 'Let me see.', reasoning_content: 'I think about thinking, step 1.' },
+      { role: 'tool' },
+    ]);
+  }
+});

@@ -62,7 +62,7 @@ export function readGenerateContent(body: JsonObject, memory: Memory): Omit<Aske
   return {
     wire: 'generateContent',
     tools,
-    turns: readContents(contents, memory),
+    turns: readContents(joinedContents(contents), memory),
     thinks: thinking.thinkingBudget !== 0,
     shows: thinking.includeThoughts === true,
     schema: config.responseJsonSchema ?? config.responseSchema,
@@ -127,6 +127,20 @@ function checkOpenApiSchema(schema: unknown, path: string): void {
       `${path}.enum: not texts`,
     );
   if (/^array$/i.test(String(each.type))) rule(each.items !== undefined, `${path}.items: missing field`);
+}
+
+/** Contents of one role in a row are one, as the SDK's chats keep what they streamed. */
+function joinedContents(contents: readonly JsonObject[]): readonly JsonObject[] {
+  const joined: JsonObject[] = [];
+  for (const [index, content] of contents.entries()) {
+    const last = joined.at(-1);
+    const parts = objectsOf(content.parts, `contents[${index}].parts`);
+    rule(parts.length > 0, `contents[${index}].parts: must not be empty`);
+    if (last !== undefined && content.role === 'model' && last.role === 'model')
+      joined[joined.length - 1] = { ...last, parts: [...listOf(last.parts), ...parts] };
+    else joined.push(content);
+  }
+  return joined;
 }
 
 function readContents(contents: readonly JsonObject[], memory: Memory): AskedTurn[] {

@@ -60,7 +60,9 @@ export function replyTo(asked: Asked): Reply {
   if (cell === 'limited') return { isLimited: true };
   if (cell === 'image') return { ...reasoning, text: `${asked.turns[from]?.images ?? 0} image seen.` };
   if (cell === 'again') {
-    const earlier = asked.turns.slice(0, from).flatMap((turn) => (turn.role === 'model' ? turn.texts : []));
+    const earlier = asked.turns
+      .slice(0, from)
+      .flatMap((turn) => (turn.role === 'model' ? turn.texts.join('') : []));
     return { ...reasoning, text: `Earlier I said: ${earlier.join(' ') || 'nothing'}` };
   }
   const seen = [...found.matchAll(/sunny in \w+|lighthouse-\d+/g)].map(([word]) => word);
