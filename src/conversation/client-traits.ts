@@ -7,7 +7,7 @@ export interface ClientTraits {
    * in the calls that follow it.
    */
   readonly signatures: 'field' | 'call';
-  /** It returns the text of reasoning that it was shown. */
+  /** It returns the text of reasoning that it was shown: many leave it out of their history and keep signatures or calls. */
   readonly returnsReasoning: boolean;
   /** It reads the arguments of a call, which a stream has in pieces of text, as an object. */
   readonly objectArguments: boolean;
@@ -15,9 +15,9 @@ export interface ClientTraits {
 
 /** By the protocol of the client. */
 export const clientTraits: Readonly<Record<TextProtocolName, ClientTraits>> = {
-  chat: { signatures: 'call', returnsReasoning: true, objectArguments: false },
+  chat: { signatures: 'call', returnsReasoning: false, objectArguments: false },
   responses: { signatures: 'field', returnsReasoning: true, objectArguments: false },
   messages: { signatures: 'field', returnsReasoning: true, objectArguments: true },
-  // Its clients return signatures, but leave the thoughts themselves out. Calls come whole, and are written as objects.
+  // Calls come whole, and are written as objects.
   generateContent: { signatures: 'field', returnsReasoning: false, objectArguments: false },
 };

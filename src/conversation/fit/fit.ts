@@ -28,8 +28,9 @@ const fits: readonly Fit[] = [
   fitToolResults,
   fitPrefill,
   fitFirstTurn,
-  fitHiddenReasoning,
+  // Answers go the other way: tokens have their text before calls carry them.
   fitSignedCalls,
+  fitHiddenReasoning,
   // The marks go by what is sent.
   fitCacheBreakpoints,
   fitSettings,

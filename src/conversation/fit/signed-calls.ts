@@ -6,7 +6,7 @@ import type { RequestRules, TargetOptions } from '../codec.js';
 import type { StreamEvent } from '../events.js';
 import type { LeftOut } from '../left-out.js';
 import type { ConversationRequest, ToolCallPart } from '../request.js';
-import { signatureFor } from '../signature.js';
+import { signatureFor, withoutWords } from '../signature.js';
 import { unsignedReasoning } from '../unsigned-reasoning.js';
 import type { AnswerRestorer, Fitted } from './fitted.js';
 import { mapParts } from './parts.js';
@@ -80,7 +80,8 @@ class SignedCalls implements AnswerRestorer {
     this.#waiting.delete(choice);
     if (tokens.length === 0) return { id: givenId };
     const id = givenId === '' ? `call_${randomBytes(12).toString('hex')}` : givenId;
-    const carrying = carryInId(id, tokens);
+    // Without their words they are of use where the client returns those.
+    const carrying = carryInId(id, tokens) ?? carryInId(id, tokens.map(withoutWords));
     return carrying === null ? { id, signature: carryBeside(tokens) ?? undefined } : { id: carrying };
   }
 }

@@ -191,7 +191,8 @@ function nameOf(blob: JsonObject): string | null {
 }
 
 /**
- * Reads `contents`. Contents that say nothing are left out.
+ * Reads `contents`. Contents that say nothing are left out. The SDK's chats keep each event of a stream as a content of
+ * its own: those of a model in a row are one turn, whose reasoning and calls other protocols want in one message.
  * @throws {GatewayError} of status 400 for roles and parts that cannot be translated
  */
 function decodeContents(contents: unknown): Turn[] {
@@ -207,8 +208,11 @@ function decodeContents(contents: unknown): Turn[] {
       const parts = decodeUserParts(content, at, ids);
       if (parts.length > 0) turns.push({ role: 'user', parts });
     } else if (role === 'model') {
-      if (turns.at(-1)?.role !== 'assistant') ids.beginTurn();
-      const parts = decodeModelParts(content, at, ids);
+      const last = turns.at(-1);
+      if (last?.role === 'assistant') turns.pop();
+      else ids.beginTurn();
+      const parts = last?.role === 'assistant' ? [...last.parts] : [];
+      addModelParts(parts, { content, at, ids });
       if (parts.length > 0) turns.push({ role: 'assistant', parts });
     } else {
       throw typeof role === 'string'
@@ -254,8 +258,15 @@ function decodeUserParts(
   return results.length === 0 ? others : [...results, ...others];
 }
 
-function decodeModelParts(content: JsonObject, at: string, ids: CallIds): AssistantPart[] {
-  const parts: AssistantPart[] = [];
+interface ModelContent {
+  readonly content: JsonObject;
+  readonly at: string;
+  readonly ids: CallIds;
+}
+
+/** @param parts those of the turn so far; a text at their end goes on with one at the beginning of the content */
+function addModelParts(parts: AssistantPart[], { content, at, ids }: ModelContent): void {
+  let goesOn = parts.at(-1)?.kind === 'text';
   for (const [part, partAt] of partsOf(content, at)) {
     const signature = carriedSignature(
       'generateContent',
@@ -273,10 +284,13 @@ function decodeModelParts(content: JsonObject, at: string, ids: CallIds): Assist
       parts.push(decodeCall(call, `${partAt}.${keyOf(part, 'functionCall')}`, ids));
     } else if (signature === null || !isBare(part)) {
       const spoken = spokenPart(part, partAt);
-      if (spoken !== null) parts.push(spoken);
+      const last = parts.at(-1);
+      if (spoken?.kind === 'text' && last?.kind === 'text' && goesOn)
+        parts[parts.length - 1] = { ...last, text: last.text + spoken.text };
+      else if (spoken !== null) parts.push(spoken);
+      if (spoken !== null) goesOn = false;
     }
   }
-  return parts;
 }
 
 /** Thoughts in a row, up to a signature, are one reasoning: protocols that sign it keep both in one block. */

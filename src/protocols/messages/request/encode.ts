@@ -343,7 +343,7 @@ function addAssistantPart(messages: Message[], part: AssistantPart): void {
     const value = JSON.stringify(signature.value);
     const thinking = signature.redacted
       ? `{"type":"redacted_thinking","data":${value}}`
-      : `{"type":"thinking","thinking":${JSON.stringify(part.text)},"signature":${value}}`;
+      : `{"type":"thinking","thinking":${JSON.stringify(signature.words ?? part.text)},"signature":${value}}`;
     assistantMessage(messages).spoken.push({ thinking });
   } else if (part.kind === 'text' || part.kind === 'refusal') {
     if (!isBlank(part.text)) assistantMessage(messages).spoken.push(part);

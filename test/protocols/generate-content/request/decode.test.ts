@@ -265,3 +265,32 @@ test('odd shapes are refused, and never crash', async (t) => {
   );
   t.same(decode({ tools: 5, toolConfig: 5, generationConfig: 5, systemInstruction: 5 }).tools, []);
 });
+
+test('contents of the model in a row are one turn, whose texts and thoughts go on', async (t) => {
+  const { turns } = decode({
+    contents: [
+      user('Hi'),
+      model({ text: 'I th', thought: true }),
+      model({ text: 'ink', thought: true }),
+      model({ text: 'Let me', thoughtSignature: 'U2ln' }),
+      model({ text: '' }),
+      model({ text: ' see.' }, { text: 'Two' }),
+      model({ functionCall: { name: 'f', args: {} } }),
+      model({ text: 'parts' }),
+    ],
+  });
+  t.match(turns, [
+    { role: 'user' },
+    {
+      role: 'assistant',
+      parts: [
+        { kind: 'reasoning', text: 'I think' },
+        { kind: 'text', text: 'Let me see.' },
+        { kind: 'text', text: 'Two' },
+        { kind: 'toolCall', name: 'f' },
+        { kind: 'text', text: 'parts' },
+      ],
+    },
+  ]);
+  t.equal(turns.length, 2);
+});
