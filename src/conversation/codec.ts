@@ -7,6 +7,7 @@ import type { StreamEvent } from './events.js';
 import type { LeftOut } from './left-out.js';
 import type { ClientTool, ConversationRequest, TextProtocolName } from './request.js';
 import type { Setting } from './setting-names.js';
+import type { SearchSetting } from './web-search.js';
 
 /** What requests of a protocol may hold. What holds more is changed by `fit/`, not by an encoder. */
 export interface RequestRules {
@@ -39,6 +40,22 @@ export interface RequestRules {
   readonly lacks: readonly Setting[];
   /** Whose signatures of reasoning it takes. */
   readonly signatures: TextProtocolName;
+  /** How an upstream is asked to search the web itself. */
+  readonly search: SearchRules;
+}
+
+export interface SearchRules {
+  /**
+   * Whether it is where the target's `translation.search` says nothing; `alone`: beside no functions, and where the answer
+   * has no format.
+   */
+  readonly asked: 'always' | 'alone' | 'never';
+  /** Settings that can be said of the search. */
+  readonly says: readonly SearchSetting[];
+  /** Whether a choice of tools can be the search, and keep the model from it; `implied`: it is always run. */
+  readonly choice: 'any' | 'none' | 'implied';
+  /** Name of the search among the tools, which no function may have beside it. */
+  readonly name: string | null;
 }
 
 /** What an encoder of requests has to know of the target. */
@@ -63,6 +80,8 @@ export interface TargetOptions {
   readonly topK: boolean;
   /** Prompts are marked to be cached where the client has not done so (messages). */
   readonly promptCaching: boolean;
+  /** It is asked to search the web itself where a client wants that; null where its protocol decides. */
+  readonly search: boolean | null;
   /** What becomes of tools that only another vendor can run. */
   readonly hostedTools: 'reject' | 'drop';
 }
