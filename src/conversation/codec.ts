@@ -90,6 +90,10 @@ export interface TargetOptions {
 export interface AnswerSource {
   /** The model's name at the upstream: what signatures are tagged with. */
   readonly model: string;
+  /** It was asked to search the web: its texts may name sources. */
+  readonly searches?: boolean | undefined;
+  /** Is told what the answer has that the neutral types do not hold. */
+  readonly lost?: LeftOut | undefined;
 }
 
 /** What an encoder of answers has to know of the call. */
@@ -109,6 +113,10 @@ export interface AnswerContext {
   /** See `ConversationRequest.clientTools`. */
   readonly clientTools?: ReadonlyMap<string, ClientTool> | undefined;
   readonly compaction: 'object' | 'item' | null;
+  /** The upstream was asked to search the web: texts may name sources. */
+  readonly searches?: boolean | undefined;
+  /** Is told what of the answer the client does not get. */
+  readonly lost?: LeftOut | undefined;
   readonly sealer: Sealer;
   /** How the events of a generateContent stream are framed; elsewhere always `sse`. */
   readonly framing: 'sse' | 'array';
@@ -118,6 +126,8 @@ export interface AnswerContext {
 export interface StreamDecoder {
   /** Name of the JSON member that holds the text of an event that gives a `text`. */
   readonly textMember: string;
+  /** Texts must not pass it by: what comes later names places in them. */
+  readonly needsTexts?: boolean;
   /**
    * @param event the `event` field, or null
    * @param data the `data` field

@@ -102,3 +102,10 @@ export function saidOf(location: SearchLocation): Record<string, string> {
   for (const [name, value] of Object.entries(location)) if (value !== null) said[name] = value;
   return said;
 }
+
+/** How much of a search is text. */
+export function charactersOf({ query, results }: SearchPart): number {
+  let characters = query.length;
+  for (const { url, title } of results) characters += url.length + title.length;
+  return characters;
+}

@@ -202,7 +202,9 @@ export function prepareTranslated(
   const { request: fitted, restorer } = fitRequest(asked, theirs.rules, target.translation, leftOut);
   const body = theirs.encodeRequest(fitted, target.translation, leftOut);
   const written = Buffer.from(body);
-  const context = answerContext(call, request, leftOut.names);
+  const lost = new LeftOut();
+  const searches = fitted.search !== undefined;
+  const context = { ...answerContext(call, request, leftOut.names), searches, lost };
   return {
     path: 'translated',
     upstreamPath: upstream.upstreamPath(target.model, request.stream),
@@ -214,7 +216,7 @@ export function prepareTranslated(
     once: upstream.once,
     transform: new TranslatedTransform({
       theirs,
-      source: { model: target.model },
+      source: { model: target.model, searches, lost },
       ours,
       context,
       restorer,

@@ -43,6 +43,8 @@ function encodeChoice({ parts, finish }: AnswerChoice, index: number, context: A
       refusal += part.text;
     } else if (part.kind === 'reasoning') {
       reasoning += part.text;
+    } else if (part.kind === 'search') {
+      context.lost?.add('web_search_call');
     } else {
       calls += `${calls === '' ? '' : ','}${encodeCall(part, answerCallId(part.id, context, index, callCount++))}`;
     }

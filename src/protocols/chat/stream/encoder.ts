@@ -84,6 +84,9 @@ export function createEncoder(context: AnswerContext): StreamEncoder {
         }
         case 'citation':
           return opened(event.choice, `"annotations":[${encodeCitation(event.citation, 0)}]`);
+        case 'search':
+          context.lost?.add('web_search_call');
+          return '';
         case 'refusal':
           return opened(event.choice, `"refusal":${JSON.stringify(event.text)}`);
         case 'reasoning':
