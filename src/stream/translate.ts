@@ -78,6 +78,10 @@ export class TranslatedTransform implements AnswerTransform {
     this.#parts = parts;
   }
 
+  get lost(): readonly string[] {
+    return this.#parts.context.lost?.names ?? [];
+  }
+
   get isCut(): boolean {
     return this.#stream?.isCut ?? false;
   }

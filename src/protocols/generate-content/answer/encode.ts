@@ -68,7 +68,11 @@ function joinedTexts(one: AnswerText, next: AnswerText): AnswerText {
   };
 }
 
-function encodeChoice({ parts, finish }: AnswerChoice, index: number, context: AnswerContext): string {
+function encodeChoice(
+  { parts, finish, stopSequence }: AnswerChoice,
+  index: number,
+  context: AnswerContext,
+): string {
   const written: string[] = [];
   const logprobs: TokenLogprob[] = [];
   let signature: string | null = null;
@@ -104,6 +108,7 @@ function encodeChoice({ parts, finish }: AnswerChoice, index: number, context: A
     }
     signature = null;
   }
+  if (finish === 'stopSequence' && stopSequence !== null) context.lost?.add('stop_sequence');
   if (signature !== null || written.length === 0) written.push(textPart('', signature));
   const probabilities = logprobs.length > 0 ? `,"logprobsResult":${encodeLogprobs(logprobs)}` : '';
   return (

@@ -105,6 +105,8 @@ class BlockEncoder implements StreamEncoder {
         return '';
       case 'finish':
         this.#choiceOf(event.choice).finish = event.reason;
+        if (event.reason === 'stopSequence' && event.stopSequence !== null)
+          this.#context.lost?.add('stop_sequence');
         return '';
       case 'start':
         if (event.usage !== null) {

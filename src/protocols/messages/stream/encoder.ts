@@ -72,10 +72,10 @@ class Encoder implements StreamEncoder {
         this.#usage = event.usage;
         return this.#start();
       case 'text':
+        if (event.logprobs !== undefined) this.#context.lost?.add('logprobs');
+        return this.#text(event.text);
       case 'refusal':
-        return event.text === ''
-          ? ''
-          : this.#sign() + this.#need('text') + this.#delta('text_delta', 'text', event.text);
+        return this.#text(event.text);
       case 'reasoning':
         if (!this.#context.showReasoning || event.text === '') return '';
         return this.#sign() + this.#need('thinking') + this.#delta('thinking_delta', 'thinking', event.text);
@@ -107,6 +107,10 @@ class Encoder implements StreamEncoder {
       case 'end':
         return this.#end();
     }
+  }
+
+  #text(text: string): string {
+    return text === '' ? '' : this.#sign() + this.#need('text') + this.#delta('text_delta', 'text', text);
   }
 
   #start(): string {

@@ -26,6 +26,7 @@ import { encodeUsage } from './usage.js';
 export function encodeAnswer(answer: Answer, context: AnswerContext): string {
   if (context.compaction !== null) return encodeCompaction(answer, context);
   const [choice] = answer.choices;
+  if (choice?.finish === 'stopSequence' && choice.stopSequence !== null) context.lost?.add('stop_sequence');
   const end = encodeFinish(choice?.finish ?? 'stop');
   const state = {
     ...end,

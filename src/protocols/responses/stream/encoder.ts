@@ -165,6 +165,7 @@ class ResponseEncoder extends Encoder {
         return '';
       case 'finish':
         this.finish = event.reason;
+        if (event.reason === 'stopSequence' && event.stopSequence !== null) this.#lost?.add('stop_sequence');
         return this.#close(encodeFinish(event.reason).status);
       default:
         return '';
