@@ -237,7 +237,8 @@ class ComposedGateway implements Gateway {
   /** Takes note of a call that has ended, a while later. */
   #note(call: CallRecord): void {
     this.#recentCalls.add(call);
-    if (call.leftOut.length > 0) this.#recorder.recordLeftOut(call.leftOut);
+    if (call.leftOut.length > 0) this.#recorder.recordLeftOut(call.leftOut, 'request');
+    if (call.lostInAnswer.length > 0) this.#recorder.recordLeftOut(call.lostInAnswer, 'answer');
     // What goes to the ledger is counted from there, many calls at once: that takes a fraction of the time.
     if (!call.isMetered || !this.#ledger.add(call, this.#unixTime.at(call.endedAt)))
       this.#recorder.record(call);

@@ -203,6 +203,7 @@ export const defaults = {
     customTools: false,
     topK: false,
     promptCaching: true,
+    search: null,
     hostedTools: 'drop',
   },
   defaultModels: { moderations: 'omni-moderation-latest' },

@@ -371,6 +371,10 @@ const translation = Type.Object(
       '`false` for messages upstreams whose prompts are not to be marked with `cache_control` where the client has not done so.',
       Type.Boolean(),
     ),
+    search: optional(
+      '`true` for chat upstreams whose models take `web_search_options`, and generateContent upstreams that search beside functions and formats; `false` for messages, responses and generateContent upstreams that do not search the web.',
+      Type.Boolean(),
+    ),
     hostedTools: optional(
       'Tools that only another vendor can run are left out; `reject` refuses them.',
       Type.Enum(['reject', 'drop']),

@@ -9,6 +9,8 @@ import { type TextProtocolName, textProtocols } from './request.js';
  */
 
 const tag = 'gw1.';
+/** Stands in what is opaque of a search that a client of the messages protocol is told of. It is for no upstream. */
+export const searchToken = `${tag}search`;
 /** How a token begins that is written as base64: the first three bytes of the tag, in both alphabets. */
 const bytesTag = 'Z3cx';
 /** What a body must hold for a token to be in it. */

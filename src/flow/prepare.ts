@@ -210,7 +210,9 @@ export function prepareTranslated(
   const body = theirs.encodeRequest(fitted, target.translation, leftOut);
   const written = Buffer.from(body);
   const keep = answerKeep(call);
-  const context = answerContext(call, { request, leftOut: leftOut.names, keep });
+  const lost = new LeftOut();
+  const searches = fitted.search !== undefined;
+  const context = { ...answerContext(call, { request, leftOut: leftOut.names, keep }), searches, lost };
   return {
     path: 'translated',
     upstreamPath: upstream.upstreamPath(target.model, request.stream),
@@ -222,7 +224,7 @@ export function prepareTranslated(
     once: upstream.once,
     transform: new TranslatedTransform({
       theirs,
-      source: { model: target.model },
+      source: { model: target.model, searches, lost },
       ours,
       context,
       restorer,

@@ -59,6 +59,8 @@ export interface AnswerTransform {
   readonly nextNumber: number;
   /** Seconds of audio in the answer, as far as it tells; else 0. */
   readonly mediaSeconds: number;
+  /** Names of what the answer has lost in translation (`LeftOut`); absent where nothing is translated. */
+  readonly lost?: readonly string[];
 
   /**
    * Judges whole events before anything was relayed; `silence` for what says nothing yet. What it has seen it keeps,

@@ -1,5 +1,5 @@
 import type { OwnSecrets } from '../config/types.js';
-import type { Answer } from '../conversation/answer.js';
+import { type Answer, wordsOf } from '../conversation/answer.js';
 import type {
   AnswerContext,
   AnswerSource,
@@ -87,6 +87,10 @@ export class TranslatedTransform implements AnswerTransform {
 
   get held(): HeldEnd | null {
     return this.#stream?.held ?? null;
+  }
+
+  get lost(): readonly string[] {
+    return this.#parts.context.lost?.names ?? [];
   }
 
   get isCut(): boolean {
@@ -185,9 +189,7 @@ export class TranslatedTransform implements AnswerTransform {
 }
 
 function saysNothing({ choices }: Answer): boolean {
-  return choices.every(({ parts }) =>
-    parts.every((part) => (part.kind === 'toolCall' ? part.input : part.text) === ''),
-  );
+  return choices.every(({ parts }) => parts.every((part) => part.kind !== 'search' && wordsOf(part) === ''));
 }
 
 /** @param text one byte a character */
@@ -293,7 +295,12 @@ class StreamTranslation {
    * @returns what to send for them, or null when the event at `at` is none of these; `#passedTo` is where they end
    */
   #passTexts(bytes: string, at: number): string | null {
-    if (this.#restorer?.changesText === true || !this.encoder.takesRawText()) return null;
+    if (
+      this.#restorer?.changesText === true ||
+      this.#decoder.needsTexts === true ||
+      !this.encoder.takesRawText()
+    )
+      return null;
     const texts = this.#texts;
     this.#passedTo = this.#template.collect(bytes, at, texts);
     if (this.#passedTo === -1) return null;

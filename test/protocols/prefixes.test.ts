@@ -22,6 +22,7 @@ const plain: TargetOptions = {
   customTools: false,
   topK: false,
   promptCaching: true,
+  search: null,
   hostedTools: 'reject',
 };
 const targets: Readonly<Record<string, TargetOptions>> = {

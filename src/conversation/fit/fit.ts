@@ -16,9 +16,11 @@ import { fitSignedCalls } from './signed-calls.js';
 import { fitStopSequences } from './stop-sequences.js';
 import { fitToolNames } from './tool-names.js';
 import { fitToolResults } from './tool-results.js';
+import { fitWebSearch } from './web-search.js';
 
 /** In the order in which a request is changed. */
 const fits: readonly Fit[] = [
+  fitWebSearch,
   fitStopSequences,
   fitOutputRoot,
   fitClosedSchemas,

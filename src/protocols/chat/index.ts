@@ -30,6 +30,7 @@ export const chatCodec: TextCodec = {
     closedSchemas: false,
     lacks: [],
     signatures: 'chat',
+    search: { asked: 'never', says: ['location', 'contextSize'], choice: 'implied', name: null },
   },
   decodeRequest,
   encodeRequest,

@@ -33,6 +33,7 @@ export const generateContentCodec: TextCodec = {
     closedSchemas: false,
     lacks: ['verbosity', 'user', 'parallelCalls', 'strict', 'detail', 'serving'],
     signatures: 'generateContent',
+    search: { asked: 'alone', says: [], choice: 'none', name: null },
   },
   decodeRequest,
   encodeRequest,

@@ -11,6 +11,7 @@ import { decodeRequest } from './request/decode.js';
 import { encodeRequest } from './request/encode.js';
 import { countTokensRequest, messagesRequest } from './request/schema.js';
 import { mayCarry, restore } from './restore.js';
+import { searchName } from './search-tool.js';
 import { createDecoder } from './stream/decoder.js';
 import { createEncoder } from './stream/encoder.js';
 import { judgeEnd, judgeStart, marks } from './stream/rules.js';
@@ -31,6 +32,12 @@ export const messagesCodec: TextCodec = {
     closedSchemas: true,
     lacks: ['seed', 'presencePenalty', 'frequencyPenalty', 'verbosity', 'detail', 'serving'],
     signatures: 'messages',
+    search: {
+      asked: 'always',
+      says: ['allowedDomains', 'blockedDomains', 'location', 'maxUses'],
+      choice: 'any',
+      name: searchName,
+    },
   },
   decodeRequest,
   encodeRequest,

@@ -30,6 +30,12 @@ export const responsesCodec: TextCodec = {
     closedSchemas: false,
     lacks: ['seed', 'presencePenalty', 'frequencyPenalty'],
     signatures: 'responses',
+    search: {
+      asked: 'always',
+      says: ['allowedDomains', 'location', 'maxUses', 'contextSize', 'live'],
+      choice: 'any',
+      name: null,
+    },
   },
   decodeRequest,
   encodeRequest,

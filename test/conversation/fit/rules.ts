@@ -15,4 +15,5 @@ export const anything: RequestRules = {
   toolNames: { longest: 1000, legal: /^/ },
   lacks: [],
   signatures: 'responses',
+  search: { asked: 'always', says: [], choice: 'any', name: null },
 };

@@ -18,6 +18,7 @@ import { wholeOrNull } from '../../../wire/reading.js';
 import { userId } from '../../openai-shared/hashed-id.js';
 import { encodeServing } from '../../openai-shared/serving.js';
 import { refuseHostedTools, unsupportedAt } from '../../unsupported.js';
+import { encodeSearch } from '../search-options.js';
 
 /**
  * Writes the body of a chat request; see `TextCodec.encodeRequest`. `top_k` is none of the protocol's, but some servers'.
@@ -51,6 +52,7 @@ export function encodeRequest(request: ConversationRequest, target: TargetOption
     member('tools', withTools ? tools.map(encodeTool) : null) +
     member('tool_choice', withTools ? (encodeToolChoice(toolChoice, tools) ?? null) : null) +
     member('parallel_tool_calls', withTools ? request.parallelCalls : null) +
+    member('web_search_options', request.search === undefined ? null : encodeSearch(request.search)) +
     `,"messages":[${encodeMessages(request, target.model).join(',')}]}`
   );
 }

@@ -13,6 +13,7 @@ import type {
   Turn,
 } from '../../../conversation/request.js';
 import { carriedSignature } from '../../../conversation/signature.js';
+import type { WebSearch } from '../../../conversation/web-search.js';
 import {
   isList,
   isObject,
@@ -29,6 +30,7 @@ import { CallIds } from '../call-ids.js';
 import { readMembers } from '../read-members.js';
 import { decodeReasoning } from '../reasoning.js';
 import { decodeSchema } from '../schema-decode.js';
+import { decodeSearch, isSearchTool } from '../search-tool.js';
 import { keyOf, memberOf, snakeCase } from '../spelling.js';
 
 /**
@@ -42,7 +44,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
   const config = isObject(named) ? named : {};
   const configAt = keyOf(body, 'generationConfig');
   requireText(config, configAt);
-  const { tools, hostedTools } = decodeTools(body);
+  const { tools, hostedTools, search } = decodeTools(body);
   return {
     from: 'generateContent',
     stream,
@@ -51,6 +53,7 @@ export function decodeRequest(body: JsonObject, stream: boolean): ConversationRe
     turns: decodeContents(body.contents),
     tools,
     hostedTools,
+    search,
     toolChoice: decodeToolChoice(body),
     parallelCalls: null,
     format: decodeFormat(config, configAt),
@@ -377,9 +380,10 @@ const declarations = 'functionDeclarations';
  * Reads `tools`: the functions in them, and beside them what the vendor runs itself.
  * @throws {GatewayError} of status 400 for a function without a name
  */
-function decodeTools(body: JsonObject): { readonly tools: Tool[]; readonly hostedTools: HostedTools } {
+function decodeTools(body: JsonObject): Pick<ConversationRequest, 'tools' | 'hostedTools' | 'search'> {
   const tools: Tool[] = [];
   const hostedTools: HostedTools[number][] = [];
+  let search: WebSearch | undefined;
   listOf(body.tools).forEach((tool, index) => {
     const at = `tools[${index}]`;
     if (!isObject(tool)) throw wrongValue(at, 'an object');
@@ -389,10 +393,12 @@ function decodeTools(body: JsonObject): { readonly tools: Tool[]; readonly hoste
     });
     for (const [key, value] of Object.entries(tool)) {
       if (value === null || key === declarations || key === snakeCase(declarations)) continue;
-      hostedTools.push({ type: key, at: `${at}.${key}` });
+      const path = `${at}.${key}`;
+      if (search === undefined && isSearchTool(key)) search = decodeSearch(key, value, path);
+      else hostedTools.push({ type: key, at: path });
     }
   });
-  return { tools, hostedTools };
+  return { tools, hostedTools, search };
 }
 
 /**

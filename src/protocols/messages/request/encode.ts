@@ -22,6 +22,7 @@ import { wholeOrNull } from '../../../wire/reading.js';
 import { refuseHostedTools, settingName, unsupportedAt, unsupportedSetting } from '../../unsupported.js';
 import { cacheControl, withCacheControl } from '../cache-control.js';
 import { legalCallId } from '../call-ids.js';
+import { encodeSearch, searchName } from '../search-tool.js';
 
 const samplingNames = [
   ['temperature', 'temperature'],
@@ -411,7 +412,9 @@ interface EncodedTools {
 function encodeTools(request: ConversationRequest, target: TargetOptions): EncodedTools {
   refuseHostedTools(request, target, 'messages');
   // The upstream refuses a choice where there is nothing to choose from.
-  if (request.tools.length === 0) return { tools: undefined, toolChoice: undefined, forced: false };
+  const { search } = request;
+  if (request.tools.length === 0 && search === undefined)
+    return { tools: undefined, toolChoice: undefined, forced: false };
   const choice = presentChoice(request);
   const tools =
     choice?.mode === 'allowed'
@@ -419,14 +422,17 @@ function encodeTools(request: ConversationRequest, target: TargetOptions): Encod
       : request.tools;
   const toolChoice = encodeToolChoice(choice, request.parallelCalls);
   const forced = toolChoice?.type === 'any' || toolChoice?.type === 'tool';
-  return { tools: tools.map(encodeTool), toolChoice, forced };
+  // The last tool may bear the mark up to which the prompt is cached.
+  const searches = search === undefined ? [] : [encodeSearch(search)];
+  return { tools: [...searches, ...tools.map(encodeTool)], toolChoice, forced };
 }
 
 /**
  * Leaves out of a choice the names that no tool has, since they may be of tools that were dropped: null for one that
  * names no other.
  */
-function presentChoice({ tools, toolChoice }: ConversationRequest): ToolChoice | null {
+function presentChoice({ tools, toolChoice, search }: ConversationRequest): ToolChoice | null {
+  if (search?.forced === true) return { mode: 'named', name: searchName };
   const has = (wanted: string) => tools.some(({ name }) => name === wanted);
   if (toolChoice?.mode === 'named') return has(toolChoice.name) ? toolChoice : null;
   if (toolChoice?.mode !== 'allowed') return toolChoice;
