@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { type Asker, Attempt, type Attempts } from '../../attempts/attempts.js';
 import { failureError, statusError } from '../../attempts/failure.js';
+import { toldStatus } from '../../attempts/outcome.js';
 import type { FailedAttempt } from '../../attempts/verdict.js';
 import type { Target } from '../../config/types.js';
 import { GatewayError } from '../../errors.js';
@@ -279,18 +280,13 @@ class Conversion implements Asker {
   }
 }
 
-/** An answer that cannot be used: unless it names a limit or our account, images may have been made. */
-function unusable({ kind, vendorAccountStatus }: GatewayError): FailedAttempt {
-  const progress = {
-    bytesSent: true,
-    relayed: false,
-    replayable: true,
-    once: kind !== 'rate_limit_exceeded',
-    sentMs: 0,
-  };
-  return vendorAccountStatus === null
+/** An answer that cannot be used: unless its words stand for a status that proves otherwise, images may have been made. */
+function unusable(error: GatewayError): FailedAttempt {
+  const progress = { bytesSent: true, relayed: false, replayable: true, once: true, sentMs: 0 };
+  const status = error.vendorAccountStatus ?? toldStatus(error);
+  return status === null
     ? { ...progress, reason: 'unusable_answer' }
-    : { ...progress, reason: 'error_answer', status: vendorAccountStatus };
+    : { ...progress, reason: 'error_answer', status };
 }
 
 /** The images of an answer, or what is wrong with it. */
