@@ -20,6 +20,7 @@ import {
   rerank as rerankErrorFormat,
   responses as responsesErrorFormat,
 } from './protocols/error-formats/openai.js';
+import { generateContentImages } from './protocols/generate-content/images.js';
 import { generateContent, countTokens as googleCountTokens } from './protocols/generate-content/index.js';
 import {
   passedCountTokensRequest as googleCountTokensRequest,
@@ -28,6 +29,7 @@ import {
 import { imageEdits, imageGenerations } from './protocols/images/index.js';
 import type { ImageOperation } from './protocols/images/request.js';
 import { passedEditsRequest, passedGenerationsRequest } from './protocols/images/schema.js';
+import type { ImagesTranslation } from './protocols/images-translation.js';
 import { countTokens, messages } from './protocols/messages/index.js';
 import { passedCountTokensRequest, passedMessagesRequest } from './protocols/messages/request/schema.js';
 import { moderations } from './protocols/moderations/index.js';
@@ -84,6 +86,8 @@ export interface Route {
   /** What is called, or null where no model is. */
   readonly endpoint: Endpoint | null;
   readonly image: ImageOperation | null;
+  /** How upstreams that make images at endpoints of their own serve calls that ask for some; null where none can. */
+  readonly images: ImagesTranslation | null;
   readonly video: VideoRoute | null;
   /**
    * Whether answers are streamed: `asked` as the body says, `byQuery` always, as events or as one JSON array, which the
@@ -121,6 +125,7 @@ const plain = {
   form: null,
   endpoint: null,
   image: null,
+  images: null,
   video: null,
   stream: 'never',
 } as const;
@@ -138,14 +143,13 @@ const surface: readonly Route[] = [
   callRoute('/v1/messages', messages, passedMessagesRequest, { ...messagesStyle, stream: 'asked' }),
   callRoute('/v1/messages/count_tokens', countTokens, passedCountTokensRequest, messagesStyle),
   ...['/v1beta/models', '/v1/models'].flatMap((models) => [
-    callRoute(
-      `${models}/{model}:generateContent`,
-      generateContent,
-      passedGenerateContentRequest,
-      googleStyle,
-    ),
+    callRoute(`${models}/{model}:generateContent`, generateContent, passedGenerateContentRequest, {
+      ...googleStyle,
+      images: generateContentImages,
+    }),
     callRoute(`${models}/{model}:streamGenerateContent`, generateContent, passedGenerateContentRequest, {
       ...googleStyle,
+      images: generateContentImages,
       stream: 'byQuery',
     }),
     callRoute(`${models}/{model}:countTokens`, googleCountTokens, googleCountTokensRequest, googleStyle),
@@ -316,7 +320,7 @@ function callRoute(
   path: string,
   endpoint: Endpoint,
   schema: CompiledSchema,
-  style: Partial<Pick<Route, 'errorFormat' | 'auth' | 'stream'>> = {},
+  style: Partial<Pick<Route, 'errorFormat' | 'auth' | 'images' | 'stream'>> = {},
 ): Route {
   return {
     ...plain,

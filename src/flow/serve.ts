@@ -12,6 +12,7 @@ import { authenticate } from './authenticate.js';
 import { type AuthenticatedCall, Call, type ResolvedCall } from './call.js';
 import { recall } from './conversation/recall.js';
 import { forward, type Sending } from './forward.js';
+import { drawingOf } from './images/draw.js';
 import { takeImages } from './images/take.js';
 import { Intake } from './intake.js';
 import { answerModels, modelsErrorFormat } from './models.js';
@@ -142,7 +143,7 @@ function proceed(services: Services, call: AuthenticatedCall): void {
 }
 
 function admitToSend(services: Services, call: ResolvedCall): void {
-  admitResolved(services, call, send);
+  admitResolved(services, call, drawingOf(call) ?? send);
 }
 
 function validatedBody(call: Call, schema: CompiledSchema): ValidatedBody {

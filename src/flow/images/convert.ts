@@ -8,13 +8,7 @@ import { GatewayError } from '../../errors.js';
 import { keyFailure } from '../../protocols/error-formats/own-secrets.js';
 import { toldError } from '../../protocols/error-formats/vendor-account.js';
 import { isVendorAccountError } from '../../protocols/error-formats/vendor-account-error.js';
-import {
-  type ImageAnswer,
-  missingBytes,
-  usageOfAnswer,
-  withBytes,
-  writeAnswer,
-} from '../../protocols/images/answer.js';
+import { type ImageAnswer, missingBytes, usageOfAnswer, withBytes } from '../../protocols/images/answer.js';
 import { readDashscopeAnswer, readOpenaiAnswer } from '../../protocols/images/answer-decode.js';
 import { encodeDashscope } from '../../protocols/images/encode-dashscope.js';
 import { encodeOpenai } from '../../protocols/images/encode-openai.js';
@@ -25,7 +19,7 @@ import type { Endpoint } from '../../protocols/protocol.js';
 import type { UpstreamFailure } from '../../upstream/client.js';
 import type { RemoteOptions } from '../../upstream/remote-url.js';
 import { account } from '../account.js';
-import { answerLines } from '../answer-lines.js';
+import { answerLines, streamLines } from '../answer-lines.js';
 import { type Answered, ask, failedRequest, isFailure } from '../ask.js';
 import { WaitingClient } from '../attend.js';
 import { rateBound } from '../body-rate.js';
@@ -57,6 +51,10 @@ export interface AskedImages {
    * @throws {GatewayError} of status 400
    */
   request(style: ImageStyle): ImageRequest;
+  /** Members of the body that such a request does not say. */
+  leftOut(style: ImageStyle): readonly string[];
+  /** The body of an answer whose images are as `outline.responseFormat` has them. A stream has it as its only event. */
+  write(answer: ImageAnswer): string;
 }
 
 /**
@@ -155,6 +153,7 @@ class Conversion implements Asker {
     }
     call.path = 'translated';
     const request = this.#asked.request(target.images);
+    call.leftOut = this.#asked.leftOut(target.images);
     const isReady = imagesToFetch(request, target.images).length === 0;
     const ready = isReady ? request : await this.#withImages(target, request);
     const written =
@@ -253,7 +252,7 @@ class Conversion implements Asker {
     const missing = missingBytes(imageAnswer, responseFormat);
     const whole = missing.length === 0 ? imageAnswer : await this.#withBytes(target, imageAnswer, missing);
     call.path = 'translated';
-    this.#respond(answer, writeAnswer(whole, responseFormat, Date.now()));
+    this.#respond(answer, this.#asked.write(whole));
   }
 
   async #withBytes(target: Target, imageAnswer: ImageAnswer, urls: readonly string[]): Promise<ImageAnswer> {
@@ -274,7 +273,9 @@ class Conversion implements Asker {
     if (call.accounted) return;
     if (head.status >= 400) call.error = statusError(head, Buffer.from(body));
     keepMemory(this.#services, call, Math.min(call.heldBytes, body.length));
-    const isTaken = call.exchange.respond(head.status, answerLines(call, head), body);
+    const isStream = this.#asked.outline.stream && head.status < 400;
+    const lines = isStream ? streamLines(call, head) : answerLines(call, head);
+    const isTaken = call.exchange.respond(head.status, lines, body);
     if (isTaken) account(this.#services, call, head.status >= 400 ? 'upstream_error' : 'complete');
     else call.endedAt = 0;
   }

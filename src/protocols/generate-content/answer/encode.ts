@@ -28,7 +28,7 @@ export function encodeAnswer(answer: Answer, context: AnswerContext): string {
 }
 
 /** The members with which a response and each block of a stream end. */
-export function answerEnd({ model, id }: AnswerContext): string {
+export function answerEnd({ model, id }: Pick<AnswerContext, 'model' | 'id'>): string {
   return `"modelVersion":${JSON.stringify(model)},"responseId":${JSON.stringify(id)}`;
 }
 
