@@ -8,8 +8,14 @@ import { passedChatRequest } from './protocols/chat/request/schema.js';
 import { completions } from './protocols/completions/index.js';
 import { completionsRequest } from './protocols/completions/schema.js';
 import type { AuthStyle } from './protocols/credentials/credentials.js';
+import { batchEmbedContents, embedContent } from './protocols/embeddings/embed-content.js';
 import { embeddings } from './protocols/embeddings/index.js';
-import { embeddingsRequest, engineEmbeddingsRequest } from './protocols/embeddings/schema.js';
+import {
+  batchEmbedContentsRequest,
+  embedContentRequest,
+  embeddingsRequest,
+  engineEmbeddingsRequest,
+} from './protocols/embeddings/schema.js';
 import { anthropic } from './protocols/error-formats/anthropic.js';
 import type { ErrorFormat } from './protocols/error-formats/error-format.js';
 import { google } from './protocols/error-formats/google.js';
@@ -153,6 +159,13 @@ const surface: readonly Route[] = [
       stream: 'byQuery',
     }),
     callRoute(`${models}/{model}:countTokens`, googleCountTokens, googleCountTokensRequest, googleStyle),
+    callRoute(`${models}/{model}:embedContent`, embedContent, embedContentRequest, googleStyle),
+    callRoute(
+      `${models}/{model}:batchEmbedContents`,
+      batchEmbedContents,
+      batchEmbedContentsRequest,
+      googleStyle,
+    ),
   ]),
   callRoute('/v1/completions', completions, completionsRequest, { stream: 'asked' }),
   callRoute('/v1/embeddings', embeddings, embeddingsRequest),

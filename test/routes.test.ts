@@ -58,6 +58,8 @@ test('every endpoint that calls a model has its error format, its credentials an
       [`${models}org/m:free:generateContent`, ...google, 'never'] as const,
       [`${models}m:streamGenerateContent`, ...google, 'byQuery'] as const,
       [`${models}m:countTokens`, ...google, 'never'] as const,
+      [`${models}m:embedContent`, 'google', 'generateContent', 'embeddings', 'never'] as const,
+      [`${models}m:batchEmbedContents`, 'google', 'generateContent', 'embeddings', 'never'] as const,
     ]),
     ['/v1/completions', 'openai', 'bearer', 'completions', 'asked'],
     ['/v1/embeddings', 'openai', 'bearer', 'embeddings', 'never'],

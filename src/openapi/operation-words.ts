@@ -18,6 +18,8 @@ const manySpellings = 'Each member may be written in camel case or in snake case
 const pathModel = 'The model is named in the path.';
 const eitherForm =
   'A body has either `prompt` with its settings beside it, or `input` with `messages`, never both.';
+const embedded =
+  'The model is one that is offered for embeddings. For a model whose upstream has `/embeddings`, each content is one text, and `taskType` and `title` are left out.';
 const counted = 'Where the model is of another protocol, the number is an estimate.';
 const unslashed = 'For clients that leave out the slash behind the path.';
 const vendorkNames =
@@ -85,6 +87,20 @@ const lines: readonly Line[] = [
       'Count the tokens of content',
       'The number of tokens.',
       `${pathModel} ${counted}`,
+    ],
+    [
+      `POST ${models}/{model}:embedContent`,
+      `embedContent${version}`,
+      'Create the embedding of content',
+      'The embedding.',
+      `${pathModel} ${embedded}`,
+    ],
+    [
+      `POST ${models}/{model}:batchEmbedContents`,
+      `batchEmbedContents${version}`,
+      'Create the embeddings of several contents',
+      'The embeddings, in the order of the contents.',
+      `${pathModel} ${embedded}`,
     ],
   ]),
   [

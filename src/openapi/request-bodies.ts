@@ -3,6 +3,10 @@ import { speechRequest, speechRequestType } from '../protocols/audio/schema.js';
 import { chatRequestType, passedChatRequest } from '../protocols/chat/request/schema.js';
 import { completionsRequest, completionsRequestType } from '../protocols/completions/schema.js';
 import {
+  batchEmbedContentsRequest,
+  batchEmbedContentsRequestType,
+  embedContentRequest,
+  embedContentRequestType,
   embeddingsRequest,
   embeddingsRequestType,
   engineEmbeddingsRequest,
@@ -187,6 +191,8 @@ export const jsonBodies: ReadonlyMap<CompiledSchema, NamedSchema> = new Map<Comp
   [googleCountTokensRequest, { name: 'GenerateContentCountTokensRequest', schema: googleCountTokensType }],
   [completionsRequest, { name: 'CompletionsRequest', schema: completionsRequestType }],
   [embeddingsRequest, { name: 'EmbeddingsRequest', schema: embeddingsRequestType }],
+  [embedContentRequest, { name: 'EmbedContentRequest', schema: embedContentRequestType }],
+  [batchEmbedContentsRequest, { name: 'BatchEmbedContentsRequest', schema: batchEmbedContentsRequestType }],
   [engineEmbeddingsRequest, { name: 'EngineEmbeddingsRequest', schema: engineEmbeddingsRequestType }],
   [rerankRequest, { name: 'RerankRequest', schema: rerankRequestType }],
   [moderationsRequest, { name: 'ModerationsRequest', schema: moderationsRequestType }],
